@@ -1,0 +1,106 @@
+# What can be done with this repository; `make help` explains each target.
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= v0.1.0
+IMAGE   ?= quay.io/etcd-operator/etcd-operator:$(VERSION)
+NODES   ?=
+
+ROOT  := $(CURDIR)
+CACHE := $(if $(ETCD_OPERATOR_CACHE),$(ETCD_OPERATOR_CACHE),$(HOME)/.cache/etcd-operator)
+TOOLS := $(CACHE)/tools
+LOCAL := $(TOOLS)/local
+DIST  := $(ROOT)/dist
+
+VERSION_PACKAGE := k8s.io/component-base/version
+LDFLAGS := -s -w -X $(VERSION_PACKAGE).gitVersion=$(VERSION) \
+  -X $(VERSION_PACKAGE).gitCommit=$(shell git rev-parse HEAD 2>/dev/null || echo unknown) \
+  -X $(VERSION_PACKAGE).gitTreeState=clean
+
+export ETCD_OPERATOR_CACHE := $(CACHE)
+
+##@ General
+.PHONY: help
+help: ## Show this text.
+	@awk 'BEGIN {FS = ":.*##"} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-zA-Z0-9_-]+:.*##/ {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Try it
+.PHONY: demo
+demo: up ## The main job: a real Kubernetes, a three-member etcd, and a tour of what it can do.
+	@hack/demo.sh
+
+.PHONY: up
+up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes) with the programs installed from artifacts/.
+	@$(LOCAL) up $(if $(NODES),--nodes $(NODES))
+	@$(LOCAL) load dist/etcd-operator.tar
+	@hack/install.sh
+
+.PHONY: down
+down: local-tool ## Stop the local Kubernetes; nothing is left but the cache of built programs.
+	@$(LOCAL) down
+
+.PHONY: kubeconfig
+kubeconfig: local-tool ## Print the path of the local Kubernetes' kubeconfig (use make -s).
+	@$(LOCAL) kubeconfig
+
+##@ Build
+.PHONY: build
+build: ## Build the programs into bin/.
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: image
+image: dist/etcd-operator.tar ## Pack the programs as a container image, dist/etcd-operator.tar.
+
+.PHONY: dist/etcd-operator.tar
+dist/etcd-operator.tar: local-tool build
+	@mkdir -p $(DIST)
+	@$(LOCAL) image --ref $(IMAGE) --out $@ --entrypoint '["/controller"]' --user 65532 \
+	  bin/agent=/agent bin/apiserver=/apiserver bin/controller=/controller LICENSE=/LICENSE
+
+.PHONY: generate
+generate: ## Generate code again after a change of the API types.
+	hack/update-protobuf.sh
+	hack/update-codegen.sh
+
+##@ Check
+.PHONY: test
+test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e.
+	@hack/test.sh verify unit simulation integration e2e
+
+.PHONY: unit
+unit: ## The quick part: unit and registry conformance tests with the race detector.
+	@hack/test.sh unit
+
+.PHONY: verify
+verify: ## Formatting, lint, generated code, licence headers, scripts.
+	@hack/test.sh verify
+
+.PHONY: simulation
+simulation: ## The controller against a simulated Kubernetes and etcd under random faults.
+	@hack/test.sh simulation
+
+.PHONY: integration
+integration: ## The API server behind a real kube-apiserver.
+	@hack/test.sh integration
+
+.PHONY: e2e
+e2e: ## Everything on the local Kubernetes.
+	@hack/test.sh e2e
+
+.PHONY: bench
+bench: ## Measure times and footprints on the local Kubernetes; see docs/performance.md.
+	@hack/bench.sh
+
+##@ Local Kubernetes
+.PHONY: local-tool
+local-tool:
+	@mkdir -p $(TOOLS)
+	@cd hack/local && CGO_ENABLED=0 go build -buildvcs=false -o $(LOCAL) .
+
+.PHONY: local-build
+local-build: local-tool ## Build the Kubernetes and etcd programs and images that the local Kubernetes runs.
+	@$(LOCAL) build

@@ -1,0 +1,63 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/abs"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/file"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/gcs"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/oss"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/s3"
+)
+
+// caFile is the entry of the secret with the store's authority.
+const caFile = "ca.crt"
+
+// openStore opens the store of a request.
+func openStore(ctx context.Context, s *agent.Store, stall time.Duration) (objectstore.Store, error) {
+	if s.Type == v1beta2.BackupStorageTypePersistentVolumeClaim {
+		return file.New(s.VolumeDir)
+	}
+	config := objectstore.TransportConfig{InsecureSkipVerify: s.InsecureSkipTLSVerify, Stall: stall}
+	if s.CADir != "" {
+		ca, err := os.ReadFile(filepath.Join(s.CADir, caFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w: the secret with the store's authority must have the entry %s", objectstore.ErrCredentials, caFile)
+		}
+		if err != nil {
+			return nil, err
+		}
+		config.CA = ca
+	}
+	transport, err := objectstore.NewTransport(config)
+	if err != nil {
+		return nil, err
+	}
+	switch s.Type {
+	case v1beta2.BackupStorageTypeS3:
+		return s3.New(ctx, s3.Config{
+			Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle,
+			ServerSideEncryption: s.ServerSideEncryption, CredentialsDir: s.CredentialsDir, Transport: transport,
+		})
+	case v1beta2.BackupStorageTypeABS:
+		return abs.New(abs.Config{Container: s.Bucket, Endpoint: s.Endpoint, CredentialsDir: s.CredentialsDir, Transport: transport})
+	case v1beta2.BackupStorageTypeGCS:
+		return gcs.New(ctx, gcs.Config{Bucket: s.Bucket, Endpoint: s.Endpoint, CredentialsDir: s.CredentialsDir, Transport: transport})
+	case v1beta2.BackupStorageTypeOSS:
+		return oss.New(oss.Config{Bucket: s.Bucket, Endpoint: s.Endpoint, CredentialsDir: s.CredentialsDir, Transport: transport})
+	default:
+		return nil, fmt.Errorf("%w store: type %q is unknown", agent.ErrInvalid, s.Type)
+	}
+}

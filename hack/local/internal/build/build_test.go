@@ -1,0 +1,137 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
+)
+
+func TestProgramsAreDistinct(t *testing.T) {
+	b := &Builder{Layout: layout.Layout{Cache: "/cache", State: "/state"}}
+	files, current := map[string]bool{}, map[string]bool{}
+	for _, p := range programs() {
+		if files[p.file(b)] {
+			t.Errorf("two programs are built as %s", p.file(b))
+		}
+		files[p.file(b)] = true
+		if p.current != "" && current[p.current] {
+			t.Errorf("two programs are called %s", p.current)
+		}
+		current[p.current] = true
+		if _, err := os.Stat(filepath.Join("..", "..", "build", p.module)); err != nil {
+			t.Errorf("%s: no module: %v", p.name, err)
+		}
+	}
+	for _, name := range []string{"kubectl", "kubelet", "etcd", "etcdctl", "etcdutl", "etcd-3.5", "etcdutl-3.7", "etcdctl-3.6.11"} {
+		if !current[name] {
+			t.Errorf("no %s among the programs", name)
+		}
+	}
+}
+
+// The versions in the code and in the go.mod files must be changed together. The
+// build checks it too, but only when it builds.
+func TestPinsMatchModules(t *testing.T) {
+	for _, p := range programs() {
+		module, version, ok := strings.Cut(p.pin, "@")
+		if !ok {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join("..", "..", "build", p.module, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), module+" "+version) {
+			t.Errorf("%s/go.mod does not select %s %s", p.module, module, version)
+		}
+	}
+}
+
+func TestKubernetesLdflags(t *testing.T) {
+	got := kubernetesLdflags("1.36.3")
+	for _, want := range []string{
+		"-s -w ",
+		"-X k8s.io/component-base/version.gitVersion=v1.36.3",
+		"-X k8s.io/client-go/pkg/version.gitMajor=1",
+		"-X k8s.io/client-go/pkg/version.gitMinor=36",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s lacks %s", got, want)
+		}
+	}
+}
+
+func TestImagesUseBuiltPrograms(t *testing.T) {
+	b := &Builder{Layout: layout.Layout{Cache: "/cache", State: "/state"}}
+	built := map[string]bool{}
+	for _, p := range programs() {
+		built[p.file(b)] = true
+	}
+	refs := map[string]bool{}
+	for _, r := range b.recipes() {
+		if refs[r.ref] {
+			t.Errorf("%s is there twice", r.ref)
+		}
+		refs[r.ref] = true
+		for _, input := range r.inputs {
+			if !built[input] && !strings.HasPrefix(input, b.Layout.Debian()) {
+				t.Errorf("%s needs %s, which nobody builds", r.ref, input)
+			}
+		}
+	}
+	for _, ref := range []string{
+		"quay.io/coreos/etcd:v3.5.35", "quay.io/coreos/etcd:v3.6.16", "quay.io/coreos/etcd:v3.6.11",
+		"quay.io/coreos/etcd:v3.7.3", "quay.io/coreos/etcd:v3.4.23", "docker.io/library/busybox:1.35",
+	} {
+		if !refs[ref] {
+			t.Errorf("no image %s", ref)
+		}
+	}
+}
+
+func TestParseLdd(t *testing.T) {
+	const out = `	linux-vdso.so.1 (0x00007f179f835000)
+	libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f179f642000)
+	/lib64/ld-linux-x86-64.so.2 (0x00007f179f837000)
+`
+	want := []string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"}
+	if got := parseLdd(out); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestUpToDate(t *testing.T) {
+	dir := t.TempDir()
+	input, target := filepath.Join(dir, "input"), filepath.Join(dir, "target")
+	check := func(want bool, what string) {
+		t.Helper()
+		if upToDate(target, []string{input}) != want {
+			t.Errorf("%s: up to date is not %v", what, want)
+		}
+	}
+	check(false, "nothing there")
+	for _, file := range []string{target, input} {
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	age := func(file string, age time.Duration) {
+		if err := os.Chtimes(file, now, now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age(input, time.Hour)
+	age(target, time.Minute)
+	check(true, "made after its input")
+	age(input, time.Second)
+	check(false, "older than its input")
+}

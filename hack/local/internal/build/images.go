@@ -1,0 +1,146 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/containerd"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/image"
+)
+
+// References of the images that the cluster itself runs.
+const (
+	CoreDNSImage   = "registry.k8s.io/coredns/coredns:v" + CoreDNSVersion
+	LocalPathImage = "docker.io/rancher/local-path-provisioner:v" + LocalPathVersion
+	BusyboxImage   = "docker.io/library/busybox:" + busyboxVersion
+)
+
+const etcdRepository = "quay.io/coreos/etcd"
+
+// recipe describes one image.
+type recipe struct {
+	name string // of the archive, with the version
+	ref  string
+	// inputs are the files it is made of: it is made again when one is newer.
+	inputs []string
+	spec   func(ctx context.Context) (image.Spec, error)
+}
+
+func (b *Builder) recipes() []recipe {
+	all := []recipe{
+		b.singleProgram("pause-"+pauseVersion, containerd.PauseImage, "pause-"+pauseVersion, "pause"),
+		b.singleProgram("coredns-"+CoreDNSVersion, CoreDNSImage, "coredns-"+CoreDNSVersion, "coredns"),
+		b.singleProgram("local-path-provisioner-"+LocalPathVersion, LocalPathImage,
+			"local-path-provisioner-"+LocalPathVersion, "local-path-provisioner"),
+		b.busybox(),
+	}
+	for _, release := range etcdReleases {
+		all = append(all, b.etcd(release.version))
+	}
+	return append(all, b.debianEtcd())
+}
+
+// singleProgram is an image with nothing but one static program.
+func (b *Builder) singleProgram(name, ref, component, program string) recipe {
+	file := filepath.Join(b.Layout.Bin(component), program)
+	return recipe{name: name, ref: ref, inputs: []string{file}, spec: func(context.Context) (image.Spec, error) {
+		files := append(image.Base(), image.File{Dest: "/" + program, Source: file})
+		return image.Spec{Entrypoint: []string{"/" + program}, Files: files}, nil
+	}}
+}
+
+// etcd is laid out like the published image: three programs, no shell, and the
+// server as the command (not the entrypoint), so that a pod's args replace it.
+func (b *Builder) etcd(version string) recipe {
+	r := recipe{name: "etcd-" + version, ref: etcdRepository + ":v" + version}
+	for _, program := range []string{"etcd", "etcdctl", "etcdutl"} {
+		r.inputs = append(r.inputs, filepath.Join(b.Layout.Bin("etcd-"+version), program))
+	}
+	r.spec = func(context.Context) (image.Spec, error) { return etcdSpec(r.inputs), nil }
+	return r
+}
+
+func etcdSpec(programs []string) image.Spec {
+	files := image.Base()
+	for _, program := range programs {
+		files = append(files, image.File{Dest: "/usr/local/bin/" + filepath.Base(program), Source: program})
+	}
+	return image.Spec{Command: []string{"/usr/local/bin/etcd"}, Files: files}
+}
+
+// debianEtcd is the one release that no Go module offers. Debian's programs are
+// linked dynamically, so the image holds the C library as well.
+func (b *Builder) debianEtcd() recipe {
+	r := recipe{
+		name: "etcd-" + debianEtcdVersion,
+		ref:  etcdRepository + ":v" + debianEtcdVersion,
+		inputs: []string{
+			b.debianFile("etcd-server", "usr/bin/etcd"),
+			b.debianFile("etcd-client", "usr/bin/etcdctl"),
+		},
+	}
+	r.spec = func(ctx context.Context) (image.Spec, error) {
+		out, err := command{exec.CommandContext(ctx, r.inputs[0], "--version")}.output()
+		if err != nil {
+			return image.Spec{}, fmt.Errorf("asking Debian's etcd for its version: %w", err)
+		}
+		if !strings.Contains(out, "etcd Version: "+debianEtcdVersion+"\n") {
+			version, _, _ := strings.Cut(out, "\n")
+			return image.Spec{}, fmt.Errorf("%w: this Debian offers %q", errUnavailable, version)
+		}
+		spec := etcdSpec(r.inputs)
+		needed, err := libraries(ctx, r.inputs[0])
+		if err != nil {
+			return image.Spec{}, err
+		}
+		for _, library := range needed {
+			spec.Files = append(spec.Files, image.File{Dest: library, Source: library})
+		}
+		return spec, nil
+	}
+	return r
+}
+
+// busybox is a shell with the usual commands, for tests and for the provisioner's
+// helper pods.
+func (b *Builder) busybox() recipe {
+	binary := b.debianFile("busybox-static", "bin/busybox")
+	return recipe{name: "busybox-" + busyboxVersion, ref: BusyboxImage, inputs: []string{binary}, spec: func(ctx context.Context) (image.Spec, error) {
+		out, err := command{exec.CommandContext(ctx, binary, "--list")}.output()
+		if err != nil {
+			return image.Spec{}, fmt.Errorf("listing busybox's commands: %w", err)
+		}
+		files := append(image.Base(), image.File{Dest: "/bin/busybox", Source: binary})
+		for applet := range strings.FieldsSeq(out) {
+			if applet != "busybox" {
+				files = append(files, image.File{Dest: "/bin/" + applet, Link: "busybox"})
+			}
+		}
+		return image.Spec{Command: []string{"/bin/sh"}, Files: files}, nil
+	}}
+}
+
+func (b *Builder) archive(r recipe) string {
+	return filepath.Join(b.Layout.Images(), r.name+".tar")
+}
+
+// upToDate says whether target exists and is no older than any of its inputs.
+func upToDate(target string, inputs []string) bool {
+	made, err := os.Stat(target)
+	if err != nil {
+		return false
+	}
+	for _, input := range inputs {
+		if info, err := os.Stat(input); err != nil || info.ModTime().After(made.ModTime()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,185 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Versions. The modules below hack/local/build pin the same ones: a build fails
+// when they differ.
+const (
+	KubernetesVersion = "1.36.3"
+	CoreDNSVersion    = "1.14.7"
+	LocalPathVersion  = "0.0.30"
+	VersitygwVersion  = "1.8.0"
+	FakeGCSVersion    = "1.56.1"
+	pauseVersion      = "1"
+	busyboxVersion    = "1.35"
+	debianEtcdVersion = "3.4.23"
+)
+
+// etcdRelease is one release of etcd that is built here.
+type etcdRelease struct {
+	version string
+	module  string // its directory below build
+	suffix  string // of its programs in the flat directory; the default release has none
+}
+
+var etcdReleases = []etcdRelease{
+	{version: "3.6.16", module: "etcd-3.6"},
+	{version: "3.5.35", module: "etcd-3.5", suffix: "-3.5"},
+	{version: "3.6.11", module: "etcd-3.6-previous", suffix: "-3.6.11"},
+	{version: "3.7.3", module: "etcd-3.7", suffix: "-3.7"},
+}
+
+// program is one program that is built from a Go module.
+type program struct {
+	component string // its directory in the cache: name and version
+	name      string
+	module    string // directory of the module below build
+	pkg       string
+	ldflags   string
+	pin       string // module@version that the module must select; empty: not checked
+	current   string // its name in the flat directory; empty: not there
+}
+
+const strip = "-s -w"
+
+func programs() []program {
+	var all []program
+	for _, name := range []string{"kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"} {
+		all = append(all, program{
+			component: "kubernetes-v" + KubernetesVersion,
+			name:      name,
+			module:    "kubernetes",
+			pkg:       "k8s.io/kubernetes/cmd/" + name,
+			ldflags:   kubernetesLdflags(KubernetesVersion),
+			pin:       "k8s.io/kubernetes@v" + KubernetesVersion,
+			current:   name,
+		})
+	}
+	for _, release := range etcdReleases {
+		for _, command := range []struct{ name, module string }{
+			{"etcd", "server"}, {"etcdctl", "etcdctl"}, {"etcdutl", "etcdutl"},
+		} {
+			all = append(all, program{
+				component: "etcd-" + release.version,
+				name:      command.name,
+				module:    release.module,
+				pkg:       "go.etcd.io/etcd/" + command.module + "/v3",
+				ldflags:   strip,
+				// Every program prints the version of this module as its own.
+				pin:     "go.etcd.io/etcd/api/v3@v" + release.version,
+				current: command.name + release.suffix,
+			})
+		}
+	}
+	return append(all,
+		program{
+			component: "coredns-" + CoreDNSVersion, name: "coredns", module: "coredns", pkg: ".", ldflags: strip,
+			pin: "github.com/coredns/coredns@v" + CoreDNSVersion, current: "coredns",
+		},
+		program{
+			component: "local-path-provisioner-" + LocalPathVersion, name: "local-path-provisioner", module: "local-path",
+			pkg: "github.com/rancher/local-path-provisioner", ldflags: strip,
+			pin: "github.com/rancher/local-path-provisioner@v" + LocalPathVersion, current: "local-path-provisioner",
+		},
+		program{
+			component: "versitygw-" + VersitygwVersion, name: "versitygw", module: "versitygw",
+			pkg: "github.com/versity/versitygw/cmd/versitygw", ldflags: strip,
+			pin: "github.com/versity/versitygw@v" + VersitygwVersion, current: "versitygw",
+		},
+		program{
+			component: "fake-gcs-server-" + FakeGCSVersion, name: "fake-gcs-server", module: "fake-gcs-server",
+			pkg: "github.com/fsouza/fake-gcs-server", ldflags: strip,
+			pin: "github.com/fsouza/fake-gcs-server@v" + FakeGCSVersion, current: "fake-gcs-server",
+		},
+		program{component: "pause-" + pauseVersion, name: "pause", module: "pause", pkg: ".", ldflags: strip},
+	)
+}
+
+// kubernetesLdflags stamps the version, which the modules themselves do not carry.
+func kubernetesLdflags(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	flags := strip
+	for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
+		flags += fmt.Sprintf(" -X %[1]s.gitVersion=v%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s -X %[1]s.gitTreeState=clean",
+			pkg, version, parts[0], parts[1])
+	}
+	return flags
+}
+
+func (p program) file(b *Builder) string {
+	return filepath.Join(b.Layout.Bin(p.component), p.name)
+}
+
+func (p program) build(ctx context.Context, b *Builder) error {
+	source, err := b.source()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(source, p.module)
+	if err := p.checkPin(ctx, dir); err != nil {
+		return err
+	}
+	out := p.file(b)
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	next := out + ".next"
+	if err := goCommand(ctx, dir, "build", "-trimpath", "-ldflags", p.ldflags, "-o", next, p.pkg).run(); err != nil {
+		return fmt.Errorf("building %s: %w", p.name, err)
+	}
+	return os.Rename(next, out)
+}
+
+// checkPin makes sure that what is about to be built has the version which the
+// cache will file it under.
+func (p program) checkPin(ctx context.Context, dir string) error {
+	module, version, ok := strings.Cut(p.pin, "@")
+	if !ok {
+		return nil
+	}
+	cmd := goCommand(ctx, dir, "list", "-m", "-f", "{{.Version}}", module)
+	out, err := cmd.output()
+	if err != nil {
+		return fmt.Errorf("asking for the version of %s: %w", module, err)
+	}
+	if got := strings.TrimSpace(out); got != version {
+		return fmt.Errorf("%s selects %s %s, but %s is wanted: change both or neither", filepath.Join(dir, "go.mod"), module, got, version)
+	}
+	return nil
+}
+
+// command is an external command whose output matters only if it fails.
+type command struct{ *exec.Cmd }
+
+func goCommand(ctx context.Context, dir string, args ...string) command {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	return command{cmd}
+}
+
+func (c command) run() error {
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func (c command) output() (string, error) {
+	out, err := c.Output()
+	if failure := (*exec.ExitError)(nil); errors.As(err, &failure) {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, strings.TrimSpace(string(failure.Stderr)))
+	}
+	return string(out), err
+}

@@ -1,0 +1,127 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/progress"
+)
+
+func TestMerge(t *testing.T) {
+	number := func(n int) *int { return &n }
+	yes, no := true, false
+	existing := settings{Nodes: 3, Audit: true, TolerationSeconds: 5}
+	for name, test := range map[string]struct {
+		request Request
+		old     *settings
+		want    settings
+		fails   bool
+	}{
+		"defaults":                         {want: settings{Nodes: 1, TolerationSeconds: 300}},
+		"a new cluster":                    {request: Request{Nodes: number(2), Audit: &yes}, want: settings{Nodes: 2, Audit: true, TolerationSeconds: 300}},
+		"an existing one stays as it is":   {old: &existing, want: existing},
+		"the same size":                    {request: Request{Nodes: number(3)}, old: &existing, want: existing},
+		"more nodes":                       {request: Request{Nodes: number(5)}, old: &existing, want: settings{Nodes: 5, Audit: true, TolerationSeconds: 5}},
+		"no audit any more":                {request: Request{Audit: &no}, old: &existing, want: settings{Nodes: 3, TolerationSeconds: 5}},
+		"fewer nodes":                      {request: Request{Nodes: number(2)}, old: &existing, fails: true},
+		"no nodes":                         {request: Request{Nodes: number(0)}, fails: true},
+		"too many nodes":                   {request: Request{Nodes: number(1000)}, fails: true},
+		"a toleration that makes no sense": {request: Request{TolerationSeconds: number(-1)}, fails: true},
+	} {
+		var old settings
+		if test.old != nil {
+			old = *test.old
+		}
+		got, err := test.request.merge(old, test.old != nil)
+		if (err != nil) != test.fails {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if err == nil && got != test.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, test.want)
+		}
+	}
+}
+
+func newCluster(t *testing.T) *Cluster {
+	t.Helper()
+	return &Cluster{Layout: layout.Layout{Cache: t.TempDir(), State: filepath.Join(t.TempDir(), "state")}, Progress: progress.New()}
+}
+
+func TestSettings(t *testing.T) {
+	c := newCluster(t)
+	if _, err := c.load(); !errors.Is(err, ErrDown) {
+		t.Errorf("no cluster: %v", err)
+	}
+	if err := os.MkdirAll(c.Layout.State, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	want := settings{Nodes: 2, TolerationSeconds: 7}
+	if err := c.save(want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.load(); err != nil || got != want {
+		t.Errorf("got %+v %v", got, err)
+	}
+}
+
+func TestForeignStateDirectoryIsRefused(t *testing.T) {
+	c := newCluster(t)
+	if err := os.MkdirAll(c.Layout.State, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := c.lock(context.Background())
+	if err != nil {
+		t.Fatalf("an empty directory: %v", err)
+	}
+	unlock()
+	if err := os.Remove(c.Layout.Lock()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.Layout.State, "thesis.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.lock(context.Background()); err == nil {
+		t.Error("down would delete somebody's files")
+	}
+}
+
+// The holder of the lock may remove the directory that the lock is in: whoever
+// waits must then take a new lock, and not one that nobody else can see.
+func TestLockSurvivesRemoval(t *testing.T) {
+	c := newCluster(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, stop := context.WithTimeout(ctx, 250*time.Millisecond)
+	defer stop()
+	if _, err := c.lock(impatient); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a second lock while the first is held: %v", err)
+	}
+	second := make(chan error)
+	go func() {
+		unlock, err := c.lock(ctx)
+		if err == nil {
+			defer unlock()
+			_, err = os.Stat(c.Layout.Lock())
+		}
+		second <- err
+	}()
+	if err := os.RemoveAll(c.Layout.State); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+}

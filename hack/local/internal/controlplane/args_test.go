@@ -1,0 +1,64 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
+)
+
+var testLayout = layout.Layout{Cache: "/cache", State: "/state"}
+
+func TestAPIServerArgs(t *testing.T) {
+	args := apiServerArgs(testLayout, Options{TolerationSeconds: 7})
+	for _, want := range []string{
+		"--default-not-ready-toleration-seconds=7",
+		"--default-unreachable-toleration-seconds=7",
+		"--enable-aggregator-routing=true",
+		"--proxy-client-cert-file=/state/pki/front-proxy-client.crt",
+		"--requestheader-client-ca-file=/state/pki/front-proxy-ca.crt",
+		"--advertise-address=172.30.0.2",
+	} {
+		if !slices.Contains(args, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	isAudit := func(arg string) bool { return strings.HasPrefix(arg, "--audit") }
+	if slices.ContainsFunc(args, isAudit) {
+		t.Error("an audit log that nobody asked for")
+	}
+	if args := apiServerArgs(testLayout, Options{Audit: true}); !slices.Contains(args, "--audit-log-path=/state/logs/audit.log") {
+		t.Error("no audit log")
+	}
+}
+
+// Up compares arguments with those of what runs, so no flag may be given twice
+// and the order must be stable.
+func TestArgsAreStable(t *testing.T) {
+	for name, build := range map[string]func() []string{
+		Etcd:              func() []string { return etcdArgs(testLayout) },
+		APIServer:         func() []string { return apiServerArgs(testLayout, Options{Audit: true}) },
+		ControllerManager: func() []string { return controllerManagerArgs(testLayout) },
+		Scheduler:         func() []string { return schedulerArgs(testLayout) },
+	} {
+		args := build()
+		if !slices.Equal(args, build()) {
+			t.Errorf("%s: the arguments differ from call to call", name)
+		}
+		if args[0] != name {
+			t.Errorf("%s: is called %s", name, args[0])
+		}
+		seen := map[string]bool{}
+		for _, arg := range args[1:] {
+			flag, _, ok := strings.Cut(arg, "=")
+			if !ok || !strings.HasPrefix(flag, "--") || seen[flag] {
+				t.Errorf("%s: bad or repeated flag %s", name, arg)
+			}
+			seen[flag] = true
+		}
+	}
+}

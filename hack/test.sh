@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Runs the named parts of the tests and prints how long each took. It goes on after
+# a part that failed, so that one run tells everything, and fails at the end.
+set -uo pipefail
+ROOT=$(cd "$(dirname "$0")/.." && pwd)
+cd "$ROOT" || exit 1
+export ETCD_OPERATOR_CACHE=${ETCD_OPERATOR_CACHE:-$HOME/.cache/etcd-operator}
+TOOLS=$ETCD_OPERATOR_CACHE/tools
+LOCAL=$TOOLS/local
+report=()
+failed=0
+ours=
+
+# gotest ARGUMENT...: go test with one line a package and the output of failures.
+gotest() {
+  "$TOOLS/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary=skipped -- "$@"
+}
+
+tools() {
+  mkdir -p "$TOOLS"
+  (cd hack/tools && GOFLAGS='' GOBIN=$TOOLS go install -buildvcs=false gotest.tools/gotestsum)
+}
+
+unit_packages() { go list ./... | grep -v -e /test/bench -e /test/e2e -e /test/integration -e /test/simulation -e /pkg/generated/; }
+
+run_verify() { hack/verify.sh; }
+
+run_unit() {
+  hack/object-stores.sh || return
+  # shellcheck disable=SC2046
+  gotest -race $(unit_packages) && (cd hack/local && gotest ./...)
+}
+
+run_simulation() { go test -v -count=1 -timeout=20m ./test/simulation -sweep-every=1; }
+
+run_integration() {
+  make --no-print-directory local-build &&
+    ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) gotest -race -count=1 ./test/integration/...
+}
+
+run_e2e() {
+  # Three nodes, so that nodes can fail; a cluster that is up is taken as it is.
+  local nodes=${E2E_NODES:-}
+  if ! "$LOCAL" status >/dev/null 2>&1; then
+    ours=yes
+    nodes=${nodes:-3}
+  fi
+  make --no-print-directory up NODES="$nodes" || return
+  KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
+    gotest -count=1 -timeout=40m -parallel=4 ./test/e2e/...
+}
+
+run() {
+  case $1 in
+    verify) run_verify ;;
+    unit) run_unit ;;
+    simulation) run_simulation ;;
+    integration) run_integration ;;
+    e2e) run_e2e ;;
+    *)
+      echo "unknown part $1" >&2
+      return 2
+      ;;
+  esac
+}
+
+finish() {
+  # A cluster that this run brought up goes with it; one that was up stays.
+  if [[ -n $ours ]]; then make --no-print-directory down; fi
+}
+trap finish INT TERM
+
+tools || exit 1
+for part in "$@"; do
+  printf '\n== %s\n' "$part"
+  start=$SECONDS
+  if run "$part"; then result=ok; else
+    result=FAILED
+    failed=1
+  fi
+  report+=("$(printf '%-12s %-6s %4d s' "$part" $result $((SECONDS - start)))")
+done
+
+finish
+printf '\n== times\n'
+printf '%s\n' "${report[@]}"
+printf '%-12s %-6s %4d s\n' total "$([[ $failed == 0 ]] && echo ok || echo FAILED)" "$SECONDS"
+exit $failed

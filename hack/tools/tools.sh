@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Sourced by the verification scripts: builds the pinned tools once into a cache
+# outside the work tree. Each tool that must not drag the versions of others along
+# has a module of its own below hack/tools.
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+TOOLS=${ETCD_OPERATOR_CACHE:-$HOME/.cache/etcd-operator}/tools
+
+# install_tool MODULE_DIR IMPORT_PATH prints the path of the program.
+install_tool() {
+  mkdir -p "$TOOLS"
+  (cd "$ROOT/hack/tools/$1" && GOFLAGS='' GOBIN=$TOOLS go install -buildvcs=false "$2") >&2
+  echo "$TOOLS/$(basename "$2")"
+}
+
+golangci_lint() { install_tool lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint; }
+logcheck() { install_tool logcheck sigs.k8s.io/logtools/logcheck; }
+
+# go_modules lists the directories of the modules that hold code of this project.
+go_modules() {
+  printf '%s\n' "$ROOT" "$ROOT/hack/local"
+}
+
+# files PATTERN... lists the files of the work tree that are, or could be, committed.
+files() {
+  git -C "$ROOT" ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
+    if [[ -f $ROOT/$file ]]; then echo "$file"; fi
+  done
+}

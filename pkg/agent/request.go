@@ -1,0 +1,207 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
+)
+
+// Command is what the agent is asked to do, its first argument.
+type Command string
+
+// Values of Command. Each but install takes a Request.
+const (
+	// CommandSave stores a snapshot of a member: needs etcd, store, save; and prune
+	// and sweep if they are to follow in the same run.
+	CommandSave Command = "save"
+	// CommandVerify reads a stored backup and checks it: needs store, verify.
+	CommandVerify Command = "verify"
+	// CommandFetch writes a checked snapshot to a file: needs fetch, and either
+	// store or etcd.
+	CommandFetch Command = "fetch"
+	// CommandRestore makes a data directory from a fetched file: needs restore. It
+	// runs in an image of etcd, whose own etcdutl or etcdctl does the work.
+	CommandRestore Command = "restore"
+	// CommandPrune deletes what the retention lets go: needs store, prune.
+	CommandPrune Command = "prune"
+	// CommandSweep deletes what interrupted transfers have left: needs store, sweep.
+	CommandSweep Command = "sweep"
+	// CommandInstall copies the agent into a directory, its second argument, so that
+	// it can run in another image that shares it.
+	CommandInstall Command = "install"
+)
+
+const (
+	// Program is the path of the agent in its own image, and its name in the
+	// directory that CommandInstall was given.
+	Program = "/agent"
+	// RequestFlag carries the Request.
+	RequestFlag = "request"
+	// ResultFileFlag names where the Result is written, beside standard output.
+	// Default: the termination log of the container.
+	ResultFileFlag = "result-file"
+)
+
+// Where the agent finds what pods mount for it. A Request names the directories, so
+// these are only what everybody uses.
+const (
+	CredentialsDir = "/etc/etcd-agent/credentials"
+	CADir          = "/etc/etcd-agent/ca"
+	EtcdTLSDir     = "/etc/etcd-agent/etcd-tls"
+	RecipientsDir  = "/etc/etcd-agent/recipients"
+	IdentitiesDir  = "/etc/etcd-agent/identities"
+	VolumeDir      = "/var/lib/etcd-agent/volume"
+	ProgressPort   = 8090
+	ProgressPath   = "/progress"
+)
+
+// Request says what to do. Only the sections that the command needs may be set.
+type Request struct {
+	// ID of the transfer: the same in each attempt, so that a later one finds what an
+	// earlier one has done. At most 63 bytes.
+	ID string `json:"id"`
+	// StallTimeoutSeconds ends an attempt in which no byte moved for so long.
+	// Default 300.
+	StallTimeoutSeconds int64 `json:"stallTimeoutSeconds,omitempty"`
+	// TimeoutSeconds bounds the attempt as a whole. 0: no bound.
+	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
+	// ProgressPort serves ProgressPath while the agent runs. 0: nothing is served.
+	ProgressPort int32 `json:"progressPort,omitempty"`
+
+	Etcd    *Etcd    `json:"etcd,omitempty"`
+	Store   *Store   `json:"store,omitempty"`
+	Save    *Save    `json:"save,omitempty"`
+	Verify  *Verify  `json:"verify,omitempty"`
+	Fetch   *Fetch   `json:"fetch,omitempty"`
+	Restore *Restore `json:"restore,omitempty"`
+	Prune   *Prune   `json:"prune,omitempty"`
+	Sweep   *Sweep   `json:"sweep,omitempty"`
+}
+
+// Etcd is the cluster that a snapshot is taken of. Any healthy member serves,
+// followers first.
+type Etcd struct {
+	Endpoints []Endpoint `json:"endpoints"`
+	// TLSDir holds etcd-client.crt, etcd-client.key and etcd-client-ca.crt, or
+	// tls.crt, tls.key and ca.crt. Needed for https.
+	TLSDir string `json:"tlsDir,omitempty"`
+}
+
+// Endpoint is where one member listens for clients.
+type Endpoint struct {
+	// Name of the member, for the result. It may be empty.
+	Name string `json:"name,omitempty"`
+	URL  string `json:"url"`
+	// Address, if not empty, is the host:port that is dialed instead of that in URL.
+	Address string `json:"address,omitempty"`
+}
+
+// Store is a place in a store.
+type Store struct {
+	Type v1beta2.BackupStorageType `json:"type"`
+	// Bucket, or container; of a PersistentVolumeClaim its name.
+	Bucket string `json:"bucket"`
+	// Key in it, as the user gave it.
+	Key string `json:"key,omitempty"`
+
+	Endpoint              string `json:"endpoint,omitempty"`
+	Region                string `json:"region,omitempty"`
+	ForcePathStyle        bool   `json:"forcePathStyle,omitempty"`
+	InsecureSkipTLSVerify bool   `json:"insecureSkipTLSVerify,omitempty"`
+	ServerSideEncryption  string `json:"serverSideEncryption,omitempty"`
+
+	// CredentialsDir holds the files of the store's secret. Empty: the identity of
+	// the workload.
+	CredentialsDir string `json:"credentialsDir,omitempty"`
+	// CADir holds the ca.crt that signs the store's certificate. Empty: the usual
+	// authorities.
+	CADir string `json:"caDir,omitempty"`
+	// VolumeDir is where the claim is mounted.
+	VolumeDir string `json:"volumeDir,omitempty"`
+}
+
+// Save says how a snapshot is stored.
+type Save struct {
+	Layout manifest.Layout `json:"layout"`
+	Owner  manifest.Owner  `json:"owner"`
+	// Started is when the transfer began, the same in each attempt.
+	Started     time.Time           `json:"started"`
+	Compression v1beta2.Compression `json:"compression,omitempty"`
+	// RecipientsDir holds the file "recipients". Empty: not encrypted.
+	RecipientsDir string `json:"recipientsDir,omitempty"`
+	// SkipVerify leaves out what is done otherwise: the stored copy is read back and
+	// compared before the manifest makes it visible.
+	SkipVerify bool `json:"skipVerify,omitempty"`
+}
+
+// Verify says which backup is checked and against what.
+type Verify struct {
+	Expected `json:",inline"`
+	// IdentitiesDir holds the file "identities". Without it only the stored bytes of
+	// an encrypted backup are checked.
+	IdentitiesDir string `json:"identitiesDir,omitempty"`
+}
+
+// Fetch says which backup goes to which file, or a snapshot of a live member does.
+type Fetch struct {
+	Expected      `json:",inline"`
+	IdentitiesDir string `json:"identitiesDir,omitempty"`
+	// File to write. A file that is there and is whole is not fetched again.
+	File string `json:"file"`
+}
+
+// Expected names a stored backup and says what must be true of it.
+type Expected struct {
+	// Key of the snapshot, of its manifest or of its directory. Empty: the key of the
+	// store, and if that is no backup, the newest one below it, provided that all
+	// there are of one cluster.
+	Key string `json:"key,omitempty"`
+	// SHA256 of the snapshot, if it is known.
+	SHA256 string `json:"sha256,omitempty"`
+	// TargetVersion of the etcd that will serve the data, such as 3.6.16: a snapshot
+	// that it cannot read is refused. Empty: not checked.
+	TargetVersion string `json:"targetVersion,omitempty"`
+	// MaxSize of the snapshot in bytes. 0: not checked.
+	MaxSize int64 `json:"maxSize,omitempty"`
+}
+
+// Restore says which data directory is made from a file.
+type Restore struct {
+	File    string `json:"file"`
+	DataDir string `json:"dataDir"`
+	// Scratch restores only to prove that it can be done: DataDir is removed again,
+	// and the fields below may be empty.
+	Scratch bool `json:"scratch,omitempty"`
+
+	Name string `json:"name,omitempty"`
+	// InitialCluster, InitialClusterToken and PeerURLs are as in etcd's flags.
+	InitialCluster      string   `json:"initialCluster,omitempty"`
+	InitialClusterToken string   `json:"initialClusterToken,omitempty"`
+	PeerURLs            []string `json:"peerURLs,omitempty"`
+	// RevisionBump is added to the revision, and everything before it is marked as
+	// compacted. 0: neither.
+	RevisionBump int64 `json:"revisionBump,omitempty"`
+}
+
+// Prune says which backups of an owner are deleted.
+type Prune struct {
+	Layout manifest.Layout `json:"layout"`
+	Owner  manifest.Owner  `json:"owner"`
+	// Count of backups that are kept at most, and how old they may become. 0: no
+	// limit. The newest always stays.
+	Count         int32 `json:"count,omitempty"`
+	MaxAgeSeconds int64 `json:"maxAgeSeconds,omitempty"`
+}
+
+// Sweep says which leftovers of an owner are deleted.
+type Sweep struct {
+	Layout manifest.Layout `json:"layout"`
+	Owner  manifest.Owner  `json:"owner"`
+	// OlderThanSeconds is how old a leftover must be: younger ones may belong to a
+	// transfer that runs. Default 86400.
+	OlderThanSeconds int64 `json:"olderThanSeconds,omitempty"`
+}

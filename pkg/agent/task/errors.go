@@ -1,0 +1,91 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
+)
+
+var (
+	// errUnsupported: the target cannot take this backup.
+	errUnsupported = errors.New("unsupported")
+	// errNoBackup: the key names none.
+	errNoBackup = errors.New("there is no such backup")
+	// errInTheWay: something that is not ours would be overwritten.
+	errInTheWay = errors.New("it is in the way")
+	// errSecret: a mounted secret other than the store's cannot be used.
+	errSecret = errors.New("unusable secret")
+)
+
+// timeoutError is the cause of a context that ended after the attempt's time-out.
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("the attempt took longer than its time-out of %s", e.after)
+}
+
+// classes maps errors, the most telling first.
+var classes = []struct {
+	err   error
+	class agent.ErrorClass
+}{
+	{agent.ErrInvalid, agent.ClassRequest},
+	{objectstore.ErrCredentials, agent.ClassCredentials},
+	{errSecret, agent.ClassCredentials},
+	{snapshot.ErrEncrypted, agent.ClassCredentials},
+	{errUnsupported, agent.ClassUnsupported},
+	{manifest.ErrNewer, agent.ClassUnsupported},
+	{errInTheWay, agent.ClassExists},
+	{objectstore.ErrExists, agent.ClassExists},
+	{objectstore.ErrNoBucket, agent.ClassNoBucket},
+	{errNoBackup, agent.ClassNotFound},
+	{objectstore.ErrDenied, agent.ClassStoreDenied},
+	{objectstore.ErrNoSpace, agent.ClassNoSpace},
+	{syscall.ENOSPC, agent.ClassNoSpace},
+	{syscall.EDQUOT, agent.ClassNoSpace},
+	{objectstore.ErrStalled, agent.ClassStalled},
+	{etcd.ErrStalled, agent.ClassStalled},
+	{etcd.ErrDenied, agent.ClassEtcdDenied},
+	{snapshot.ErrCorrupt, agent.ClassCorrupt},
+	{manifest.ErrInvalid, agent.ClassCorrupt},
+	{objectstore.ErrNotFound, agent.ClassNotFound},
+}
+
+// describe says for a reader, and for who decides about another attempt, why a task
+// was not done.
+func describe(ctx context.Context, err error) *agent.Error {
+	e := &agent.Error{Class: agent.ClassInternal, Message: err.Error()}
+	var timeout *timeoutError
+	switch {
+	case errors.As(context.Cause(ctx), &timeout):
+		return &agent.Error{Class: agent.ClassStalled, Message: timeout.Error()}
+	case ctx.Err() != nil:
+		return &agent.Error{Class: agent.ClassCanceled, Message: "the agent was told to stop"}
+	}
+	for _, c := range classes {
+		if errors.Is(err, c.err) {
+			e.Class = c.class
+			return e
+		}
+	}
+	var fromStore *objectstore.Error
+	var fromEtcd *etcd.Error
+	switch {
+	case errors.As(err, &fromEtcd):
+		e.Class = agent.ClassEtcd
+	case errors.As(err, &fromStore):
+		e.Class = agent.ClassStore
+	}
+	return e
+}

@@ -1,0 +1,181 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
+)
+
+// located is a stored backup that was found.
+type located struct {
+	object objectstore.Object
+	// stored is nil for a snapshot without a manifest, as older programs left them.
+	stored *manifest.Stored
+}
+
+// locate finds the backup that is expected, and checks what can be checked without
+// reading it.
+func (t *run) locate(ctx context.Context, e agent.Expected) (*located, error) {
+	key := e.Key
+	if key == "" {
+		key = t.request.Store.Key
+	}
+	found, err := t.find(ctx, strings.Trim(key, "/"), e.Key == "")
+	if err != nil {
+		return nil, err
+	}
+	if found.stored == nil {
+		t.result.Key, t.result.URI = found.object.Key, t.request.Store.URI(found.object.Key)
+		t.result.StoredSize = found.object.Size
+		return found, nil
+	}
+	t.fill(found.stored)
+	m := found.stored.Manifest
+	if found.object.Size != m.StoredSize {
+		return nil, fmt.Errorf("%w: the store has %d bytes, its manifest says %d", snapshot.ErrCorrupt, found.object.Size, m.StoredSize)
+	}
+	if e.SHA256 != "" && e.SHA256 != m.SHA256 {
+		return nil, fmt.Errorf("%w: its manifest has another SHA-256 than is expected: it is another backup", snapshot.ErrCorrupt)
+	}
+	if err := checkSize(m.Size, e.MaxSize); err != nil {
+		return nil, err
+	}
+	return found, checkVersion(m, e.TargetVersion)
+}
+
+func checkSize(size, limit int64) error {
+	if limit > 0 && size > limit {
+		return fmt.Errorf("%w: the snapshot has %d bytes, there is room for %d: use a larger volume", errUnsupported, size, limit)
+	}
+	return nil
+}
+
+// find looks for a manifest that the key may mean, then for a plain snapshot, and, if
+// newest is true, for the newest backup below it.
+func (t *run) find(ctx context.Context, key string, newest bool) (*located, error) {
+	if key != "" {
+		for _, candidate := range manifest.Candidates(key) {
+			m, err := t.readManifest(ctx, candidate)
+			if errors.Is(err, objectstore.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			return t.withObject(ctx, &manifest.Stored{Key: candidate, Manifest: m})
+		}
+		object, err := t.store.Stat(ctx, key)
+		if err == nil {
+			return &located{object: object}, nil
+		}
+		if !errors.Is(err, objectstore.ErrNotFound) {
+			return nil, err
+		}
+	}
+	if newest {
+		return t.findNewest(ctx, key)
+	}
+	return nil, fmt.Errorf("%w: %s", errNoBackup, t.request.Store.URI(key))
+}
+
+func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, error) {
+	object, err := t.store.Stat(ctx, s.Manifest.SnapshotKey(s.Key))
+	if errors.Is(err, objectstore.ErrNotFound) {
+		return nil, fmt.Errorf("%w: the manifest %s is there, its snapshot is gone: %w", snapshot.ErrCorrupt, s.Key, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &located{object: object, stored: s}, nil
+}
+
+// findNewest takes the newest of all backups below a key, which must be of one owner.
+func (t *run) findNewest(ctx context.Context, key string) (*located, error) {
+	var newest *manifest.Stored
+	backups, err := t.list(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range backups {
+		if newest != nil && newest.Manifest.Owner != s.Manifest.Owner {
+			return nil, fmt.Errorf("%s holds backups of %s and of %s: name one of them: %w", t.request.Store.URI(key),
+				newest.Manifest.Owner.Name, s.Manifest.Owner.Name, errNoBackup)
+		}
+		if newest == nil || s.Manifest.FinishedAt.After(newest.Manifest.FinishedAt) {
+			newest = &s
+		}
+	}
+	if newest == nil {
+		return nil, fmt.Errorf("%w: %s", errNoBackup, t.request.Store.URI(key))
+	}
+	return t.withObject(ctx, newest)
+}
+
+// list returns all backups with manifests below a prefix. Those that cannot be read
+// are not counted: nobody may take them for good, nor delete them.
+func (t *run) list(ctx context.Context, prefix string) ([]manifest.Stored, error) {
+	var keys []string
+	for object, err := range t.store.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		if manifest.IsManifest(object.Key) {
+			keys = append(keys, object.Key)
+		}
+	}
+	var backups []manifest.Stored
+	for _, key := range keys {
+		m, err := t.readManifest(ctx, key)
+		switch {
+		case errors.Is(err, manifest.ErrInvalid), errors.Is(err, objectstore.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			backups = append(backups, manifest.Stored{Key: key, Manifest: m})
+		}
+	}
+	return backups, nil
+}
+
+// checkVersion refuses a snapshot that the target does not start with: etcd reads the
+// storage of its own minor version and of the one before.
+func checkVersion(m *manifest.Manifest, targetVersion string) error {
+	if targetVersion == "" {
+		return nil
+	}
+	goal, err := semver.NewVersion(targetVersion)
+	if err != nil {
+		return fmt.Errorf("%w request: targetVersion %q is no version", agent.ErrInvalid, targetVersion)
+	}
+	from := m.StorageVersion
+	if from == "" {
+		from = m.EtcdVersion // before 3.6 the storage has no version of its own
+	}
+	if from == "" {
+		return nil
+	}
+	have, err := semver.NewVersion(from)
+	if err != nil {
+		return fmt.Errorf("%w: its manifest has the version %q", snapshot.ErrCorrupt, from)
+	}
+	if have.Major() != goal.Major() || have.Minor() > goal.Minor() {
+		return fmt.Errorf("%w: the snapshot is of etcd %d.%d, which etcd %s cannot read: restore it into %d.%d or newer",
+			errUnsupported, have.Major(), have.Minor(), targetVersion, have.Major(), have.Minor())
+	}
+	if goal.Minor() > have.Minor()+1 {
+		return fmt.Errorf("%w: the snapshot is of etcd %d.%d, and etcd %s takes over only from the minor version before its own: restore it into %d.%d first",
+			errUnsupported, have.Major(), have.Minor(), targetVersion, have.Major(), have.Minor()+1)
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
+)
+
+const (
+	// keyTries is how many keys are tried for a snapshot: an attempt that was killed
+	// may have left one without a manifest.
+	keyTries = 10
+
+	manifestType = "application/json"
+)
+
+// save stores a snapshot of the best member, and its manifest after it. If a member
+// fails on the way the next one is asked.
+func (t *run) save(ctx context.Context) error {
+	save := t.request.Save
+	place := manifest.Place{Layout: save.Layout, Key: t.request.Store.Key, Owner: save.Owner}
+	done, err := t.findDone(ctx, place)
+	if err != nil {
+		return err
+	}
+	if done == nil {
+		if done, err = t.saveNew(ctx, place); err != nil {
+			return err
+		}
+	} else {
+		t.result.AlreadyDone = true
+	}
+	t.fill(done)
+	t.result.Verified = !save.SkipVerify
+	t.tidy(ctx)
+	return nil
+}
+
+// tidy does what is to follow a backup; that it fails takes nothing from the backup.
+func (t *run) tidy(ctx context.Context) {
+	var err error
+	if t.request.Prune != nil {
+		err = t.prune(ctx)
+	}
+	if t.request.Sweep != nil {
+		err = errors.Join(err, t.sweep(ctx))
+	}
+	if err != nil {
+		t.result.Warning = err.Error()
+	}
+}
+
+// fill says in the result what a backup is.
+func (t *run) fill(s *manifest.Stored) {
+	m, r := s.Manifest, t.result
+	r.Key = m.SnapshotKey(s.Key)
+	r.URI = t.request.Store.URI(r.Key)
+	r.Revision, r.EtcdVersion, r.StorageVersion, r.Member, r.Keys = m.Revision, m.EtcdVersion, m.StorageVersion, m.Member, m.Keys
+	r.Size, r.SHA256, r.StoredSize, r.StoredSHA256 = m.Size, m.SHA256, m.StoredSize, m.StoredSHA256
+	r.Encrypted = m.Encryption != ""
+	finished := m.FinishedAt
+	r.FinishedAt = &finished
+}
+
+// findDone returns what an earlier attempt of this transfer has finished, or nil.
+func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Stored, error) {
+	if place.Layout == manifest.LayoutObject {
+		key := place.Layout.ManifestKey(place.Key)
+		m, err := t.readManifest(ctx, key)
+		if errors.Is(err, objectstore.ErrNotFound) || errors.Is(err, manifest.ErrInvalid) {
+			return nil, nil // what is there is overwritten
+		}
+		if err != nil || m.ID != t.request.ID {
+			return nil, err
+		}
+		return &manifest.Stored{Key: key, Manifest: m}, nil
+	}
+	for object, err := range t.store.List(ctx, place.AttemptPrefix(t.request.Save.Started)) {
+		if err != nil {
+			return nil, err
+		}
+		if !manifest.IsManifest(object.Key) || !place.OfAttempt(object.Key, t.request.Save.Started) {
+			continue
+		}
+		m, err := t.readManifest(ctx, object.Key)
+		switch {
+		case errors.Is(err, objectstore.ErrNotFound), errors.Is(err, manifest.ErrInvalid):
+		case err != nil:
+			return nil, err
+		case m.ID == t.request.ID && place.InPlace(object.Key, m):
+			return &manifest.Stored{Key: object.Key, Manifest: m}, nil
+		}
+	}
+	return nil, nil
+}
+
+func (t *run) readManifest(ctx context.Context, key string) (*manifest.Manifest, error) {
+	raw, err := objectstore.ReadAll(ctx, t.store, key, manifest.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Decode(raw)
+}
+
+// saveNew stores a snapshot of one member after the other until one succeeds.
+func (t *run) saveNew(ctx context.Context, place manifest.Place) (*manifest.Stored, error) {
+	options := snapshot.Options{Compress: t.request.Save.Compression == v1beta2.CompressionZstd}
+	var err error
+	if options.Recipients, err = recipients(t.request.Save.RecipientsDir); err != nil {
+		return nil, err
+	}
+	goal, err := target(t.request.Etcd)
+	if err != nil {
+		return nil, err
+	}
+	client := t.Pool.Client(goal)
+	sources, err := client.SnapshotSources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failures error
+	for _, source := range sources {
+		stored, err := t.saveFrom(ctx, client, source, place, options)
+		if err == nil {
+			return stored, nil
+		}
+		failures = errors.Join(failures, err)
+		if !memberFailed(err) || ctx.Err() != nil {
+			break
+		}
+		klog.FromContext(ctx).Info("Member failed, trying the next", "member", source.Name, "reason", err.Error())
+	}
+	return nil, failures
+}
+
+// memberFailed is true if another member may do better.
+func memberFailed(err error) bool {
+	var fromEtcd *etcd.Error
+	return errors.As(err, &fromEtcd) || errors.Is(err, snapshot.ErrCorrupt)
+}
+
+func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.Endpoint, place manifest.Place, options snapshot.Options) (*manifest.Stored, error) {
+	t.Progress.Begin("Save", 0)
+	// The stream ends with this context, whoever waits for it.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := client.Snapshot(ctx, source, t.stall())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }()
+	t.Progress.Begin("Save", stream.Size())
+	klog.FromContext(ctx).Info("Saving", "member", source.Name, "revision", stream.Revision, "confirmed", stream.Confirmed, "size", stream.Size())
+	if place.Layout == manifest.LayoutObject {
+		// The manifest of what is overwritten goes before it is.
+		options.OnChecked = func() error { return t.store.Delete(ctx, place.Layout.ManifestKey(place.Key)) }
+	}
+	key, sums, err := t.putSnapshot(ctx, cancel, stream, place, options)
+	if err != nil {
+		return nil, err
+	}
+	m := t.describeSnapshot(stream, place, options, key, sums)
+	stored := &manifest.Stored{Key: place.Layout.ManifestKey(key), Manifest: m}
+	if err := t.finishSnapshot(ctx, key, stored); err != nil {
+		// What is not verified does not stay.
+		cleanupCtx, cancel := afterwards(ctx)
+		defer cancel()
+		return nil, errors.Join(err, t.store.Delete(cleanupCtx, key))
+	}
+	return stored, nil
+}
+
+// putSnapshot stores the stream under a key at which there is nothing of worth yet. It
+// cancels the stream if that fails.
+func (t *run) putSnapshot(ctx context.Context, cancel context.CancelFunc, stream *etcd.Snapshot, place manifest.Place, options snapshot.Options) (string, snapshot.Sums, error) {
+	key, err := t.freeKey(ctx, stream.Revision, place, options)
+	if err != nil {
+		return "", snapshot.Sums{}, err
+	}
+	encoder := snapshot.Encode(t.Progress.counted(stream), options)
+	_, err = t.store.Put(ctx, key, encoder, objectstore.PutOptions{Overwrite: place.Layout != manifest.LayoutDirectory})
+	if err == nil {
+		if sums, ok := encoder.Sums(); ok {
+			return key, sums, encoder.Close()
+		}
+		err = fmt.Errorf("%w: the store did not read all of it", snapshot.ErrCorrupt)
+	}
+	if sums, ok := encoder.Sums(); errors.Is(err, objectstore.ErrExists) && ok {
+		return t.contested(ctx, key, sums)
+	}
+	cancel()
+	_ = encoder.Close()
+	if place.Layout == manifest.LayoutDirectory && !errors.Is(err, objectstore.ErrExists) {
+		// A store that failed may have it all the same.
+		cleanupCtx, done := afterwards(ctx)
+		defer done()
+		err = errors.Join(err, t.store.Delete(cleanupCtx, key))
+	}
+	return "", snapshot.Sums{}, err
+}
+
+// contested finds out what is under a key that was free before: a store whose answer
+// was lost has it from us, and refused it when it was sent again.
+func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums) (string, snapshot.Sums, error) {
+	object, err := t.store.Stat(ctx, key)
+	if err != nil {
+		return "", snapshot.Sums{}, err
+	}
+	body := objectstore.Resume(ctx, t.store, object)
+	defer body.Close()
+	err = snapshot.CheckStored(body, &manifest.Manifest{StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256})
+	if errors.Is(err, snapshot.ErrCorrupt) {
+		err = &objectstore.Error{Op: "put", Key: key, Cause: errors.New("another attempt has written it meanwhile")}
+	}
+	return key, sums, err
+}
+
+// freeKey returns the key for a snapshot. An attempt that was killed may have left a
+// snapshot without a manifest: in a directory it stays for the sweep, as that attempt
+// may still run; where the name is fixed it is overwritten.
+func (t *run) freeKey(ctx context.Context, revision int64, place manifest.Place, options snapshot.Options) (string, error) {
+	id := t.request.ID
+	for try := 2; ; try++ {
+		key := place.SnapshotKey(id, t.request.Save.Started, revision, options.Compression(), options.Encryption())
+		at := key
+		switch place.Layout {
+		case manifest.LayoutObject:
+			return key, nil
+		case manifest.LayoutSeries:
+			at = place.Layout.ManifestKey(key)
+		case manifest.LayoutDirectory:
+		}
+		switch _, err := t.store.Stat(ctx, at); {
+		case errors.Is(err, objectstore.ErrNotFound):
+			return key, nil
+		case err != nil:
+			return "", err
+		case place.Layout == manifest.LayoutSeries || try > keyTries:
+			return "", fmt.Errorf("a backup of another transfer has the key %s: %w", key, errInTheWay)
+		}
+		id = t.request.ID + "-" + strconv.Itoa(try)
+	}
+}
+
+func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, options snapshot.Options, key string, sums snapshot.Sums) *manifest.Manifest {
+	return &manifest.Manifest{
+		FormatVersion: manifest.FormatVersion, ID: t.request.ID, Object: path.Base(key), Layout: place.Layout, Owner: place.Owner,
+		ClusterID: strconv.FormatUint(stream.Health.ClusterID, 16), MemberID: strconv.FormatUint(stream.Health.ID, 16),
+		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: stream.StorageVersion(), Revision: stream.Revision,
+		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,
+		Compression: options.Compression(), Encryption: options.Encryption(),
+		StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
+	}
+}
+
+// finishSnapshot makes sure that what is stored is what was sent, and then makes it a
+// backup.
+func (t *run) finishSnapshot(ctx context.Context, key string, s *manifest.Stored) error {
+	object, err := t.store.Stat(ctx, key)
+	if err != nil {
+		return err
+	}
+	if object.Size != s.Manifest.StoredSize {
+		return fmt.Errorf("%w: %d bytes were sent, the store has %d", snapshot.ErrCorrupt, s.Manifest.StoredSize, object.Size)
+	}
+	if !t.request.Save.SkipVerify {
+		t.Progress.Begin("Verify", object.Size)
+		body := objectstore.Resume(ctx, t.store, object)
+		defer body.Close()
+		if err := snapshot.CheckStored(t.Progress.counted(body), s.Manifest); err != nil {
+			return err
+		}
+	}
+	s.Manifest.FinishedAt = t.Clock.Now().UTC().Truncate(time.Millisecond)
+	raw, err := s.Manifest.Encode()
+	if err != nil {
+		return err
+	}
+	overwrite := s.Manifest.Layout == manifest.LayoutObject
+	err = objectstore.PutBytes(ctx, t.store, s.Key, raw, objectstore.PutOptions{Overwrite: overwrite, ContentType: manifestType})
+	if errors.Is(err, objectstore.ErrExists) {
+		// A store whose answer was lost refuses it when it is sent again.
+		if m, readErr := t.readManifest(ctx, s.Key); readErr == nil && m.ID == s.Manifest.ID && m.StoredSHA256 == s.Manifest.StoredSHA256 {
+			return nil
+		}
+	}
+	return err
+}

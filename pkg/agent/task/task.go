@@ -1,0 +1,115 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+)
+
+// Runner runs tasks.
+type Runner struct {
+	// Open opens the store of a request; a connection on which no byte moves for the
+	// time stall is to fail.
+	Open  func(ctx context.Context, store *agent.Store, stall time.Duration) (objectstore.Store, error)
+	Pool  *etcd.Pool
+	Clock clock.PassiveClock
+	// Version of this program, for manifests.
+	Version  string
+	Progress *Progress
+}
+
+// run is one request that is being worked on.
+type run struct {
+	*Runner
+
+	request *agent.Request
+	result  *agent.Result
+	store   objectstore.Store // nil if the request has none
+}
+
+// cleanupTimeout bounds what is done after a failure, when ctx may have ended.
+const cleanupTimeout = 30 * time.Second
+
+// Run does what the request asks for. The result has an error if and only if it was
+// not done.
+func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.Request) *agent.Result {
+	logger := klog.FromContext(ctx).WithValues("command", command, "id", request.ID)
+	ctx = klog.NewContext(ctx, logger)
+	result := &agent.Result{Command: command, ID: request.ID, Started: r.Clock.Now().UTC()}
+	if request.TimeoutSeconds > 0 {
+		timeout := time.Duration(request.TimeoutSeconds) * time.Second
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
+		defer cancel()
+	}
+	logger.Info("Started")
+	err := r.do(ctx, command, request, result)
+	if err != nil {
+		result.Error = describe(ctx, err)
+	}
+	result.Finished = r.Clock.Now().UTC()
+	_, result.Bytes, result.TotalBytes = r.Progress.Get()
+	if err != nil {
+		logger.Error(nil, "Failed", "class", result.Error.Class, "message", result.Error.Message)
+	} else {
+		logger.Info("Done", "uri", result.URI, "revision", result.Revision, "size", result.Size, "storedSize", result.StoredSize,
+			"member", result.Member, "alreadyDone", result.AlreadyDone, "warning", result.Warning)
+	}
+	return result
+}
+
+func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.Request, result *agent.Result) error {
+	if err := request.Validate(command); err != nil {
+		return err
+	}
+	t := &run{Runner: r, request: request, result: result}
+	if request.Store != nil {
+		r.Progress.Begin("Connect", 0)
+		store, err := r.Open(ctx, request.Store, t.stall())
+		if err != nil {
+			return err
+		}
+		t.store = store
+	}
+	switch command {
+	case agent.CommandSave:
+		return t.save(ctx)
+	case agent.CommandVerify:
+		return t.verify(ctx)
+	case agent.CommandFetch:
+		return t.fetch(ctx)
+	case agent.CommandRestore:
+		return t.restore(ctx)
+	case agent.CommandPrune:
+		return t.prune(ctx)
+	case agent.CommandSweep:
+		return t.sweep(ctx)
+	default:
+		return errUnknownCommand
+	}
+}
+
+var errUnknownCommand = errors.New("unknown command")
+
+// stall is how long no byte may move.
+func (t *run) stall() time.Duration {
+	if s := t.request.StallTimeoutSeconds; s > 0 {
+		return time.Duration(s) * time.Second
+	}
+	return objectstore.DefaultStall
+}
+
+// afterwards returns a context for cleaning up, even if ctx has ended.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+}

@@ -1,0 +1,36 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fuzzer fills the types of the group with random values, for tests that
+// encode and decode them. It imports the API types of this project and nothing else of it.
+package fuzzer
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/randfill"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Funcs returns the functions that fill the kinds of the group. A decoder applies
+// defaults, so an object without them would not come back as it went.
+func Funcs(_ serializer.CodecFactory) []any {
+	return []any{
+		func(cluster *v1beta2.EtcdCluster, c randfill.Continue) {
+			c.FillNoCustom(cluster)
+			v1beta2.SetObjectDefaults_EtcdCluster(cluster)
+		},
+		func(backup *v1beta2.EtcdBackup, c randfill.Continue) {
+			c.FillNoCustom(backup)
+			v1beta2.SetObjectDefaults_EtcdBackup(backup)
+		},
+		func(restore *v1beta2.EtcdRestore, c randfill.Continue) {
+			c.FillNoCustom(restore)
+			v1beta2.SetObjectDefaults_EtcdRestore(restore)
+		},
+		func(recovery *v1beta2.EtcdClusterRecovery, c randfill.Continue) {
+			c.FillNoCustom(recovery)
+			v1beta2.SetObjectDefaults_EtcdClusterRecovery(recovery)
+		},
+	}
+}

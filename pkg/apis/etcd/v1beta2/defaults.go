@@ -1,0 +1,78 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+// Defaults that the original etcd-operator had; old manifests rely on them.
+const (
+	DefaultRepository = "quay.io/coreos/etcd"
+	DefaultVersion    = "3.2.13"
+)
+
+// SetDefaults_ClusterSpec fills what an old manifest may leave out.
+func SetDefaults_ClusterSpec(spec *ClusterSpec) {
+	if spec.Repository == "" {
+		spec.Repository = DefaultRepository
+	}
+	if spec.Version == "" {
+		spec.Version = DefaultVersion
+	}
+	if spec.PodDisruptionBudget == "" {
+		spec.PodDisruptionBudget = PodDisruptionBudgetEnabled
+	}
+}
+
+// SetDefaults_PersistentVolumeClaimRetentionPolicy keeps what users know: volumes
+// go with their members and with the cluster.
+func SetDefaults_PersistentVolumeClaimRetentionPolicy(policy *PersistentVolumeClaimRetentionPolicy) {
+	if policy.WhenDeleted == "" {
+		policy.WhenDeleted = ClaimDelete
+	}
+	if policy.WhenScaled == "" {
+		policy.WhenScaled = ClaimDelete
+	}
+}
+
+// SetDefaults_RecoveryPolicy leaves a lost quorum to a person.
+func SetDefaults_RecoveryPolicy(policy *RecoveryPolicy) {
+	if policy.QuorumLoss == "" {
+		policy.QuorumLoss = RecoveryManual
+	}
+}
+
+// SetDefaults_IssuerReference follows cert-manager's own defaults.
+func SetDefaults_IssuerReference(ref *IssuerReference) {
+	if ref.Kind == "" {
+		ref.Kind = "Issuer"
+	}
+	if ref.Group == "" {
+		ref.Group = "cert-manager.io"
+	}
+}
+
+// SetDefaults_ClusterBackupPolicy stores plain and compares hashes.
+func SetDefaults_ClusterBackupPolicy(policy *ClusterBackupPolicy) {
+	if policy.Compression == "" {
+		policy.Compression = CompressionNone
+	}
+	if policy.Verify == "" {
+		policy.Verify = VerificationHash
+	}
+}
+
+// SetDefaults_BackupSpec stores plain and compares hashes.
+func SetDefaults_BackupSpec(spec *BackupSpec) {
+	if spec.Compression == "" {
+		spec.Compression = CompressionNone
+	}
+	if spec.Verify == "" {
+		spec.Verify = VerificationHash
+	}
+}
+
+// SetDefaults_OSSSource fills the documented default endpoint.
+func SetDefaults_OSSSource(source *OSSSource) {
+	if source.Endpoint == "" {
+		source.Endpoint = "http://oss-cn-hangzhou.aliyuncs.com"
+	}
+}

@@ -1,0 +1,166 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// EtcdBackup is one backup of an etcd cluster, or a series of them.
+type EtcdBackup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what shall be backed up, where to and when.
+	Spec BackupSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+	// status is how the backup went. It is read only for users.
+	Status BackupStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// EtcdBackupList is a list of EtcdBackups.
+type EtcdBackupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// items is the list of backups.
+	Items []EtcdBackup `json:"items" protobuf:"bytes,2,rep,name=items"`
+}
+
+// EtcdClusterRef names an EtcdCluster of the same namespace.
+type EtcdClusterRef struct {
+	// name of the EtcdCluster.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+}
+
+// BackupSpec says what shall be backed up, where to and when.
+type BackupSpec struct {
+	// etcdEndpoints of the cluster, such as http://example-client:2379. Exactly one
+	// of etcdEndpoints and etcdCluster must be set.
+	// +listType=atomic
+	EtcdEndpoints []string `json:"etcdEndpoints,omitempty" protobuf:"bytes,1,rep,name=etcdEndpoints"`
+	// storageType of the store: S3, ABS, GCS, OSS or PersistentVolumeClaim.
+	StorageType BackupStorageType `json:"storageType" protobuf:"bytes,2,opt,name=storageType,casttype=BackupStorageType"`
+	// backupPolicy says how often, how many and how long.
+	BackupPolicy *BackupPolicy `json:"backupPolicy,omitempty" protobuf:"bytes,3,opt,name=backupPolicy"`
+	// The place in the store.
+	BackupSource `json:",inline" protobuf:"bytes,4,opt,name=backupSource"`
+	// clientTLSSecret holds the client certificate for etcdEndpoints: etcd-client.crt,
+	// etcd-client.key, etcd-client-ca.crt, or tls.crt, tls.key, ca.crt.
+	ClientTLSSecret string `json:"clientTLSSecret,omitempty" protobuf:"bytes,5,opt,name=clientTLSSecret"`
+
+	// etcdCluster names the cluster to back up; certificates come from it. Any
+	// healthy member serves, followers first.
+	EtcdCluster *EtcdClusterRef `json:"etcdCluster,omitempty" protobuf:"bytes,6,opt,name=etcdCluster"`
+	// compression: None (default) or Zstd.
+	Compression Compression `json:"compression,omitempty" protobuf:"bytes,7,opt,name=compression,casttype=Compression"`
+	// encryption of the stored backup.
+	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,8,opt,name=encryption"`
+	// verify: Hash (default) or Restore.
+	Verify Verification `json:"verify,omitempty" protobuf:"bytes,9,opt,name=verify,casttype=Verification"`
+}
+
+// BackupPolicy says how often, how many and how long.
+type BackupPolicy struct {
+	// timeoutInSecond bounds one attempt, in seconds. 0: no bound but progress.
+	TimeoutInSecond int64 `json:"timeoutInSecond,omitempty" protobuf:"varint,1,opt,name=timeoutInSecond"`
+	// backupIntervalInSecond makes the backup periodic, in seconds. 0: once.
+	BackupIntervalInSecond int64 `json:"backupIntervalInSecond,omitempty" protobuf:"varint,2,opt,name=backupIntervalInSecond"`
+	// maxBackups of a periodic backup that are kept. 0: no limit. The newest good
+	// one is always kept.
+	MaxBackups int32 `json:"maxBackups,omitempty" protobuf:"varint,3,opt,name=maxBackups"`
+	// schedule makes the backup periodic, in cron form. Not together with
+	// backupIntervalInSecond.
+	Schedule string `json:"schedule,omitempty" protobuf:"bytes,4,opt,name=schedule"`
+	// timeZone of the schedule, a name of the IANA database. Default: UTC.
+	TimeZone *string `json:"timeZone,omitempty" protobuf:"bytes,5,opt,name=timeZone"`
+	// suspend makes no new backup of a periodic one while true.
+	Suspend bool `json:"suspend,omitempty" protobuf:"varint,6,opt,name=suspend"`
+	// maxAge up to which backups of a periodic one are kept. Absent: no limit.
+	MaxAge *metav1.Duration `json:"maxAge,omitempty" protobuf:"bytes,7,opt,name=maxAge"`
+}
+
+// BackupPhase is a one-word summary of a backup.
+type BackupPhase string
+
+// Values of BackupPhase.
+const (
+	BackupPhasePending   BackupPhase = "Pending"
+	BackupPhaseRunning   BackupPhase = "Running"
+	BackupPhaseSucceeded BackupPhase = "Succeeded"
+	BackupPhaseFailed    BackupPhase = "Failed"
+)
+
+// BackupStatus is how a backup went.
+type BackupStatus struct {
+	// succeeded is true if the last backup succeeded.
+	// +optional
+	Succeeded bool `json:"succeeded" protobuf:"varint,1,opt,name=succeeded"`
+	// Reason says why the last backup failed.
+	Reason string `json:"Reason,omitempty" protobuf:"bytes,2,opt,name=Reason"`
+	// etcdVersion of the member that served the backup.
+	EtcdVersion string `json:"etcdVersion,omitempty" protobuf:"bytes,3,opt,name=etcdVersion"`
+	// etcdRevision of the key space in the last good backup.
+	EtcdRevision int64 `json:"etcdRevision,omitempty" protobuf:"varint,4,opt,name=etcdRevision"`
+	// lastSuccessDate of a good backup.
+	LastSuccessDate metav1.Time `json:"lastSuccessDate,omitempty" protobuf:"bytes,5,opt,name=lastSuccessDate"`
+
+	// phase: Pending, Running, Succeeded or Failed.
+	Phase BackupPhase `json:"phase,omitempty" protobuf:"bytes,6,opt,name=phase,casttype=BackupPhase"`
+	// observedGeneration is the generation of the spec that this status is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,7,opt,name=observedGeneration"`
+	// startTime of the last attempt.
+	StartTime *metav1.Time `json:"startTime,omitempty" protobuf:"bytes,8,opt,name=startTime"`
+	// completionTime of the last attempt.
+	CompletionTime *metav1.Time `json:"completionTime,omitempty" protobuf:"bytes,9,opt,name=completionTime"`
+	// uri of the last good backup.
+	URI string `json:"uri,omitempty" protobuf:"bytes,10,opt,name=uri"`
+	// size in bytes of the snapshot.
+	SnapshotSize int64 `json:"size,omitempty" protobuf:"varint,11,opt,name=size"`
+	// storedSize in bytes, after compression and encryption.
+	StoredSize int64 `json:"storedSize,omitempty" protobuf:"varint,12,opt,name=storedSize"`
+	// sha256 of the snapshot, in hexadecimal.
+	SHA256 string `json:"sha256,omitempty" protobuf:"bytes,13,opt,name=sha256"`
+	// member that served the backup.
+	Member string `json:"member,omitempty" protobuf:"bytes,14,opt,name=member"`
+	// verified is true if the stored copy was read back and proved good.
+	Verified bool `json:"verified,omitempty" protobuf:"varint,15,opt,name=verified"`
+	// progress of the attempt that runs now.
+	Progress *TransferProgress `json:"progress,omitempty" protobuf:"bytes,16,opt,name=progress"`
+	// attempts of the current backup so far.
+	Attempts int32 `json:"attempts,omitempty" protobuf:"varint,17,opt,name=attempts"`
+	// conditions say what is true of the backup now.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,18,rep,name=conditions"`
+	// history of a periodic backup, newest first.
+	// +listType=atomic
+	History []BackupRecord `json:"history,omitempty" protobuf:"bytes,19,rep,name=history"`
+	// lastScheduleTime is when the backup that this status is about was due.
+	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty" protobuf:"bytes,20,opt,name=lastScheduleTime"`
+	// nextScheduleTime is when the next backup of a periodic one is due.
+	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty" protobuf:"bytes,21,opt,name=nextScheduleTime"`
+}
+
+// BackupRecord is one backup of a periodic EtcdBackup.
+type BackupRecord struct {
+	// startTime of the backup.
+	StartTime metav1.Time `json:"startTime" protobuf:"bytes,1,opt,name=startTime"`
+	// completionTime of the backup.
+	CompletionTime *metav1.Time `json:"completionTime,omitempty" protobuf:"bytes,2,opt,name=completionTime"`
+	// succeeded is true if it succeeded.
+	Succeeded bool `json:"succeeded" protobuf:"varint,3,opt,name=succeeded"`
+	// reason says why it failed.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
+	// uri of the stored backup.
+	URI string `json:"uri,omitempty" protobuf:"bytes,5,opt,name=uri"`
+	// revision of the key space in it.
+	Revision int64 `json:"revision,omitempty" protobuf:"varint,6,opt,name=revision"`
+	// storedSize in bytes.
+	StoredSize int64 `json:"storedSize,omitempty" protobuf:"varint,7,opt,name=storedSize"`
+	// verified is true if the stored copy was read back and proved good.
+	Verified bool `json:"verified,omitempty" protobuf:"varint,8,opt,name=verified"`
+}

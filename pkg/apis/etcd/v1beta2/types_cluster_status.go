@@ -1,0 +1,198 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ClusterPhase is a one-word summary of a cluster.
+type ClusterPhase string
+
+// Values of ClusterPhase.
+const (
+	ClusterPhaseNone     ClusterPhase = ""
+	ClusterPhaseCreating ClusterPhase = "Creating"
+	ClusterPhaseRunning  ClusterPhase = "Running"
+	ClusterPhaseFailed   ClusterPhase = "Failed"
+	// ClusterPhaseHibernated is a cluster of size 0: no pods, all volumes kept.
+	ClusterPhaseHibernated ClusterPhase = "Hibernated"
+)
+
+// ClusterStatus is what the controller last observed of a cluster.
+type ClusterStatus struct {
+	// phase is a one-word summary: Creating, Running, Failed or Hibernated.
+	// +optional
+	Phase ClusterPhase `json:"phase" protobuf:"bytes,1,opt,name=phase,casttype=ClusterPhase"`
+	// reason says why the phase is Failed.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
+	// controlPaused is true while the controller leaves the cluster alone.
+	ControlPaused bool `json:"controlPaused,omitempty" protobuf:"varint,3,opt,name=controlPaused"`
+	// conditions say what is true of the cluster now.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []ClusterCondition `json:"conditions,omitempty" protobuf:"bytes,4,rep,name=conditions"`
+	// size is the number of members in etcd's own member list.
+	// +optional
+	Replicas int32 `json:"size" protobuf:"varint,5,opt,name=size"`
+	// serviceName is the name of the service for clients.
+	ServiceName string `json:"serviceName,omitempty" protobuf:"bytes,6,opt,name=serviceName"`
+	// clientPort is the port of that service.
+	ClientPort int32 `json:"clientPort,omitempty" protobuf:"varint,7,opt,name=clientPort"`
+	// members lists the names of the members by readiness.
+	// +optional
+	Members MembersStatus `json:"members" protobuf:"bytes,8,opt,name=members"`
+	// currentVersion is the lowest version that a member runs.
+	// +optional
+	CurrentVersion string `json:"currentVersion" protobuf:"bytes,9,opt,name=currentVersion"`
+	// targetVersion is the version that an upgrade under way goes to.
+	// +optional
+	TargetVersion string `json:"targetVersion" protobuf:"bytes,10,opt,name=targetVersion"`
+
+	// observedGeneration is the generation of the spec that this status is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,11,opt,name=observedGeneration"`
+	// selector selects the members' pods, in the form that /scale wants.
+	Selector string `json:"selector,omitempty" protobuf:"bytes,12,opt,name=selector"`
+	// leader is the name of the member that leads.
+	Leader string `json:"leader,omitempty" protobuf:"bytes,13,opt,name=leader"`
+	// tolerance is how many more voters may fail before the quorum is lost. It is
+	// negative when the quorum is lost, and absent while it is not known.
+	Tolerance *int32 `json:"tolerance,omitempty" protobuf:"varint,14,opt,name=tolerance"`
+	// dbSize is the size in bytes of the largest database file of a member.
+	DBSize int64 `json:"dbSize,omitempty" protobuf:"varint,15,opt,name=dbSize"`
+	// memberStatuses tells about each member.
+	// +listType=map
+	// +listMapKey=name
+	MemberStatuses []MemberStatus `json:"memberStatuses,omitempty" protobuf:"bytes,16,rep,name=memberStatuses"`
+	// lastBackup is the newest good backup of this cluster.
+	LastBackup *LastBackup `json:"lastBackup,omitempty" protobuf:"bytes,17,opt,name=lastBackup"`
+	// blockedBy is what the controller waits for, if it waits.
+	BlockedBy *BlockedBy `json:"blockedBy,omitempty" protobuf:"bytes,18,opt,name=blockedBy"`
+	// operation is the last one that was asked for, such as a defragmentation.
+	Operation *ClusterOperation `json:"operation,omitempty" protobuf:"bytes,19,opt,name=operation"`
+	// certificates tells about each certificate of a cluster with spec.TLS.
+	// +listType=map
+	// +listMapKey=use
+	Certificates []CertificateStatus `json:"certificates,omitempty" protobuf:"bytes,20,rep,name=certificates"`
+	// recovery is the last time that the data of the cluster went on in new members,
+	// after a lost quorum or by an EtcdRestore.
+	Recovery *RecoveryStatus `json:"recovery,omitempty" protobuf:"bytes,21,opt,name=recovery"`
+}
+
+// MembersStatus lists the names of the members by readiness.
+type MembersStatus struct {
+	// ready members serve clients.
+	// +listType=atomic
+	Ready []string `json:"ready,omitempty" protobuf:"bytes,1,rep,name=ready"`
+	// unready members do not.
+	// +listType=atomic
+	Unready []string `json:"unready,omitempty" protobuf:"bytes,2,rep,name=unready"`
+}
+
+// MemberRole is what a member is to its cluster.
+type MemberRole string
+
+// Values of MemberRole.
+const (
+	MemberRoleLeader   MemberRole = "Leader"
+	MemberRoleFollower MemberRole = "Follower"
+	MemberRoleLearner  MemberRole = "Learner"
+	// MemberRolePending is a member whose pod exists or will exist and that is not
+	// in etcd's member list yet, or was added and has not started.
+	MemberRolePending MemberRole = "Pending"
+)
+
+// MemberStatus tells about one member.
+type MemberStatus struct {
+	// name of the member and of its pod.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// id is etcd's member ID in hexadecimal.
+	ID string `json:"id,omitempty" protobuf:"bytes,2,opt,name=id"`
+	// pod is the name of the pod; empty while there is none.
+	Pod string `json:"pod,omitempty" protobuf:"bytes,3,opt,name=pod"`
+	// node that the pod runs on.
+	Node string `json:"node,omitempty" protobuf:"bytes,4,opt,name=node"`
+	// claim is the name of the PersistentVolumeClaim that holds the member's data.
+	Claim string `json:"claim,omitempty" protobuf:"bytes,5,opt,name=claim"`
+	// version of etcd that the member says it runs.
+	Version string `json:"version,omitempty" protobuf:"bytes,6,opt,name=version"`
+	// role: Leader, Follower, Learner or Pending.
+	Role MemberRole `json:"role,omitempty" protobuf:"bytes,7,opt,name=role,casttype=MemberRole"`
+	// healthy: True if the member answered and has a leader, False if not, Unknown
+	// if it could not be asked.
+	Healthy corev1.ConditionStatus `json:"healthy,omitempty" protobuf:"bytes,8,opt,name=healthy,casttype=k8s.io/api/core/v1.ConditionStatus"`
+	// reason says in one CamelCase word why healthy is not True.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,9,opt,name=reason"`
+	// message says the same for a reader.
+	Message string `json:"message,omitempty" protobuf:"bytes,10,opt,name=message"`
+	// dbSize is the size in bytes of the member's database file.
+	DBSize int64 `json:"dbSize,omitempty" protobuf:"varint,11,opt,name=dbSize"`
+	// raftLag is how many raft entries the member is behind the leader's commit.
+	RaftLag int64 `json:"raftLag,omitempty" protobuf:"varint,12,opt,name=raftLag"`
+	// alarms that the member knows of, such as NOSPACE.
+	// +listType=atomic
+	Alarms []string `json:"alarms,omitempty" protobuf:"bytes,14,rep,name=alarms"`
+	// raftIndex is the raft entry up to which the member has committed. It is said
+	// while the quorum is lost: the member with the highest one has lost the least.
+	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,13,opt,name=raftIndex"`
+}
+
+// LastBackup is the newest good backup of a cluster.
+type LastBackup struct {
+	// name of the EtcdBackup.
+	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// time at which the snapshot was complete.
+	Time metav1.Time `json:"time,omitempty" protobuf:"bytes,2,opt,name=time"`
+	// revision of the key space in it.
+	Revision int64 `json:"revision,omitempty" protobuf:"varint,3,opt,name=revision"`
+	// verified is true if the stored copy was read back and proved good.
+	Verified bool `json:"verified,omitempty" protobuf:"varint,4,opt,name=verified"`
+}
+
+// BlockedBy is what the controller waits for.
+type BlockedBy struct {
+	// reason in one CamelCase word.
+	Reason string `json:"reason" protobuf:"bytes,1,opt,name=reason"`
+	// message for a reader: what is waited for.
+	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
+	// since when.
+	Since metav1.Time `json:"since,omitempty" protobuf:"bytes,3,opt,name=since"`
+	// unblock says what would let the controller go on.
+	Unblock string `json:"unblock,omitempty" protobuf:"bytes,4,opt,name=unblock"`
+}
+
+// ClusterConditionType names a condition of a cluster.
+type ClusterConditionType string
+
+// Condition types of an EtcdCluster.
+const (
+	ClusterConditionAvailable         ClusterConditionType = "Available"
+	ClusterConditionProgressing       ClusterConditionType = "Progressing"
+	ClusterConditionDegraded          ClusterConditionType = "Degraded"
+	ClusterConditionQuorumLost        ClusterConditionType = "QuorumLost"
+	ClusterConditionScaling           ClusterConditionType = "Scaling"
+	ClusterConditionUpgrading         ClusterConditionType = "Upgrading"
+	ClusterConditionRecovering        ClusterConditionType = "Recovering"
+	ClusterConditionPaused            ClusterConditionType = "Paused"
+	ClusterConditionBackupHealthy     ClusterConditionType = "BackupHealthy"
+	ClusterConditionCertificatesValid ClusterConditionType = "CertificatesValid"
+)
+
+// ClusterCondition is one condition of a cluster. Its times are RFC 3339 strings,
+// as they always were in this API.
+type ClusterCondition struct {
+	// type of the condition.
+	Type ClusterConditionType `json:"type" protobuf:"bytes,1,opt,name=type,casttype=ClusterConditionType"`
+	// status: True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status,casttype=k8s.io/api/core/v1.ConditionStatus"`
+	// lastUpdateTime is when the condition last changed in any field.
+	LastUpdateTime string `json:"lastUpdateTime,omitempty" protobuf:"bytes,3,opt,name=lastUpdateTime"`
+	// lastTransitionTime is when the status last changed.
+	LastTransitionTime string `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
+	// reason in one CamelCase word.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+	// message for a reader.
+	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+}

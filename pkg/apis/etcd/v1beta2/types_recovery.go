@@ -1,0 +1,165 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// AnnotationRestore on an EtcdCluster names the EtcdRestore that made it: it starts with
+// the data of that, and never empty.
+const AnnotationRestore = "etcd.database.coreos.com/restore"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// EtcdClusterRecovery is what is sent to the subresource recover of a cluster that
+// has lost its quorum, and what comes back from it. It is not stored: the recovery
+// goes on in the status of the cluster.
+type EtcdClusterRecovery struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what is asked for.
+	// +optional
+	Spec ClusterRecoverySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// status is the plan, as far as it was known when it was asked for.
+	// +optional
+	Status RecoveryStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// ClusterRecoverySpec says how a cluster shall be recovered.
+type ClusterRecoverySpec struct {
+	// member to go on from. Default: the surviving member with the highest raft index,
+	// which is the one that has lost the least.
+	Member string `json:"member,omitempty" protobuf:"bytes,1,opt,name=member"`
+	// clusterUID, if set, must be the UID of the cluster.
+	ClusterUID string `json:"clusterUID,omitempty" protobuf:"bytes,2,opt,name=clusterUID"`
+}
+
+// RecoveryTrigger is why the data of a cluster goes on in new members.
+type RecoveryTrigger string
+
+// Values of RecoveryTrigger.
+const (
+	// RecoveryTriggerRequest is a request to the subresource recover.
+	RecoveryTriggerRequest RecoveryTrigger = "Request"
+	// RecoveryTriggerAutomatic is spec.recovery.quorumLoss: Automatic.
+	RecoveryTriggerAutomatic RecoveryTrigger = "Automatic"
+	// RecoveryTriggerRestore is an EtcdRestore.
+	RecoveryTriggerRestore RecoveryTrigger = "Restore"
+)
+
+// RecoveryPhase is how far a recovery has come.
+type RecoveryPhase string
+
+// Values of RecoveryPhase.
+const (
+	// RecoveryPhasePending: it was asked for.
+	RecoveryPhasePending RecoveryPhase = "Pending"
+	// RecoveryPhaseSeeding: a new first member is being filled, out of sight of clients
+	// and of the members that are left. Those are untouched, and go on if their quorum
+	// comes back.
+	RecoveryPhaseSeeding RecoveryPhase = "Seeding"
+	// RecoveryPhaseSwitching: the new first member has served a write. The old members
+	// are taken out of service, and then it is let in. There is no way back.
+	RecoveryPhaseSwitching RecoveryPhase = "Switching"
+	// RecoveryPhaseCleaning: clients are served by the new members; the volumes of the
+	// old ones are given up.
+	RecoveryPhaseCleaning RecoveryPhase = "Cleaning"
+	// RecoveryPhaseSucceeded: it is over, and the data has gone on.
+	RecoveryPhaseSucceeded RecoveryPhase = "Succeeded"
+	// RecoveryPhaseAbandoned: it is over, and the old members were left as they were.
+	RecoveryPhaseAbandoned RecoveryPhase = "Abandoned"
+)
+
+// RecoveryStatus is a recovery: the data of the cluster goes on in new members, which
+// are another etcd cluster with an ID of its own.
+type RecoveryStatus struct {
+	// id tells this recovery apart from any other one.
+	ID string `json:"id,omitempty" protobuf:"bytes,1,opt,name=id"`
+	// trigger: Request, Automatic or Restore.
+	Trigger RecoveryTrigger `json:"trigger,omitempty" protobuf:"bytes,2,opt,name=trigger,casttype=RecoveryTrigger"`
+	// phase: Pending, Seeding, Switching, Cleaning, Succeeded or Abandoned.
+	Phase RecoveryPhase `json:"phase,omitempty" protobuf:"bytes,3,opt,name=phase,casttype=RecoveryPhase"`
+	// message for a reader: what it waits for, or why it was abandoned.
+	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
+	// source of the data.
+	Source RecoverySource `json:"source,omitempty" protobuf:"bytes,5,opt,name=source"`
+	// survivors are the members that answered when the plan was made.
+	// +listType=map
+	// +listMapKey=name
+	Survivors []RecoverySurvivor `json:"survivors,omitempty" protobuf:"bytes,6,rep,name=survivors"`
+	// expectedLoss says what the new members will not have.
+	ExpectedLoss string `json:"expectedLoss,omitempty" protobuf:"bytes,7,opt,name=expectedLoss"`
+	// oldMembers are the members that are replaced.
+	// +listType=atomic
+	OldMembers []string `json:"oldMembers,omitempty" protobuf:"bytes,8,rep,name=oldMembers"`
+	// oldClusterID is etcd's cluster ID of those, in hexadecimal; empty if there were none.
+	OldClusterID string `json:"oldClusterID,omitempty" protobuf:"bytes,9,opt,name=oldClusterID"`
+	// seed is the name of the new first member.
+	Seed string `json:"seed,omitempty" protobuf:"bytes,10,opt,name=seed"`
+	// clusterID is etcd's cluster ID of the new members, in hexadecimal.
+	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,11,opt,name=clusterID"`
+	// revisionBump is added to the revision of the data, so that no client sees time
+	// go back; what a client watched before is compacted.
+	RevisionBump int64 `json:"revisionBump,omitempty" protobuf:"varint,12,opt,name=revisionBump"`
+	// version of etcd that the new first member runs.
+	Version string `json:"version,omitempty" protobuf:"bytes,13,opt,name=version"`
+	// requestedAt is when it was asked for.
+	RequestedAt metav1.Time `json:"requestedAt,omitempty" protobuf:"bytes,14,opt,name=requestedAt"`
+	// completionTime is when it was over.
+	CompletionTime *metav1.Time `json:"completionTime,omitempty" protobuf:"bytes,15,opt,name=completionTime"`
+	// cancelled asks to abandon it, which is possible before phase Switching.
+	Cancelled bool `json:"cancelled,omitempty" protobuf:"varint,16,opt,name=cancelled"`
+	// member that was asked for as the source; empty for the one that has lost the least.
+	Member string `json:"member,omitempty" protobuf:"bytes,17,opt,name=member"`
+}
+
+// RecoverySource is where the data of new members comes from: a member or a backup.
+type RecoverySource struct {
+	// member that survived.
+	Member string `json:"member,omitempty" protobuf:"bytes,1,opt,name=member"`
+	// raftIndex up to which that member had committed when the plan was made.
+	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,2,opt,name=raftIndex"`
+	// restore names the EtcdRestore that asked for it.
+	Restore string `json:"restore,omitempty" protobuf:"bytes,3,opt,name=restore"`
+	// backup is the place of the backup.
+	Backup *BackupPlace `json:"backup,omitempty" protobuf:"bytes,4,opt,name=backup"`
+}
+
+// BackupPlace is the place of one backup, and how it is read.
+type BackupPlace struct {
+	// storageType of the store: S3, ABS, GCS, OSS or PersistentVolumeClaim.
+	StorageType BackupStorageType `json:"storageType,omitempty" protobuf:"bytes,1,opt,name=storageType,casttype=BackupStorageType"`
+	// The place in the store.
+	RestoreSource `json:",inline" protobuf:"bytes,2,opt,name=restoreSource"`
+	// decryption of an encrypted backup.
+	Decryption *BackupDecryption `json:"decryption,omitempty" protobuf:"bytes,3,opt,name=decryption"`
+	// sha256 of the snapshot that was verified, in hexadecimal. The snapshot that is
+	// restored must have it.
+	SHA256 string `json:"sha256,omitempty" protobuf:"bytes,4,opt,name=sha256"`
+}
+
+// RecoverySurvivor is a member that answers although the quorum is lost.
+type RecoverySurvivor struct {
+	// name of the member.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// raftIndex up to which it has committed.
+	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,2,opt,name=raftIndex"`
+	// dbSize is the size of its database file in bytes.
+	DBSize int64 `json:"dbSize,omitempty" protobuf:"varint,3,opt,name=dbSize"`
+}
+
+// InProgress is true for a recovery that has not come to an end.
+func (r *RecoveryStatus) InProgress() bool {
+	if r == nil {
+		return false
+	}
+	switch r.Phase {
+	case RecoveryPhasePending, RecoveryPhaseSeeding, RecoveryPhaseSwitching, RecoveryPhaseCleaning:
+		return true
+	case RecoveryPhaseSucceeded, RecoveryPhaseAbandoned:
+		return false
+	default:
+		return false
+	}
+}

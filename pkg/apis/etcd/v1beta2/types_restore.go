@@ -1,0 +1,108 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// EtcdRestore puts the data of a backup into a cluster, an existing or a new one.
+type EtcdRestore struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// spec is what shall be restored, and from where.
+	Spec RestoreSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+	// status is how the restore went. It is read only for users.
+	Status RestoreStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// EtcdRestoreList is a list of EtcdRestores.
+type EtcdRestoreList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// items is the list of restores.
+	Items []EtcdRestore `json:"items" protobuf:"bytes,2,rep,name=items"`
+}
+
+// RestoreSpec says what shall be restored, and from where.
+type RestoreSpec struct {
+	// backupStorageType of the store: S3, ABS, GCS, OSS or PersistentVolumeClaim.
+	// Not together with backup.
+	BackupStorageType BackupStorageType `json:"backupStorageType,omitempty" protobuf:"bytes,1,opt,name=backupStorageType,casttype=BackupStorageType"`
+	// The place in the store.
+	RestoreSource `json:",inline" protobuf:"bytes,2,opt,name=restoreSource"`
+	// etcdCluster names the cluster that is restored: an existing one, in place, or
+	// a new one, made from clusterTemplate.
+	EtcdCluster EtcdClusterRef `json:"etcdCluster" protobuf:"bytes,3,opt,name=etcdCluster"`
+
+	// backup names an EtcdBackup of the same namespace as the source.
+	Backup *BackupReference `json:"backup,omitempty" protobuf:"bytes,4,opt,name=backup"`
+	// clusterTemplate of a cluster that does not exist yet.
+	ClusterTemplate *EtcdClusterTemplate `json:"clusterTemplate,omitempty" protobuf:"bytes,5,opt,name=clusterTemplate"`
+	// revisionBump is added to the revision of the restored data, so that no client
+	// of the old cluster sees time go back. Default: 1000000000 in place, 0 for a
+	// new cluster.
+	RevisionBump *int64 `json:"revisionBump,omitempty" protobuf:"varint,6,opt,name=revisionBump"`
+	// decryption of an encrypted backup.
+	Decryption *BackupDecryption `json:"decryption,omitempty" protobuf:"bytes,7,opt,name=decryption"`
+}
+
+// BackupReference names an EtcdBackup, or one backup of a periodic one.
+type BackupReference struct {
+	// name of the EtcdBackup.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// revision of one backup in its history. Absent: the newest good one.
+	Revision *int64 `json:"revision,omitempty" protobuf:"varint,2,opt,name=revision"`
+}
+
+// EtcdClusterTemplate is the cluster that a restore makes.
+type EtcdClusterTemplate struct {
+	// metadata of the cluster: labels and annotations are used.
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	// spec of the cluster.
+	Spec ClusterSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+}
+
+// RestorePhase is a one-word summary of a restore.
+type RestorePhase string
+
+// Values of RestorePhase.
+const (
+	RestorePhaseVerifying RestorePhase = "Verifying"
+	RestorePhaseRestoring RestorePhase = "Restoring"
+	RestorePhaseStarting  RestorePhase = "Starting"
+	RestorePhaseSucceeded RestorePhase = "Succeeded"
+	RestorePhaseFailed    RestorePhase = "Failed"
+)
+
+// RestoreStatus is how a restore went.
+type RestoreStatus struct {
+	// succeeded is true once the restored cluster has served a write.
+	// +optional
+	Succeeded bool `json:"succeeded" protobuf:"varint,1,opt,name=succeeded"`
+	// reason says why the restore failed.
+	Reason string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
+
+	// phase: Verifying, Restoring, Starting, Succeeded or Failed.
+	Phase RestorePhase `json:"phase,omitempty" protobuf:"bytes,3,opt,name=phase,casttype=RestorePhase"`
+	// observedGeneration is the generation of the spec that this status is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,4,opt,name=observedGeneration"`
+	// progress of the transfer that runs now.
+	Progress *TransferProgress `json:"progress,omitempty" protobuf:"bytes,5,opt,name=progress"`
+	// revision of the restored key space, before the bump.
+	Revision int64 `json:"revision,omitempty" protobuf:"varint,6,opt,name=revision"`
+	// startTime of the restore.
+	StartTime *metav1.Time `json:"startTime,omitempty" protobuf:"bytes,7,opt,name=startTime"`
+	// completionTime of the restore.
+	CompletionTime *metav1.Time `json:"completionTime,omitempty" protobuf:"bytes,8,opt,name=completionTime"`
+	// conditions say what is true of the restore now.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,9,rep,name=conditions"`
+}

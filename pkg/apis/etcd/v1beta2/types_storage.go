@@ -1,0 +1,208 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BackupStorageType is a kind of store for backups.
+type BackupStorageType string
+
+// Values of BackupStorageType.
+const (
+	// BackupStorageTypeS3 is any store that speaks the S3 protocol.
+	BackupStorageTypeS3 BackupStorageType = "S3"
+	// BackupStorageTypeABS is Azure Blob Storage.
+	BackupStorageTypeABS BackupStorageType = "ABS"
+	// BackupStorageTypeGCS is Google Cloud Storage.
+	BackupStorageTypeGCS BackupStorageType = "GCS"
+	// BackupStorageTypeOSS is Alibaba Cloud Object Storage Service.
+	BackupStorageTypeOSS BackupStorageType = "OSS"
+	// BackupStorageTypePersistentVolumeClaim is a volume of the same namespace.
+	BackupStorageTypePersistentVolumeClaim BackupStorageType = "PersistentVolumeClaim"
+)
+
+// BackupSource says where a backup is stored. Exactly the field that fits the
+// storage type must be set.
+type BackupSource struct {
+	// s3 for storage type S3.
+	S3 *S3BackupSource `json:"s3,omitempty" protobuf:"bytes,1,opt,name=s3"`
+	// abs for storage type ABS.
+	ABS *ABSSource `json:"abs,omitempty" protobuf:"bytes,2,opt,name=abs"`
+	// gcs for storage type GCS.
+	GCS *GCSSource `json:"gcs,omitempty" protobuf:"bytes,3,opt,name=gcs"`
+	// oss for storage type OSS.
+	OSS *OSSSource `json:"oss,omitempty" protobuf:"bytes,4,opt,name=oss"`
+	// persistentVolumeClaim for storage type PersistentVolumeClaim.
+	PersistentVolumeClaim *PersistentVolumeClaimSource `json:"persistentVolumeClaim,omitempty" protobuf:"bytes,5,opt,name=persistentVolumeClaim"`
+}
+
+// RestoreSource says where a backup is read from. Exactly the field that fits the
+// storage type must be set.
+type RestoreSource struct {
+	// s3 for storage type S3.
+	S3 *S3RestoreSource `json:"s3,omitempty" protobuf:"bytes,1,opt,name=s3"`
+	// abs for storage type ABS.
+	ABS *ABSSource `json:"abs,omitempty" protobuf:"bytes,2,opt,name=abs"`
+	// gcs for storage type GCS.
+	GCS *GCSSource `json:"gcs,omitempty" protobuf:"bytes,3,opt,name=gcs"`
+	// oss for storage type OSS.
+	OSS *OSSSource `json:"oss,omitempty" protobuf:"bytes,4,opt,name=oss"`
+	// persistentVolumeClaim for storage type PersistentVolumeClaim.
+	PersistentVolumeClaim *PersistentVolumeClaimSource `json:"persistentVolumeClaim,omitempty" protobuf:"bytes,5,opt,name=persistentVolumeClaim"`
+}
+
+// S3BackupSource is a place in a store that speaks the S3 protocol.
+type S3BackupSource struct {
+	// path is <bucket>/<key>. A periodic backup appends to the key.
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
+	// awsSecret names a secret with the files "credentials" and "config" of the AWS
+	// tools (profile default). Empty: the identity of the workload.
+	AWSSecret string `json:"awsSecret,omitempty" protobuf:"bytes,2,opt,name=awsSecret"`
+	// endpoint of the store, such as https://s3.example.com. Empty: AWS.
+	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
+	// forcePathStyle asks for <endpoint>/<bucket>/<key> instead of a host per bucket.
+	// +optional
+	ForcePathStyle bool `json:"forcePathStyle" protobuf:"varint,4,opt,name=forcePathStyle"`
+	// region of the bucket. Empty: the one of the secret's config.
+	Region string `json:"region,omitempty" protobuf:"bytes,5,opt,name=region"`
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate.
+	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,6,opt,name=caSecret"`
+	// insecureSkipTLSVerify accepts any certificate of the endpoint.
+	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty" protobuf:"varint,7,opt,name=insecureSkipTLSVerify"`
+	// serverSideEncryption that the store shall use, such as AES256 or aws:kms.
+	ServerSideEncryption string `json:"serverSideEncryption,omitempty" protobuf:"bytes,8,opt,name=serverSideEncryption"`
+}
+
+// S3RestoreSource is a backup in a store that speaks the S3 protocol. Its fields
+// are those of S3BackupSource, so that the one converts to the other.
+type S3RestoreSource struct {
+	// path is <bucket>/<key>.
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
+	// awsSecret names a secret with the files "credentials" and "config" of the AWS
+	// tools (profile default). Empty: the identity of the workload.
+	AWSSecret string `json:"awsSecret,omitempty" protobuf:"bytes,2,opt,name=awsSecret"`
+	// endpoint of the store, such as https://s3.example.com. Empty: AWS.
+	// +optional
+	Endpoint string `json:"endpoint" protobuf:"bytes,3,opt,name=endpoint"`
+	// forcePathStyle asks for <endpoint>/<bucket>/<key> instead of a host per bucket.
+	// +optional
+	ForcePathStyle bool `json:"forcePathStyle" protobuf:"varint,4,opt,name=forcePathStyle"`
+	// region of the bucket. Empty: the one of the secret's config.
+	Region string `json:"region,omitempty" protobuf:"bytes,5,opt,name=region"`
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate.
+	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,6,opt,name=caSecret"`
+	// insecureSkipTLSVerify accepts any certificate of the endpoint.
+	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty" protobuf:"varint,7,opt,name=insecureSkipTLSVerify"`
+	// serverSideEncryption with which the object was stored; not needed for reading.
+	ServerSideEncryption string `json:"serverSideEncryption,omitempty" protobuf:"bytes,8,opt,name=serverSideEncryption"`
+}
+
+// ABSSource is a place in Azure Blob Storage.
+type ABSSource struct {
+	// path is <container>/<key>.
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
+	// absSecret names a secret with storage-account, storage-key and optionally cloud.
+	ABSSecret string `json:"absSecret" protobuf:"bytes,2,opt,name=absSecret"`
+	// endpoint replaces the account's own one, such as that of an emulator.
+	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
+}
+
+// GCSSource is a place in Google Cloud Storage.
+type GCSSource struct {
+	// path is <bucket>/<key>.
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
+	// gcpSecret names a secret with access-token or credentials.json. Empty: the
+	// identity of the workload.
+	GCPSecret string `json:"gcpSecret,omitempty" protobuf:"bytes,2,opt,name=gcpSecret"`
+	// endpoint replaces Google's own one, such as that of an emulator.
+	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
+}
+
+// OSSSource is a place in Alibaba Cloud Object Storage Service.
+type OSSSource struct {
+	// path is <bucket>/<key>.
+	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
+	// ossSecret names a secret with accessKeyID and accessKeySecret.
+	OSSSecret string `json:"ossSecret" protobuf:"bytes,2,opt,name=ossSecret"`
+	// endpoint of the region. Default: http://oss-cn-hangzhou.aliyuncs.com.
+	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
+}
+
+// PersistentVolumeClaimSource is a place on a volume of the same namespace.
+type PersistentVolumeClaimSource struct {
+	// claimName of the claim.
+	ClaimName string `json:"claimName" protobuf:"bytes,1,opt,name=claimName"`
+	// path below the volume's root. Default: the root.
+	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
+}
+
+// Compression is how a stored backup is compressed.
+type Compression string
+
+// Values of Compression.
+const (
+	CompressionNone Compression = "None"
+	CompressionZstd Compression = "Zstd"
+)
+
+// Verification is how a backup is proved good once it is stored.
+type Verification string
+
+// Values of Verification.
+const (
+	// VerificationHash reads the stored copy and compares its hash.
+	VerificationHash Verification = "Hash"
+	// VerificationRestore restores the stored copy in a scratch place.
+	VerificationRestore Verification = "Restore"
+)
+
+// BackupEncryption encrypts a stored backup.
+type BackupEncryption struct {
+	// ageRecipientsSecret names a secret whose key "recipients" lists age recipients,
+	// one a line.
+	AgeRecipientsSecret string `json:"ageRecipientsSecret" protobuf:"bytes,1,opt,name=ageRecipientsSecret"`
+}
+
+// BackupDecryption decrypts a stored backup.
+type BackupDecryption struct {
+	// ageIdentitiesSecret names a secret whose key "identities" lists age identities,
+	// one a line.
+	AgeIdentitiesSecret string `json:"ageIdentitiesSecret" protobuf:"bytes,1,opt,name=ageIdentitiesSecret"`
+}
+
+// BackupRetention says which backups are kept. The newest good one always is.
+type BackupRetention struct {
+	// count of backups that are kept at most. Absent: no limit.
+	Count *int32 `json:"count,omitempty" protobuf:"varint,1,opt,name=count"`
+	// age up to which backups are kept. Absent: no limit.
+	Age *metav1.Duration `json:"age,omitempty" protobuf:"bytes,2,opt,name=age"`
+}
+
+// ClusterBackupPolicy says where backups of a cluster go and when they are made.
+type ClusterBackupPolicy struct {
+	// storageType of the store: S3, ABS, GCS, OSS or PersistentVolumeClaim.
+	StorageType BackupStorageType `json:"storageType" protobuf:"bytes,1,opt,name=storageType,casttype=BackupStorageType"`
+	// The place in the store.
+	BackupSource `json:",inline" protobuf:"bytes,2,opt,name=backupSource"`
+	// schedule in cron form. Empty: only on request.
+	Schedule string `json:"schedule,omitempty" protobuf:"bytes,3,opt,name=schedule"`
+	// timeZone of the schedule, a name of the IANA database. Default: UTC.
+	TimeZone *string `json:"timeZone,omitempty" protobuf:"bytes,4,opt,name=timeZone"`
+	// retention of the scheduled backups.
+	Retention *BackupRetention `json:"retention,omitempty" protobuf:"bytes,5,opt,name=retention"`
+	// compression: None (default) or Zstd.
+	Compression Compression `json:"compression,omitempty" protobuf:"bytes,6,opt,name=compression,casttype=Compression"`
+	// encryption of the stored backup.
+	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,7,opt,name=encryption"`
+	// verify: Hash (default) or Restore.
+	Verify Verification `json:"verify,omitempty" protobuf:"bytes,8,opt,name=verify,casttype=Verification"`
+}
+
+// TransferProgress is how far a transfer has come.
+type TransferProgress struct {
+	// bytes moved so far.
+	Bytes int64 `json:"bytes" protobuf:"varint,1,opt,name=bytes"`
+	// totalBytes that are expected, if it is known.
+	TotalBytes int64 `json:"totalBytes,omitempty" protobuf:"varint,2,opt,name=totalBytes"`
+}

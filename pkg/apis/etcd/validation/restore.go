@@ -1,0 +1,119 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// maxRevisionBump leaves room for more revisions than any cluster will ever make.
+const maxRevisionBump = 1_000_000_000_000_000
+
+// ValidateEtcdRestore returns what is wrong with a restore that is to be created.
+func ValidateEtcdRestore(restore *v1beta2.EtcdRestore) field.ErrorList {
+	return bounded(validateRestore(restore))
+}
+
+func validateRestore(restore *v1beta2.EtcdRestore) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&restore.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	return append(errs, validateRestoreSpec(restore, field.NewPath("spec"))...)
+}
+
+func validateRestoreSpec(restore *v1beta2.EtcdRestore, path *field.Path) field.ErrorList {
+	spec := &restore.Spec
+	errs := requireClusterName(spec.EtcdCluster.Name, path.Child("etcdCluster", "name"))
+	errs = append(errs, validateRestoredFrom(spec, path)...)
+	if bump := spec.RevisionBump; bump != nil && (*bump < 0 || *bump > maxRevisionBump) {
+		errs = append(errs, field.Invalid(path.Child("revisionBump"), *bump, "must be between 0 and 10^15; leave it out for the default"))
+	}
+	if spec.Decryption != nil {
+		errs = append(errs, requireObjectName(spec.Decryption.AgeIdentitiesSecret, path.Child("decryption", "ageIdentitiesSecret"), "name the Secret with the identities")...)
+	}
+	if template, at := spec.ClusterTemplate, path.Child("clusterTemplate"); template != nil {
+		errs = append(errs, validateTemplateMeta(&template.ObjectMeta, restore, at.Child("metadata"))...)
+		errs = append(errs, validateClusterSpec(&template.Spec, at.Child("spec"))...)
+		if size := template.Spec.Replicas; size != nil && *size == 0 && hasVolumes(&template.Spec) {
+			errs = append(errs, field.Invalid(at.Child("spec", "size"), *size, "must be at least 1, because a restore has succeeded only when the cluster serves a write"))
+		}
+	}
+	return errs
+}
+
+// validateRestoredFrom checks that there is exactly one source.
+func validateRestoredFrom(spec *v1beta2.RestoreSpec, path *field.Path) field.ErrorList {
+	from := restorePlace(spec.BackupStorageType, &spec.RestoreSource, path)
+	if spec.Backup == nil {
+		if from.storageType == "" && !anySource(&from) {
+			return field.ErrorList{field.Required(path.Child("backup"), "name the EtcdBackup to restore, or give backupStorageType and the place of the backup")}
+		}
+		return validatePlace(from, path)
+	}
+	const one = "may not be set together with backup, which knows its place; remove one of the two"
+	at := path.Child("backup")
+	errs := requireObjectName(spec.Backup.Name, at.Child("name"), "name an EtcdBackup of this namespace")
+	if revision := spec.Backup.Revision; revision != nil && *revision < 1 {
+		errs = append(errs, field.Invalid(at.Child("revision"), *revision, "must be at least 1; leave it out for the newest good backup"))
+	}
+	if from.storageType != "" {
+		errs = append(errs, forbidden(from.storageTypePath, one))
+	}
+	for _, f := range from.fields() {
+		if f.set {
+			errs = append(errs, forbidden(path.Child(f.name), one))
+		}
+	}
+	return errs
+}
+
+func anySource(p *place) bool {
+	for _, f := range p.fields() {
+		if f.set {
+			return true
+		}
+	}
+	return false
+}
+
+// validateTemplateMeta accepts a copy of a whole object's metadata where that does no
+// harm, and refuses what the author would miss in the new cluster.
+func validateTemplateMeta(meta *metav1.ObjectMeta, restore *v1beta2.EtcdRestore, path *field.Path) field.ErrorList {
+	errs := metav1validation.ValidateLabels(meta.Labels, path.Child("labels"))
+	errs = append(errs, apivalidation.ValidateAnnotations(meta.Annotations, path.Child("annotations"))...)
+	if meta.Name != "" && meta.Name != restore.Spec.EtcdCluster.Name {
+		errs = append(errs, invalid(path.Child("name"), meta.Name, "must be left out or equal spec.etcdCluster.name, which names the new cluster"))
+	}
+	if meta.Namespace != "" && meta.Namespace != restore.Namespace {
+		errs = append(errs, invalid(path.Child("namespace"), meta.Namespace, "must be left out: a cluster is restored in the namespace of its EtcdRestore"))
+	}
+	for _, unused := range []struct {
+		name string
+		set  bool
+	}{
+		{"generateName", meta.GenerateName != ""},
+		{"finalizers", len(meta.Finalizers) > 0},
+		{"ownerReferences", len(meta.OwnerReferences) > 0},
+	} {
+		if unused.set {
+			errs = append(errs, forbidden(path.Child(unused.name), "is not given to the new cluster; only labels and annotations are"))
+		}
+	}
+	return errs
+}
+
+// ValidateEtcdRestoreUpdate returns what is wrong with an update of oldRestore to
+// newRestore.
+func ValidateEtcdRestoreUpdate(newRestore, oldRestore *v1beta2.EtcdRestore) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&newRestore.ObjectMeta, &oldRestore.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, ratchet(newRestore, oldRestore, validateRestore)...)
+	if isMeasurable(errs) && !equality.Semantic.DeepEqual(newRestore.Spec, oldRestore.Spec) {
+		errs = append(errs, forbidden(field.NewPath("spec"), "may not change, because a restore happens once; make another EtcdRestore"))
+	}
+	return bounded(errs)
+}

@@ -1,0 +1,87 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// warned compares the fields that warnings are about.
+func warned(t *testing.T, warnings []string, want ...string) {
+	t.Helper()
+	var fields []string
+	for _, warning := range warnings {
+		name, rest, found := strings.Cut(warning, ": ")
+		if !found || rest == "" || strings.ContainsAny(warning, "\n\r") {
+			t.Errorf("not of the form field: text: %q", warning)
+		}
+		fields = append(fields, name)
+	}
+	slices.Sort(fields)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, fields); diff != "" {
+		t.Errorf("wrong warnings (-want +got):\n%s\n%s", diff, strings.Join(warnings, "\n"))
+	}
+}
+
+func TestClusterWarnings(t *testing.T) {
+	const s3 = "storageType: S3, s3: {path: b/k}"
+	for _, c := range []specCase{
+		{"none", "{pod: {etcdEnv: [{name: ETCD_LOG_LEVEL, value: info}, {name: NAME, value: x}]}, etcd: {quotaBackendBytes: 8Gi, extraArgs: [--enable-pprof]}, backup: {schedule: '@daily', timeZone: UTC, retention: {}, " + s3 + "}}", nil},
+		{"even", "size: 4", []string{"spec.size"}},
+		{"hibernated", "size: 0", nil},
+		{"no size", "size: null", nil},
+		{"old default", "version: ''", []string{"spec.version"}},
+		{"old default, given", "version: v3.2.13", []string{"spec.version"}},
+		{"no learners", "version: 3.3.27", []string{"spec.version"}},
+		{"learners", "version: 3.4.0", nil},
+		{"not a version", "version: x", nil},
+		{"without effect", "pod: {busyboxImage: x, DNSTimeoutInSecond: 1}", []string{"spec.pod.busyboxImage", "spec.pod.DNSTimeoutInSecond"}},
+		{"deprecated", "pod: {antiAffinity: true}", []string{"spec.pod.antiAffinity"}},
+		{"environment", "pod: {etcdEnv: [{name: ETCD_NAME}, {name: A}, {name: ETCD_DATA_DIR}, {name: ETCD_INITIAL_CLUSTER}, {name: ETCD_LISTEN_PEER_URLS}, {name: ETCD_ADVERTISE_CLIENT_URLS}, {name: ETCD_PEER_KEY_FILE}, {name: ETCD_QUOTA_BACKEND_BYTES}]}", []string{
+			"spec.pod.etcdEnv[0].name", "spec.pod.etcdEnv[2].name", "spec.pod.etcdEnv[3].name", "spec.pod.etcdEnv[4].name", "spec.pod.etcdEnv[5].name", "spec.pod.etcdEnv[6].name", "spec.pod.etcdEnv[7].name",
+		}},
+		{"unsafe", "etcd: {extraArgs: [--enable-pprof, --unsafe-no-fsync]}", []string{"spec.etcd.extraArgs[1]"}},
+		{"large quota", "etcd: {quotaBackendBytes: 9Gi}", []string{"spec.etcd.quotaBackendBytes"}},
+		{"quota of the whole volume", "{etcd: {quotaBackendBytes: 2Gi}, pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 2Gi}}}}}", []string{"spec.etcd.quotaBackendBytes"}},
+		{"quota of part of the volume", "{etcd: {quotaBackendBytes: 1Gi}, pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 2Gi}}}}}", nil},
+		{"quota beyond writing out", "etcd: {quotaBackendBytes: 1e999999999}", nil},
+		{"volume beyond writing out", "{etcd: {quotaBackendBytes: 1Gi}, pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1e999999999}}}}}", nil},
+		{"quota without a size", "{etcd: {quotaBackendBytes: 1Gi}, pod: {persistentVolumeClaimSpec: {}}}", nil},
+		{"backup on request", "backup: {timeZone: UTC, retention: {count: 1}, " + s3 + "}", []string{"spec.backup.timeZone", "spec.backup.retention"}},
+		{"backup to anyone", "backup: {storageType: S3, s3: {path: b/k, insecureSkipTLSVerify: true}}", []string{"spec.backup.s3.insecureSkipTLSVerify"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			warned(t, WarningsForEtcdCluster(cluster(t, c.spec)), c.want...)
+		})
+	}
+}
+
+func TestBackupWarnings(t *testing.T) {
+	for _, c := range []specCase{
+		{"none", "{etcdCluster: {name: example}, " + toS3 + "}", nil},
+		{"periodic", "{backupPolicy: {backupIntervalInSecond: 5, maxBackups: 3, maxAge: 1h, suspend: true}, " + toS3 + "}", nil},
+		{"scheduled", "{backupPolicy: {schedule: '@daily', timeZone: UTC, maxBackups: 3}, " + toS3 + "}", nil},
+		{"once", "{backupPolicy: {maxBackups: 3, maxAge: 1h, suspend: true, timeZone: UTC}, " + toS3 + "}", []string{
+			"spec.backupPolicy.maxBackups", "spec.backupPolicy.maxAge", "spec.backupPolicy.suspend", "spec.backupPolicy.timeZone",
+		}},
+		{"to anyone", "{storageType: S3, s3: {path: b/k, insecureSkipTLSVerify: true}}", []string{"spec.s3.insecureSkipTLSVerify"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			warned(t, WarningsForEtcdBackup(backup(t, c.spec)), c.want...)
+		})
+	}
+}
+
+func TestRestoreWarnings(t *testing.T) {
+	warned(t, WarningsForEtcdRestore(restore(t, "{etcdCluster: {name: example}, "+fromS3+"}")))
+	warned(t, WarningsForEtcdRestore(restore(t, "{backupStorageType: S3, s3: {path: b/k, insecureSkipTLSVerify: true}, clusterTemplate: {spec: {size: 2, version: 3.6.8}}}")),
+		"spec.s3.insecureSkipTLSVerify", "spec.clusterTemplate.spec.size")
+}

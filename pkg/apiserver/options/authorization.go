@@ -1,0 +1,70 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/path"
+	"k8s.io/apiserver/pkg/authorization/union"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/frontproxy"
+)
+
+// applyAuthorization replaces the authorizer of the recommended options, whose
+// client asks at most 200 questions a second: a client that reads that many objects
+// directly would wait. The kube-apiserver's own priority and fairness protects it.
+func (o *Options) applyAuthorization(config *apiserver.Config) error {
+	if o.Recommended.Authorization == nil {
+		return nil
+	}
+	delegated, err := o.delegatedAuthorizer()
+	if err != nil {
+		return fmt.Errorf("delegated authorization: %w", err)
+	}
+	generic := config.Generic
+	generic.Authorization.Authorizer = delegated
+	config.SecondAuthorizer = delegated
+
+	proxy := generic.Authentication.RequestHeaderConfig
+	if o.AuthorizeFrontProxyRequests || proxy == nil {
+		return nil
+	}
+	generic.Authentication.Authenticator = frontproxy.NewAuthenticator(proxy, generic.Authentication.Authenticator)
+	generic.Authorization.Authorizer = frontproxy.NewAuthorizer(etcd.GroupName, delegated)
+	return nil
+}
+
+func (o *Options) delegatedAuthorizer() (authorizer.Authorizer, error) {
+	flags := o.Recommended.Authorization
+	client, err := kubeConfig(flags.RemoteKubeConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	client.QPS, client.Timeout = -1, flags.ClientTimeout
+	kube, err := kubernetes.NewForConfig(client)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := path.NewAuthorizer(flags.AlwaysAllowPaths)
+	if err != nil {
+		return nil, err
+	}
+	reviews := authorizerfactory.DelegatingAuthorizerConfig{
+		SubjectAccessReviewClient: kube.AuthorizationV1(),
+		AllowCacheTTL:             flags.AllowCacheTTL,
+		DenyCacheTTL:              flags.DenyCacheTTL,
+		WebhookRetryBackoff:       flags.WebhookRetryBackoff,
+	}
+	asked, err := reviews.New()
+	if err != nil {
+		return nil, err
+	}
+	return union.New(authorizerfactory.NewPrivilegedGroups(flags.AlwaysAllowGroups...), paths, asked), nil
+}

@@ -1,0 +1,202 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
+)
+
+const (
+	defaultEtcdPrefix = "/registry/" + etcd.GroupName
+	defaultPort       = 8443
+	defaultNamespace  = "etcd-operator-system"
+	defaultService    = "etcd-operator-apiserver"
+	defaultSecret     = "etcd-operator-apiserver-tls"
+
+	// namespaceFile is where Kubernetes tells a pod its namespace.
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
+
+// What a user can get wrong about the storage.
+var (
+	ErrNoStorage      = errors.New("no storage: set --embedded-etcd-dir to keep the objects in this process, or --etcd-servers to keep them in an etcd elsewhere")
+	ErrTwoStorages    = errors.New("--embedded-etcd-dir and --etcd-servers exclude each other")
+	ErrPlainEtcd      = errors.New("--etcd-servers: http is allowed for a loopback address only; use https with --etcd-cafile, --etcd-certfile and --etcd-keyfile")
+	ErrServingCertEnv = errors.New("without --tls-cert-file the server keeps its certificate in a Secret, for which it needs a kube-apiserver: " +
+		"run it in a pod, or set --kubeconfig, or set --tls-cert-file and --tls-private-key-file")
+)
+
+// Options is everything that flags can set.
+type Options struct {
+	Recommended *genericoptions.RecommendedOptions
+	ServerRun   *genericoptions.ServerRunOptions
+
+	// EmbeddedEtcdDir is where an etcd inside this process keeps the objects.
+	EmbeddedEtcdDir string
+
+	// ServingCertNamespace, ServingCertService and ServingCertSecret name what the
+	// self-made certificate is for and where it is kept.
+	ServingCertNamespace string
+	ServingCertService   string
+	ServingCertSecret    string
+
+	// AuthorizeFrontProxyRequests asks the kube-apiserver about requests that it has
+	// authorized and proxied itself, too.
+	AuthorizeFrontProxyRequests bool
+}
+
+// New returns the defaults.
+func New() (*Options, error) {
+	if err := useKubernetesVersion(); err != nil {
+		return nil, err
+	}
+	// The storage codec is chosen by the storage factory, not here.
+	recommended := genericoptions.NewRecommendedOptions(defaultEtcdPrefix, nil)
+	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	recommended.SecureServing.BindPort = defaultPort
+	recommended.SecureServing.ServerCert.CertDirectory = ""
+
+	run := genericoptions.NewServerRunOptions()
+	// Time for the endpoints of the Service to forget a server that goes away.
+	run.ShutdownDelayDuration = 3 * time.Second
+	run.ShutdownSendRetryAfter = true
+	run.ShutdownWatchTerminationGracePeriod = 5 * time.Second
+
+	return &Options{
+		Recommended:          recommended,
+		ServerRun:            run,
+		ServingCertNamespace: ownNamespace(),
+		ServingCertService:   defaultService,
+		ServingCertSecret:    defaultSecret,
+	}, nil
+}
+
+func ownNamespace() string {
+	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	if data, err := os.ReadFile(namespaceFile); err == nil {
+		if namespace := strings.TrimSpace(string(data)); namespace != "" {
+			return namespace
+		}
+	}
+	return defaultNamespace
+}
+
+// AddFlags adds every flag, ordered by what it is about.
+func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
+	storage := sets.FlagSet("storage")
+	storage.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
+		"Directory in which an etcd inside this process keeps the objects. For a single server; several need --etcd-servers.")
+	o.Recommended.Etcd.AddFlags(storage)
+
+	serving := sets.FlagSet("secure serving")
+	serving.StringVar(&o.ServingCertNamespace, "serving-cert-namespace", o.ServingCertNamespace,
+		"Namespace of the Service of this server and of the Secret with its self-made certificate. Used without --tls-cert-file.")
+	serving.StringVar(&o.ServingCertService, "serving-cert-service", o.ServingCertService,
+		"Name of the Service of this server, which the self-made certificate is valid for.")
+	serving.StringVar(&o.ServingCertSecret, "serving-cert-secret", o.ServingCertSecret,
+		"Name of the Secret in which the servers keep their self-made certificate.")
+	o.Recommended.SecureServing.AddFlags(serving)
+
+	authorization := sets.FlagSet("authorization")
+	authorization.BoolVar(&o.AuthorizeFrontProxyRequests, "authorize-front-proxy-requests", o.AuthorizeFrontProxyRequests,
+		"Ask the kube-apiserver to authorize requests that it has proxied itself, which it has authorized before it did. "+
+			"Costs a SubjectAccessReview per user, verb and object name.")
+	o.Recommended.Authorization.AddFlags(authorization)
+
+	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
+	o.Recommended.Audit.AddFlags(sets.FlagSet("audit"))
+	o.Recommended.Features.AddFlags(sets.FlagSet("features"))
+	o.Recommended.CoreAPI.AddFlags(sets.FlagSet("kube-apiserver"))
+	o.Recommended.Admission.AddFlags(sets.FlagSet("admission"))
+	o.Recommended.EgressSelector.AddFlags(sets.FlagSet("egress selector"))
+	o.Recommended.Traces.AddFlags(sets.FlagSet("traces"))
+	o.ServerRun.AddUniversalFlags(sets.FlagSet("generic"))
+	hide(storage, "etcd-servers-overrides", "watch-cache-sizes", "default-watch-cache-size")
+}
+
+// hide keeps flags out of the help that have no meaning for three small kinds.
+func hide(set *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if flag := set.Lookup(name); flag != nil {
+			flag.Hidden = true
+		}
+	}
+}
+
+// SelfMadeCertificate is true if the server makes its certificate itself.
+func (o *Options) SelfMadeCertificate() bool {
+	given := o.Recommended.SecureServing.ServerCert.CertKey
+	return given.CertFile == "" && given.KeyFile == "" && o.Recommended.SecureServing.ServerCert.GeneratedCert == nil
+}
+
+// Validate returns everything that is wrong with the flags at once.
+func (o *Options) Validate() error {
+	errs := o.validateStorage()
+	errs = append(errs, o.Recommended.SecureServing.Validate()...)
+	errs = append(errs, o.Recommended.Authentication.Validate()...)
+	errs = append(errs, o.Recommended.Authorization.Validate()...)
+	errs = append(errs, o.Recommended.Audit.Validate()...)
+	errs = append(errs, o.Recommended.Features.Validate()...)
+	errs = append(errs, o.Recommended.CoreAPI.Validate()...)
+	errs = append(errs, o.Recommended.Admission.Validate()...)
+	errs = append(errs, o.Recommended.EgressSelector.Validate()...)
+	errs = append(errs, o.Recommended.Traces.Validate()...)
+	errs = append(errs, o.ServerRun.Validate()...)
+	if o.SelfMadeCertificate() {
+		for flag, value := range map[string]string{
+			"--serving-cert-namespace": o.ServingCertNamespace,
+			"--serving-cert-service":   o.ServingCertService,
+			"--serving-cert-secret":    o.ServingCertSecret,
+		} {
+			if value == "" {
+				errs = append(errs, fmt.Errorf("%s must not be empty", flag))
+			}
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+func (o *Options) validateStorage() []error {
+	servers := o.Recommended.Etcd.StorageConfig.Transport.ServerList
+	switch {
+	case o.EmbeddedEtcdDir == "" && len(servers) == 0:
+		return []error{ErrNoStorage}
+	case o.EmbeddedEtcdDir != "" && len(servers) > 0:
+		return []error{ErrTwoStorages}
+	case o.EmbeddedEtcdDir != "":
+		if !filepath.IsAbs(o.EmbeddedEtcdDir) {
+			return []error{fmt.Errorf("--embedded-etcd-dir: %q is not an absolute path", o.EmbeddedEtcdDir)}
+		}
+		// The address is known once etcd runs.
+		etcd := *o.Recommended.Etcd
+		etcd.StorageConfig.Transport.ServerList = []string{"unix://embedded"}
+		return etcd.Validate()
+	}
+	errs := o.Recommended.Etcd.Validate()
+	for _, server := range servers {
+		parsed, err := url.Parse(server)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--etcd-servers: %w", err))
+		} else if parsed.Scheme == "http" && !loopback(parsed.Hostname()) {
+			errs = append(errs, fmt.Errorf("%w: %s", ErrPlainEtcd, server))
+		}
+	}
+	return errs
+}

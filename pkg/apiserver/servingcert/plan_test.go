@@ -1,0 +1,116 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"testing"
+	"time"
+)
+
+var (
+	start     = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	testNames = []string{"server.ns.svc", "localhost"}
+)
+
+const day = 24 * time.Hour
+
+// walk takes steps at the given times after the start, beginning with StepCreate.
+func walk(t *testing.T, steps ...any) *bundle {
+	t.Helper()
+	var current *bundle
+	for i := 0; i < len(steps); i += 2 {
+		next, err := current.step(steps[i+1].(Step), start.Add(steps[i].(time.Duration)), testNames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		current = next
+	}
+	return current
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	none := time.Duration(0)
+	fresh := walk(t, none, StepCreate)
+	renewAuthority := authorityLifetime - authorityRenewBefore
+	// The leaf was renewed a day before the authority is due.
+	twoAuthorities := walk(t, none, StepCreate, renewAuthority-day, StepIssueLeaf, renewAuthority+day, StepAddAuthority)
+	switched := walk(t, none, StepCreate, renewAuthority-day, StepIssueLeaf, renewAuthority+day, StepAddAuthority, renewAuthority+2*day, StepIssueLeaf)
+
+	for _, test := range []struct {
+		name  string
+		after time.Duration
+		have  *bundle
+		names []string
+		want  Step
+	}{
+		{"nothing there", 0, nil, testNames, StepCreate},
+		{"just made", 0, fresh, testNames, StepNone},
+		{"before the clock of who made it", -time.Minute, fresh, testNames, StepNone},
+		{"a name was added", 0, fresh, []string{"server.ns.svc", "new"}, StepIssueLeaf},
+		{"a name was dropped", 0, fresh, []string{"localhost"}, StepNone},
+		{"leaf has a month and a bit", leafLifetime - leafRenewBefore - time.Hour, fresh, testNames, StepNone},
+		{"leaf has less than a month", leafLifetime - leafRenewBefore + time.Hour, fresh, testNames, StepIssueLeaf},
+		{"leaf is over", leafLifetime + time.Hour, fresh, testNames, StepIssueLeaf},
+		{"authority has two years and a bit", renewAuthority - time.Hour, walk(t, none, StepCreate, renewAuthority-day, StepIssueLeaf), testNames, StepNone},
+		{"authority has less than two years", renewAuthority + time.Hour, walk(t, none, StepCreate, renewAuthority-day, StepIssueLeaf), testNames, StepAddAuthority},
+		{"authority is over", authorityLifetime + time.Hour, fresh, testNames, StepCreate},
+		{"new authority is not known to all yet", renewAuthority + day + settleTime - time.Minute, twoAuthorities, testNames, StepNone},
+		{"new authority is known", renewAuthority + day + settleTime + time.Minute, twoAuthorities, testNames, StepIssueLeaf},
+		{"old leaf may still be shown", renewAuthority + 2*day + settleTime - time.Minute, switched, testNames, StepNone},
+		{"old leaf is gone", renewAuthority + 2*day + settleTime + time.Minute, switched, testNames, StepDropAuthorities},
+		{
+			"leaf is over before the new authority is known", renewAuthority + 2*day,
+			walk(t, none, StepCreate, renewAuthority+2*day-time.Minute, StepAddAuthority), testNames, StepIssueLeaf,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := plan(start.Add(test.after), test.have, test.names); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPlanOfAForeignLeaf(t *testing.T) {
+	t.Parallel()
+	mixed, other := walk(t, time.Duration(0), StepCreate), walk(t, time.Duration(0), StepCreate)
+	mixed.leaf, mixed.leafKey = other.leaf, other.leafKey
+	if got := plan(start, mixed, testNames); got != StepIssueLeaf {
+		t.Errorf("got %s, want %s", got, StepIssueLeaf)
+	}
+}
+
+// TestTwentyYears lets time go by in weeks and checks in each that what is shown is
+// valid and trusted, also by a client that is a week behind with the bundle, and
+// that no client meets a leaf of an authority that was not in the bundle before.
+func TestTwentyYears(t *testing.T) {
+	t.Parallel()
+	current := walk(t, time.Duration(0), StepCreate)
+	before := current
+	authorities := map[string]bool{}
+	for now := start; now.Before(start.Add(20 * 365 * day)); now = now.Add(7 * day) {
+		for step := plan(now, current, testNames); step != StepNone; step = plan(now, current, testNames) {
+			next, err := current.step(step, now, testNames)
+			if err != nil {
+				t.Fatal(err)
+			}
+			current = next
+		}
+		authorities[current.authorities[0].Subject.CommonName] = true
+		for _, known := range []*bundle{before, current} {
+			if err := verify(known, current, now); err != nil {
+				t.Fatalf("%s: %v", now.Format(time.DateOnly), err)
+			}
+		}
+		before = current
+	}
+	if len(authorities) < 3 {
+		t.Errorf("%d authorities in twenty years, want at least 3", len(authorities))
+	}
+	if len(current.authorities) > 2 {
+		t.Errorf("the bundle grew to %d authorities", len(current.authorities))
+	}
+}

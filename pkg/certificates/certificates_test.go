@@ -1,0 +1,263 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+const host = "c-abc.c.ns.svc"
+
+var serverTemplate = certificates.Template{Name: "server", Hosts: []string{"*.c.ns.svc", "127.0.0.1"}, Server: true, Client: true}
+
+func authority(t *testing.T, at time.Time) *certificates.Authority {
+	t.Helper()
+	a, err := certificates.NewAuthority("c-ca", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// secret issues a certificate and puts it where a use expects it.
+func secret(t *testing.T, a *certificates.Authority, use resources.SecretUse, format resources.SecretFormat, template certificates.Template, at time.Time) *corev1.Secret {
+	t.Helper()
+	chain, key, err := a.Issue(template, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := resources.Files(use, format)
+	return &corev1.Secret{Data: map[string][]byte{f.Cert: chain, f.Key: key, f.CA: certificates.PEM(a.Certificate)}}
+}
+
+func TestReadBothFormats(t *testing.T) {
+	t.Parallel()
+	a := authority(t, now)
+	for _, use := range []resources.SecretUse{resources.UsePeer, resources.UseServer, resources.UseOperator} {
+		for _, format := range []resources.SecretFormat{resources.FormatNamed, resources.FormatKubernetes} {
+			pair, err := certificates.Read(use, secret(t, a, use, format, serverTemplate, now))
+			if err != nil {
+				t.Fatalf("%s, %q: %v", use, format, err)
+			}
+			if pair.Format != format || pair.Leaf.Subject.CommonName != "server" || len(pair.Authorities) != 1 {
+				t.Errorf("%s, %q: read as %+v", use, format, pair)
+			}
+			if err := pair.Check(now, pair.Authorities, []string{host}, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth); err != nil {
+				t.Errorf("%s, %q: %v", use, format, err)
+			}
+		}
+	}
+}
+
+// TestWhatIsWrongIsSaid spoils a secret in every way that people do, and makes sure
+// that each is told apart and that no message quotes a key.
+func TestWhatIsWrongIsSaid(t *testing.T) {
+	t.Parallel()
+	a, other := authority(t, now), authority(t, now)
+	f := resources.Files(resources.UseServer, resources.FormatNamed)
+	for name, test := range map[string]struct {
+		spoil    func(*corev1.Secret)
+		template certificates.Template
+		at       time.Time
+		trusted  *certificates.Authority
+		purpose  x509.ExtKeyUsage
+		want     error
+		says     string
+	}{
+		"no key":            {spoil: func(s *corev1.Secret) { delete(s.Data, f.Key) }, want: certificates.ErrIncomplete, says: f.Key},
+		"empty":             {spoil: func(s *corev1.Secret) { s.Data = nil }, want: certificates.ErrIncomplete, says: "tls.crt"},
+		"certificate is no": {spoil: func(s *corev1.Secret) { s.Data[f.Cert] = []byte("hello") }, want: certificates.ErrUnusable, says: f.Cert},
+		"key as certificate": {spoil: func(s *corev1.Secret) { s.Data[f.Cert] = s.Data[f.Key] }, want: certificates.ErrUnusable,
+			says: "something else"},
+		"authority is no": {spoil: func(s *corev1.Secret) { s.Data[f.CA] = nil }, want: certificates.ErrUnusable, says: f.CA},
+		"key of another": {spoil: func(s *corev1.Secret) {
+			s.Data[f.Key] = secret(t, a, resources.UseServer, "", serverTemplate, now).Data[f.Key]
+		}, want: certificates.ErrUnusable, says: f.Key},
+		"key is garbage":      {spoil: func(s *corev1.Secret) { s.Data[f.Key] = []byte("SECRETSECRET") }, want: certificates.ErrUnusable, says: f.Key},
+		"another authority":   {trusted: other, want: certificates.ErrUntrusted, says: "c-ca"},
+		"another host":        {template: certificates.Template{Name: "x", Hosts: []string{"elsewhere"}, Server: true, Client: true}, want: certificates.ErrNames, says: "elsewhere"},
+		"no host":             {template: certificates.Template{Name: "x", Server: true, Client: true}, want: certificates.ErrNames, says: "no host"},
+		"another use":         {template: certificates.Template{Name: "x", Hosts: serverTemplate.Hosts, Client: true}, want: certificates.ErrUntrusted, says: "serverAuth"},
+		"expired":             {at: now.Add(-2 * certificates.LeafLife), want: certificates.ErrExpired, says: "2025"},
+		"not yet valid":       {at: now.Add(time.Hour), want: certificates.ErrNotYetValid, says: "2026-03-04T06:01:07Z"},
+		"authority has ended": {trusted: authority(t, now.Add(-2*certificates.AuthorityLife)), want: certificates.ErrUntrusted, says: "c-ca"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			template, at, trusted := serverTemplate, now, a
+			if test.template.Name != "" {
+				template = test.template
+			}
+			if !test.at.IsZero() {
+				at = test.at
+			}
+			if test.trusted != nil {
+				trusted = test.trusted
+			}
+			s := secret(t, a, resources.UseServer, resources.FormatNamed, template, at)
+			key := strings.Split(string(s.Data[f.Key]), "\n")[1]
+			if test.spoil != nil {
+				test.spoil(s)
+			}
+			pair, err := certificates.Read(resources.UseServer, s)
+			if err == nil {
+				err = pair.Check(now, []*x509.Certificate{trusted.Certificate}, []string{host}, x509.ExtKeyUsageServerAuth)
+			}
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+				t.Fatalf("got %v, want %v and the word %q", err, test.want, test.says)
+			}
+			if strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "SECRETSECRET") {
+				t.Errorf("the message quotes the key: %v", err)
+			}
+		})
+	}
+}
+
+// shake makes a TLS connection between a server and a client and returns why it failed.
+func shake(t *testing.T, server, client *certificates.Pair, at time.Time) error {
+	t.Helper()
+	serverConfig, _ := server.ClientConfig() // holds the certificate
+	serverConfig.ClientCAs, serverConfig.ClientAuth = serverConfig.RootCAs, tls.RequireAndVerifyClientCert
+	clientConfig, _ := client.ClientConfig()
+	clientConfig.ServerName = host
+	for _, config := range []*tls.Config{serverConfig, clientConfig} {
+		config.Time = func() time.Time { return at }
+	}
+	a, b := net.Pipe()
+	result := make(chan error, 1)
+	go func() {
+		conn := tls.Server(a, serverConfig)
+		err := conn.HandshakeContext(t.Context())
+		a.Close()
+		result <- err
+	}()
+	conn := tls.Client(b, clientConfig)
+	err := conn.HandshakeContext(t.Context())
+	if err == nil {
+		var one [1]byte
+		_, _ = conn.Read(one[:]) // the verdict of the server comes after the client's own
+	}
+	b.Close()
+	return errors.Join(err, <-result)
+}
+
+func pairOf(t *testing.T, signer *certificates.Authority, trusted ...*certificates.Authority) *certificates.Pair {
+	t.Helper()
+	s := secret(t, signer, resources.UseOperator, resources.FormatKubernetes, serverTemplate, now)
+	s.Data["ca.crt"] = nil
+	for _, a := range trusted {
+		s.Data["ca.crt"] = append(s.Data["ca.crt"], certificates.PEM(a.Certificate)...)
+	}
+	pair, err := certificates.Read(resources.UseOperator, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+// TestRotationNeverParts goes through what two parties may hold while the authority is
+// replaced by one that it vouched for: whoever has not heard of it yet still talks to
+// whoever has.
+func TestRotationNeverParts(t *testing.T) {
+	t.Parallel()
+	before, after := authority(t, now), authority(t, now)
+	if err := before.VouchFor(after); err != nil {
+		t.Fatal(err)
+	}
+	old, both := pairOf(t, before, before), pairOf(t, after, after, before)
+	// A member that has not restarted since shows the new certificate and trusts the old
+	// authority only.
+	behind, done := pairOf(t, after, before), pairOf(t, after, after)
+	for name, party := range map[string][2]*certificates.Pair{
+		"before and overlap": {old, both}, "before and behind": {old, behind}, "overlap": {both, both},
+		"behind and overlap": {behind, both}, "behind and behind": {behind, behind},
+		"behind and done": {behind, done}, "overlap and done": {both, done}, "done": {done, done},
+	} {
+		for i := range party {
+			if err := shake(t, party[i], party[1-i], now); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if err := shake(t, done, old, now); err == nil {
+		t.Error("the old authority is trusted after it was dropped")
+	}
+	if after.HasSigned(old.Leaf) || !after.HasSigned(done.Leaf) {
+		t.Error("who has signed is not told apart")
+	}
+	stranger := authority(t, now)
+	if err := shake(t, both, pairOf(t, stranger, after, before), now); err == nil {
+		t.Error("a certificate of a stranger was accepted")
+	}
+}
+
+func TestAuthorityIsKept(t *testing.T) {
+	t.Parallel()
+	before, after := authority(t, now), authority(t, now)
+	if before.Certificate.Subject.CommonName == after.Certificate.Subject.CommonName {
+		t.Error("two authorities have one name")
+	}
+	if err := before.VouchFor(after); err != nil {
+		t.Fatal(err)
+	}
+	key, err := after.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := certificates.ReadAuthority(certificates.PEM(after.Certificate), key, certificates.PEM(after.Cross))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, _, err := read.Issue(serverTemplate, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := certificates.ReadAll(chain)
+	if err != nil || len(list) != 2 || !read.HasSigned(list[0]) {
+		t.Fatalf("the chain is %d long: %v", len(list), err)
+	}
+	if got := certificates.Renewal(list[0]); !got.After(now) || !got.Before(list[0].NotAfter) {
+		t.Errorf("it is renewed at %v", got)
+	}
+	if _, err := certificates.ReadAuthority(certificates.PEM(before.Certificate), key, nil); !errors.Is(err, certificates.ErrUnusable) {
+		t.Errorf("the key of another authority: %v", err)
+	}
+	if _, err := certificates.ReadAuthority(chain, key, nil); !errors.Is(err, certificates.ErrUnusable) {
+		t.Errorf("a certificate that is no authority: %v", err)
+	}
+}
+
+func TestClientConfigIsNamedByItsContent(t *testing.T) {
+	t.Parallel()
+	a := authority(t, now)
+	first := secret(t, a, resources.UseOperator, resources.FormatNamed, serverTemplate, now)
+	config, identity, err := certificates.ClientConfig(first)
+	if err != nil || len(config.Certificates) != 1 || config.RootCAs == nil {
+		t.Fatalf("%+v, %v", config, err)
+	}
+	_, again, err := certificates.ClientConfig(first.DeepCopy())
+	if err != nil || again != identity {
+		t.Errorf("the same content is %q and %q: %v", identity, again, err)
+	}
+	_, other, err := certificates.ClientConfig(secret(t, a, resources.UseOperator, resources.FormatNamed, serverTemplate, now))
+	if err != nil || other == identity {
+		t.Errorf("another certificate has the same name: %v", err)
+	}
+	if _, _, err := certificates.ClientConfig(&corev1.Secret{}); !errors.Is(err, certificates.ErrIncomplete) {
+		t.Errorf("an empty secret: %v", err)
+	}
+}

@@ -1,0 +1,253 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"slices"
+	"time"
+)
+
+const (
+	// AuthorityLife is how long an authority is valid.
+	AuthorityLife = 5 * 365 * 24 * time.Hour
+	// LeafLife is how long every other certificate is.
+	LeafLife = 90 * 24 * time.Hour
+	// backdate covers clocks that are behind.
+	backdate = 5 * time.Minute
+	// serialBits is as random as a serial number has to be.
+	serialBits = 127
+)
+
+// Renewal returns when a certificate is to be renewed: after two thirds of its life.
+func Renewal(c *x509.Certificate) time.Time {
+	return c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 3 * 2)
+}
+
+// Authority signs certificates.
+type Authority struct {
+	Certificate *x509.Certificate
+	// Cross, if not nil, is the certificate with which the authority before vouched
+	// for this one: whoever trusts that one only can follow it.
+	Cross *x509.Certificate
+
+	key crypto.Signer
+}
+
+// NewAuthority makes an authority with a key of its own. A few digits of its serial
+// number are added to the name, so that two of them are never taken for each other.
+func NewAuthority(name string, now time.Time) (*Authority, error) {
+	key, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	const digits = 8
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: name + "-" + hex.EncodeToString(serial.FillBytes(make([]byte, (serialBits+7)/8)))[:digits]},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(AuthorityLife),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	certificate, err := sign(template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	return &Authority{Certificate: certificate, key: key}, nil
+}
+
+// VouchFor makes a certificate for next that a signs, so that who trusts a trusts what
+// next signs, too, for as long as a is valid.
+func (a *Authority) VouchFor(next *Authority) error {
+	serial, err := newSerial()
+	if err != nil {
+		return err
+	}
+	template := *next.Certificate
+	template.SerialNumber = serial
+	template.AuthorityKeyId = a.Certificate.SubjectKeyId
+	if template.NotAfter.After(a.Certificate.NotAfter) {
+		template.NotAfter = a.Certificate.NotAfter
+	}
+	next.Cross, err = sign(&template, a.Certificate, next.Certificate.PublicKey, a.key)
+	return err
+}
+
+// Template is what a certificate shall be.
+type Template struct {
+	// Name is the common name.
+	Name string
+	// Hosts are DNS names and addresses.
+	Hosts []string
+	// Server and Client are what it is for.
+	Server, Client bool
+}
+
+// Matches is true if a certificate is what the template says.
+func (t Template) Matches(c *x509.Certificate) bool {
+	var names, addresses []string
+	for _, host := range t.Hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			addresses = append(addresses, ip.String())
+		} else {
+			names = append(names, host)
+		}
+	}
+	has := make([]string, 0, len(c.IPAddresses))
+	for _, ip := range c.IPAddresses {
+		has = append(has, ip.String())
+	}
+	return c.Subject.CommonName == t.Name && slices.Equal(c.DNSNames, names) && slices.Equal(has, addresses) &&
+		slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageServerAuth) == t.Server &&
+		slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) == t.Client
+}
+
+// Issue returns a certificate with the chain that leads to whoever vouched for the
+// authority, and its key, in PEM form.
+func (a *Authority) Issue(t Template, now time.Time) (chain, key []byte, err error) {
+	private, err := newKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: t.Name},
+		NotBefore:    now.Add(-backdate),
+		NotAfter:     now.Add(LeafLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+	}
+	if template.NotAfter.After(a.Certificate.NotAfter) {
+		template.NotAfter = a.Certificate.NotAfter
+	}
+	if t.Server {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	}
+	if t.Client {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
+	}
+	for _, host := range t.Hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	leaf, err := sign(template, a.Certificate, private.Public(), a.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	list := []*x509.Certificate{leaf}
+	if a.Cross != nil && now.Before(a.Cross.NotAfter) {
+		list = append(list, a.Cross)
+	}
+	if key, err = keyPEM(private); err != nil {
+		return nil, nil, err
+	}
+	return PEM(list...), key, nil
+}
+
+// HasSigned is true if the authority has signed a certificate.
+func (a *Authority) HasSigned(c *x509.Certificate) bool {
+	return c.CheckSignatureFrom(a.Certificate) == nil
+}
+
+// ReadAuthority reads what KeyPEM and PEM wrote; cross may be empty.
+func ReadAuthority(certificate, key, cross []byte) (*Authority, error) {
+	chain, err := parseAll(certificate)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the authority: %w", ErrUnusable, err)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the authority has no private key of its certificate", ErrUnusable)
+	}
+	signer, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok || !chain[0].IsCA {
+		return nil, fmt.Errorf("%w: it is not that of an authority", ErrUnusable)
+	}
+	a := &Authority{Certificate: chain[0], key: signer}
+	if len(cross) > 0 {
+		vouched, err := parseAll(cross)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the authority before: %w", ErrUnusable, err)
+		}
+		a.Cross = vouched[0]
+	}
+	return a, nil
+}
+
+// KeyPEM returns the private key of the authority. It belongs into a secret and nowhere
+// else.
+func (a *Authority) KeyPEM() ([]byte, error) { return keyPEM(a.key) }
+
+// PEM writes certificates one after the other.
+func PEM(list ...*x509.Certificate) []byte {
+	var text []byte
+	for _, c := range list {
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	}
+	return text
+}
+
+// ReadAll reads what PEM wrote.
+func ReadAll(text []byte) ([]*x509.Certificate, error) {
+	list, err := parseAll(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	return list, nil
+}
+
+func keyPEM(key crypto.Signer) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode a key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+func newKey() (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	return key, nil
+}
+
+func newSerial() (*big.Int, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
+	if err != nil {
+		return nil, fmt.Errorf("make a serial number: %w", err)
+	}
+	return serial.Add(serial, big.NewInt(1)), nil
+}
+
+func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("sign %s: %w", template.Subject.CommonName, err)
+	}
+	return x509.ParseCertificate(der)
+}

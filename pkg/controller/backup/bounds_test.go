@@ -1,0 +1,138 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+)
+
+// settle reconciles every EtcdBackup until nothing changes any more.
+func (w *world) settle() {
+	w.Helper()
+	for range 20 {
+		before := w.live.rv
+		for _, name := range w.names() {
+			w.sync()
+			if _, err := w.reconcile(key(w.backup(name))); err != nil {
+				w.Fatal(err)
+			}
+		}
+		if w.live.rv == before {
+			return
+		}
+	}
+	w.Fatal("it does not settle")
+}
+
+func (w *world) names() []string {
+	var names []string
+	for k := range w.live.backups {
+		names = append(names, k.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// moving lets the pods of all open Jobs start and returns the backups that they are of.
+func (w *world) moving() string {
+	var names []string
+	for _, job := range w.open() {
+		w.podOf(job, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+		names = append(names, job.Annotations["etcd.database.coreos.com/backup"])
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+func (w *world) end(name string) {
+	for _, job := range w.open() {
+		if job.Annotations["etcd.database.coreos.com/backup"] == name {
+			w.run(job, "")
+		}
+	}
+	w.settle()
+}
+
+func (w *world) progressing(name string) string {
+	c := meta.FindStatusCondition(w.backup(name).Status.Conditions, backup.ConditionProgressing)
+	if c == nil {
+		return ""
+	}
+	return c.Reason
+}
+
+// TestBounds lets eight backups of four clusters be due, with room for three.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, c := range []string{"a", "b", "c", "d"} {
+		w.addCluster(c, 1)
+		for _, n := range []string{"1", "2"} {
+			w.addBackup(c+n, c, nil)
+			w.clock.SetTime(w.clock.Now().Add(time.Second)) // who came first is due first
+		}
+	}
+	w.settle()
+	steps := []struct{ ends, want string }{{"", "a1 b1 c1"}, {"b1", "a1 b2 c1"}, {"a1", "a2 b2 c1"}, {"c1", "a2 b2 c2"}, {"a2", "b2 c2 d1"}, {"b2", "c2 d1"}, {"d1", "c2 d2"}}
+	for _, step := range steps {
+		w.end(step.ends)
+		w.settle()
+		if got := w.moving(); got != step.want {
+			t.Fatalf("after %q: %s run, want %s", step.ends, got, step.want)
+		}
+		if step.ends == "" && (w.progressing("a2") != "AnotherBackupRuns" || w.progressing("d1") != "TooManyBackups") {
+			t.Errorf("a2 waits for %q, d1 for %q", w.progressing("a2"), w.progressing("d1"))
+		}
+	}
+	if w.backup("d2").Status.Phase != v1beta2.BackupPhaseRunning || w.backup("a1").Status.Phase != v1beta2.BackupPhaseSucceeded {
+		t.Error("phases are wrong")
+	}
+}
+
+// TestPodThatDoesNotStartHoldsNoPlace has a backup whose claim nobody makes.
+func TestPodThatDoesNotStartHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster("a", 1)
+	w.addBackup("a1", "a", nil)
+	w.clock.SetTime(w.clock.Now().Add(time.Second))
+	w.addBackup("a2", "a", nil)
+	w.settle()
+	if n := len(w.open()); n != 1 {
+		t.Fatalf("%d Jobs", n)
+	}
+	w.clock.SetTime(w.clock.Now().Add(20 * time.Second))
+	w.settle()
+	if n := len(w.open()); n != 2 {
+		t.Fatalf("%d Jobs after the first did not start", n)
+	}
+}
+
+// TestWakesWhoWaits checks that the end of a backup puts the next one on the queue.
+func TestWakesWhoWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster("a", 1)
+	w.addBackup("a1", "a", nil)
+	w.addBackup("a2", "a", nil)
+	w.settle()
+	w.run(w.open()[0], "")
+	w.sync()
+	clear(w.woken)
+	if _, err := w.reconcile(key(w.backup("a1"))); err != nil {
+		t.Fatal(err)
+	}
+	if !w.woken[key(w.backup("a2"))] {
+		t.Errorf("woken: %v", w.woken)
+	}
+}

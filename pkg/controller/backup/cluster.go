@@ -1,0 +1,135 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+)
+
+// Clusters keeps what an EtcdCluster says of its backups, and the EtcdBackup that its
+// spec.backup asks for. It writes status.lastBackup and the condition BackupHealthy,
+// which the controller of clusters leaves as they are; both write on the resource
+// version that they have read, so neither undoes the other's.
+type Clusters struct{ Config }
+
+// NewClusters returns a Clusters for the configuration of a Reconciler.
+func NewClusters(r *Reconciler, gate Gate) *Clusters {
+	c := r.Config
+	c.Gate = gate
+	return &Clusters{Config: c}
+}
+
+// Reconcile looks at the backups of the EtcdCluster called key. It returns when to be
+// called again if nothing happens before.
+func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+	c, err := r.Cache.Cluster(key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) {
+		r.Gate.Forget(key)
+		forgetCluster(key)
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read cluster from the cache: %w", err)
+	}
+	if !r.Responsible(c) {
+		return 0, nil
+	}
+	if !r.Gate.Ready(key) {
+		return gateFallback, nil
+	}
+	o, size, err := r.observe(c)
+	if err != nil {
+		return 0, err
+	}
+	plan := planner.DecideCluster(o)
+	if err := r.keepSchedule(ctx, key, c, plan); err != nil {
+		return 0, err
+	}
+	observeCluster(key, plan.LastBackup, size, plan.Healthy)
+	return plan.RequeueAfter, r.writeStatus(ctx, key, c, plan)
+}
+
+// observe finds the backups of a cluster, and the size of the newest good one.
+func (r *Clusters) observe(c *v1beta2.EtcdCluster) (planner.ClusterObserved, int64, error) {
+	o := planner.ClusterObserved{Now: r.Clock.Now(), Cluster: c}
+	all, err := r.Cache.Backups(c.Namespace)
+	if err != nil {
+		return o, 0, fmt.Errorf("list backups from the cache: %w", err)
+	}
+	var newest *v1beta2.EtcdBackup
+	for _, b := range all {
+		if b.Name == planner.ScheduledName(c.Name) {
+			o.Scheduled = b
+		}
+		if SourceOf(b) != c.Name {
+			continue
+		}
+		o.Backups = append(o.Backups, b)
+		if newest == nil || newest.Status.LastSuccessDate.Before(&b.Status.LastSuccessDate) {
+			newest = b
+		}
+	}
+	if newest == nil {
+		return o, 0, nil
+	}
+	return o, newest.Status.SnapshotSize, nil
+}
+
+// keepSchedule makes the EtcdBackup for spec.backup what it shall be.
+func (r *Clusters) keepSchedule(ctx context.Context, key types.NamespacedName, c *v1beta2.EtcdCluster, plan planner.ClusterPlan) error {
+	switch {
+	case plan.Create != nil:
+		made, err := r.Objects.CreateBackup(ctx, plan.Create)
+		if apierrors.IsAlreadyExists(err) {
+			return nil // its event brings us back
+		}
+		if err != nil {
+			return fmt.Errorf("make EtcdBackup %s: %w", plan.Create.Name, err)
+		}
+		r.Gate.Note(key, made)
+		r.Recorder.Eventf(c, corev1.EventTypeNormal, EventScheduleCreated, "EtcdBackup %s makes the backups of spec.backup", made.Name)
+	case plan.Update != nil:
+		updated, err := r.Objects.UpdateBackup(ctx, plan.Update)
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("update EtcdBackup %s: %w", plan.Update.Name, err)
+		}
+		r.Gate.Note(key, updated)
+		r.Recorder.Eventf(c, corev1.EventTypeNormal, EventScheduleChanged, "EtcdBackup %s follows spec.backup", updated.Name)
+	}
+	return nil
+}
+
+func (r *Clusters) writeStatus(ctx context.Context, key types.NamespacedName, c *v1beta2.EtcdCluster, plan planner.ClusterPlan) error {
+	if c.DeletionTimestamp != nil {
+		return nil
+	}
+	status := plan.WithBackups(&c.Status)
+	if equality.Semantic.DeepEqual(status, c.Status) {
+		return nil
+	}
+	update := c.DeepCopy()
+	update.Status = status
+	updated, err := r.Objects.UpdateClusterStatus(ctx, update)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // somebody changed the object: its event brings us back
+	}
+	if err != nil {
+		return fmt.Errorf("write the status of the cluster: %w", err)
+	}
+	r.Gate.Note(key, updated)
+	return nil
+}

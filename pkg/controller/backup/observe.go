@@ -1,0 +1,197 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// seen is an observation with the objects that it was made of.
+type seen struct {
+	planner.Observed
+	// cluster that the backup is of; nil if it names endpoints, or while there is none.
+	cluster *v1beta2.EtcdCluster
+	members []resources.MemberAddress
+	jobs    []*batchv1.Job
+}
+
+// observe reads the caches, and the live API where a cache that lags behind would make
+// a result look lost.
+func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (*seen, error) {
+	s := &seen{Observed: planner.Observed{Now: r.Clock.Now(), Backup: b}}
+	if err := r.observeSource(s); err != nil {
+		return nil, err
+	}
+	if err := r.observeJobs(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// observeSource finds the members that can be asked.
+func (r *Reconciler) observeSource(s *seen) error {
+	ref := s.Backup.Spec.EtcdCluster
+	if ref == nil {
+		return nil
+	}
+	c, err := r.Cache.Cluster(s.Backup.Namespace, ref.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.Source = &planner.Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf("EtcdCluster %s does not exist in this namespace", ref.Name)}
+		return nil
+	case err != nil:
+		return fmt.Errorf("read cluster from the cache: %w", err)
+	}
+	s.cluster = c
+	pods, err := r.Cache.Members(c.Namespace, c.Name)
+	if err != nil {
+		return fmt.Errorf("list members from the cache: %w", err)
+	}
+	for _, p := range pods {
+		// A learner serves no snapshot. Whether a voter is healthy the agent finds out.
+		if resources.Owns(c, p) && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning &&
+			p.Status.PodIP != "" && p.Labels[resources.LabelRole] != resources.RoleLearner {
+			s.members = append(s.members, resources.MemberAddress{Name: p.Name, IP: p.Status.PodIP})
+		}
+	}
+	slices.SortFunc(s.members, func(a, b resources.MemberAddress) int { return strings.Compare(a.Name, b.Name) })
+	if len(s.members) == 0 {
+		s.Source = &planner.Wait{Reason: "NoMemberRuns", Message: fmt.Sprintf("no member of EtcdCluster %s runs", c.Name)}
+	}
+	return nil
+}
+
+func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
+	b := s.Backup
+	jobs, err := r.Cache.Jobs(b.Namespace, b.UID)
+	if err != nil {
+		return fmt.Errorf("list Jobs from the cache: %w", err)
+	}
+	pods, err := r.Cache.JobPods(b.Namespace, b.UID)
+	if err != nil {
+		return fmt.Errorf("list pods of Jobs from the cache: %w", err)
+	}
+	if runs(&b.Status) && !shows(jobs, &b.Status) {
+		if jobs, err = r.liveJobs(ctx, b); err != nil {
+			return err
+		}
+	}
+	for _, job := range jobs {
+		if !metav1.IsControlledBy(job, b) {
+			continue
+		}
+		attempt, err := attemptOf(job)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Leaving a Job alone that is not ours", "job", klog.KObj(job))
+			continue
+		}
+		own := podsOf(job, pods)
+		if ended(job) != nil && newestFinished(own) == nil {
+			// The Job's end may be seen before that of its pod, which knows the result.
+			if own, err = r.livePods(ctx, b, job); err != nil {
+				return err
+			}
+		}
+		s.jobs = append(s.jobs, job)
+		s.Jobs = append(s.Jobs, r.viewOf(ctx, job, attempt, own))
+	}
+	return nil
+}
+
+// runs is true if the status says that an attempt is under way.
+func runs(s *v1beta2.BackupStatus) bool {
+	return s.Attempts > 0 && s.StartTime != nil && s.CompletionTime == nil && s.LastScheduleTime != nil
+}
+
+// shows is true if the Job of the attempt that runs is among jobs.
+func shows(jobs []*batchv1.Job, s *v1beta2.BackupStatus) bool {
+	return slices.ContainsFunc(jobs, func(job *batchv1.Job) bool {
+		a, err := attemptOf(job)
+		return err == nil && a.Number == s.Attempts && a.Slot.Equal(s.LastScheduleTime.Time)
+	})
+}
+
+func (r *Reconciler) liveJobs(ctx context.Context, b *v1beta2.EtcdBackup) ([]*batchv1.Job, error) {
+	list, err := r.Objects.ListJobs(ctx, b.Namespace, b.UID)
+	if err != nil {
+		return nil, fmt.Errorf("list Jobs: %w", err)
+	}
+	jobs := make([]*batchv1.Job, 0, len(list))
+	for i := range list {
+		jobs = append(jobs, &list[i])
+	}
+	return jobs, nil
+}
+
+func (r *Reconciler) livePods(ctx context.Context, b *v1beta2.EtcdBackup, job *batchv1.Job) ([]*corev1.Pod, error) {
+	list, err := r.Objects.ListJobPods(ctx, b.Namespace, b.UID)
+	if err != nil {
+		return nil, fmt.Errorf("list pods of Jobs: %w", err)
+	}
+	pods := make([]*corev1.Pod, 0, len(list))
+	for i := range list {
+		pods = append(pods, &list[i])
+	}
+	return podsOf(job, pods), nil
+}
+
+func attemptOf(job *batchv1.Job) (planner.Attempt, error) {
+	slot, err := time.Parse(time.RFC3339, job.Annotations[resources.AnnotationSlot])
+	if err != nil {
+		return planner.Attempt{}, fmt.Errorf("annotation %s: %w", resources.AnnotationSlot, err)
+	}
+	number, err := strconv.ParseInt(job.Annotations[resources.AnnotationAttempt], 10, 32)
+	if err != nil {
+		return planner.Attempt{}, fmt.Errorf("annotation %s: %w", resources.AnnotationAttempt, err)
+	}
+	return planner.Attempt{Slot: slot, Number: int32(number)}, nil
+}
+
+// SourceOf names what a backup reads, as far as can be told: the cluster, also if the
+// backup names the service of one, or else the endpoints.
+func SourceOf(b *v1beta2.EtcdBackup) string {
+	if b.Spec.EtcdCluster != nil {
+		return b.Spec.EtcdCluster.Name
+	}
+	if name := clusterOfEndpoints(b); name != "" {
+		return name
+	}
+	return strings.Join(b.Spec.EtcdEndpoints, ",")
+}
+
+// clusterOfEndpoints returns the name of the cluster whose service for clients the
+// endpoints name, "" if they do not name one.
+func clusterOfEndpoints(b *v1beta2.EtcdBackup) string {
+	found := ""
+	for _, endpoint := range b.Spec.EtcdEndpoints {
+		u, err := url.Parse(endpoint)
+		if err != nil {
+			return ""
+		}
+		service, rest, _ := strings.Cut(u.Hostname(), ".")
+		namespace, _, _ := strings.Cut(rest, ".")
+		name, ok := strings.CutSuffix(service, "-client")
+		if !ok || name == "" || (namespace != "" && namespace != b.Namespace) || (found != "" && found != name) {
+			return ""
+		}
+		found = name
+	}
+	return found
+}

@@ -1,0 +1,117 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+var begun = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+func message(t *testing.T, command agent.Command, failed *agent.Error) string {
+	t.Helper()
+	r := agent.Result{Command: command, ID: "i", Started: begun, Finished: begun.Add(time.Second), Error: failed, URI: "s3://b/k", Verified: true, Revision: 4}
+	raw, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func terminated(code int32, reason, text string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: reason, Message: text, FinishedAt: metav1.NewTime(begun.Add(time.Second)),
+	}}
+}
+
+// TestOutcomes reads what pods of every fate have left.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	saved := message(t, agent.CommandSave, nil)
+	denied := message(t, agent.CommandSave, &agent.Error{Class: agent.ClassCredentials, Message: "credentials: no such file"})
+	corrupt := message(t, agent.CommandRestore, &agent.Error{Class: agent.ClassCorrupt, Message: "it cannot be restored"})
+	for name, test := range map[string]struct {
+		phase     corev1.PodPhase
+		podReason string
+		init      map[string]corev1.ContainerState
+		main      map[string]corev1.ContainerState
+		reason    string
+		text      string
+	}{
+		"saved": {phase: corev1.PodSucceeded, main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved)}},
+		"proved": {
+			phase: corev1.PodSucceeded,
+			init:  map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerInstall: terminated(0, "Completed", "")},
+			main:  map[string]corev1.ContainerState{resources.ContainerRestore: terminated(0, "Completed", message(t, agent.CommandRestore, nil))},
+		},
+		"not proved": {
+			phase: corev1.PodFailed, reason: "Corrupt", text: "it cannot be restored",
+			init: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerInstall: terminated(0, "Completed", "")},
+			main: map[string]corev1.ContainerState{resources.ContainerRestore: terminated(1, "Error", corrupt)},
+		},
+		"refused":           {phase: corev1.PodFailed, reason: "InvalidCredentials", text: "Secrets that are used: aws", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(1, "Error", denied)}},
+		"out of memory":     {phase: corev1.PodFailed, reason: "OOMKilled", text: "exit code 137", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(137, "OOMKilled", "")}},
+		"killed":            {phase: corev1.PodFailed, reason: "AgentFailed", text: "exit code 137", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(137, "Error", "")}},
+		"no program":        {phase: corev1.PodFailed, reason: "StartError", text: "exit code 128", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(128, "StartError", "exec: no such file")}},
+		"says nothing":      {phase: corev1.PodSucceeded, reason: "AgentFailed", text: "no result", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", "")}},
+		"evicted":           {phase: corev1.PodFailed, podReason: "Evicted", reason: "Evicted", text: "pod p"},
+		"never a container": {phase: corev1.PodFailed, reason: "PodFailed", text: "pod p"},
+		"saved, then evicted": {
+			phase: corev1.PodFailed, podReason: "Evicted", reason: "Evicted",
+			init: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun)}}
+			job.Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "aws"}}}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: test.phase, Reason: test.podReason, Message: "of the node"}}
+			for _, c := range []string{resources.ContainerSave, resources.ContainerInstall, resources.ContainerFetch} {
+				if state, ok := test.init[c]; ok {
+					pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: c})
+					pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{Name: c, State: state})
+				}
+			}
+			for c, state := range test.main {
+				pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c})
+				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c, State: state})
+			}
+			o := outcomeOf(job, pod)
+			if o.Succeeded != (test.reason == "") || o.Reason != test.reason || !strings.Contains(o.Message, test.text) {
+				t.Errorf("outcome %+v", o)
+			}
+			if o.Completion.Before(o.Start) || o.Start.IsZero() {
+				t.Errorf("from %s to %s", o.Start, o.Completion)
+			}
+			if o.Succeeded && (o.URI == "" || o.Revision != 4 || !o.Verified) {
+				t.Errorf("outcome %+v", o)
+			}
+		})
+	}
+}
+
+func TestSourceOf(t *testing.T) {
+	t.Parallel()
+	for want, spec := range map[string]v1beta2.BackupSpec{
+		"a":                   {EtcdCluster: &v1beta2.EtcdClusterRef{Name: "a"}},
+		"b":                   {EtcdEndpoints: []string{"http://b-client:2379"}},
+		"c":                   {EtcdEndpoints: []string{"https://c-client.ns.svc:2379", "https://c-client.ns.svc.cluster.local:2379"}},
+		"http://d.example:1":  {EtcdEndpoints: []string{"http://d.example:1"}},
+		"http://x-client.y:1": {EtcdEndpoints: []string{"http://x-client.y:1"}},
+	} {
+		if got := SourceOf(&v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: spec}); got != want {
+			t.Errorf("source of %v is %q, want %q", spec.EtcdEndpoints, got, want)
+		}
+	}
+}

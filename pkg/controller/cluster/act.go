@@ -1,0 +1,252 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// ErrStale means that a live read contradicted the observation that an action was
+// decided on; nothing was done, and the next observation will know better.
+var ErrStale = errors.New("the observation is out of date")
+
+const (
+	// retrySoon is how long to wait before a second try that is likely to succeed.
+	retrySoon = 50 * time.Millisecond
+	// retryStale is when to look again after an outdated observation if no event comes
+	// before, which it should: a cache that stands still is no reason to run hot.
+	retryStale = time.Second
+)
+
+// observationLife is how long an observation may be acted on. It is shorter than a
+// lease, so that what another process did after it took over is not undone.
+const observationLife = 10 * time.Second
+
+// outcome is what acting came to, apart from errors.
+type outcome struct {
+	// retryAfter, if not 0, is when to look again instead of when the plan says.
+	retryAfter time.Duration
+}
+
+// act carries out the plan and stops at the first error, except that one in the
+// upkeep of services and budget keeps no member from being repaired.
+func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) (outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, observationLife-r.Clock.Since(s.Now))
+	defer cancel()
+	var result outcome
+	var failed []error
+	for _, action := range plan.Actions {
+		err := r.doInTime(ctx, key, s, action)
+		switch {
+		case errors.Is(err, etcd.ErrLearnerNotReady):
+			result.retryAfter = max(retrySoon, plan.RequeueAfter)
+		case errors.Is(err, ErrStale):
+			klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", fmt.Sprintf("%T", action), "err", err)
+			result.retryAfter = retryStale
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%T: %w", action, err))
+		}
+		if err != nil && !isUpkeep(action) {
+			break
+		}
+	}
+	return result, errors.Join(failed...)
+}
+
+func isUpkeep(action planner.Action) bool {
+	switch action.(type) {
+	case planner.RepairPeerService, planner.EnsureClientService, planner.EnsurePodDisruptionBudget,
+		planner.DeletePodDisruptionBudget, planner.LabelPod, planner.FindMember, planner.IssueAuthority,
+		planner.DropAuthority, planner.IssueCertificate, planner.RefreshPod:
+		return true
+	default:
+		return false
+	}
+}
+
+// doInTime refuses to act on an observation that has grown old: this process may
+// have been stopped for a while, and another one may have acted since.
+func (r *Reconciler) doInTime(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action) error {
+	if age := r.Clock.Since(s.Now); age >= observationLife {
+		return fmt.Errorf("observed %v ago: %w", age, ErrStale)
+	}
+	if done, err := r.certify(ctx, key, s, action); done {
+		return err
+	}
+	return r.do(ctx, key, s, action)
+}
+
+func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action) error {
+	switch a := action.(type) {
+	case planner.CreatePeerService:
+		return r.createPeerService(ctx, key, s, a)
+	case planner.RepairPeerService:
+		return r.repairService(ctx, key, s, s.peerService, resources.PeerServiceDrift)
+	case planner.EnsureClientService:
+		return r.ensureClientService(ctx, key, s)
+	case planner.EnsurePodDisruptionBudget:
+		return r.ensureBudget(ctx, key, s, a.Voters)
+	case planner.DeletePodDisruptionBudget:
+		return r.deleteBudget(ctx, s)
+	case planner.RecordBootstrap:
+		return r.recordBootstrap(ctx, key, s, a)
+	case planner.CreateSeed:
+		return r.createSeed(ctx, key, s, a)
+	case planner.CreatePod:
+		if a.Returns {
+			if err := r.confirmClaim(ctx, s, a.Name); err != nil {
+				return err
+			}
+		}
+		return r.createPod(ctx, key, s, a.Version, resources.MemberPod{Name: a.Name, Learner: a.Learner, InitialCluster: peers(s, a.Peers)})
+	case planner.CreateClaim:
+		return r.createClaim(ctx, key, s, a)
+	case planner.DeletePod:
+		return r.deletePod(ctx, s, a)
+	case planner.DeleteClaim:
+		return r.deleteClaim(ctx, s, a)
+	case planner.ReleaseClaim:
+		return r.releaseClaim(ctx, key, s, a)
+	case planner.UpgradePod:
+		return r.upgradePod(ctx, key, s, a)
+	case planner.RecreatePod:
+		return r.recreatePod(ctx, key, s, a)
+	case planner.LabelPod:
+		return r.labelPod(ctx, key, s, a)
+	case planner.FindMember:
+		return r.confirmLost(ctx, key, s, a.Name)
+	default:
+		return r.recover(ctx, key, s, action)
+	}
+}
+
+// changeMembership does what goes to etcd.
+func (r *Reconciler) changeMembership(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action) error {
+	switch a := action.(type) {
+	case planner.AddMember:
+		return r.addMember(ctx, s, a)
+	case planner.PromoteMember:
+		if err := r.confirmStays(ctx, s, a.Name); err != nil {
+			return err
+		}
+		if err := r.Etcd.Promote(ctx, s.voters, a.ID); err != nil {
+			return err
+		}
+		r.normal(s, EventMemberPromoted, "Member %s votes now", a.Name)
+		return nil
+	case planner.RemoveMember:
+		return r.removeMember(ctx, key, s, a)
+	case planner.MoveLeader:
+		leader, found := s.endpoint(a.FromName)
+		if !found {
+			return fmt.Errorf("leader %s has no endpoint: %w", a.FromName, ErrStale)
+		}
+		if err := r.Etcd.MoveLeader(ctx, s.to(leader), a.To); err != nil {
+			return err
+		}
+		r.normal(s, EventLeaderMoved, "Leadership moved from %s to %s", a.FromName, a.ToName)
+		return nil
+	case planner.Defragment:
+		return r.defragment(key, s, a)
+	case planner.DisarmNoSpace:
+		return r.disarmNoSpace(ctx, s, a)
+	default:
+		return fmt.Errorf("unknown action %T", action)
+	}
+}
+
+func (s *seen) endpoint(name string) (etcd.Endpoint, bool) {
+	for _, e := range s.target.Endpoints {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return etcd.Endpoint{}, false
+}
+
+func (r *Reconciler) addMember(ctx context.Context, s *seen, a planner.AddMember) error {
+	if a.Replaces {
+		if err := r.confirmSpec(ctx, s); err != nil {
+			return err
+		}
+	}
+	add := r.Etcd.AddLearner
+	if a.Voter {
+		// A voter raises the quorum at once, so those who serve must be there to stay.
+		if err := r.confirmOthers(ctx, s, ""); err != nil {
+			return err
+		}
+		add = r.Etcd.AddVoter
+	}
+	if err := add(ctx, s.voters, resources.PeerURL(s.Cluster, a.Name)); err != nil {
+		return err
+	}
+	r.normal(s, EventMemberAdded, "New member %s added to cluster", a.Name)
+	return nil
+}
+
+// removeMember takes a member out of etcd. One that is removed because it is lost
+// must be seen to be lost in the live API: the cache may be behind.
+func (r *Reconciler) removeMember(ctx context.Context, key types.NamespacedName, s *seen, a planner.RemoveMember) error {
+	if a.Reason == planner.RemoveLost {
+		if err := r.confirmLost(ctx, key, s, a.Name); err != nil {
+			return err
+		}
+	}
+	if err := r.confirmRemoval(ctx, s, a); err != nil {
+		return err
+	}
+	if err := r.Etcd.Remove(ctx, s.voters, a.ID); err != nil && !errors.Is(err, etcd.ErrMemberNotFound) {
+		return err
+	}
+	switch a.Reason {
+	case planner.RemoveLost:
+		r.warning(s, EventMemberLost, "Member %s lost its pod and its data and is replaced", a.Name)
+	case planner.RemoveReplaced:
+		r.normal(s, EventMemberReplaced, "Member %s has no volume to restart on and was replaced by another one, as it is declared", a.Name)
+	case planner.RemoveScaleDown, planner.RemoveUnwanted, planner.RemoveMisfit:
+	}
+	r.normal(s, EventMemberRemoved, "Existing member %s removed from the cluster", a.Name)
+	return nil
+}
+
+// confirmRemoval looks once more before a member is removed that could stay.
+func (r *Reconciler) confirmRemoval(ctx context.Context, s *seen, a planner.RemoveMember) error {
+	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveUnwanted || a.Reason == planner.RemoveReplaced {
+		if err := r.confirmSpec(ctx, s); err != nil {
+			return err
+		}
+	}
+	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced {
+		return r.confirmOthers(ctx, s, a.Name)
+	}
+	return nil
+}
+
+func peers(s *seen, names []string) []resources.Peer {
+	list := make([]resources.Peer, 0, len(names))
+	for _, name := range names {
+		list = append(list, resources.Peer{Name: name, URL: resources.PeerURL(s.Cluster, name)})
+	}
+	return list
+}
+
+func (r *Reconciler) normal(s *seen, reason, format string, args ...any) {
+	r.Recorder.Eventf(s.Cluster, corev1.EventTypeNormal, reason, format, args...)
+}
+
+func (r *Reconciler) warning(s *seen, reason, format string, args ...any) {
+	r.Recorder.Eventf(s.Cluster, corev1.EventTypeWarning, reason, format, args...)
+}

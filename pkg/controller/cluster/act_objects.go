@@ -1,0 +1,332 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// ErrEnding means that the namespace is going away, and everything with it.
+var ErrEnding = errors.New("the namespace is being deleted")
+
+// ending recognises the refusal to make something in a namespace that is going away.
+func ending(err error) error {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return fmt.Errorf("%w: %w", ErrEnding, err)
+	}
+	return err
+}
+
+func notFound(err error) bool { return apierrors.IsNotFound(err) }
+
+// createPeerService claims the seed's name: of two controllers only one can make
+// the service, and the other one reads from it which seed that is.
+func (r *Reconciler) createPeerService(ctx context.Context, key types.NamespacedName, s *seen, a planner.CreatePeerService) error {
+	service := resources.PeerService(s.Cluster, a.Seed)
+	if a.ClusterID != "" {
+		service.Annotations[resources.AnnotationClusterID] = a.ClusterID
+	} else if err := r.confirmUnborn(ctx, s, a.Seed); err != nil {
+		return err
+	}
+	created, err := r.Objects.CreateService(ctx, service)
+	if apierrors.IsAlreadyExists(err) {
+		if err := r.showService(ctx, key, s, service.Name, resources.PeerServiceDrift); err != nil {
+			return err
+		}
+		return fmt.Errorf("service %s was made meanwhile: %w", service.Name, ErrStale)
+	}
+	if err != nil {
+		return ending(err)
+	}
+	r.Gate.Note(key, created)
+	return nil
+}
+
+// createSeed starts the cluster.
+func (r *Reconciler) createSeed(ctx context.Context, key types.NamespacedName, s *seen, a planner.CreateSeed) error {
+	if err := r.confirmSeed(ctx, s, a.Name); err != nil {
+		return err
+	}
+	return r.createPod(ctx, key, s, "", resources.MemberPod{
+		Name:           a.Name,
+		Seed:           true,
+		Token:          string(s.Cluster.UID),
+		InitialCluster: peers(s, []string{a.Name}),
+	})
+}
+
+// recordBootstrap writes the cluster ID into the record.
+func (r *Reconciler) recordBootstrap(ctx context.Context, key types.NamespacedName, s *seen, a planner.RecordBootstrap) error {
+	record, err := r.Objects.GetService(ctx, s.Cluster.Namespace, s.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("read the record of the bootstrap: %w", err)
+	}
+	if !metav1.IsControlledBy(record, s.Cluster) {
+		return fmt.Errorf("service %s belongs to somebody else: %w", record.Name, ErrStale)
+	}
+	record = record.DeepCopy()
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationClusterID, strconv.FormatUint(a.ClusterID, 16))
+	updated, err := r.Objects.UpdateService(ctx, record)
+	if err != nil {
+		return conflictIsStale(err)
+	}
+	r.Gate.Note(key, updated)
+	r.normal(s, EventClusterStarted, "Cluster started with member %s", s.PeerService.Seed)
+	return nil
+}
+
+// conflictIsStale turns the conflict of an update into what it is: an observation
+// that somebody else's write has overtaken.
+func conflictIsStale(err error) error {
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("%w: %w", ErrStale, err)
+	}
+	return err
+}
+
+type drift func(*v1beta2.EtcdCluster, *corev1.Service) (*corev1.Service, bool)
+
+func (r *Reconciler) repairService(ctx context.Context, key types.NamespacedName, s *seen, live *corev1.Service, repaired drift) error {
+	if live == nil {
+		return fmt.Errorf("no service to repair: %w", ErrStale)
+	}
+	service, drifted := repaired(s.Cluster, live)
+	if !drifted {
+		return nil
+	}
+	updated, err := r.Objects.UpdateService(ctx, service)
+	if err != nil {
+		return conflictIsStale(err)
+	}
+	r.Gate.Note(key, updated)
+	r.normal(s, EventServiceRepaired, "Service %s was changed by somebody and is repaired", service.Name)
+	return nil
+}
+
+func (r *Reconciler) ensureClientService(ctx context.Context, key types.NamespacedName, s *seen) error {
+	if s.clientService != nil {
+		return r.repairService(ctx, key, s, s.clientService, resources.ClientServiceDrift)
+	}
+	service := resources.ClientService(s.Cluster)
+	created, err := r.Objects.CreateService(ctx, service)
+	if apierrors.IsAlreadyExists(err) {
+		return r.showService(ctx, key, s, service.Name, resources.ClientServiceDrift)
+	}
+	if err != nil {
+		return ending(err)
+	}
+	r.Gate.Note(key, created)
+	return nil
+}
+
+// createPod makes a member's pod. That it exists already is success if it is ours:
+// the reply to an earlier attempt was lost.
+func (r *Reconciler) createPod(ctx context.Context, key types.NamespacedName, s *seen, version string, m resources.MemberPod) error {
+	c := atVersion(s.Cluster, version)
+	if err := r.markClaim(ctx, key, s, m.Name, resources.Version(c)); err != nil {
+		return err
+	}
+	m.PeerFormat, m.ServerFormat = s.format(v1beta2.CertificateUsePeer), s.format(v1beta2.CertificateUseServer)
+	m.Trust, m.Certificates = s.Trust, s.mounted()
+	created, err := r.Objects.CreatePod(ctx, resources.Pod(c, m))
+	if apierrors.IsAlreadyExists(err) {
+		live, getErr := r.Objects.GetPod(ctx, s.Cluster.Namespace, m.Name)
+		if getErr != nil {
+			return fmt.Errorf("read pod %s: %w", m.Name, getErr)
+		}
+		return r.showPod(ctx, key, s, live)
+	}
+	if err != nil {
+		return err
+	}
+	r.Gate.Note(key, created)
+	return nil
+}
+
+// atVersion returns c as it would be if it declared another version.
+func atVersion(c *v1beta2.EtcdCluster, version string) *v1beta2.EtcdCluster {
+	if version == "" {
+		return c
+	}
+	c = c.DeepCopy()
+	c.Spec.Version = version
+	return c
+}
+
+func (r *Reconciler) createClaim(ctx context.Context, key types.NamespacedName, s *seen, a planner.CreateClaim) error {
+	claim := resources.Claim(s.Cluster, a.Name)
+	if claim == nil {
+		return nil
+	}
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, resources.Version(atVersion(s.Cluster, a.Version)))
+	created, err := r.Objects.CreateClaim(ctx, claim)
+	if apierrors.IsAlreadyExists(err) {
+		live, getErr := r.Objects.GetClaim(ctx, s.Cluster.Namespace, a.Name)
+		if getErr != nil {
+			return fmt.Errorf("read claim %s: %w", a.Name, getErr)
+		}
+		return r.showClaim(ctx, key, s, live)
+	}
+	if err != nil {
+		return ending(err)
+	}
+	r.Gate.Note(key, created)
+	return nil
+}
+
+// deletePod deletes exactly the pod that was observed, and only if it is ours now.
+func (r *Reconciler) deletePod(ctx context.Context, s *seen, a planner.DeletePod) error {
+	live, err := r.ownPod(ctx, s, a.Name, a.UID)
+	if err != nil || live == nil {
+		return err
+	}
+	only := metav1.Preconditions{UID: &live.UID}
+	if a.Seed {
+		// Nobody can have an answer from it between the two reads and the deletion, or
+		// the resource version would have changed.
+		only.ResourceVersion = &live.ResourceVersion
+		if pod := observedPod(s.Cluster, live); pod.Running && !pod.Finished {
+			return fmt.Errorf("seed %s runs: %w", a.Name, ErrStale)
+		}
+		if err := r.confirmSeed(ctx, s, a.Name); err != nil {
+			return err
+		}
+	}
+	if a.Stranded {
+		only.ResourceVersion = &live.ResourceVersion
+		if observedPod(s.Cluster, live).Running {
+			return fmt.Errorf("pod %s runs: %w", a.Name, ErrStale)
+		}
+		if _, err := r.Objects.GetClaim(ctx, s.Cluster.Namespace, a.Name); !notFound(err) {
+			return errors.Join(err, fmt.Errorf("claim %s exists: %w", a.Name, ErrStale))
+		}
+	}
+	if a.Leaves {
+		if err := r.confirmSpec(ctx, s); err != nil {
+			return err
+		}
+		if err := r.confirmOthers(ctx, s, a.Name); err != nil {
+			return err
+		}
+	}
+	if a.Hibernate {
+		if err := r.confirmSpec(ctx, s); err != nil {
+			return err
+		}
+		if err := r.confirmClaim(ctx, s, a.Name); err != nil {
+			return err
+		}
+	}
+	err = r.Objects.DeletePod(ctx, live.Namespace, live.Name, only)
+	if notFound(err) {
+		return nil
+	}
+	return conflictIsStale(err)
+}
+
+// ownPod reads a pod and returns it if it is the one observed and ours; nil if it is
+// gone or goes.
+func (r *Reconciler) ownPod(ctx context.Context, s *seen, name, uid string) (*corev1.Pod, error) {
+	live, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
+	if notFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if string(live.UID) != uid || !metav1.IsControlledBy(live, s.Cluster) {
+		return nil, fmt.Errorf("pod %s is another one now: %w", name, ErrStale)
+	}
+	if live.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	return live, nil
+}
+
+func (r *Reconciler) deleteClaim(ctx context.Context, s *seen, a planner.DeleteClaim) error {
+	live, err := r.ownClaim(ctx, s, a.Name, a.UID)
+	if err != nil || live == nil {
+		return err
+	}
+	err = r.Objects.DeleteClaim(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	if notFound(err) {
+		return nil
+	}
+	return conflictIsStale(err)
+}
+
+func (r *Reconciler) releaseClaim(ctx context.Context, key types.NamespacedName, s *seen, a planner.ReleaseClaim) error {
+	live, err := r.ownClaim(ctx, s, a.Name, a.UID)
+	if err != nil || live == nil {
+		return err
+	}
+	updated, err := r.Objects.UpdateClaim(ctx, resources.Released(s.Cluster, live))
+	if err != nil {
+		return conflictIsStale(err)
+	}
+	r.Gate.Note(key, updated)
+	return nil
+}
+
+// ownClaim reads a claim and returns it if it is the one observed and ours; nil if
+// it is gone.
+func (r *Reconciler) ownClaim(ctx context.Context, s *seen, name, uid string) (*corev1.PersistentVolumeClaim, error) {
+	live, err := r.Objects.GetClaim(ctx, s.Cluster.Namespace, name)
+	if notFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read claim %s: %w", name, err)
+	}
+	if string(live.UID) != uid || !resources.Owns(s.Cluster, live) {
+		return nil, fmt.Errorf("claim %s is another one now: %w", name, ErrStale)
+	}
+	if live.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	return live, nil
+}
+
+// labelPod says on the pod what its member is, and what it was made from.
+func (r *Reconciler) labelPod(ctx context.Context, key types.NamespacedName, s *seen, a planner.LabelPod) error {
+	return r.changePod(ctx, key, s, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
+		adopted, unknown := resources.Adopted(s.Cluster, live)
+		pod, other := resources.WithRole(adopted, string(a.Role))
+		return pod, unknown || other
+	})
+}
+
+// changePod updates exactly the pod that was observed, if there is something to
+// change.
+func (r *Reconciler) changePod(ctx context.Context, key types.NamespacedName, s *seen, name, uid string, change func(*corev1.Pod) (*corev1.Pod, bool)) error {
+	live, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if string(live.UID) != uid || !metav1.IsControlledBy(live, s.Cluster) || live.DeletionTimestamp != nil {
+		return fmt.Errorf("pod %s is another one now: %w", name, ErrStale)
+	}
+	changed, differs := change(live)
+	if !differs {
+		return nil
+	}
+	updated, err := r.Objects.UpdatePod(ctx, changed)
+	if err != nil {
+		return conflictIsStale(err)
+	}
+	r.Gate.Note(key, updated)
+	return nil
+}

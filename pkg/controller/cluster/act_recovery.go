@@ -1,0 +1,378 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// recover does what a recovery needs besides the life of a cluster.
+func (r *Reconciler) recover(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action) error {
+	switch a := action.(type) {
+	case planner.RecordRecovery:
+		return r.recordRecovery(ctx, key, s, a)
+	case planner.CreateReseed:
+		return r.createReseed(ctx, key, s, &a.Recovery)
+	case planner.ProveWrite:
+		if a.Hidden {
+			return r.Etcd.ProveWrite(ctx, s.reseed)
+		}
+		return r.Etcd.ProveWrite(ctx, s.voters)
+	case planner.DropSeed:
+		return r.dropSeed(ctx, s, a.Name)
+	case planner.Retire:
+		return r.retire(ctx, key, s, &a.Recovery)
+	case planner.Reveal:
+		return r.reveal(ctx, key, s, a.Name)
+	case planner.DropRetired:
+		return r.dropRetired(ctx, s, &a.Recovery)
+	default:
+		return r.changeMembership(ctx, key, s, action)
+	}
+}
+
+// recordRecovery writes how far a recovery has come on the peer service. Of two
+// controllers that have seen the same record only one can write the next.
+func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedName, s *seen, a planner.RecordRecovery) error {
+	if err := r.confirmRequest(ctx, s, &a.Recovery); err != nil {
+		return err
+	}
+	for _, name := range a.Lost {
+		if err := r.confirmLost(ctx, key, s, name); err != nil {
+			return err
+		}
+	}
+	record, err := r.Objects.GetService(ctx, s.Cluster.Namespace, s.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("read the record of the recovery: %w", err)
+	}
+	if s.peerService == nil || !metav1.IsControlledBy(record, s.Cluster) ||
+		record.Annotations[resources.AnnotationRecovery] != s.peerService.Annotations[resources.AnnotationRecovery] ||
+		record.Annotations[resources.AnnotationClusterID] != s.peerService.Annotations[resources.AnnotationClusterID] {
+		return fmt.Errorf("the record of service %s is another one now: %w", s.Cluster.Name, ErrStale)
+	}
+	text, err := json.Marshal(&a.Recovery)
+	if err != nil {
+		return fmt.Errorf("write the record of the recovery: %w", err)
+	}
+	record = record.DeepCopy()
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationRecovery, string(text))
+	if a.Recovery.Phase == v1beta2.RecoveryPhaseCleaning {
+		metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationClusterID, a.Recovery.ClusterID)
+		metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationSeed, a.Recovery.Seed)
+	}
+	updated, err := r.Objects.UpdateService(ctx, record)
+	if err != nil {
+		return conflictIsStale(err)
+	}
+	r.Gate.Note(key, updated)
+	r.announceRecovery(s, &a.Recovery)
+	return nil
+}
+
+// confirmRequest makes sure, in the live API, that the cluster still is the one that was
+// observed and that nobody has cancelled.
+func (r *Reconciler) confirmRequest(ctx context.Context, s *seen, recovery *v1beta2.RecoveryStatus) error {
+	live, err := r.Objects.GetCluster(ctx, s.Cluster.Namespace, s.Cluster.Name)
+	if notFound(err) {
+		return fmt.Errorf("the cluster was deleted: %w", ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	if live.UID != s.Cluster.UID || live.DeletionTimestamp != nil {
+		return fmt.Errorf("the cluster is another one now: %w", ErrStale)
+	}
+	if asked := live.Status.Recovery; asked != nil && asked.ID == recovery.ID && asked.Cancelled && !recovery.Cancelled {
+		return fmt.Errorf("the recovery was cancelled: %w", ErrStale)
+	}
+	return nil
+}
+
+func (r *Reconciler) announceRecovery(s *seen, recovery *v1beta2.RecoveryStatus) {
+	from := "member " + recovery.Source.Member
+	if recovery.Trigger == v1beta2.RecoveryTriggerRestore {
+		from = "EtcdRestore " + recovery.Source.Restore
+	}
+	switch recovery.Phase {
+	case v1beta2.RecoveryPhaseSeeding:
+		r.warning(s, EventRecoveryStarted, "The cluster goes on from %s in the new member %s", from, recovery.Seed)
+	case v1beta2.RecoveryPhaseSwitching:
+		r.warning(s, EventRecoverySwitching, "New member %s has served a write; the old members go out of service", recovery.Seed)
+	case v1beta2.RecoveryPhaseSucceeded:
+		r.normal(s, EventRecovered, "The cluster has gone on from %s with cluster ID %s", from, recovery.ClusterID)
+	case v1beta2.RecoveryPhaseAbandoned:
+		r.normal(s, EventRecoveryAbandoned, "The recovery was abandoned: %s", recovery.Message)
+	case v1beta2.RecoveryPhasePending:
+		r.normal(s, EventRecoveryStarted, "The recovery begins again: %s", recovery.Message)
+	case v1beta2.RecoveryPhaseCleaning:
+	}
+}
+
+// createReseed makes the seed of a recovery, if that is what stands on the peer service
+// now.
+func (r *Reconciler) createReseed(ctx context.Context, key types.NamespacedName, s *seen, recovery *v1beta2.RecoveryStatus) error {
+	if err := r.confirmRecord(ctx, s, recovery); err != nil {
+		return err
+	}
+	c := atVersion(s.Cluster, recovery.Version)
+	if claim := resources.ReseedClaim(c, recovery.Seed); claim != nil {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
+		created, err := r.Objects.CreateClaim(ctx, claim)
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return ending(err)
+		}
+		if err == nil {
+			r.Gate.Note(key, created)
+		}
+	}
+	pod, err := resources.ReseedPod(c, recovery, r.AgentImage)
+	if err != nil {
+		return err
+	}
+	created, err := r.Objects.CreatePod(ctx, pod)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("pod %s was made meanwhile: %w", pod.Name, ErrStale)
+	}
+	if err != nil {
+		return ending(err)
+	}
+	r.Gate.Note(key, created)
+	return nil
+}
+
+// confirmRecord makes sure that a recovery is at the phase in which it was observed.
+func (r *Reconciler) confirmRecord(ctx context.Context, s *seen, recovery *v1beta2.RecoveryStatus) error {
+	service, err := r.Objects.GetService(ctx, s.Cluster.Namespace, s.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("read the record of the recovery: %w", err)
+	}
+	live := recordOf(service)
+	if !metav1.IsControlledBy(service, s.Cluster) || live == nil || live.ID != recovery.ID || live.Phase != recovery.Phase || live.Seed != recovery.Seed {
+		return fmt.Errorf("the record of the recovery is another one now: %w", ErrStale)
+	}
+	return nil
+}
+
+// recordOf returns what stands on the peer service, or nil if that cannot be read.
+func recordOf(service *corev1.Service) *v1beta2.RecoveryStatus {
+	text, found := service.Annotations[resources.AnnotationRecovery]
+	if !found {
+		return nil
+	}
+	record := &v1beta2.RecoveryStatus{}
+	if err := json.Unmarshal([]byte(text), record); err != nil || record.ID == "" {
+		return nil
+	}
+	return record
+}
+
+// dropSeed deletes a seed that nobody was let in to.
+func (r *Reconciler) dropSeed(ctx context.Context, s *seen, name string) error {
+	pod, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
+	if err != nil && !notFound(err) {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if err == nil && pod.DeletionTimestamp == nil && metav1.IsControlledBy(pod, s.Cluster) && resources.Hidden(pod.Labels, s.Cluster.Name) {
+		err := r.Objects.DeletePod(ctx, pod.Namespace, name, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+		if err != nil && !notFound(err) {
+			return conflictIsStale(err)
+		}
+	}
+	claim, err := r.Objects.GetClaim(ctx, s.Cluster.Namespace, name)
+	if notFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read claim %s: %w", name, err)
+	}
+	if claim.DeletionTimestamp != nil || !resources.Owns(s.Cluster, claim) || !resources.Hidden(claim.Labels, s.Cluster.Name) {
+		return nil
+	}
+	err = r.Objects.DeleteClaim(ctx, claim.Namespace, name, metav1.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
+	if err != nil && !notFound(err) {
+		return conflictIsStale(err)
+	}
+	return nil
+}
+
+// retire takes the old members out of service: first everything that is there loses its
+// label, then the pods are deleted. The volumes stay. What was made under the old
+// names, and whatever else carries the label of the cluster, is meant.
+func (r *Reconciler) retire(ctx context.Context, key types.NamespacedName, s *seen, recovery *v1beta2.RecoveryStatus) error {
+	if err := r.confirmRecord(ctx, s, recovery); err != nil {
+		return err
+	}
+	pods, claims, err := r.oldObjects(ctx, s, recovery)
+	if err != nil {
+		return err
+	}
+	for i := range claims {
+		claim := claims[i].DeepCopy()
+		if !resources.Retired(&claim.Labels, s.Cluster.Name) {
+			continue
+		}
+		updated, err := r.Objects.UpdateClaim(ctx, claim)
+		if err != nil {
+			return conflictIsStale(err)
+		}
+		r.Gate.Note(key, updated)
+	}
+	for i := range pods {
+		pod := pods[i].DeepCopy()
+		if !resources.Retired(&pod.Labels, s.Cluster.Name) {
+			continue
+		}
+		updated, err := r.Objects.UpdatePod(ctx, pod)
+		if err != nil {
+			return conflictIsStale(err)
+		}
+		r.Gate.Note(key, updated)
+	}
+	leaving := ""
+	for i := range pods {
+		if end := pods[i].DeletionTimestamp; end != nil {
+			if r.Clock.Now().Before(end.Add(retireGrace)) {
+				leaving = pods[i].Name
+			}
+			continue
+		}
+		leaving = pods[i].Name
+		err := r.Objects.DeletePod(ctx, pods[i].Namespace, pods[i].Name, metav1.Preconditions{UID: &pods[i].UID})
+		if err != nil && !notFound(err) {
+			return conflictIsStale(err)
+		}
+	}
+	if leaving != "" {
+		return fmt.Errorf("pod %s is ending: %w", leaving, ErrStale)
+	}
+	return nil
+}
+
+// retireGrace is how long after its time has come a pod of an old member is waited for.
+// If it has not ended then, its node does not answer, and nobody reaches it there.
+const retireGrace = 5 * time.Second
+
+// oldObjects returns the pods and claims of the cluster but those of the seed, as they
+// are in the live API.
+func (r *Reconciler) oldObjects(ctx context.Context, s *seen, recovery *v1beta2.RecoveryStatus) ([]corev1.Pod, []corev1.PersistentVolumeClaim, error) {
+	namespace := s.Cluster.Namespace
+	listedPods, err := r.Objects.ListPods(ctx, namespace, s.Cluster.Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the pods: %w", err)
+	}
+	listedClaims, err := r.Objects.ListClaims(ctx, namespace, s.Cluster.Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the claims: %w", err)
+	}
+	names := map[string]bool{}
+	for i := range listedPods {
+		names[listedPods[i].Name] = true
+	}
+	for i := range listedClaims {
+		names[listedClaims[i].Name] = true
+	}
+	for _, name := range recovery.OldMembers {
+		names[name] = true
+	}
+	delete(names, recovery.Seed)
+	var pods []corev1.Pod
+	var claims []corev1.PersistentVolumeClaim
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		pod, err := r.Objects.GetPod(ctx, namespace, name)
+		if err == nil && metav1.IsControlledBy(pod, s.Cluster) {
+			pods = append(pods, *pod)
+		} else if err != nil && !notFound(err) {
+			return nil, nil, fmt.Errorf("read pod %s: %w", name, err)
+		}
+		claim, err := r.Objects.GetClaim(ctx, namespace, name)
+		if err == nil && resources.Owns(s.Cluster, claim) {
+			claims = append(claims, *claim)
+		} else if err != nil && !notFound(err) {
+			return nil, nil, fmt.Errorf("read claim %s: %w", name, err)
+		}
+	}
+	return pods, claims, nil
+}
+
+// reveal puts the seed behind the services.
+func (r *Reconciler) reveal(ctx context.Context, key types.NamespacedName, s *seen, name string) error {
+	claim, err := r.Objects.GetClaim(ctx, s.Cluster.Namespace, name)
+	if err != nil && !notFound(err) {
+		return fmt.Errorf("read claim %s: %w", name, err)
+	}
+	if err == nil && resources.Owns(s.Cluster, claim) {
+		claim = claim.DeepCopy()
+		if resources.Revealed(&claim.Labels, s.Cluster.Name) {
+			updated, err := r.Objects.UpdateClaim(ctx, claim)
+			if err != nil {
+				return conflictIsStale(err)
+			}
+			r.Gate.Note(key, updated)
+		}
+	}
+	pod, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
+	if notFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if !metav1.IsControlledBy(pod, s.Cluster) {
+		return fmt.Errorf("pod %s is another one now: %w", name, ErrStale)
+	}
+	pod = pod.DeepCopy()
+	if !resources.Revealed(&pod.Labels, s.Cluster.Name) {
+		return nil
+	}
+	updated, err := r.Objects.UpdatePod(ctx, pod)
+	if err != nil {
+		return conflictIsStale(err)
+	}
+	r.Gate.Note(key, updated)
+	return nil
+}
+
+// dropRetired deletes the volumes of the old members, or gives them up where the user
+// wants to keep those of members that were removed.
+func (r *Reconciler) dropRetired(ctx context.Context, s *seen, recovery *v1beta2.RecoveryStatus) error {
+	var failed []error
+	for _, name := range recovery.OldMembers {
+		claim, err := r.Objects.GetClaim(ctx, s.Cluster.Namespace, name)
+		if notFound(err) {
+			continue
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("read claim %s: %w", name, err))
+			continue
+		}
+		if !resources.Owns(s.Cluster, claim) || claim.DeletionTimestamp != nil || claim.Labels[resources.LabelRetired] != s.Cluster.Name {
+			continue
+		}
+		if resources.RetainsRemoved(s.Cluster) {
+			_, err = r.Objects.UpdateClaim(ctx, resources.Released(s.Cluster, claim))
+		} else {
+			err = r.Objects.DeleteClaim(ctx, claim.Namespace, name, metav1.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
+		}
+		if err != nil && !notFound(err) {
+			failed = append(failed, conflictIsStale(err))
+		}
+	}
+	return errors.Join(failed...)
+}

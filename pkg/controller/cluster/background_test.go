@@ -1,0 +1,74 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	key, other := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
+	ended := make(chan types.NamespacedName, 4)
+	tasks := NewTasks(func(k types.NamespacedName) { ended <- k })
+	tasks.Start(key, "before run", func(context.Context) error { return nil })
+	if id, _, _ := tasks.Last(key); id != "" {
+		t.Errorf("task %s was started before Run", id)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { tasks.Run(ctx); close(over) }()
+	await(t, func() bool { tasks.mu.Lock(); defer tasks.mu.Unlock(); return tasks.ctx != nil })
+
+	release, failed := make(chan struct{}), errors.New("no")
+	tasks.Start(key, "1", func(context.Context) error { <-release; return failed })
+	tasks.Start(key, "2", func(context.Context) error { t.Error("two tasks of one cluster at once"); return nil })
+	if id, done, err := tasks.Last(key); id != "1" || done || err != nil {
+		t.Errorf("a running task: %s %t %v", id, done, err)
+	}
+	tasks.Start(other, "3", func(context.Context) error { return nil })
+	if got := <-ended; got != other {
+		t.Errorf("%v was put on the queue, want %v", got, other)
+	}
+	close(release)
+	if got := <-ended; got != key {
+		t.Errorf("%v was put on the queue, want %v", got, key)
+	}
+	if id, done, err := tasks.Last(key); id != "1" || !done || !errors.Is(err, failed) {
+		t.Errorf("a task that has ended: %s %t %v", id, done, err)
+	}
+
+	tasks.Start(key, "4", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	cancel()
+	select {
+	case <-over:
+	case <-time.After(time.Minute):
+		t.Fatal("Run does not end")
+	}
+	if id, done, err := tasks.Last(key); id != "4" || !done || !errors.Is(err, context.Canceled) {
+		t.Errorf("a task that was ended: %s %t %v", id, done, err)
+	}
+	tasks.Start(key, "5", func(context.Context) error { t.Error("a task after the end"); return nil })
+	tasks.Forget(key)
+	if id, _, _ := tasks.Last(key); id != "" {
+		t.Errorf("task %s was not forgotten", id)
+	}
+}
+
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for range 6000 {
+		if condition() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // nothing announces it
+	}
+	t.Fatal("not within a minute")
+}

@@ -1,0 +1,203 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	etcdlisters "github.com/etcd-operator/etcd-operator/pkg/generated/listers/etcd/v1beta2"
+)
+
+// Collector tells Prometheus what the statuses of the clusters say. It computes its
+// series from the cache when it is asked, so a cluster that is deleted leaves none
+// behind: a cluster has at most 30, whatever happens to it.
+type Collector struct {
+	metrics.BaseStableCollector
+
+	clusters    etcdlisters.EtcdClusterLister
+	responsible func(metav1.Object) bool
+
+	mu sync.Mutex
+	// leaders counts the changes of leader that were seen, by the UID of the cluster.
+	leaders map[types.UID]int
+}
+
+// NewCollector returns a collector of the clusters that responsible is true for.
+func NewCollector(clusters etcdlisters.EtcdClusterLister, responsible func(metav1.Object) bool) *Collector {
+	return &Collector{clusters: clusters, responsible: responsible, leaders: map[types.UID]int{}}
+}
+
+// Count makes the collector count the changes of leader that an informer of clusters
+// shows.
+func (c *Collector) Count(informer cache.SharedIndexInformer) error {
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: c.updated,
+		DeleteFunc: c.deleted,
+	})
+	if err != nil {
+		return fmt.Errorf("count the changes of leader: %w", err)
+	}
+	return nil
+}
+
+func (c *Collector) updated(before, after any) {
+	was, known := before.(*v1beta2.EtcdCluster)
+	is, ok := after.(*v1beta2.EtcdCluster)
+	if !known || !ok || was.UID != is.UID || was.Status.Leader == is.Status.Leader || was.Status.Leader == "" || is.Status.Leader == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaders[is.UID]++
+}
+
+func (c *Collector) deleted(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if gone, ok := object.(*v1beta2.EtcdCluster); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.leaders, gone.UID)
+	}
+}
+
+func (c *Collector) leaderChanges(cluster *v1beta2.EtcdCluster) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leaders[cluster.UID]
+}
+
+// series is one metric of a cluster, with the labels that it has besides namespace and
+// name. emit calls add for each value.
+type series struct {
+	desc *metrics.Desc
+	kind metrics.ValueType
+	emit func(c *Collector, o *v1beta2.EtcdCluster, add func(value float64, labels ...string))
+}
+
+func gauge(name, help string, emit func(*Collector, *v1beta2.EtcdCluster, func(float64, ...string)), more ...string) series {
+	return series{desc: describe(name, help, more), kind: metrics.GaugeValue, emit: emit}
+}
+
+func describe(name, help string, more []string) *metrics.Desc {
+	return metrics.NewDesc("etcd_operator_cluster_"+name, help, append([]string{"namespace", "name"}, more...), nil, metrics.ALPHA, "")
+}
+
+var allSeries = []series{
+	gauge("info", "1 for each cluster; its phase and the lowest version that a member runs.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			add(1, string(o.Status.Phase), o.Status.CurrentVersion)
+		}, "phase", "version"),
+	gauge("size", "How many voting members are declared.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if o.Spec.Replicas != nil {
+				add(float64(*o.Spec.Replicas))
+			}
+		}),
+	gauge("members", "How many members there are, by whether they serve clients.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			add(float64(len(o.Status.Members.Ready)), "ready")
+			add(float64(len(o.Status.Members.Unready)), "unready")
+		}, "state"),
+	gauge("tolerance", "How many more voters may fail before the quorum is lost; negative if it is, absent while it is not known.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if o.Status.Tolerance != nil {
+				add(float64(*o.Status.Tolerance))
+			}
+		}),
+	gauge("db_size_bytes", "Size of the largest database file of a member.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			add(float64(o.Status.DBSize))
+		}),
+	gauge("condition", "1 for the status that each condition of the cluster has now.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			for _, condition := range known(o.Status.Conditions) {
+				add(1, string(condition.Type), string(condition.Status))
+			}
+		}, "condition", "status"),
+	gauge("blocked_since_timestamp_seconds", "Since when the controller waits for something before it can go on, and for what; absent if it does not wait.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if b := o.Status.BlockedBy; b != nil {
+				add(float64(b.Since.Unix()), b.Reason)
+			}
+		}, "reason"),
+	gauge("last_backup_timestamp_seconds", "When the newest good backup of the cluster was complete; absent if there is none.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if b := o.Status.LastBackup; b != nil && !b.Time.IsZero() {
+				add(float64(b.Time.Unix()))
+			}
+		}),
+	{
+		desc: describe("leader_changes_total", "Changes of leader that the status has shown since this process began to act.", nil),
+		kind: metrics.CounterValue,
+		emit: func(c *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			add(float64(c.leaderChanges(o)))
+		},
+	},
+}
+
+// conditionTypes are the conditions that have a series. Others may stand in a status,
+// and anybody who may write one could make series without end.
+var conditionTypes = []v1beta2.ClusterConditionType{
+	v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionProgressing, v1beta2.ClusterConditionDegraded,
+	v1beta2.ClusterConditionQuorumLost, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionUpgrading,
+	v1beta2.ClusterConditionRecovering, v1beta2.ClusterConditionPaused, v1beta2.ClusterConditionBackupHealthy,
+	v1beta2.ClusterConditionCertificatesValid,
+}
+
+// known returns the conditions that have a series, each once.
+func known(conditions []v1beta2.ClusterCondition) []v1beta2.ClusterCondition {
+	var list []v1beta2.ClusterCondition
+	for _, t := range conditionTypes {
+		i := slices.IndexFunc(conditions, func(c v1beta2.ClusterCondition) bool { return c.Type == t })
+		if i < 0 {
+			continue
+		}
+		switch conditions[i].Status {
+		case corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown:
+			list = append(list, conditions[i])
+		}
+	}
+	return list
+}
+
+// DescribeWithStability implements metrics.StableCollector.
+func (c *Collector) DescribeWithStability(ch chan<- *metrics.Desc) {
+	for _, s := range allSeries {
+		ch <- s.desc
+	}
+}
+
+// CollectWithStability implements metrics.StableCollector.
+func (c *Collector) CollectWithStability(ch chan<- metrics.Metric) {
+	list, err := c.clusters.List(labels.Everything())
+	if err != nil {
+		return // A lister reads from memory: it has no errors to give.
+	}
+	for _, o := range list {
+		if !c.responsible(o) {
+			continue
+		}
+		for _, s := range allSeries {
+			s.emit(c, o, func(value float64, labels ...string) {
+				for i := range labels {
+					labels[i] = strings.ToValidUTF8(labels[i], "?")
+				}
+				ch <- metrics.NewLazyConstMetric(s.desc, s.kind, value, append([]string{o.Namespace, o.Name}, labels...)...)
+			})
+		}
+	}
+}

@@ -1,0 +1,264 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+const (
+	// statusTimeout bounds the question to one member; members are asked together.
+	statusTimeout = time.Second
+	// membersTimeout bounds the linearizable read of the member list.
+	membersTimeout = 2 * time.Second
+)
+
+// seen is one observation with what acting on it needs besides.
+type seen struct {
+	planner.Observed
+	// target holds the endpoints of every member whose pod runs.
+	target etcd.Target
+	// voters is target without members that are known to be learners or not to serve.
+	voters etcd.Target
+	// reseed is the seed of a recovery under way.
+	reseed        etcd.Target
+	peerService   *corev1.Service
+	clientService *corev1.Service
+	// certificates are those that could be read, by their use.
+	certificates map[v1beta2.CertificateUse]*certificates.Pair
+	// signer is the authority of a cluster whose certificates are issued here.
+	signer *signer
+}
+
+// observe reads the cache first and etcd afterwards; see planner.Observed for why.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v1beta2.EtcdCluster) (*seen, error) {
+	s := &seen{Observed: planner.Observed{
+		Now:      r.Clock.Now(),
+		Cluster:  c,
+		NewName:  c.Name + "-" + r.Suffix(),
+		Template: resources.TemplateHash(c),
+	}}
+	pods, err := r.Cache.Pods(key.Namespace, key.Name)
+	if err != nil {
+		return nil, fmt.Errorf("list pods from the cache: %w", err)
+	}
+	claims, err := r.Cache.Claims(key.Namespace, key.Name)
+	if err != nil {
+		return nil, fmt.Errorf("list claims from the cache: %w", err)
+	}
+	if err := r.observeServices(key, s); err != nil {
+		return nil, err
+	}
+	if err := r.observeBudget(key, s); err != nil {
+		return nil, err
+	}
+	routed, err := r.Cache.Routed(key.Namespace, resources.ClientServiceName(c))
+	if err != nil {
+		return nil, fmt.Errorf("read from the cache where the client service leads: %w", err)
+	}
+	for _, p := range sorted(pods) {
+		o := observedPod(c, p)
+		o.Routed = routed[p.UID]
+		s.Pods = append(s.Pods, o)
+	}
+	for _, p := range claims {
+		s.Claims = append(s.Claims, planner.Claim{
+			Name:        p.Name,
+			UID:         string(p.UID),
+			Owned:       resources.Owns(c, p),
+			Terminating: p.DeletionTimestamp != nil,
+			Version:     p.Annotations[resources.AnnotationVersion],
+		})
+	}
+	slices.SortFunc(s.Claims, func(a, b planner.Claim) int { return compare(a.Name, b.Name) })
+	r.observeCertificates(ctx, key, s)
+	s.Task = r.lastTask(key)
+	r.observeEtcd(ctx, key, s, pods)
+	if err := r.observeReseed(ctx, key, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// sorted puts ready pods first, so that they are asked first, in a stable order.
+func sorted(pods []*corev1.Pod) []*corev1.Pod {
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		if ra, rb := ready(a), ready(b); ra != rb {
+			if ra {
+				return -1
+			}
+			return 1
+		}
+		return compare(a.Name, b.Name)
+	})
+	return pods
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func (r *Reconciler) observeServices(key types.NamespacedName, s *seen) error {
+	c := s.Cluster
+	peer, err := r.Cache.Service(key.Namespace, c.Name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read service %s from the cache: %w", c.Name, err)
+	}
+	if err == nil {
+		s.peerService = peer
+		_, drifted := resources.PeerServiceDrift(c, peer)
+		s.PeerService.State = state(c, peer, drifted)
+		if s.PeerService.State != planner.Foreign {
+			// What stands on the service of an earlier cluster is about that one.
+			s.PeerService.Seed = peer.Annotations[resources.AnnotationSeed]
+			s.PeerService.ClusterID = peer.Annotations[resources.AnnotationClusterID]
+			s.PeerService.Recovery = recordOf(peer)
+		}
+	}
+	client, err := r.Cache.Service(key.Namespace, resources.ClientServiceName(c))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read the client service from the cache: %w", err)
+	}
+	if err == nil {
+		s.clientService = client
+		_, drifted := resources.ClientServiceDrift(c, client)
+		s.ClientService = state(c, client, drifted)
+	}
+	return nil
+}
+
+func (r *Reconciler) observeBudget(key types.NamespacedName, s *seen) error {
+	pdb, err := r.Cache.PodDisruptionBudget(key.Namespace, s.Cluster.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the pod disruption budget from the cache: %w", err)
+	}
+	drifted := resources.PodDisruptionBudgetDrifted(s.Cluster, pdb)
+	s.PodDisruptionBudget = planner.PodDisruptionBudget{State: state(s.Cluster, pdb, drifted), MinAvailable: minAvailable(pdb)}
+	return nil
+}
+
+func minAvailable(pdb *policyv1.PodDisruptionBudget) int {
+	if pdb.Spec.MinAvailable == nil {
+		return 0
+	}
+	return pdb.Spec.MinAvailable.IntValue()
+}
+
+func state(c *v1beta2.EtcdCluster, object metav1.Object, drifted bool) planner.ObjectState {
+	switch {
+	case !metav1.IsControlledBy(object, c):
+		return planner.Foreign
+	case drifted:
+		return planner.Drifted
+	default:
+		return planner.Current
+	}
+}
+
+func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
+	o := planner.Pod{
+		Name:        p.Name,
+		UID:         string(p.UID),
+		Node:        p.Spec.NodeName,
+		Owned:       metav1.IsControlledBy(p, c),
+		Terminating: p.DeletionTimestamp != nil,
+		Finished:    p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
+		Role:        planner.PodRole(p.Labels[resources.LabelRole]),
+		Version:     p.Annotations[resources.AnnotationVersion],
+		Template:    p.Annotations[resources.AnnotationTemplate],
+		Restart:     p.Annotations[resources.AnnotationRestart],
+		Peers:       initialMembers(p),
+	}
+	o.Trust, o.Certificates = p.Annotations[resources.AnnotationTrust], p.Annotations[resources.AnnotationCertificates]
+	for _, cond := range p.Status.Conditions {
+		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
+			o.Waiting = cond.Reason + ": " + cond.Message
+		}
+	}
+	for i := range p.Spec.Containers {
+		if ctr := &p.Spec.Containers[i]; ctr.Name == resources.ContainerName {
+			o.Outdated = ctr.Image != resources.Image(c)
+		}
+	}
+	for i := range p.Status.ContainerStatuses {
+		cs := &p.Status.ContainerStatuses[i]
+		if cs.Name != resources.ContainerName {
+			continue
+		}
+		o.Running = cs.State.Running != nil
+		if w := cs.State.Waiting; w != nil && w.Reason != "ContainerCreating" {
+			o.Waiting = w.Reason
+		}
+	}
+	settled := resources.Settled(p)
+	o.Unstarted = !o.Running && !settled
+	o.Restarting, o.Ready = o.Running && !settled, ready(p) && settled
+	return o
+}
+
+// initialMembers returns the names of the members that etcd in a pod was told of.
+func initialMembers(p *corev1.Pod) []string {
+	var names []string
+	for i := range p.Spec.Containers {
+		for _, arg := range p.Spec.Containers[i].Command {
+			list, found := strings.CutPrefix(arg, "--initial-cluster=")
+			if !found {
+				continue
+			}
+			for entry := range strings.SplitSeq(list, ",") {
+				name, _, _ := strings.Cut(entry, "=")
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func ready(p *corev1.Pod) bool {
+	for _, cond := range p.Status.Conditions {
+		if cond.Type == corev1.PodReady {
+			return cond.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// endpointOf returns where the member of a running pod listens for clients. The pod's
+// address works before its name does.
+func endpointOf(c *v1beta2.EtcdCluster, p *corev1.Pod) etcd.Endpoint {
+	return etcd.Endpoint{
+		Name:    p.Name,
+		URL:     resources.ClientURL(c, p.Name),
+		Address: net.JoinHostPort(p.Status.PodIP, strconv.Itoa(resources.ClientPort)),
+	}
+}

@@ -1,0 +1,234 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// needed is one certificate that a cluster needs.
+type needed struct {
+	use    v1beta2.CertificateUse
+	format resources.SecretUse
+	secret string
+}
+
+// neededBy lists the certificates that a cluster needs to run.
+func neededBy(c *v1beta2.EtcdCluster) []needed {
+	secrets := resources.Secrets(c)
+	var list []needed
+	for _, n := range []needed{
+		{v1beta2.CertificateUsePeer, resources.UsePeer, secrets.Peer},
+		{v1beta2.CertificateUseServer, resources.UseServer, secrets.Server},
+		{v1beta2.CertificateUseOperator, resources.UseOperator, secrets.Operator},
+	} {
+		if n.secret != "" {
+			list = append(list, n)
+		}
+	}
+	if resources.IssuesCertificates(c) {
+		list = append(list, needed{v1beta2.CertificateUseClient, resources.UseOperator, resources.ClientSecret(c)})
+	}
+	return list
+}
+
+// observeCertificates reads the secrets that the cluster names. That one is not there,
+// or cannot be used, is an observation, not an error.
+func (r *Reconciler) observeCertificates(ctx context.Context, key types.NamespacedName, s *seen) {
+	list := neededBy(s.Cluster)
+	if len(list) == 0 {
+		return
+	}
+	set := r.secrets.of(key, s.Cluster, s.Now)
+	issued := resources.IssuesCertificates(s.Cluster)
+	if issued {
+		r.observeAuthority(ctx, s, set)
+	}
+	s.certificates = map[v1beta2.CertificateUse]*certificates.Pair{}
+	failed := make([]error, len(list))
+	for i, n := range list {
+		pair, err := r.readPair(ctx, s, set, n, issued)
+		if err != nil {
+			failed[i] = err
+			continue
+		}
+		s.certificates[n.use] = pair
+	}
+	for i, n := range list {
+		o := planner.Certificate{Use: n.use, Secret: n.secret}
+		err := failed[i]
+		if pair := s.certificates[n.use]; pair != nil {
+			describeCertificate(&o, pair.Leaf)
+			err = s.check(n.use, pair)
+			if issued {
+				s.describeIssued(&o, pair)
+			}
+		}
+		s.conclude(&o, err)
+	}
+	s.observeTrust()
+	if slices.ContainsFunc(s.Certificates, func(c planner.Certificate) bool { return c.State != planner.CertificateUsable }) {
+		r.secrets.doubt(key)
+	}
+}
+
+// conclude adds a certificate with what was found to be wrong with it.
+func (s *seen) conclude(o *planner.Certificate, err error) {
+	if o.State = stateOf(err); err != nil {
+		o.Message = fmt.Sprintf("secret %s (%s certificate): %v", o.Secret, o.Use, err)
+	}
+	s.Certificates = append(s.Certificates, *o)
+}
+
+var (
+	errMissing = errors.New("it does not exist")
+	errForeign = errors.New("it belongs to somebody else")
+)
+
+func (r *Reconciler) readPair(ctx context.Context, s *seen, set *secretSet, n needed, own bool) (*certificates.Pair, error) {
+	secret, err := r.ownSecret(ctx, s, set, n.secret, own)
+	if err != nil {
+		return nil, err
+	}
+	return certificates.Read(n.format, secret)
+}
+
+// ownSecret returns a secret that must be there and, if own is true, the cluster's.
+func (r *Reconciler) ownSecret(ctx context.Context, s *seen, set *secretSet, name string, own bool) (*corev1.Secret, error) {
+	secret, err := r.secret(ctx, set, s.Cluster.Namespace, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case secret == nil:
+		return nil, errMissing
+	case own && !metav1.IsControlledBy(secret, s.Cluster):
+		return nil, errForeign
+	default:
+		return secret, nil
+	}
+}
+
+func describeCertificate(o *planner.Certificate, leaf *x509.Certificate) {
+	o.Issuer = leaf.Issuer.CommonName
+	if o.Issuer == "" {
+		o.Issuer = leaf.Issuer.String()
+	}
+	o.Serial = leaf.SerialNumber.Text(16)
+	o.NotBefore, o.NotAfter = leaf.NotBefore, leaf.NotAfter
+}
+
+// check says whether those who see a certificate accept it: members that of a peer,
+// the controller that of a server, and members that of a client.
+func (s *seen) check(use v1beta2.CertificateUse, pair *certificates.Pair) error {
+	switch use {
+	case v1beta2.CertificateUsePeer:
+		return pair.Check(s.Now, pair.Authorities, hosts(s.Cluster), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+	case v1beta2.CertificateUseServer:
+		if client := s.certificates[v1beta2.CertificateUseOperator]; client != nil {
+			return pair.Check(s.Now, client.Authorities, hosts(s.Cluster), x509.ExtKeyUsageServerAuth)
+		}
+	case v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient:
+		if server := s.certificates[v1beta2.CertificateUseServer]; server != nil {
+			return pair.Check(s.Now, server.Authorities, nil, x509.ExtKeyUsageClientAuth)
+		}
+	case v1beta2.CertificateUseAuthority:
+	}
+	return pair.Check(s.Now, nil, nil)
+}
+
+// hosts returns names like those of the members, which end in random characters: their
+// certificate has to be good for all of them.
+func hosts(c *v1beta2.EtcdCluster) []string {
+	return []string{resources.Host(c, c.Name+"-member")}
+}
+
+func stateOf(err error) planner.CertificateState {
+	for _, known := range []struct {
+		err   error
+		state planner.CertificateState
+	}{
+		{errMissing, planner.CertificateMissing},
+		{errForeign, planner.CertificateForeign},
+		{certificates.ErrIncomplete, planner.CertificateIncomplete},
+		{certificates.ErrExpired, planner.CertificateExpired},
+		{certificates.ErrNotYetValid, planner.CertificateNotYetValid},
+		{certificates.ErrUnusable, planner.CertificateUnusable},
+		{certificates.ErrUntrusted, planner.CertificateUnusable},
+		{certificates.ErrNames, planner.CertificateUnusable},
+	} {
+		if errors.Is(err, known.err) {
+			return known.state
+		}
+	}
+	if err == nil {
+		return planner.CertificateUsable
+	}
+	return planner.CertificateUnknown
+}
+
+// format returns how the secret for a use names its entries.
+func (s *seen) format(use v1beta2.CertificateUse) resources.SecretFormat {
+	if pair := s.certificates[use]; pair != nil {
+		return pair.Format
+	}
+	return resources.FormatNamed
+}
+
+// secure is true if members can be asked in the way that the cluster is declared:
+// with a client certificate, or without any where they speak plainly.
+func (s *seen) secure() bool {
+	return !resources.SecureClient(s.Cluster) || s.certificates[v1beta2.CertificateUseOperator] != nil
+}
+
+// to returns a target of these endpoints, with the controller's certificate.
+func (s *seen) to(endpoints ...etcd.Endpoint) etcd.Target {
+	target := etcd.Target{Endpoints: endpoints}
+	if pair := s.certificates[v1beta2.CertificateUseOperator]; pair != nil {
+		target.TLS, target.TLSIdentity = pair.ClientConfig()
+	}
+	return target
+}
+
+// observeTrust names what members are to trust, as far as it is known.
+func (s *seen) observeTrust() {
+	var all []*x509.Certificate
+	for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
+		pair := s.certificates[use]
+		if pair == nil && slices.ContainsFunc(s.Certificates, func(c planner.Certificate) bool { return c.Use == use }) {
+			return
+		}
+		if pair != nil {
+			all = append(all, pair.Authorities...)
+		}
+	}
+	s.Trust = certificates.Trust(all)
+	for i := range s.Pods {
+		s.Pods[i].Refreshed = s.Pods[i].Certificates == s.mounted()
+	}
+}
+
+// mounted names what the volumes of members are to hold.
+func (s *seen) mounted() string {
+	var leaves []*x509.Certificate
+	for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
+		if pair := s.certificates[use]; pair != nil {
+			leaves = append(leaves, pair.Leaf)
+		}
+	}
+	return certificates.Trust(append(leaves, s.authorities()...))
+}

@@ -1,0 +1,132 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+)
+
+// Cache reads what the informers hold; it may lag behind. Objects that it returns
+// are shared and must not be changed. A missing object is a NotFound error of
+// k8s.io/apimachinery/pkg/api/errors.
+type Cache interface {
+	Cluster(namespace, name string) (*v1beta2.EtcdCluster, error)
+	Service(namespace, name string) (*corev1.Service, error)
+	PodDisruptionBudget(namespace, name string) (*policyv1.PodDisruptionBudget, error)
+	// Pods lists the pods that carry the labels of the cluster called name, whoever
+	// owns them.
+	Pods(namespace, name string) ([]*corev1.Pod, error)
+	// Pod and Claim find what carries no label of the cluster, as the seed of a recovery.
+	Pod(namespace, name string) (*corev1.Pod, error)
+	Claim(namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	// Claims lists the claims that carry the labels of the cluster called name.
+	Claims(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
+	// Routed returns the UIDs of the pods that a service leads clients to.
+	Routed(namespace, service string) (map[types.UID]bool, error)
+}
+
+// Objects reads and writes the live API. A read here is never older than the moment
+// at which it is made.
+type Objects interface {
+	GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error)
+	UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
+
+	GetService(ctx context.Context, namespace, name string) (*corev1.Service, error)
+	CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
+	UpdateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
+
+	// GetSecret reads one secret of a cluster's namespace by its name. Secrets are never
+	// listed or watched: that would be a right to all of them.
+	GetSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+	CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error)
+	UpdateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error)
+
+	GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	// ListPods lists the pods that carry the labels of the cluster called name.
+	ListPods(ctx context.Context, namespace, name string) ([]corev1.Pod, error)
+	CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
+	UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
+	DeletePod(ctx context.Context, namespace, name string, only metav1.Preconditions) error
+
+	GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	// ListClaims lists the claims that carry the labels of the cluster called name.
+	ListClaims(ctx context.Context, namespace, name string) ([]corev1.PersistentVolumeClaim, error)
+	CreateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+	UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+	DeleteClaim(ctx context.Context, namespace, name string, only metav1.Preconditions) error
+
+	GetPodDisruptionBudget(ctx context.Context, namespace, name string) (*policyv1.PodDisruptionBudget, error)
+	CreatePodDisruptionBudget(ctx context.Context, pdb *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error)
+	UpdatePodDisruptionBudget(ctx context.Context, pdb *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error)
+	DeletePodDisruptionBudget(ctx context.Context, namespace, name string, only metav1.Preconditions) error
+}
+
+// Etcd talks to the members of one cluster. Every call may be made against
+// endpoints that do not answer; the context bounds it.
+type Etcd interface {
+	// Members reads the member list through a quorum.
+	Members(ctx context.Context, target etcd.Target) (etcd.Membership, error)
+	// Statuses asks every endpoint for itself, at the same time; the result has an
+	// entry for each, by its name.
+	Statuses(ctx context.Context, target etcd.Target) map[string]etcd.StatusResult
+	// Shown returns what the members show to others on their two ports.
+	Shown(ctx context.Context, target etcd.Target) map[string]etcd.Shown
+	AddLearner(ctx context.Context, target etcd.Target, peerURL string) error
+	AddVoter(ctx context.Context, target etcd.Target, peerURL string) error
+	Promote(ctx context.Context, target etcd.Target, id uint64) error
+	Remove(ctx context.Context, target etcd.Target, id uint64) error
+	// MoveLeader must be given the leader's own endpoint.
+	MoveLeader(ctx context.Context, leader etcd.Target, to uint64) error
+	// ProveWrite returns nil if a write was committed and applied. It leaves nothing
+	// behind that clients can see.
+	ProveWrite(ctx context.Context, target etcd.Target) error
+	// Defragment has one member write its database anew, and returns when it has.
+	Defragment(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) error
+	// DisarmNoSpace takes the alarm back that a member has raised about its full database.
+	DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) error
+}
+
+// Background runs what takes longer than a reconcile may, one task of a cluster at a
+// time. It remembers the last one; nothing of that outlives the process.
+type Background interface {
+	// Start runs a task unless one of the cluster runs, and puts the key back on the
+	// queue when it has ended.
+	Start(key types.NamespacedName, id string, task func(context.Context) error)
+	// Last returns the last task of the cluster, and whether and how it has ended.
+	Last(key types.NamespacedName) (id string, done bool, err error)
+	// Forget drops what is remembered of the cluster.
+	Forget(key types.NamespacedName)
+}
+
+// Gate knows which of the controller's own writes the cache has not shown yet.
+type Gate interface {
+	// Ready is true if the cache shows every write that was noted for the key.
+	Ready(key types.NamespacedName) bool
+	// Note remembers that an object was written for the key.
+	Note(key types.NamespacedName, written metav1.Object)
+	// Forget drops what was noted for the key.
+	Forget(key types.NamespacedName)
+}
+
+// Recorder records events about an object.
+type Recorder interface {
+	Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// Waker calls back when something answers that did not, or the other way round.
+type Waker interface {
+	// Await puts the key back on the queue as soon as the endpoint serves.
+	Await(key types.NamespacedName, target etcd.Target, endpoint etcd.Endpoint)
+	// AwaitEnd puts the key back on the queue as soon as the endpoint serves no more.
+	AwaitEnd(key types.NamespacedName, target etcd.Target, endpoint etcd.Endpoint)
+}

@@ -1,0 +1,100 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+// Result is when to reconcile again if nothing happens before; 0: not at all.
+type Result struct{ RequeueAfter time.Duration }
+
+// gateFallback bounds the wait for the event of an own write, in case it was missed.
+const gateFallback = time.Second
+
+// Config is what a Reconciler needs; every field is required.
+type Config struct {
+	Cache    Cache
+	Objects  Objects
+	Etcd     Etcd
+	Gate     Gate
+	Recorder Recorder
+	Waker    Waker
+	// Background runs what takes long.
+	Background Background
+	Clock      clock.PassiveClock
+	// Decide is the planner.
+	Decide func(planner.Observed) planner.Plan
+	// Suffix returns ten random characters for a member name.
+	Suffix func() string
+	// Responsible says whether a cluster is this controller's to look after.
+	Responsible func(*v1beta2.EtcdCluster) bool
+	// AgentImage holds the agent that fills the seed of a recovery.
+	AgentImage string
+}
+
+// Reconciler moves one cluster at a time a step towards its spec.
+type Reconciler struct {
+	Config
+	secrets secretCache
+}
+
+// NewReconciler returns a Reconciler, or an error that names what is missing.
+func NewReconciler(c Config) (*Reconciler, error) {
+	if c.Cache == nil || c.Objects == nil || c.Etcd == nil || c.Gate == nil || c.Recorder == nil ||
+		c.Waker == nil || c.Background == nil || c.Clock == nil || c.Decide == nil || c.Suffix == nil || c.Responsible == nil || c.AgentImage == "" {
+		return nil, errors.New("cluster reconciler: every field of the configuration is required")
+	}
+	return &Reconciler{Config: c}, nil
+}
+
+// Reconcile observes the cluster called key, does what the planner decides and
+// writes the status if it changed. An error is something that went wrong and is
+// tried again with back-off; waiting is not an error.
+func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (Result, error) {
+	cluster, err := r.Cache.Cluster(key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) {
+		r.Gate.Forget(key)
+		r.secrets.forget(key)
+		r.Background.Forget(key)
+		return Result{}, nil
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("read cluster from the cache: %w", err)
+	}
+	if !r.Responsible(cluster) {
+		return Result{}, nil
+	}
+	if !r.Gate.Ready(key) {
+		return Result{RequeueAfter: gateFallback}, nil
+	}
+	return r.step(ctx, key, cluster)
+}
+
+func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, cluster *v1beta2.EtcdCluster) (Result, error) {
+	seen, err := r.observe(ctx, key, cluster)
+	if err != nil {
+		return Result{}, err
+	}
+	plan := r.Decide(seen.Observed)
+	klog.FromContext(ctx).V(4).Info("Decided", "rule", plan.Rule, "actions", len(plan.Actions), "wait", plan.Wait)
+
+	outcome, actErr := r.act(ctx, key, seen, plan)
+	if outcome.retryAfter > 0 {
+		plan.RequeueAfter = outcome.retryAfter
+	}
+	statusErr := r.writeStatus(ctx, key, seen, plan)
+	return Result{RequeueAfter: plan.RequeueAfter}, errors.Join(actErr, statusErr)
+}

@@ -1,0 +1,79 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// secretLife is how long what was read of the secrets of a cluster at rest is good for.
+// The kubelets take about as long to bring a change to the members.
+const secretLife = 5 * time.Minute
+
+// secretCache holds the secrets that clusters name, because they are read one by one
+// and not watched. They are read again as soon as something is in doubt: when one was
+// missing or not usable, when a member did not answer, when the cluster changed.
+type secretCache struct {
+	mu       sync.Mutex
+	clusters map[types.NamespacedName]*secretSet
+}
+
+// secretSet is what was read for one cluster. A secret that does not exist is nil.
+type secretSet struct {
+	readAt time.Time
+	// version of the cluster object that it was read for.
+	version string
+	secrets map[string]*corev1.Secret
+}
+
+// forget drops what was read for a cluster.
+func (c *secretCache) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.clusters, key)
+}
+
+// doubt makes the next observation read the secrets of a cluster again.
+func (c *secretCache) doubt(key types.NamespacedName) { c.forget(key) }
+
+// of returns what is still good of what was read for a cluster; the result belongs to
+// the caller, who works on the key alone.
+func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster, now time.Time) *secretSet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if set := c.clusters[key]; set != nil && set.version == cluster.ResourceVersion && now.Sub(set.readAt) < secretLife {
+		return set
+	}
+	set := &secretSet{readAt: now, version: cluster.ResourceVersion, secrets: map[string]*corev1.Secret{}}
+	if c.clusters == nil {
+		c.clusters = map[types.NamespacedName]*secretSet{}
+	}
+	c.clusters[key] = set
+	return set
+}
+
+// secret returns one secret of a cluster, or nil if it does not exist.
+func (r *Reconciler) secret(ctx context.Context, set *secretSet, namespace, name string) (*corev1.Secret, error) {
+	if secret, read := set.secrets[name]; read {
+		return secret, nil
+	}
+	secret, err := r.Objects.GetSecret(ctx, namespace, name)
+	if notFound(err) {
+		set.secrets[name] = nil
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read secret %s: %w", name, err)
+	}
+	set.secrets[name] = secret
+	return secret, nil
+}

@@ -1,0 +1,108 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+)
+
+func TestWakerCallsBackOnceAnEndpointServes(t *testing.T) {
+	t.Parallel()
+	key := types.NamespacedName{Namespace: "ns", Name: "a"}
+	answers := make(chan error)
+	asked := make(chan string, 8)
+	woken := make(chan types.NamespacedName, 8)
+	waker := cluster.NewServingWaker(
+		func(ctx context.Context, _ etcd.Target, e etcd.Endpoint) error {
+			asked <- e.URL
+			select {
+			case err := <-answers:
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+		func(context.Context, etcd.Target, etcd.Endpoint) error { return errors.New("nothing ends here") },
+		func(k types.NamespacedName) { woken <- k })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		waker.Run(ctx)
+	}()
+	endpoint := etcd.Endpoint{Name: "a-1", URL: "http://192.0.2.1:2379"}
+	waker.Await(key, etcd.Target{}, endpoint)
+	waker.Await(key, etcd.Target{}, endpoint) // the same endpoint is watched once
+	if got := receive(t, asked); got != endpoint.URL {
+		t.Fatalf("asked %s, want %s", got, endpoint.URL)
+	}
+	answers <- nil
+	if got := receive(t, woken); got != key {
+		t.Fatalf("woke %s, want %s", got, key)
+	}
+
+	// One that never serves wakes nobody and may be watched again. The watch that
+	// ended is given up right after it called back, so it may take another call.
+	for {
+		waker.Await(key, etcd.Target{}, endpoint)
+		select {
+		case <-asked:
+		case <-time.After(time.Millisecond):
+			continue
+		}
+		break
+	}
+	answers <- errors.New("gave up")
+	cancel()
+	<-done
+	if len(woken) != 0 || len(asked) != 0 {
+		t.Errorf("woke %d and asked %d times more than wanted", len(woken), len(asked))
+	}
+}
+
+func TestWakerCallsBackOnceAnEndpointEnds(t *testing.T) {
+	t.Parallel()
+	key := types.NamespacedName{Namespace: "ns", Name: "a"}
+	woken := make(chan types.NamespacedName, 8)
+	waker := cluster.NewServingWaker(
+		func(ctx context.Context, _ etcd.Target, _ etcd.Endpoint) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+		func(context.Context, etcd.Target, etcd.Endpoint) error { return nil },
+		func(k types.NamespacedName) { woken <- k })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		waker.Run(ctx)
+	}()
+	endpoint := etcd.Endpoint{Name: "a-1", URL: "http://192.0.2.1:2379"}
+	waker.Await(key, etcd.Target{}, endpoint) // that it serves is another matter
+	waker.AwaitEnd(key, etcd.Target{}, endpoint)
+	if got := receive(t, woken); got != key {
+		t.Fatalf("woke %s, want %s", got, key)
+	}
+	cancel()
+	<-done
+}
+
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing happened within 30 s")
+		panic("unreachable")
+	}
+}

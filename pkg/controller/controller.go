@@ -1,0 +1,145 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// retryBase and retryMax bound the back-off after an error.
+	retryBase = 50 * time.Millisecond
+	retryMax  = 30 * time.Second
+)
+
+// ReconcileFunc moves the object called key a step on. It returns when to be called
+// again if nothing happens before (0: not at all).
+type ReconcileFunc func(ctx context.Context, key types.NamespacedName) (time.Duration, error)
+
+// Loop is a queue of keys and the workers that empty it. A key is never worked on
+// by two workers at once.
+type Loop struct {
+	name      string
+	reconcile ReconcileFunc
+	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	clock     clock.WithTicker
+	punctual  bool
+}
+
+// NewLoop returns a loop that has not been started.
+func NewLoop(name string, c clock.WithTicker, reconcile ReconcileFunc) *Loop {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)
+	return &Loop{
+		name:      name,
+		reconcile: reconcile,
+		clock:     c,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: name, Clock: c}),
+	}
+}
+
+// Punctual makes the loop call back when it was asked to and not up to a fifth later,
+// for what has a schedule. It must be called before Run.
+func (l *Loop) Punctual() *Loop {
+	l.punctual = true
+	return l
+}
+
+// Enqueue puts a key on the queue.
+func (l *Loop) Enqueue(key types.NamespacedName) { l.queue.Add(key) }
+
+// Run starts the workers and returns when ctx ends and each of them has finished
+// what it was doing.
+func (l *Loop) Run(ctx context.Context, workers int) {
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			wait.UntilWithContext(ctx, l.work, time.Second)
+		})
+	}
+	<-ctx.Done()
+	l.queue.ShutDown()
+	group.Wait()
+}
+
+func (l *Loop) work(ctx context.Context) {
+	for l.next(ctx) {
+	}
+}
+
+func (l *Loop) next(ctx context.Context) bool {
+	key, shutdown := l.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer l.queue.Done(key)
+
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "kind", l.name, "object", klog.KRef(key.Namespace, key.Name))
+	start := l.clock.Now()
+	after, err := l.reconcile(klog.NewContext(ctx, logger), key)
+	observeReconcile(l.name, l.clock.Since(start), err)
+	switch {
+	case err != nil:
+		if ctx.Err() == nil {
+			utilruntime.HandleErrorWithLogger(logger, err, "Reconciling failed and is tried again")
+		}
+		l.queue.AddRateLimited(key)
+	case after > 0:
+		l.queue.Forget(key)
+		if !l.punctual {
+			after = jitter(after)
+		}
+		l.queue.AddAfter(key, after)
+	default:
+		l.queue.Forget(key)
+	}
+	return true
+}
+
+// jitter spreads clusters that were started together; short waits stay as they are,
+// because somebody is waiting for them.
+func jitter(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d
+	}
+	return wait.Jitter(d, 0.2)
+}
+
+// Feed makes an informer put keys on the queue of the loop. keyOf returns false for
+// objects that concern no key.
+func (l *Loop) Feed(informer cache.SharedIndexInformer, keyOf func(metav1.Object) (types.NamespacedName, bool)) error {
+	enqueue := func(object any) {
+		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = tombstone.Obj
+		}
+		meta, ok := object.(metav1.Object)
+		if !ok {
+			return
+		}
+		if key, concerned := keyOf(meta); concerned {
+			l.Enqueue(key)
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    enqueue,
+		UpdateFunc: func(_, object any) { enqueue(object) },
+		DeleteFunc: enqueue,
+	})
+	if err != nil {
+		return fmt.Errorf("feed queue %s: %w", l.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller"
+)
+
+const deadline = 30 * time.Second
+
+// start runs the loop until the test ends and returns the calls that it makes.
+func start(t *testing.T, result func(call int) (time.Duration, error)) (*controller.Loop, <-chan types.NamespacedName) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := make(chan types.NamespacedName)
+	n := 0
+	loop := controller.NewLoop(t.Name(), clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+		select {
+		case calls <- key:
+		case <-ctx.Done():
+		}
+		n++
+		return result(n)
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		loop.Run(ctx, 1)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return loop, calls
+}
+
+func expect(t *testing.T, calls <-chan types.NamespacedName, want types.NamespacedName) {
+	t.Helper()
+	select {
+	case got := <-calls:
+		if got != want {
+			t.Fatalf("reconciled %s, want %s", got, want)
+		}
+	case <-time.After(deadline):
+		t.Fatalf("%s was not reconciled within %s", want, deadline)
+	}
+}
+
+func TestLoopTriesAgainAfterAnErrorAndAfterAWait(t *testing.T) {
+	t.Parallel()
+	key := types.NamespacedName{Namespace: "ns", Name: "a"}
+	loop, calls := start(t, func(call int) (time.Duration, error) {
+		switch call {
+		case 1:
+			return 0, errors.New("something went wrong")
+		case 2:
+			return time.Millisecond, nil
+		default:
+			return 0, nil
+		}
+	})
+	loop.Enqueue(key)
+	for range 3 {
+		expect(t, calls, key)
+	}
+	select {
+	case <-calls:
+		t.Error("reconciled again although nothing asked for it")
+	case <-time.After(200 * time.Millisecond):
+	}
+}
+
+func TestLoopIsFedByInformers(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	informer := factory.Core().V1().Pods().Informer()
+	loop, calls := start(t, func(int) (time.Duration, error) { return 0, nil })
+	err := loop.Feed(informer, func(object metav1.Object) (types.NamespacedName, bool) {
+		name, ok := object.GetLabels()["cluster"]
+		return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, ok
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory.StartWithContext(t.Context())
+	factory.WaitForCacheSync(t.Context().Done())
+	for name, labels := range map[string]map[string]string{"stranger": nil, "member": {"cluster": "a"}} {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: labels}}
+		if _, err := client.CoreV1().Pods("ns").Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, calls, types.NamespacedName{Namespace: "ns", Name: "a"})
+	if err := client.CoreV1().Pods("ns").Delete(t.Context(), "member", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, calls, types.NamespacedName{Namespace: "ns", Name: "a"})
+}

@@ -1,0 +1,61 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+)
+
+const (
+	readHeaderTimeout = 5 * time.Second
+	shutdownTimeout   = 5 * time.Second
+)
+
+// endpoint serves /metrics, /healthz and /readyz.
+type endpoint struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+func newEndpoint(ctx context.Context, address string) (*endpoint, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for metrics and probes on %s (--listen-addr): %w", address, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", legacyregistry.Handler())
+	alive := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
+	mux.HandleFunc("/healthz", alive)
+	// A process that waits for the lease is ready: it is there to take over.
+	mux.HandleFunc("/readyz", alive)
+	return &endpoint{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}}, nil
+}
+
+// serve returns when ctx has ended and open requests are done.
+func (e *endpoint) serve(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		if err := e.server.Shutdown(stop); err != nil {
+			logger.Error(err, "Closing the endpoint for metrics and probes")
+		}
+	}()
+	if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+		logger.Error(err, "The endpoint for metrics and probes ended")
+	}
+	<-done
+}

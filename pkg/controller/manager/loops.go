@@ -1,0 +1,222 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	etcdinformers "github.com/etcd-operator/etcd-operator/pkg/generated/informers/externalversions"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// suffixLength is the length of the random part of a member's name; cluster names
+// are limited so that both fit a host name.
+const suffixLength = 10
+
+// caches are the informers of everything that the controller looks at.
+type caches struct {
+	kube informers.SharedInformerFactory
+	etcd etcdinformers.SharedInformerFactory
+	// jobs holds the Jobs of backups and their pods.
+	jobs informers.SharedInformerFactory
+}
+
+func newCaches(o *Options, c clients) caches {
+	// Only objects that carry the label of members are kept in memory.
+	members := func(list *metav1.ListOptions) { list.LabelSelector = resources.LabelApp + "=" + resources.AppName }
+	backups := func(list *metav1.ListOptions) {
+		list.LabelSelector = resources.LabelApp + "=" + resources.BackupAppName
+	}
+	return caches{
+		jobs: informers.NewSharedInformerFactoryWithOptions(c.kubernetes, 0,
+			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(backups), informers.WithTransform(dropManagedFields)),
+		kube: informers.NewSharedInformerFactoryWithOptions(c.kubernetes, 0,
+			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(members), informers.WithTransform(dropManagedFields)),
+		etcd: etcdinformers.NewSharedInformerFactoryWithOptions(c.etcd, 0,
+			etcdinformers.WithNamespace(o.Namespace), etcdinformers.WithTransform(dropManagedFields)),
+	}
+}
+
+// dropManagedFields saves memory: nothing here reads them, and updates that leave
+// them out do not change them.
+func dropManagedFields(object any) (any, error) {
+	if meta, ok := object.(metav1.Object); ok {
+		meta.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// runLoops reconciles until ctx ends.
+func runLoops(ctx context.Context, o *Options, c clients, recorder record.EventRecorder) error {
+	caches := newCaches(o, c)
+	pool := etcd.NewPool(etcd.PoolConfig{Clock: clock.RealClock{}})
+	defer pool.Close()
+
+	loop, beside, err := newClusterLoop(o, c, caches, pool, recorder)
+	if err != nil {
+		return err
+	}
+	backups, clusterBackups, err := newBackupLoops(o, c, caches, recorder)
+	if err != nil {
+		return err
+	}
+	if err := controller.RegisterCertificateMetrics(caches.etcd.Etcd().V1beta2().EtcdClusters().Lister()); err != nil {
+		return fmt.Errorf("register the metrics of certificates: %w", err)
+	}
+	if err := tell(o, caches); err != nil {
+		return err
+	}
+	caches.kube.StartWithContext(ctx)
+	caches.jobs.StartWithContext(ctx)
+	caches.etcd.StartWithContext(ctx)
+	defer caches.kube.Shutdown()
+	defer caches.jobs.Shutdown()
+	defer caches.etcd.Shutdown()
+	if err := waitForCaches(ctx, caches); err != nil {
+		return err
+	}
+	klog.FromContext(ctx).Info("Reconciling", "workers", o.Workers)
+	var group sync.WaitGroup
+	for _, run := range beside {
+		group.Go(func() { run(ctx) })
+	}
+	group.Go(func() { backups.Run(ctx, o.Workers) })
+	group.Go(func() { clusterBackups.Run(ctx, 1) })
+	loop.Run(ctx, o.Workers)
+	group.Wait()
+	return nil
+}
+
+// tell adds what the statuses of the clusters say to the metrics.
+func tell(o *Options, c caches) error {
+	clusters := c.etcd.Etcd().V1beta2().EtcdClusters()
+	collector := cluster.NewCollector(clusters.Lister(), o.Responsible)
+	if err := legacyregistry.CustomRegister(collector); err != nil {
+		return fmt.Errorf("add the metrics of clusters: %w", err)
+	}
+	return collector.Count(clusters.Informer())
+}
+
+var errCaches = errors.New("the caches were not filled")
+
+func waitForCaches(ctx context.Context, c caches) error {
+	for _, factory := range []informers.SharedInformerFactory{c.kube, c.jobs} {
+		for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
+			if !synced {
+				return fmt.Errorf("%s: %w", kind, errCaches)
+			}
+		}
+	}
+	for kind, synced := range c.etcd.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("%s: %w", kind, errCaches)
+		}
+	}
+	return nil
+}
+
+// newClusterLoop returns the loop and what must run beside it.
+func newClusterLoop(
+	o *Options, c clients, caches caches, pool *etcd.Pool, recorder record.EventRecorder,
+) (*controller.Loop, []func(context.Context), error) {
+	clusters := caches.etcd.Etcd().V1beta2().EtcdClusters()
+	pods := caches.kube.Core().V1().Pods()
+	services := caches.kube.Core().V1().Services()
+	claims := caches.kube.Core().V1().PersistentVolumeClaims()
+	budgets := caches.kube.Policy().V1().PodDisruptionBudgets()
+	slices := caches.kube.Discovery().V1().EndpointSlices()
+
+	var reconciler *cluster.Reconciler
+	loop := controller.NewLoop("EtcdCluster", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+		result, err := reconciler.Reconcile(ctx, key)
+		return result.RequeueAfter, err
+	})
+	waker := cluster.NewServingWaker(pool.WaitServing, pool.WaitEnd, loop.Enqueue)
+	tasks := cluster.NewTasks(loop.Enqueue)
+	reconciler, err := cluster.NewReconciler(cluster.Config{
+		Cache: cluster.Listers{
+			Clusters: clusters.Lister(), PodList: pods.Lister(), Services: services.Lister(),
+			ClaimSet: claims.Lister(), Budgets: budgets.Lister(), Slices: slices.Lister(),
+		},
+		Objects: cluster.API{Kubernetes: c.kubernetes, Etcd: c.etcd},
+		Etcd:    cluster.EtcdPool{Pool: pool},
+		Gate: controller.NewGate(map[string]func() string{
+			controller.KindOf(&v1beta2.EtcdCluster{}):          seenBy(clusters.Informer()),
+			controller.KindOf(&corev1.Pod{}):                   seenBy(pods.Informer()),
+			controller.KindOf(&corev1.Service{}):               seenBy(services.Informer()),
+			controller.KindOf(&corev1.PersistentVolumeClaim{}): seenBy(claims.Informer()),
+			controller.KindOf(&policyv1.PodDisruptionBudget{}): seenBy(budgets.Informer()),
+		}),
+		Recorder:    recorder,
+		Waker:       waker,
+		Background:  tasks,
+		Clock:       clock.RealClock{},
+		Decide:      planner.Decide,
+		Suffix:      func() string { return utilrand.String(suffixLength) },
+		Responsible: func(c *v1beta2.EtcdCluster) bool { return o.Responsible(c) },
+		AgentImage:  o.AgentImage,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := loop.Feed(clusters.Informer(), keyOfItself); err != nil {
+		return nil, nil, err
+	}
+	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), services.Informer(), claims.Informer(), budgets.Informer()} {
+		if err := loop.Feed(informer, keyOfMemberObject); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := loop.Feed(slices.Informer(), keyOfClientSlice); err != nil {
+		return nil, nil, err
+	}
+	return loop, []func(context.Context){waker.Run, tasks.Run}, nil
+}
+
+func seenBy(informer cache.SharedIndexInformer) func() string {
+	return informer.GetStore().LastStoreSyncResourceVersion
+}
+
+func keyOfItself(object metav1.Object) (types.NamespacedName, bool) {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, true
+}
+
+// keyOfMemberObject goes by the label, not by the owner: objects of the same name
+// that belong to somebody else are what a cluster may wait for.
+func keyOfMemberObject(object metav1.Object) (types.NamespacedName, bool) {
+	labels := object.GetLabels()
+	name := cmp.Or(labels[resources.LabelCluster], labels[resources.LabelRecovery], labels[resources.LabelRetired])
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, name != ""
+}
+
+// keyOfClientSlice goes by the labels that an endpoint slice has from its service. Only
+// where clients are led to matters: the slices of the members' own service change with
+// their pods, which are watched already.
+func keyOfClientSlice(object metav1.Object) (types.NamespacedName, bool) {
+	key, member := keyOfMemberObject(object)
+	return key, member && object.GetLabels()[discoveryv1.LabelServiceName] != key.Name
+}

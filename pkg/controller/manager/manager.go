@@ -1,0 +1,163 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+)
+
+// ErrLeaseLost is returned by Run when another process took the lease over. The
+// process must end: whatever it still believes may be out of date.
+var ErrLeaseLost = errors.New("the lease was lost")
+
+// eventLimits leave room for the events of a cluster that is scaled or rolled several
+// times in a row; the defaults would drop them after the first 25.
+var eventLimits = record.CorrelatorOptions{BurstSize: 100, QPS: 1. / 15}
+
+const userAgent = "etcd-operator-controller"
+
+// clients talk to the API with one shared limit.
+type clients struct {
+	kubernetes kubernetes.Interface
+	etcd       versioned.Interface
+	lease      kubernetes.Interface
+}
+
+// Run runs the controller until ctx ends. It acts only while it holds the lease.
+func Run(ctx context.Context, o *Options) error {
+	c, err := newClients(o)
+	if err != nil {
+		return err
+	}
+	controller.RegisterMetrics()
+	backup.RegisterMetrics()
+	var health sync.WaitGroup
+	defer health.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	endpoint, err := newEndpoint(ctx, o.ListenAddress)
+	if err != nil {
+		return err
+	}
+	health.Go(func() { endpoint.serve(ctx) })
+
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(eventLimits))
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.kubernetes.CoreV1().Events("")})
+	events, err := eventScheme()
+	if err != nil {
+		return err
+	}
+	recorder := broadcaster.NewRecorder(events, corev1.EventSource{Component: "etcd-operator"})
+	return lead(ctx, o, c, func(ctx context.Context) error {
+		return runLoops(ctx, o, c, recorder)
+	})
+}
+
+// lead runs work while the lease is held. It returns when ctx ends and work has
+// returned, when work ends by itself, or when the lease is lost.
+func lead(ctx context.Context, o *Options, c clients, work func(context.Context) error) error {
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.LeaseNamespace, o.LeaseName,
+		c.lease.CoreV1(), c.lease.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: o.Identity})
+	if err != nil {
+		return fmt.Errorf("prepare the lease: %w", err)
+	}
+	election, stop := context.WithCancel(ctx)
+	defer stop()
+	result := make(chan error, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:            lock,
+		LeaseDuration:   o.LeaseDuration,
+		RenewDeadline:   o.RenewDeadline,
+		RetryPeriod:     o.RetryPeriod,
+		ReleaseOnCancel: true,
+		Name:            o.LeaseName,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				controller.SetLeader(true)
+				result <- work(ctx)
+				stop()
+			},
+			OnStoppedLeading: func() { controller.SetLeader(false) },
+			OnNewLeader: func(identity string) {
+				klog.FromContext(ctx).Info("The lease has a holder", "holder", identity)
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("prepare the election: %w", err)
+	}
+	elector.Run(election)
+	if election.Err() == nil {
+		return ErrLeaseLost
+	}
+	select {
+	case err := <-result:
+		return err
+	default:
+		return nil
+	}
+}
+
+func newClients(o *Options) (clients, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return clients{}, fmt.Errorf("find the API (pass --kubeconfig outside a cluster): %w", err)
+	}
+	config = rest.AddUserAgent(config, userAgent)
+	config.QPS, config.Burst = o.QPS, o.Burst
+
+	protobuf := rest.CopyConfig(config)
+	protobuf.ContentType = runtime.ContentTypeProtobuf
+	protobuf.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	kube, err := kubernetes.NewForConfig(protobuf)
+	if err != nil {
+		return clients{}, fmt.Errorf("make a client: %w", err)
+	}
+	etcd, err := versioned.NewForConfig(protobuf)
+	if err != nil {
+		return clients{}, fmt.Errorf("make a client: %w", err)
+	}
+	// The lease has a client of its own, so that a burst of work cannot keep it from
+	// being renewed.
+	forLease := rest.CopyConfig(protobuf)
+	forLease.Timeout = o.RenewDeadline / 2
+	lease, err := kubernetes.NewForConfig(forLease)
+	if err != nil {
+		return clients{}, fmt.Errorf("make a client: %w", err)
+	}
+	return clients{kubernetes: kube, etcd: etcd, lease: lease}, nil
+}
+
+// eventScheme knows the kinds that events are about.
+func eventScheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := scheme.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	if err := v1beta2.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,129 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/version"
+)
+
+// ScopeAnnotation marks clusters for a clusterwide controller; see Options.
+const (
+	ScopeAnnotation  = "etcd.database.coreos.com/scope"
+	ScopeClusterWide = "clusterwide"
+)
+
+// imageRepository has an image of every release.
+const imageRepository = "quay.io/etcd-operator/etcd-operator"
+
+// Options are the command line of the controller.
+type Options struct {
+	// Kubeconfig is the path of a kubeconfig; empty: the pod's service account.
+	Kubeconfig string
+	// Namespace, if set, makes this a namespaced controller: it looks after the
+	// clusters of one namespace that do not carry the scope annotation.
+	Namespace string
+	// ClusterWide makes this a clusterwide controller in the old sense: it looks after
+	// the clusters of all namespaces that carry the scope annotation. With neither,
+	// it looks after every cluster.
+	ClusterWide bool
+	// Workers is how many clusters are reconciled at the same time.
+	Workers int
+	// ListenAddress serves /metrics, /healthz and /readyz.
+	ListenAddress string
+	// AgentImage is the image of what moves data: the Jobs of backups and the init
+	// containers of recoveries.
+	AgentImage string
+	// MaxBackups is how many backups may run at once, over all clusters.
+	MaxBackups int
+	// QPS and Burst bound the requests to the API.
+	QPS   float32
+	Burst int
+
+	// LeaseNamespace and LeaseName say where the lease is; Identity who holds it.
+	LeaseNamespace string
+	LeaseName      string
+	Identity       string
+	LeaseDuration  time.Duration
+	RenewDeadline  time.Duration
+	RetryPeriod    time.Duration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		Workers:        8,
+		ListenAddress:  "0.0.0.0:8080",
+		AgentImage:     imageRepository + ":" + version.Get().GitVersion,
+		MaxBackups:     10,
+		QPS:            200,
+		Burst:          400,
+		LeaseNamespace: "etcd-operator-system",
+		LeaseName:      "etcd-operator",
+		LeaseDuration:  15 * time.Second,
+		RenewDeadline:  10 * time.Second,
+		RetryPeriod:    2 * time.Second,
+	}
+}
+
+// AddFlags binds the options to flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of a kubeconfig; empty: the service account of the pod")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "look after the clusters of this namespace only, and only those without the annotation "+ScopeAnnotation+"="+ScopeClusterWide)
+	fs.BoolVar(&o.ClusterWide, "cluster-wide", o.ClusterWide, "look after the clusters of all namespaces that carry the annotation "+ScopeAnnotation+"="+ScopeClusterWide+" only; without this flag and without --namespace every cluster is looked after")
+	fs.IntVar(&o.Workers, "workers", o.Workers, "how many clusters are reconciled at the same time")
+	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage, "image with the agent that moves backups; that of the controller itself has it")
+	fs.IntVar(&o.MaxBackups, "max-concurrent-backups", o.MaxBackups, "how many backups run at the same time, over all clusters; of one cluster there is never more than one")
+	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /metrics, /healthz and /readyz")
+	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API")
+	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "burst of requests to the API")
+	fs.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", o.LeaseNamespace, "namespace of the lease")
+	fs.StringVar(&o.LeaseName, "leader-elect-resource-name", o.LeaseName, "name of the lease")
+	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long the others wait for a leader that has vanished")
+	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long the leader tries to renew before it gives up")
+	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how long to wait between two tries for the lease")
+}
+
+// Complete fills what the environment knows and checks the options.
+func (o *Options) Complete() error {
+	if o.Namespace != "" && o.ClusterWide {
+		return errors.New("--namespace and --cluster-wide exclude each other")
+	}
+	if o.Workers < 1 {
+		return fmt.Errorf("--workers is %d and must be at least 1", o.Workers)
+	}
+	if o.AgentImage == "" {
+		return errors.New("--agent-image must name an image")
+	}
+	if o.MaxBackups < 1 {
+		return fmt.Errorf("--max-concurrent-backups is %d and must be at least 1", o.MaxBackups)
+	}
+	if o.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("find an identity for the lease: %w", err)
+		}
+		o.Identity = host
+	}
+	return nil
+}
+
+// Responsible says whether a controller with these options looks after an object.
+func (o *Options) Responsible(object metav1.Object) bool {
+	marked := object.GetAnnotations()[ScopeAnnotation] == ScopeClusterWide
+	switch {
+	case o.Namespace != "":
+		return object.GetNamespace() == o.Namespace && !marked
+	case o.ClusterWide:
+		return marked
+	default:
+		return true
+	}
+}

@@ -1,0 +1,83 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+const (
+	// A member that restarts is back within a second; gRPC's own defaults would
+	// look again only after up to two minutes.
+	dialBaseDelay = 50 * time.Millisecond
+	dialMaxDelay  = time.Second
+	// connectTimeout bounds one attempt, handshakes included.
+	connectTimeout = 2 * time.Second
+
+	// etcd closes connections that are pinged more often than every five seconds;
+	// gRPC allows no less than ten.
+	keepaliveTime    = 10 * time.Second
+	keepaliveTimeout = 3 * time.Second
+
+	// Answers here are small; gRPC's own buffers take 64 KiB of each connection.
+	bufferSize = 4 << 10
+)
+
+// dial returns a connection that connects when it is first used.
+func dial(t Target, e Endpoint) (*grpc.ClientConn, error) {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return nil, fmt.Errorf("endpoint %s: %w", e.Name, err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.Port() == "" {
+		return nil, fmt.Errorf("endpoint %s: %q is no URL with scheme, host and port: %w", e.Name, e.URL, errBadEndpoint)
+	}
+	creds := insecure.NewCredentials()
+	if u.Scheme == "https" {
+		config := &tls.Config{MinVersion: tls.VersionTLS12}
+		if t.TLS != nil {
+			config = t.TLS.Clone()
+		}
+		creds = credentials.NewTLS(config)
+	}
+	// The name is resolved at each attempt: gRPC's own resolver would hold on to the
+	// address of a pod that is gone. An environment variable for a web proxy must
+	// not send etcd's traffic there.
+	address := dialAddress(u, e)
+	return grpc.NewClient("passthrough:///"+u.Host,
+		grpc.WithTransportCredentials(creds),
+		grpc.WithNoProxy(),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: dialBaseDelay, Multiplier: 1.6, Jitter: 0.2, MaxDelay: dialMaxDelay},
+			MinConnectTimeout: connectTimeout,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.WithReadBufferSize(bufferSize),
+		grpc.WithWriteBufferSize(bufferSize),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithIdleTimeout(0),
+	)
+}
+
+// dialAddress returns the host:port to connect to.
+func dialAddress(u *url.URL, e Endpoint) string {
+	if e.Address != "" {
+		return e.Address
+	}
+	return u.Host
+}

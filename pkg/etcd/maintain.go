@@ -1,0 +1,52 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+)
+
+// View reads the member list that one member has in memory. It may be old, and need
+// not be the one that a quorum would confirm: this is for comparing what members
+// say. Learners do not answer it (ErrLearner).
+func (c *Client) View(ctx context.Context, e Endpoint) (Membership, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	var view Membership
+	err := c.pool.call(ctx, c.target, e, "list members", func(ctx context.Context, cc *grpc.ClientConn) error {
+		resp, err := pb.NewClusterClient(cc).MemberList(ctx, &pb.MemberListRequest{})
+		if err == nil {
+			view = membershipOf(resp)
+		}
+		return err
+	})
+	return view, err
+}
+
+// Defragment makes one member write its database anew without unused space. It votes
+// meanwhile, and answers no reads or writes of its own. That takes as long as the
+// database is large, so ctx must have a deadline that allows for it; if ctx ends the
+// member goes on all the same.
+func (c *Client) Defragment(ctx context.Context, e Endpoint) error {
+	return c.pool.call(ctx, c.target, e, "defragment", func(ctx context.Context, cc *grpc.ClientConn) error {
+		_, err := pb.NewMaintenanceClient(cc).Defragment(ctx, &pb.DefragmentRequest{})
+		return err
+	})
+}
+
+// Disarm takes back an alarm of one type of one member. It is raised again if its
+// cause remains. That it was not raised is no error.
+func (c *Client) Disarm(ctx context.Context, alarm Alarm) error {
+	return c.change(ctx, "disarm alarm", func(ctx context.Context, cc *grpc.ClientConn) error {
+		_, err := pb.NewMaintenanceClient(cc).Alarm(ctx, &pb.AlarmRequest{
+			Action:   pb.AlarmRequest_DEACTIVATE,
+			MemberID: alarm.MemberID,
+			Alarm:    pb.AlarmType(pb.AlarmType_value[string(alarm.Type)]),
+		})
+		return err
+	})
+}

@@ -1,0 +1,252 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"k8s.io/utils/clock"
+)
+
+// PoolConfig says how much a Pool keeps. Fields that are zero have defaults.
+type PoolConfig struct {
+	// Clock tells when a connection has been idle for too long.
+	Clock clock.WithDelayedExecution
+	// MaxIdle is the number of unused connections that are kept, the least recently
+	// used go first. Default 128.
+	MaxIdle int
+	// IdleTimeout is how long an unused connection is kept. Default 90 s.
+	IdleTimeout time.Duration
+	// StatusTimeout is how long one member may take to tell its own status.
+	// Default 2 s.
+	StatusTimeout time.Duration
+	// CallTimeout bounds calls whose context has no deadline. Default 5 s.
+	CallTimeout time.Duration
+}
+
+// Pool holds the connections to all clusters. Connections are made when they are
+// needed and shared; one on which a call failed is not used again, so that every
+// answer, a bad one too, is fresh. All methods are safe for concurrent use.
+type Pool struct {
+	config PoolConfig
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[connKey]*conn
+	// idle holds the connections that nobody uses, the most recently used first.
+	idle  *list.List
+	timer clock.Timer
+}
+
+// connKey is what must be equal for two uses to share a connection.
+type connKey struct {
+	url, address string
+	identity     string
+	config       *tls.Config
+}
+
+type conn struct {
+	key   connKey
+	cc    *grpc.ClientConn
+	users int
+	// dropped connections are no longer in the pool's map; the last user closes them.
+	dropped bool
+	// element and since are set while nobody uses the connection.
+	element *list.Element
+	since   time.Time
+}
+
+// NewPool returns a pool without connections. Close it to end its connections.
+func NewPool(config PoolConfig) *Pool {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	setDefault(&config.MaxIdle, 128)
+	setDefault(&config.IdleTimeout, 90*time.Second)
+	setDefault(&config.StatusTimeout, 2*time.Second)
+	setDefault(&config.CallTimeout, 5*time.Second)
+	return &Pool{config: config, conns: map[connKey]*conn{}, idle: list.New()}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Close ends all connections; calls under way fail, and later ones with ErrClosed.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	var ending []*conn
+	for _, c := range p.conns {
+		c.dropped = true
+		ending = append(ending, c)
+	}
+	clear(p.conns)
+	p.idle.Init()
+	p.stopTimer()
+	p.mu.Unlock()
+	closeAll(ending)
+}
+
+// Len returns the number of connections that are kept, used or not.
+func (p *Pool) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
+}
+
+// call runs f on a connection to e and wraps its error.
+func (p *Pool) call(ctx context.Context, t Target, e Endpoint, op string, f func(context.Context, *grpc.ClientConn) error) error {
+	c, err := p.acquire(t, e)
+	if err != nil {
+		return wrap(op, e.Name, err)
+	}
+	err = wrap(op, e.Name, f(ctx, c.cc))
+	p.release(c, c.good(ctx, err))
+	return err
+}
+
+// good is true if the connection proved to work: etcd answered, if only to refuse. A
+// caller who lost interest proves nothing. A new connection works before gRPC calls
+// it ready.
+func (c *conn) good(ctx context.Context, err error) bool {
+	if errors.Is(err, ErrTimeout) && errors.Is(ctx.Err(), context.Canceled) {
+		return c.cc.GetState() == connectivity.Ready
+	}
+	return !isAny(err, ErrUnavailable, ErrTimeout)
+}
+
+// acquire returns a connection to e and counts the caller as its user.
+func (p *Pool) acquire(t Target, e Endpoint) (*conn, error) {
+	key := connKey{url: e.URL, address: e.Address, identity: t.TLSIdentity}
+	if key.identity == "" {
+		key.config = t.TLS
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	c := p.conns[key]
+	if c == nil {
+		cc, err := dial(t, e)
+		if err != nil {
+			return nil, err
+		}
+		c = &conn{key: key, cc: cc}
+		p.conns[key] = c
+	}
+	if c.element != nil {
+		p.idle.Remove(c.element)
+		c.element = nil
+	}
+	c.users++
+	return c, nil
+}
+
+// release gives a connection back; if it is not good, nobody new gets it.
+func (p *Pool) release(c *conn, good bool) {
+	p.mu.Lock()
+	c.users--
+	if !good && !c.dropped {
+		p.drop(c)
+	}
+	var ending []*conn
+	switch {
+	case c.users > 0:
+	case c.dropped:
+		ending = append(ending, c)
+	default:
+		c.since = p.config.Clock.Now()
+		c.element = p.idle.PushFront(c)
+		for p.idle.Len() > p.config.MaxIdle {
+			ending = append(ending, p.dropOldest())
+		}
+		p.setTimer()
+	}
+	p.mu.Unlock()
+	closeAll(ending)
+}
+
+// expire ends the connections that were idle for too long. The clock calls it.
+func (p *Pool) expire() {
+	p.mu.Lock()
+	p.timer = nil
+	var ending []*conn
+	now := p.config.Clock.Now()
+	for c := p.oldest(); c != nil && now.Sub(c.since) >= p.config.IdleTimeout; c = p.oldest() {
+		ending = append(ending, p.dropOldest())
+	}
+	p.setTimer()
+	p.mu.Unlock()
+	closeAll(ending)
+}
+
+// oldest returns the connection that was idle for longest, or nil.
+func (p *Pool) oldest() *conn {
+	if back := p.idle.Back(); back != nil {
+		if c, ok := back.Value.(*conn); ok {
+			return c
+		}
+	}
+	return nil
+}
+
+func (p *Pool) dropOldest() *conn {
+	c := p.oldest()
+	p.drop(c)
+	return c
+}
+
+// drop takes a connection out of the pool without closing it.
+func (p *Pool) drop(c *conn) {
+	c.dropped = true
+	if p.conns[c.key] == c {
+		delete(p.conns, c.key)
+	}
+	if c.element != nil {
+		p.idle.Remove(c.element)
+		c.element = nil
+	}
+}
+
+// setTimer makes the clock call expire when the oldest idle connection is due. There
+// is no timer while none is idle.
+func (p *Pool) setTimer() {
+	c := p.oldest()
+	if c == nil || p.closed {
+		p.stopTimer()
+		return
+	}
+	if p.timer == nil {
+		left := p.config.IdleTimeout - p.config.Clock.Now().Sub(c.since)
+		// In a goroutine, because a clock for tests calls while it is locked.
+		p.timer = p.config.Clock.AfterFunc(max(left, 0), func() { go p.expire() })
+	}
+}
+
+func (p *Pool) stopTimer() {
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+}
+
+// closeAll closes connections, outside the lock: it waits for their goroutines. The
+// only error is that one was closed before.
+func closeAll(conns []*conn) {
+	for _, c := range conns {
+		_ = c.cc.Close()
+	}
+}

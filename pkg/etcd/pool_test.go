@@ -1,0 +1,292 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+// fakeServer answers Status and nothing else, so that many of them are cheap.
+type fakeServer struct {
+	pb.UnimplementedMaintenanceServer
+	pb.UnimplementedClusterServer
+	pb.UnimplementedKVServer
+
+	version string
+	mu      sync.Mutex
+	calls   []string
+}
+
+func (f *fakeServer) note(call string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, call)
+}
+
+func (f *fakeServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version}, nil
+}
+
+func (f *fakeServer) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	f.note(fmt.Sprintf("list linearizable=%v", r.Linearizable))
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: 7}}, nil
+}
+
+func (f *fakeServer) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	f.note(fmt.Sprintf("range serializable=%v", r.Serializable))
+	return &pb.RangeResponse{}, nil
+}
+
+// serve starts a server and returns its endpoint.
+func (f *fakeServer) serve(t *testing.T, name string) Endpoint {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	pb.RegisterMaintenanceServer(s, f)
+	pb.RegisterClusterServer(s, f)
+	pb.RegisterKVServer(s, f)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l)
+	}()
+	t.Cleanup(func() {
+		s.Stop()
+		<-done
+	})
+	return Endpoint{Name: name, URL: "http://" + l.Addr().String()}
+}
+
+func ask(t *testing.T, p *Pool, target Target, e Endpoint) {
+	t.Helper()
+	if _, err := p.Client(target).Status(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPoolKeepsTheRecentlyUsed(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{MaxIdle: 2, Clock: testingclock.NewFakeClock(time.Unix(0, 0))})
+	defer p.Close()
+	var s fakeServer
+	a, b, c := s.serve(t, "a"), s.serve(t, "b"), s.serve(t, "c")
+	for _, e := range []Endpoint{a, b, a, c} {
+		ask(t, p, Target{}, e)
+	}
+	if p.Len() != 2 || p.conns[connKey{url: a.URL}] == nil || p.conns[connKey{url: c.URL}] == nil {
+		t.Errorf("kept %v", p.conns)
+	}
+}
+
+func TestPoolReusesAConnection(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	var s fakeServer
+	e := s.serve(t, "a")
+	ask(t, p, Target{}, e)
+	before := p.conns[connKey{url: e.URL}].cc
+	ask(t, p, Target{}, e)
+	if after := p.conns[connKey{url: e.URL}].cc; before != after {
+		t.Error("a second connection was made")
+	}
+	ask(t, p, Target{TLSIdentity: "other"}, e)
+	if p.Len() != 2 {
+		t.Error("targets with different certificates share a connection")
+	}
+}
+
+func TestPoolClosesIdleConnections(t *testing.T) {
+	t.Parallel()
+	clock := testingclock.NewFakeClock(time.Unix(0, 0))
+	p := NewPool(PoolConfig{IdleTimeout: time.Minute, Clock: clock})
+	defer p.Close()
+	var s fakeServer
+	a, b := s.serve(t, "a"), s.serve(t, "b")
+	ask(t, p, Target{}, a)
+	clock.Step(40 * time.Second)
+	ask(t, p, Target{}, b)
+	clock.Step(19 * time.Second)
+	if p.Len() != 2 {
+		t.Errorf("after 59 s: %d connections", p.Len())
+	}
+	clock.Step(time.Second)
+	eventually(t, "the first one ends", func() bool { return p.Len() == 1 && clock.HasWaiters() })
+	if p.conns[connKey{url: b.URL}] == nil {
+		t.Errorf("the wrong one was closed: %v", p.conns)
+	}
+	clock.Step(40 * time.Second)
+	eventually(t, "the second one ends, and the timer with it", func() bool { return p.Len() == 0 && !clock.HasWaiters() })
+	ask(t, p, Target{}, a)
+	if p.Len() != 1 || !clock.HasWaiters() {
+		t.Errorf("used again: %d connections, timer %v", p.Len(), clock.HasWaiters())
+	}
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !f() {
+		select {
+		case <-deadline:
+			t.Fatal(what)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestPoolKeepsNoConnectionThatFailed(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Endpoint{Name: "a", URL: "http://" + l.Addr().String()}
+	_ = l.Close()
+	if _, err := p.Client(Target{}).Status(t.Context(), e); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("nobody listens: %v", err)
+	}
+	if p.Len() != 0 {
+		t.Error("the connection was kept")
+	}
+}
+
+func TestPoolInUseIsNotEvicted(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{MaxIdle: 1})
+	defer p.Close()
+	var s fakeServer
+	a, b, c := s.serve(t, "a"), s.serve(t, "b"), s.serve(t, "c")
+	ask(t, p, Target{}, a)
+	used, err := p.acquire(Target{}, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, p, Target{}, b)
+	ask(t, p, Target{}, c)
+	if p.conns[used.key] != used || p.Len() != 2 {
+		t.Errorf("%v", p.conns)
+	}
+	// One user's failure ends the connection for new users, not for the other ones.
+	again, err := p.acquire(Target{}, a)
+	if err != nil || again != used {
+		t.Fatal("not shared")
+	}
+	p.release(again, false)
+	if _, err := pb.NewMaintenanceClient(used.cc).Status(t.Context(), &pb.StatusRequest{}); err != nil {
+		t.Errorf("closed under its user: %v", err)
+	}
+	fresh, err := p.acquire(Target{}, a)
+	if err != nil || fresh == used {
+		t.Error("a failed connection was given out")
+	}
+	p.release(fresh, true)
+	p.release(used, true)
+	if _, err := pb.NewMaintenanceClient(used.cc).Status(t.Context(), &pb.StatusRequest{}); err == nil {
+		t.Error("the last user did not close it")
+	}
+}
+
+func TestPoolConcurrently(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{MaxIdle: 2, IdleTimeout: time.Millisecond})
+	var s fakeServer
+	var endpoints []Endpoint
+	for i := range 5 {
+		endpoints = append(endpoints, s.serve(t, fmt.Sprintf("m%d", i)))
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 20 {
+				if i%4 == 0 {
+					p.Client(Target{Endpoints: endpoints}).Statuses(context.Background())
+					continue
+				}
+				_, err := p.Client(Target{}).Status(context.Background(), endpoints[(i+j)%len(endpoints)])
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	p.Close()
+	if p.Len() != 0 {
+		t.Errorf("%d connections after Close", p.Len())
+	}
+	if _, err := p.Client(Target{}).Status(context.Background(), endpoints[0]); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A lost race for the answer of a slower member must not cost its connection.
+func TestCancelledCallKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	var s fakeServer
+	e := s.serve(t, "a")
+	ask(t, p, Target{}, e)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Client(Target{}).Status(ctx, e); !errors.Is(err, ErrTimeout) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if p.Len() != 1 {
+		t.Error("the connection was dropped")
+	}
+}
+
+func TestOldServersAreMadeToListLinearizably(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"3.2.13": "[range serializable=false list linearizable=true]",
+		"3.4.37": "[range serializable=false list linearizable=true]",
+		"3.5.0":  "[list linearizable=true]",
+		"3.6.16": "[list linearizable=true]",
+		"4.0.0":  "[list linearizable=true]",
+		"":       "[range serializable=false list linearizable=true]",
+	} {
+		p := NewPool(PoolConfig{})
+		s := &fakeServer{version: version}
+		target := Target{Endpoints: []Endpoint{s.serve(t, "a")}}
+		m, err := p.Client(target).Members(t.Context())
+		if got := fmt.Sprint(s.calls); err != nil || m.ClusterID != 7 || got != want {
+			t.Errorf("%q: %s, %+v, %v", version, got, m, err)
+		}
+		p.Close()
+	}
+}
+
+func TestAddressIsDialedInsteadOfTheURL(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	var s fakeServer
+	e := s.serve(t, "a")
+	e.Address = e.URL[len("http://"):]
+	e.URL = "http://m.c.ns.svc.invalid:2379"
+	ask(t, p, Target{}, e)
+	if err := p.WaitServing(t.Context(), Target{}, e); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,225 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+)
+
+const (
+	// SnapshotTrailer is the size in bytes of the hash at the end of every snapshot:
+	// the SHA-256 of all before it.
+	SnapshotTrailer = 32
+	// snapshotLag is how many raft entries a member may be behind the others and
+	// still be among the first to be asked for a snapshot.
+	snapshotLag = 1000
+	// revisionTimeout bounds the read through a quorum that precedes a snapshot; a
+	// survivor without one is asked for what it has.
+	revisionTimeout = 3 * time.Second
+)
+
+// ErrStalled means that a stream was open and nothing came for too long.
+var ErrStalled = errors.New("etcd sent nothing for too long")
+
+// Snapshot is a stream of the database of one member, as etcdutl restores it. Read
+// returns io.EOF only after all of it; whoever reads it checks the trailer. Close it.
+type Snapshot struct {
+	Endpoint Endpoint
+	Health   MemberHealth
+	// Revision of the key space when the stream began: every write up to it is in
+	// the snapshot. Confirmed tells whether a quorum has said so, that is, whether
+	// every write that was acknowledged before is among them.
+	Revision  int64
+	Confirmed bool
+
+	stream   pb.Maintenance_SnapshotClient
+	cancel   context.CancelCauseFunc
+	stall    time.Duration
+	watchdog *time.Timer
+	ctx      context.Context //nolint:containedctx // a reader has no context of its own
+	release  func(good bool)
+	rest     []byte
+	err      error
+	received int64
+	total    int64
+	version  string
+}
+
+// SnapshotSources returns the members to ask for a snapshot, the best first: those
+// that are not behind, followers before the leader. Learners, members that do not
+// answer, and those that have found their data corrupt are left out. The error is
+// ErrUnavailable or ErrCorrupt if nobody is left.
+func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
+	const op = "find a member to take a snapshot of"
+	var candidates []answer
+	var silent, corrupt error
+	var newest uint64
+	for a := range c.ask(ctx) {
+		switch {
+		case a.err != nil:
+			silent = errors.Join(silent, a.err)
+		case a.health.Learner:
+			silent = errors.Join(silent, &Error{Op: op, Member: a.endpoint.Name, Kind: ErrLearner})
+		case slices.Contains(a.health.Alarms, Alarm{MemberID: a.health.ID, Type: AlarmCorrupt}):
+			corrupt = &Error{Op: op, Member: a.endpoint.Name, Kind: ErrCorrupt}
+		default:
+			newest = max(newest, a.health.RaftApplied)
+			candidates = append(candidates, a)
+		}
+	}
+	switch {
+	case len(candidates) > 0:
+	case corrupt != nil:
+		return nil, corrupt
+	default:
+		return nil, nobody(op, nil, silent)
+	}
+	order := func(a answer) int {
+		switch {
+		case a.health.RaftApplied+snapshotLag < newest:
+			return 2
+		case a.health.Leader == a.health.ID:
+			return 1
+		default:
+			return 0
+		}
+	}
+	slices.SortFunc(candidates, func(a, b answer) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.health.RaftApplied, a.health.RaftApplied),
+			cmp.Compare(a.endpoint.URL, b.endpoint.URL))
+	})
+	var sources []Endpoint
+	for _, a := range candidates {
+		sources = append(sources, a.endpoint)
+	}
+	return sources, nil
+}
+
+// Snapshot opens a stream of the database of one member. It ends with ErrStalled if
+// nothing comes for the time stall; how slowly it is read does not matter.
+func (c *Client) Snapshot(ctx context.Context, e Endpoint, stall time.Duration) (*Snapshot, error) {
+	const op = "snapshot"
+	s := &Snapshot{Endpoint: e, stall: stall}
+	var err error
+	if s.Health, err = c.Status(ctx, e); err != nil {
+		return nil, err
+	}
+	if s.Revision, s.Confirmed, err = c.revision(ctx, e); err != nil {
+		return nil, err
+	}
+	conn, err := c.pool.acquire(c.target, e)
+	if err != nil {
+		return nil, wrap(op, e.Name, err)
+	}
+	s.release = func(good bool) { c.pool.release(conn, good) }
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.watchdog = time.AfterFunc(stall, func() { s.cancel(ErrStalled) })
+	s.stream, err = pb.NewMaintenanceClient(conn.cc).Snapshot(s.ctx, &pb.SnapshotRequest{})
+	if err == nil {
+		err = s.receive()
+	}
+	if err != nil {
+		err = s.fail(err)
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// revision reads the revision of one member: through a quorum if there is one.
+func (c *Client) revision(ctx context.Context, e Endpoint) (revision int64, confirmed bool, err error) {
+	read := func(ctx context.Context, serializable bool) error {
+		return c.pool.call(ctx, c.target, e, "read the revision", func(ctx context.Context, cc *grpc.ClientConn) error {
+			resp, err := pb.NewKVClient(cc).Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true, Serializable: serializable})
+			if err == nil {
+				revision = resp.Header.GetRevision()
+			}
+			return err
+		})
+	}
+	quorumCtx, cancel := context.WithTimeout(ctx, revisionTimeout)
+	defer cancel()
+	if err := read(quorumCtx, false); err == nil {
+		return revision, true, nil
+	} else if errors.Is(err, ErrDenied) {
+		return 0, false, err
+	}
+	ctx, cancel = c.bounded(ctx)
+	defer cancel()
+	return revision, false, read(ctx, true)
+}
+
+// StorageVersion is the version of the member's storage, empty before etcd 3.6.
+func (s *Snapshot) StorageVersion() string { return s.version }
+
+// Size is how many bytes the stream will have in all.
+func (s *Snapshot) Size() int64 { return s.total }
+
+// Read implements io.Reader.
+func (s *Snapshot) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 && s.err == nil {
+		s.watchdog.Reset(s.stall)
+		if err := s.receive(); err != nil {
+			s.err = s.fail(err)
+		}
+		s.watchdog.Stop()
+	}
+	if len(s.rest) == 0 {
+		return 0, s.err
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// receive waits for the next message.
+func (s *Snapshot) receive() error {
+	resp, err := s.stream.Recv()
+	if err != nil {
+		return err
+	}
+	if s.version == "" {
+		s.version = resp.GetVersion()
+	}
+	s.rest = resp.GetBlob()
+	if s.total == 0 {
+		// What remains is counted without the hash that ends the stream.
+		s.total = int64(len(s.rest)) + int64(resp.GetRemainingBytes()) + SnapshotTrailer
+	}
+	s.received += int64(len(s.rest))
+	return nil
+}
+
+// fail says why the stream ended; its proper end stays io.EOF.
+func (s *Snapshot) fail(err error) error {
+	switch {
+	case errors.Is(err, io.EOF) && s.received == s.total:
+		return io.EOF
+	case errors.Is(err, io.EOF):
+		err = fmt.Errorf("%d of %d bytes came: %w", s.received, s.total, io.ErrUnexpectedEOF)
+	case errors.Is(context.Cause(s.ctx), ErrStalled):
+		return &Error{Op: "snapshot", Member: s.Endpoint.Name, Kind: ErrTimeout, Cause: fmt.Errorf("%w: %s", ErrStalled, s.stall)}
+	}
+	return wrap("snapshot", s.Endpoint.Name, err)
+}
+
+// Close ends the stream.
+func (s *Snapshot) Close() error {
+	s.watchdog.Stop()
+	s.cancel(nil)
+	if s.release != nil {
+		s.release(errors.Is(s.err, io.EOF))
+		s.release = nil
+	}
+	return nil
+}

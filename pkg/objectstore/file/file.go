@@ -1,0 +1,330 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package file
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+)
+
+const (
+	// temporaryDir holds what is being written. It is below the root, so that a
+	// rename stays on the volume, and its name is no valid first part of a key.
+	temporaryDir = ".etcd-operator-partial"
+	dirMode      = 0o750
+	fileMode     = 0o640
+	copyBuffer   = 1 << 20
+)
+
+// Store is a directory. It implements objectstore.Store.
+type Store struct {
+	root *os.Root
+}
+
+var _ objectstore.Store = (*Store)(nil)
+
+// New opens a directory, which must exist.
+func New(dir string) (*Store, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, failed("open", dir, err, objectstore.ErrNoBucket)
+	}
+	return &Store{root: root}, nil
+}
+
+// Close gives up the directory.
+func (s *Store) Close() error { return s.root.Close() }
+
+// Put implements objectstore.Store.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+	const op = "put"
+	if err := checkKey(op, key); err != nil {
+		return 0, err
+	}
+	if !options.Overwrite {
+		if _, err := s.root.Lstat(key); err == nil {
+			return 0, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists}
+		}
+	}
+	if err := s.root.MkdirAll(temporaryDir, dirMode); err != nil {
+		return 0, failed(op, key, err, nil)
+	}
+	temporary := path.Join(temporaryDir, rand.Text())
+	n, err := s.write(ctx, temporary, r)
+	if err == nil {
+		err = s.publish(temporary, key, options.Overwrite)
+	}
+	if err != nil {
+		if removeErr := s.root.Remove(temporary); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
+		}
+		return n, failed(op, key, err, nil)
+	}
+	return n, nil
+}
+
+// write writes a whole temporary file and syncs it.
+func (s *Store) write(ctx context.Context, name string, r io.Reader) (int64, error) {
+	file, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.CopyBuffer(onlyWriter{file}, &contextReader{ctx: ctx, r: r}, make([]byte, copyBuffer))
+	if err == nil {
+		err = file.Sync()
+	}
+	return n, errors.Join(err, file.Close())
+}
+
+// onlyWriter hides ReadFrom, so that the buffer is used.
+type onlyWriter struct{ io.Writer }
+
+// publishTries is how often a directory may vanish, because the last file in it was
+// deleted, before a new file gets into it.
+const publishTries = 5
+
+// publish gives a temporary file its name.
+func (s *Store) publish(temporary, key string, overwrite bool) error {
+	dir := path.Dir(key)
+	for try := 1; ; try++ {
+		if err := s.root.MkdirAll(dir, dirMode); err != nil {
+			return err
+		}
+		err := s.rename(temporary, key, overwrite)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) || try == publishTries {
+			return err
+		}
+	}
+	// The name, and those of new directories above it, must survive a crash too.
+	for ; ; dir = path.Dir(dir) {
+		if err := s.syncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if dir == "." {
+			return nil
+		}
+	}
+}
+
+func (s *Store) rename(temporary, key string, overwrite bool) error {
+	if overwrite {
+		return s.root.Rename(temporary, key)
+	}
+	// A link fails if the name is taken, which a rename does not.
+	err := s.root.Link(temporary, key)
+	switch {
+	case err == nil:
+		return s.root.Remove(temporary)
+	case errors.Is(err, fs.ErrExist):
+		return err
+	case !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EPERM):
+		return err
+	}
+	// The file system has no links.
+	if _, err := s.root.Lstat(key); err == nil {
+		return fs.ErrExist
+	}
+	return s.root.Rename(temporary, key)
+}
+
+func (s *Store) syncDir(name string) error {
+	dir, err := s.root.Open(name)
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil // the file system does not sync directories
+	}
+	return errors.Join(err, dir.Close())
+}
+
+// Get implements objectstore.Store.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	const op = "get"
+	if err := checkKey(op, key); err != nil {
+		return nil, err
+	}
+	file, err := s.root.Open(key)
+	if err != nil {
+		return nil, failed(op, key, err, objectstore.ErrNotFound)
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = file.Close()
+		return nil, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrNotFound, Cause: err}
+	}
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, errors.Join(failed(op, key, err, nil), file.Close())
+	}
+	var r io.Reader = &contextReader{ctx: ctx, r: file}
+	if length >= 0 {
+		r = io.LimitReader(r, length)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, file}, nil
+}
+
+// Stat implements objectstore.Store.
+func (s *Store) Stat(_ context.Context, key string) (objectstore.Object, error) {
+	const op = "stat"
+	if err := checkKey(op, key); err != nil {
+		return objectstore.Object{}, err
+	}
+	info, err := s.root.Stat(key)
+	if err != nil {
+		return objectstore.Object{}, failed(op, key, err, objectstore.ErrNotFound)
+	}
+	if !info.Mode().IsRegular() {
+		return objectstore.Object{}, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrNotFound}
+	}
+	return objectstore.Object{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil
+}
+
+// List implements objectstore.Store.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
+	return func(yield func(objectstore.Object, error) bool) {
+		objects, err := s.walk(ctx, prefix)
+		if err != nil {
+			yield(objectstore.Object{}, failed("list", prefix, err, nil))
+			return
+		}
+		for _, object := range objects {
+			if !yield(object, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) walk(ctx context.Context, prefix string) ([]objectstore.Object, error) {
+	var objects []objectstore.Object
+	start, _ := path.Split(prefix)
+	if start = path.Clean(start); !fs.ValidPath(start) {
+		return nil, nil
+	}
+	err := fs.WalkDir(s.root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // it went while we looked
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case entry.IsDir() && (name == temporaryDir || !strings.HasPrefix(prefix, name+"/") && !strings.HasPrefix(name, prefix) && name != "."):
+			return fs.SkipDir
+		case !entry.Type().IsRegular() || !strings.HasPrefix(name, prefix):
+			return nil
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		objects = append(objects, objectstore.Object{Key: name, Size: info.Size(), Modified: info.ModTime()})
+		return nil
+	})
+	// A walk goes by names; keys sort by their bytes, in which a slash counts.
+	slices.SortFunc(objects, func(a, b objectstore.Object) int { return strings.Compare(a.Key, b.Key) })
+	return objects, err
+}
+
+// Delete implements objectstore.Store. Directories that become empty go too.
+func (s *Store) Delete(_ context.Context, key string) error {
+	const op = "delete"
+	if err := checkKey(op, key); err != nil {
+		return err
+	}
+	if err := s.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return failed(op, key, err, nil)
+	}
+	// A directory that is not empty, or that somebody else has removed, ends it.
+	for dir := path.Dir(key); dir != "." && s.root.Remove(dir) == nil; dir = path.Dir(dir) {
+	}
+	return nil
+}
+
+// Sweep implements objectstore.Store. What is being written does not have its key
+// yet, so leftovers of every prefix go.
+func (s *Store) Sweep(ctx context.Context, _ string, before time.Time) (int, error) {
+	entries, err := fs.ReadDir(s.root.FS(), temporaryDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, failed("sweep", temporaryDir, err, nil)
+	}
+	swept := 0
+	for _, entry := range entries {
+		if ctx.Err() != nil {
+			return swept, context.Cause(ctx)
+		}
+		info, err := entry.Info()
+		if err != nil || !info.ModTime().Before(before) {
+			continue
+		}
+		if err := s.root.Remove(path.Join(temporaryDir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return swept, failed("sweep", entry.Name(), err, nil)
+		}
+		swept++
+	}
+	return swept, nil
+}
+
+// checkKey refuses keys that are no paths of files below the root.
+func checkKey(op, key string) error {
+	if !fs.ValidPath(key) || key == "." || key == temporaryDir || strings.HasPrefix(key, temporaryDir+"/") {
+		return &objectstore.Error{Op: op, Key: key, Cause: errors.New("the key must be a relative path and have no empty part, nor one that is a dot or two")}
+	}
+	return nil
+}
+
+// failed wraps an error of the file system; absent is what a missing file means.
+func failed(op, key string, err, absent error) error {
+	e := &objectstore.Error{Op: op, Key: key, Cause: err}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		e.Kind = objectstore.ErrNoSpace
+	case errors.Is(err, fs.ErrExist):
+		e.Kind = objectstore.ErrExists
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		e.Kind = objectstore.ErrDenied
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		e.Kind = absent
+	}
+	return e
+}
+
+// contextReader fails once ctx has ended.
+type contextReader struct {
+	ctx context.Context //nolint:containedctx // a reader has no context of its own
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, fmt.Errorf("reading: %w", context.Cause(c.ctx))
+	}
+	return c.r.Read(p)
+}

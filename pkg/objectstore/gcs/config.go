@@ -1,0 +1,88 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gcs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+	"google.golang.org/api/option"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+)
+
+const (
+	// The entries of the secret: one of the two.
+	tokenFile       = "access-token"
+	credentialsFile = "credentials.json"
+	servicePath     = "/storage/v1/"
+)
+
+// Config says which bucket, and how to reach it.
+type Config struct {
+	Bucket string
+	// Endpoint replaces https://storage.googleapis.com.
+	Endpoint string
+	// CredentialsDir holds the file access-token or credentials.json. Empty: the
+	// identity of the workload.
+	CredentialsDir string
+	Transport      *http.Transport
+}
+
+// New returns a store. It makes no request but for what an identity needs.
+func New(ctx context.Context, c Config) (*Store, error) {
+	// Tokens are fetched over the same transport.
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: c.Transport})
+	tokens, err := tokenSource(ctx, c.CredentialsDir)
+	if err != nil {
+		return nil, err
+	}
+	options := []option.ClientOption{
+		option.WithHTTPClient(&http.Client{Transport: &oauth2.Transport{Source: tokens, Base: c.Transport}}),
+	}
+	if c.Endpoint != "" {
+		endpoint := c.Endpoint
+		if !strings.Contains(endpoint, "://") {
+			endpoint = "https://" + endpoint
+		}
+		options = append(options, option.WithEndpoint(strings.TrimSuffix(endpoint, "/")+servicePath))
+	}
+	service, err := storage.NewService(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", objectstore.ErrCredentials, err)
+	}
+	return &Store{service: service, bucket: c.Bucket}, nil
+}
+
+func tokenSource(ctx context.Context, dir string) (oauth2.TokenSource, error) {
+	if dir == "" {
+		found, err := google.FindDefaultCredentials(ctx, storage.DevstorageReadWriteScope)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the workload has no identity at Google: %w", objectstore.ErrCredentials, err)
+		}
+		return found.TokenSource, nil
+	}
+	secret, err := objectstore.ReadSecret(dir, nil, tokenFile, credentialsFile)
+	if err != nil {
+		return nil, err
+	}
+	if token := secret[tokenFile]; token != "" {
+		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token}), nil
+	}
+	raw := secret[credentialsFile]
+	if raw == "" {
+		return nil, fmt.Errorf("%w: the secret must have the entry %s or %s", objectstore.ErrCredentials, tokenFile, credentialsFile)
+	}
+	parsed, err := google.CredentialsFromJSON(ctx, []byte(raw), storage.DevstorageReadWriteScope)
+	if err != nil {
+		// The cause may quote the file.
+		return nil, fmt.Errorf("%w: the secret's entry %s holds no credentials of Google", objectstore.ErrCredentials, credentialsFile)
+	}
+	return parsed.TokenSource, nil
+}

@@ -1,0 +1,284 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gcs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/googleapis/gax-go/v2"
+	"golang.org/x/oauth2"
+	"google.golang.org/api/googleapi"
+	"google.golang.org/api/storage/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+)
+
+// chunkRetry is how long sending one chunk is retried.
+const chunkRetry = 2 * time.Minute
+
+// Store is a bucket. It implements objectstore.Store.
+type Store struct {
+	service *storage.Service
+	bucket  string
+}
+
+var _ objectstore.Store = (*Store)(nil)
+
+// Put implements objectstore.Store. The object comes to be with the last chunk, which
+// is only sent after r has ended well.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+	if !options.Overwrite {
+		// Before anything is sent; the upload itself has the condition too.
+		switch _, err := s.Stat(ctx, key); {
+		case err == nil:
+			return 0, &objectstore.Error{Op: "put", Key: key, Kind: objectstore.ErrExists}
+		case !errors.Is(err, objectstore.ErrNotFound):
+			return 0, err
+		}
+	}
+	contentType := options.ContentType
+	if contentType == "" {
+		contentType = "application/octet-stream"
+	}
+	source := &source{ctx: ctx, r: r}
+	call := s.service.Objects.Insert(s.bucket, &storage.Object{Name: key}).Context(ctx).
+		Media(source, googleapi.ContentType(contentType), googleapi.ChunkSize(objectstore.PartSize), googleapi.ChunkRetryDeadline(chunkRetry))
+	failures := 0
+	call = call.WithRetry(&gax.Backoff{Initial: firstDelay, Max: maxDelay, Multiplier: 2}, func(err error) bool {
+		// The library also asks about what did not fail, and knows no limit.
+		if err == nil {
+			return false
+		}
+		failures++
+		return failures <= maxFailures && passing(err)
+	})
+	if !options.Overwrite {
+		call = call.IfGenerationMatch(0)
+	}
+	_, err := call.Do()
+	if source.err != nil {
+		return source.n, failed("put", key, source.err)
+	}
+	err = failed("put", key, err)
+	var e *objectstore.Error
+	if errors.As(err, &e) && errors.Is(e.Kind, objectstore.ErrNotFound) {
+		e.Kind = objectstore.ErrNoBucket // that is all that can be missing
+	}
+	return source.n, err
+}
+
+// source remembers how r ended, and ends with its context.
+type source struct {
+	ctx context.Context //nolint:containedctx // a reader has no context of its own
+	r   io.Reader
+	n   int64
+	err error
+}
+
+// Read implements io.Reader.
+func (s *source) Read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		s.err = context.Cause(s.ctx)
+		return 0, s.err
+	}
+	n, err := s.r.Read(p)
+	s.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// Get implements objectstore.Store.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if length == 0 {
+		return http.NoBody, nil
+	}
+	call := s.service.Objects.Get(s.bucket, key).Context(ctx)
+	switch {
+	case length > 0:
+		call.Header().Set("Range", fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
+	case offset > 0:
+		call.Header().Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	}
+	response, err := retry(ctx, func() (*http.Response, error) { return call.Download() }) //nolint:bodyclose // who reads it closes it
+	if err != nil {
+		return nil, s.missing(ctx, failed("get", key, err))
+	}
+	return objectstore.Body("get", key, response.Body), nil
+}
+
+// Stat implements objectstore.Store.
+func (s *Store) Stat(ctx context.Context, key string) (objectstore.Object, error) {
+	call := s.service.Objects.Get(s.bucket, key).Context(ctx)
+	object, err := retry(ctx, func() (*storage.Object, error) { return call.Do() })
+	if err != nil {
+		return objectstore.Object{}, s.missing(ctx, failed("stat", key, err))
+	}
+	return objectOf(object), nil
+}
+
+// missing finds out whether the object or the bucket is.
+func (s *Store) missing(ctx context.Context, err error) error {
+	var e *objectstore.Error
+	if !errors.As(err, &e) || !errors.Is(err, objectstore.ErrNotFound) {
+		return err
+	}
+	_, bucketErr := s.service.Buckets.Get(s.bucket).Context(ctx).Do()
+	var answer *googleapi.Error
+	if errors.As(bucketErr, &answer) && answer.Code == http.StatusNotFound {
+		e.Kind = objectstore.ErrNoBucket
+	}
+	return err
+}
+
+func objectOf(o *storage.Object) objectstore.Object {
+	object := objectstore.Object{Key: o.Name, Size: int64(o.Size)}
+	if modified, err := time.Parse(time.RFC3339, o.Updated); err == nil {
+		object.Modified = modified
+	}
+	return object
+}
+
+// List implements objectstore.Store.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
+	return func(yield func(objectstore.Object, error) bool) {
+		token := ""
+		for {
+			call := s.service.Objects.List(s.bucket).Prefix(prefix).PageToken(token).Context(ctx)
+			page, err := retry(ctx, func() (*storage.Objects, error) { return call.Do() })
+			if err = failed("list", prefix, err); err != nil {
+				var e *objectstore.Error
+				if errors.As(err, &e) && errors.Is(e.Kind, objectstore.ErrNotFound) {
+					e.Kind = objectstore.ErrNoBucket
+				}
+				yield(objectstore.Object{}, err)
+				return
+			}
+			for _, o := range page.Items {
+				if !yield(objectOf(o), nil) {
+					return
+				}
+			}
+			if token = page.NextPageToken; token == "" {
+				return
+			}
+		}
+	}
+}
+
+// Delete implements objectstore.Store.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	call := s.service.Objects.Delete(s.bucket, key).Context(ctx)
+	_, err := retry(ctx, func() (struct{}, error) { return struct{}{}, call.Do() })
+	if err = failed("delete", key, err); errors.Is(err, objectstore.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Sweep implements objectstore.Store. Uploads that were not finished are no objects,
+// cost nothing, and expire by themselves after a week.
+func (s *Store) Sweep(context.Context, string, time.Time) (int, error) { return 0, nil }
+
+const (
+	maxTries = 5
+	// maxFailures of all requests of one upload.
+	maxFailures = 50
+	firstDelay  = 200 * time.Millisecond
+	maxDelay    = 10 * time.Second
+)
+
+// retry repeats a call that changes nothing if it is repeated, while the store says
+// that it cannot answer now.
+func retry[T any](ctx context.Context, call func() (T, error)) (T, error) {
+	for try := 1; ; try++ {
+		result, err := call()
+		if err == nil || try == maxTries || !passing(err) {
+			return result, err
+		}
+		timer := time.NewTimer(firstDelay << try)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return result, err
+		case <-timer.C:
+		}
+	}
+}
+
+func passing(err error) bool {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, objectstore.ErrStalled) {
+		return false
+	}
+	var token *oauth2.RetrieveError
+	if errors.As(err, &token) {
+		return false
+	}
+	var answer *googleapi.Error
+	if errors.As(err, &answer) {
+		return answer.Code == http.StatusTooManyRequests || answer.Code >= http.StatusInternalServerError
+	}
+	return true
+}
+
+// failed wraps an error of the client; nil, and what is wrapped already, stay.
+func failed(op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e := (*objectstore.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	e := &objectstore.Error{Op: op, Key: key, Cause: err}
+	var answer *googleapi.Error
+	var token *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &answer):
+		e.Kind = kindOf(answer.Code)
+		// Its text quotes the whole answer, which may quote the request.
+		e.Cause = answerError{answer}
+	case errors.As(err, &token):
+		e.Kind = objectstore.ErrDenied
+		// Its text quotes the whole answer.
+		e.Cause = fmt.Errorf("fetching a token: %s", token.ErrorCode)
+	case errors.Is(err, objectstore.ErrStalled):
+		e.Kind = objectstore.ErrStalled
+	}
+	return e
+}
+
+// answerError shows an answer of the store in one line.
+type answerError struct{ original *googleapi.Error }
+
+// Error implements error.
+func (e answerError) Error() string {
+	text := fmt.Sprintf("%d %s", e.original.Code, http.StatusText(e.original.Code))
+	if len(e.original.Errors) > 0 && e.original.Errors[0].Reason != "" {
+		text += " (" + e.original.Errors[0].Reason + ")"
+	}
+	return text
+}
+
+// Unwrap keeps the original reachable.
+func (e answerError) Unwrap() error { return e.original }
+
+func kindOf(status int) error {
+	switch status {
+	case http.StatusNotFound:
+		return objectstore.ErrNotFound
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return objectstore.ErrDenied
+	case http.StatusPreconditionFailed, http.StatusConflict:
+		return objectstore.ErrExists
+	default:
+		return nil
+	}
+}

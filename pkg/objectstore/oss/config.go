@@ -1,0 +1,87 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oss
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss"
+	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss/credentials"
+	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss/retry"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+)
+
+const (
+	// The entries of the secret.
+	keyIDFile     = "accessKeyID"
+	keySecretFile = "accessKeySecret"
+	tokenFile     = "securityToken"
+	// DefaultEndpoint is used if none is given.
+	DefaultEndpoint = "http://oss-cn-hangzhou.aliyuncs.com"
+	maxAttempts     = 5
+)
+
+// Config says which bucket, and how to reach it.
+type Config struct {
+	Bucket string
+	// Endpoint of the region; a scheme that is missing is http, as it always was.
+	// Default: DefaultEndpoint.
+	Endpoint string
+	// CredentialsDir holds the files accessKeyID and accessKeySecret, and optionally
+	// securityToken.
+	CredentialsDir string
+	Transport      *http.Transport
+}
+
+// stallIsFinal keeps what has stalled from being tried again, until it stalls again.
+type stallIsFinal struct{ *retry.Standard }
+
+// IsErrorRetryable implements retry.Retryer.
+func (s stallIsFinal) IsErrorRetryable(err error) bool {
+	return !errors.Is(err, objectstore.ErrStalled) && s.Standard.IsErrorRetryable(err)
+}
+
+// regionPattern finds the region in the host of an endpoint of Alibaba Cloud.
+var regionPattern = regexp.MustCompile(`^oss-([a-z]+(?:-[a-z0-9]+)+?)(?:-internal)?\.aliyuncs\.com$`)
+
+// New returns a store. It makes no request.
+func New(c Config) (*Store, error) {
+	secret, err := objectstore.ReadSecret(c.CredentialsDir, []string{keyIDFile, keySecretFile}, tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	endpoint := c.Endpoint
+	if endpoint == "" {
+		endpoint = DefaultEndpoint
+	}
+	if !strings.Contains(endpoint, "://") {
+		endpoint = "http://" + endpoint
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("%w: endpoint %q is no URL", objectstore.ErrCredentials, endpoint)
+	}
+	config := oss.LoadDefaultConfig().
+		WithCredentialsProvider(credentials.NewStaticCredentialsProvider(secret[keyIDFile], secret[keySecretFile], secret[tokenFile])).
+		WithEndpoint(endpoint).
+		WithHttpClient(&http.Client{Transport: c.Transport}).
+		WithRetryer(stallIsFinal{retry.NewStandard(func(o *retry.RetryOptions) { o.MaxAttempts = maxAttempts })})
+	if match := regionPattern.FindStringSubmatch(u.Hostname()); match != nil {
+		config = config.WithRegion(match[1]).WithSignatureVersion(oss.SignatureVersionV4)
+	} else {
+		// The newer signature needs the name of the region, which nobody has told.
+		config = config.WithSignatureVersion(oss.SignatureVersionV1)
+	}
+	if net.ParseIP(u.Hostname()) != nil || !strings.Contains(u.Hostname(), ".") || strings.HasSuffix(u.Hostname(), ".svc") {
+		config = config.WithUsePathStyle(true)
+	}
+	return &Store{client: oss.NewClient(config), bucket: c.Bucket}, nil
+}

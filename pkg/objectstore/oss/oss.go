@@ -1,0 +1,265 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oss
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+)
+
+// Store is a bucket. It implements objectstore.Store.
+type Store struct {
+	client *oss.Client
+	bucket string
+}
+
+var _ objectstore.Store = (*Store)(nil)
+
+// Put implements objectstore.Store.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+	if !options.Overwrite {
+		// Before anything is sent; the upload itself has the condition too.
+		switch _, err := s.Stat(ctx, key); {
+		case err == nil:
+			return 0, &objectstore.Error{Op: "put", Key: key, Kind: objectstore.ErrExists}
+		case !errors.Is(err, objectstore.ErrNotFound):
+			return 0, err
+		}
+	}
+	n, err := objectstore.Upload(ctx, r, &upload{store: s, key: key, options: options})
+	return n, failed("put", key, err)
+}
+
+// Get implements objectstore.Store.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	request := &oss.GetObjectRequest{Bucket: &s.bucket, Key: &key}
+	switch {
+	case length == 0:
+		return http.NoBody, nil
+	case length > 0:
+		request.Range, request.RangeBehavior = oss.Ptr(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1)), oss.Ptr("standard")
+	case offset > 0:
+		request.Range, request.RangeBehavior = oss.Ptr(fmt.Sprintf("bytes=%d-", offset)), oss.Ptr("standard")
+	}
+	result, err := s.client.GetObject(ctx, request)
+	if err != nil {
+		return nil, failed("get", key, err)
+	}
+	return objectstore.Body("get", key, result.Body), nil
+}
+
+// Stat implements objectstore.Store.
+func (s *Store) Stat(ctx context.Context, key string) (objectstore.Object, error) {
+	result, err := s.client.HeadObject(ctx, &oss.HeadObjectRequest{Bucket: &s.bucket, Key: &key})
+	if err != nil {
+		return objectstore.Object{}, failed("stat", key, err)
+	}
+	return objectstore.Object{Key: key, Size: result.ContentLength, Modified: oss.ToTime(result.LastModified)}, nil
+}
+
+// List implements objectstore.Store.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
+	return func(yield func(objectstore.Object, error) bool) {
+		pages := s.client.NewListObjectsV2Paginator(&oss.ListObjectsV2Request{Bucket: &s.bucket, Prefix: &prefix, MaxKeys: 1000})
+		for pages.HasNext() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(objectstore.Object{}, failed("list", prefix, err))
+				return
+			}
+			for _, o := range page.Contents {
+				object := objectstore.Object{Key: oss.ToString(o.Key), Size: o.Size, Modified: oss.ToTime(o.LastModified)}
+				if !yield(object, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Delete implements objectstore.Store.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	_, err := s.client.DeleteObject(ctx, &oss.DeleteObjectRequest{Bucket: &s.bucket, Key: &key})
+	if err = failed("delete", key, err); errors.Is(err, objectstore.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Sweep implements objectstore.Store: uploads in parts that nobody completed cost
+// money and are not listed.
+func (s *Store) Sweep(ctx context.Context, prefix string, before time.Time) (int, error) {
+	pages := s.client.NewListMultipartUploadsPaginator(&oss.ListMultipartUploadsRequest{Bucket: &s.bucket, Prefix: &prefix})
+	swept := 0
+	for pages.HasNext() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return swept, failed("sweep", prefix, err)
+		}
+		for _, u := range page.Uploads {
+			if !oss.ToTime(u.Initiated).Before(before) {
+				continue
+			}
+			_, err := s.client.AbortMultipartUpload(ctx, &oss.AbortMultipartUploadRequest{Bucket: &s.bucket, Key: u.Key, UploadId: u.UploadId})
+			if err != nil && code(err) != codeNoSuchUpload {
+				return swept, failed("sweep", oss.ToString(u.Key), err)
+			}
+			swept++
+		}
+	}
+	return swept, nil
+}
+
+// upload implements objectstore.Parts.
+type upload struct {
+	store   *Store
+	key     string
+	options objectstore.PutOptions
+	id      *string
+
+	mu    sync.Mutex
+	parts map[int]oss.UploadPart
+}
+
+func (u *upload) contentType() *string {
+	if u.options.ContentType != "" {
+		return &u.options.ContentType
+	}
+	return oss.Ptr("application/octet-stream")
+}
+
+// forbid makes the store refuse to overwrite.
+func (u *upload) forbid() *string {
+	if u.options.Overwrite {
+		return nil
+	}
+	return oss.Ptr("true")
+}
+
+// PutWhole implements objectstore.Parts.
+func (u *upload) PutWhole(ctx context.Context, data []byte) error {
+	_, err := u.store.client.PutObject(ctx, &oss.PutObjectRequest{
+		Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: u.contentType(), ForbidOverwrite: u.forbid(),
+	})
+	return err
+}
+
+// Begin implements objectstore.Parts.
+func (u *upload) Begin(ctx context.Context) error {
+	result, err := u.store.client.InitiateMultipartUpload(ctx, &oss.InitiateMultipartUploadRequest{
+		Bucket: &u.store.bucket, Key: &u.key, ContentType: u.contentType(), ForbidOverwrite: u.forbid(),
+	})
+	if err != nil {
+		return err
+	}
+	u.id, u.parts = result.UploadId, map[int]oss.UploadPart{}
+	return nil
+}
+
+// PutPart implements objectstore.Parts.
+func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
+	n := int32(number)
+	result, err := u.store.client.UploadPart(ctx, &oss.UploadPartRequest{
+		Bucket: &u.store.bucket, Key: &u.key, UploadId: u.id, PartNumber: n, Body: bytes.NewReader(data),
+	})
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.parts[number] = oss.UploadPart{PartNumber: n, ETag: result.ETag}
+	return nil
+}
+
+// Complete implements objectstore.Parts.
+func (u *upload) Complete(ctx context.Context, count int) error {
+	completed := &oss.CompleteMultipartUpload{}
+	for number := 1; number <= count; number++ {
+		completed.Parts = append(completed.Parts, u.parts[number])
+	}
+	_, err := u.store.client.CompleteMultipartUpload(ctx, &oss.CompleteMultipartUploadRequest{
+		Bucket: &u.store.bucket, Key: &u.key, UploadId: u.id, CompleteMultipartUpload: completed, ForbidOverwrite: u.forbid(),
+	})
+	return err
+}
+
+// Abort implements objectstore.Parts.
+func (u *upload) Abort(ctx context.Context) error {
+	_, err := u.store.client.AbortMultipartUpload(ctx, &oss.AbortMultipartUploadRequest{Bucket: &u.store.bucket, Key: &u.key, UploadId: u.id})
+	if err != nil && code(err) == codeNoSuchUpload {
+		return nil
+	}
+	return err
+}
+
+const codeNoSuchUpload = "NoSuchUpload"
+
+// kinds maps the store's codes.
+var kinds = map[string]error{
+	"NoSuchKey":             objectstore.ErrNotFound,
+	"NoSuchBucket":          objectstore.ErrNoBucket,
+	"FileAlreadyExists":     objectstore.ErrExists,
+	"ObjectAlreadyExists":   objectstore.ErrExists,
+	"AccessDenied":          objectstore.ErrDenied,
+	"InvalidAccessKeyId":    objectstore.ErrDenied,
+	"SignatureDoesNotMatch": objectstore.ErrDenied,
+	"SecurityTokenExpired":  objectstore.ErrDenied,
+}
+
+// failed wraps an error of the client; nil, and what is wrapped already, stay.
+func failed(op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e := (*objectstore.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	e := &objectstore.Error{Op: op, Key: key, Kind: kindOf(err), Cause: err}
+	var service *oss.ServiceError
+	if errors.As(err, &service) {
+		// Its text quotes the request, with the access key ID, and the whole answer.
+		e.Cause = fmt.Errorf("%d %s: %s", service.StatusCode, service.Code, service.Message)
+	}
+	return e
+}
+
+func kindOf(err error) error {
+	if kind := kinds[code(err)]; kind != nil {
+		return kind
+	}
+	var service *oss.ServiceError
+	switch {
+	case errors.Is(err, objectstore.ErrStalled):
+		return objectstore.ErrStalled
+	case !errors.As(err, &service):
+		return nil
+	case service.StatusCode == http.StatusNotFound:
+		return objectstore.ErrNotFound
+	case service.StatusCode == http.StatusForbidden:
+		return objectstore.ErrDenied
+	case service.StatusCode == http.StatusPreconditionFailed:
+		return objectstore.ErrExists
+	default:
+		return nil
+	}
+}
+
+func code(err error) string {
+	var service *oss.ServiceError
+	if errors.As(err, &service) {
+		return service.Code
+	}
+	return ""
+}

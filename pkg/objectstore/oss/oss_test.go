@@ -1,0 +1,79 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oss
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
+)
+
+func open(t *testing.T, endpoint, bucket, keyID string, proxy *storetest.Proxy) *Store {
+	t.Helper()
+	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: storetest.Stall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proxy != nil {
+		proxy.Use(transport)
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	secret := storetest.Secret(t, map[string]string{keyIDFile: keyID, keySecretFile: storetest.SecretKey})
+	store, err := New(Config{Bucket: bucket, Endpoint: endpoint, CredentialsDir: secret, Transport: transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestAcceptance(t *testing.T) {
+	endpoint := storetest.OSS(t, storetest.S3(t))
+	const bucket = "backups"
+	if _, err := open(t, endpoint, bucket, storetest.AccessKey, nil).client.PutBucket(t.Context(), &oss.PutBucketRequest{Bucket: oss.Ptr(bucket)}); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Run(t, storetest.Options{
+		Open: func(t *testing.T) objectstore.Store { return open(t, endpoint, bucket, storetest.AccessKey, nil) },
+		Through: func(t *testing.T, p *storetest.Proxy) objectstore.Store {
+			return open(t, endpoint, bucket, storetest.AccessKey, p)
+		},
+		Denied:    func(t *testing.T) objectstore.Store { return open(t, endpoint, bucket, "another", nil) },
+		Missing:   func(t *testing.T) objectstore.Store { return open(t, endpoint, "none", storetest.AccessKey, nil) },
+		Leftovers: true,
+	})
+}
+
+func TestBadSecrets(t *testing.T) {
+	for name, entries := range map[string]map[string]string{
+		"nothing":   {},
+		"no secret": {keyIDFile: "id"},
+		"empty":     {keyIDFile: "id", keySecretFile: " \n"},
+	} {
+		if _, err := New(Config{Bucket: "b", CredentialsDir: storetest.Secret(t, entries)}); !errors.Is(err, objectstore.ErrCredentials) {
+			t.Errorf("%s: got %v, want ErrCredentials", name, err)
+		}
+	}
+}
+
+func TestRegionOfEndpoint(t *testing.T) {
+	for host, want := range map[string]string{
+		"oss-cn-hangzhou.aliyuncs.com":             "cn-hangzhou",
+		"oss-eu-central-1.aliyuncs.com":            "eu-central-1",
+		"oss-ap-southeast-1-internal.aliyuncs.com": "ap-southeast-1",
+		"oss.example.com":                          "",
+		"127.0.0.1":                                "",
+	} {
+		got := ""
+		if match := regionPattern.FindStringSubmatch(host); match != nil {
+			got = match[1]
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", host, got, want)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+)
+
+// Store is a bucket. It implements objectstore.Store.
+type Store struct {
+	client     *s3.Client
+	bucket     string
+	encryption string
+}
+
+var _ objectstore.Store = (*Store)(nil)
+
+// Put implements objectstore.Store.
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+	if !options.Overwrite {
+		// Some stores ignore the condition on the upload; all of them tell this, and
+		// before anything is sent.
+		switch _, err := s.Stat(ctx, key); {
+		case err == nil:
+			return 0, &objectstore.Error{Op: "put", Key: key, Kind: objectstore.ErrExists}
+		case !errors.Is(err, objectstore.ErrNotFound):
+			return 0, err
+		}
+	}
+	n, err := objectstore.Upload(ctx, r, &upload{store: s, key: key, options: options})
+	return n, failed("put", key, err)
+}
+
+// Get implements objectstore.Store.
+func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	input := &s3.GetObjectInput{Bucket: &s.bucket, Key: &key}
+	switch {
+	case length == 0:
+		return http.NoBody, nil
+	case length > 0:
+		input.Range = aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
+	case offset > 0:
+		input.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
+	}
+	output, err := s.client.GetObject(ctx, input)
+	if err != nil {
+		return nil, failed("get", key, err)
+	}
+	return objectstore.Body("get", key, output.Body), nil
+}
+
+// Stat implements objectstore.Store.
+func (s *Store) Stat(ctx context.Context, key string) (objectstore.Object, error) {
+	output, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: &key})
+	if err != nil {
+		return objectstore.Object{}, failed("stat", key, err)
+	}
+	return objectstore.Object{Key: key, Size: aws.ToInt64(output.ContentLength), Modified: aws.ToTime(output.LastModified)}, nil
+}
+
+// List implements objectstore.Store.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
+	return func(yield func(objectstore.Object, error) bool) {
+		pages := s3.NewListObjectsV2Paginator(s.client, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &prefix})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(objectstore.Object{}, failed("list", prefix, err))
+				return
+			}
+			for _, o := range page.Contents {
+				object := objectstore.Object{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified)}
+				if !yield(object, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Delete implements objectstore.Store.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: &key})
+	if err = failed("delete", key, err); errors.Is(err, objectstore.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// Sweep implements objectstore.Store: uploads in parts that nobody completed cost
+// money and are not listed.
+func (s *Store) Sweep(ctx context.Context, prefix string, before time.Time) (int, error) {
+	pages := s3.NewListMultipartUploadsPaginator(s.client, &s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix})
+	swept := 0
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if notImplemented(err) {
+			return swept, nil
+		}
+		if err != nil {
+			return swept, failed("sweep", prefix, err)
+		}
+		for _, u := range page.Uploads {
+			if !aws.ToTime(u.Initiated).Before(before) {
+				continue
+			}
+			_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.bucket, Key: u.Key, UploadId: u.UploadId})
+			if err != nil && code(err) != codeNoSuchUpload {
+				return swept, failed("sweep", aws.ToString(u.Key), err)
+			}
+			swept++
+		}
+	}
+	return swept, nil
+}
+
+const codeNoSuchUpload = "NoSuchUpload"
+
+// kinds maps the protocol's codes.
+var kinds = map[string]error{
+	"NoSuchKey":                    objectstore.ErrNotFound,
+	"NotFound":                     objectstore.ErrNotFound,
+	"NoSuchBucket":                 objectstore.ErrNoBucket,
+	"PreconditionFailed":           objectstore.ErrExists,
+	"ConditionalRequestConflict":   objectstore.ErrExists,
+	"AccessDenied":                 objectstore.ErrDenied,
+	"Forbidden":                    objectstore.ErrDenied,
+	"InvalidAccessKeyId":           objectstore.ErrDenied,
+	"SignatureDoesNotMatch":        objectstore.ErrDenied,
+	"ExpiredToken":                 objectstore.ErrDenied,
+	"InvalidToken":                 objectstore.ErrDenied,
+	"XAdminUserNotFound":           objectstore.ErrDenied, // versitygw, with status 404
+	"AuthorizationHeaderMalformed": objectstore.ErrDenied,
+}
+
+// failed wraps an error of the client; nil, and what is wrapped already, stay.
+func failed(op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e := (*objectstore.Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return &objectstore.Error{Op: op, Key: key, Kind: kindOf(err), Cause: err}
+}
+
+func kindOf(err error) error {
+	if kind := kinds[code(err)]; kind != nil {
+		return kind
+	}
+	switch status(err) {
+	case http.StatusNotFound:
+		return objectstore.ErrNotFound
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return objectstore.ErrDenied
+	case http.StatusPreconditionFailed:
+		return objectstore.ErrExists
+	}
+	if errors.Is(err, objectstore.ErrStalled) {
+		return objectstore.ErrStalled
+	}
+	return nil
+}
+
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+func status(err error) int {
+	var response *awshttp.ResponseError
+	if errors.As(err, &response) {
+		return response.HTTPStatusCode()
+	}
+	return 0
+}
+
+func notImplemented(err error) bool {
+	return err != nil && (code(err) == "NotImplemented" || status(err) == http.StatusNotImplemented)
+}

@@ -1,0 +1,87 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package s3
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
+)
+
+const bucket = "backups"
+
+func open(t *testing.T, change func(*Config), proxy *storetest.Proxy) *Store {
+	t.Helper()
+	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: storetest.Stall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if proxy != nil {
+		proxy.Use(transport)
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	c := Config{Bucket: bucket, ForcePathStyle: true, Transport: transport}
+	change(&c)
+	store, err := New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestAcceptance(t *testing.T) {
+	endpoint := storetest.S3(t)
+	secret := storetest.AWSSecret(t, storetest.AccessKey, storetest.SecretKey)
+	good := func(c *Config) { c.Endpoint, c.CredentialsDir = endpoint, secret }
+	name := bucket
+	if _, err := open(t, good, nil).client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Run(t, storetest.Options{
+		Open:    func(t *testing.T) objectstore.Store { return open(t, good, nil) },
+		Through: func(t *testing.T, p *storetest.Proxy) objectstore.Store { return open(t, good, p) },
+		Denied: func(t *testing.T) objectstore.Store {
+			return open(t, func(c *Config) {
+				c.Endpoint, c.CredentialsDir = endpoint, storetest.AWSSecret(t, storetest.AccessKey, "wrong")
+			}, nil)
+		},
+		Missing: func(t *testing.T) objectstore.Store {
+			return open(t, func(c *Config) { good(c); c.Bucket = "none" }, nil)
+		},
+		Leftovers: true,
+	})
+}
+
+func TestBadSecrets(t *testing.T) {
+	const canary = "canary-5d1c"
+	for name, entries := range map[string]map[string]string{
+		"nothing":        {},
+		"config only":    {"config": "[default]\nregion = r\n"},
+		"no form":        {"credentials": canary + "\n\x00[", "config": canary},
+		"no profile":     {"credentials": "[other]\naws_access_key_id = " + canary + "\naws_secret_access_key = " + canary + "\n"},
+		"half a profile": {"credentials": "[default]\naws_access_key_id = " + canary + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport, err := objectstore.NewTransport(objectstore.TransportConfig{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			store, err := New(t.Context(), Config{Bucket: "b", Endpoint: "http://127.0.0.1:1", CredentialsDir: storetest.Secret(t, entries), Transport: transport})
+			if err == nil {
+				_, err = store.Stat(t.Context(), "k")
+			}
+			if !errors.Is(err, objectstore.ErrCredentials) {
+				t.Errorf("got %v, want ErrCredentials", err)
+			}
+			if err != nil && strings.Contains(err.Error(), canary) {
+				t.Errorf("the secret is in the error: %v", err)
+			}
+		})
+	}
+}

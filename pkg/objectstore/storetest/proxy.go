@@ -1,0 +1,231 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// piece is how much a faulty connection moves at once, in bytes.
+const piece = 32 << 10
+
+// Proxy stands between a store and its clients, and can be made to misbehave. A
+// client reaches it as its HTTP proxy, so that the store's address, which requests
+// are signed for, stays.
+type Proxy struct {
+	url  *url.URL
+	next http.Transport
+
+	failEvery, requests, failed atomic.Int64
+	// silentAfter and cutAfter are bytes of a connection, in both directions; limit is
+	// bytes a second of a connection, in each.
+	silentAfter, cutAfter, limit atomic.Int64
+
+	// passed are the requests that the store is answering.
+	passed sync.RWMutex
+
+	mu    sync.Mutex
+	conns map[*faultyConn]bool
+}
+
+// NewProxy starts a proxy that behaves. It ends with the test.
+func NewProxy(t testing.TB) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{url: &url.URL{Scheme: "http", Host: listener.Addr().String()}, conns: map[*faultyConn]bool{}}
+	p.next.DisableCompression = true
+	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(&faultyListener{listener, p})
+	}()
+	t.Cleanup(func() {
+		p.Heal()
+		_ = server.Close()
+		<-done
+		p.next.CloseIdleConnections()
+	})
+	return p
+}
+
+// Use makes a transport go through the proxy.
+func (p *Proxy) Use(transport *http.Transport) { transport.Proxy = http.ProxyURL(p.url) }
+
+// FailEvery answers every n-th request with 503 instead of passing it on.
+func (p *Proxy) FailEvery(n int64) { p.failEvery.Store(n) }
+
+// Refuse passes nothing on any more, and returns when the store has answered what was
+// passed on before.
+func (p *Proxy) Refuse() {
+	p.failEvery.Store(1)
+	p.passed.Lock()
+	defer p.passed.Unlock()
+}
+
+// Failed is how many requests were answered with 503.
+func (p *Proxy) Failed() int64 { return p.failed.Load() }
+
+// SilentAfter moves no byte of a connection after so many.
+func (p *Proxy) SilentAfter(n int64) {
+	p.silentAfter.Store(n)
+	p.closeAll() // those that are there have moved more already
+}
+
+// CutAfter cuts a connection after so many bytes.
+func (p *Proxy) CutAfter(n int64) {
+	p.cutAfter.Store(n)
+	p.closeAll()
+}
+
+// Limit moves at most n bytes a second of a connection.
+func (p *Proxy) Limit(n int64) { p.limit.Store(n) }
+
+// Heal makes it behave again.
+func (p *Proxy) Heal() {
+	for _, fault := range []*atomic.Int64{&p.failEvery, &p.silentAfter, &p.cutAfter, &p.limit} {
+		fault.Store(0)
+	}
+	p.closeAll()
+}
+
+func (p *Proxy) closeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		conn.end()
+	}
+	clear(p.conns)
+}
+
+// ServeHTTP passes a request on.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.passed.RLock()
+	defer p.passed.RUnlock()
+	if n := p.failEvery.Load(); n > 0 && p.requests.Add(1)%n == 0 {
+		p.failed.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		http.Error(w, "slow down", http.StatusServiceUnavailable)
+		return
+	}
+	out := r.Clone(r.Context())
+	out.RequestURI = ""
+	if out.ContentLength == 0 {
+		out.Body = http.NoBody
+	}
+	response, err := p.next.RoundTrip(out)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client sees that the connection broke
+	}
+	defer response.Body.Close()
+	for name, values := range response.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(response.StatusCode)
+	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, response.Body, make([]byte, piece)); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+type faultyListener struct {
+	net.Listener
+
+	proxy *Proxy
+}
+
+func (l *faultyListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &faultyConn{Conn: conn, proxy: l.proxy, over: make(chan struct{})}
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	l.proxy.conns[c] = true
+	return c, nil
+}
+
+type faultyConn struct {
+	net.Conn
+
+	proxy *Proxy
+	moved atomic.Int64
+	once  sync.Once
+	over  chan struct{}
+}
+
+var errCut = errors.New("cut")
+
+func (c *faultyConn) end() {
+	c.once.Do(func() {
+		close(c.over)
+		_ = c.Conn.Close()
+	})
+}
+
+func (c *faultyConn) Close() error {
+	c.end()
+	c.proxy.mu.Lock()
+	defer c.proxy.mu.Unlock()
+	delete(c.proxy.conns, c)
+	return nil
+}
+
+// before is called for each piece that is to be moved.
+func (c *faultyConn) before(n int) error {
+	moved := c.moved.Add(int64(n))
+	if limit := c.proxy.silentAfter.Load(); limit > 0 && moved > limit {
+		<-c.over
+		return net.ErrClosed
+	}
+	if limit := c.proxy.cutAfter.Load(); limit > 0 && moved > limit {
+		c.end()
+		return errCut
+	}
+	if limit := c.proxy.limit.Load(); limit > 0 {
+		timer := time.NewTimer(time.Duration(n) * time.Second / time.Duration(limit))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.over:
+			return net.ErrClosed
+		}
+	}
+	return nil
+}
+
+func (c *faultyConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p[:min(len(p), piece)])
+	if err == nil {
+		err = c.before(n)
+	}
+	return n, err
+}
+
+func (c *faultyConn) Write(p []byte) (int, error) {
+	written := 0
+	for part := range slices.Chunk(p, piece) {
+		if err := c.before(len(part)); err != nil {
+			return written, err
+		}
+		n, err := c.Conn.Write(part)
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}

@@ -1,0 +1,113 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objectstore
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// DefaultStall is how long no byte may move on a connection by default.
+const DefaultStall = 5 * time.Minute
+
+// TransportConfig says how to reach a store.
+type TransportConfig struct {
+	// CA in PEM form that signs the store's certificate. Empty: the usual authorities.
+	CA []byte
+	// InsecureSkipVerify accepts any certificate.
+	InsecureSkipVerify bool
+	// Stall is how long no byte may move in either direction. Default: DefaultStall.
+	Stall time.Duration
+}
+
+// NewTransport returns a transport that bounds no transfer as a whole, and gives up
+// on a connection on which nothing moves.
+func NewTransport(config TransportConfig) (*http.Transport, error) {
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(config.CA) > 0 {
+		tlsConfig.RootCAs = x509.NewCertPool()
+		if !tlsConfig.RootCAs.AppendCertsFromPEM(config.CA) {
+			return nil, fmt.Errorf("%w: ca.crt holds no certificate in PEM form", ErrCredentials)
+		}
+	}
+	tlsConfig.InsecureSkipVerify = config.InsecureSkipVerify
+	stall := config.Stall
+	if stall == 0 {
+		stall = DefaultStall
+	}
+	dialer := &net.Dialer{Timeout: min(30*time.Second, stall), KeepAlive: 15 * time.Second}
+	protocols := &http.Protocols{}
+	// With HTTP/2 all transfers would share one connection, and its stall.
+	protocols.SetHTTP1(true)
+	return &http.Transport{
+		Proxy:           http.ProxyFromEnvironment,
+		TLSClientConfig: tlsConfig,
+		Protocols:       protocols,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &watchedConn{Conn: conn, stall: stall}, nil
+		},
+		TLSHandshakeTimeout:   min(30*time.Second, stall),
+		IdleConnTimeout:       90 * time.Second,
+		MaxIdleConnsPerHost:   8,
+		ExpectContinueTimeout: time.Second,
+		WriteBufferSize:       64 << 10,
+		ReadBufferSize:        64 << 10,
+	}, nil
+}
+
+// watchedConn fails when no byte moves for a time, in either direction: an answer
+// may take long while a body is still being sent.
+type watchedConn struct {
+	net.Conn
+
+	stall time.Duration
+}
+
+// Read implements net.Conn.
+func (c *watchedConn) Read(p []byte) (int, error) {
+	if err := c.extend(); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	return n, c.stalled(err)
+}
+
+// Write implements net.Conn.
+func (c *watchedConn) Write(p []byte) (int, error) {
+	if err := c.extend(); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(p)
+	return n, c.stalled(err)
+}
+
+func (c *watchedConn) extend() error {
+	return c.SetDeadline(time.Now().Add(c.stall))
+}
+
+// stalledError stays a time-out of the network for those who look for one.
+type stalledError struct{ stall time.Duration }
+
+func (e stalledError) Error() string   { return fmt.Sprintf("no byte moved for %s", e.stall) }
+func (e stalledError) Timeout() bool   { return true }
+func (e stalledError) Temporary() bool { return true }
+func (e stalledError) Unwrap() error   { return ErrStalled }
+
+func (c *watchedConn) stalled(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return stalledError{c.stall}
+	}
+	return err
+}

@@ -1,0 +1,263 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// AnnotationOfCluster marks the EtcdBackup that is kept for spec.backup of the cluster
+// that it names. Without it an EtcdBackup is its user's and left alone.
+const AnnotationOfCluster = "etcd.database.coreos.com/backup-of"
+
+// ScheduledName is the name of the EtcdBackup that is kept for spec.backup of a cluster.
+func ScheduledName(cluster string) string { return cluster + "-scheduled" }
+
+// overdueGrace is how late a backup may be beside a whole period.
+const overdueGrace = 10 * time.Minute
+
+// ClusterObserved is everything that a decision about the backups of one cluster
+// depends on.
+type ClusterObserved struct {
+	Now     time.Time
+	Cluster *v1beta2.EtcdCluster
+	// Backups of the cluster, in any order.
+	Backups []*v1beta2.EtcdBackup
+	// Scheduled is the EtcdBackup called ScheduledName, nil if there is none.
+	Scheduled *v1beta2.EtcdBackup
+}
+
+// ClusterPlan is what is done about the backups of a cluster.
+type ClusterPlan struct {
+	// Create and Update are the EtcdBackup for spec.backup; at most one is set.
+	Create, Update *v1beta2.EtcdBackup
+	// LastBackup and Healthy belong in the status of the cluster. Healthy is nil if
+	// the cluster has no periodic backups.
+	LastBackup *v1beta2.LastBackup
+	Healthy    *v1beta2.ClusterCondition
+	// RequeueAfter is when a backup becomes overdue; 0: none can.
+	RequeueAfter time.Duration
+}
+
+// DecideCluster says what is done about the backups of a cluster.
+func DecideCluster(o ClusterObserved) ClusterPlan {
+	plan := ClusterPlan{LastBackup: o.lastBackup()}
+	taken := o.Scheduled != nil && o.Scheduled.Annotations[AnnotationOfCluster] != o.Cluster.Name
+	if !taken && o.Cluster.DeletionTimestamp == nil {
+		plan.Create, plan.Update = o.scheduled()
+	}
+	plan.Healthy, plan.RequeueAfter = o.healthy(taken && wantsSchedule(o.Cluster))
+	return plan
+}
+
+func wantsSchedule(c *v1beta2.EtcdCluster) bool {
+	return c.Spec.Backup != nil && c.Spec.Backup.Schedule != ""
+}
+
+// scheduled returns the EtcdBackup to create or to update. One that is no longer asked
+// for is suspended, not deleted: its status tells where the backups are.
+func (o *ClusterObserved) scheduled() (create, update *v1beta2.EtcdBackup) {
+	switch live := o.Scheduled; {
+	case !wantsSchedule(o.Cluster) && (live == nil || live.Spec.BackupPolicy == nil || live.Spec.BackupPolicy.Suspend):
+		return nil, nil
+	case !wantsSchedule(o.Cluster):
+		update = live.DeepCopy()
+		update.Spec.BackupPolicy.Suspend = true
+		return nil, update
+	case live == nil:
+		return &v1beta2.EtcdBackup{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: ScheduledName(o.Cluster.Name), Namespace: o.Cluster.Namespace,
+				Annotations: map[string]string{AnnotationOfCluster: o.Cluster.Name},
+			},
+			Spec: SpecOfCluster(o.Cluster),
+		}, nil
+	case live.DeletionTimestamp != nil:
+		return nil, nil
+	}
+	want := SpecOfCluster(o.Cluster)
+	v1beta2.SetDefaults_BackupSpec(&want)
+	if equality.Semantic.DeepEqual(want, o.Scheduled.Spec) {
+		return nil, nil
+	}
+	update = o.Scheduled.DeepCopy()
+	update.Spec = want
+	return nil, update
+}
+
+// SpecOfCluster returns the spec of a backup as spec.backup of a cluster asks for it.
+// The cluster must have one. Without a schedule there, the backup is made once.
+func SpecOfCluster(c *v1beta2.EtcdCluster) v1beta2.BackupSpec {
+	policy := c.Spec.Backup.DeepCopy()
+	spec := v1beta2.BackupSpec{
+		EtcdCluster:  &v1beta2.EtcdClusterRef{Name: c.Name},
+		StorageType:  policy.StorageType,
+		BackupSource: policy.BackupSource,
+		Compression:  policy.Compression,
+		Encryption:   policy.Encryption,
+		Verify:       policy.Verify,
+	}
+	if policy.Schedule == "" {
+		return spec
+	}
+	spec.BackupPolicy = &v1beta2.BackupPolicy{Schedule: policy.Schedule, TimeZone: policy.TimeZone}
+	if r := policy.Retention; r != nil {
+		spec.BackupPolicy.MaxAge = r.Age
+		if r.Count != nil {
+			spec.BackupPolicy.MaxBackups = *r.Count
+		}
+	}
+	return spec
+}
+
+// lastBackup returns the newest good backup that was made since the cluster is there:
+// an EtcdBackup may tell of an earlier cluster of the same name. What the status tells
+// already is kept when the EtcdBackup is deleted, for the backup is still stored.
+func (o *ClusterObserved) lastBackup() *v1beta2.LastBackup {
+	last := o.Cluster.Status.LastBackup.DeepCopy()
+	for _, b := range o.Backups {
+		at := b.Status.LastSuccessDate
+		if at.IsZero() || at.Time.Before(o.Cluster.CreationTimestamp.Time) {
+			continue
+		}
+		if last == nil || last.Time.Time.Before(at.Time) {
+			last = &v1beta2.LastBackup{Name: b.Name, Time: at, Revision: b.Status.EtcdRevision, Verified: b.Status.Verified}
+		}
+	}
+	return last
+}
+
+// verdict is what one periodic backup contributes to the condition of its cluster.
+type verdict struct {
+	status          corev1.ConditionStatus
+	reason, message string
+	// overdue is when it will be.
+	overdue time.Time
+}
+
+func (o *ClusterObserved) healthy(taken bool) (*v1beta2.ClusterCondition, time.Duration) {
+	var worst *verdict
+	var wake time.Time
+	if taken {
+		worst = &verdict{corev1.ConditionFalse, "NameTaken", fmt.Sprintf(
+			"spec.backup needs the name of EtcdBackup %s, which was made by somebody else; delete or rename that", o.Scheduled.Name), time.Time{}}
+	}
+	for _, b := range o.Backups {
+		v := o.judge(b)
+		if v == nil {
+			continue
+		}
+		if v.overdue.After(o.Now) && (wake.IsZero() || v.overdue.Before(wake)) {
+			wake = v.overdue
+		}
+		if worst == nil || rank(v.status) > rank(worst.status) || (v.status == worst.status && v.message < worst.message) {
+			worst = v
+		}
+	}
+	if worst == nil {
+		return nil, 0
+	}
+	after := time.Duration(0)
+	if !wake.IsZero() {
+		after = wake.Sub(o.Now) + time.Second
+	}
+	return o.stamp(worst), after
+}
+
+func rank(s corev1.ConditionStatus) int {
+	switch s {
+	case corev1.ConditionFalse:
+		return 2
+	case corev1.ConditionUnknown:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// judge returns nil for a backup that is not periodic, or suspended.
+func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
+	policy := b.Spec.BackupPolicy
+	schedule, err := ScheduleOf(policy, b.CreationTimestamp.Time)
+	if err != nil || schedule == nil || policy.Suspend {
+		return nil
+	}
+	since := b.Status.LastSuccessDate.Time
+	if since.Before(o.Cluster.CreationTimestamp.Time) {
+		since = b.CreationTimestamp.Time
+		if since.Before(o.Cluster.CreationTimestamp.Time) {
+			since = o.Cluster.CreationTimestamp.Time
+		}
+	}
+	// One slot may be missed; the one after it may not.
+	overdue := time.Time{}
+	if next := schedule.Next(since); !next.IsZero() {
+		if next = schedule.Next(next); !next.IsZero() {
+			overdue = next.Add(overdueGrace)
+		}
+	}
+	v := verdict{overdue: overdue}
+	switch {
+	case b.Status.Phase == v1beta2.BackupPhaseFailed:
+		v.status, v.reason, v.message = corev1.ConditionFalse, "BackupFailed", fmt.Sprintf("EtcdBackup %s: %s", b.Name, b.Status.Reason)
+	case !overdue.IsZero() && o.Now.After(overdue):
+		v.status, v.reason, v.message = corev1.ConditionFalse, "BackupOverdue", fmt.Sprintf(
+			"EtcdBackup %s has made no good backup since %s", b.Name, since.UTC().Format(time.RFC3339))
+	case b.Status.LastSuccessDate.IsZero():
+		v.status, v.reason, v.message = corev1.ConditionUnknown, "NoBackupYet", fmt.Sprintf("EtcdBackup %s has not made one yet", b.Name)
+	default:
+		v.status, v.reason, v.message = corev1.ConditionTrue, "BackupsCurrent", "every periodic backup was made when it was due"
+	}
+	return &v
+}
+
+func (o *ClusterObserved) stamp(v *verdict) *v1beta2.ClusterCondition {
+	now := o.Now.UTC().Format(time.RFC3339)
+	c := v1beta2.ClusterCondition{
+		Type: v1beta2.ClusterConditionBackupHealthy, Status: v.status, Reason: v.reason, Message: v.message,
+		LastTransitionTime: now, LastUpdateTime: now,
+	}
+	for _, old := range o.Cluster.Status.Conditions {
+		if old.Type != c.Type {
+			continue
+		}
+		if old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+			if old.Reason == c.Reason && old.Message == c.Message {
+				c.LastUpdateTime = old.LastUpdateTime
+			}
+		}
+	}
+	return &c
+}
+
+// WithBackups returns the status of the cluster with what the plan says of its
+// backups. Everything else in it has another author.
+func (p ClusterPlan) WithBackups(status *v1beta2.ClusterStatus) v1beta2.ClusterStatus {
+	out := *status.DeepCopy()
+	out.LastBackup = p.LastBackup.DeepCopy()
+	kept := out.Conditions[:0]
+	found := false
+	for _, c := range out.Conditions {
+		switch {
+		case c.Type != v1beta2.ClusterConditionBackupHealthy:
+			kept = append(kept, c)
+		case p.Healthy != nil:
+			found = true
+			kept = append(kept, *p.Healthy)
+		}
+	}
+	if p.Healthy != nil && !found {
+		kept = append(kept, *p.Healthy)
+	}
+	out.Conditions = kept
+	return out
+}

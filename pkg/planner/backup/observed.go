@@ -1,0 +1,172 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Observed is everything that a decision about one EtcdBackup depends on.
+type Observed struct {
+	Now    time.Time
+	Backup *v1beta2.EtcdBackup
+	// Source is why nothing can be backed up at the moment; nil if it can.
+	Source *Wait
+	// Jobs of the backup. If the status says that one runs and the cache does not show
+	// it, they were read live.
+	Jobs []Job
+}
+
+// Wait is what is waited for.
+type Wait struct {
+	// Reason in one CamelCase word.
+	Reason string
+	// Message for a reader.
+	Message string
+}
+
+// Attempt names one attempt at the backup for one slot.
+type Attempt struct {
+	// Slot is the time for which the backup was due, in whole seconds.
+	Slot time.Time
+	// Number of the attempt, from 1.
+	Number int32
+}
+
+func (a Attempt) same(b Attempt) bool { return a.Number == b.Number && a.Slot.Equal(b.Slot) }
+
+// Job is one Job of the backup.
+type Job struct {
+	Name    string
+	Attempt Attempt
+	// Created is when the Job was made.
+	Created time.Time
+	// Started is true once its container has been started.
+	Started bool
+	// Waiting says why the container has not been started yet, if Kubernetes says so.
+	Waiting string
+	// Deleting is true of a Job that is going away.
+	Deleting bool
+	// Progress of a running transfer, if it is known.
+	Progress *v1beta2.TransferProgress
+	// Outcome is nil while the Job is not finished.
+	Outcome *Outcome
+}
+
+// Outcome is what came of a Job.
+type Outcome struct {
+	Succeeded bool
+	// Reason in one CamelCase word why it failed.
+	Reason string
+	// Message for a reader. It holds no secret.
+	Message string
+
+	Start, Completion time.Time
+
+	// What was stored.
+	URI          string
+	EtcdVersion  string
+	Revision     int64
+	SnapshotSize int64
+	StoredSize   int64
+	SHA256       string
+	Member       string
+	Verified     bool
+
+	// Warning is what went wrong after the backup was stored: backups that expired may
+	// still be there.
+	Warning string
+}
+
+// Reasons of failures that the controller finds itself. Others come from the agent.
+const (
+	// ReasonNotStarted is a Job whose pod Kubernetes could not start.
+	ReasonNotStarted = "PodNotStarted"
+	// ReasonJobLost is a Job that is gone, or ended without saying how.
+	ReasonJobLost = "JobLost"
+)
+
+func (o *Observed) policy() *v1beta2.BackupPolicy {
+	if o.Backup.Spec.BackupPolicy == nil {
+		return &v1beta2.BackupPolicy{}
+	}
+	return o.Backup.Spec.BackupPolicy
+}
+
+// suspended is true of a periodic backup that shall rest.
+func (o *Observed) suspended() bool { return o.periodic() && o.policy().Suspend }
+
+func (o *Observed) periodic() bool {
+	return o.policy().Schedule != "" || o.policy().BackupIntervalInSecond > 0
+}
+
+// current is the attempt that the status is about.
+func (o *Observed) current() Attempt {
+	s := &o.Backup.Status
+	return Attempt{Slot: timeOf(s.LastScheduleTime), Number: s.Attempts}
+}
+
+// running is true if the status says that an attempt is under way.
+func (o *Observed) running() bool {
+	s := &o.Backup.Status
+	return s.Attempts > 0 && s.StartTime != nil && s.CompletionTime == nil
+}
+
+// recorded is true if the status holds what came of an attempt.
+func (o *Observed) recorded(a Attempt) bool {
+	now := o.current()
+	switch {
+	case !a.Slot.Equal(now.Slot):
+		return a.Slot.Before(now.Slot)
+	case a.Number != now.Number:
+		return a.Number < now.Number
+	default:
+		return !o.running()
+	}
+}
+
+// job returns the Job of an attempt, nil if there is none.
+func (o *Observed) job(a Attempt) *Job {
+	for i := range o.Jobs {
+		if j := &o.Jobs[i]; j.Attempt.same(a) {
+			return j
+		}
+	}
+	return nil
+}
+
+// pending returns the oldest Job of which nothing is recorded, nil if there is
+// none.
+func (o *Observed) pending() *Job {
+	var oldest *Job
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
+		if o.recorded(j.Attempt) {
+			continue
+		}
+		if oldest == nil || j.Created.Before(oldest.Created) {
+			oldest = j
+		}
+	}
+	return oldest
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+func metaTime(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	m := metav1.NewTime(t.Truncate(time.Second))
+	return &m
+}

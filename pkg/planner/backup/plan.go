@@ -1,0 +1,226 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Action is what is done.
+type Action string
+
+// Values of Action.
+const (
+	// ActionNone waits.
+	ActionNone Action = ""
+	// ActionSave makes the Job of Plan.Attempt.
+	ActionSave Action = "save"
+	// ActionRelease takes AncestorFinalizer off an object that is being deleted.
+	ActionRelease Action = "release"
+)
+
+// AncestorFinalizer is what the original etcd-operator put on periodic backups, to
+// hear of their end. Nothing needs it here, and an object that still carries it must
+// not stay for ever.
+const AncestorFinalizer = "backup-operator-periodic"
+
+const (
+	// startTimeout is how long Kubernetes may take to start a pod.
+	startTimeout = 10 * time.Minute
+	// progressPeriod is how often a running transfer is looked at.
+	progressPeriod = 10 * time.Second
+	// sourcePeriod is how often a cluster that cannot be backed up is looked at again.
+	sourcePeriod = 15 * time.Second
+	// idlePeriod bounds every wait, so that a clock that was set is noticed.
+	idlePeriod = 10 * time.Minute
+)
+
+// Plan is what is done about an EtcdBackup, and what is to be said of it.
+type Plan struct {
+	Action Action
+	// Attempt that ActionSave begins, or that is waited for.
+	Attempt Attempt
+	// Record is what came of Attempt. It is only written; nothing else is done before.
+	Record *Outcome
+	// Delete lists Jobs that have served their purpose.
+	Delete []string
+	// Wait is what is waited for; nil if nothing is, or only for the time.
+	Wait *Wait
+	// Next is the next slot of a periodic backup; zero if there is none.
+	Next time.Time
+	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
+	RequeueAfter time.Duration
+}
+
+// Postponed returns the plan with its Job put off, because too many run.
+func (p Plan) Postponed(why Wait) Plan {
+	p.Action = ActionNone
+	p.Wait = &why
+	return p
+}
+
+// Decide says what is done next. The first rule that speaks wins.
+func Decide(o Observed) Plan {
+	if o.Backup.DeletionTimestamp != nil {
+		if slices.Contains(o.Backup.Finalizers, AncestorFinalizer) {
+			return Plan{Action: ActionRelease}
+		}
+		return Plan{}
+	}
+	schedule, err := ScheduleOf(o.Backup.Spec.BackupPolicy, o.Backup.CreationTimestamp.Time)
+	if err != nil {
+		// Validation refuses such a schedule. One that came in before stops nobody else.
+		return Plan{Wait: &Wait{Reason: "InvalidSchedule", Message: err.Error()}}
+	}
+	slot, next := o.dueSlot(schedule)
+	var plan Plan
+	for _, rule := range []func(*Observed, time.Time) (Plan, bool){
+		recordJob, recordLost, awaitJob, begin, retry,
+	} {
+		var decided bool
+		if plan, decided = rule(&o, slot); decided {
+			break
+		}
+	}
+	if !o.suspended() {
+		plan.Next = next
+	}
+	if plan.Record == nil {
+		plan.Delete = o.served()
+	}
+	if plan.RequeueAfter == 0 && plan.Record == nil && plan.Action == ActionNone && !plan.Next.IsZero() {
+		plan.RequeueAfter = plan.Next.Sub(o.Now)
+	}
+	if plan.RequeueAfter > idlePeriod {
+		plan.RequeueAfter = idlePeriod
+	}
+	return plan
+}
+
+// dueSlot returns the slot that is due, zero if none is, and the one after it.
+func (o *Observed) dueSlot(schedule Schedule) (slot, next time.Time) {
+	created := o.Backup.CreationTimestamp.Time
+	handled := o.current().Slot
+	if schedule != nil {
+		slot, next = due(schedule, created, handled, o.Now)
+	} else if handled.IsZero() {
+		slot = created
+	}
+	if slot.IsZero() && o.failed() && o.Backup.Generation != o.Backup.Status.ObservedGeneration {
+		// The spec was changed after a failure: what was wrong may be right now.
+		// Slots only go forward, even if the clock was set back.
+		slot = o.Now.Truncate(time.Second)
+		if !slot.After(handled) {
+			slot = handled.Add(time.Second)
+		}
+	}
+	return slot.Truncate(time.Second), next
+}
+
+// failed is true if the current attempt ended without a backup.
+func (o *Observed) failed() bool {
+	return o.current().Number > 0 && !o.running() && !o.Backup.Status.Succeeded
+}
+
+// recordJob writes down what came of a Job.
+func recordJob(o *Observed, _ time.Time) (Plan, bool) {
+	j := o.pending()
+	switch {
+	case j == nil:
+		return Plan{}, false
+	case j.Outcome != nil:
+		return Plan{Attempt: j.Attempt, Record: j.Outcome}, true
+	case !j.Started && o.Now.Sub(j.Created) >= startTimeout:
+		message := fmt.Sprintf("the pod of Job %s was not started within %s", j.Name, startTimeout)
+		if j.Waiting != "" {
+			message += ": " + j.Waiting
+		}
+		return Plan{Attempt: j.Attempt, Record: &Outcome{
+			Reason: ReasonNotStarted, Message: message, Start: j.Created, Completion: o.Now,
+		}}, true
+	default:
+		return Plan{}, false
+	}
+}
+
+// recordLost writes down that a Job has gone with what it knew.
+func recordLost(o *Observed, _ time.Time) (Plan, bool) {
+	if !o.running() || o.job(o.current()) != nil {
+		return Plan{}, false
+	}
+	return Plan{Attempt: o.current(), Record: &Outcome{
+		Reason: ReasonJobLost, Message: "the Job was deleted before it said what came of it",
+		Start: timeOf(o.Backup.Status.StartTime), Completion: o.Now,
+	}}, true
+}
+
+// awaitJob waits for the Job that runs.
+func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
+	j := o.pending()
+	if j == nil {
+		return Plan{}, false
+	}
+	plan := Plan{Attempt: j.Attempt, RequeueAfter: progressPeriod}
+	if !j.Started {
+		plan.RequeueAfter = startTimeout - o.Now.Sub(j.Created)
+		if j.Waiting != "" {
+			plan.Wait = &Wait{Reason: ReasonNotStarted, Message: j.Waiting}
+		}
+	}
+	return plan, true
+}
+
+// begin makes the first attempt for a slot.
+func begin(o *Observed, slot time.Time) (Plan, bool) {
+	if slot.IsZero() {
+		return Plan{}, false
+	}
+	return o.start(Attempt{Slot: slot, Number: 1}), true
+}
+
+// retry makes the next attempt for the same slot, or waits until it is time for it.
+func retry(o *Observed, _ time.Time) (Plan, bool) {
+	now := o.current()
+	switch {
+	case now.Slot.IsZero() || now.Number >= maxAttempts || (now.Number > 0 && !o.failed()):
+		return Plan{}, false
+	case now.Number > 0:
+		at := timeOf(o.Backup.Status.CompletionTime).Add(backOff(now.Number))
+		// A clock that was set back does not make a retry wait longer than it would.
+		if wait := min(at.Sub(o.Now), backOff(now.Number)); wait > 0 {
+			return Plan{Attempt: now, RequeueAfter: wait}, true
+		}
+	}
+	return o.start(Attempt{Slot: now.Slot, Number: now.Number + 1}), true
+}
+
+// start makes an attempt, unless nothing can be backed up.
+func (o *Observed) start(a Attempt) Plan {
+	switch {
+	case o.suspended():
+		return Plan{Attempt: o.current()}
+	case o.Source != nil:
+		return Plan{Attempt: a, Wait: o.Source, RequeueAfter: sourcePeriod}
+	default:
+		return Plan{Action: ActionSave, Attempt: a}
+	}
+}
+
+// served returns the Jobs that have served their purpose: what they did is in the
+// status. The newest one that failed stays for whoever wants to read its log.
+func (o *Observed) served() []string {
+	var names []string
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
+		if j.Deleting || !o.recorded(j.Attempt) {
+			continue
+		}
+		if newest := j.Attempt.same(o.current()); !newest || j.Outcome == nil || j.Outcome.Succeeded {
+			names = append(names, j.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,329 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+func newBackup(policy *v1beta2.BackupPolicy) *v1beta2.EtcdBackup {
+	return &v1beta2.EtcdBackup{
+		ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns", UID: "u", Generation: 1, CreationTimestamp: metav1.NewTime(epoch)},
+		Spec:       v1beta2.BackupSpec{EtcdCluster: &v1beta2.EtcdClusterRef{Name: "c"}, BackupPolicy: policy},
+	}
+}
+
+// scene is one EtcdBackup in the hands of the planner.
+type scene struct {
+	*testing.T
+	Observed
+}
+
+func newScene(t *testing.T, policy *v1beta2.BackupPolicy) *scene {
+	return &scene{T: t, Observed: Observed{Now: epoch.Add(time.Second), Backup: newBackup(policy)}}
+}
+
+// step decides, writes the status and returns the plan.
+func (s *scene) step() Plan {
+	s.Helper()
+	plan := Decide(s.Observed)
+	s.Backup.Status = Status(s.Observed, plan)
+	for _, name := range plan.Delete {
+		for i := range s.Jobs {
+			if s.Jobs[i].Name == name {
+				s.Jobs = append(s.Jobs[:i:i], s.Jobs[i+1:]...)
+				break
+			}
+		}
+	}
+	return plan
+}
+
+// begins expects that an attempt is begun, and gives it a Job.
+func (s *scene) begins(slot time.Time, number int32) *Job {
+	s.Helper()
+	plan := s.step()
+	if plan.Action != ActionSave || plan.Attempt.Number != number || !plan.Attempt.Slot.Equal(slot) {
+		s.Fatalf("plan %+v, want attempt %d for %s", plan, number, slot)
+	}
+	s.Jobs = append(s.Jobs, Job{Name: slot.Format(time.RFC3339) + "/" + string('0'+number), Attempt: plan.Attempt, Created: s.Now})
+	s.step()
+	s.is(v1beta2.BackupPhaseRunning)
+	return &s.Jobs[len(s.Jobs)-1]
+}
+
+// ends lets the newest Job end and the status say so.
+func (s *scene) ends(after time.Duration, outcome Outcome) {
+	s.Helper()
+	s.Now = s.Now.Add(after)
+	job := &s.Jobs[len(s.Jobs)-1]
+	outcome.Start, outcome.Completion = job.Created, s.Now
+	job.Started, job.Outcome = true, &outcome
+	if plan := s.step(); plan.Record == nil || plan.Action != ActionNone || len(plan.Delete) > 0 {
+		s.Fatalf("what came of the Job is not written down first: %+v", plan)
+	}
+}
+
+func (s *scene) is(phase v1beta2.BackupPhase) {
+	s.Helper()
+	if s.Backup.Status.Phase != phase {
+		s.Fatalf("phase %q, want %q: %+v", s.Backup.Status.Phase, phase, s.Backup.Status)
+	}
+}
+
+func (s *scene) condition(name string, status metav1.ConditionStatus, reason string) {
+	s.Helper()
+	c := meta.FindStatusCondition(s.Backup.Status.Conditions, name)
+	if c == nil || c.Status != status || c.Reason != reason {
+		s.Fatalf("condition %s is %+v, want %s %s", name, c, status, reason)
+	}
+}
+
+// rests expects that nothing is done and the status stays as it is.
+func (s *scene) rests() Plan {
+	s.Helper()
+	before := s.Backup.Status.DeepCopy()
+	plan := s.step()
+	if plan.Action != ActionNone || plan.Record != nil || len(plan.Delete) > 0 {
+		s.Fatalf("not at rest: %+v", plan)
+	}
+	if diff := cmp.Diff(*before, s.Backup.Status); diff != "" {
+		s.Fatalf("the status changes at rest:\n%s", diff)
+	}
+	return plan
+}
+
+func good(revision int64) Outcome {
+	return Outcome{
+		Succeeded: true, URI: "s3://bucket/" + time.Duration(revision).String(), Revision: revision, EtcdVersion: "3.6.16",
+		SnapshotSize: 100, StoredSize: 50, SHA256: "ab", Member: "c-1", Verified: true,
+	}
+}
+
+func bad() Outcome { return Outcome{Reason: "BucketNotFound", Message: "no such bucket"} }
+
+func TestSingleBackup(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	job := s.begins(epoch, 1)
+	job.Started, job.Progress = true, &v1beta2.TransferProgress{Bytes: 10, TotalBytes: 100}
+	s.step()
+	if p := s.Backup.Status.Progress; p == nil || p.Bytes != 10 {
+		t.Errorf("progress %+v", p)
+	}
+	s.ends(3*time.Second, good(7))
+	s.is(v1beta2.BackupPhaseSucceeded)
+	status := &s.Backup.Status
+	if !status.Succeeded || status.Reason != "" || status.EtcdRevision != 7 || !status.Verified || status.URI == "" || status.Member != "c-1" ||
+		status.SnapshotSize != 100 || status.StoredSize != 50 || status.SHA256 != "ab" || status.Progress != nil || status.EtcdVersion != "3.6.16" ||
+		!status.LastSuccessDate.Time.Equal(s.Now) || status.CompletionTime == nil || status.StartTime == nil || len(status.History) != 0 {
+		t.Errorf("status %+v", status)
+	}
+	s.condition(ConditionSucceeded, metav1.ConditionTrue, "Stored")
+	if plan := s.step(); len(plan.Delete) != 1 {
+		t.Errorf("the Job stays: %+v", plan)
+	}
+	if plan := s.rests(); plan.RequeueAfter != 0 {
+		t.Errorf("a backup that is done is looked at again after %s", plan.RequeueAfter)
+	}
+	s.Now = s.Now.Add(100 * time.Hour)
+	s.Backup.Generation++
+	if plan := s.step(); plan.Action != ActionNone {
+		t.Errorf("it is made again because its spec was changed: %+v", plan)
+	}
+}
+
+func TestFailuresAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	for number := int32(1); number <= maxAttempts; number++ {
+		s.begins(epoch, number)
+		s.ends(time.Second, bad())
+		s.is(v1beta2.BackupPhaseFailed)
+		if s.Backup.Status.Reason != "no such bucket" || s.Backup.Status.Succeeded {
+			t.Fatalf("status %+v", s.Backup.Status)
+		}
+		s.condition(ConditionSucceeded, metav1.ConditionFalse, "BucketNotFound")
+		if number == maxAttempts {
+			break
+		}
+		s.condition(ConditionProgressing, metav1.ConditionTrue, "RetryScheduled")
+		plan := s.step()
+		if plan.Action != ActionNone || plan.RequeueAfter != backOff(number) {
+			t.Fatalf("after %d failures: %+v", number, plan)
+		}
+		if len(s.Jobs) != 1 {
+			t.Fatalf("%d Jobs of failures are kept", len(s.Jobs))
+		}
+		s.Now = s.Now.Add(plan.RequeueAfter - time.Second)
+		s.rests()
+		s.Now = s.Now.Add(time.Second)
+	}
+	s.step()
+	s.condition(ConditionProgressing, metav1.ConditionFalse, "GaveUp")
+	s.Now = s.Now.Add(1000 * time.Hour)
+	s.rests()
+
+	s.Backup.Generation++ // somebody mends the spec
+	s.Now = s.Now.Add(time.Second)
+	s.begins(s.Now, 1)
+	s.ends(time.Second, good(1))
+	s.is(v1beta2.BackupPhaseSucceeded)
+}
+
+func TestPeriodicBackup(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 300, MaxBackups: 2})
+	for i := range 5 {
+		slot := epoch.Add(time.Duration(i) * 300 * time.Second)
+		s.begins(slot, 1)
+		s.ends(20*time.Second, good(int64(i+1)))
+		s.step()
+		if plan := s.rests(); !s.Now.Add(plan.RequeueAfter).Equal(slot.Add(300 * time.Second)) {
+			t.Fatalf("looked at again after %s at %s", plan.RequeueAfter, s.Now)
+		}
+		if next := s.Backup.Status.NextScheduleTime; next == nil || !next.Time.Equal(slot.Add(300*time.Second)) {
+			t.Fatalf("next is %v", next)
+		}
+		s.Now = slot.Add(300 * time.Second)
+	}
+	if h := s.Backup.Status.History; len(h) != 2 || h[0].Revision != 5 || h[1].Revision != 4 {
+		t.Errorf("history %+v", h)
+	}
+	s.condition(ConditionRetentionApplied, metav1.ConditionTrue, "Pruned")
+
+	// Failures of one slot share one record, and a backup that follows replaces it.
+	slot := s.Now
+	s.begins(slot, 1)
+	s.ends(time.Second, bad())
+	s.Now = s.Now.Add(backOff(1))
+	s.begins(slot, 2)
+	s.ends(time.Second, bad())
+	if h := s.Backup.Status.History; len(h) != 3 || h[0].Succeeded || h[0].Reason != "no such bucket" {
+		t.Errorf("history %+v", h)
+	}
+	s.Now = s.Now.Add(backOff(2))
+	s.begins(slot, 3)
+	s.ends(time.Second, good(9))
+	if h := s.Backup.Status.History; len(h) != 2 || h[0].Revision != 9 {
+		t.Errorf("history %+v", h)
+	}
+	// What could not be deleted is remembered.
+	s.Now = slot.Add(300 * time.Second)
+	s.begins(s.Now, 1)
+	left := good(10)
+	left.Warning = "the store refused to delete"
+	s.ends(time.Second, left)
+	if len(s.Backup.Status.History) != 3 {
+		t.Errorf("history %+v", s.Backup.Status.History)
+	}
+	s.condition(ConditionRetentionApplied, metav1.ConditionFalse, "PruneFailed")
+}
+
+func TestSuspended(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 300, Suspend: true})
+	s.step()
+	s.condition(ConditionProgressing, metav1.ConditionFalse, "Suspended")
+	for range 3 {
+		s.Now = s.Now.Add(1000 * time.Second)
+		s.rests()
+	}
+	s.Backup.Spec.BackupPolicy.Suspend = false
+	s.Backup.Generation++
+	s.begins(s.Now.Add(-s.Now.Sub(epoch)%(300*time.Second)), 1) // one for all that were missed
+	s.Backup.Spec.BackupPolicy.Suspend = true
+	s.ends(time.Second, good(1)) // what runs is ended
+	s.is(v1beta2.BackupPhaseSucceeded)
+	s.step()
+	s.Now = s.Now.Add(1000 * time.Second)
+	s.rests()
+}
+
+func TestSomethingIsMissing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	s.Source = &Wait{Reason: "NoMemberRuns", Message: "no member of EtcdCluster c runs"}
+	if plan := s.step(); plan.Action != ActionNone || plan.RequeueAfter == 0 {
+		t.Errorf("plan %+v", plan)
+	}
+	s.is(v1beta2.BackupPhasePending)
+	s.condition(ConditionProgressing, metav1.ConditionTrue, "NoMemberRuns")
+	if s.Backup.Status.Reason != s.Source.Message {
+		t.Errorf("reason %q", s.Backup.Status.Reason)
+	}
+	s.rests()
+	s.Source = nil
+	s.begins(epoch, 1)
+	if s.Backup.Status.Reason != "" {
+		t.Errorf("reason %q while it runs", s.Backup.Status.Reason)
+	}
+}
+
+func TestPodThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	job := s.begins(epoch, 1)
+	job.Waiting = `Unschedulable: persistentvolumeclaim "backups" not found`
+	s.step()
+	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonNotStarted)
+	s.Now = s.Now.Add(startTimeout)
+	if plan := s.step(); plan.Record == nil || plan.Record.Reason != ReasonNotStarted || !strings.Contains(plan.Record.Message, "backups") {
+		t.Fatalf("plan %+v", plan)
+	}
+	if plan := s.step(); len(plan.Delete) != 1 || plan.Action != ActionNone {
+		t.Fatalf("the Job stays: %+v", plan)
+	}
+	s.Now = s.Now.Add(backOff(1))
+	s.begins(epoch, 2)
+}
+
+func TestJobThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	s.begins(epoch, 1)
+	s.Jobs = nil
+	if plan := s.step(); plan.Record == nil || plan.Record.Reason != ReasonJobLost {
+		t.Fatalf("plan %+v", plan)
+	}
+	s.is(v1beta2.BackupPhaseFailed)
+	s.Now = s.Now.Add(backOff(1))
+	s.begins(epoch, 2)
+}
+
+func TestSlotThatComesWhileOneIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 60})
+	s.begins(epoch, 1)
+	s.ends(100*time.Second, bad()) // longer than a period: nothing runs beside it
+	s.step()
+	s.begins(epoch.Add(60*time.Second), 1)
+	if h := s.Backup.Status.History; len(h) != 1 || h[0].Succeeded {
+		t.Errorf("history %+v", h)
+	}
+}
+
+func TestEndOfAnEtcdBackup(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 60})
+	now := metav1.NewTime(s.Now)
+	s.Backup.DeletionTimestamp, s.Backup.Finalizers = &now, []string{"someone/else"}
+	if plan := Decide(s.Observed); plan.Action != ActionNone || plan.RequeueAfter != 0 {
+		t.Errorf("plan %+v", plan)
+	}
+	s.Backup.Finalizers = append(s.Backup.Finalizers, AncestorFinalizer)
+	if plan := Decide(s.Observed); plan.Action != ActionRelease {
+		t.Errorf("plan %+v", plan)
+	}
+}

@@ -1,0 +1,77 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"slices"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Retention says which backups of a periodic one are kept.
+type Retention struct {
+	// Count of good backups that are kept at most; 0: no limit.
+	Count int32
+	// Age up to which they are kept; 0: no limit.
+	Age time.Duration
+}
+
+func (r Retention) unlimited() bool { return r.Count <= 0 && r.Age <= 0 }
+
+// RetentionOf returns the retention that a policy asks for. It is that of periodic
+// backups: what was made once is kept.
+func RetentionOf(policy *v1beta2.BackupPolicy) Retention {
+	if policy == nil || (policy.Schedule == "" && policy.BackupIntervalInSecond <= 0) {
+		return Retention{}
+	}
+	r := Retention{Count: max(policy.MaxBackups, 0)}
+	if policy.MaxAge != nil {
+		r.Age = max(policy.MaxAge.Duration, 0)
+	}
+	return r
+}
+
+// Expired returns the good backups in a history that need not be kept at now, oldest
+// first. It goes by the time at which each was made, never by a name or a revision.
+// The newest good backup and the newest that was verified are never among them; and
+// none is while the newest attempt has failed, so that a store with a problem, or a
+// cluster that is gone, never costs a backup.
+func Expired(history []v1beta2.BackupRecord, keep Retention, now time.Time) []v1beta2.BackupRecord {
+	if keep.unlimited() {
+		return nil
+	}
+	newestFirst := slices.Clone(history)
+	slices.SortStableFunc(newestFirst, func(a, b v1beta2.BackupRecord) int { return b.StartTime.Compare(a.StartTime.Time) })
+	if len(newestFirst) == 0 || !newestFirst[0].Succeeded {
+		return nil
+	}
+	var expired []v1beta2.BackupRecord
+	kept := int32(0)
+	verified := false
+	for i := range newestFirst {
+		record := &newestFirst[i]
+		if !record.Succeeded {
+			continue
+		}
+		precious := kept == 0 || (record.Verified && !verified)
+		verified = verified || record.Verified
+		tooMany := keep.Count > 0 && kept >= keep.Count
+		tooOld := keep.Age > 0 && now.Sub(madeAt(record)) > keep.Age
+		if !precious && (tooMany || tooOld) {
+			expired = append(expired, *record)
+			continue
+		}
+		kept++
+	}
+	slices.Reverse(expired)
+	return expired
+}
+
+func madeAt(record *v1beta2.BackupRecord) time.Time {
+	if record.CompletionTime != nil {
+		return record.CompletionTime.Time
+	}
+	return record.StartTime.Time
+}

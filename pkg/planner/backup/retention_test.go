@@ -1,0 +1,135 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// histories are all series of up to five backups, each of which failed, succeeded or
+// was verified, oldest last and in an order that says nothing.
+func histories() [][]v1beta2.BackupRecord {
+	base := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	all := [][]v1beta2.BackupRecord{nil}
+	for length := 1; length <= 5; length++ {
+		series := 1
+		for range length {
+			series *= 3
+		}
+		for n := range series {
+			var history []v1beta2.BackupRecord
+			for i, code := 0, n; i < length; i, code = i+1, code/3 {
+				end := metav1.NewTime(base.Add(time.Duration(i)*24*time.Hour + time.Minute))
+				history = append(history, v1beta2.BackupRecord{
+					StartTime: metav1.NewTime(base.Add(time.Duration(i) * 24 * time.Hour)), CompletionTime: &end,
+					Succeeded: code%3 > 0, Verified: code%3 == 2, URI: fmt.Sprintf("s3://b/%d", 9-i), Revision: int64(1000 - i),
+				})
+			}
+			if n%2 == 0 {
+				slices.Reverse(history)
+			}
+			all = append(all, history)
+		}
+	}
+	return all
+}
+
+// TestRetention checks every rule on every history, count and age.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 6, 6, 0, 0, 0, 0, time.UTC)
+	checked := 0
+	for _, history := range histories() {
+		for _, keep := range []Retention{{}, {Count: 1}, {Count: 2}, {Count: 4}, {Age: time.Hour}, {Age: 49 * time.Hour}, {Count: 2, Age: 73 * time.Hour}, {Count: 3, Age: time.Nanosecond}} {
+			checkRetention(t, history, keep, now)
+			checked++
+		}
+	}
+	if checked < 2000 {
+		t.Errorf("only %d cases", checked)
+	}
+}
+
+func checkRetention(t *testing.T, history []v1beta2.BackupRecord, keep Retention, now time.Time) {
+	t.Helper()
+	expired := Expired(history, keep, now)
+	gone := map[string]bool{}
+	for _, r := range expired {
+		gone[r.URI] = true
+		if !r.Succeeded {
+			t.Fatalf("%+v: a failed attempt is deleted: %+v", keep, r)
+		}
+	}
+	var newest, newestGood, newestVerified *v1beta2.BackupRecord
+	kept := 0
+	for i := range history {
+		r := &history[i]
+		later := func(than *v1beta2.BackupRecord) bool { return than == nil || r.StartTime.After(than.StartTime.Time) }
+		if later(newest) {
+			newest = r
+		}
+		if r.Succeeded && later(newestGood) {
+			newestGood = r
+		}
+		if r.Verified && later(newestVerified) {
+			newestVerified = r
+		}
+		if r.Succeeded && !gone[r.URI] {
+			kept++
+		}
+	}
+	switch {
+	case newestGood != nil && gone[newestGood.URI]:
+		t.Fatalf("%+v: the newest good one is deleted: %+v", keep, history)
+	case newestVerified != nil && gone[newestVerified.URI]:
+		t.Fatalf("%+v: the newest verified one is deleted: %+v", keep, history)
+	case len(expired) > 0 && !newest.Succeeded:
+		t.Fatalf("%+v: something is deleted while the newest attempt has failed: %+v", keep, history)
+	case keep.unlimited() && len(expired) > 0:
+		t.Fatalf("no limit, and something is deleted")
+	case newest != nil && newest.Succeeded && keep.Count > 0 && kept > int(keep.Count)+1:
+		t.Fatalf("%+v: %d are kept: %+v", keep, kept, history)
+	}
+	for i := range history {
+		r := &history[i]
+		tooOld := keep.Age > 0 && now.Sub(r.CompletionTime.Time) > keep.Age
+		if newest.Succeeded && r.Succeeded && tooOld && !gone[r.URI] && r != newestGood && r != newestVerified {
+			t.Fatalf("%+v: %s is too old and kept", keep, r.URI)
+		}
+		if gone[r.URI] && !tooOld && keep.Count == 0 {
+			t.Fatalf("%+v: %s is young and deleted", keep, r.URI)
+		}
+		// Whatever is kept is newer than whatever is deleted, but for the precious one.
+		for _, e := range expired {
+			if r.Succeeded && !gone[r.URI] && r != newestVerified && r.StartTime.Time.Before(e.StartTime.Time) {
+				t.Fatalf("%+v: %s is kept and the younger %s deleted", keep, r.URI, e.URI)
+			}
+		}
+	}
+}
+
+// TestRetentionGoesByTime keeps the newest although a sort of names or revisions would
+// not: the revision has gained a digit, and the cluster has been restored.
+func TestRetentionGoesByTime(t *testing.T) {
+	t.Parallel()
+	base := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	var history []v1beta2.BackupRecord
+	for i, revision := range []int64{998, 999, 1000, 12} {
+		history = append(history, v1beta2.BackupRecord{
+			StartTime: metav1.NewTime(base.Add(time.Duration(i) * time.Hour)), Succeeded: true, Revision: revision,
+			URI: fmt.Sprintf("s3://b/k_v%d", revision),
+		})
+	}
+	expired := Expired(history, Retention{Count: 2}, base.Add(5*time.Hour))
+	if len(expired) != 2 || expired[0].Revision != 998 || expired[1].Revision != 999 {
+		t.Errorf("expired: %+v", expired)
+	}
+}

@@ -1,0 +1,219 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+func at(t testing.TB, text string) time.Time {
+	t.Helper()
+	parsed, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func cronPolicy(schedule, zone string) *v1beta2.BackupPolicy {
+	return &v1beta2.BackupPolicy{Schedule: schedule, TimeZone: ptr.To(zone)}
+}
+
+// TestChangesOfTheClock goes through the slots around the two changes of a year.
+func TestChangesOfTheClock(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		schedule, zone, from string
+		want                 []string
+	}{
+		"every night, the hour is left out: made when the clock jumps": {
+			"30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z",
+			[]string{"2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"},
+		},
+		"every night, the hour comes twice": {
+			"30 2 * * *", "Europe/Berlin", "2026-10-24T00:00:00Z",
+			[]string{"2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"},
+		},
+		"every hour, forward: none is left out and none is added": {
+			"30 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z",
+			[]string{"2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z", "2026-03-29T02:30:00Z"},
+		},
+		"every hour, back": {
+			"30 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z",
+			[]string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"},
+		},
+		"a year that leaves the day out": {
+			"0 3 29 2 *", "UTC", "2027-01-01T00:00:00Z",
+			[]string{"2028-02-29T03:00:00Z", "2032-02-29T03:00:00Z"},
+		},
+		"America": {
+			"0 2 * * *", "America/New_York", "2026-03-07T00:00:00Z",
+			[]string{"2026-03-07T07:00:00Z", "2026-03-08T07:00:00Z", "2026-03-09T06:00:00Z"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := ScheduleOf(cronPolicy(test.schedule, test.zone), time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			slot := at(t, test.from)
+			for _, want := range test.want {
+				slot = s.Next(slot)
+				if !slot.Equal(at(t, want)) {
+					t.Fatalf("slot %s, want %s", slot.UTC().Format(time.RFC3339), want)
+				}
+			}
+		})
+	}
+}
+
+// schedules are of every kind, with zones that change their clocks by an hour, by half
+// an hour, at midnight, and not at all.
+func schedules(t testing.TB, anchor time.Time) map[string]Schedule {
+	t.Helper()
+	all := map[string]Schedule{}
+	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"} {
+		for _, text := range []string{"* * * * *", "*/7 * * * *", "0 * * * *", "30 2 * * *", "0 0 * * *", "15 0 * * 0", "0 3 1 * *", "59 23 31 12 *", "@daily"} {
+			s, err := ScheduleOf(cronPolicy(text, zone), anchor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[zone+" "+text] = s
+		}
+	}
+	for _, policy := range []*v1beta2.BackupPolicy{{BackupIntervalInSecond: 1}, {BackupIntervalInSecond: 125}, {BackupIntervalInSecond: 86400}, {Schedule: "@every 90s"}} {
+		s, err := ScheduleOf(policy, anchor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all["interval "+policy.Schedule+time.Duration(policy.BackupIntervalInSecond*1e9).String()] = s
+	}
+	return all
+}
+
+// TestSlotsAreOrderedAndLatestAgrees walks over two years in steps of odd lengths and
+// compares Latest with what counting one slot after the other gives.
+func TestSlotsAreOrderedAndLatestAgrees(t *testing.T) {
+	t.Parallel()
+	begin := at(t, "2025-12-31T22:11:03Z")
+	for name, s := range schedules(t, begin) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for now, steps := begin, 0; now.Before(begin.AddDate(2, 0, 0)); now, steps = now.Add(11*time.Hour+7*time.Minute+13*time.Second), steps+1 {
+				next := s.Next(now)
+				if !next.After(now) {
+					t.Fatalf("Next(%s) is %s", now, next)
+				}
+				if again := s.Next(next.Add(-time.Second)); !again.Equal(next) {
+					t.Fatalf("slot %s is not found a second before it: %s", next, again)
+				}
+				since := now.Add(-time.Duration(steps%5) * 7 * time.Minute)
+				var want time.Time
+				for slot := s.Next(since); !slot.After(now); slot = s.Next(slot) {
+					want = slot
+				}
+				if got := s.Latest(since, now); !got.Equal(want) {
+					t.Fatalf("Latest(%s, %s) is %s, want %s", since, now, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestMissedSlotsGiveOneBackup lets the controller be away for up to three years.
+func TestMissedSlotsGiveOneBackup(t *testing.T) {
+	t.Parallel()
+	created := at(t, "2024-06-01T12:00:00Z")
+	for name, s := range schedules(t, created) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, away := range []time.Duration{time.Minute, time.Hour, 25 * time.Hour, 40 * 24 * time.Hour, 3 * 366 * 24 * time.Hour} {
+				handled := s.Next(created)
+				now := handled.Add(away)
+				slot, next := due(s, created, handled, now)
+				if !next.After(now) {
+					t.Fatalf("away %s: next is %s at %s", away, next, now)
+				}
+				if slot.IsZero() {
+					if !s.Next(handled).After(now) {
+						t.Fatalf("away %s: nothing is due although %s was missed", away, s.Next(handled))
+					}
+					continue
+				}
+				if slot.After(now) || !slot.After(handled) {
+					t.Fatalf("away %s: %s is due at %s, handled %s", away, slot, now, handled)
+				}
+				if again, _ := due(s, created, slot, now); !again.IsZero() {
+					t.Fatalf("away %s: %s is due after %s", away, again, slot)
+				}
+			}
+		})
+	}
+}
+
+// TestClockThatJumps sets the clock back by seconds, hours and years: the slot that was
+// handled is not handled again, and the schedule goes on from the new time.
+func TestClockThatJumps(t *testing.T) {
+	t.Parallel()
+	created := at(t, "2026-01-01T00:00:00Z")
+	for name, s := range schedules(t, created) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			handled := s.Next(created.AddDate(3, 0, 0))
+			for _, back := range []time.Duration{time.Second, 61 * time.Second, 5 * time.Hour, 2 * 365 * 24 * time.Hour} {
+				now := handled.Add(-back)
+				slot, next := due(s, created, handled, now)
+				if !slot.IsZero() {
+					t.Fatalf("%s back: %s is due", back, slot)
+				}
+				if !next.After(now) || next.Equal(handled) {
+					t.Fatalf("%s back: next is %s at %s, handled %s", back, next, now, handled)
+				}
+				if first := s.Next(now); !first.Equal(handled) && !next.Equal(first) {
+					t.Fatalf("%s back: next is %s and not %s", back, next, first)
+				}
+			}
+		})
+	}
+}
+
+func TestFirstBackup(t *testing.T) {
+	t.Parallel()
+	created := at(t, "2026-05-05T10:00:30Z")
+	every, err := ScheduleOf(&v1beta2.BackupPolicy{BackupIntervalInSecond: 3600}, created)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slot, next := due(every, created, time.Time{}, created.Add(2*time.Second)); !slot.Equal(created) || !next.Equal(created.Add(time.Hour)) {
+		t.Errorf("interval: due %s, then %s; want at once", slot, next)
+	}
+	nightly, err := ScheduleOf(&v1beta2.BackupPolicy{Schedule: "0 3 * * *"}, created)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slot, next := due(nightly, created, time.Time{}, created.Add(2*time.Second)); !slot.IsZero() || !next.Equal(at(t, "2026-05-06T03:00:00Z")) {
+		t.Errorf("cron: due %s, then %s; want the next night", slot, next)
+	}
+}
+
+func TestBackOff(t *testing.T) {
+	t.Parallel()
+	total := time.Duration(0)
+	for failed := int32(1); failed < maxAttempts; failed++ {
+		wait := backOff(failed)
+		if wait < firstRetry || wait > lastRetry || (failed > 1 && wait < backOff(failed-1)) {
+			t.Errorf("after %d failures: %s", failed, wait)
+		}
+		total += wait
+	}
+	if total < 45*time.Minute || total > 90*time.Minute {
+		t.Errorf("one backup is tried for %s", total)
+	}
+}

@@ -1,0 +1,244 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Bounds of the history, whatever the retention. Of older backups the store alone
+// knows.
+const (
+	maxFailuresKept = 10
+	maxGoodKept     = 200
+)
+
+// Conditions of an EtcdBackup.
+const (
+	// ConditionSucceeded: the newest backup is stored and proved good.
+	ConditionSucceeded = "Succeeded"
+	// ConditionProgressing: something is under way, or will be without being asked for.
+	ConditionProgressing = "Progressing"
+	// ConditionRetentionApplied: backups that expired have been deleted.
+	ConditionRetentionApplied = "RetentionApplied"
+)
+
+// Status says what came of the backup, what runs and what the plan waits for. If
+// nothing happened it is the old status again.
+func Status(o Observed, plan Plan) v1beta2.BackupStatus {
+	status := *o.Backup.Status.DeepCopy()
+	status.ObservedGeneration = o.Backup.Generation
+	status.NextScheduleTime = metaTime(plan.Next)
+	switch j := o.pending(); {
+	case plan.Record != nil:
+		record(&o, &status, plan.Attempt, plan.Record)
+	case j != nil:
+		run(&status, j)
+	case plan.Action == ActionSave || plan.Wait != nil:
+		await(&o, &status, plan)
+	}
+	status.Phase = phase(&status)
+	conditions(&o, &status, plan)
+	return status
+}
+
+// record writes down what came of an attempt.
+func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outcome) {
+	status.LastScheduleTime = metaTime(a.Slot)
+	status.Attempts = a.Number
+	status.StartTime = metaTime(outcome.Start)
+	status.CompletionTime = metaTime(outcome.Completion)
+	if status.StartTime == nil {
+		status.StartTime = status.CompletionTime
+	}
+	status.Progress = nil
+	status.Succeeded = outcome.Succeeded
+	status.Reason = ""
+	if outcome.Succeeded {
+		status.LastSuccessDate = *status.CompletionTime
+		status.EtcdVersion = outcome.EtcdVersion
+		status.EtcdRevision = outcome.Revision
+		status.URI = outcome.URI
+		status.SnapshotSize = outcome.SnapshotSize
+		status.StoredSize = outcome.StoredSize
+		status.SHA256 = outcome.SHA256
+		status.Member = outcome.Member
+		status.Verified = outcome.Verified
+	} else {
+		status.Reason = outcome.Message
+	}
+	if o.periodic() {
+		remember(o, status, a, outcome)
+	}
+}
+
+// remember puts an attempt in front of the history. Failed attempts for one slot share
+// one record.
+func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outcome) {
+	made := v1beta2.BackupRecord{
+		StartTime:      *status.StartTime,
+		CompletionTime: status.CompletionTime.DeepCopy(),
+		Succeeded:      outcome.Succeeded,
+		URI:            outcome.URI,
+		Revision:       outcome.Revision,
+		StoredSize:     outcome.StoredSize,
+		Verified:       outcome.Verified,
+	}
+	if !outcome.Succeeded {
+		made.Reason = outcome.Message
+	}
+	history := status.History
+	if a.Number > 1 && len(history) > 0 && !history[0].Succeeded && !history[0].StartTime.Time.Before(a.Slot) {
+		history = history[1:]
+	}
+	history = append([]v1beta2.BackupRecord{made}, history...)
+	if outcome.Warning == "" {
+		history = without(history, Expired(history, retention(o), o.Now))
+	}
+	status.History = bounded(history)
+}
+
+func retention(o *Observed) Retention { return RetentionOf(o.Backup.Spec.BackupPolicy) }
+
+// without returns a history without what the agent has deleted: it judges what is in
+// the store by the same rules.
+func without(history, expired []v1beta2.BackupRecord) []v1beta2.BackupRecord {
+	return slices.DeleteFunc(history, func(r v1beta2.BackupRecord) bool {
+		return slices.ContainsFunc(expired, func(e v1beta2.BackupRecord) bool {
+			return e.URI == r.URI && e.StartTime.Equal(&r.StartTime)
+		})
+	})
+}
+
+// bounded keeps the newest of what would let the object grow for ever.
+func bounded(history []v1beta2.BackupRecord) []v1beta2.BackupRecord {
+	good, failed := 0, 0
+	return slices.DeleteFunc(history, func(r v1beta2.BackupRecord) bool {
+		if r.Succeeded {
+			good++
+			return good > maxGoodKept
+		}
+		failed++
+		return failed > maxFailuresKept
+	})
+}
+
+// run says that an attempt is under way.
+func run(status *v1beta2.BackupStatus, j *Job) {
+	if !timeOf(status.LastScheduleTime).Equal(j.Attempt.Slot) || status.Attempts != j.Attempt.Number {
+		status.Progress = nil
+	}
+	status.LastScheduleTime = metaTime(j.Attempt.Slot)
+	status.Attempts = j.Attempt.Number
+	status.StartTime = metaTime(j.Created)
+	status.CompletionTime = nil
+	if j.Attempt.Number == 1 {
+		status.Reason = ""
+	}
+	if noticeable(status.Progress, j.Progress) {
+		status.Progress = j.Progress.DeepCopy()
+	}
+}
+
+// noticeable is true if a transfer has come a tenth of its way further, so that a
+// large one costs few writes of the status.
+func noticeable(before, now *v1beta2.TransferProgress) bool {
+	switch {
+	case now == nil:
+		return false
+	case before == nil:
+		return true
+	default:
+		return now.Bytes-before.Bytes >= max(now.TotalBytes, now.Bytes)/10 && now.Bytes > before.Bytes
+	}
+}
+
+// await says that an attempt is due and has not begun. A first one begins the status of
+// its slot; a retry keeps what is known of the attempt before.
+func await(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
+	a := plan.Attempt
+	if a.Number != 1 {
+		return
+	}
+	if plan.Wait != nil && plan.Wait == o.Source {
+		status.Reason = plan.Wait.Message
+	}
+	status.LastScheduleTime = metaTime(a.Slot)
+	status.Attempts = 0
+	status.Progress = nil
+}
+
+// phase sums a status up. Failed may be followed by another attempt, which the
+// conditions tell.
+func phase(status *v1beta2.BackupStatus) v1beta2.BackupPhase {
+	switch {
+	case status.Attempts == 0:
+		return v1beta2.BackupPhasePending
+	case status.CompletionTime == nil:
+		return v1beta2.BackupPhaseRunning
+	case status.Succeeded:
+		return v1beta2.BackupPhaseSucceeded
+	default:
+		return v1beta2.BackupPhaseFailed
+	}
+}
+
+func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
+	set := func(t string, is metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: t, Status: is, Reason: reason, Message: message,
+			ObservedGeneration: o.Backup.Generation, LastTransitionTime: metav1.NewTime(o.Now.Truncate(time.Second)),
+		})
+	}
+	switch {
+	case plan.Record != nil && plan.Record.Succeeded:
+		set(ConditionSucceeded, metav1.ConditionTrue, "Stored", "the backup is stored at "+plan.Record.URI)
+	case plan.Record != nil:
+		set(ConditionSucceeded, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
+	case meta.FindStatusCondition(status.Conditions, ConditionSucceeded) == nil:
+		set(ConditionSucceeded, metav1.ConditionUnknown, "NotYet", "no attempt has ended yet")
+	}
+	is, reason, message := progressing(o, status, plan)
+	set(ConditionProgressing, is, reason, message)
+	if plan.Record == nil || !plan.Record.Succeeded || retention(o).unlimited() {
+		return
+	}
+	if plan.Record.Warning != "" {
+		set(ConditionRetentionApplied, metav1.ConditionFalse, "PruneFailed", plan.Record.Warning)
+	} else {
+		set(ConditionRetentionApplied, metav1.ConditionTrue, "Pruned", "no expired backup is in the store")
+	}
+}
+
+// progressing says what is under way and what will be.
+func progressing(o *Observed, status *v1beta2.BackupStatus, plan Plan) (is metav1.ConditionStatus, reason, message string) {
+	retries := status.Attempts < maxAttempts
+	switch {
+	case status.Phase == v1beta2.BackupPhaseRunning && plan.Wait == nil:
+		return metav1.ConditionTrue, "Running", fmt.Sprintf("attempt %d runs", status.Attempts)
+	case plan.Wait != nil:
+		return metav1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message
+	case o.suspended():
+		return metav1.ConditionFalse, "Suspended", "spec.backupPolicy.suspend is true"
+	case status.Phase == v1beta2.BackupPhasePending:
+		return metav1.ConditionTrue, "Due", "the backup is about to begin"
+	case status.Phase == v1beta2.BackupPhaseFailed && retries:
+		at := timeOf(status.CompletionTime).Add(backOff(status.Attempts))
+		return metav1.ConditionTrue, "RetryScheduled", fmt.Sprintf("attempt %d of %d failed; the next is made at %s",
+			status.Attempts, maxAttempts, at.UTC().Format(time.RFC3339))
+	case !plan.Next.IsZero():
+		return metav1.ConditionTrue, "Scheduled", "the next backup is due at " + plan.Next.UTC().Format(time.RFC3339)
+	case status.Phase == v1beta2.BackupPhaseFailed:
+		return metav1.ConditionFalse, "GaveUp", fmt.Sprintf("%d attempts failed; change the spec to have it tried again, or make another EtcdBackup", status.Attempts)
+	default:
+		return metav1.ConditionFalse, "Complete", ""
+	}
+}

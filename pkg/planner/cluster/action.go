@@ -1,0 +1,234 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Action is one side effect. The set is closed: the controller has one function
+// for each.
+type Action interface{ action() }
+
+// CreatePeerService makes the headless service. Seed is claimed for the one seed of
+// the cluster; it is empty if the cluster has been bootstrapped before, and then
+// ClusterID is recorded at once.
+type CreatePeerService struct {
+	Seed      string
+	ClusterID string
+}
+
+// RepairPeerService puts back what the controller owns of the headless service.
+type RepairPeerService struct{}
+
+// EnsureClientService makes the service for clients or repairs it.
+type EnsureClientService struct{}
+
+// EnsurePodDisruptionBudget makes the budget or repairs it.
+type EnsurePodDisruptionBudget struct{ Voters int }
+
+// DeletePodDisruptionBudget removes the budget.
+type DeletePodDisruptionBudget struct{}
+
+// RecordBootstrap writes etcd's cluster ID into the record. From then on no seed
+// is ever made again.
+type RecordBootstrap struct{ ClusterID uint64 }
+
+// CreateSeed makes the pod that starts the cluster, after a live check that the
+// record names it and that nobody has bootstrapped the cluster.
+type CreateSeed struct{ Name string }
+
+// AddMember adds a member to etcd: as a learner, or as a voter where etcd is too
+// old to know learners. A voter whose pod must run for the quorum has its pod before
+// it is added. Replaces is true if it is one more than declared, until another one goes.
+type AddMember struct {
+	Name            string
+	Voter, Replaces bool
+}
+
+// CreatePod makes the pod of a member of etcd. Peers are the names of all members
+// in etcd's list, its own among them. Version is empty for the declared one. Returns
+// is true for a member that comes back to its volume.
+type CreatePod struct {
+	Name    string
+	Learner bool
+	Peers   []string
+	Version string
+	Returns bool
+}
+
+// CreateClaim makes the volume claim of a member that will run a version; empty for
+// the declared one.
+type CreateClaim struct{ Name, Version string }
+
+// PromoteMember makes a learner a voter.
+type PromoteMember struct {
+	ID   uint64
+	Name string
+}
+
+// RemoveMember takes a member out of etcd. Reason is for the event.
+type RemoveMember struct {
+	ID     uint64
+	Name   string
+	Reason RemoveReason
+}
+
+// RemoveReason says why a member is removed.
+type RemoveReason string
+
+// Values of RemoveReason.
+const (
+	RemoveScaleDown RemoveReason = "ScaleDown"
+	RemoveLost      RemoveReason = "Lost"
+	RemoveUnwanted  RemoveReason = "Unwanted"
+	RemoveMisfit    RemoveReason = "Misfit"
+	RemoveReplaced  RemoveReason = "Replaced"
+)
+
+// MoveLeader hands the leadership from one member to another.
+type MoveLeader struct {
+	From, To         uint64
+	FromName, ToName string
+}
+
+// DeletePod deletes exactly the pod with this UID. If Seed is true, only while the
+// record says that the cluster has never served, and only a pod that does not run. If
+// Hibernate is true, only while the cluster is declared to have none. If Stranded is
+// true, only a pod that does not run and has no claim. If Leaves is true, its member
+// still votes and is removed as soon as it has ended what clients asked it for: only
+// while the spec is as observed and the other voters that serve are here to stay.
+type DeletePod struct {
+	Name, UID                         string
+	Seed, Hibernate, Stranded, Leaves bool
+}
+
+// DeleteClaim deletes exactly the claim with this UID.
+type DeleteClaim struct{ Name, UID string }
+
+// ReleaseClaim gives up ownership of a claim that shall be retained, so that
+// nothing here deletes it later.
+type ReleaseClaim struct{ Name, UID string }
+
+// UpgradePod gives a pod the image of the wanted version; its container restarts in
+// place with its data. If Waiting is true, only a container that does not run. Outage
+// is true if the others are no quorum meanwhile, and cannot be.
+type UpgradePod struct {
+	Name, UID, Version string
+	Waiting, Outage    bool
+}
+
+// RecreatePod deletes the pod of a member that has a volume, so that it is made again
+// as it is declared now, with a version. Waiting and Outage are as in UpgradePod.
+type RecreatePod struct {
+	Name, UID, Version string
+	Waiting, Outage    bool
+}
+
+// FindMember looks in the live API for the pod and the volume of a member that seems
+// to be gone, and makes them visible again if they only have lost their labels.
+type FindMember struct{ Name string }
+
+// LabelPod says on a pod what its member is. A pod that does not say what it was made
+// from says so afterwards.
+type LabelPod struct {
+	Name, UID string
+	Role      PodRole
+}
+
+// RecordRecovery writes how far a recovery has come on the peer service, if nobody has
+// written there since the observation. Lost are voters that must be seen to be gone in
+// the live API first.
+type RecordRecovery struct {
+	Recovery v1beta2.RecoveryStatus
+	Lost     []string
+}
+
+// CreateReseed makes the seed of a recovery and its volume, hidden from the services.
+type CreateReseed struct{ Recovery v1beta2.RecoveryStatus }
+
+// ProveWrite makes etcd commit a write: the hidden seed alone, or the cluster.
+type ProveWrite struct{ Hidden bool }
+
+// DropSeed deletes the hidden seed and its volume. Nobody has been let in to it.
+type DropSeed struct{ Name string }
+
+// Retire takes everything but the seed of a recovery out of service: what belongs to the
+// old members loses its place behind the services, and their pods are deleted. Their
+// volumes stay.
+type Retire struct{ Recovery v1beta2.RecoveryStatus }
+
+// Reveal puts the seed behind the services.
+type Reveal struct{ Name string }
+
+// DropRetired deletes the volumes of the old members, or gives them up where the user
+// wants to keep them.
+type DropRetired struct{ Recovery v1beta2.RecoveryStatus }
+
+func (RecordRecovery) action() {}
+func (CreateReseed) action()   {}
+func (ProveWrite) action()     {}
+func (DropSeed) action()       {}
+func (Retire) action()         {}
+func (Reveal) action()         {}
+func (DropRetired) action()    {}
+
+// Defragment has a member write its database anew. It takes as long as that is large,
+// so it goes on as a task beside the reconciles.
+type Defragment struct{ Name, Task string }
+
+// DisarmNoSpace takes back the alarm of a full database that the member with this ID
+// has raised.
+type DisarmNoSpace struct{ ID uint64 }
+
+func (Defragment) action()                {}
+func (DisarmNoSpace) action()             {}
+func (FindMember) action()                {}
+func (LabelPod) action()                  {}
+func (CreatePeerService) action()         {}
+func (RepairPeerService) action()         {}
+func (EnsureClientService) action()       {}
+func (EnsurePodDisruptionBudget) action() {}
+func (DeletePodDisruptionBudget) action() {}
+func (RecordBootstrap) action()           {}
+func (CreateSeed) action()                {}
+func (AddMember) action()                 {}
+func (CreatePod) action()                 {}
+func (CreateClaim) action()               {}
+func (PromoteMember) action()             {}
+func (RemoveMember) action()              {}
+func (MoveLeader) action()                {}
+func (DeletePod) action()                 {}
+func (DeleteClaim) action()               {}
+func (ReleaseClaim) action()              {}
+func (UpgradePod) action()                {}
+func (RecreatePod) action()               {}
+
+// Plan is what a decision comes to.
+type Plan struct {
+	// Rule is the name of the rule that spoke.
+	Rule string
+	// Actions in the order in which they must be done; the first error ends the plan.
+	Actions []Action
+	// Wait is what the cluster waits for, if it waits.
+	Wait *Wait
+	// Leaving is the name of the voter that is about to be removed, if there is one.
+	Leaving string
+	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
+	RequeueAfter time.Duration
+	// Operation, if not nil, is what the operation of the status is from now on.
+	Operation *v1beta2.ClusterOperation
+}
+
+// Wait is something that must happen before the controller can go on.
+type Wait struct {
+	// Reason in one CamelCase word.
+	Reason string
+	// Message for a reader.
+	Message string
+	// Unblock says what would let the controller go on.
+	Unblock string
+}

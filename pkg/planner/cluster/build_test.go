@@ -1,0 +1,307 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+const (
+	testClusterID = 0xc0ffee
+	testVersion   = "3.6.1"
+	testTemplate  = "declared"
+	newName       = "c-new"
+)
+
+var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// observed returns a cluster of the size at rest: its services and its budget are
+// as they should be, and its members are the ones that text describes.
+//
+// Each word of text is a member: its name, then after a colon what is unusual about
+// it, separated by commas. Unless told otherwise a member is a healthy voter with a
+// ready pod, and the first voter leads.
+//
+//	learner unstarted stranger   what it is to etcd
+//	sick unknown noleader        whether it serves
+//	nopod notready restarting down terminating finished theirs outdated stale unasked neverran    its pod
+//	leaving routed              whether clients are sent away from it, and still led to it
+//	claim deadclaim              its volume
+//	leads                        the others see it as their leader
+//	v=… podv=… claimv=…          what it runs, and what its pod and its volume were made for
+func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Observed {
+	t.Helper()
+	o := Observed{
+		Now:      testNow,
+		NewName:  newName,
+		Template: testTemplate,
+		Cluster: &v1beta2.EtcdCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid", Generation: 7},
+			Spec:       v1beta2.ClusterSpec{Replicas: ptr.To(int32(size)), Version: testVersion},
+			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
+		},
+		PeerService:   PeerService{State: Current, Seed: "a", ClusterID: "c0ffee"},
+		ClientService: Current,
+		Etcd:          Etcd{Linearizable: true, ClusterID: testClusterID},
+	}
+	var leader uint64
+	for i, word := range strings.Fields(text) {
+		name, marks, _ := strings.Cut(word, ":")
+		m, p, c, leads := member(t, uint64(i+1), name, marks)
+		o.Etcd.Members = append(o.Etcd.Members, m)
+		if p != nil {
+			o.Pods = append(o.Pods, *p)
+		}
+		if c != nil {
+			o.Claims = append(o.Claims, *c)
+			persist(&o)
+		}
+		if leads || (leader == 0 && !m.Learner && m.Started) {
+			leader = m.ID
+		}
+	}
+	for i := range o.Etcd.Members {
+		if m := &o.Etcd.Members[i]; m.Health == Healthy {
+			m.Leader = leader
+		}
+	}
+	if size > 0 {
+		o.PodDisruptionBudget = PodDisruptionBudget{State: Current, MinAvailable: quorum(max(len(o.voters()), size))}
+	}
+	for _, edit := range edits {
+		edit(&o)
+	}
+	return o
+}
+
+func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *Claim, bool) {
+	t.Helper()
+	m := Member{ID: id, Name: name, Started: true, Health: Healthy, Version: testVersion, RaftIndex: 100}
+	p := &Pod{Name: name, UID: "pod-" + name, Node: "node-" + name, Owned: true, Running: true, Ready: true, Version: testVersion, Template: testTemplate, Restart: "asked"}
+	var c *Claim
+	leads, leaving := false, false
+	defer func() {
+		if p != nil {
+			p.Role = PodVoter
+			switch {
+			case m.Learner:
+				p.Role = PodLearner
+			case leaving:
+				p.Role = PodLeaving
+			}
+		}
+	}()
+	for _, mark := range strings.FieldsFunc(marks, func(r rune) bool { return r == ',' }) {
+		key, value, _ := strings.Cut(mark, "=")
+		switch key {
+		case "learner":
+			m.Learner = true
+		case "unstarted":
+			m.Started, m.Health, m.Reason, m.Version = false, Unknown, ReasonNotStarted, ""
+			p.Ready = false
+		case "stranger":
+			m.Stranger = true
+		case "sick":
+			m.Health, m.Reason, m.Version, p.Ready = Unhealthy, ReasonNoAnswer, "", false
+		case "unknown":
+			m.Health, m.Reason, m.Version = Unknown, ReasonNoAnswer, ""
+		case "noleader":
+			m.Health, m.Reason = Unhealthy, ReasonNoLeader
+		case "outdated":
+			p.Outdated, p.Running, p.Ready = true, false, false
+		case "stale":
+			p.Template = "before"
+		case "unasked":
+			p.Restart = ""
+		case "neverran":
+			p.Unstarted = true
+		case "notready":
+			p.Ready = false
+		case "restarting":
+			p.Restarting, p.Ready = true, false
+		case "down":
+			p.Running, p.Ready, m.Health, m.Reason, m.Version = false, false, Unhealthy, ReasonNoAnswer, ""
+		case "nopod":
+			p, m.Health, m.Reason, m.Version = nil, Unhealthy, ReasonNoPod, ""
+		case "terminating":
+			p.Terminating = true
+		case "leaving":
+			leaving = true
+		case "routed":
+			p.Routed = true
+		case "finished":
+			p.Finished, p.Running, p.Ready, m.Health, m.Reason, m.Version = true, false, false, Unhealthy, ReasonNoAnswer, ""
+		case "theirs":
+			p.Owned = false
+		case "claim", "deadclaim":
+			c = &Claim{Name: name, UID: "claim-" + name, Owned: true, Terminating: key == "deadclaim"}
+		case "claimv":
+			c = &Claim{Name: name, UID: "claim-" + name, Owned: true, Version: value}
+		case "leads":
+			leads = true
+		case "v":
+			m.Version = value
+		case "podv":
+			p.Version = value
+		case "index":
+			if _, err := fmt.Sscan(value, &m.RaftIndex); err != nil {
+				t.Fatalf("index %q: %v", value, err)
+			}
+		default:
+			t.Fatalf("unknown mark %q of member %s", mark, name)
+		}
+	}
+	return m, p, c, leads
+}
+
+func persist(o *Observed) {
+	o.Cluster.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
+}
+
+// noQuorum makes the member list one that could not be read.
+func noQuorum(o *Observed) { o.Etcd.Linearizable, o.Etcd.Err = false, "deadline exceeded" }
+
+// unborn makes the cluster one that has never served: nothing is recorded.
+func unborn(o *Observed) {
+	o.PeerService.ClusterID = ""
+	o.Cluster.Status = v1beta2.ClusterStatus{}
+	o.ClientService = Missing
+}
+
+// silent is unborn, and etcd has not answered yet.
+func silent(o *Observed) {
+	unborn(o)
+	noQuorum(o)
+	o.Etcd.Members, o.Etcd.ClusterID = nil, 0
+}
+
+func wants(v string) func(*Observed) {
+	return func(o *Observed) { o.Cluster.Spec.Version = v }
+}
+
+// asks is a request to restart every member.
+func asks(o *Observed) {
+	o.Cluster.Annotations = map[string]string{resources.AnnotationRestart: "asked"}
+}
+
+// describe writes a plan on one line.
+func describe(p Plan) string {
+	parts := make([]string, 0, len(p.Actions)+1)
+	for _, a := range p.Actions {
+		parts = append(parts, describeAction(a))
+	}
+	if p.Wait != nil {
+		parts = append(parts, "wait "+p.Wait.Reason)
+	}
+	if len(parts) == 0 {
+		return p.Rule
+	}
+	return p.Rule + ": " + strings.Join(parts, ", ")
+}
+
+func describeAction(action Action) string {
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", action), "cluster.")
+	switch a := action.(type) {
+	case CreatePeerService:
+		return strings.TrimSpace(kind + " " + a.Seed + a.ClusterID)
+	case EnsurePodDisruptionBudget:
+		return fmt.Sprintf("%s %d", kind, a.Voters)
+	case RecordBootstrap:
+		return fmt.Sprintf("%s %x", kind, a.ClusterID)
+	case FindMember:
+		return kind + " " + a.Name
+	case RecordRecovery:
+		text := kind + " " + string(a.Recovery.Phase)
+		if a.Recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+			text += " from " + a.Recovery.Source.Member
+		}
+		if len(a.Lost) > 0 {
+			text += " lost " + strings.Join(a.Lost, " ")
+		}
+		return text
+	case CreateReseed:
+		return kind + " " + a.Recovery.Seed
+	case DropSeed:
+		return kind + " " + a.Name
+	case Reveal:
+		return kind + " " + a.Name
+	case IssueAuthority:
+		if a.Renew {
+			kind = "RenewAuthority"
+		}
+		return strings.TrimSpace(kind + " " + a.Request)
+	case IssueCertificate:
+		if a.Keep {
+			kind = "KeepCertificate"
+		}
+		return kind + " " + string(a.Use)
+	case RefreshPod:
+		return kind + " " + a.Name
+	case CreateSeed:
+		return kind + " " + a.Name
+	case AddMember:
+		if a.Voter {
+			return "AddVoter " + a.Name
+		}
+		return "AddLearner " + a.Name
+	case CreatePod:
+		return strings.TrimSpace(kind + " " + a.Name + "[" + strings.Join(a.Peers, " ") + "] " + a.Version)
+	case CreateClaim:
+		return strings.TrimSpace(kind + " " + a.Name + " " + a.Version)
+	case PromoteMember:
+		return kind + " " + a.Name
+	case RemoveMember:
+		return kind + " " + a.Name + " " + string(a.Reason)
+	case MoveLeader:
+		return kind + " " + a.FromName + ">" + a.ToName
+	case DeletePod:
+		switch {
+		case a.Seed:
+			kind = "DeleteSeed"
+		case a.Stranded:
+			kind = "DeleteStranded"
+		case a.Leaves:
+			kind = "DismissPod"
+		}
+		return kind + " " + a.Name
+	case LabelPod:
+		return kind + " " + a.Name + " " + string(a.Role)
+	case DeleteClaim:
+		return kind + " " + a.Name
+	case ReleaseClaim:
+		return kind + " " + a.Name
+	case UpgradePod:
+		return kind + " " + a.Name + " " + a.Version + restartMarks(a.Waiting, a.Outage)
+	case RecreatePod:
+		return kind + " " + a.Name + " " + a.Version + restartMarks(a.Waiting, a.Outage)
+	case Defragment:
+		return kind + " " + a.Name + " " + a.Task
+	case DisarmNoSpace:
+		return fmt.Sprintf("%s %x", kind, a.ID)
+	default:
+		return kind
+	}
+}
+
+func restartMarks(waiting, outage bool) string {
+	marks := ""
+	if waiting {
+		marks += " waiting"
+	}
+	if outage {
+		marks += " outage"
+	}
+	return marks
+}

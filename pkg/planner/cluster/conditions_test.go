@@ -1,0 +1,153 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// initials are the short names of the conditions in the table below.
+var initials = []struct {
+	short byte
+	is    v1beta2.ClusterConditionType
+}{
+	{'A', v1beta2.ClusterConditionAvailable},
+	{'P', v1beta2.ClusterConditionProgressing},
+	{'D', v1beta2.ClusterConditionDegraded},
+	{'Q', v1beta2.ClusterConditionQuorumLost},
+	{'S', v1beta2.ClusterConditionScaling},
+	{'U', v1beta2.ClusterConditionUpgrading},
+	{'Z', v1beta2.ClusterConditionPaused},
+}
+
+// marks writes the conditions that are True in upper case and those that are Unknown
+// with a question mark.
+func marks(t *testing.T, s v1beta2.ClusterStatus) string {
+	t.Helper()
+	var parts []string
+	for _, i := range initials {
+		c := find(s, i.is)
+		if c == nil {
+			t.Fatalf("no condition %s", i.is)
+		}
+		if c.Reason == "" || c.LastUpdateTime == "" || c.LastTransitionTime == "" {
+			t.Errorf("condition without reason or times: %+v", c)
+		}
+		switch c.Status {
+		case corev1.ConditionTrue:
+			parts = append(parts, string(i.short))
+		case corev1.ConditionUnknown:
+			parts = append(parts, string(i.short)+"?")
+		case corev1.ConditionFalse:
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func find(s v1beta2.ClusterStatus, t v1beta2.ClusterConditionType) *v1beta2.ClusterCondition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == t {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func TestConditions(t *testing.T) {
+	noSpace := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"NOSPACE"} }
+	for _, tt := range []struct {
+		name    string
+		size    int
+		members string
+		edits   []func(*Observed)
+		want    string
+	}{
+		{"at rest", 3, "a b c", nil, "A"},
+		{"nothing yet", 3, "", edits(silent), "P S"},
+		{"the seed answers", 3, "a", edits(unborn), "A P S"},
+		{"growing", 3, "a b", nil, "A P S"},
+		{"joining", 3, "a b c:learner,unstarted", nil, "A P S"},
+		{"shrinking", 1, "a b c", nil, "A P S"},
+		{"one does not serve", 3, "a b c:sick", nil, "A D"},
+		{"one cannot be asked", 3, "a b c:unknown", nil, "A D"},
+		{"one goes", 3, "a b c:terminating", nil, "A P D"},
+		{"one is replaced", 3, "a b c:nopod", nil, "A P D"},
+		{"an alarm", 3, "a b c", edits(noSpace), "A D"},
+		{"lost", 3, "a b:nopod c:nopod", edits(noQuorum), "P D Q"},
+		{"lost until they come back", 3, "a b:down c:down", edits(noQuorum), "P D Q"},
+		{"lost, and the one that is left says it serves", 3, "a b:nopod c:nopod", edits(noQuorum), "P D Q"},
+		{"lost while coming back", 3, "a:nopod,claim b:nopod,claim c:nopod,claim", edits(noQuorum), "P D Q"},
+		{"nothing is left", 3, "", edits(noQuorum), "P D Q S"},
+		{"cannot be asked", 3, "a:unknown b:unknown c:unknown", edits(noQuorum), "A? P D? Q?"},
+		{"cannot be asked by status: all healthy, no list", 3, "a b c", edits(noQuorum), "A? P D? Q?"},
+		{"upgrading", 3, "a b:v=3.7.0,podv=3.7.0 c", edits(wants("3.7.0")), "A P U"},
+		{"a version out of reach", 3, "a b c", edits(wants("3.9.0")), "A P U"},
+		{"paused", 3, "a b c", edits(pausedSpec), "A Z"},
+		{"paused and lost", 3, "a b:nopod c:nopod", edits(pausedSpec, noQuorum), "D Q Z"},
+		{"asleep", 0, "a:nopod,claim", edits(noQuorum), ""},
+		{"falling asleep", 0, "a:claim", nil, "P"},
+		{"foreign", 3, "", edits(silent, pod("old", false)), "P S"},
+	} {
+		if got := marks(t, statusOf(observed(t, tt.size, tt.members, tt.edits...))); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestConditionTimes(t *testing.T) {
+	o := observed(t, 3, "a b c")
+	first := statusOf(o)
+	then, later := testNow.Format(time.RFC3339), testNow.Add(time.Minute).Format(time.RFC3339)
+
+	check := func(o Observed, update, transition string) {
+		t.Helper()
+		c := find(statusOf(o), v1beta2.ClusterConditionDegraded)
+		if c.LastUpdateTime != update || c.LastTransitionTime != transition {
+			t.Errorf("updated %s, changed %s; want %s, %s (%+v)", c.LastUpdateTime, c.LastTransitionTime, update, transition, c)
+		}
+	}
+	check(o, then, then)
+
+	o.Cluster.Status = first
+	o.Now = testNow.Add(time.Minute)
+	check(o, then, then)
+
+	sick := observed(t, 3, "a b c:sick")
+	sick.Cluster.Status = first
+	sick.Now = testNow.Add(time.Minute)
+	check(sick, later, later)
+
+	other := observed(t, 3, "a b:sick c")
+	other.Cluster.Status = statusOf(sick)
+	other.Now = testNow.Add(2 * time.Minute)
+	check(other, testNow.Add(2*time.Minute).Format(time.RFC3339), later)
+}
+
+// TestLossIsExplained makes sure that who reads of a lost quorum reads what to do.
+func TestLossIsExplained(t *testing.T) {
+	for members, want := range map[string]string{
+		"a b:nopod c:nopod":                       "restore a backup",
+		"a b:down c:down":                         "resumes untouched as soon as enough members come back",
+		"a:nopod,claim b:nopod,claim c":           "resumes untouched",
+		"a:unknown b:unknown c:unknown":           "check the network",
+		"a:noleader b:noleader c:noleader":        "resumes untouched",
+		"a:nopod b:nopod c:nopod d:nopod,claim e": "restore a backup",
+	} {
+		o := observed(t, 3, members, noQuorum)
+		plan := Decide(o)
+		s := Status(o, plan)
+		if c := find(s, v1beta2.ClusterConditionQuorumLost); !strings.Contains(c.Message, want) {
+			t.Errorf("%s: %q does not say %q", members, c.Message, want)
+		}
+		if len(plan.Actions) == 0 && s.BlockedBy == nil {
+			t.Errorf("%s: nothing said of what it waits for", members)
+		}
+	}
+}

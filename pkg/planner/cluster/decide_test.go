@@ -1,0 +1,151 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// decision is one row of a table: what was observed, and what the plan must be.
+type decision struct {
+	name    string
+	size    int
+	members string
+	edits   []func(*Observed)
+	want    string
+}
+
+func edits(e ...func(*Observed)) []func(*Observed) { return e }
+
+func checkDecisions(t *testing.T, table []decision) {
+	t.Helper()
+	for _, tt := range table {
+		t.Run(tt.name, func(t *testing.T) {
+			o := observed(t, tt.size, tt.members, tt.edits...)
+			plan := Decide(o)
+			if got := describe(plan); got != tt.want {
+				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)
+			}
+			if w := plan.Wait; w != nil && (w.Reason == "" || w.Message == "" || w.Unblock == "") {
+				t.Errorf("a wait must say what for and what would end it: %+v", *w)
+			}
+		})
+	}
+}
+
+func deleting(o *Observed) {
+	now := metav1.NewTime(testNow)
+	o.Cluster.DeletionTimestamp = &now
+}
+
+func pausedSpec(o *Observed) { o.Cluster.Spec.Paused = true }
+
+func TestRulesBeforeThereIsACluster(t *testing.T) {
+	foreignService := func(o *Observed) { o.PeerService.State = Foreign }
+	foreignRecord := func(o *Observed) { o.PeerService = PeerService{State: Foreign, Seed: "x", ClusterID: "bad"} }
+	checkDecisions(t, []decision{
+		{"a cluster that is deleted is left to garbage collection", 3, "a:nopod b", edits(deleting), "deleting"},
+		{"deleting wins over paused", 3, "a", edits(deleting, pausedSpec), "deleting"},
+		{"nothing is repaired while deleting", 3, "a", edits(deleting, missingServices), "deleting"},
+		{"paused does nothing, whatever is broken", 3, "a:nopod b c", edits(pausedSpec, missingServices), "paused"},
+		{"paused does not bootstrap", 3, "", edits(silent, pausedSpec), "paused"},
+		{"a service of somebody else's", 3, "", edits(silent, foreignService), "foreign: wait NameTaken"},
+		{"a service of somebody else's, cluster serving", 3, "a b c", edits(foreignService), "foreign: wait NameTaken"},
+		{"the record of somebody else's proves nothing", 3, "", edits(silent, foreignRecord), "foreign: wait NameTaken"},
+		{"pods of an earlier cluster", 3, "", edits(silent, pod("old", false)), "foreign: wait OldPods"},
+		{"pods of an earlier cluster do not hold up a living one", 3, "a b c", edits(pod("old", false)), "steady"},
+		{"claims of an earlier cluster do not hold up a new one", 3, "", edits(silent, noService, claim("old", false)),
+			"peer-service: CreatePeerService c-new"},
+		{"the service is made first and claims a seed", 3, "", edits(silent, noService), "peer-service: CreatePeerService c-new"},
+		{"the service of a living cluster claims no seed", 3, "a b c", edits(noService), "peer-service: CreatePeerService c0ffee"},
+		{"nor does that of one that cannot be asked", 3, "a b c", edits(noService, noQuorum, noID), "peer-service: CreatePeerService unknown"},
+		{"a seed that has not answered stays the seed", 3, "", edits(silent, noService, pod("a", true)), "peer-service: CreatePeerService a"},
+		{"so does one that has a volume only", 3, "", edits(silent, noService, claim("a", true)), "peer-service: CreatePeerService a"},
+		{"with both", 3, "", edits(silent, noService, claim("a", true), pod("a", true)), "peer-service: CreatePeerService a"},
+		{"two members are proof that it has served", 3, "", edits(silent, noService, pod("a", true), claim("b", true)), "peer-service: CreatePeerService unknown"},
+		{"so is the service for clients", 3, "", edits(silent, noService, clients(Current)), "peer-service: CreatePeerService unknown"},
+	})
+}
+
+func noService(o *Observed) { o.PeerService = PeerService{} }
+
+func noID(o *Observed) { o.Etcd.ClusterID = 0 }
+
+func clients(s ObjectState) func(*Observed) { return func(o *Observed) { o.ClientService = s } }
+
+func pod(name string, owned bool) func(*Observed) {
+	return func(o *Observed) {
+		o.Pods = append(o.Pods, Pod{Name: name, UID: "pod-" + name, Owned: owned, Running: true, Version: testVersion})
+	}
+}
+
+func claim(name string, owned bool) func(*Observed) {
+	return func(o *Observed) {
+		persist(o)
+		o.Claims = append(o.Claims, Claim{Name: name, UID: "claim-" + name, Owned: owned})
+	}
+}
+
+func missingServices(o *Observed) {
+	o.ClientService = Missing
+	o.PodDisruptionBudget = PodDisruptionBudget{State: Drifted}
+}
+
+func TestUpkeep(t *testing.T) {
+	budget := func(s ObjectState, min int) func(*Observed) {
+		return func(o *Observed) { o.PodDisruptionBudget = PodDisruptionBudget{State: s, MinAvailable: min} }
+	}
+	noBudget := func(o *Observed) {
+		o.PodDisruptionBudget.State = Missing
+		o.Cluster.Spec.PodDisruptionBudget = v1beta2.PodDisruptionBudgetEnabled
+	}
+	disabled := func(o *Observed) { o.Cluster.Spec.PodDisruptionBudget = v1beta2.PodDisruptionBudgetDisabled }
+	peer := func(s ObjectState) func(*Observed) { return func(o *Observed) { o.PeerService.State = s } }
+	wiped := func(o *Observed) { o.PeerService.ClusterID = "" }
+	checkDecisions(t, []decision{
+		{"nothing to do", 3, "a b c", nil, "steady"},
+		{"headless service changed", 3, "a b c", edits(peer(Drifted)), "steady: RepairPeerService"},
+		{"client service gone", 3, "a b c", edits(clients(Missing)), "steady: EnsureClientService"},
+		{"client service changed", 3, "a b c", edits(clients(Drifted)), "steady: EnsureClientService"},
+		{"client service of somebody else's", 3, "a b c", edits(clients(Foreign)), "steady"},
+		{"record wiped", 3, "a b c", edits(wiped), "steady: RecordBootstrap c0ffee"},
+		{"record wiped, no quorum", 3, "a b:down c:down", edits(wiped, noQuorum), "quorum: wait QuorumLost"},
+		{"budget too small", 3, "a b c", edits(budget(Current, 1)), "steady: EnsurePodDisruptionBudget 3"},
+		{"budget of somebody else's", 3, "a b c", edits(budget(Foreign, 1)), "steady"},
+		{"budget unwanted", 3, "a b c", edits(disabled, budget(Current, 2)), "steady: DeletePodDisruptionBudget"},
+		{"budget unwanted and absent", 3, "a b c", edits(disabled, budget(Missing, 0)), "steady"},
+		{"budget while hibernating", 0, "a:nopod,claim", edits(noQuorum, budget(Current, 2)), "hibernate: DeletePodDisruptionBudget"},
+		{"budget is not judged without a quorum", 3, "a b:down c:down", edits(noQuorum, budget(Current, 1)), "quorum: wait QuorumLost"},
+		{"upkeep goes along with a change", 3, "a b", edits(clients(Missing)),
+			"scale-up: EnsureClientService, AddLearner c-new, CreatePod c-new[a b c-new]"},
+		{"the budget grows before the voters do", 5, "a b c d:learner", edits(budget(Current, 2)),
+			"in-flight: EnsurePodDisruptionBudget 5, PromoteMember d"},
+		{"the budget stays while the voters shrink", 3, "a b c d e", edits(budget(Current, 3)), "scale-down: LabelPod e leaving"},
+		{"no budget yet", 3, "a b c", edits(noBudget, budget(Drifted, 0)), "steady: EnsurePodDisruptionBudget 3"},
+	})
+}
+
+// TestLookAgain makes sure that no plan waits for something that may never be
+// announced without looking again.
+func TestLookAgain(t *testing.T) {
+	for _, tt := range []decision{
+		{name: "steady", size: 3, members: "a b c"},
+		{name: "paused", size: 3, members: "a b c", edits: edits(pausedSpec)},
+		{name: "no quorum", size: 3, members: "a b:down c:down", edits: edits(noQuorum)},
+		{name: "joining", size: 3, members: "a b c:learner,unstarted"},
+		{name: "terminating with a volume", size: 3, members: "a b c:terminating,claim"},
+		{name: "foreign", size: 3, members: "", edits: edits(silent, pod("old", false))},
+		{name: "seed", size: 3, members: "", edits: edits(silent, pod("a", true))},
+		{name: "promotion", size: 3, members: "a b c:learner"},
+		{name: "stranger", size: 3, members: "a b c:stranger"},
+	} {
+		if plan := Decide(observed(t, tt.size, tt.members, tt.edits...)); plan.RequeueAfter <= 0 {
+			t.Errorf("%s: plan %q never looks again", tt.name, describe(plan))
+		}
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "fmt"
+
+// checkRestart: a member restarts only while the others are a quorum, or all there are
+// where they cannot be one; only one at a time; and its data outlives its pod.
+func checkRestart(f *facts, p Plan) string {
+	for _, a := range p.Actions {
+		name, waiting, outage := restarted(a)
+		if name == "" {
+			continue
+		}
+		m, i := f.memberNamed(name), f.podIndex(name)
+		if m == nil || i < 0 {
+			return "restarts who is no member"
+		}
+		if _, again := a.(RecreatePod); again && f.claimIndex(name) < 0 {
+			return "deletes the pod of " + name + ", which holds its data"
+		}
+		if waiting {
+			if f.Pods[i].Running {
+				return "takes " + name + " for one that does not run"
+			}
+			continue
+		}
+		if wrong := f.checkMeanwhile(m, outage); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// restarted returns whom an action restarts, if it does.
+func restarted(a Action) (name string, waiting, outage bool) {
+	switch a := a.(type) {
+	case UpgradePod:
+		return a.Name, a.Waiting, a.Outage
+	case RecreatePod:
+		return a.Name, a.Waiting, a.Outage
+	default:
+		return "", false, false
+	}
+}
+
+// checkMeanwhile looks at those who must serve while m restarts.
+func (f *facts) checkMeanwhile(m *Member, outage bool) string {
+	serving := f.serving
+	if f.serves(m) {
+		serving--
+	}
+	if outage == majority(serving, f.voters) {
+		return fmt.Sprintf("restarts %s: outage %t", m.Name, outage)
+	}
+	if outage && (f.voters > 2 || serving < f.voters-1) {
+		return fmt.Sprintf("restarts %s: %d of %d voters serve meanwhile", m.Name, serving, f.voters)
+	}
+	for i := range f.Pods {
+		pod, other := &f.Pods[i], f.memberNamed(f.Pods[i].Name)
+		if other == nil || other == m || other.Learner {
+			continue
+		}
+		if f.serves(other) && pod.Version != other.Version {
+			return fmt.Sprintf("restarts %s while %s is about to restart", m.Name, other.Name)
+		}
+		if f.serves(m) && !pod.Ready {
+			return fmt.Sprintf("restarts %s while %s is not ready", m.Name, other.Name)
+		}
+	}
+	return ""
+}
+
+// toReplace is true for a member that must be replaced because its data goes with its
+// pod.
+func (f *facts) toReplace(name string) bool {
+	i, c := f.podIndex(name), f.claimIndex(name)
+	return i >= 0 && f.Pods[i].Template != testTemplate && !f.Pods[i].Terminating && !f.Pods[i].Finished &&
+		(c < 0 || f.Claims[c].Terminating)
+}

@@ -1,0 +1,380 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// invariant is something that must hold for every plan, whatever was observed. It
+// returns what is wrong, or "". The checks count for themselves and use none of the
+// planner's own judgement.
+type invariant struct {
+	name  string
+	check func(*facts, Plan) string
+}
+
+// facts is an observation, counted.
+type facts struct {
+	*Observed
+	voters, serving, unsettled int
+	born                       bool
+}
+
+func countFacts(o *Observed, born bool) *facts {
+	f := &facts{Observed: o, born: born}
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		if m.Learner || !m.Started {
+			f.unsettled++
+		}
+		if m.Learner {
+			continue
+		}
+		f.voters++
+		if f.serves(m) {
+			f.serving++
+		}
+	}
+	return f
+}
+
+func (f *facts) serves(m *Member) bool {
+	if m.Health != Healthy {
+		return false
+	}
+	i := f.podIndex(m.Name)
+	return i >= 0 && !f.Pods[i].Terminating && !f.Pods[i].Finished
+}
+
+func (f *facts) podIndex(name string) int {
+	return slices.IndexFunc(f.Pods, func(p Pod) bool { return p.Owned && p.Name == name })
+}
+
+func (f *facts) claimIndex(name string) int {
+	return slices.IndexFunc(f.Claims, func(c Claim) bool { return c.Owned && c.Name == name })
+}
+
+func (f *facts) memberByID(id uint64) *Member {
+	for i := range f.Etcd.Members {
+		if f.Etcd.Members[i].ID == id {
+			return &f.Etcd.Members[i]
+		}
+	}
+	return nil
+}
+
+func (f *facts) memberNamed(name string) *Member {
+	for i := range f.Etcd.Members {
+		if f.Etcd.Members[i].Name == name {
+			return &f.Etcd.Members[i]
+		}
+	}
+	return nil
+}
+
+// ledBy is the ID of the member that more than half of the serving voters follow.
+func (f *facts) ledBy() uint64 {
+	votes := map[uint64]int{}
+	total := 0
+	for i := range f.Etcd.Members {
+		if m := &f.Etcd.Members[i]; !m.Learner && m.Health == Healthy && m.Leader != 0 {
+			votes[m.Leader]++
+			total++
+		}
+	}
+	for id, n := range votes {
+		if 2*n > total {
+			return id
+		}
+	}
+	return 0
+}
+
+func majority(serving, of int) bool { return 2*serving > of }
+
+// planInvariants holds for every plan. An entry is named after the safety rule of
+// docs/architecture.md that it belongs to, if there is one.
+var planInvariants = []invariant{
+	{"asleep", checkIdle},
+	{"S3 one change", checkOneChange},
+	{"S2 list", checkList},
+	{"S2 remove", checkRemove},
+	{"S2 restart", checkRestart},
+	{"S2 promote", checkPromote},
+	{"S2 leader", checkLeader},
+	{"S4 seed", checkSeed},
+	{"S5 delete pod", checkDeletePod},
+	{"S5 delete claim", checkDeleteClaim},
+	{"S5 create pod", checkCreatePod},
+	{"S1 recover", checkRecover},
+	{"size", checkSize},
+	{"L1 speaks", checkSpeaks},
+}
+
+func checkIdle(f *facts, p Plan) string {
+	if (f.Cluster.Spec.Paused || f.Cluster.DeletionTimestamp != nil) && len(p.Actions) > 0 {
+		return "acts on a cluster that is paused or deleted"
+	}
+	return ""
+}
+
+// checkRecover: nobody goes on without a quorum that answers, and a seed is made known
+// only after it has served a write.
+func checkRecover(f *facts, p Plan) string {
+	proved := false
+	for _, a := range p.Actions {
+		switch a := a.(type) {
+		case ProveWrite:
+			proved = true
+		case RecordRecovery:
+			phase := a.Recovery.Phase
+			if f.Etcd.Linearizable && a.Recovery.Trigger != v1beta2.RecoveryTriggerRestore && phase != v1beta2.RecoveryPhaseAbandoned {
+				return "goes on with a recovery although a quorum answers: " + string(phase)
+			}
+			if phase == v1beta2.RecoveryPhaseSwitching && !proved {
+				return "switches to a seed that has not served a write"
+			}
+		}
+	}
+	return ""
+}
+
+func isMembershipChange(a Action) bool {
+	switch a.(type) {
+	case AddMember, PromoteMember, RemoveMember:
+		return true
+	default:
+		return false
+	}
+}
+
+// disturbs is true if an action changes who serves: the membership, the leader or
+// a running member.
+func disturbs(a Action) bool {
+	switch a := a.(type) {
+	case MoveLeader:
+		return true
+	case UpgradePod:
+		return !a.Waiting
+	case RecreatePod:
+		return !a.Waiting
+	default:
+		return isMembershipChange(a)
+	}
+}
+
+func checkOneChange(f *facts, p Plan) string {
+	n := 0
+	for _, a := range p.Actions {
+		if disturbs(a) {
+			n++
+		}
+		if _, adds := a.(AddMember); adds && f.unsettled > 0 {
+			return "adds a member while another one is joining"
+		}
+	}
+	if n > 1 {
+		return fmt.Sprintf("%d changes at once", n)
+	}
+	return ""
+}
+
+func checkList(f *facts, p Plan) string {
+	for _, a := range p.Actions {
+		if disturbs(a) && !f.Etcd.Linearizable {
+			return fmt.Sprintf("%T without a list that a quorum confirmed", a)
+		}
+		if disturbs(a) && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Stranger }) {
+			return fmt.Sprintf("%T next to a member of somebody else's", a)
+		}
+	}
+	return ""
+}
+
+func checkRemove(f *facts, p Plan) string {
+	for _, a := range p.Actions {
+		r, ok := a.(RemoveMember)
+		if !ok {
+			continue
+		}
+		m := f.memberByID(r.ID)
+		if m == nil || m.Name != r.Name {
+			return "removes who is no member"
+		}
+		if m.Learner {
+			continue
+		}
+		serving := f.serving
+		if f.serves(m) {
+			serving--
+		}
+		if !majority(serving, f.voters-1) {
+			return fmt.Sprintf("removes voter %s: %d of the %d that remain serve", m.Name, serving, f.voters-1)
+		}
+	}
+	return ""
+}
+
+func checkPromote(f *facts, p Plan) string {
+	for _, a := range p.Actions {
+		switch a := a.(type) {
+		case PromoteMember:
+			m := f.memberByID(a.ID)
+			if m == nil || !m.Learner {
+				return "promotes who is no learner"
+			}
+			serving := f.serving
+			if f.serves(m) {
+				serving++
+			}
+			if !majority(serving, f.voters+1) {
+				return fmt.Sprintf("promotes %s: %d of %d voters would serve", m.Name, serving, f.voters+1)
+			}
+		case AddMember:
+			if a.Voter && f.serving < f.voters {
+				return fmt.Sprintf("adds a voter while %d of %d serve", f.serving, f.voters)
+			}
+			if !majority(f.serving, f.voters) {
+				return fmt.Sprintf("adds a member while %d of %d voters serve", f.serving, f.voters)
+			}
+			if f.memberNamed(a.Name) != nil || f.podIndex(a.Name) >= 0 || f.claimIndex(a.Name) >= 0 {
+				return "adds a member under a name that was used before"
+			}
+		}
+	}
+	return ""
+}
+
+// checkLeader: the leader is neither removed nor restarted while it leads and
+// somebody can take over, and not chosen while somebody else can go.
+func checkLeader(f *facts, p Plan) string {
+	led := f.ledBy()
+	for _, a := range p.Actions {
+		name := ""
+		switch a := a.(type) {
+		case RemoveMember:
+			if a.Reason == RemoveScaleDown || a.Reason == RemoveReplaced {
+				name = a.Name
+			}
+		case UpgradePod:
+			name = a.Name
+		case RecreatePod:
+			name = a.Name
+		}
+		m := f.memberNamed(name)
+		if m == nil || m.ID != led {
+			continue
+		}
+		if i := f.podIndex(name); i < 0 || f.Pods[i].Terminating || f.Pods[i].Finished {
+			continue // the others have not noticed yet that it is gone
+		}
+		if m.Health == Healthy && f.serving > 1 {
+			return "the leader " + name + " goes without handing over"
+		}
+		if _, removed := a.(RemoveMember); removed && f.voters > 1 {
+			return "the leader " + name + " is the one to go"
+		}
+	}
+	return ""
+}
+
+func checkSeed(f *facts, p Plan) string {
+	for _, a := range p.Actions {
+		switch a := a.(type) {
+		case CreateSeed:
+			if f.born {
+				return "makes a seed of a cluster that has served"
+			}
+			if a.Name != f.PeerService.Seed || f.podIndex(a.Name) >= 0 {
+				return "makes a seed that is not the one of the record, or a second one"
+			}
+		case CreatePeerService:
+			if (a.Seed == "") == (a.ClusterID == "") {
+				return "the record claims both or neither"
+			}
+			for i := range f.Pods {
+				if a.Seed != "" && f.Pods[i].Owned && f.Pods[i].Name != a.Seed {
+					return "claims a seed next to pod " + f.Pods[i].Name
+				}
+			}
+			if a.Seed != "" && f.born {
+				return "claims a seed for a cluster that has served"
+			}
+		}
+	}
+	return ""
+}
+
+func checkSize(f *facts, p Plan) string {
+	size, room := int(*f.Cluster.Spec.Replicas), 0
+	for i := range f.Etcd.Members {
+		if f.toReplace(f.Etcd.Members[i].Name) && !f.Etcd.Members[i].Learner {
+			room = 1
+		}
+	}
+	for _, a := range p.Actions {
+		if size == 0 && disturbs(a) {
+			return fmt.Sprintf("%T on a cluster that sleeps", a)
+		}
+		switch a := a.(type) {
+		case AddMember:
+			if f.voters >= size+room {
+				return "adds a member that nobody wants"
+			}
+		case PromoteMember:
+			if f.voters >= size+room {
+				return "promotes a member that nobody wants"
+			}
+		case RemoveMember:
+			if (a.Reason == RemoveScaleDown || a.Reason == RemoveReplaced) && f.voters <= size {
+				return "shrinks below the size"
+			}
+			if a.Reason == RemoveReplaced && !f.toReplace(a.Name) {
+				return "replaces a member that is as declared"
+			}
+		}
+	}
+	return ""
+}
+
+// isStep is false for what goes along with every plan and brings no member nearer to
+// what is declared.
+func isStep(a Action) bool {
+	switch a := a.(type) {
+	case RepairPeerService, EnsureClientService, EnsurePodDisruptionBudget, DeletePodDisruptionBudget, FindMember:
+		return false
+	case LabelPod:
+		return a.Role == PodLeaving
+	default:
+		return true
+	}
+}
+
+// checkSpeaks: a cluster that is not as declared is acted upon, or the status says
+// what it waits for; and whatever is waited for is looked at again.
+func checkSpeaks(f *facts, p Plan) string {
+	if slices.ContainsFunc(p.Actions, isStep) || p.Wait != nil || p.Rule == "paused" || p.Rule == "deleting" || p.Rule == "hibernate" {
+		return ""
+	}
+	if p.RequeueAfter <= 0 {
+		return "never looks again"
+	}
+	if f.voters != int(*f.Cluster.Spec.Replicas) || f.unsettled > 0 || !f.Etcd.Linearizable {
+		return "does nothing about a cluster that is not as declared"
+	}
+	for i := range f.Etcd.Members {
+		pod := f.podIndex(f.Etcd.Members[i].Name)
+		if pod < 0 {
+			return "does nothing about a member without a pod"
+		}
+		if f.Pods[pod].Template != testTemplate {
+			return "does nothing about a pod that is not as declared"
+		}
+	}
+	return ""
+}

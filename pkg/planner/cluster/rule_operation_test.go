@@ -1,0 +1,163 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// askedFor puts an operation into the last status.
+func askedFor(members ...string) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Operation = &v1beta2.ClusterOperation{
+			Type: v1beta2.OperationDefrag, ID: "op", Phase: v1beta2.OperationPending, Members: members,
+		}
+		for i := range o.Etcd.Members {
+			o.Etcd.Members[i].DBSize, o.Etcd.Members[i].Quota = 100, 1000
+		}
+	}
+}
+
+// result puts what it has come to for a member into the last status.
+func result(member string, state v1beta2.OperationPhase) func(*Observed) {
+	return func(o *Observed) {
+		op := o.Cluster.Status.Operation
+		op.Phase = v1beta2.OperationRunning
+		start := metav1.NewTime(testNow.Add(-time.Minute))
+		op.StartTime = &start
+		op.Results = append(op.Results, v1beta2.OperationResult{Member: member, State: state, DBSizeBefore: 500})
+	}
+}
+
+func task(id string, done bool, err string) func(*Observed) {
+	return func(o *Observed) { o.Task = Task{ID: id, Done: done, Err: err} }
+}
+
+func noSpace(ids ...uint64) func(*Observed) {
+	return func(o *Observed) { o.Etcd.NoSpace = ids }
+}
+
+func sizes100(size int64) func(*Observed) {
+	return func(o *Observed) {
+		for i := range o.Etcd.Members {
+			o.Etcd.Members[i].DBSize, o.Etcd.Members[i].Quota = size, 100
+		}
+	}
+}
+
+const (
+	hasSucceeded = v1beta2.OperationSucceeded
+	hasFailed    = v1beta2.OperationFailed
+	isRunning    = v1beta2.OperationRunning
+)
+
+func TestRuleOperation(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"followers first", 3, "a b c", edits(askedFor()), "operation: Defragment b op/b"},
+		{"it is at it", 3, "a b c", edits(askedFor(), result("b", isRunning), task("op/b", false, "")), "operation"},
+		{"the controller was restarted meanwhile", 3, "a b c", edits(askedFor(), result("b", isRunning)), "operation: Defragment b op/b"},
+		{"another task was the last one", 3, "a b c", edits(askedFor(), result("b", isRunning), task("old/b", true, "")), "operation: Defragment b op/b"},
+		{"then the next one", 3, "a b c", edits(askedFor(), result("b", isRunning), task("op/b", true, "")), "operation: Defragment c op/c"},
+		{"a failure stops nothing", 3, "a b c", edits(askedFor(), result("b", isRunning), task("op/b", true, "no")), "operation: Defragment c op/c"},
+		{"the leader hands over first", 3, "a b:index=9 c:index=10", edits(askedFor(), result("b", hasSucceeded), result("c", hasSucceeded)), "operation: MoveLeader a>c"},
+		{"and is last", 3, "a b c:leads", edits(askedFor(), result("b", hasSucceeded), result("c", hasSucceeded)), "operation: Defragment a op/a"},
+		{"a single one has nobody to hand over to", 1, "a", edits(askedFor()), "operation: Defragment a op/a"},
+		{"two, while both serve", 2, "a b", edits(askedFor()), "operation: Defragment b op/b"},
+		{"only those that were named", 3, "a b c", edits(askedFor("c")), "operation: Defragment c op/c"},
+		{"not while another one does not serve", 3, "a b c:sick", edits(askedFor("b")), "operation: wait QuorumAtRisk"},
+		{"unless nothing can be written anyway", 3, "a b c:sick", edits(askedFor("b"), noSpace(1)), "operation: Defragment b op/b"},
+		{"not while another one is not ready for clients", 3, "a b c:notready", edits(askedFor("b")), "operation: wait WaitingForReady"},
+		{"one of five may be missing", 5, "a b c d e:sick", edits(askedFor("b")), "operation: Defragment b op/b"},
+		{"one that does not serve is not waited for", 3, "a b:sick c", edits(askedFor("b")), "operation"},
+		{"a lost member is replaced first", 3, "a b c:nopod", edits(askedFor()), "replace: RemoveMember c Lost"},
+		{"a version comes after it", 3, "a b c", edits(askedFor(), wants("3.7.0")), "operation: Defragment b op/b"},
+		{"without a quorum nothing is begun", 3, "a b c", edits(askedFor(), noQuorum), "quorum: wait EtcdUnreachable"},
+		{"all is done", 1, "a", edits(askedFor(), result("a", hasSucceeded)), "operation"},
+		{"the alarm is taken back", 1, "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1, 7)), "operation: DisarmNoSpace 1, DisarmNoSpace 7"},
+		{"the alarm stays while the database is full", 1, "a", edits(askedFor(), sizes100(100), result("a", hasSucceeded), noSpace(1)), "operation"},
+		{"it is over", 3, "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Status.Operation.Phase = hasSucceeded }), "steady"},
+	})
+}
+
+// After each decision the status holds the operation, so that whoever goes on finds it.
+func TestOperationInStatus(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		edits      []func(*Observed)
+		phase      v1beta2.OperationPhase
+		results    string
+		says       string
+	}{
+		{"it begins", "a b c", edits(askedFor()), isRunning, "b=Running", ""},
+		{"it goes on", "a b c", edits(askedFor(), result("b", isRunning), task("op/b", true, "")), isRunning, "b=Succeeded:500>100 c=Running", ""},
+		{"one has failed", "a b c", edits(askedFor(), result("b", isRunning), task("op/b", true, "disk")), isRunning, "b=Failed(disk) c=Running", ""},
+		{"one is no member any more", "a b c", edits(askedFor(), result("x", isRunning)), isRunning, "x=Failed(it is no member any more) b=Running", ""},
+		{"one does not serve", "a b:sick c", edits(askedFor("b")), isRunning, "b=Failed(it does not serve)", ""},
+		{"all have hasSucceeded", "a", edits(askedFor(), result("a", hasSucceeded)), hasSucceeded, "a=Succeeded", ""},
+		{"one of them failed", "a", edits(askedFor(), result("a", hasFailed)), hasFailed, "a=Failed()", ""},
+		{"the alarm is taken back", "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1)), isRunning, "a=Succeeded", "was taken back"},
+		{
+			"and has been", "a", edits(askedFor(), result("a", hasSucceeded), func(o *Observed) { o.Cluster.Status.Operation.Message = disarmed }),
+			hasSucceeded, "a=Succeeded", "was taken back",
+		},
+		{
+			"and comes again", "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1), func(o *Observed) { o.Cluster.Status.Operation.Message = disarmed }),
+			hasFailed, "a=Succeeded", "has been raised again",
+		},
+		{"the database is full", "a", edits(askedFor(), sizes100(100), result("a", hasSucceeded), noSpace(1)), hasSucceeded, "a=Succeeded", "has 100 of 100 bytes"},
+		{
+			"nobody waits for ever", "a b c:sick", edits(askedFor("b"), result("x", hasSucceeded), func(o *Observed) { o.Now = o.Now.Add(2 * time.Hour) }),
+			hasFailed, "x=Succeeded", "gave up after 1h0m0s: member b cannot be taken out of service",
+		},
+		{"what is not known fails", "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Status.Operation.Type = "Explode" }), hasFailed, "", "does not know the operation Explode"},
+		{"another rule speaks, and what was done is kept", "a b c:nopod", edits(askedFor(), result("b", isRunning), task("op/b", true, "")), isRunning, "b=Succeeded:500>100", ""},
+		{"a pause keeps it", "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Spec.Paused = true }), v1beta2.OperationPending, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := observed(t, len(strings.Fields(test.text)), test.text, test.edits...)
+			before := o.Cluster.Status.Operation.DeepCopy()
+			op := Status(o, Decide(o)).Operation
+			if op == nil || op.Phase != test.phase || show(op) != test.results || !strings.Contains(op.Message, test.says) {
+				t.Errorf("%+v with %q, want %s with %q and %q", op, show(op), test.phase, test.results, test.says)
+			}
+			if op.Over() != (op.CompletionTime != nil) || (op.Phase != v1beta2.OperationPending) != (op.StartTime != nil) {
+				t.Errorf("phase %s and times %v, %v", op.Phase, op.StartTime, op.CompletionTime)
+			}
+			if before.Phase != o.Cluster.Status.Operation.Phase || len(before.Results) != len(o.Cluster.Status.Operation.Results) {
+				t.Error("what was observed was changed")
+			}
+		})
+	}
+}
+
+func show(op *v1beta2.ClusterOperation) string {
+	var list []string
+	for _, r := range op.Results {
+		text := r.Member + "=" + string(r.State)
+		if r.State == hasSucceeded && r.DBSizeAfter > 0 {
+			text += ":500>100"
+		}
+		if r.State == hasFailed {
+			text += "(" + r.Message + ")"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestProgressOfAnOperation(t *testing.T) {
+	o := observed(t, 3, "a b c", askedFor())
+	status := Status(o, Decide(o))
+	i := slices.IndexFunc(status.Conditions, func(c v1beta2.ClusterCondition) bool { return c.Type == v1beta2.ClusterConditionProgressing })
+	if status.Conditions[i].Reason != "Operation" {
+		t.Errorf("the condition Progressing says %s", status.Conditions[i].Reason)
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+
+// seedRecovery fills the seed and waits until it serves.
+func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
+	restores := r.Trigger == v1beta2.RecoveryTriggerRestore
+	switch {
+	case r.Cancelled:
+		return abandon(o, r, "it was cancelled"), true
+	case o.size() == 0:
+		return abandon(o, r, "the cluster is declared to have no members"), true
+	case !restores && o.Etcd.Linearizable:
+		return abandon(o, r, "a quorum of the members answers again"), true
+	}
+	if why := o.seedUnfit(r); why != "" {
+		next := r.DeepCopy()
+		next.Phase, next.Message = v1beta2.RecoveryPhasePending, why
+		return Plan{Actions: []Action{DropSeed{Name: r.Seed}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
+	}
+	switch {
+	case o.Reseed.Pod == nil:
+		return Plan{Actions: []Action{CreateReseed{Recovery: *r}}, RequeueAfter: recheckWaiting}, true
+	case o.Reseed.Serves && hexID(o.Reseed.ClusterID) != r.OldClusterID:
+		next := r.DeepCopy()
+		next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseSwitching, hexID(o.Reseed.ClusterID), ""
+		return Plan{Actions: []Action{ProveWrite{Hidden: true}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
+	case restores && o.bootstrapped():
+		return Plan{}, false // the cluster lives on meanwhile
+	}
+	plan := wait(recheckQuorum, "WaitingForSeed",
+		"the new first member "+r.Seed+" does not serve yet"+waitingFor(o.Reseed.Pod), "nothing, unless it lasts")
+	if back, spoke := ruleReturn(o); spoke {
+		plan.Actions = back.Actions // a quorum that can come back shall
+	}
+	return plan, true
+}
+
+// seedUnfit says why the seed must be made anew, from what is there now; empty if it
+// need not.
+func (o *Observed) seedUnfit(r *v1beta2.RecoveryStatus) string {
+	if p := o.Reseed.Pod; p.gone() && p != nil {
+		return "the new first member " + r.Seed + " was taken away"
+	}
+	if o.seedOutdated() && o.refills(r) {
+		return "the new first member " + r.Seed + " does not run as it was declared, and is declared otherwise now"
+	}
+	best := o.source("")
+	if r.Trigger == v1beta2.RecoveryTriggerRestore || best == nil {
+		return ""
+	}
+	source := o.source(r.Source.Member)
+	switch {
+	case source != nil && signed(source.RaftIndex) > r.Source.RaftIndex:
+		return "member " + source.Name + " has gone on meanwhile"
+	case r.Member != "":
+		return ""
+	case signed(best.RaftIndex) > r.Source.RaftIndex:
+		return "member " + best.Name + " answers and has lost less"
+	case source == nil && !o.Reseed.Serves && o.pod(r.Source.Member).gone():
+		return "member " + r.Source.Member + " is gone"
+	default:
+		return ""
+	}
+}
+
+// seedOutdated is true for a seed that does not run and was made from another declaration
+// than the one of now. Its etcd may never start; nothing in a pod says whether it would.
+func (o *Observed) seedOutdated() bool {
+	p := o.Reseed.Pod
+	return !p.gone() && !p.Running && (p.Outdated || o.stale(p))
+}
+
+// refills is true while what the seed is filled from is still there. Where it is not, the
+// seed may hold the only copy.
+func (o *Observed) refills(r *v1beta2.RecoveryStatus) bool {
+	return r.Trigger == v1beta2.RecoveryTriggerRestore || o.source(r.Source.Member) != nil
+}

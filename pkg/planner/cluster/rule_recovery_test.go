@@ -1,0 +1,227 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// lost is a cluster of which only a answers.
+const lost = "a:noleader,index=90 b:nopod,index=0 c:nopod,index=0"
+
+// asked puts a request into the status.
+func asked(edit ...func(*v1beta2.RecoveryStatus)) func(*Observed) {
+	return func(o *Observed) {
+		r := &v1beta2.RecoveryStatus{
+			ID: "one", Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhasePending,
+			OldMembers: []string{"a", "b", "c"}, RequestedAt: metav1.NewTime(testNow),
+		}
+		for _, e := range edit {
+			e(r)
+		}
+		o.Cluster.Status.Recovery = r
+	}
+}
+
+// recorded puts a recovery on the peer service.
+func recorded(phase v1beta2.RecoveryPhase, edit ...func(*v1beta2.RecoveryStatus)) func(*Observed) {
+	return func(o *Observed) {
+		r := &v1beta2.RecoveryStatus{
+			ID: "one", Trigger: v1beta2.RecoveryTriggerRequest, Phase: phase, Seed: "seed",
+			Source:     v1beta2.RecoverySource{Member: "a", RaftIndex: 90},
+			OldMembers: []string{"a", "b", "c"}, OldClusterID: "c0ffee",
+		}
+		if phase == v1beta2.RecoveryPhaseSwitching || phase == v1beta2.RecoveryPhaseCleaning {
+			r.ClusterID = "beef"
+		}
+		for _, e := range edit {
+			e(r)
+		}
+		o.PeerService.Recovery = r
+	}
+}
+
+func seedPod(id uint64, edit ...func(*Reseed)) func(*Observed) {
+	return func(o *Observed) {
+		o.Reseed = Reseed{Pod: &Pod{Name: "seed", UID: "pod-seed", Owned: true, Running: true}, Hidden: true, Serves: id != 0, ClusterID: id}
+		for _, e := range edit {
+			e(&o.Reseed)
+		}
+	}
+}
+
+func crashes(r *Reseed)    { r.Pod.Running = false }
+func stale(r *Reseed)      { r.Pod.Template = "before" }
+func otherImage(r *Reseed) { r.Pod.Outdated = true }
+
+func automatic(lostFor time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Spec.Recovery = &v1beta2.RecoveryPolicy{QuorumLoss: v1beta2.RecoveryAutomatic}
+		o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{
+			Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue,
+			LastTransitionTime: testNow.Add(-lostFor).Format(time.RFC3339),
+		}}
+	}
+}
+
+func cancelled(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
+func restores(r *v1beta2.RecoveryStatus)  { r.Trigger = v1beta2.RecoveryTriggerRestore }
+func early(r *v1beta2.RecoveryStatus)     { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Hour)) }
+
+const (
+	pending   = v1beta2.RecoveryPhasePending
+	seeding   = v1beta2.RecoveryPhaseSeeding
+	switching = v1beta2.RecoveryPhaseSwitching
+	cleaning  = v1beta2.RecoveryPhaseCleaning
+	succeeded = v1beta2.RecoveryPhaseSucceeded
+	abandoned = v1beta2.RecoveryPhaseAbandoned
+)
+
+func TestRecoveryStarts(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"nobody asks", 3, lost, edits(noQuorum), "quorum: FindMember b, FindMember c, wait QuorumLost"},
+		{"somebody asks", 3, lost, edits(noQuorum, asked()), "recovery: RecordRecovery Seeding from a"},
+		{"not while a quorum answers", 3, "a b c:nopod", edits(asked()), "recovery: RecordRecovery Abandoned"},
+		{"not when it was cancelled", 3, lost, edits(noQuorum, asked(cancelled)), "recovery: RecordRecovery Abandoned"},
+		{"not for a cluster that sleeps", 0, lost, edits(noQuorum, asked()), "recovery: RecordRecovery Abandoned"},
+		{"not about members of another time", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.OldMembers = []string{"x"} })),
+			"recovery: RecordRecovery Abandoned"},
+		{"from the one that has lost the least", 5, "a:noleader,index=90 b:noleader,index=95 c:nopod d:nopod e:nopod", edits(noQuorum, asked()),
+			"recovery: RecordRecovery Seeding from b"},
+		{"from the one that was asked for", 5, "a:noleader,index=90 b:noleader,index=95 c:nopod d:nopod e:nopod",
+			edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Member = "a" })), "recovery: RecordRecovery Seeding from a"},
+		{"of equals from a voter", 5, "a:noleader,learner,index=90 b:noleader,index=90 c:nopod d:nopod e:nopod", edits(noQuorum, asked()),
+			"recovery: RecordRecovery Seeding from b"},
+		{"from a learner that has more", 3, "a:noleader,learner,index=91 b:noleader,index=90 c:nopod", edits(noQuorum, asked()),
+			"recovery: RecordRecovery Seeding from a"},
+		{"nobody answers yet", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, asked()), "recovery: wait WaitingForSurvivor"},
+		{"nobody answers at all", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, asked(early)), "recovery: RecordRecovery Abandoned"},
+		{"a pod that goes is no survivor", 3, "a:noleader,index=90,terminating b:nopod,index=0 c:nopod,index=0", edits(noQuorum, asked()),
+			"recovery: wait WaitingForSurvivor"},
+		{"by itself, after a while", 3, lost, edits(noQuorum, automatic(time.Hour)), "recovery: RecordRecovery Seeding from a lost b c"},
+		{"by itself, but not at once", 3, lost, edits(noQuorum, automatic(time.Second)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
+		{"by itself only if it is lost for good", 3, "a:noleader,index=90 b:down,index=0 c:nopod,index=0", edits(noQuorum, automatic(time.Hour)),
+			"quorum: wait QuorumLost"},
+		{"by itself only if a volume cannot bring it back", 3, "a:noleader,claim,index=90 b:down,claim,index=0 c:down,claim,index=0",
+			edits(noQuorum, automatic(time.Hour)), "quorum: wait QuorumLost"},
+		{"a restore of a cluster that serves", 3, "a b c", edits(asked(restores)), "recovery: RecordRecovery Seeding from "},
+		{"a request after an end", 3, lost, edits(noQuorum, recorded(abandoned), asked(func(r *v1beta2.RecoveryStatus) { r.ID = "two" })),
+			"recovery: RecordRecovery Seeding from a"},
+		{"the same one is over", 3, lost, edits(noQuorum, recorded(abandoned), asked()), "quorum: FindMember b, FindMember c, wait QuorumLost"},
+	})
+}
+
+func TestRecoverySeeds(t *testing.T) {
+	better := "a:noleader,index=90 b:noleader,index=95 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0"
+	checkDecisions(t, []decision{
+		{"the seed is made", 3, lost, edits(noQuorum, recorded(seeding)), "recovery: CreateReseed seed"},
+		{"and waited for", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: wait WaitingForSeed"},
+		{"others may come back meanwhile", 3, "a:noleader,claim,index=90 b:claim,nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: CreatePod b[a b c], wait WaitingForSeed"},
+		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(seeding), seedPod(0xbeef)),
+			"recovery: DropSeed seed, RecordRecovery Abandoned"},
+		{"it serves", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0xbeef)), "recovery: ProveWrite, RecordRecovery Switching"},
+		{"as another cluster it must", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0xc0ffee)), "recovery: wait WaitingForSeed"},
+		{"cancelled", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0xbeef), asked(cancelled)), "recovery: DropSeed seed, RecordRecovery Abandoned"},
+		{"asleep", 0, lost, edits(noQuorum, recorded(seeding), seedPod(0xbeef)), "recovery: DropSeed seed, RecordRecovery Abandoned"},
+		{"the source has gone on", 3, "a:noleader,index=91 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPod(0xbeef)),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"a better one answers", 5, better, edits(noQuorum, recorded(seeding), seedPod(0xbeef)), "recovery: DropSeed seed, RecordRecovery Pending"},
+		{"unless this one was asked for", 5, better,
+			edits(noQuorum, recorded(seeding, func(r *v1beta2.RecoveryStatus) { r.Member = "a" }), seedPod(0xbeef)),
+			"recovery: ProveWrite, RecordRecovery Switching"},
+		{"the source is gone and the seed serves", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPod(0xbeef)),
+			"recovery: ProveWrite, RecordRecovery Switching"},
+		{"the source is gone before", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPod(0)),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"the seed is taken away", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, func(r *Reseed) { r.Pod.Terminating = true })),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, crashes, stale)),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"it never starts from its image", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, crashes, otherImage)),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"it never starts as it is declared", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, crashes)), "recovery: wait WaitingForSeed"},
+		{"it runs as it was declared", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, stale)), "recovery: wait WaitingForSeed"},
+		{"it may hold the only copy", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding), seedPod(0, crashes, stale)), "recovery: wait WaitingForSeed"},
+		{"a restore that never starts as it was declared", 3, "a b c", edits(recorded(seeding, restores), seedPod(0, crashes, stale)),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(seeding, restores), seedPod(0)), "steady"},
+		{"and looks after it", 3, "a b", edits(recorded(seeding, restores), seedPod(0)), "scale-up: AddLearner c-new, CreatePod c-new[a b c-new]"},
+		{"a restore that serves", 3, "a b c", edits(recorded(seeding, restores), seedPod(0xbeef)), "recovery: ProveWrite, RecordRecovery Switching"},
+		{"a restore of a new cluster", 3, "", edits(silent, recorded(seeding, restores), seedPod(0)), "recovery: wait WaitingForSeed"},
+		{"a record that somebody wiped", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID = seeding, "c0ffee" })),
+			"recovery: RecordRecovery Seeding from "},
+		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" })),
+			"recovery: DropSeed x, RecordRecovery Abandoned"},
+	})
+}
+
+func TestRecoverySwitches(t *testing.T) {
+	hidden := func(o *Observed) { o.Reseed.Hidden = true }
+	revealed := func(o *Observed) { o.Reseed.Hidden, o.Etcd.ClusterID, o.PeerService.ClusterID = false, 0xbeef, "beef" }
+	checkDecisions(t, []decision{
+		{"the old members go", 3, lost, edits(noQuorum, recorded(switching), seedPod(0xbeef)), "recovery: Retire, RecordRecovery Cleaning"},
+		{"even if their quorum is back", 3, "a b c", edits(recorded(switching), seedPod(0xbeef)), "recovery: Retire, RecordRecovery Cleaning"},
+		{"not before the seed serves", 3, lost, edits(noQuorum, recorded(switching), seedPod(0)), "recovery: wait WaitingForSeed"},
+		{"the seed comes back", 3, lost, edits(noQuorum, recorded(switching)), "recovery: CreateReseed seed"},
+		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(switching), seedPod(0, crashes, stale)), "recovery: DeletePod seed"},
+		{"on its volume it can start otherwise", 3, "", edits(noQuorum, persist, recorded(switching), seedPod(0, crashes, stale)),
+			"recovery: DeletePod seed"},
+		{"it may hold the only copy", 3, "", edits(noQuorum, recorded(switching), seedPod(0, crashes, stale)), "recovery: wait WaitingForSeed"},
+		{"no way back", 3, lost, edits(noQuorum, recorded(switching), seedPod(0xbeef), asked(cancelled)), "recovery: Retire, RecordRecovery Cleaning"},
+		{"the seed is let in", 3, "", edits(noQuorum, recorded(cleaning), hidden), "recovery: Reveal seed"},
+		{"and proves itself", 3, "seed", edits(recorded(cleaning), revealed), "recovery: ProveWrite, DropRetired, RecordRecovery Succeeded"},
+		{"volumes stay until it does", 3, "seed:sick", edits(noQuorum, recorded(cleaning), revealed), "quorum: wait QuorumLost"},
+		{"and when it is lost at once", 3, "seed:nopod", edits(noQuorum, recorded(cleaning), revealed), "recovery: RecordRecovery Succeeded"},
+		{"then it grows", 3, "seed", edits(recorded(succeeded), revealed), "scale-up: AddLearner c-new, CreatePod c-new[seed c-new]"},
+	})
+}
+
+func TestACloneNeverStartsEmpty(t *testing.T) {
+	clone := func(o *Observed) {
+		silent(o)
+		o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r"}
+	}
+	checkDecisions(t, []decision{
+		{"it waits", 3, "", edits(clone), "bootstrap: wait WaitingForRestore"},
+		{"and starts from the backup", 3, "", edits(clone, asked(restores, func(r *v1beta2.RecoveryStatus) { r.OldMembers = nil })),
+			"recovery: RecordRecovery Seeding from "},
+	})
+}
+
+func TestRecoveryIsTold(t *testing.T) {
+	o := observed(t, 3, "a:noleader,index=90 b:nopod,index=0 c:down,index=0", noQuorum)
+	status := Status(o, Decide(o))
+	message := ""
+	for _, c := range status.Conditions {
+		if c.Type == v1beta2.ClusterConditionQuorumLost {
+			message = c.Message
+		}
+	}
+	for _, want := range []string{"a (raft index 90)", "etcdclusters/c/recover", "dryRun=All"} {
+		if !strings.Contains(message, want) {
+			t.Errorf("QuorumLost does not say %q: %s", want, message)
+		}
+	}
+	if *status.Tolerance >= 0 || status.MemberStatuses[0].RaftIndex != 90 {
+		t.Errorf("tolerance %d, raft index %d", *status.Tolerance, status.MemberStatuses[0].RaftIndex)
+	}
+	plan := Decide(observed(t, 3, "a:noleader,index=90 b:nopod,index=0 c:down,index=0", noQuorum, asked()))
+	record := plan.Actions[0].(RecordRecovery).Recovery
+	if loss := record.ExpectedLoss; !strings.Contains(loss, "raft index 90") || !strings.Contains(loss, "c does not answer") {
+		t.Errorf("the plan says %q", loss)
+	}
+	if record.Seed != newName || record.OldClusterID != "c0ffee" || record.RevisionBump != revisionBump || record.Source.Member != "a" ||
+		record.Version != testVersion || len(record.Survivors) != 1 {
+		t.Errorf("the plan is %+v", record)
+	}
+}

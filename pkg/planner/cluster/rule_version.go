@@ -1,0 +1,168 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// firstWithLearners is the first version of etcd that knows learners.
+var firstWithLearners = version.MustParseSemantic("3.4.0")
+
+// lastBefore36 is the first 3.5 from which 3.6 is safe: earlier ones keep the
+// promotion of a learner in a store that 3.6 does not read (etcd issue 19557).
+var lastBefore36 = version.MustParseSemantic("3.5.26")
+
+// knowsLearners is true if every member whose version is known knows learners, and
+// one that joins now will.
+func (o *Observed) knowsLearners() bool {
+	joins := o.joinVersion()
+	if joins == "" {
+		joins = o.Cluster.Spec.Version
+	}
+	if v := parse(joins); v != nil && v.LessThan(firstWithLearners) {
+		return false
+	}
+	for i := range o.Etcd.Members {
+		if v := o.runs(&o.Etcd.Members[i]); v != nil && v.LessThan(firstWithLearners) {
+			return false
+		}
+	}
+	return true
+}
+
+// parse returns nil for a version that is unknown or cannot be read; validation
+// keeps the latter out of specs.
+func parse(v string) *version.Version {
+	parsed, err := version.ParseSemantic(strings.TrimPrefix(v, "v"))
+	if err != nil {
+		return nil
+	}
+	return parsed
+}
+
+// runs returns the version that a member says it runs, or last said; if it never
+// said one, the version that its pod was made for. It is nil if nothing is known.
+func (o *Observed) runs(m *Member) *version.Version {
+	if v := parse(m.Version); v != nil {
+		return v
+	}
+	if s := o.lastMemberStatus(m); s != nil {
+		if v := parse(s.Version); v != nil {
+			return v
+		}
+	}
+	if p := o.pod(m.Name); p != nil {
+		return parse(p.Version)
+	}
+	return nil
+}
+
+// lowest returns the lowest version that a member runs, or nil if none is known. One
+// that does not answer counts: its data is of its version.
+func (o *Observed) lowest() *version.Version {
+	var low *version.Version
+	for i := range o.Etcd.Members {
+		if v := o.runs(&o.Etcd.Members[i]); v != nil && (low == nil || v.LessThan(low)) {
+			low = v
+		}
+	}
+	return low
+}
+
+// step is true if a cluster of version low may be moved to target: etcd moves up one
+// minor version at a time.
+func step(low, target *version.Version) bool {
+	return target.Major() == low.Major() && target.Minor() >= low.Minor() && target.Minor() <= low.Minor()+1
+}
+
+func newest(versions ...*version.Version) *version.Version {
+	var result *version.Version
+	for _, v := range versions {
+		if v != nil && (result == nil || result.LessThan(v)) {
+			result = v
+		}
+	}
+	return result
+}
+
+// version returns what the pod was made for, or nil.
+func (p *Pod) version() *version.Version {
+	if p == nil {
+		return nil
+	}
+	return parse(p.Version)
+}
+
+// version returns what was last to run on the volume, or nil.
+func (c *Claim) version() *version.Version {
+	if c == nil {
+		return nil
+	}
+	return parse(c.Version)
+}
+
+// leftBehind is true if no member is left that keeps the cluster at the minor version
+// of target, so that there is no way back to it. One that does not answer may have
+// run what its pod was made for, even if nobody has seen that.
+func (o *Observed) leftBehind(target *version.Version) bool {
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		has := o.runs(m)
+		if p := o.pod(m.Name); m.Version == "" && (p == nil || !p.Unstarted) {
+			has = newest(has, o.pod(m.Name).version(), o.claim(m.Name).version())
+		}
+		if has == nil || has.Minor() <= target.Minor() {
+			return false
+		}
+	}
+	return true
+}
+
+// tooEarly is true if members must run a later patch release before the step to 3.6.
+func tooEarly(low, target *version.Version) bool {
+	return low.Minor() == lastBefore36.Minor() && target.Minor() > low.Minor() && low.LessThan(lastBefore36)
+}
+
+// joinVersion returns the version for a member that is new: the declared one, unless
+// that would be a step that the others may not take.
+func (o *Observed) joinVersion() string {
+	target, low := parse(o.Cluster.Spec.Version), o.lowest()
+	if target == nil || low == nil || (step(low, target) && !tooEarly(low, target) && !o.leftBehind(target)) {
+		return ""
+	}
+	return o.pinned(low)
+}
+
+// pinned returns a version for CreatePod; empty if it is the declared one or unknown.
+func (o *Observed) pinned(v *version.Version) string {
+	if v == nil || sameVersion(o.Cluster.Spec.Version, v) {
+		return ""
+	}
+	return v.String()
+}
+
+// refuseStep says why the members may not be brought from their versions to target; ok
+// is false if they may.
+func (o *Observed) refuseStep(low, target *version.Version) (plan Plan, ok bool) {
+	if !step(low, target) || o.leftBehind(target) {
+		return wait(recheckSteady, "VersionStep",
+			fmt.Sprintf("members run %s and %s is wanted: etcd moves up one minor version at a time", low, target),
+			fmt.Sprintf("set spec.version to a version of %d.%d or %d.%d", low.Major(), low.Minor(), low.Major(), low.Minor()+1)), true
+	}
+	if tooEarly(low, target) {
+		return wait(recheckSteady, "VersionStep",
+			fmt.Sprintf("members run %s: before %s a promoted learner can become a learner again in 3.6", low, lastBefore36),
+			fmt.Sprintf("set spec.version to %s or a later 3.5 first", lastBefore36)), true
+	}
+	return Plan{}, false
+}
+
+func sameVersion(v string, target *version.Version) bool {
+	parsed := parse(v)
+	return parsed != nil && parsed.EqualTo(target)
+}

@@ -1,0 +1,245 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// clientPort is the port of the service for clients.
+const clientPort = 2379
+
+// noticeableLag is how many raft entries a member may be behind before the status
+// says so; less is the ordinary life of a follower.
+const noticeableLag = 1000
+
+// Status says what was observed, and what the plan made of it waits for. Fields
+// that did not change noticeably keep their old value, so that a cluster at rest
+// yields the same status again and nothing needs to be written.
+func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
+	old := &o.Cluster.Status
+	status := v1beta2.ClusterStatus{
+		ObservedGeneration: o.Cluster.Generation,
+		Selector:           "app=etcd,etcd_cluster=" + o.Cluster.Name,
+		ControlPaused:      o.Cluster.Spec.Paused,
+		LastBackup:         old.LastBackup.DeepCopy(),
+		Operation:          plan.Operation,
+	}
+	if status.Operation == nil {
+		status.Operation = o.operation()
+	}
+	if o.ClientService == Current || o.ClientService == Drifted {
+		status.ServiceName = o.Cluster.Name + "-client"
+		status.ClientPort = clientPort
+	}
+	memberStatus(&o, &status)
+	versions(&o, &status)
+	status.Phase, status.Reason = phase(&o)
+	status.BlockedBy = blockedBy(&o, plan)
+	status.Certificates = certificateStatuses(&o)
+	status.Recovery = recoveryStatus(&o, plan)
+	status.Conditions = conditions(&o, plan)
+	return status
+}
+
+// recoveryStatus repeats what stands on the peer service, and says what it waits for.
+func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
+	r := o.recovery().DeepCopy()
+	if r.InProgress() && plan.Rule == "recovery" && plan.Wait != nil {
+		r.Message = plan.Wait.Message
+	}
+	return r
+}
+
+func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
+	leader := o.leader()
+	var ahead uint64
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		ahead = max(ahead, m.RaftIndex)
+		if !m.Learner {
+			status.Replicas++
+		}
+	}
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		s := oneMember(o, m, leader, ahead)
+		status.MemberStatuses = append(status.MemberStatuses, s)
+		if pod := o.pod(m.Name); m.Health == Healthy && !m.Learner && pod != nil && pod.Ready && !pod.Terminating {
+			status.Members.Ready = append(status.Members.Ready, m.Name)
+		} else {
+			status.Members.Unready = append(status.Members.Unready, m.Name)
+		}
+		status.DBSize = max(status.DBSize, s.DBSize)
+	}
+	slices.Sort(status.Members.Ready)
+	slices.Sort(status.Members.Unready)
+	slices.SortFunc(status.MemberStatuses, func(a, b v1beta2.MemberStatus) int { return strings.Compare(a.Name, b.Name) })
+	if leader != nil {
+		status.Leader = leader.Name
+	}
+	status.Tolerance = tolerance(o)
+}
+
+// tolerance is how many more voters may fail. It is not known while etcd cannot be
+// asked and nothing proves that the quorum is lost.
+func tolerance(o *Observed) *int32 {
+	voters := len(o.voters())
+	if voters == 0 || (!o.Etcd.Linearizable && o.quorumLoss().lost != corev1.ConditionTrue) {
+		return nil
+	}
+	t := int32(o.healthyVoters() - quorum(voters))
+	if !o.Etcd.Linearizable {
+		// A quorum that does not answer is lost, however many of its members still do.
+		t = min(t, -1)
+	}
+	return &t
+}
+
+func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.MemberStatus {
+	s := v1beta2.MemberStatus{
+		Name:    m.Name,
+		ID:      m.id(),
+		Version: m.Version,
+		Role:    role(m, leader),
+		Healthy: corev1.ConditionUnknown,
+		Reason:  m.Reason,
+		Message: m.Message,
+		DBSize:  m.DBSize,
+		Alarms:  m.Alarms,
+	}
+	switch m.Health {
+	case Healthy:
+		s.Healthy = corev1.ConditionTrue
+	case Unhealthy:
+		s.Healthy = corev1.ConditionFalse
+	case Unknown:
+	}
+	if pod := o.pod(m.Name); pod != nil {
+		s.Pod, s.Node = pod.Name, pod.Node
+	}
+	if o.claim(m.Name) != nil {
+		s.Claim = m.Name
+	}
+	if !o.Etcd.Linearizable {
+		s.RaftIndex = signed(m.RaftIndex)
+	}
+	if m.RaftIndex > 0 && ahead-m.RaftIndex >= noticeableLag {
+		s.RaftLag = int64(ahead - m.RaftIndex)
+	}
+	if before := o.lastMemberStatus(m); before != nil {
+		keepUnlessNoticeable(&s, before)
+	}
+	return s
+}
+
+func (o *Observed) lastMemberStatus(m *Member) *v1beta2.MemberStatus {
+	for i := range o.Cluster.Status.MemberStatuses {
+		if s := &o.Cluster.Status.MemberStatuses[i]; s.ID == m.id() {
+			return s
+		}
+	}
+	return nil
+}
+
+// keepUnlessNoticeable keeps figures that change all the time at their last written
+// value until they differ by a tenth: a status write for every one would be noise.
+func keepUnlessNoticeable(s, before *v1beta2.MemberStatus) {
+	if s.DBSize == 0 || near(s.DBSize, before.DBSize) {
+		s.DBSize = before.DBSize
+	}
+	if near(s.RaftLag, before.RaftLag) {
+		s.RaftLag = before.RaftLag
+	}
+	if s.Version == "" {
+		s.Version = before.Version
+	}
+}
+
+func near(a, b int64) bool {
+	diff := max(a, b) - min(a, b)
+	return 10*diff < max(a, b)
+}
+
+func role(m, leader *Member) v1beta2.MemberRole {
+	switch {
+	case !m.Started:
+		return v1beta2.MemberRolePending
+	case m.Learner:
+		return v1beta2.MemberRoleLearner
+	case leader != nil && m.ID == leader.ID:
+		return v1beta2.MemberRoleLeader
+	default:
+		return v1beta2.MemberRoleFollower
+	}
+}
+
+// versions fills what runs now and, while they differ, what is being moved to.
+func versions(o *Observed, status *v1beta2.ClusterStatus) {
+	status.CurrentVersion = o.Cluster.Status.CurrentVersion
+	if low := o.lowest(); low != nil {
+		status.CurrentVersion = low.String()
+	}
+	if target := parse(o.Cluster.Spec.Version); target != nil && status.CurrentVersion != "" && !sameVersion(status.CurrentVersion, target) {
+		status.TargetVersion = target.String()
+	}
+}
+
+func phase(o *Observed) (v1beta2.ClusterPhase, string) {
+	switch {
+	case !o.bootstrapped():
+		return v1beta2.ClusterPhaseCreating, ""
+	case o.size() == 0:
+		return v1beta2.ClusterPhaseHibernated, ""
+	case !o.Etcd.Linearizable && o.quorumLoss().lost == corev1.ConditionTrue:
+		return v1beta2.ClusterPhaseFailed, o.quorumLoss().message
+	default:
+		return v1beta2.ClusterPhaseRunning, ""
+	}
+}
+
+// blockedBy keeps the time since which the same thing has been waited for.
+func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
+	if plan.Wait == nil {
+		return nil
+	}
+	b := &v1beta2.BlockedBy{
+		Reason:  plan.Wait.Reason,
+		Message: plan.Wait.Message,
+		Unblock: plan.Wait.Unblock,
+		Since:   metav1.NewTime(o.Now.Truncate(1e9)),
+	}
+	if old := o.Cluster.Status.BlockedBy; old != nil && old.Reason == b.Reason {
+		b.Since = old.Since
+	}
+	return b
+}
+
+// names lists members for a message.
+func names(members []*Member) string {
+	list := make([]string, 0, len(members))
+	for _, m := range members {
+		list = append(list, m.Name)
+	}
+	return strings.Join(list, ", ")
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+func sizes(have, want int) string {
+	return fmt.Sprintf("Current cluster size: %d, desired cluster size: %d", have, want)
+}

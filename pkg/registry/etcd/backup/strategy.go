@@ -1,0 +1,27 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+)
+
+// strategy normalises and checks EtcdBackup objects on their way to storage.
+type strategy = kind.Strategy[*v1beta2.EtcdBackup, v1beta2.BackupSpec, v1beta2.BackupStatus]
+
+func newStrategy(typer runtime.ObjectTyper) strategy {
+	return kind.NewStrategy(typer, kind.Definition[*v1beta2.EtcdBackup, v1beta2.BackupSpec, v1beta2.BackupStatus]{
+		GroupVersion:         v1beta2.SchemeGroupVersion,
+		Spec:                 func(obj *v1beta2.EtcdBackup) *v1beta2.BackupSpec { return &obj.Spec },
+		Status:               func(obj *v1beta2.EtcdBackup) *v1beta2.BackupStatus { return &obj.Status },
+		Validate:             validation.ValidateEtcdBackup,
+		ValidateUpdate:       validation.ValidateEtcdBackupUpdate,
+		ValidateStatusUpdate: validation.ValidateEtcdBackupStatusUpdate,
+		Warnings:             validation.WarningsForEtcdBackup,
+	})
+}

@@ -1,0 +1,138 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
+)
+
+// withBackups returns the storage of clusters whose backups are kept, too.
+func withBackups(t *testing.T) (Storage, backup.Storage) {
+	t.Helper()
+	etcd := registrytest.New(t)
+	backups, err := backup.NewStorage(etcd.Scheme, etcd.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(backups.EtcdBackup.Destroy)
+	storage, err := NewStorage(etcd.Scheme, etcd.Options, Dependencies{
+		Asker: live.NewAsker(nil, nil, clock.RealClock{}),
+		Backups: &kind.Creator[*v1beta2.EtcdBackup]{
+			Store: backups.EtcdBackup.Store, Scheme: etcd.Scheme,
+			Kind: v1beta2.SchemeGroupVersion.WithKind("EtcdBackup"), Resource: v1beta2.SchemeGroupVersion.WithResource("etcdbackups"),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(storage.EtcdCluster.Destroy)
+	registrytest.Await(t, storage.EtcdCluster.Store)
+	registrytest.Await(t, backups.EtcdBackup.Store)
+	return storage, backups
+}
+
+func askBackup(t *testing.T, storage Storage, name string, asked *v1beta2.EtcdBackup, dryRun ...string) (*v1beta2.EtcdBackup, error) {
+	t.Helper()
+	ctx := registrytest.Context(t.Context(), ns, "etcdclusters", "backup")
+	obj, err := storage.Backup.Create(ctx, name, asked, rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*v1beta2.EtcdBackup), nil
+}
+
+func destined(name string) *v1beta2.EtcdCluster {
+	cluster := valid(name)
+	cluster.Spec.Backup = &v1beta2.ClusterBackupPolicy{
+		StorageType: v1beta2.BackupStorageTypePersistentVolumeClaim, Compression: v1beta2.CompressionZstd, Verify: v1beta2.VerificationRestore,
+		BackupSource: v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups", Path: "a"}},
+	}
+	return cluster
+}
+
+func TestBackupOfTheCluster(t *testing.T) {
+	t.Parallel()
+	storage, backups := withBackups(t)
+	created := create(t, storage, destined("a"))
+
+	dry, err := askBackup(t, storage, "a", &v1beta2.EtcdBackup{}, metav1.DryRunAll)
+	if err != nil || dry.Name == "" {
+		t.Fatalf("a dry run: %+v %v", dry, err)
+	}
+	if _, err := backups.EtcdBackup.Get(registrytest.Context(t.Context(), ns, "etcdbackups", ""), dry.Name, &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a dry run has left %v", err)
+	}
+
+	asked := &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{UID: created.UID, Labels: map[string]string{"why": "upgrade"}}}
+	made, err := askBackup(t, storage, "a", asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj, err := backups.EtcdBackup.Get(registrytest.Context(t.Context(), ns, "etcdbackups", ""), made.Name, &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := obj.(*v1beta2.EtcdBackup)
+	if !strings.HasPrefix(stored.Name, "a-20") || stored.UID == created.UID || stored.UID == "" || stored.Labels["etcd_cluster"] != "a" || stored.Labels["why"] != "upgrade" {
+		t.Errorf("unexpected metadata %+v", stored.ObjectMeta)
+	}
+	spec := stored.Spec
+	if spec.EtcdCluster == nil || spec.EtcdCluster.Name != "a" || spec.PersistentVolumeClaim == nil || spec.PersistentVolumeClaim.ClaimName != "backups" ||
+		spec.Compression != v1beta2.CompressionZstd || spec.Verify != v1beta2.VerificationRestore || spec.BackupPolicy != nil {
+		t.Errorf("unexpected spec %+v", spec)
+	}
+
+	if _, err := askBackup(t, storage, "a", &v1beta2.EtcdBackup{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), made.Name) {
+		t.Errorf("a second one while the first is under way: %v", err)
+	}
+	stored.Status.Phase = v1beta2.BackupPhaseSucceeded
+	if _, _, err := backups.Status.Update(registrytest.Context(t.Context(), ns, "etcdbackups", "status"), stored.Name, rest.DefaultUpdatedObjectInfo(stored),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := askBackup(t, storage, "a", &v1beta2.EtcdBackup{}); err != nil {
+		t.Errorf("after the first one: %v", err)
+	}
+}
+
+func TestBackupRefuses(t *testing.T) {
+	t.Parallel()
+	storage, _ := withBackups(t)
+	create(t, storage, destined("a"))
+	create(t, storage, valid("bare"))
+	for _, test := range []struct {
+		name, cluster string
+		asked         v1beta2.EtcdBackup
+		is            func(error) bool
+		says          string
+	}{
+		{"no destination", "bare", v1beta2.EtcdBackup{}, apierrors.IsInvalid, "spec.storageType"},
+		{"no such cluster", "nosuch", v1beta2.EtcdBackup{}, apierrors.IsNotFound, "not found"},
+		{"another cluster", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{EtcdCluster: &v1beta2.EtcdClusterRef{Name: "b"}}}, apierrors.IsInvalid, "spec.etcdCluster.name"},
+		{"endpoints", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{EtcdEndpoints: []string{"http://x:2379"}}}, apierrors.IsInvalid, "spec.etcdEndpoints"},
+		{"a series", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{BackupPolicy: &v1beta2.BackupPolicy{Schedule: "@daily"}}}, apierrors.IsInvalid, "spec.backupPolicy"},
+		{"another UID", "a", v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{UID: "other"}}, apierrors.IsConflict, "UID"},
+		{"what the kind itself refuses", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{StorageType: "Tape"}}, apierrors.IsInvalid, "spec.storageType"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := askBackup(t, storage, test.cluster, &test.asked)
+			if !test.is(err) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want an error that names %s", err, test.says)
+			}
+		})
+	}
+}

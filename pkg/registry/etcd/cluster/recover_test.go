@@ -1,0 +1,119 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
+)
+
+// lostCluster stores a cluster whose status says that its quorum is lost.
+func lostCluster(t *testing.T, storage Storage, edit func(*v1beta2.EtcdCluster)) {
+	t.Helper()
+	cluster := create(t, storage, valid("a"))
+	cluster.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue}}
+	cluster.Status.MemberStatuses = []v1beta2.MemberStatus{
+		{Name: "a-1", RaftIndex: 70, Pod: "a-1"}, {Name: "a-2", RaftIndex: 90, Pod: "a-2"}, {Name: "a-3"}, {Name: "a-4"}, {Name: "a-5", Pod: "a-5"},
+	}
+	edit(cluster)
+	if _, _, err := storage.Status.Update(requestContext(t), "a", rest.DefaultUpdatedObjectInfo(cluster),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ask(t *testing.T, storage Storage, request *v1beta2.EtcdClusterRecovery, dryRun ...string) (*v1beta2.EtcdClusterRecovery, error) {
+	t.Helper()
+	obj, err := storage.Recover.Create(registrytest.Context(t.Context(), ns, "etcdclusters", "recover"), "a", request,
+		rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*v1beta2.EtcdClusterRecovery), nil
+}
+
+func storedRecovery(t *testing.T, storage Storage) *v1beta2.RecoveryStatus {
+	t.Helper()
+	obj, err := storage.EtcdCluster.Get(requestContext(t), "a", &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj.(*v1beta2.EtcdCluster).Status.Recovery
+}
+
+func TestRecoverPlans(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	lostCluster(t, storage, func(*v1beta2.EtcdCluster) {})
+
+	plan, err := ask(t, storage, &v1beta2.EtcdClusterRecovery{}, metav1.DryRunAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := plan.Status; s.Source.Member != "a-2" || s.Source.RaftIndex != 90 || len(s.Survivors) != 2 || s.Phase != v1beta2.RecoveryPhasePending ||
+		!strings.Contains(s.ExpectedLoss, "a-5 does not answer") || strings.Contains(s.ExpectedLoss, "a-3") {
+		t.Errorf("the plan is %+v", s)
+	}
+	if stored := storedRecovery(t, storage); stored != nil {
+		t.Fatalf("a dry run stored %+v", stored)
+	}
+
+	plan, err = ask(t, storage, &v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{Member: "a-1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := plan.Status; s.Source.Member != "a-1" || s.Member != "a-1" || !strings.Contains(s.ExpectedLoss, "20 raft entries that a-2 has") {
+		t.Errorf("the plan is %+v", s)
+	}
+	if stored := storedRecovery(t, storage); stored == nil || stored.ID != plan.Status.ID || !stored.InProgress() || len(stored.OldMembers) != 5 {
+		t.Errorf("stored is %+v", stored)
+	}
+	if _, err := ask(t, storage, &v1beta2.EtcdClusterRecovery{}); !apierrors.IsConflict(err) {
+		t.Errorf("a second request is answered with %v", err)
+	}
+}
+
+func TestRecoverRefuses(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		edit    func(*v1beta2.EtcdCluster)
+		request v1beta2.EtcdClusterRecovery
+		want    func(error) bool
+	}{
+		"a quorum that answers": {
+			edit: func(c *v1beta2.EtcdCluster) { c.Status.Conditions[0].Status = corev1.ConditionFalse }, want: apierrors.IsConflict,
+		},
+		"a quorum that may answer": {
+			edit: func(c *v1beta2.EtcdCluster) { c.Status.Conditions[0].Status = corev1.ConditionUnknown }, want: apierrors.IsConflict,
+		},
+		"no status yet":         {edit: func(c *v1beta2.EtcdCluster) { c.Status = v1beta2.ClusterStatus{} }, want: apierrors.IsConflict},
+		"no survivor":           {edit: func(c *v1beta2.EtcdCluster) { c.Status.MemberStatuses = nil }, want: apierrors.IsConflict},
+		"another UID":           {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{ClusterUID: "x"}}, want: apierrors.IsConflict},
+		"a member that is gone": {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{Member: "a-3"}}, want: apierrors.IsInvalid},
+		"another name":          {request: v1beta2.EtcdClusterRecovery{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, want: apierrors.IsBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storage, _ := newStorage(t)
+			if test.edit == nil {
+				test.edit = func(*v1beta2.EtcdCluster) {}
+			}
+			lostCluster(t, storage, test.edit)
+			if _, err := ask(t, storage, &test.request); !test.want(err) {
+				t.Errorf("answered with %v", err)
+			}
+			if stored := storedRecovery(t, storage); stored != nil {
+				t.Errorf("stored is %+v", stored)
+			}
+		})
+	}
+}

@@ -1,0 +1,220 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
+)
+
+func scaleContext(t *testing.T) context.Context {
+	return registrytest.Context(t.Context(), ns, "etcdclusters", "scale")
+}
+
+func getScale(t *testing.T, storage Storage, name string) *autoscalingv1.Scale {
+	t.Helper()
+	obj, err := storage.Scale.Get(scaleContext(t), name, &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obj.(*autoscalingv1.Scale)
+}
+
+func updateScale(t *testing.T, storage Storage, name string, scale *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+	t.Helper()
+	obj, created, err := storage.Scale.Update(scaleContext(t), name, rest.DefaultUpdatedObjectInfo(scale),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		t.Error("a scale was created")
+	}
+	return obj.(*autoscalingv1.Scale), nil
+}
+
+func TestScaleShowsTheCluster(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	created := create(t, storage, valid("a"))
+	created.Status.Replicas, created.Status.Selector = 2, "app=etcd,etcd_cluster=a"
+	if _, _, err := storage.Status.Update(requestContext(t), "a", rest.DefaultUpdatedObjectInfo(created),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	scale := getScale(t, storage, "a")
+	if scale.Spec.Replicas != 3 || scale.Status.Replicas != 2 || scale.Status.Selector != "app=etcd,etcd_cluster=a" {
+		t.Errorf("unexpected scale %+v %+v", scale.Spec, scale.Status)
+	}
+	if scale.Name != "a" || scale.Namespace != ns || scale.UID != created.UID || scale.ResourceVersion == "" {
+		t.Errorf("unexpected metadata %+v", scale.ObjectMeta)
+	}
+}
+
+func TestScaleChangesTheSize(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	create(t, storage, valid("a"))
+	scale := getScale(t, storage, "a")
+	scale.Spec.Replicas = 5
+	scaled, err := updateScale(t, storage, "a", scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scaled.Spec.Replicas != 5 || scaled.ResourceVersion == scale.ResourceVersion {
+		t.Errorf("unexpected scale %+v", scaled)
+	}
+	obj, err := storage.EtcdCluster.Get(requestContext(t), "a", &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := obj.(*v1beta2.EtcdCluster)
+	if *cluster.Spec.Replicas != 5 || cluster.Generation != 2 || cluster.Spec.Version != "3.6.16" {
+		t.Errorf("unexpected cluster %+v", cluster.Spec)
+	}
+}
+
+func TestScaleRefuses(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	create(t, storage, valid("a"))
+	for _, test := range []struct {
+		name   string
+		object string
+		change func(*autoscalingv1.Scale)
+		is     func(error) bool
+		says   string
+	}{
+		{"negative", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = -1 }, apierrors.IsInvalid, "spec.replicas"},
+		{"too many", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = 99 }, apierrors.IsInvalid, "spec.size"},
+		{"hibernation without volumes", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = 0 }, apierrors.IsInvalid, "spec.size"},
+		{"another object of the name", "a", func(s *autoscalingv1.Scale) { s.UID = "other" }, apierrors.IsConflict, "UID"},
+		{"outdated", "a", func(s *autoscalingv1.Scale) { s.ResourceVersion = "1"; s.Spec.Replicas = 5 }, apierrors.IsConflict, "modified"},
+		{"no such cluster", "b", func(s *autoscalingv1.Scale) { s.Name, s.UID, s.ResourceVersion = "b", "", "" }, apierrors.IsNotFound, "not found"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			scale := getScale(t, storage, "a")
+			test.change(scale)
+			_, err := updateScale(t, storage, test.object, scale)
+			if !test.is(err) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want an error that names %s", err, test.says)
+			}
+		})
+	}
+	if scale := getScale(t, storage, "a"); scale.Spec.Replicas != 3 {
+		t.Errorf("a refused change left %d replicas", scale.Spec.Replicas)
+	}
+}
+
+func TestScaleAsksAdmission(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	create(t, storage, valid("a"))
+	refused := errors.New("refused by admission")
+	scale := getScale(t, storage, "a")
+	scale.Spec.Replicas = 5
+	_, _, err := storage.Scale.Update(scaleContext(t), "a", rest.DefaultUpdatedObjectInfo(scale), rest.ValidateAllObjectFunc,
+		func(_ context.Context, obj, old runtime.Object) error {
+			newer, older := obj.(*autoscalingv1.Scale), old.(*autoscalingv1.Scale)
+			if newer.Spec.Replicas != 5 || older.Spec.Replicas != 3 {
+				t.Errorf("admission sees %d after %d replicas", newer.Spec.Replicas, older.Spec.Replicas)
+			}
+			return refused
+		}, false, &metav1.UpdateOptions{})
+	if !errors.Is(err, refused) {
+		t.Errorf("got %v, want what admission said", err)
+	}
+}
+
+// TestScaleKeepsOwners checks that who owned spec.size of the cluster is shown as
+// owner of spec.replicas of the Scale, and the other way round.
+func TestScaleKeepsOwners(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	owned := valid("a")
+	owned.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "gitops", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "etcd.database.coreos.com/v1beta2",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:size":{},"f:version":{}}}`),
+	}}
+	create(t, storage, owned)
+
+	var shown []metav1.ManagedFieldsEntry
+	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		scale := old.(*autoscalingv1.Scale).DeepCopy()
+		shown = scale.ManagedFields
+		scale.Spec.Replicas = 5
+		scale.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: "autoscaler", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "autoscaling/v1", Subresource: "scale",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+		}}
+		return scale, nil
+	})
+	if _, _, err := storage.Scale.Update(scaleContext(t), "a", info, rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	if owners := ownersOf(t, shown, "spec", "replicas"); len(owners) != 1 || owners[0] != "gitops" {
+		t.Errorf("owners of spec.replicas are %q, want gitops", owners)
+	}
+	obj, err := storage.EtcdCluster.Get(requestContext(t), "a", &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	managed := obj.(*v1beta2.EtcdCluster).ManagedFields
+	if owners := ownersOf(t, managed, "spec", "size"); len(owners) != 1 || owners[0] != "autoscaler" {
+		t.Errorf("owners of spec.size are %q, want autoscaler", owners)
+	}
+	if owners := ownersOf(t, managed, "spec", "version"); len(owners) != 1 || owners[0] != "gitops" {
+		t.Errorf("owners of spec.version are %q, want gitops", owners)
+	}
+}
+
+func ownersOf(t *testing.T, managed []metav1.ManagedFieldsEntry, parts ...any) []string {
+	t.Helper()
+	path := fieldpath.MakePathOrDie(parts...)
+	var owners []string
+	for _, entry := range managed {
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(strings.NewReader(entry.FieldsV1.GetRawString())); err != nil {
+			t.Fatal(err)
+		}
+		if set.Has(path) {
+			owners = append(owners, entry.Manager)
+		}
+	}
+	return owners
+}
+
+func TestScaleDryRun(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	create(t, storage, valid("a"))
+	scale := getScale(t, storage, "a")
+	scale.Spec.Replicas = 5
+	obj, _, err := storage.Scale.Update(scaleContext(t), "a", rest.DefaultUpdatedObjectInfo(scale), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := obj.(*autoscalingv1.Scale).Spec.Replicas; got != 5 {
+		t.Errorf("dry run answers %d replicas, want 5", got)
+	}
+	if got := getScale(t, storage, "a").Spec.Replicas; got != 3 {
+		t.Errorf("dry run left %d replicas, want 3", got)
+	}
+}

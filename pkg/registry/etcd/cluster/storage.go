@@ -1,0 +1,85 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+)
+
+// Storage is every endpoint of etcdclusters.
+type Storage struct {
+	EtcdCluster *REST
+	Status      *kind.StatusREST
+	Scale       *kind.ScaleREST[*v1beta2.EtcdCluster]
+	Health      *LookREST
+	Members     *LookREST
+	MoveLeader  *MoveLeaderREST
+	Defrag      *OperationREST
+	Recover     *RecoverREST
+	Backup      *BackupREST
+	Proxy       *ProxyREST
+}
+
+// Dependencies is what the subresources need beside the objects.
+type Dependencies struct {
+	// Asker answers for the members of clusters.
+	Asker *live.Asker
+	// Backups is where backups are created.
+	Backups Backups
+	// Authorizer is asked a second time before data is handed out; nil allows it.
+	Authorizer authorizer.Authorizer
+}
+
+// REST serves etcdclusters.
+type REST struct {
+	*genericregistry.Store
+}
+
+var (
+	_ rest.StandardStorage    = &REST{}
+	_ rest.ShortNamesProvider = &REST{}
+	_ rest.CategoriesProvider = &REST{}
+)
+
+// NewStorage returns the endpoints of etcdclusters, kept where optsGetter says.
+func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter, needs Dependencies) (Storage, error) {
+	resource := kind.Resource{
+		Plural:   v1beta2.Resource("etcdclusters"),
+		Singular: v1beta2.Resource("etcdcluster"),
+		New:      func() runtime.Object { return &v1beta2.EtcdCluster{} },
+		NewList:  func() runtime.Object { return &v1beta2.EtcdClusterList{} },
+	}
+	store, status, err := kind.NewStore(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter)
+	if err != nil {
+		return Storage{}, err
+	}
+	registerMetrics()
+	return Storage{
+		EtcdCluster: &REST{Store: store},
+		Status:      status,
+		Scale:       newScale(store),
+		Health:      newHealth(store, needs.Asker),
+		Members:     newMembers(store, needs.Asker),
+		MoveLeader:  &MoveLeaderREST{clusters: store, asker: needs.Asker, clock: clock.RealClock{}},
+		Defrag:      newOperation(status, v1beta2.OperationDefrag, "defrag"),
+		Recover:     &RecoverREST{status: status, clock: clock.RealClock{}},
+		Backup:      newBackup(store, needs.Backups, needs.Asker),
+		Proxy:       newProxy(store, needs.Asker, needs.Authorizer),
+	}, nil
+}
+
+// ShortNames lets users write "kubectl get etcd".
+func (*REST) ShortNames() []string { return []string{"etcd"} }
+
+// Categories shows clusters in "kubectl get all".
+func (*REST) Categories() []string { return []string{"all"} }

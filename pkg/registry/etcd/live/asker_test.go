@@ -1,0 +1,238 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/picture"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// patience is what a busy machine may add to the budget.
+const patience = 2 * time.Second
+
+// subject is a real cluster of etcd, and the pods that Kubernetes would show of it.
+type subject struct {
+	*testing.T
+	cluster *v1beta2.EtcdCluster
+	etcd    *etcdtest.Cluster
+	kube    *fake.Clientset
+	asker   *Asker
+	objects []runtime.Object
+}
+
+func newSubject(t *testing.T, voters int) *subject {
+	t.Helper()
+	s := &subject{T: t, etcd: etcdtest.NewVoters(t, voters), cluster: &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", UID: "uid"},
+		Spec:       v1beta2.ClusterSpec{Replicas: ptr.To(int32(voters))},
+		Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
+	}}
+	for i := range voters {
+		name := fmt.Sprintf("m%d", i)
+		s.objects = append(s.objects, s.pod(name, forward(t, strings.TrimPrefix(s.etcd.Member(name).ClientURL, "http://"))))
+	}
+	s.start()
+	return s
+}
+
+func (s *subject) start() {
+	pool := etcd.NewPool(etcd.PoolConfig{})
+	s.Cleanup(pool.Close)
+	s.kube = fake.NewClientset(s.objects...)
+	s.asker = NewAsker(s.kube, pool, clock.RealClock{})
+}
+
+func (s *subject) pod(name, ip string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "ns", Labels: resources.Labels("m"), OwnerReferences: []metav1.OwnerReference{resources.Owner(s.cluster)},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: ip,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "etcd", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		},
+	}
+}
+
+func (s *subject) ask() *picture.Picture {
+	s.Helper()
+	start := time.Now()
+	p, err := s.asker.Ask(s.Context(), s.cluster)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if took := time.Since(start); took > Budget+patience {
+		s.Errorf("it took %v", took)
+	}
+	return p
+}
+
+// listen opens the port of etcd on a loopback address of its own, which is the address
+// of a pod here.
+func listen(t *testing.T) (net.Listener, string) {
+	t.Helper()
+	for range 50 {
+		ip := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 2+rand.IntN(250))
+		if l, err := net.Listen("tcp", net.JoinHostPort(ip, fmt.Sprint(resources.ClientPort))); err == nil {
+			t.Cleanup(func() { l.Close() })
+			return l, ip
+		}
+	}
+	t.Fatal("no free address")
+	return nil, ""
+}
+
+// forward makes a server reachable at the port of etcd of an address.
+func forward(t *testing.T, to string) string {
+	t.Helper()
+	l, ip := listen(t)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				s, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", to)
+				if err != nil {
+					return
+				}
+				defer s.Close()
+				go func() { _, _ = io.Copy(s, c); s.Close() }()
+				_, _ = io.Copy(c, s)
+			}()
+		}
+	}()
+	return ip
+}
+
+// hole is an address that takes connections and never says a word.
+func hole(t *testing.T) string {
+	t.Helper()
+	_, ip := listen(t)
+	return ip
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t, 3)
+	s.etcd.Leader()
+	p := s.ask()
+	if p.Confirmed == nil || len(p.Confirmed.Members) != 3 || len(p.Answers) != 3 {
+		t.Fatalf("unexpected %+v", p)
+	}
+	for _, a := range p.Answers {
+		if a.Err != nil || a.ViewErr != nil || len(a.View.Members) != 3 || a.Health.Leader == 0 {
+			t.Errorf("unexpected answer %+v", a)
+		}
+	}
+	if h := picture.Health(p); h.Verdict != v1beta2.VerdictHealthy {
+		t.Errorf("verdict %s: %s", h.Verdict, h.Message)
+	}
+}
+
+// A member that swallows every packet must not keep the others' answers back.
+func TestAskWithABlackHole(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t, 3)
+	leader := s.etcd.Leader().Name
+	for i, o := range s.objects {
+		if p := o.(*corev1.Pod); p.Name != leader {
+			s.objects[i] = s.pod(p.Name, hole(t))
+			break
+		}
+	}
+	s.start()
+	p := s.ask()
+	h := picture.Health(p)
+	if h.Verdict != v1beta2.VerdictDegraded || !h.QuorumAnswered || ptr.Deref(h.Tolerance, 9) != 0 || h.Serving != 2 {
+		t.Errorf("unexpected %s: %s (%+v)", h.Verdict, h.Message, h.Members)
+	}
+}
+
+func TestAskWithoutQuorum(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t, 3)
+	s.etcd.Member("m1").Kill()
+	s.etcd.Member("m2").Kill()
+	etcdtest.Eventually(t, "the loss of the quorum", func() error {
+		h := picture.Health(s.ask())
+		if h.Verdict != v1beta2.VerdictQuorumLost || ptr.Deref(h.Tolerance, 9) >= 0 {
+			return fmt.Errorf("verdict %s: %s", h.Verdict, h.Message)
+		}
+		return nil
+	})
+}
+
+func TestAskWithoutAnyone(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t, 1)
+	s.objects = []runtime.Object{s.pod("m0", hole(t))}
+	s.start()
+	if h := picture.Health(s.ask()); h.Verdict != v1beta2.VerdictUnreachable {
+		t.Errorf("verdict %s: %s", h.Verdict, h.Message)
+	}
+}
+
+// Somebody else's pods are not asked, whatever they are called.
+func TestAskLeavesForeignPodsAlone(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t, 1)
+	foreign := s.pod("m9", hole(t))
+	foreign.OwnerReferences[0].UID = "other"
+	s.objects = append(s.objects, foreign)
+	s.start()
+	if p := s.ask(); len(p.Answers) != 1 || len(p.Pods) != 1 {
+		t.Errorf("asked %d of %d pods", len(p.Answers), len(p.Pods))
+	}
+}
+
+func TestAskWithoutPods(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t, 1)
+	s.kube.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("the kube-apiserver is away")
+	})
+	s.cluster.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "m0", ID: "1"}}
+	p := s.ask()
+	if p.PodsKnown || len(p.Problems) != 1 || !strings.Contains(p.Problems[0], "the kube-apiserver is away") || len(p.Answers) != 1 {
+		t.Errorf("unexpected %+v", p)
+	}
+}
+
+func TestAskIsBounded(t *testing.T) {
+	t.Parallel()
+	if _, err := NewAsker(nil, nil, clock.RealClock{}).Ask(t.Context(), &v1beta2.EtcdCluster{}); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("without Kubernetes: %v", err)
+	}
+	s := newSubject(t, 1)
+	for range maxAtOnce {
+		s.asker.slots <- struct{}{}
+	}
+	if _, err := s.asker.Ask(t.Context(), s.cluster); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("with too many questions: %v", err)
+	}
+}

@@ -1,0 +1,387 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+)
+
+const gib = 1 << 30
+
+var errSilent = &etcd.Error{Op: "status", Kind: etcd.ErrTimeout}
+
+// healthy is a cluster of n voters with volumes, called m0 to m<n-1> with IDs from 1,
+// in which everything is well and m0 leads.
+func healthy(n int) *Picture {
+	p := &Picture{
+		Cluster: &v1beta2.EtcdCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", UID: "uid"},
+			Spec:       v1beta2.ClusterSpec{Replicas: ptr.To(int32(n))},
+			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
+		},
+		AskedAt:   time.Date(2026, 5, 1, 3, 0, 0, 0, time.UTC),
+		Took:      40 * time.Millisecond,
+		PodsKnown: true,
+		Confirmed: &etcd.Membership{ClusterID: 0xc1},
+	}
+	for i := range n {
+		name := fmt.Sprintf("m%d", i)
+		p.Confirmed.Members = append(p.Confirmed.Members, member(i))
+		p.Pods = append(p.Pods, pod(name))
+		p.Claims = append(p.Claims, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		p.Cluster.Status.MemberStatuses = append(p.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{Name: name, ID: fmt.Sprint(i + 1)})
+	}
+	for i := range n {
+		p.Answers = append(p.Answers, Answer{
+			Name: fmt.Sprintf("m%d", i),
+			Health: etcd.MemberHealth{
+				ID: uint64(i + 1), ClusterID: 0xc1, Leader: 1, Version: "3.6.16", RaftTerm: 2, RaftIndex: 5000, RaftApplied: 5000,
+				DBSize: 100 << 20, DBSizeInUse: 90 << 20, Quota: 2 * gib,
+			},
+			View: *p.Confirmed,
+		})
+	}
+	return p
+}
+
+func member(i int) etcd.Member {
+	return etcd.Member{
+		ID: uint64(i + 1), Name: fmt.Sprintf("m%d", i),
+		PeerURLs:   []string{fmt.Sprintf("http://m%d.c.ns.svc:2380", i)},
+		ClientURLs: []string{fmt.Sprintf("http://m%d.c.ns.svc:2379", i)},
+	}
+}
+
+func pod(name string) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{NodeName: "node-" + name},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.0.0.1",
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "etcd", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		},
+	}
+}
+
+// silent makes a member not answer.
+func (p *Picture) silent(i int) {
+	p.Answers[i] = Answer{Name: p.Answers[i].Name, Err: errSilent, ViewErr: errSilent}
+}
+
+// stopped makes a member's container not run.
+func (p *Picture) stopped(i int, restarts int32) {
+	p.silent(i)
+	p.Pods[i].Status.ContainerStatuses[0] = corev1.ContainerStatus{
+		Name: "etcd", RestartCount: restarts,
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+	}
+}
+
+// gone takes the pods and the claims of members away.
+func (p *Picture) gone(keep ...int) {
+	var pods []corev1.Pod
+	var claims []corev1.PersistentVolumeClaim
+	var answers []Answer
+	for _, i := range keep {
+		pods, claims, answers = append(pods, p.Pods[i]), append(claims, p.Claims[i]), append(answers, p.Answers[i])
+	}
+	p.Pods, p.Claims, p.Answers = pods, claims, answers
+}
+
+// leaderless takes the quorum away.
+func (p *Picture) leaderless() {
+	p.Confirmed, p.ConfirmErr = nil, &etcd.Error{Op: "list members", Kind: etcd.ErrNoQuorum}
+	for i := range p.Answers {
+		p.Answers[i].Health.Leader = 0
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name      string
+		size      int
+		change    func(*Picture)
+		verdict   v1beta2.ClusterVerdict
+		tolerance *int32
+		says      []string
+		// steps that must be there, by a part of the command or the reason.
+		steps []string
+	}{
+		{name: "all is well", size: 3, change: func(*Picture) {}, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1), says: []string{"all 3 voters serve"}},
+		{name: "a single one is well", size: 1, change: func(*Picture) {}, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](0)},
+		{
+			name: "a learner is joining", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1), says: []string{"m3 is joining"},
+			change: func(p *Picture) {
+				learner := member(3)
+				learner.Learner = true
+				p.Confirmed.Members = append(p.Confirmed.Members, learner)
+				for i := range p.Answers {
+					p.Answers[i].View = *p.Confirmed
+				}
+				p.Answers = append(p.Answers, Answer{
+					Name: "m3", ViewErr: etcd.ErrLearner,
+					Health: etcd.MemberHealth{ID: 4, ClusterID: 0xc1, Leader: 1, Learner: true, RaftTerm: 2, RaftIndex: 12},
+				})
+				p.Pods = append(p.Pods, pod("m3"))
+			},
+		},
+		{
+			name: "one does not answer", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](0),
+			change: func(p *Picture) { p.silent(2) },
+			says:   []string{"m2 does not answer"}, steps: []string{"kubectl -n ns logs m2 -c etcd --tail=50", "c.db"},
+		},
+		{
+			name: "one of five ends again and again", size: 5, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) { p.stopped(4, 7) }, steps: []string{"logs m4 -c etcd --previous"},
+		},
+		{
+			name: "one cannot be scheduled", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](0),
+			change: func(p *Picture) { p.stopped(1, 0) }, steps: []string{"describe pod m1"},
+		},
+		{
+			name: "one was never made", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) { p.Cluster.Spec.Replicas = ptr.To[int32](5) }, says: []string{"3 voters and 5 are declared"},
+		},
+		{
+			name: "one has lost the leader", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](0),
+			change: func(p *Picture) { p.Answers[1].Health.Leader = 0 }, says: []string{"m1 knows no leader"},
+		},
+		{
+			name: "one is far behind", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) { p.Answers[1].Health.RaftIndex = 10 }, says: []string{"m1 is 4990 entries behind"},
+		},
+		{
+			name: "one is a little behind", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) { p.Answers[1].Health.RaftIndex -= 20 },
+		},
+		{
+			name: "full with waste", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) {
+				for i := range p.Answers {
+					h := &p.Answers[i].Health
+					h.DBSize, h.DBSizeInUse, h.Alarms = 2*gib, gib/2, []etcd.Alarm{{MemberID: 2, Type: etcd.AlarmNoSpace}}
+				}
+			},
+			says:  []string{"NOSPACE raised by m1"},
+			steps: []string{"echo '{}' | kubectl create --raw '/apis/etcd.database.coreos.com/v1beta2/namespaces/ns/etcdclusters/c/defrag' -f -"},
+		},
+		{
+			name: "full for good", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) {
+				for i := range p.Answers {
+					h := &p.Answers[i].Health
+					h.DBSize, h.DBSizeInUse, h.Alarms = 2*gib, 2*gib, []etcd.Alarm{{MemberID: 1, Type: etcd.AlarmNoSpace}}
+				}
+			},
+			steps: []string{`-p '{"spec":{"etcd":{"quotaBackendBytes":"8Gi"}}}'`},
+		},
+		{
+			name: "corrupt", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) {
+				p.Answers[0].Health.Alarms = []etcd.Alarm{{MemberID: 3, Type: etcd.AlarmCorrupt}}
+			},
+			says: []string{"CORRUPT raised by m2"}, steps: []string{"differs from the others"},
+		},
+		{
+			name: "paused while one is down", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](0),
+			change: func(p *Picture) { p.silent(2); p.Cluster.Spec.Paused = true }, steps: []string{`'{"spec":{"paused":false}}'`},
+		},
+		{
+			name: "two of three are down and can come back", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Picture) { p.leaderless(); p.stopped(1, 3); p.stopped(2, 3) },
+			says:   []string{"0 of 3 voters serve and 2 are needed", "m1 does not answer"},
+			steps:  []string{"do not delete pods or volumes", "logs m2"},
+		},
+		{
+			name: "two of three are gone for good", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Picture) { p.leaderless(); p.gone(1) },
+			says:   []string{"neither pod nor volume"},
+			steps:  []string{"proxy/snapshot?member=m1' > m1.db", "recover?dryRun=All"},
+		},
+		{
+			name: "all are gone for good", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Picture) { p.leaderless(); p.gone() },
+			says:   []string{"no pod of a member runs"}, steps: []string{"get etcdbackups"},
+		},
+		{
+			name: "an election that takes its time", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-1),
+			change: func(p *Picture) { p.Confirmed, p.ConfirmErr = nil, errors.New("no") },
+			says:   []string{"no read went through a quorum in time"},
+		},
+		{
+			name: "nobody can be reached", size: 3, verdict: v1beta2.VerdictUnreachable,
+			change: func(p *Picture) {
+				p.Confirmed = nil
+				for i := range p.Answers {
+					p.silent(i)
+				}
+			},
+			says: []string{"none of 3 members answers this server"}, steps: []string{"get networkpolicies"},
+		},
+		{
+			name: "nobody answers and most do not run", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Picture) { p.Confirmed = nil; p.silent(0); p.stopped(1, 1); p.stopped(2, 1) },
+			says:   []string{"the pods of 1 of 3 voters run"},
+		},
+		{
+			name: "nobody answers and Kubernetes does not either", size: 3, verdict: v1beta2.VerdictUnreachable,
+			change: func(p *Picture) {
+				p.Confirmed, p.Pods, p.PodsKnown = nil, nil, false
+				for i := range p.Answers {
+					p.silent(i)
+				}
+			},
+		},
+		{
+			name: "two leaders", size: 3, verdict: v1beta2.VerdictDisagreement, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) { p.Answers[2].Health.Leader, p.Answers[2].Health.RaftTerm = 3, 3 },
+			says:   []string{"do not follow the same leader: m0 and m1: m0; m2: m2"}, steps: []string{"etcdclusters/c/members'"},
+		},
+		{
+			name: "two lists", size: 3, verdict: v1beta2.VerdictDisagreement, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) {
+				p.Answers[2].View = etcd.Membership{ClusterID: 0xc1, Members: p.Confirmed.Members[:2]}
+			},
+			says: []string{"do not have the same members in mind"},
+		},
+		{
+			name: "two clusters", size: 3, verdict: v1beta2.VerdictSplitBrain,
+			change: func(p *Picture) { p.Answers[2].Health.ClusterID = 0xc2 },
+			says:   []string{"different etcd clusters", "m0 and m1: cluster c1; m2: cluster c2"}, steps: []string{"m2.db"},
+		},
+		{
+			name: "starting", size: 3, verdict: v1beta2.VerdictCreating,
+			change: func(p *Picture) {
+				p.Confirmed, p.Answers, p.Pods, p.Claims, p.Cluster.Status = nil, nil, nil, nil, v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseCreating}
+			},
+			steps: []string{"describe etcd c"},
+		},
+		{
+			name: "hibernated", size: 0, verdict: v1beta2.VerdictHibernated,
+			change: func(p *Picture) { p.Confirmed = nil }, steps: []string{"scale etcd c --replicas=3"},
+		},
+		{
+			name: "certificates end", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) {
+				p.ClientCertificateExpiry = p.AskedAt.Add(time.Hour)
+				p.Answers[1].Health.CertificateExpiry = p.AskedAt.Add(48 * time.Hour)
+				p.Answers[2].Health.CertificateExpiry = p.AskedAt.Add(1000 * time.Hour)
+			},
+			steps: []string{"of the controller and the API server ends at 2026-05-01T04:00:00Z", "certificate of member m1 ends"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := healthy(test.size)
+			test.change(p)
+			h := Health(p)
+			if h.Verdict != test.verdict {
+				t.Errorf("verdict %s (%s), want %s", h.Verdict, h.Message, test.verdict)
+			}
+			if got, want := show(h.Tolerance), show(test.tolerance); got != want {
+				t.Errorf("tolerance %s, want %s", got, want)
+			}
+			for _, part := range test.says {
+				if !strings.Contains(h.Message, part) {
+					t.Errorf("the message %q does not say %q", h.Message, part)
+				}
+			}
+			var steps strings.Builder
+			for _, s := range h.NextSteps {
+				fmt.Fprintf(&steps, "%s: %s\n", s.Why, s.Command)
+			}
+			for _, part := range test.steps {
+				if !strings.Contains(steps.String(), part) {
+					t.Errorf("no step says %q:\n%s", part, steps.String())
+				}
+			}
+			if test.verdict == v1beta2.VerdictHealthy && len(test.steps) == 0 && len(h.NextSteps) > 0 {
+				t.Errorf("nothing is wrong, and there are next steps:\n%s", steps.String())
+			}
+			if test.verdict != v1beta2.VerdictHealthy && len(h.NextSteps) == 0 && len(test.steps) > 0 {
+				t.Error("something is wrong, and there is no next step")
+			}
+		})
+	}
+}
+
+func show(n *int32) string {
+	if n == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*n)
+}
+
+func TestHealthOfMembers(t *testing.T) {
+	t.Parallel()
+	p := healthy(3)
+	p.silent(2)
+	p.Answers[1].Health.RaftIndex = 4000
+	h := Health(p)
+	if h.Leader != "m0" || h.ClusterID != "c1" || h.Voters != 3 || h.Serving != 2 || !h.QuorumAnswered || h.UID != "uid" {
+		t.Errorf("unexpected %+v", h)
+	}
+	if len(h.Members) != 3 {
+		t.Fatalf("%d members", len(h.Members))
+	}
+	m0, m1, m2 := &h.Members[0], &h.Members[1], &h.Members[2]
+	if m0.Role != v1beta2.MemberRoleLeader || m1.Role != v1beta2.MemberRoleFollower || m2.Role != v1beta2.MemberRoleFollower {
+		t.Errorf("roles %s %s %s", m0.Role, m1.Role, m2.Role)
+	}
+	if m1.RaftLag != 1000 || m0.RaftLag != 0 || m0.Quota != 2*gib || m0.DBSize != 100<<20 || m0.Term != 2 {
+		t.Errorf("unexpected figures %+v %+v", m0, m1)
+	}
+	if m2.Answered || m2.Error == "" || m2.ID != "3" || m2.Pod == nil || m2.Pod.Node != "node-m2" || m2.Claim == nil {
+		t.Errorf("unexpected silent member %+v", m2)
+	}
+}
+
+// A member that never started has no name in etcd's list.
+func TestUnstartedMember(t *testing.T) {
+	t.Parallel()
+	p := healthy(3)
+	added := member(3)
+	added.Name, added.ClientURLs, added.PeerURLs, added.Learner = "", nil, []string{"http://c-new.c.ns.svc:2380"}, false
+	p.Confirmed.Members = append(p.Confirmed.Members, added)
+	for i := range p.Answers {
+		p.Answers[i].View = *p.Confirmed
+	}
+	h := Health(p)
+	last := h.Members[0] // c-new comes before m0
+	if last.Name != "c-new" || last.Role != v1beta2.MemberRolePending || last.Answered {
+		t.Errorf("unexpected %+v", last)
+	}
+	if h.Verdict != v1beta2.VerdictDegraded {
+		t.Errorf("verdict %s with a voter that never started", h.Verdict)
+	}
+}
+
+func TestWavers(t *testing.T) {
+	t.Parallel()
+	p := healthy(3)
+	if Wavers(p) {
+		t.Error("a picture in which all agree wavers")
+	}
+	p.silent(1)
+	if Wavers(p) {
+		t.Error("silence is no disagreement")
+	}
+	p.Answers[2].Health.Leader = 0
+	if !Wavers(p) {
+		t.Error("one that knows no leader yet is not asked again")
+	}
+}

@@ -1,0 +1,43 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+)
+
+// Storage is every endpoint of etcdrestores.
+type Storage struct {
+	EtcdRestore *REST
+	Status      *kind.StatusREST
+}
+
+// REST serves etcdrestores.
+type REST struct {
+	*genericregistry.Store
+}
+
+var _ rest.StandardStorage = &REST{}
+
+// NewStorage returns the endpoints of etcdrestores, kept where optsGetter says.
+func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter) (Storage, error) {
+	resource := kind.Resource{
+		Plural:   v1beta2.Resource("etcdrestores"),
+		Singular: v1beta2.Resource("etcdrestore"),
+		New:      func() runtime.Object { return &v1beta2.EtcdRestore{} },
+		NewList:  func() runtime.Object { return &v1beta2.EtcdRestoreList{} },
+	}
+	store, status, err := kind.NewStore(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter)
+	if err != nil {
+		return Storage{}, err
+	}
+	return Storage{EtcdRestore: &REST{Store: store}, Status: status}, nil
+}

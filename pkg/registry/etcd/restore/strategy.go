@@ -1,0 +1,27 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+)
+
+// strategy normalises and checks EtcdRestore objects on their way to storage.
+type strategy = kind.Strategy[*v1beta2.EtcdRestore, v1beta2.RestoreSpec, v1beta2.RestoreStatus]
+
+func newStrategy(typer runtime.ObjectTyper) strategy {
+	return kind.NewStrategy(typer, kind.Definition[*v1beta2.EtcdRestore, v1beta2.RestoreSpec, v1beta2.RestoreStatus]{
+		GroupVersion:         v1beta2.SchemeGroupVersion,
+		Spec:                 func(obj *v1beta2.EtcdRestore) *v1beta2.RestoreSpec { return &obj.Spec },
+		Status:               func(obj *v1beta2.EtcdRestore) *v1beta2.RestoreStatus { return &obj.Status },
+		Validate:             validation.ValidateEtcdRestore,
+		ValidateUpdate:       validation.ValidateEtcdRestoreUpdate,
+		ValidateStatusUpdate: validation.ValidateEtcdRestoreStatusUpdate,
+		Warnings:             validation.WarningsForEtcdRestore,
+	})
+}

@@ -1,0 +1,84 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+)
+
+func newTable(now clock.PassiveClock) kind.Table[*v1beta2.EtcdRestore] {
+	return kind.Table[*v1beta2.EtcdRestore]{
+		Columns: []metav1.TableColumnDefinition{
+			{Name: "Name", Type: "string", Format: "name", Description: "Name of the restore."},
+			{Name: "Cluster", Type: "string", Description: "Cluster that is restored."},
+			{Name: "Source", Type: "string", Description: "EtcdBackup or kind of store that the data comes from."},
+			{Name: "Revision", Type: "string", Description: "Revision of the restored key space."},
+			{Name: "Progress", Type: "string", Description: "How far the transfer has come."},
+			{Name: "Phase", Type: "string", Description: "One-word summary."},
+			{Name: "Age", Type: "string", Description: "Time since the object was created."},
+			{Name: "Message", Type: "string", Priority: 1, Description: "Why the restore failed."},
+		},
+		Row:      row,
+		Fallback: rest.NewDefaultTableConvertor(v1beta2.Resource("etcdrestores")),
+		Clock:    now,
+	}
+}
+
+func row(restore *v1beta2.EtcdRestore, now time.Time) []any {
+	status := &restore.Status
+	return []any{
+		restore.Name,
+		kind.Or(restore.Spec.EtcdCluster.Name, kind.Unknown),
+		sourceCell(&restore.Spec),
+		revisionCell(status),
+		progressCell(status),
+		phaseCell(restore),
+		kind.Age(restore.CreationTimestamp, now),
+		kind.Or(status.Reason, kind.None),
+	}
+}
+
+func sourceCell(spec *v1beta2.RestoreSpec) string {
+	if spec.Backup == nil {
+		return kind.Or(string(spec.BackupStorageType), kind.Unknown)
+	}
+	if spec.Backup.Revision != nil {
+		return fmt.Sprintf("etcdbackup/%s@%d", spec.Backup.Name, *spec.Backup.Revision)
+	}
+	return "etcdbackup/" + spec.Backup.Name
+}
+
+func revisionCell(status *v1beta2.RestoreStatus) string {
+	if status.Revision == 0 {
+		return kind.None
+	}
+	return strconv.FormatInt(status.Revision, 10)
+}
+
+func progressCell(status *v1beta2.RestoreStatus) string {
+	switch {
+	case status.Progress == nil:
+		return kind.None
+	case status.Progress.TotalBytes > 0:
+		return fmt.Sprintf("%d%%", status.Progress.Bytes*100/status.Progress.TotalBytes)
+	default:
+		return kind.Bytes(status.Progress.Bytes)
+	}
+}
+
+func phaseCell(restore *v1beta2.EtcdRestore) string {
+	if restore.DeletionTimestamp != nil {
+		return "Terminating"
+	}
+	return kind.Or(string(restore.Status.Phase), kind.Unknown)
+}

@@ -1,0 +1,71 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/restore"
+)
+
+// Dependencies is what the endpoints need beside the objects.
+type Dependencies struct {
+	// Asker answers for the members of clusters.
+	Asker *live.Asker
+	// Admission of the server; nil admits everything.
+	Admission admission.Interface
+	// Authorizer is asked a second time before data is handed out; nil allows it.
+	Authorizer authorizer.Authorizer
+}
+
+// NewStorage returns the endpoint of every resource and subresource of v1beta2.
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, needs Dependencies) (map[string]rest.Storage, error) {
+	backups, err := backup.NewStorage(scheme, optsGetter)
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := cluster.NewStorage(scheme, optsGetter, cluster.Dependencies{
+		Asker: needs.Asker,
+		Backups: &kind.Creator[*v1beta2.EtcdBackup]{
+			Store:     backups.EtcdBackup.Store,
+			Kind:      v1beta2.SchemeGroupVersion.WithKind("EtcdBackup"),
+			Resource:  v1beta2.SchemeGroupVersion.WithResource("etcdbackups"),
+			Scheme:    scheme,
+			Admission: needs.Admission,
+		},
+		Authorizer: needs.Authorizer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	restores, err := restore.NewStorage(scheme, optsGetter)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]rest.Storage{
+		"etcdclusters":            clusters.EtcdCluster,
+		"etcdclusters/status":     clusters.Status,
+		"etcdclusters/scale":      clusters.Scale,
+		"etcdclusters/health":     clusters.Health,
+		"etcdclusters/members":    clusters.Members,
+		"etcdclusters/moveleader": clusters.MoveLeader,
+		"etcdclusters/defrag":     clusters.Defrag,
+		"etcdclusters/recover":    clusters.Recover,
+		"etcdclusters/backup":     clusters.Backup,
+		"etcdclusters/proxy":      clusters.Proxy,
+		"etcdbackups":             backups.EtcdBackup,
+		"etcdbackups/status":      backups.Status,
+		"etcdrestores":            restores.EtcdRestore,
+		"etcdrestores/status":     restores.Status,
+	}, nil
+}

@@ -1,0 +1,342 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
+)
+
+// Labels and annotations of the Jobs of a backup and of their pods. The label "app" is
+// not that of members: no service of a cluster may select a Job.
+const (
+	// BackupAppName is the value of LabelApp.
+	BackupAppName = "etcd-backup"
+	// LabelBackupUID is the UID of the EtcdBackup.
+	LabelBackupUID = "etcd_backup_uid"
+	// AnnotationBackup is its name, which may be longer than a label.
+	AnnotationBackup = "etcd.database.coreos.com/backup"
+	// AnnotationSlot is the time for which the backup was due, and AnnotationAttempt
+	// the number of the attempt.
+	AnnotationSlot    = "etcd.database.coreos.com/backup-slot"
+	AnnotationAttempt = "etcd.database.coreos.com/backup-attempt"
+	// AnnotationSource names what is backed up, for the bound of one at a time.
+	AnnotationSource = "etcd.database.coreos.com/backup-source"
+)
+
+// Names of the containers of a backup's pod, in the order in which they run. Only
+// ContainerSave is always there.
+const (
+	ContainerSave    = "save"
+	ContainerInstall = "install"
+	ContainerFetch   = "fetch"
+	ContainerRestore = "restore"
+)
+
+const (
+	// maxJobName leaves room for what Kubernetes appends to the names of pods.
+	maxJobName = 52
+	hashLength = 10
+	// deadlineGrace is how much later than the agent Kubernetes ends an attempt.
+	deadlineGrace = 60
+	// agentGrace lets the agent abort an upload that was interrupted.
+	agentGrace = 30
+
+	scratchVolume = "scratch"
+	scratchDir    = "/var/lib/etcd-agent/scratch"
+	tempVolume    = "tmp"
+	tempDir       = "/tmp"
+	etcdTLSVolume = "etcd-tls"
+	recipients    = "recipients"
+)
+
+// BackupRun is one attempt at a backup.
+type BackupRun struct {
+	// Slot is the time for which it was due; it names the backup in the store.
+	Slot    time.Time
+	Attempt int32
+	// Image of the agent.
+	Image string
+	// Cluster that the backup is of; nil if it names endpoints.
+	Cluster *v1beta2.EtcdCluster
+	// Members of the cluster that run.
+	Members []MemberAddress
+}
+
+// MemberAddress is where a member that runs can be reached.
+type MemberAddress struct{ Name, IP string }
+
+// OwnerOfBackup returns the reference that makes b the controller of a Job.
+func OwnerOfBackup(b *v1beta2.EtcdBackup) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion:         v1beta2.SchemeGroupVersion.String(),
+		Kind:               "EtcdBackup",
+		Name:               b.Name,
+		UID:                b.UID,
+		Controller:         ptr.To(true),
+		BlockOwnerDeletion: ptr.To(false),
+	}
+}
+
+// BackupLabels returns the labels of the Jobs of one EtcdBackup.
+func BackupLabels(uid types.UID) map[string]string {
+	return map[string]string{LabelApp: BackupAppName, LabelBackupUID: string(uid)}
+}
+
+// BackupJobName names the Job of an attempt. The same attempt always has the same
+// name, so that it is never made twice.
+func BackupJobName(b *v1beta2.EtcdBackup, slot time.Time, attempt int32) string {
+	prefix := strings.ReplaceAll(b.Name, ".", "-")
+	prefix = strings.TrimRight(prefix[:min(len(prefix), maxJobName-hashLength-1)], "-")
+	return prefix + "-" + backupHash(b, slot, strconv.Itoa(int(attempt)))
+}
+
+// backupHash is short and tells the slots and attempts of all backups apart.
+func backupHash(b *v1beta2.EtcdBackup, slot time.Time, more string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s", b.UID, slot.Unix(), more))
+	return hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// BackupJob returns the Job of one attempt. It is tried once: the controller decides
+// about the next attempt. The error matches agent.ErrInvalid.
+func BackupJob(b *v1beta2.EtcdBackup, run BackupRun) (*batchv1.Job, error) {
+	pod, err := backupPod(b, run)
+	if err != nil {
+		return nil, err
+	}
+	annotations := map[string]string{
+		AnnotationBackup:  b.Name,
+		AnnotationSlot:    run.Slot.UTC().Format(time.RFC3339),
+		AnnotationAttempt: strconv.Itoa(int(run.Attempt)),
+	}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            BackupJobName(b, run.Slot, run.Attempt),
+			Namespace:       b.Namespace,
+			Labels:          BackupLabels(b.UID),
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{OwnerOfBackup(b)},
+		},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: ptr.To[int32](0),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: BackupLabels(b.UID), Annotations: merged(annotations, nil)},
+				Spec:       *pod,
+			},
+		},
+	}
+	if timeout := timeoutOf(b); timeout > 0 {
+		job.Spec.ActiveDeadlineSeconds = ptr.To(timeout + deadlineGrace)
+	}
+	return job, nil
+}
+
+func timeoutOf(b *v1beta2.EtcdBackup) int64 {
+	if b.Spec.BackupPolicy == nil {
+		return 0
+	}
+	return max(b.Spec.BackupPolicy.TimeoutInSecond, 0)
+}
+
+// ProvesByRestore is true if a scratch restore follows the backup. It needs etcd's own
+// tools in the version of the cluster, and a backup that can be read: the recipients of
+// an encrypted one are not enough for that.
+func ProvesByRestore(b *v1beta2.EtcdBackup) bool {
+	return b.Spec.Verify == v1beta2.VerificationRestore && b.Spec.EtcdCluster != nil && b.Spec.Encryption == nil
+}
+
+// backupPod returns what the Job runs.
+func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
+	store, storeMounts, err := agent.BackupStore(b.Spec.StorageType, &b.Spec.BackupSource)
+	if err != nil {
+		return nil, err
+	}
+	layout, owner := backupPlace(b, run.Cluster, store)
+	request := &agent.Request{
+		ID:             backupHash(b, run.Slot, ""),
+		TimeoutSeconds: timeoutOf(b),
+		ProgressPort:   agent.ProgressPort,
+		Etcd:           backedUp(b, run),
+		Store:          store,
+		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.Slot.UTC(), Compression: b.Spec.Compression},
+		Prune:          pruneOf(b, layout, owner),
+		Sweep:          &agent.Sweep{Layout: layout, Owner: owner},
+	}
+	v := &podVolumes{}
+	for _, m := range storeMounts {
+		v.add(m)
+	}
+	if tls := etcdTLSSecret(b, run.Cluster); tls != "" {
+		request.Etcd.TLSDir = agent.EtcdTLSDir
+		v.add(agent.Mount{Name: etcdTLSVolume, Secret: tls, Path: agent.EtcdTLSDir, ReadOnly: true})
+	}
+	if e := b.Spec.Encryption; e != nil {
+		request.Save.RecipientsDir = agent.RecipientsDir
+		v.add(agent.Mount{Name: recipients, Secret: e.AgeRecipientsSecret, Path: agent.RecipientsDir, ReadOnly: true})
+	}
+	v.scratch(tempVolume, tempDir)
+
+	save, err := agentContainer(ContainerSave, run.Image, agent.CommandSave, request, v.mounts)
+	if err != nil {
+		return nil, err
+	}
+	save.Ports = []corev1.ContainerPort{{Name: "progress", ContainerPort: agent.ProgressPort, Protocol: corev1.ProtocolTCP}}
+	pod := &corev1.PodSpec{
+		Containers:                    []corev1.Container{*save},
+		RestartPolicy:                 corev1.RestartPolicyNever,
+		TerminationGracePeriodSeconds: ptr.To[int64](agentGrace),
+		AutomountServiceAccountToken:  ptr.To(false),
+		EnableServiceLinks:            ptr.To(false),
+		SecurityContext:               podSecurityContext(&v1beta2.PodPolicy{}),
+	}
+	if run.Cluster != nil {
+		// Who keeps registries and nodes to himself has said so in the cluster.
+		policy := podPolicy(run.Cluster).DeepCopy()
+		pod.ImagePullSecrets, pod.Tolerations = policy.ImagePullSecrets, policy.Tolerations
+	}
+	if run.Cluster != nil && ProvesByRestore(b) {
+		if err := addProof(pod, b, run, request, v); err != nil {
+			return nil, err
+		}
+	}
+	pod.Volumes = v.volumes
+	return pod, nil
+}
+
+// addProof makes the pod restore what it has stored, in a scratch place.
+func addProof(pod *corev1.PodSpec, b *v1beta2.EtcdBackup, run BackupRun, saved *agent.Request, v *podVolumes) error {
+	v.scratch(scratchVolume, scratchDir)
+	// The newest backup of this EtcdBackup is the one that was just stored.
+	store := *saved.Store
+	store.Key = strings.TrimSuffix(manifest.Place{Layout: saved.Save.Layout, Key: store.Key, Owner: saved.Save.Owner}.Prefix(), "/")
+	file := path.Join(scratchDir, "snapshot.db")
+	fetch, err := agentContainer(ContainerFetch, run.Image, agent.CommandFetch, &agent.Request{
+		ID: saved.ID, TimeoutSeconds: saved.TimeoutSeconds, Store: &store,
+		Fetch: &agent.Fetch{Expected: agent.Expected{TargetVersion: Version(run.Cluster)}, File: file},
+	}, v.mounts)
+	if err != nil {
+		return err
+	}
+	restore, err := agentContainer(ContainerRestore, Image(run.Cluster), agent.CommandRestore, &agent.Request{
+		ID: saved.ID, TimeoutSeconds: saved.TimeoutSeconds,
+		Restore: &agent.Restore{File: file, DataDir: path.Join(scratchDir, "data"), Scratch: true},
+	}, v.mounts[len(v.mounts)-1:])
+	if err != nil {
+		return err
+	}
+	restore.Command = []string{path.Join(scratchDir, path.Base(agent.Program))}
+	restore.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("1Gi")
+	install := newAgentContainer(ContainerInstall, run.Image, []string{string(agent.CommandInstall), scratchDir}, v.mounts[len(v.mounts)-1:])
+	pod.InitContainers = []corev1.Container{pod.Containers[0], *install, *fetch}
+	pod.Containers = []corev1.Container{*restore}
+	return nil
+}
+
+// backupPlace says how the backup is named in the store, and narrows the store to a
+// place for this EtcdBackup where it shares one with others: what one of them keeps,
+// another must not let go. Backups of endpoints are stored where they always were.
+func backupPlace(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, store *agent.Store) (manifest.Layout, manifest.Owner) {
+	owner := manifest.Owner{Namespace: b.Namespace, Name: b.Name, UID: string(b.UID)}
+	if c != nil {
+		owner.Name, owner.UID = c.Name, string(c.UID)
+	} else if store.Key != "" {
+		if periodicBackup(b) {
+			return manifest.LayoutSeries, owner
+		}
+		return manifest.LayoutObject, owner
+	}
+	store.Key = path.Join(store.Key, b.Name)
+	return manifest.LayoutDirectory, owner
+}
+
+func periodicBackup(b *v1beta2.EtcdBackup) bool {
+	p := b.Spec.BackupPolicy
+	return p != nil && (p.Schedule != "" || p.BackupIntervalInSecond > 0)
+}
+
+func pruneOf(b *v1beta2.EtcdBackup, layout manifest.Layout, owner manifest.Owner) *agent.Prune {
+	if !periodicBackup(b) {
+		return nil
+	}
+	p := &agent.Prune{Layout: layout, Owner: owner, Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}
+	if age := b.Spec.BackupPolicy.MaxAge; age != nil {
+		p.MaxAgeSeconds = int64(age.Duration / time.Second)
+	}
+	if p.Count == 0 && p.MaxAgeSeconds == 0 {
+		return nil
+	}
+	return p
+}
+
+// backedUp returns whom the agent asks. The addresses of pods work before their names
+// do; certificates are checked against the names.
+func backedUp(b *v1beta2.EtcdBackup, run BackupRun) *agent.Etcd {
+	etcd := &agent.Etcd{}
+	for _, m := range run.Members {
+		etcd.Endpoints = append(etcd.Endpoints, agent.Endpoint{
+			Name: m.Name, URL: ClientURL(run.Cluster, m.Name), Address: hostPort(m.IP, ClientPort),
+		})
+	}
+	if run.Cluster == nil {
+		for _, url := range b.Spec.EtcdEndpoints {
+			etcd.Endpoints = append(etcd.Endpoints, agent.Endpoint{URL: url})
+		}
+	}
+	return etcd
+}
+
+// hostPort joins an address of either family with a port.
+func hostPort(ip string, port int) string {
+	if strings.Contains(ip, ":") {
+		ip = "[" + ip + "]"
+	}
+	return ip + ":" + strconv.Itoa(port)
+}
+
+func etcdTLSSecret(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster) string {
+	if c != nil {
+		return Secrets(c).Operator
+	}
+	return b.Spec.ClientTLSSecret
+}
+
+// podVolumes collects volumes and where they are mounted.
+type podVolumes struct {
+	volumes []corev1.Volume
+	mounts  []corev1.VolumeMount
+}
+
+// add mounts a secret or a claim. A pod whose secret is missing would never start and
+// never say why; so it starts, and the agent says which file it misses.
+func (v *podVolumes) add(m agent.Mount) {
+	volume := corev1.Volume{Name: m.Name}
+	if m.Claim != "" {
+		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.Claim, ReadOnly: m.ReadOnly}
+	} else {
+		volume.Secret = &corev1.SecretVolumeSource{SecretName: m.Secret, DefaultMode: ptr.To[int32](0o440), Optional: ptr.To(true)}
+	}
+	v.volumes = append(v.volumes, volume)
+	v.mounts = append(v.mounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path, ReadOnly: m.ReadOnly})
+}
+
+func (v *podVolumes) scratch(name, dir string) {
+	v.volumes = append(v.volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	v.mounts = append(v.mounts, corev1.VolumeMount{Name: name, MountPath: dir})
+}

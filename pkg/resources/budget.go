@@ -1,0 +1,65 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// PodDisruptionBudget returns the budget that keeps evictions from taking the quorum
+// of so many voters. It counts pods that are labelled as voting and ready, one that is
+// leaving among them: it votes until it was removed. MinAvailable is a number instead
+// of a percentage, because a percentage needs a controller that Kubernetes can ask for
+// a scale.
+//
+// Before a promotion it must be raised to the new number of voters; after a removal
+// it may be lowered. Pods that are not ready are evicted only while the quorum stands
+// without them: a member that lost its quorum may hold the last copy of the data.
+func PodDisruptionBudget(c *v1beta2.EtcdCluster, voters int) *policyv1.PodDisruptionBudget {
+	minAvailable := 0
+	if voters > 0 {
+		minAvailable = voters/2 + 1
+	}
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: objectMeta(c, c.Name, nil, nil),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: ptr.To(intstr.FromInt(minAvailable)),
+			Selector: &metav1.LabelSelector{
+				MatchLabels: Labels(c.Name),
+				MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: LabelRole, Operator: metav1.LabelSelectorOpIn, Values: []string{RoleLeaving, RoleVoter}},
+				},
+			},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.IfHealthyBudget),
+		},
+	}
+}
+
+// PodDisruptionBudgetDrifted is true if live differs from what it should be in more
+// than the number of pods that it keeps.
+func PodDisruptionBudgetDrifted(c *v1beta2.EtcdCluster, live *policyv1.PodDisruptionBudget) bool {
+	want, drifted := PodDisruptionBudgetDrift(c, 0, live)
+	want.Spec.MinAvailable = live.Spec.MinAvailable
+	return drifted && !equality.Semantic.DeepEqual(want, live)
+}
+
+// PodDisruptionBudgetDrift returns live as it should be for so many voters, and
+// whether that is a change.
+func PodDisruptionBudgetDrift(c *v1beta2.EtcdCluster, voters int, live *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, bool) {
+	want := PodDisruptionBudget(c, voters)
+	pdb := live.DeepCopy()
+	changed := putAll(&pdb.Labels, want.Labels)
+	changed = putOwner(pdb, Owner(c)) || changed
+	if !equality.Semantic.DeepEqual(pdb.Spec, want.Spec) {
+		pdb.Spec = want.Spec
+		changed = true
+	}
+	return pdb, changed
+}

@@ -1,0 +1,123 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Labels of everything that belongs to a cluster. The first three are what users'
+// selectors and network policies have always named.
+const (
+	LabelApp     = "app"
+	LabelCluster = "etcd_cluster"
+	LabelMember  = "etcd_node"
+	// LabelRole says what the member of a pod is to its cluster. The disruption budget
+	// counts those that vote; the service for clients leads to voters that stay.
+	// etcd's own readiness tells a learner from a voter only in newer releases.
+	LabelRole = "etcd_role"
+
+	// AppName is the value of LabelApp.
+	AppName = "etcd"
+
+	// RoleVoter, RoleLearner and RoleLeaving are the values of LabelRole. A voter is
+	// leaving while its clients are sent elsewhere, before it is removed.
+	RoleVoter   = "voter"
+	RoleLearner = "learner"
+	RoleLeaving = "leaving"
+)
+
+// Annotations that the controller owns.
+const (
+	// AnnotationVersion on a pod is the version of etcd that it was made for.
+	AnnotationVersion = "etcd.version"
+	// AnnotationSeed on the peer service is the name that was claimed for the one
+	// seed of the cluster.
+	AnnotationSeed = "etcd.database.coreos.com/seed"
+	// AnnotationClusterID on the peer service is etcd's cluster ID in hexadecimal,
+	// once the seed has answered.
+	AnnotationClusterID = "etcd.database.coreos.com/cluster-id"
+	// AnnotationTemplate on a pod is the TemplateHash that it was made for.
+	AnnotationTemplate = "etcd.database.coreos.com/template"
+	// AnnotationRestart on an EtcdCluster asks for a restart of every member when its
+	// value changes. On a pod it is the request after which the pod was made.
+	AnnotationRestart = "etcd.database.coreos.com/restarted-at"
+	// AnnotationSuperseded on a pod is the ID of the container that runs an image
+	// which is not wanted any more, and that image: "<id> <image>".
+	AnnotationSuperseded = "etcd.database.coreos.com/superseded-container"
+	// AnnotationClusterUID on a claim is the UID of its EtcdCluster. A claim that
+	// shall outlive the cluster has no owner reference to tell it by.
+	AnnotationClusterUID = "etcd.database.coreos.com/cluster-uid"
+)
+
+// Labels returns the labels that every object of the cluster carries.
+func Labels(clusterName string) map[string]string {
+	return map[string]string{LabelApp: AppName, LabelCluster: clusterName}
+}
+
+// Selector selects the pods of the cluster, in the form that the status shows.
+func Selector(clusterName string) string {
+	return labels.SelectorFromSet(Labels(clusterName)).String()
+}
+
+// Owner returns the reference that makes c the controller of an object. It does not
+// block the deletion of c: members may outlive it for the moment that garbage
+// collection takes, and no right on finalizers is needed.
+func Owner(c *v1beta2.EtcdCluster) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion:         v1beta2.SchemeGroupVersion.String(),
+		Kind:               "EtcdCluster",
+		Name:               c.Name,
+		UID:                c.UID,
+		Controller:         ptr.To(true),
+		BlockOwnerDeletion: ptr.To(false),
+	}
+}
+
+// Owns is true if obj belongs to exactly this c and not to an earlier or later
+// cluster of the same name. An object without any controller counts if it carries
+// the UID in an annotation, as claims do that shall be retained.
+func Owns(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	if c.UID == "" {
+		return false
+	}
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return ref.UID == c.UID
+	}
+	return obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
+}
+
+// objectMeta returns the metadata of an object of the cluster: the user's labels and
+// annotations, then ours, which win.
+func objectMeta(c *v1beta2.EtcdCluster, name string, userLabels, userAnnotations map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:            name,
+		Namespace:       c.Namespace,
+		Labels:          merged(userLabels, Labels(c.Name)),
+		Annotations:     merged(userAnnotations, nil),
+		OwnerReferences: []metav1.OwnerReference{Owner(c)},
+	}
+}
+
+// merged returns a new map, never nil, with the entries of base overridden by over.
+func merged(base, over map[string]string) map[string]string {
+	out := make(map[string]string, len(base)+len(over))
+	maps.Copy(out, base)
+	maps.Copy(out, over)
+	return out
+}
+
+// podPolicy returns the policy of c, never nil.
+func podPolicy(c *v1beta2.EtcdCluster) *v1beta2.PodPolicy {
+	if c.Spec.Pod != nil {
+		return c.Spec.Pod
+	}
+	return &v1beta2.PodPolicy{}
+}

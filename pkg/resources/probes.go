@@ -1,0 +1,106 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Probes are etcd's own endpoints, asked by the kubelet; there is no shell in the
+// image to run anything else.
+//
+//	etcd                       startup, liveness                                readiness
+//	< 3.3                      TCP peer port                                    /health, TCP if it has TLS
+//	3.3 to 3.4.28, 3.5.0 to 2  TCP peer port                                    /health
+//	3.5.3 to 3.5.10            /health?serializable=true on the metrics port    /health
+//	3.4.29, 3.5.11 and later   /livez on the metrics port                       /readyz
+//
+// Readiness is asked at the client port: a member that joined by a snapshot of the
+// database may be a voter and healthy for seconds before it serves clients. With
+// TLS it is asked at the metrics port, because the kubelet has no client certificate.
+//
+// Only readiness asks the quorum. A member that lost its quorum must not be
+// restarted for that: restarts would only delay its return. Nor may startup depend
+// on it, or members that start together would wait for each other.
+
+// A member has loaded its database before it listens for metrics, which can take
+// minutes; the first answer ends the startup probe, so trying often costs nothing.
+const (
+	startupPeriodSeconds = 1
+	startupFailures      = 600
+)
+
+// The /readyz of etcd waits for a leader, so the time-out outlasts an election.
+const (
+	readinessPeriodSeconds  = 2
+	readinessTimeoutSeconds = 3
+	readinessFailures       = 3
+)
+
+// Liveness is for a process that hangs. It is patient, because a restart during a
+// stall of the disk makes the stall longer.
+const (
+	livenessPeriodSeconds  = 10
+	livenessTimeoutSeconds = 15
+	livenessFailures       = 8
+)
+
+const probeTimeoutSeconds = 5
+
+// addProbes gives the container the probes that its version of etcd can answer.
+func addProbes(c *v1beta2.EtcdCluster, container *corev1.Container) {
+	alive, ready := probeHandlers(featuresOf(Version(c)), SecureClient(c))
+	container.StartupProbe = &corev1.Probe{
+		ProbeHandler:     alive,
+		PeriodSeconds:    startupPeriodSeconds,
+		TimeoutSeconds:   probeTimeoutSeconds,
+		FailureThreshold: startupFailures,
+	}
+	container.ReadinessProbe = &corev1.Probe{
+		ProbeHandler:     ready,
+		PeriodSeconds:    readinessPeriodSeconds,
+		TimeoutSeconds:   readinessTimeoutSeconds,
+		FailureThreshold: readinessFailures,
+	}
+	container.LivenessProbe = &corev1.Probe{
+		ProbeHandler:     alive,
+		PeriodSeconds:    livenessPeriodSeconds,
+		TimeoutSeconds:   livenessTimeoutSeconds,
+		FailureThreshold: livenessFailures,
+	}
+}
+
+// probeHandlers returns what tells that the process of a member works, whatever the
+// others do, and what tells that it serves clients. An alarm for a full database
+// takes no member out of service: reads and deletions are the way out of it.
+func probeHandlers(has features, secureClient bool) (alive, ready corev1.ProbeHandler) {
+	const health = "/health?exclude=NOSPACE"
+	var readyPort int32 = ClientPort
+	if secureClient {
+		readyPort = MetricsPort
+	}
+	switch {
+	case has.livez:
+		return httpGet("/livez", MetricsPort), httpGet("/readyz", readyPort)
+	case has.serializableHealth:
+		return httpGet("/health?exclude=NOSPACE&exclude=CORRUPT&serializable=true", MetricsPort), httpGet(health, readyPort)
+	case has.metricsListener:
+		return tcpSocket(PeerPort), httpGet(health, readyPort)
+	case !secureClient:
+		return tcpSocket(PeerPort), httpGet("/health", ClientPort)
+	default:
+		return tcpSocket(PeerPort), tcpSocket(ClientPort)
+	}
+}
+
+func httpGet(path string, port int32) corev1.ProbeHandler {
+	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(port), Scheme: corev1.URISchemeHTTP}}
+}
+
+func tcpSocket(port int32) corev1.ProbeHandler {
+	return corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(port)}}
+}

@@ -1,0 +1,25 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Released returns a copy of a claim of c that c owns no longer. It keeps the labels,
+// so that a person finds it, and nothing of the controller's touches it again.
+func Released(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	claim := live.DeepCopy()
+	dropOwner(claim, c)
+	delete(claim.Annotations, AnnotationClusterUID)
+	return claim
+}
+
+// RetainsRemoved is true if the claims of members that are removed stay.
+func RetainsRemoved(c *v1beta2.EtcdCluster) bool {
+	r := podPolicy(c).PersistentVolumeClaimRetentionPolicy
+	return r != nil && r.WhenScaled == v1beta2.ClaimRetain
+}

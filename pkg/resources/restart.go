@@ -1,0 +1,56 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// supersede notes on a pod which container is about to be replaced by one with
+// another image, and the image of that container. If the kubelet has not replaced it
+// since the note before, that one stays: it says what the container was made from.
+func supersede(pod *corev1.Pod, image string) {
+	id := containerID(pod)
+	if noted, _, _ := strings.Cut(pod.Annotations[AnnotationSuperseded], " "); noted == id && id != "" {
+		return
+	}
+	if id == "" {
+		delete(pod.Annotations, AnnotationSuperseded)
+		return
+	}
+	pod.Annotations[AnnotationSuperseded] = id + " " + image
+}
+
+// Settled is true if the container of a member is the one that the pod asks for. After
+// a change of the image etcd may answer anew before the kubelet has said that the
+// container was restarted; the pod is called ready meanwhile because of the one before.
+func Settled(pod *corev1.Pod) bool {
+	if seen := pod.Status.ObservedGeneration; seen != 0 && seen < pod.Generation {
+		return false
+	}
+	id, image, noted := strings.Cut(pod.Annotations[AnnotationSuperseded], " ")
+	return !noted || id != containerID(pod) || image == imageOf(pod)
+}
+
+// containerID returns the ID of the container of etcd that the kubelet reported last.
+func containerID(pod *corev1.Pod) string {
+	for i := range pod.Status.ContainerStatuses {
+		if s := &pod.Status.ContainerStatuses[i]; s.Name == ContainerName {
+			return s.ContainerID
+		}
+	}
+	return ""
+}
+
+// imageOf returns the image that the pod asks for.
+func imageOf(pod *corev1.Pod) string {
+	for i := range pod.Spec.Containers {
+		if c := &pod.Spec.Containers[i]; c.Name == ContainerName {
+			return c.Image
+		}
+	}
+	return ""
+}

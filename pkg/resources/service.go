@@ -1,0 +1,82 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// PeerServiceName returns the name of the headless service of the members.
+func PeerServiceName(c *v1beta2.EtcdCluster) string { return c.Name }
+
+// ClientServiceName returns the name of the service for clients.
+func ClientServiceName(c *v1beta2.EtcdCluster) string { return c.Name + "-client" }
+
+// PeerService returns the headless service that gives the members their DNS names.
+// It publishes members that are not ready, because they must find each other to
+// become ready. Seed, if not empty, is recorded as the name claimed for the one seed.
+func PeerService(c *v1beta2.EtcdCluster, seed string) *corev1.Service {
+	svc := &corev1.Service{
+		ObjectMeta: objectMeta(c, PeerServiceName(c), nil, nil),
+		Spec: corev1.ServiceSpec{
+			Type:                     corev1.ServiceTypeClusterIP,
+			ClusterIP:                corev1.ClusterIPNone,
+			Selector:                 Labels(c.Name),
+			PublishNotReadyAddresses: true,
+			Ports:                    []corev1.ServicePort{servicePort("client", ClientPort), servicePort("peer", PeerPort)},
+		},
+	}
+	if seed != "" {
+		svc.Annotations[AnnotationSeed] = seed
+	}
+	return svc
+}
+
+// ClientService returns the service for clients. It hides members that are not ready,
+// learners, which cannot answer clients, and voters that are about to be removed.
+func ClientService(c *v1beta2.EtcdCluster) *corev1.Service {
+	t := clientTemplate(c)
+	svc := &corev1.Service{
+		ObjectMeta: objectMeta(c, ClientServiceName(c), t.Labels, t.Annotations),
+		Spec: corev1.ServiceSpec{
+			Type:                t.Type,
+			Selector:            merged(Labels(c.Name), map[string]string{LabelRole: RoleVoter}),
+			Ports:               []corev1.ServicePort{servicePort("client", ClientPort)},
+			TrafficDistribution: t.TrafficDistribution,
+			IPFamilyPolicy:      t.IPFamilyPolicy,
+		},
+	}
+	if t.Type != corev1.ServiceTypeClusterIP {
+		svc.Spec.Ports[0].NodePort = t.NodePort
+		svc.Spec.ExternalTrafficPolicy = t.ExternalTrafficPolicy
+	}
+	if t.Type == corev1.ServiceTypeLoadBalancer {
+		svc.Spec.LoadBalancerClass = t.LoadBalancerClass
+		svc.Spec.LoadBalancerSourceRanges = t.LoadBalancerSourceRanges
+	}
+	return svc
+}
+
+// clientTemplate returns a copy of the user's template with the defaults that the
+// API would fill in, so that a field which is given up falls back to them.
+func clientTemplate(c *v1beta2.EtcdCluster) *v1beta2.ServiceTemplate {
+	t := &v1beta2.ServiceTemplate{}
+	if c.Spec.Services != nil && c.Spec.Services.Client != nil {
+		t = c.Spec.Services.Client.DeepCopy()
+	}
+	if t.Type == "" {
+		t.Type = corev1.ServiceTypeClusterIP
+	}
+	if t.ExternalTrafficPolicy == "" {
+		t.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
+	}
+	return t
+}
+
+func servicePort(name string, port int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: port, TargetPort: intstr.FromInt32(port)}
+}

@@ -1,0 +1,176 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// SecretFormat is how a secret names the three parts of a certificate.
+type SecretFormat string
+
+// Values of SecretFormat.
+const (
+	// FormatNamed is what static secrets have always held: <use>.crt, <use>.key and
+	// <use>-ca.crt, where <use> is peer, server or etcd-client. It is the default.
+	FormatNamed SecretFormat = ""
+	// FormatKubernetes is what Kubernetes and cert-manager write: tls.crt, tls.key
+	// and ca.crt.
+	FormatKubernetes SecretFormat = "Kubernetes"
+)
+
+// SecretUse is what a certificate is for. Its value is the <use> of FormatNamed.
+type SecretUse string
+
+// Values of SecretUse.
+const (
+	UsePeer     SecretUse = "peer"
+	UseServer   SecretUse = "server"
+	UseOperator SecretUse = "etcd-client"
+)
+
+// SecretFiles names the entries of a secret that hold a certificate.
+type SecretFiles struct{ Cert, Key, CA string }
+
+// Files returns the names of the entries for a use in a format.
+func Files(use SecretUse, format SecretFormat) SecretFiles {
+	if format == FormatKubernetes {
+		return SecretFiles{Cert: corev1.TLSCertKey, Key: corev1.TLSPrivateKeyKey, CA: corev1.ServiceAccountRootCAKey}
+	}
+	u := string(use)
+	return SecretFiles{Cert: u + ".crt", Key: u + ".key", CA: u + "-ca.crt"}
+}
+
+// FormatOf returns the format of a secret for a use, by the names of its entries
+// only. FormatNamed wins if a secret is complete in both, because it always meant
+// that; ok is false if it is complete in neither.
+func FormatOf(use SecretUse, secret *corev1.Secret) (format SecretFormat, ok bool) {
+	for _, format := range []SecretFormat{FormatNamed, FormatKubernetes} {
+		files := Files(use, format)
+		_, cert := secret.Data[files.Cert]
+		_, key := secret.Data[files.Key]
+		_, ca := secret.Data[files.CA]
+		if cert && key && ca {
+			return format, true
+		}
+	}
+	return FormatNamed, false
+}
+
+// TLSSecrets names the secrets of a cluster; a name is empty where no certificate is
+// used.
+type TLSSecrets struct{ Peer, Server, Operator string }
+
+// Secrets returns the names of the secrets that hold the certificates of c: those of
+// the user, or those that are issued for the cluster. The latter are named even
+// while they do not exist, so that pods wait for them instead of speaking plainly.
+func Secrets(c *v1beta2.EtcdCluster) TLSSecrets {
+	tls := c.Spec.TLS
+	switch {
+	case tls == nil:
+		return TLSSecrets{}
+	case tls.Static != nil:
+		s := TLSSecrets{Operator: tls.Static.OperatorSecret}
+		if m := tls.Static.Member; m != nil {
+			s.Peer, s.Server = m.PeerSecret, m.ServerSecret
+		}
+		return s
+	case tls.Auto != nil || tls.CertManager != nil:
+		return TLSSecrets{Peer: c.Name + "-peer-tls", Server: c.Name + "-server-tls", Operator: c.Name + "-operator-tls"}
+	default:
+		return TLSSecrets{}
+	}
+}
+
+// SecurePeer is true if the members speak TLS to each other.
+func SecurePeer(c *v1beta2.EtcdCluster) bool { return Secrets(c).Peer != "" }
+
+// SecureClient is true if the members speak TLS to clients. A secret for the
+// controller alone counts too: the pod then names no server secret and is refused,
+// instead of serving without TLS.
+func SecureClient(c *v1beta2.EtcdCluster) bool {
+	s := Secrets(c)
+	return s.Server != "" || s.Operator != ""
+}
+
+// Where the certificates are mounted, and the names of the volumes.
+const (
+	peerTLSDir      = "/etc/etcdtls/member/peer-tls"
+	serverTLSDir    = "/etc/etcdtls/member/server-tls"
+	peerTLSVolume   = "member-peer-tls"
+	serverTLSVolume = "member-server-tls"
+)
+
+// tlsArgs returns the flags for the certificates.
+func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
+	var args []string
+	if SecurePeer(c) {
+		f := Files(UsePeer, secretFormat(c, m.PeerFormat))
+		args = append(args,
+			"--peer-client-cert-auth=true",
+			"--peer-trusted-ca-file="+peerTLSDir+"/"+f.CA,
+			"--peer-cert-file="+peerTLSDir+"/"+f.Cert,
+			"--peer-key-file="+peerTLSDir+"/"+f.Key)
+		if IssuesCertificates(c) && featuresOf(Version(c)).metricsListener {
+			args = append(args, "--peer-cert-allowed-cn="+PeerCommonName) // since the same release
+		}
+	}
+	if SecureClient(c) {
+		f := Files(UseServer, secretFormat(c, m.ServerFormat))
+		args = append(args,
+			"--client-cert-auth=true",
+			"--trusted-ca-file="+serverTLSDir+"/"+f.CA,
+			"--cert-file="+serverTLSDir+"/"+f.Cert,
+			"--key-file="+serverTLSDir+"/"+f.Key)
+	}
+	return args
+}
+
+// tlsEnv makes members accept each other's certificates without asking the DNS for the
+// names of the address that a connection comes from: a new pod has no such names for
+// seconds, and whoever answers for the DNS could give it any. It is a variable, because
+// the flag has another name before 3.6: a pod that is upgraded in place may come to a
+// release that knows the old name no longer, and ignores the variable then.
+func tlsEnv(c *v1beta2.EtcdCluster) []corev1.EnvVar {
+	if !SecurePeer(c) {
+		return nil
+	}
+	name := "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
+	if featuresOf(Version(c)).peerSkipsNames {
+		name = "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION"
+	}
+	return []corev1.EnvVar{{Name: name, Value: "true"}}
+}
+
+// secretFormat returns the format of a secret: issued ones have Kubernetes' names.
+func secretFormat(c *v1beta2.EtcdCluster, given SecretFormat) SecretFormat {
+	if tls := c.Spec.TLS; tls != nil && tls.Static == nil {
+		return FormatKubernetes
+	}
+	return given
+}
+
+// tlsVolumes returns the volumes with the certificates and where they are mounted.
+func tlsVolumes(c *v1beta2.EtcdCluster) ([]corev1.Volume, []corev1.VolumeMount) {
+	var volumes []corev1.Volume
+	var mounts []corev1.VolumeMount
+	add := func(name, secret, dir string) {
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			// Root writes the files; etcd reads them through the group of the pod.
+			Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o440)},
+		}})
+		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: dir, ReadOnly: true})
+	}
+	secrets := Secrets(c)
+	if SecurePeer(c) {
+		add(peerTLSVolume, secrets.Peer, peerTLSDir)
+	}
+	if SecureClient(c) {
+		add(serverTLSVolume, secrets.Server, serverTLSDir)
+	}
+	return volumes, mounts
+}

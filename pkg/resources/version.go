@@ -1,0 +1,79 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// NormalizeVersion returns a version as the spec may write it ("v3.6.1") in the form
+// that everything else uses ("3.6.1").
+func NormalizeVersion(version string) string {
+	return strings.TrimPrefix(strings.TrimSpace(version), "v")
+}
+
+// Version returns the version that the members of c shall run.
+func Version(c *v1beta2.EtcdCluster) string {
+	if v := NormalizeVersion(c.Spec.Version); v != "" {
+		return v
+	}
+	return v1beta2.DefaultVersion
+}
+
+// Image returns the image of the members: <repository>:v<version>.
+func Image(c *v1beta2.EtcdCluster) string {
+	repository := c.Spec.Repository
+	if repository == "" {
+		repository = v1beta2.DefaultRepository
+	}
+	return repository + ":v" + Version(c)
+}
+
+// features is what a release of etcd can do, as far as the pod depends on it.
+type features struct {
+	// metricsListener: --listen-metrics-urls, a listener without client
+	// certificates that serves /metrics and health. Since 3.3.0.
+	metricsListener bool
+	// compactionMode: --auto-compaction-mode; the retention before was a number of
+	// hours. Since 3.3.0.
+	compactionMode bool
+	// learners: members that do not vote. Since 3.4.0.
+	learners bool
+	// serializableHealth: /health?serializable=true asks the member alone; before,
+	// the parameter is ignored and the answer depends on the quorum. Since 3.5.3.
+	serializableHealth bool
+	// livez: /livez and /readyz. Since 3.4.29, 3.5.11 and 3.6.0.
+	livez bool
+	// peerSkipsNames: --peer-skip-client-san-verification without "experimental" before
+	// it; both at once are refused. Since 3.6.0.
+	peerSkipsNames bool
+}
+
+// featuresOf returns what a version can do. A version that is no version (a tag of a
+// private repository) is taken for a new one.
+func featuresOf(version string) features {
+	v, err := semver.NewVersion(version)
+	if err != nil {
+		return features{metricsListener: true, compactionMode: true, learners: true, serializableHealth: true, livez: true, peerSkipsNames: true}
+	}
+	since := func(minor, patch uint64) bool {
+		if v.Major() != 3 {
+			return v.Major() > 3
+		}
+		return v.Minor() > minor || (v.Minor() == minor && v.Patch() >= patch)
+	}
+	is34 := v.Major() == 3 && v.Minor() == 4
+	return features{
+		metricsListener:    since(3, 0),
+		compactionMode:     since(3, 0),
+		learners:           since(4, 0),
+		serializableHealth: since(5, 3),
+		livez:              since(5, 11) || (is34 && since(4, 29)),
+		peerSkipsNames:     since(6, 0),
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+const (
+	// Versions of etcd that the local Kubernetes has images of.
+	etcdVersion     = "3.6.16"
+	previousVersion = "3.6.11"
+	// limit is after how long something counts as never.
+	limit = 120 * time.Second
+)
+
+// bench is one run.
+type bench struct {
+	*harness.Environment
+	// repetitions of everything that is measured more than once.
+	repetitions int
+	// idle is how long the controller is watched at rest.
+	idle  time.Duration
+	table table
+}
+
+// part is one thing to measure.
+type part struct {
+	name string
+	run  func(*bench, context.Context) error
+}
+
+var parts = []part{
+	{"create", (*bench).create},
+	{"lost", (*bench).lost},
+	{"scale", (*bench).scale},
+	{"upgrade", (*bench).upgrade},
+	{"all-lost", (*bench).allLost},
+	{"quorum-lost", (*bench).quorumLost},
+	{"health", (*bench).health},
+	{"burst", (*bench).burst},
+	{"idle", (*bench).atRest},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	names := make([]string, 0, len(parts))
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	b := &bench{}
+	flag.IntVar(&b.repetitions, "n", 10, "how often everything is repeated")
+	flag.DurationVar(&b.idle, "idle", 3*time.Minute, "how long the controller is watched at rest")
+	only := flag.String("only", strings.Join(names, ","), "what to measure")
+	flag.Parse()
+	wanted := strings.Split(*only, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("there is no part %q, only %s", name, strings.Join(names, ", "))
+		}
+	}
+	var err error
+	if b.Environment, err = harness.Load("bench"); err != nil {
+		return err
+	}
+	var errs []error
+	for _, p := range parts {
+		if !slices.Contains(wanted, p.name) {
+			continue
+		}
+		b.say("%s", p.name)
+		// A part that fails is told at the end; the others are measured all the same.
+		if err := p.run(b, ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	b.table.print(os.Stdout)
+	return errors.Join(errs...)
+}
+
+// say tells the reader that something goes on.
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+"  "+format+"\n", args...)
+}

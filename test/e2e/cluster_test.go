@@ -1,0 +1,224 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+// writeInterval is the pace of the writers: 100 writes a second.
+const writeInterval = 10 * time.Millisecond
+
+// A volume for every member, on the storage class of the local Kubernetes.
+const withVolumes = `
+  pod:
+    persistentVolumeClaimSpec:
+      storageClassName: local-path
+      accessModes: [ReadWriteOnce]
+      resources: {requests: {storage: 64Mi}}`
+
+// manifest returns an EtcdCluster as a user would write it; more continues its spec.
+func manifest(name string, size int, version string, more ...string) string {
+	return fmt.Sprintf(`apiVersion: etcd.database.coreos.com/v1beta2
+kind: EtcdCluster
+metadata:
+  name: %s
+spec:
+  size: %d
+  version: %q%s
+`, name, size, version, strings.Join(more, ""))
+}
+
+// cluster is one EtcdCluster of a test, and its members.
+type cluster struct {
+	*scenario
+	name    string
+	members *harness.Members
+}
+
+// cluster follows an EtcdCluster that was or will be made.
+func (s *scenario) cluster(name string) *cluster {
+	s.Helper()
+	members, err := env.Members(s.ctx(), s.namespace, name)
+	s.must(err, "follow the members of %s", name)
+	s.Cleanup(func() {
+		if err := members.Close(); err != nil {
+			s.Errorf("close: %v", err)
+		}
+	})
+	return &cluster{scenario: s, name: name, members: members}
+}
+
+// create applies a cluster and waits until it runs as declared.
+func (s *scenario) create(name string, size int, version string, more ...string) *cluster {
+	s.Helper()
+	c := s.cluster(name)
+	s.apply(manifest(name, size, version, more...))
+	c.settle(size)
+	return c
+}
+
+// get reads the object.
+func (c *cluster) get() *v1beta2.EtcdCluster {
+	c.Helper()
+	object, err := env.Etcd.EtcdV1beta2().EtcdClusters(c.namespace).Get(c.ctx(), c.name, metav1.GetOptions{})
+	c.must(err, "read cluster %s", c.name)
+	return object
+}
+
+// await watches the object until done is true of it.
+func (c *cluster) await(ctx context.Context, what string, done func(*v1beta2.EtcdCluster) bool) *v1beta2.EtcdCluster {
+	c.Helper()
+	view, err := env.Cluster(ctx, c.namespace, c.name)
+	c.must(err, "watch cluster %s", c.name)
+	defer view.Close()
+	var last *v1beta2.EtcdCluster
+	err = view.Await(ctx, func(list []*v1beta2.EtcdCluster) bool {
+		for _, object := range list {
+			last = object
+			return done(object)
+		}
+		return false
+	})
+	if err != nil {
+		c.Fatalf("cluster %s, waiting for %s: %v; at last:\n%s", c.name, what, err, describe(last))
+	}
+	return last
+}
+
+func describe(object *v1beta2.EtcdCluster) string {
+	if object == nil {
+		return "it does not exist"
+	}
+	text, err := yaml.Marshal(object.Status)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// settle waits until etcd has exactly n voters and the status says that nothing is
+// left to do.
+func (c *cluster) settle(n int) *v1beta2.EtcdCluster {
+	c.Helper()
+	object := c.await(c.ctx(), fmt.Sprintf("%d members as declared", n), func(object *v1beta2.EtcdCluster) bool {
+		return settled(object, n)
+	})
+	c.must(c.members.AwaitVoters(c.within(10*time.Second), n), "the status of %s says %d members", c.name, n)
+	return object
+}
+
+func settled(object *v1beta2.EtcdCluster, n int) bool {
+	status := &object.Status
+	return status.ObservedGeneration == object.Generation && int(status.Replicas) == n &&
+		len(status.Members.Ready) == n && len(status.Members.Unready) == 0 &&
+		is(object, v1beta2.ClusterConditionProgressing, corev1.ConditionFalse)
+}
+
+func condition(object *v1beta2.EtcdCluster, t v1beta2.ClusterConditionType) v1beta2.ClusterCondition {
+	for _, c := range object.Status.Conditions {
+		if c.Type == t {
+			return c
+		}
+	}
+	return v1beta2.ClusterCondition{}
+}
+
+func is(object *v1beta2.EtcdCluster, t v1beta2.ClusterConditionType, status corev1.ConditionStatus) bool {
+	return condition(object, t).Status == status
+}
+
+// are fails the test for each condition that has not the status given.
+func (c *cluster) are(object *v1beta2.EtcdCluster, want map[v1beta2.ClusterConditionType]corev1.ConditionStatus) {
+	c.Helper()
+	for t, status := range want {
+		if got := condition(object, t); got.Status != status {
+			c.Errorf("condition %s is %q (%s: %s), not %q", t, got.Status, got.Reason, got.Message, status)
+		}
+	}
+}
+
+// write starts a writer; the test must stop it with stopped.
+func (c *cluster) write() *harness.Writer {
+	c.Helper()
+	w, err := c.members.Write(c.ctx(), writeInterval)
+	c.must(err, "write to %s", c.name)
+	return w
+}
+
+// stopped ends a writer and makes sure that no acknowledged write was lost.
+func (c *cluster) stopped(w *harness.Writer) *harness.Report {
+	c.Helper()
+	report, err := w.Stop()
+	c.must(err, "stop the writer")
+	c.Logf("writer of %s: %v", c.name, report)
+	c.must(c.members.Kept(c.ctx(), report), "after the writer stopped")
+	return report
+}
+
+// fill writes data that must be found again.
+func (c *cluster) fill() harness.Data {
+	c.Helper()
+	data, err := c.members.Fill(c.ctx(), 200, 256)
+	c.must(err, "fill %s", c.name)
+	return data
+}
+
+// holds fails the test unless every member has the data.
+func (c *cluster) holds(data harness.Data) {
+	c.Helper()
+	c.must(c.members.Holds(c.ctx(), data), "the data of %s", c.name)
+}
+
+// leader returns what the leading member says.
+func (c *cluster) leader() harness.Answer {
+	c.Helper()
+	leader, err := c.members.Leader(c.within(10 * time.Second))
+	c.must(err, "ask for the leader of %s", c.name)
+	return leader
+}
+
+// follower returns what a member says that does not lead.
+func (c *cluster) follower() harness.Answer {
+	c.Helper()
+	answers, err := c.members.Ask(c.ctx())
+	c.must(err, "ask the members of %s", c.name)
+	for _, a := range answers {
+		if a.ID != a.Leader {
+			return a
+		}
+	}
+	c.Fatalf("cluster %s has no follower", c.name)
+	return harness.Answer{}
+}
+
+// ids returns the IDs of the members by their names.
+func (c *cluster) ids() map[string]uint64 {
+	c.Helper()
+	answers, err := c.members.Ask(c.ctx())
+	c.must(err, "ask the members of %s", c.name)
+	ids := map[string]uint64{}
+	for name, a := range answers {
+		ids[name] = a.ID
+	}
+	return ids
+}
+
+// reasons returns the reasons of the events about the cluster, in order.
+func (c *cluster) reasons() []string {
+	c.Helper()
+	return strings.Fields(c.kubectl("get", "events", "--sort-by=.metadata.creationTimestamp",
+		"--field-selector=involvedObject.kind=EtcdCluster,involvedObject.name="+c.name,
+		"-o", "jsonpath={.items[*].reason}"))
+}

@@ -1,0 +1,101 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+const (
+	// concurrentClients work on the same keys; each pauses for clientInterval.
+	concurrentClients = 5
+	clientInterval    = 50 * time.Millisecond
+	// decisionTime bounds the search for an order that explains a history.
+	decisionTime = 30 * time.Second
+)
+
+// TestLinearizable lets clients read, write and swap the same few keys from the first
+// moment of a cluster on, while all that the controller can do to it is done, and the
+// controller is killed. There must be one order of all that they did that explains
+// every answer, and nothing that was acknowledged may be lost.
+func TestLinearizable(t *testing.T) {
+	s := start(t)
+	s.stopInstalledController()
+	p := s.controller("linear")
+	c := s.cluster("linear")
+	clients, err := env.Clients(s.ctx(), s.namespace, c.name+"-client", concurrentClients, clientInterval)
+	s.must(err, "start the clients")
+	step := func(name string, do func()) {
+		t.Helper()
+		from, before := time.Now(), len(clients.History.Operations())
+		do()
+		t.Logf("%s: %v, %d operations", name, time.Since(from).Round(10*time.Millisecond), len(clients.History.Operations())-before)
+	}
+
+	step("bootstrap", func() {
+		s.apply(manifest(c.name, 3, previousVersion))
+		c.settle(3)
+	})
+	w := c.write()
+	step("3 to 5, the controller is killed", func() {
+		s.kubectl("scale", "etcdcluster/linear", "--replicas=5")
+		c.awaitPods(4)
+		p.restart()
+		c.settle(5)
+	})
+	step("5 to 3, the controller is killed", func() {
+		s.kubectl("scale", "etcdcluster/linear", "--replicas=3")
+		p.restart()
+		c.settle(3)
+	})
+	step("a member is lost", func() { c.lose(c.follower().Pod) })
+	step("the leader is lost", func() { c.lose(c.leader().Pod) })
+	step("a leader's process is killed", func() {
+		victim := c.leader().Pod
+		s.must(harness.Signal(victim, "etcd", syscall.SIGKILL), "kill a member")
+		err := c.members.Pods.Await(s.ctx(), func(pods []*corev1.Pod) bool {
+			return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+				return p.UID == victim.UID && p.Status.ContainerStatuses[0].RestartCount > 0
+			})
+		})
+		s.must(err, "the container to restart")
+		c.settle(3)
+	})
+	step("another version, the controller is killed", func() {
+		s.kubectl(patchVersion(c.name, etcdVersion)...)
+		c.await(s.ctx(), "the first member to be moved", func(object *clusterObject) bool { return object.Status.TargetVersion != "" })
+		p.restart()
+		c.await(s.ctx(), "the version", func(object *clusterObject) bool {
+			return settled(object, 3) && object.Status.CurrentVersion == etcdVersion
+		})
+	})
+
+	c.stopped(w)
+	s.must(clients.Stop(), "stop the clients")
+	t.Log(clients.History)
+	s.must(clients.History.Check(decisionTime), "the answers that the clients got")
+}
+
+// awaitPods waits until there are n pods.
+func (c *cluster) awaitPods(n int) {
+	c.Helper()
+	c.must(c.members.Pods.Await(c.ctx(), func(pods []*corev1.Pod) bool { return len(pods) >= n }), "%d pods", n)
+}
+
+// lose deletes a pod with its data and waits until another member has taken its place.
+func (c *cluster) lose(victim *corev1.Pod) {
+	c.Helper()
+	c.kubectl("delete", "pod", victim.Name, "--force", "--grace-period=0")
+	c.await(c.ctx(), "the lost member to be replaced", func(object *clusterObject) bool {
+		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Name)
+	})
+	c.must(c.members.AwaitVoters(c.ctx(), 3, victim.UID), "after a member was lost")
+}

@@ -1,0 +1,242 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+// raw is the path of a subresource.
+func (c *cluster) raw(subresource string) string {
+	return fmt.Sprintf("/apis/%s/namespaces/%s/etcdclusters/%s/%s", v1beta2.SchemeGroupVersion, c.namespace, c.name, subresource)
+}
+
+// look reads a subresource as a user does.
+func look[T any](c *cluster, subresource string) *T {
+	c.Helper()
+	answer := new(T)
+	c.must(json.Unmarshal([]byte(c.kubectl("get", "--raw", c.raw(subresource))), answer), "read %s", subresource)
+	return answer
+}
+
+func (c *cluster) health() *v1beta2.EtcdClusterHealth {
+	c.Helper()
+	return look[v1beta2.EtcdClusterHealth](c, "health")
+}
+
+// post sends a body to a subresource as a user does.
+func post[T any](c *cluster, subresource, body string) *T {
+	c.Helper()
+	answer := new(T)
+	out, err := env.Kubectl(c.ctx(), harness.Command{Args: []string{"create", "--raw", c.raw(subresource), "-f", "-"}, Stdin: body})
+	c.must(err, "post %s", subresource)
+	c.must(json.Unmarshal([]byte(out), answer), "read the answer %s", out)
+	return answer
+}
+
+// typed runs a command line as it stands in an answer.
+func (c *cluster) typed(command string) string {
+	c.Helper()
+	cmd := exec.CommandContext(c.ctx(), "sh", "-c", command)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig, "PATH="+env.Bin+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	c.must(err, "type %s: %s", command, out)
+	return string(out)
+}
+
+// awaitVerdict asks until the verdict is the one that is expected.
+func (c *cluster) awaitVerdict(want v1beta2.ClusterVerdict) *v1beta2.EtcdClusterHealth {
+	c.Helper()
+	ctx := c.within(60 * time.Second)
+	for {
+		health := c.health()
+		if health.Verdict == want {
+			return health
+		}
+		select {
+		case <-ctx.Done():
+			c.Fatalf("the verdict is %s (%s), not %s", health.Verdict, health.Message, want)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// TestHealth looks at a cluster that is well, with one member that hangs, and with two.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("well", 3, etcdVersion, withVolumes)
+	health := c.awaitVerdict(v1beta2.VerdictHealthy)
+	leader := c.leader()
+	if health.Leader != leader.Pod.Name || health.Voters != 3 || health.Serving != 3 || !health.QuorumAnswered || ptr.Deref(health.Tolerance, 9) != 1 {
+		t.Errorf("unexpected %+v", health)
+	}
+	for _, m := range health.Members {
+		if !m.Answered || m.Pod == nil || m.Pod.Node == "" || m.Claim == nil || m.Claim.Phase != "Bound" || m.Quota == 0 || m.DBSize == 0 || m.Version != etcdVersion {
+			t.Errorf("unexpected %+v", m)
+		}
+	}
+	if members := look[v1beta2.EtcdClusterMembers](c, "members"); !members.Agreed || !members.Confirmed || len(members.Members) != 3 {
+		t.Errorf("unexpected %+v", members)
+	}
+
+	first := c.follower().Pod
+	c.hang(first)
+	health = c.awaitVerdict(v1beta2.VerdictDegraded)
+	var took []time.Duration
+	for range 5 {
+		from := time.Now()
+		health = c.health()
+		took = append(took, time.Since(from).Round(time.Millisecond))
+	}
+	t.Logf("health with one member that hangs: %v with kubectl, the server took %v", took, health.Took.Duration.Round(time.Millisecond))
+	if health.Took.Duration > 4*time.Second || ptr.Deref(health.Tolerance, 9) != 0 || health.Serving != 2 {
+		t.Errorf("unexpected %s (%s) after %v", health.Verdict, health.Message, health.Took)
+	}
+	i := slices.IndexFunc(health.NextSteps, func(n v1beta2.NextStep) bool { return strings.Contains(n.Command, "logs "+first.Name) })
+	if i < 0 {
+		t.Fatalf("no step is about %s: %+v", first.Name, health.NextSteps)
+	}
+	c.typed(health.NextSteps[i].Command)
+
+	for _, p := range c.members.Live() {
+		if p.Name != first.Name {
+			c.hang(p)
+			break
+		}
+	}
+	health = c.awaitVerdict(v1beta2.VerdictQuorumLost)
+	if ptr.Deref(health.Tolerance, 9) >= 0 || health.QuorumAnswered {
+		t.Errorf("unexpected %+v", health)
+	}
+	for _, p := range c.members.Live() {
+		if err := harness.Signal(p, "etcd", syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}
+	c.awaitVerdict(v1beta2.VerdictHealthy)
+}
+
+// TestHealthWithoutController: what is asked of the members needs no controller.
+func TestHealthWithoutController(t *testing.T) {
+	s := start(t)
+	c := s.create("alone", 3, etcdVersion)
+	s.stopInstalledController()
+	if health := c.awaitVerdict(v1beta2.VerdictHealthy); health.Serving != 3 {
+		t.Errorf("unexpected %+v", health)
+	}
+	if members := look[v1beta2.EtcdClusterMembers](c, "members"); !members.Agreed {
+		t.Errorf("unexpected %+v", members.Disagreements)
+	}
+	before := c.leader().Pod.Name
+	if moved := post[v1beta2.EtcdClusterLeaderMove](c, "moveleader", "{}"); moved.Status.Leader == before || moved.Status.From != before {
+		t.Errorf("unexpected %+v", moved.Status)
+	}
+}
+
+func TestMoveLeader(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("moved", 3, etcdVersion)
+	before, target := c.leader().Pod.Name, c.follower().Pod.Name
+	body := fmt.Sprintf(`{"spec":{"target":%q}}`, target)
+
+	if dry := post[v1beta2.EtcdClusterLeaderMove](c, "moveleader?dryRun=All", body); dry.Status.Leader != target || dry.Status.From != before {
+		t.Errorf("a dry run says %+v", dry.Status)
+	}
+	if now := c.leader().Pod.Name; now != before {
+		t.Errorf("a dry run has moved the leadership from %s to %s", before, now)
+	}
+	moved := post[v1beta2.EtcdClusterLeaderMove](c, "moveleader", body)
+	if now := c.leader().Pod.Name; now != target || moved.Status.Leader != target || moved.Status.Term == 0 {
+		t.Errorf("%s leads, and the answer is %+v", now, moved.Status)
+	}
+	t.Logf("moved in %v", moved.Status.Took.Duration)
+	s.contains(s.refused(`{"spec":{"target":"nobody"}}`, "create", "--raw", c.raw("moveleader"), "-f", "-"), "no such member")
+	hung := before
+	for _, p := range c.members.Live() {
+		if p.Name == hung {
+			c.hang(p)
+		}
+	}
+	s.contains(s.refused(fmt.Sprintf(`{"spec":{"target":%q}}`, hung), "create", "--raw", c.raw("moveleader"), "-f", "-"), "does not answer")
+}
+
+// TestDefrag fills a small database until etcd takes no more, and does what health says.
+func TestDefrag(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("full", 3, etcdVersion, `
+  etcd: {quotaBackendBytes: 16Mi}`)
+	client, err := c.members.Client(c.leader().Pod)
+	s.must(err, "connect")
+	value, revision, full := strings.Repeat("x", 256<<10), int64(0), false
+	for range 200 {
+		answer, err := client.Put(s.ctx(), "big", value)
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			full = true
+			break
+		}
+		s.must(err, "fill")
+		revision = answer.Header.Revision
+	}
+	if !full {
+		t.Fatal("the database does not get full")
+	}
+	health := c.awaitVerdict(v1beta2.VerdictDegraded)
+	s.contains(health.Message, "NOSPACE")
+	_, err = client.Compact(s.ctx(), revision, clientv3.WithCompactPhysical())
+	s.must(err, "compact")
+	if _, err := client.Put(s.ctx(), "small", "x"); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("the alarm is gone before anything was done: %v", err)
+	}
+
+	health = c.health()
+	i := slices.IndexFunc(health.NextSteps, func(n v1beta2.NextStep) bool { return strings.Contains(n.Command, "/defrag'") })
+	if i < 0 {
+		t.Fatalf("health does not say what to do: %+v", health.NextSteps)
+	}
+	asked := &v1beta2.EtcdClusterOperation{}
+	out := c.typed(health.NextSteps[i].Command)
+	s.must(json.Unmarshal([]byte(out), asked), "read %s", out)
+	object := c.await(s.ctx(), "the end of the operation", func(object *clusterObject) bool {
+		op := object.Status.Operation
+		return op != nil && op.ID == asked.Status.ID && op.Over()
+	})
+	op := object.Status.Operation
+	if op.Phase != v1beta2.OperationSucceeded || len(op.Results) != 3 || !strings.Contains(op.Message, "taken back") {
+		t.Fatalf("unexpected %+v", op)
+	}
+	for _, r := range op.Results {
+		t.Logf("%s: %d bytes before, %d after", r.Member, r.DBSizeBefore, r.DBSizeAfter)
+		if r.State != v1beta2.OperationSucceeded || r.DBSizeAfter == 0 || r.DBSizeAfter*4 > r.DBSizeBefore {
+			t.Errorf("unexpected %+v", r)
+		}
+	}
+	_, err = client.Put(s.ctx(), "small", "x")
+	s.must(err, "write again")
+	c.awaitVerdict(v1beta2.VerdictHealthy)
+	reasons := c.reasons()
+	for _, want := range []string{"OperationStarted", "AlarmDisarmed", "OperationSucceeded"} {
+		if !slices.Contains(reasons, want) {
+			t.Errorf("no event says %s: %v", want, reasons)
+		}
+	}
+}

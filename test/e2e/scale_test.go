@@ -1,0 +1,167 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+// TestScale goes from three to five members, back, and down to one, while somebody
+// writes all the time.
+func TestScale(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("scaled", 3, etcdVersion)
+	data := c.fill()
+	rows := c.watchRows()
+	w := c.write()
+
+	s.kubectl("scale", "etcdcluster/scaled", "--replicas=5")
+	object := c.settle(5)
+	if tolerance := ptr.Deref(object.Status.Tolerance, 99); tolerance != 2 {
+		t.Errorf("the tolerance of 5 members is %d", tolerance)
+	}
+	if budget := c.budget().Spec.MinAvailable.IntValue(); budget != 3 {
+		t.Errorf("the budget of 5 members keeps %d", budget)
+	}
+	if report := c.stopped(w); report.Failed > 0 {
+		t.Errorf("%d of %d writes failed while members were added: %v", report.Failed, report.Sent, report.Errors)
+	}
+	// A member ends what it was asked for before it is removed, as long as the others are
+	// a quorum without it; the last but one has to be removed first.
+	for _, size := range []int{3, 1} {
+		w = c.write()
+		c.shrinkKeepingLeader(size)
+		// Of an even number of voters one is removed while it still runs, because none of the
+		// others could be missed otherwise; it leaves a few requests without an answer.
+		const most = 30
+		if report := c.stopped(w); report.Failed > most && size > 1 {
+			t.Errorf("%d of %d writes failed while members were removed: %v", report.Failed, report.Sent, report.Errors)
+		}
+	}
+	c.holds(data)
+
+	seen := rows()
+	for _, want := range []string{"3 3/3", "5 5/5", "3 3/3", "1 1/1"} {
+		i := slices.Index(seen, want)
+		if i < 0 {
+			t.Fatalf("kubectl get --watch did not show %q after what came before it; it showed %q", want, seen)
+		}
+		seen = seen[i:]
+	}
+
+	s.contains(s.refused("", "scale", "etcdcluster/scaled", "--replicas=8"), "size", "between 0 and 7")
+	s.contains(s.refused("", "scale", "etcdcluster/scaled", "--replicas=0"), "size", "persistentVolumeClaimSpec")
+	s.kubectl("scale", "etcdcluster/scaled", "--replicas=7", "--dry-run=server")
+}
+
+// asNodePort makes the service for clients reachable from outside the nodes.
+const asNodePort = `
+  services:
+    client: {type: NodePort}`
+
+// TestScaleThroughService takes two of five members away from clients that reach them
+// through the service, by connections that they keep.
+func TestScaleThroughService(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("served", 5, etcdVersion, asNodePort)
+	address := c.nodePort()
+	w, err := harness.WriteThrough(s.ctx(), writeInterval, address, 10)
+	s.must(err, "write through %s", address)
+	from := time.Now()
+	c.shrinkKeepingLeader(3)
+	t.Logf("5 to 3 members after %v", time.Since(from).Round(time.Millisecond))
+	report := c.stopped(w)
+	// A connection may be made while a node still leads to a member that has just left.
+	if most := 5; report.Failed > most {
+		t.Errorf("%d of %d writes through the service failed, more than %d: %v", report.Failed, report.Sent, most, report.Errors)
+	}
+}
+
+// nodePort returns where the service for clients is reached on a node.
+func (c *cluster) nodePort() string {
+	c.Helper()
+	service, err := env.Kube.CoreV1().Services(c.namespace).Get(c.ctx(), c.name+"-client", metav1.GetOptions{})
+	c.must(err, "read the service for clients")
+	nodes, err := env.Kube.CoreV1().Nodes().List(c.ctx(), metav1.ListOptions{})
+	c.must(err, "list the nodes")
+	for i := range nodes.Items {
+		for _, a := range nodes.Items[i].Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				return net.JoinHostPort(a.Address, strconv.Itoa(int(service.Spec.Ports[0].NodePort)))
+			}
+		}
+	}
+	c.Fatal("no node has an address")
+	return ""
+}
+
+// shrinkKeepingLeader scales down and makes sure that the leader stays: there is
+// always another member that can go.
+func (c *cluster) shrinkKeepingLeader(n int) {
+	c.Helper()
+	before := c.leader()
+	c.kubectl("scale", "etcdcluster/"+c.name, "--replicas="+string(rune('0'+n)))
+	c.settle(n)
+	after := c.leader()
+	switch {
+	case after.Term != before.Term:
+		c.Logf("etcd elected by itself meanwhile: term %d, then %d", before.Term, after.Term)
+	case after.ID != before.ID:
+		c.Errorf("the leader %s is gone", before.Pod.Name)
+	}
+	if slices.Contains(c.reasons(), "LeaderMoved") {
+		c.Errorf("the leadership was moved although others could go")
+	}
+}
+
+// watchRows runs kubectl get --watch; the function that it returns ends it and gives
+// the columns SIZE and READY of each row.
+func (c *cluster) watchRows() func() []string {
+	c.Helper()
+	cmd := env.KubectlCommand(c.ctx(), harness.Command{Args: []string{
+		"get", "etcdcluster", c.name, "-n", c.namespace, "--watch", "--no-headers",
+	}})
+	pipe, err := cmd.StdoutPipe()
+	c.must(err, "kubectl get --watch")
+	c.must(cmd.Start(), "kubectl get --watch")
+	var rows []string
+	begun, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for lines := bufio.NewScanner(pipe); lines.Scan(); {
+			if cells := strings.Fields(lines.Text()); len(cells) > 2 {
+				rows = append(rows, cells[1]+" "+cells[2])
+			}
+			if len(rows) == 1 {
+				close(begun)
+			}
+		}
+	}()
+	select {
+	case <-begun:
+	case <-done:
+		c.Fatal("kubectl get --watch ended without a row")
+	}
+	return func() []string {
+		c.Helper()
+		c.must(cmd.Process.Kill(), "end kubectl get --watch")
+		<-done
+		_ = cmd.Wait() // It was killed: that is the error.
+		return rows
+	}
+}

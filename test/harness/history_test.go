@@ -1,0 +1,63 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHistoryCheck(t *testing.T) {
+	cut := errors.New("connection reset")
+	at := func(o Operation, call, ret int) Operation {
+		o.Key, o.Call, o.Return = "k", time.Duration(call), time.Duration(ret)
+		return o
+	}
+	put := func(value string, call, ret int) Operation { return at(Operation{Kind: Put, Value: value}, call, ret) }
+	get := func(found string, call, ret int) Operation { return at(Operation{Kind: Get, Found: found}, call, ret) }
+	swap := func(old, value string, call, ret int) Operation {
+		return at(Operation{Kind: Swap, Old: old, Value: value, Swapped: true}, call, ret)
+	}
+	refused := func(old, found string, call, ret int) Operation {
+		return at(Operation{Kind: Swap, Old: old, Value: "never", Found: found}, call, ret)
+	}
+	unanswered := func(o Operation) Operation {
+		o.Err, o.Swapped = cut, false
+		return o
+	}
+	for name, test := range map[string]struct {
+		operations []Operation
+		broken     string
+	}{
+		"nothing":                  {nil, ""},
+		"one after the other":      {[]Operation{put("1", 0, 1), get("1", 2, 3), swap("1", "2", 4, 5), get("2", 6, 7)}, ""},
+		"an acknowledged one lost": {[]Operation{put("1", 0, 1), put("2", 2, 3), get("1", 4, 5)}, "Found:1"},
+		"everything lost":          {[]Operation{put("1", 0, 1), get("", 2, 3)}, "breaks with"},
+		"a stale read":             {[]Operation{put("1", 0, 1), put("2", 2, 3), get("2", 4, 5), get("1", 6, 7)}, "breaks with"},
+		"at the same time":         {[]Operation{put("1", 0, 9), put("2", 0, 9), get("2", 1, 2), get("1", 3, 4)}, ""},
+		"back and forth":           {[]Operation{put("1", 0, 9), put("2", 0, 9), get("2", 1, 2), get("1", 3, 4), get("2", 5, 6)}, "breaks with"},
+		"two swaps of one value":   {[]Operation{put("1", 0, 1), swap("1", "2", 2, 9), swap("1", "3", 2, 9)}, "breaks with"},
+		"a swap that was refused":  {[]Operation{put("1", 0, 1), refused("0", "1", 2, 3)}, ""},
+		"a swap refused wrongly":   {[]Operation{put("1", 0, 1), refused("1", "1", 2, 3)}, "breaks with"},
+		"a value from nowhere":     {[]Operation{get("7", 0, 1)}, "breaks with"},
+		"unanswered, carried out":  {[]Operation{unanswered(put("1", 0, 1)), get("1", 2, 3)}, ""},
+		"unanswered, not at all":   {[]Operation{unanswered(put("1", 0, 1)), get("", 2, 3)}, ""},
+		"unanswered, much later":   {[]Operation{unanswered(put("1", 0, 1)), get("", 2, 3), put("2", 4, 5), get("1", 6, 7)}, ""},
+		"unanswered, twice":        {[]Operation{unanswered(put("1", 0, 1)), get("1", 2, 3), put("2", 4, 5), get("1", 6, 7)}, "breaks with"},
+		"an unanswered swap":       {[]Operation{put("1", 0, 1), unanswered(swap("1", "2", 2, 3)), get("1", 4, 5), get("2", 6, 7)}, ""},
+		"found before it began":    {[]Operation{get("1", 0, 1), unanswered(put("1", 2, 3))}, "breaks with"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := check(test.operations, time.Minute)
+			switch {
+			case test.broken == "" && err != nil:
+				t.Error(err)
+			case test.broken != "" && (err == nil || !strings.Contains(err.Error(), test.broken)):
+				t.Errorf("it must be refused with %q and the answer is %v", test.broken, err)
+			}
+		})
+	}
+}

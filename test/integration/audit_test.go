@@ -1,0 +1,78 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// auditPolicy makes the kube-apiserver write down whom it was asked about. Its
+// counter of requests cannot tell one caller's questions from another's.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Request
+  resources:
+  - group: authorization.k8s.io
+    resources: [subjectaccessreviews]
+- level: None
+`
+
+func (e *environment) auditLog() string { return filepath.Join(e.dir, "audit.log") }
+
+func (e *environment) writeAuditPolicy() error {
+	return os.WriteFile(filepath.Join(e.dir, "audit-policy.yaml"), []byte(auditPolicy), 0o600)
+}
+
+// accessReviews returns how often the kube-apiserver was asked what a user may do
+// with resources of our group in a namespace.
+func accessReviews(t *testing.T, namespace, user string) int {
+	t.Helper()
+	log, err := os.ReadFile(env.auditLog())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is made with the first entry
+		t.Fatal(err)
+	}
+	asked := 0
+	for line := range bytes.Lines(log) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // it is being written
+		}
+		var event struct {
+			RequestObject authorizationv1.SubjectAccessReview `json:"requestObject"`
+		}
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatalf("audit log: %v: %s", err, line)
+		}
+		spec := event.RequestObject.Spec
+		about := spec.ResourceAttributes
+		if spec.User == user && about != nil && about.Group == v1beta2.SchemeGroupVersion.Group && about.Namespace == namespace {
+			asked++
+		}
+	}
+	return asked
+}
+
+// askedOnce waits for the one question: it is written down after it was answered.
+func askedOnce(t *testing.T, namespace, user string) {
+	t.Helper()
+	eventually(t, func(context.Context) error {
+		if asked := accessReviews(t, namespace, user); asked != 1 {
+			return fmt.Errorf("the kube-apiserver was asked %d times, want once", asked)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,193 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+)
+
+const (
+	namespace      = "etcd-operator-system"
+	serviceName    = "etcd-operator-apiserver"
+	apiServiceName = "v1beta2.etcd.database.coreos.com"
+	serverUser     = "system:serviceaccount:" + namespace + ":etcd-operator-apiserver"
+
+	startPatience = 90 * time.Second
+	defaultBin    = ".cache/etcd-operator/bin/kubernetes-v1.36.3"
+)
+
+// env is the one environment that all tests share.
+var env *environment
+
+// environment is a kube-apiserver with its etcd, and our server behind it.
+type environment struct {
+	dir, bin string
+	repo     string
+
+	clientCA, proxyCA, servingCA *authority
+	proxyClient                  *pair
+
+	kubeEtcd   *kubeEtcd
+	kube       *process
+	server     *process
+	kubePort   int
+	serverPort int
+
+	admin      *rest.Config
+	kubeconfig string
+	client     kubernetes.Interface
+	apiService aggregator.Interface
+	etcd       versioned.Interface
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "etcd-operator-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	env = &environment{dir: dir}
+	defer env.stop()
+	if err := env.start(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "The environment did not start:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+func (e *environment) start(ctx context.Context) error {
+	for _, step := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"find programs", e.findPrograms},
+		{"make certificates", e.makeCertificates},
+		{"write the audit policy", func(context.Context) error { return e.writeAuditPolicy() }},
+		{"start etcd", e.startKubeEtcd},
+		{"start kube-apiserver", e.startKube},
+		{"make clients", e.makeClients},
+		{"install", e.install},
+		{"build the server", e.buildServer},
+		{"start the server", func(ctx context.Context) error { return e.startServer(ctx) }},
+		{"register the server", e.waitRegistered},
+	} {
+		begun := time.Now()
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		if testing.Verbose() {
+			fmt.Printf("environment: %s took %s\n", step.name, time.Since(begun).Round(time.Millisecond))
+		}
+	}
+	return nil
+}
+
+func (e *environment) stop() {
+	const patience = 30 * time.Second
+	// Killing is enough: what they stored is thrown away.
+	for _, started := range []*process{e.server, e.kube} {
+		if err := started.stop(syscall.SIGKILL, patience); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	if e.kubeEtcd != nil {
+		e.kubeEtcd.stop()
+	}
+}
+
+// errNoPrograms says how to get what the tests need.
+var errNoPrograms = errors.New("kube-apiserver and kubectl 1.36 are needed: run \"make local-build\", or set ETCD_OPERATOR_BIN to a directory that holds them")
+
+func (e *environment) findPrograms(context.Context) error {
+	e.bin = os.Getenv("ETCD_OPERATOR_BIN")
+	if e.bin == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return fmt.Errorf("%w: %w", errNoPrograms, err)
+		}
+		e.bin = filepath.Join(home, defaultBin)
+	}
+	for _, name := range []string{"kube-apiserver", "kubectl"} {
+		if _, err := exec.LookPath(filepath.Join(e.bin, name)); err != nil {
+			return fmt.Errorf("%w: %w", errNoPrograms, err)
+		}
+	}
+	var err error
+	e.repo, err = filepath.Abs(filepath.Join("..", ".."))
+	return err
+}
+
+func (e *environment) makeCertificates(context.Context) (err error) {
+	for name, target := range map[string]**authority{"client-ca": &e.clientCA, "proxy-ca": &e.proxyCA, "serving-ca": &e.servingCA} {
+		if *target, err = newAuthority(e.dir, name); err != nil {
+			return err
+		}
+	}
+	if e.proxyClient, err = e.proxyCA.issue(e.dir, "proxy-client", "front-proxy-client"); err != nil {
+		return err
+	}
+	_, err = e.servingCA.issue(e.dir, "serving", "kube-apiserver")
+	return err
+}
+
+// configFor returns a configuration of a user of the kube-apiserver.
+func (e *environment) configFor(user string, groups ...string) (*rest.Config, error) {
+	issued, err := e.clientCA.issue(e.dir, "client-"+fmt.Sprintf("%x", user), user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(e.admin)
+	config.CertData, config.KeyData = issued.cert, issued.key
+	return config, nil
+}
+
+// writeKubeconfig makes a file that kubectl and our server can use.
+func (e *environment) writeKubeconfig(name string, config *rest.Config) (string, error) {
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["test"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	kubeconfig.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	kubeconfig.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test", Namespace: "default"}
+	kubeconfig.CurrentContext = "test"
+	path := filepath.Join(e.dir, name+".kubeconfig")
+	return path, clientcmd.WriteToFile(*kubeconfig, path)
+}
+
+func (e *environment) makeClients(context.Context) (err error) {
+	if e.kubeconfig, err = e.writeKubeconfig("admin", e.admin); err != nil {
+		return err
+	}
+	if e.client, err = kubernetes.NewForConfig(e.admin); err != nil {
+		return err
+	}
+	if e.apiService, err = aggregator.NewForConfig(e.admin); err != nil {
+		return err
+	}
+	e.etcd, err = versioned.NewForConfig(e.admin)
+	return err
+}

@@ -1,0 +1,243 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+// kubeEtcd holds what the kube-apiserver stores. It is gone after the tests.
+type kubeEtcd struct {
+	etcd     *embed.Etcd
+	endpoint string
+}
+
+func (k *kubeEtcd) stop() { k.etcd.Close() }
+
+func (e *environment) startKubeEtcd(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	client := url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)}
+	config := embed.NewConfig()
+	config.Dir = filepath.Join(e.dir, "kube-etcd")
+	config.LogLevel = "fatal"
+	config.UnsafeNoFsync = true
+	config.EnableGRPCGateway = false
+	config.ListenPeerUrls = nil
+	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	config.WatchProgressNotifyInterval = 5 * time.Second
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		return err
+	}
+	e.kubeEtcd = &kubeEtcd{etcd: etcd, endpoint: client.String()}
+	select {
+	case <-etcd.Server.ReadyNotify():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *environment) startKube(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	issued, err := e.clientCA.issue(e.dir, "admin", "admin", "system:masters")
+	if err != nil {
+		return err
+	}
+	e.kubePort = port
+	e.admin = &rest.Config{
+		Host:            fmt.Sprintf("https://127.0.0.1:%d", port),
+		TLSClientConfig: rest.TLSClientConfig{CAData: e.servingCA.pem, CertData: issued.cert, KeyData: issued.key},
+		QPS:             -1,
+	}
+	return e.restartKube(ctx)
+}
+
+// restartKube starts the kube-apiserver where its clients look for it.
+func (e *environment) restartKube(ctx context.Context) (err error) {
+	file := func(name string) string { return filepath.Join(e.dir, name) }
+	e.kube, err = startProcess(e.dir, "kube-apiserver", filepath.Join(e.bin, "kube-apiserver"),
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", e.kubePort),
+		"--etcd-servers="+e.kubeEtcd.endpoint,
+		"--authorization-mode=RBAC",
+		"--tls-cert-file="+file("serving.crt"),
+		"--tls-private-key-file="+file("serving.key"),
+		"--client-ca-file="+e.clientCA.file,
+		"--requestheader-client-ca-file="+e.proxyCA.file,
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file="+e.proxyClient.certFile,
+		"--proxy-client-key-file="+e.proxyClient.keyFile,
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+file("serving.key"),
+		"--service-account-signing-key-file="+file("serving.key"),
+		"--service-cluster-ip-range=10.99.0.0/24",
+		"--cert-dir="+file("kube-certs"),
+		"--profiling=false",
+		"--audit-policy-file="+file("audit-policy.yaml"),
+		"--audit-log-path="+e.auditLog(),
+	)
+	if err != nil {
+		return err
+	}
+	return e.kube.waitReady(ctx, e.admin.Host+"/readyz", func(context.Context) ([]byte, error) { return e.servingCA.pem, nil })
+}
+
+// install applies the manifests that users apply, but for those that need nodes: a
+// Service by name stands for the one that selects pods.
+func (e *environment) install(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	e.serverPort = port
+	for _, manifest := range []string{"00-namespace.yaml", "10-apiserver-rbac.yaml", "30-apiserver-registration.yaml", "40-user-roles.yaml"} {
+		if _, err := e.kubectl(ctx, "apply", "-f", filepath.Join(e.repo, "artifacts", "install", manifest)); err != nil {
+			return err
+		}
+	}
+	_, err = e.client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: serviceName},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"spec":{"service":{"port":%d}}}`, port)
+	_, err = e.apiService.ApiregistrationV1().APIServices().Patch(ctx, apiServiceName, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+func (e *environment) serverProgram() string { return filepath.Join(e.dir, "apiserver") }
+
+func (e *environment) buildServer(ctx context.Context) error {
+	// The version is stamped as in a release: see options.useKubernetesVersion.
+	build := exec.CommandContext(ctx, "go", "build", "-o", e.serverProgram(),
+		"-ldflags=-X k8s.io/component-base/version.gitVersion=v0.1.0", "./cmd/apiserver")
+	build.Dir = e.repo
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	return nil
+}
+
+// startServer starts our server with an etcd of its own inside.
+func (e *environment) startServer(ctx context.Context, args ...string) (err error) {
+	e.server, err = e.launch("apiserver", e.serverPort,
+		append([]string{"--embedded-etcd-dir=" + filepath.Join(e.dir, "server")}, args...)...)
+	if err != nil {
+		return err
+	}
+	return e.server.waitReady(ctx, e.serverURL()+"/readyz", e.serverTrust)
+}
+
+// launch starts our program with the rights of its ServiceAccount and no more.
+func (e *environment) launch(name string, port int, args ...string) (*process, error) {
+	config, err := e.configFor(serverUser, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := e.writeKubeconfig("server", config)
+	if err != nil {
+		return nil, err
+	}
+	return startProcess(e.dir, name, e.serverProgram(), append([]string{
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", port),
+		"--serving-cert-namespace=" + namespace,
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--shutdown-delay-duration=0s",
+		"-v=2",
+	}, args...)...)
+}
+
+func (e *environment) serverURL() string { return fmt.Sprintf("https://127.0.0.1:%d", e.serverPort) }
+
+// serverTrust returns what the APIService says about our server's certificate.
+func (e *environment) serverTrust(ctx context.Context) ([]byte, error) {
+	registered, err := e.apiService.ApiregistrationV1().APIServices().Get(ctx, apiServiceName, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return registered.Spec.CABundle, nil
+}
+
+// killServer ends our server the hard way.
+func (e *environment) killServer() error {
+	return e.server.stop(syscall.SIGKILL, 10*time.Second)
+}
+
+// waitRegistered returns when the kube-apiserver serves the group through us.
+func (e *environment) waitRegistered(ctx context.Context) error {
+	var last string
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		registered, err := e.apiService.ApiregistrationV1().APIServices().Get(ctx, apiServiceName, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, condition := range registered.Status.Conditions {
+			if condition.Type == apiregistrationv1.Available {
+				last = condition.Message
+				if condition.Status != apiregistrationv1.ConditionTrue {
+					return false, nil
+				}
+			}
+		}
+		_, err = e.etcd.EtcdV1beta2().EtcdClusters("default").List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsServiceUnavailable(err) || apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("%w (last: %s)\n%s", err, last, e.server.tail())
+	}
+	return nil
+}
+
+// kubectl runs kubectl as the administrator and returns what it prints.
+func (e *environment) kubectl(ctx context.Context, args ...string) (string, error) {
+	return e.kubectlWith(ctx, nil, "", args...)
+}
+
+func (e *environment) kubectlWith(ctx context.Context, environ []string, input string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, filepath.Join(e.bin, "kubectl"), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "HOME="+e.dir)
+	command.Env = append(command.Env, environ...)
+	command.Stdin = bytes.NewBufferString(input)
+	output, err := command.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("kubectl %v: %w: %s", args, err, output)
+	}
+	return string(output), err
+}

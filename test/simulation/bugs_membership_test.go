@@ -1,0 +1,252 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+// bugsOfMembership are mistakes with members.
+func bugsOfMembership() []bug {
+	return []bug{
+		{name: "adds members as voters before they run", rules: "S1 S2", wrap: func(_ *manager, c cluster.Config) cluster.Config {
+			c.Etcd = votersOnly{c.Etcd}
+			return c
+		}},
+		{name: "adds the next member while one is joining", rules: "S3", wrap: doing(addNext)},
+		{name: "removes two members at once", rules: "S2", wrap: doing(removeTwo)},
+		{name: "removes the leader first", rules: "S2", wrap: doing(removeLeader)},
+		{name: "removes a member without counting who serves", rules: "S2", wrap: doing(removeAnyway)},
+		{name: "takes a member that does not answer for lost", rules: "S2 S5", wrap: doing(removeSilent)},
+		{name: "replaces a member whose volume is there", rules: "S5", wrap: doing(removeReturning)},
+		{name: "starts a lost member again on an empty disk", rules: "S5 L1", wrap: doing(restartEmpty)},
+		{name: "forgets a member that was added before its pod was made", rules: "L1", wrap: doing(forgetAdded)},
+		{name: "takes pods away without telling etcd", rules: "S2 S5 L1", wrap: doing(deleteOnly)},
+		{name: "restarts all members at once", rules: "S2 S8", wrap: doing(restartAll)},
+		{name: "restarts the leader without handing over", rules: "S8", wrap: doing(restartLeader)},
+		{name: "restarts the next member before the last one is back", rules: "S2 S8", wrap: doing(restartNext)},
+		{name: "takes any step between versions", rules: "S8", wrap: doing(skipVersion), admitted: true},
+	}
+}
+
+type votersOnly struct{ cluster.Etcd }
+
+// AddLearner implements cluster.Etcd.
+func (e votersOnly) AddLearner(ctx context.Context, target etcd.Target, peerURL string) error {
+	return e.AddVoter(ctx, target, peerURL)
+}
+
+func waitsFor(plan planner.Plan, rule string, reasons ...string) bool {
+	return plan.Rule == rule && plan.Wait != nil && slices.Contains(reasons, plan.Wait.Reason)
+}
+
+// instead returns a plan that does this and nothing else.
+func instead(plan planner.Plan, actions ...planner.Action) planner.Plan {
+	plan.Actions, plan.Wait = actions, nil
+	return plan
+}
+
+func podNamed(o planner.Observed, name string) *planner.Pod {
+	i := slices.IndexFunc(o.Pods, func(p planner.Pod) bool { return p.Owned && p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &o.Pods[i]
+}
+
+func votersOf(o planner.Observed) []planner.Member {
+	return slices.DeleteFunc(slices.Clone(o.Etcd.Members), func(m planner.Member) bool { return m.Learner })
+}
+
+func namesOf(o planner.Observed) []string {
+	var names []string
+	for _, m := range o.Etcd.Members {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func sizeOf(o planner.Observed) int { return int(*o.Cluster.Spec.Replicas) }
+
+// remove removes a member without another look.
+func remove(m planner.Member) planner.RemoveMember {
+	return planner.RemoveMember{ID: m.ID, Name: m.Name, Reason: planner.RemoveMisfit}
+}
+
+func addNext(o planner.Observed, plan planner.Plan) planner.Plan {
+	if !waitsFor(plan, "in-flight", "WaitingForMember", "LearnerCatchingUp") || len(o.Etcd.Members) >= sizeOf(o) {
+		return plan
+	}
+	return instead(plan, planner.AddMember{Name: o.NewName, Voter: true}, planner.CreatePod{Name: o.NewName, Peers: append(namesOf(o), o.NewName)})
+}
+
+func removeTwo(o planner.Observed, plan planner.Plan) planner.Plan {
+	for _, a := range plan.Actions {
+		first, removes := a.(planner.RemoveMember)
+		if !removes || first.Reason != planner.RemoveScaleDown || len(votersOf(o)) < sizeOf(o)+2 {
+			continue
+		}
+		for _, m := range votersOf(o) {
+			if m.ID != first.ID && m.ID != m.Leader {
+				plan.Actions = append(plan.Actions, remove(m))
+				return plan
+			}
+		}
+	}
+	return plan
+}
+
+func removeLeader(o planner.Observed, plan planner.Plan) planner.Plan {
+	for i, a := range plan.Actions {
+		if first, removes := a.(planner.RemoveMember); removes && first.Reason == planner.RemoveScaleDown {
+			for _, m := range votersOf(o) {
+				if m.ID == m.Leader {
+					return instead(plan, append(plan.Actions[:i:i], remove(m))...)
+				}
+			}
+		}
+	}
+	return plan
+}
+
+func removeAnyway(o planner.Observed, plan planner.Plan) planner.Plan {
+	if !waitsFor(plan, "replace", "QuorumAtRisk") && !waitsFor(plan, "scale-down", "QuorumAtRisk") {
+		return plan
+	}
+	for _, m := range votersOf(o) {
+		p := podNamed(o, m.Name)
+		if gone := p == nil || p.Terminating || p.Finished; gone == (plan.Rule == "replace") && len(votersOf(o)) > 1 {
+			return instead(plan, remove(m))
+		}
+	}
+	return plan
+}
+
+func removeSilent(o planner.Observed, plan planner.Plan) planner.Plan {
+	if !o.Etcd.Linearizable {
+		return plan
+	}
+	for _, m := range votersOf(o) {
+		if m.Health != planner.Healthy && m.Started && len(votersOf(o)) == sizeOf(o) {
+			return instead(plan, remove(m))
+		}
+	}
+	return plan
+}
+
+func removeReturning(o planner.Observed, plan planner.Plan) planner.Plan {
+	for _, a := range plan.Actions {
+		pod, creates := a.(planner.CreatePod)
+		if !creates || !pod.Returns || !o.Etcd.Linearizable {
+			continue
+		}
+		for _, m := range votersOf(o) {
+			if m.Name == pod.Name {
+				return instead(plan, remove(m))
+			}
+		}
+	}
+	return plan
+}
+
+func restartEmpty(o planner.Observed, plan planner.Plan) planner.Plan {
+	for _, a := range plan.Actions {
+		if lost, removes := a.(planner.RemoveMember); removes && plan.Rule == "replace" && podNamed(o, lost.Name) == nil {
+			return instead(plan, planner.CreatePod{Name: lost.Name, Peers: namesOf(o)})
+		}
+	}
+	return plan
+}
+
+func forgetAdded(o planner.Observed, plan planner.Plan) planner.Plan {
+	if plan.Rule != "in-flight" {
+		return plan
+	}
+	for _, a := range plan.Actions {
+		if lost, removes := a.(planner.RemoveMember); removes && podNamed(o, lost.Name) == nil {
+			plan.RequeueAfter = time.Second
+			return instead(plan)
+		}
+	}
+	return plan
+}
+
+func deleteOnly(_ planner.Observed, plan planner.Plan) planner.Plan {
+	plan.RequeueAfter = max(plan.RequeueAfter, time.Second) // or it would try all the time
+	plan.Actions = slices.DeleteFunc(slices.Clone(plan.Actions), func(a planner.Action) bool {
+		remove, removes := a.(planner.RemoveMember)
+		return removes && remove.Reason == planner.RemoveScaleDown
+	})
+	return plan
+}
+
+// upgrade restarts the pod of a member with the declared version.
+func upgrade(o planner.Observed, name string) (planner.Action, bool) {
+	p := podNamed(o, name)
+	if p == nil || p.Version == o.Cluster.Spec.Version {
+		return nil, false
+	}
+	return planner.UpgradePod{Name: p.Name, UID: p.UID, Version: o.Cluster.Spec.Version}, true
+}
+
+func upgrades(plan planner.Plan) bool {
+	return slices.ContainsFunc(plan.Actions, func(a planner.Action) bool {
+		_, upgrades := a.(planner.UpgradePod)
+		return upgrades
+	})
+}
+
+func restartAll(o planner.Observed, plan planner.Plan) planner.Plan {
+	if !upgrades(plan) {
+		return plan
+	}
+	var all []planner.Action
+	for _, m := range votersOf(o) {
+		if a, outdated := upgrade(o, m.Name); outdated {
+			all = append(all, a)
+		}
+	}
+	return instead(plan, all...)
+}
+
+func restartLeader(o planner.Observed, plan planner.Plan) planner.Plan {
+	for _, a := range plan.Actions {
+		if move, moves := a.(planner.MoveLeader); moves && plan.Rule == "rollout" {
+			if a, outdated := upgrade(o, move.FromName); outdated {
+				return instead(plan, a)
+			}
+		}
+	}
+	return plan
+}
+
+func restartNext(o planner.Observed, plan planner.Plan) planner.Plan {
+	if !waitsFor(plan, "rollout", "WaitingForMember", "QuorumAtRisk", "WaitingForReady") {
+		return plan
+	}
+	for _, m := range votersOf(o) {
+		if a, outdated := upgrade(o, m.Name); outdated && m.ID != m.Leader {
+			return instead(plan, a)
+		}
+	}
+	return plan
+}
+
+func skipVersion(o planner.Observed, plan planner.Plan) planner.Plan {
+	if !waitsFor(plan, "rollout", "VersionStep") || len(votersOf(o)) < 3 {
+		return plan
+	}
+	for _, m := range votersOf(o) {
+		if a, outdated := upgrade(o, m.Name); outdated && m.ID != m.Leader {
+			return instead(plan, a)
+		}
+	}
+	return plan
+}

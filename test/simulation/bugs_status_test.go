@@ -1,0 +1,123 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+// bugsOfStatus are mistakes with what is said, and with when one looks.
+func bugsOfStatus() []bug {
+	return []bug{
+		{name: "says Available because it once was", rules: "L2", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return alwaysAvailable{c.Objects} })},
+		{name: "leaves the status as it was when the quorum is lost", rules: "L2", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return silentLoss{c.Objects} })},
+		{name: "says Available as soon as there are pods", rules: "L2", wrap: writing(func(m *manager, c cluster.Config) cluster.Objects { return countsPods{c.Objects, c.Cache} })},
+		{name: "gives up a cluster whose start was interrupted", rules: "L1", wrap: giveUp},
+		{name: "does not look again unless Kubernetes calls", rules: "L1 L2 L3", wrap: deaf},
+		{name: "does not say what it waits for", rules: "L1", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return unblocked{c.Objects} })},
+	}
+}
+
+// said returns the status with a condition set.
+func said(c *v1beta2.EtcdCluster, t v1beta2.ClusterConditionType, status corev1.ConditionStatus) *v1beta2.EtcdCluster {
+	c = c.DeepCopy()
+	for i := range c.Status.Conditions {
+		if c.Status.Conditions[i].Type == t {
+			c.Status.Conditions[i].Status = status
+		}
+	}
+	return c
+}
+
+type alwaysAvailable struct{ cluster.Objects }
+
+// UpdateClusterStatus implements cluster.Objects.
+func (o alwaysAvailable) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	if c.Status.Phase == v1beta2.ClusterPhaseRunning || c.Status.Phase == v1beta2.ClusterPhaseFailed {
+		c = said(c, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
+	}
+	return o.Objects.UpdateClusterStatus(ctx, c)
+}
+
+type silentLoss struct{ cluster.Objects }
+
+// UpdateClusterStatus implements cluster.Objects.
+func (o silentLoss) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	if !conditionIs(c, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && c.Status.Phase == v1beta2.ClusterPhaseFailed {
+		return o.Objects.GetCluster(ctx, c.Namespace, c.Name)
+	}
+	return o.Objects.UpdateClusterStatus(ctx, c)
+}
+
+// countsPods takes pods that are ready for members that serve.
+type countsPods struct {
+	cluster.Objects
+	cache cluster.Cache
+}
+
+// UpdateClusterStatus implements cluster.Objects.
+func (o countsPods) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	pods, err := o.cache.Pods(c.Namespace, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	running := 0
+	for _, p := range pods {
+		if p.Status.Phase == corev1.PodRunning {
+			running++
+		}
+	}
+	if running == int(*c.Spec.Replicas) && running > 0 {
+		c = said(c, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
+	}
+	return o.Objects.UpdateClusterStatus(ctx, c)
+}
+
+// giveUp takes a cluster for failed that another process had begun to make.
+func giveUp(m *manager, c cluster.Config) cluster.Config {
+	failed := map[types.UID]bool{}
+	return deciding(func(m *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+		if m.reconciles == 1 && o.Cluster.Status.Phase == v1beta2.ClusterPhaseCreating {
+			failed[o.Cluster.UID] = true
+		}
+		if failed[o.Cluster.UID] {
+			return planner.Plan{}
+		}
+		return decide(o)
+	})(m, c)
+}
+
+// deaf does not ask by itself, and does not wait for members to answer.
+func deaf(m *manager, c cluster.Config) cluster.Config {
+	c.Waker = noWaker{}
+	return doing(func(_ planner.Observed, plan planner.Plan) planner.Plan {
+		plan.RequeueAfter = 0
+		return plan
+	})(m, c)
+}
+
+type noWaker struct{}
+
+// Await implements cluster.Waker.
+func (noWaker) Await(types.NamespacedName, etcd.Target, etcd.Endpoint) {}
+
+// AwaitEnd implements cluster.Waker.
+func (noWaker) AwaitEnd(types.NamespacedName, etcd.Target, etcd.Endpoint) {}
+
+type unblocked struct{ cluster.Objects }
+
+// UpdateClusterStatus implements cluster.Objects.
+func (o unblocked) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	c = c.DeepCopy()
+	c.Status.BlockedBy = nil
+	return o.Objects.UpdateClusterStatus(ctx, c)
+}

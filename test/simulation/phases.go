@@ -1,0 +1,124 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// The versions between which clusters of the sweep move; the older ones know no
+// learners.
+const (
+	versionBefore = "3.5.27"
+	versionAfter  = "3.6.8"
+	oldBefore     = "3.2.13"
+	oldAfter      = "3.3.27"
+)
+
+func ofSize(n int) Schedule { return Schedule{Seed: 1, Size: n, Version: versionBefore} }
+
+func (s Schedule) withVolumes() Schedule {
+	s.Volumes = true
+	return s
+}
+
+func (s Schedule) withCertificates() Schedule {
+	s.Certificates = true
+	return s
+}
+
+func (s Schedule) withVersion(version string) Schedule {
+	s.Version = version
+	return s
+}
+
+// phases is the life of a cluster, piece by piece.
+func phases() []phase {
+	return []phase{
+		{name: "bootstrap", plan: ofSize(3), unborn: true, steps: []step{declared}},
+		{name: "bootstrap with volumes", plan: ofSize(3).withVolumes(), unborn: true, steps: []step{declared}},
+		{name: "bootstrap without learners", plan: ofSize(3).withVersion(oldBefore), unborn: true, steps: []step{declared}},
+		{name: "scale up", plan: ofSize(3), steps: []step{resized(5)}},
+		{name: "scale up with volumes", plan: ofSize(1).withVolumes(), steps: []step{resized(3)}},
+		{name: "scale down", plan: ofSize(5), steps: []step{resized(3)}},
+		{name: "scale down with volumes", plan: ofSize(3).withVolumes(), steps: []step{resized(1)}},
+		{name: "scale up and back", plan: ofSize(3), steps: []step{resizedSoon(5), resized(3)}},
+		{name: "replace", plan: ofSize(3), steps: []step{podsLost(3, 1)}},
+		{name: "replace without learners", plan: ofSize(3).withVersion(oldBefore), steps: []step{podsLost(3, 1)}},
+		{name: "come back to a volume", plan: ofSize(3).withVolumes(), steps: []step{podsLost(3, 1)}},
+		{name: "come back all at once", plan: ofSize(3).withVolumes(), steps: []step{podsLost(3, 3)}},
+		{name: "version", plan: ofSize(3), steps: []step{versioned(versionAfter)}},
+		{name: "version with volumes", plan: ofSize(3).withVolumes(), steps: []step{versioned(versionAfter)}},
+		{name: "version without learners", plan: ofSize(3).withVersion(oldBefore), steps: []step{versioned(oldAfter)}},
+		{name: "version and size", plan: ofSize(3).withVolumes(), steps: []step{versionedAndResized(versionAfter, 5)}},
+		{name: "bootstrap with certificates", plan: ofSize(3).withCertificates(), unborn: true, steps: []step{declared}},
+		{name: "certificate rotation", plan: ofSize(3).withCertificates().withVolumes(), steps: []step{rotated}},
+		{name: "hibernate and wake", plan: ofSize(3).withVolumes(), steps: []step{resized(0), resized(3)}},
+		{name: "hibernate and wake larger", plan: ofSize(1).withVolumes(), steps: []step{resized(0), resized(3)}},
+		{name: "delete", plan: ofSize(3), steps: []step{deleted}},
+		{name: "delete while it starts", plan: ofSize(3).withVolumes(), unborn: true, steps: []step{declaredSoon, deleted}},
+		{name: "delete and make again", plan: ofSize(3), steps: []step{remade}},
+	}
+}
+
+var (
+	declared     = step{do: (*World).declare, done: (*World).goal}
+	declaredSoon = step{do: (*World).declare, done: func(*World) string { return "" }}
+	deleted      = step{do: (*World).undeclare, done: (*World).gone}
+	rotated      = step{do: func(w *World) { w.rotate(Event{}) }, done: (*World).goal}
+	remade       = step{do: func(w *World) { w.undeclare(); w.declare() }, done: (*World).goal}
+)
+
+func resized(n int32) step {
+	return step{
+		do:   func(w *World) { w.amend(func(s *v1beta2.ClusterSpec) { s.Replicas = ptr.To(n) }) },
+		done: (*World).goal,
+	}
+}
+
+// resizedSoon does not wait for the size to be reached.
+func resizedSoon(n int32) step {
+	s := resized(n)
+	s.done = declaredSoon.done
+	return s
+}
+
+func versioned(version string) step {
+	return step{
+		do:   func(w *World) { w.amend(func(s *v1beta2.ClusterSpec) { s.Version = version }) },
+		done: (*World).goal,
+	}
+}
+
+func versionedAndResized(version string, n int32) step {
+	return step{
+		do: func(w *World) {
+			w.amend(func(s *v1beta2.ClusterSpec) { s.Version, s.Replicas = version, ptr.To(n) })
+		},
+		done: (*World).goal,
+	}
+}
+
+// podsLost takes pods of a cluster of a size away, with the machines that they ran on
+// as good as gone: nobody says goodbye.
+func podsLost(size, n int) step {
+	return step{
+		do: func(w *World) {
+			for _, object := range w.store.list(kindPod)[:n] {
+				w.store.remove(kindPod, object.GetName())
+			}
+			w.advance(time.Millisecond)
+		},
+		done: func(w *World) string {
+			if len(w.store.list(kindPod)) != size {
+				return "pods are missing"
+			}
+			return w.goal()
+		},
+	}
+}

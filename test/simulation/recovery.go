@@ -1,0 +1,271 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+var errNoSource = errors.New("the member that the snapshot is fetched from does not answer")
+
+// fill does what the init containers of the seed of a recovery do: it fetches the
+// snapshot of a member and makes a data directory from it.
+func (e *etcdWorld) fill(r *run, dir *dataDir, pod *corev1.Pod) error {
+	fetch, err := initRequest(pod, resources.InitFetch, agent.CommandFetch)
+	if err != nil {
+		return err
+	}
+	restore, err := initRequest(pod, resources.InitRestore, agent.CommandRestore)
+	if err != nil {
+		return err
+	}
+	source := e.snapshotOf(fetch.Etcd.Endpoints[0].Name)
+	if source == nil {
+		return errNoSource
+	}
+	url := restore.Restore.PeerURLs[0]
+	token := restore.Restore.InitialClusterToken
+	l := &lineage{
+		owner: ownerOf(pod), number: len(e.lineages), seed: r.name, token: token, reseeded: source.dir.lineage,
+		learners: source.dir.lineage.learners, clusterID: hash(token, url), dirs: map[uint64]*dataDir{},
+	}
+	e.w.checks.reseeding(l, pod)
+	e.lineages = append(e.lineages, l)
+	// What it was a member of before is forgotten; every write keeps its place.
+	for i := range source.dir.log[:source.applied] {
+		old := source.dir.log[i]
+		if old.kind != entryWrite {
+			old = entry{term: old.term, kind: entryEmpty}
+		}
+		dir.log = append(dir.log, old)
+	}
+	id := hash(token, url)
+	dir.log = append(dir.log, entry{term: source.dir.term, kind: entryAddVoter, member: peer{id: id, url: url}})
+	dir.become(id, r.name, url, l)
+	dir.term, dir.commit = source.dir.term, len(dir.log)
+	for i := range dir.log {
+		dir.members = dir.members.apply(&dir.log[i])
+	}
+	dir.version, l.members = source.version, dir.members
+	return nil
+}
+
+// snapshotOf returns the member that a snapshot is fetched from by its name.
+func (e *etcdWorld) snapshotOf(name string) *process {
+	pod, found := lookup[*corev1.Pod](e.w.store, kindPod, name)
+	if !found || pod.Labels[resources.LabelCluster] != clusterName || !e.w.resolvable() {
+		return nil
+	}
+	return e.serving(pod.Status.PodIP)
+}
+
+// initRequest reads what the agent is asked to do in an init container.
+func initRequest(pod *corev1.Pod, name string, command agent.Command) (*agent.Request, error) {
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.Name != name {
+			continue
+		}
+		for _, arg := range c.Command {
+			if text, found := strings.CutPrefix(arg, "--"+agent.RequestFlag+"="); found {
+				return agent.DecodeRequest(command, []byte(text))
+			}
+		}
+	}
+	return nil, fmt.Errorf("pod %s has no init container %s with a request", pod.Name, name)
+}
+
+// ProveWrite implements cluster.Etcd.
+func (p etcdPort) ProveWrite(ctx context.Context, target etcd.Target) error {
+	return p.change(ctx, "prove a write", target, func(at *process) error {
+		leader := p.c.w.etcd.quorumLeader(at)
+		if leader == nil || !p.c.w.etcd.append(leader, entry{kind: entryEmpty}) {
+			return refused("prove a write", at, etcd.ErrNoQuorum)
+		}
+		return nil
+	})
+}
+
+// Pod implements cluster.Cache.
+func (c *cache) Pod(_, name string) (*corev1.Pod, error) {
+	return cached[*corev1.Pod](c, kindPod, name)
+}
+
+// Claim implements cluster.Cache.
+func (c *cache) Claim(_, name string) (*corev1.PersistentVolumeClaim, error) {
+	return cached[claimObject](c, kindClaim, name)
+}
+
+// requestRecovery is a user who asks for a recovery: the API takes it only while the
+// status says that the quorum is lost and no recovery is under way.
+func (w *World) requestRecovery() {
+	cluster, found := lookup[clusterObject](w.store, kindCluster, clusterName)
+	if !found || !conditionIs(cluster, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) || cluster.Status.Recovery.InProgress() {
+		return
+	}
+	var members []string
+	survivors := 0
+	for i := range cluster.Status.MemberStatuses {
+		m := &cluster.Status.MemberStatuses[i]
+		members = append(members, m.Name)
+		if m.RaftIndex > 0 {
+			survivors++
+		}
+	}
+	if survivors == 0 {
+		return
+	}
+	w.stats.fault("recover")
+	w.recoveries++
+	id := fmt.Sprintf("request-%d", w.recoveries)
+	edit(w.store, kindCluster, clusterName, func(c *v1beta2.EtcdCluster) {
+		c.Status.Recovery = &v1beta2.RecoveryStatus{
+			ID: id, Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhasePending,
+			OldMembers: members, RequestedAt: metav1.NewTime(w.Now()),
+		}
+	})
+}
+
+// recordOf returns the record of the last recovery on the service for members.
+func recordOf(service *corev1.Service) *v1beta2.RecoveryStatus {
+	record := &v1beta2.RecoveryStatus{}
+	if json.Unmarshal([]byte(service.Annotations[resources.AnnotationRecovery]), record) != nil {
+		return nil
+	}
+	return record
+}
+
+// reseeding is called when the seed of a recovery is about to be filled.
+func (c *checks) reseeding(l *lineage, pod *corev1.Pod) {
+	service, found := lookup[*corev1.Service](c.w.store, kindService, clusterName)
+	record := (*v1beta2.RecoveryStatus)(nil)
+	if found {
+		record = recordOf(service)
+	}
+	if !resources.Hidden(pod.Labels, clusterName) {
+		c.violated("S4", "seed %s is filled in the sight of clients", l.seed)
+	}
+	if l.token == l.owner || !strings.HasPrefix(l.token, l.owner) {
+		c.violated("S4", "seed %s of a recovery has token %q", l.seed, l.token)
+	}
+	if record == nil || record.Seed != l.seed {
+		c.w.trace("seed %s is filled although it is not in the record any more", l.seed)
+	}
+}
+
+// switching is called when the record says that the old members go out of service.
+func (c *checks) switching(service *corev1.Service) {
+	record := recordOf(service)
+	if record == nil || record.Phase != v1beta2.RecoveryPhaseSwitching && record.Phase != v1beta2.RecoveryPhaseCleaning {
+		return
+	}
+	l := c.recorded[ownerOf(service)]
+	if l == nil || l.replaced || fmt.Sprintf("%x", l.clusterID) == record.ClusterID {
+		return
+	}
+	if c.acting != nil && c.judge(l).live && !c.w.disturbed(&c.acting.look) {
+		c.violated("S1", "recovery of %s, whose quorum serves", describeMembers(l.members))
+	}
+	l.replaced = true
+	c.w.stats.Recovered++
+	c.w.trace("replaced: %s", describeMembers(l.members))
+}
+
+// goalRecovered returns what a cluster that has lost its quorum still waits for if it
+// can go on from a member that answers.
+func (w *World) goalRecovered(cluster *v1beta2.EtcdCluster, l *lineage) string {
+	if cluster.Status.Recovery.InProgress() {
+		return "a recovery is under way"
+	}
+	survivors, gone, voters := 0, 0, 0
+	for i := range cluster.Status.MemberStatuses {
+		m := &cluster.Status.MemberStatuses[i]
+		if m.Role != v1beta2.MemberRoleLearner {
+			voters++
+			if m.Pod == "" && m.Claim == "" {
+				gone++
+			}
+		}
+	}
+	for _, p := range w.etcd.processes {
+		pod, found := p.run.pod()
+		if p.dir.lineage == l && p.serves && found && pod.DeletionTimestamp == nil && pod.Labels[resources.LabelApp] != "" {
+			survivors++
+		}
+	}
+	switch {
+	case survivors == 0 || *cluster.Spec.Replicas == 0:
+		return ""
+	case w.plan.Recovers:
+		w.requestRecovery()
+		return "a recovery was asked for"
+	case w.plan.Automatic && voters-gone < voters/2+1:
+		return "it does not recover by itself"
+	default:
+		return ""
+	}
+}
+
+// goOn makes the history of a cluster that of another etcd. What that has not from the
+// one before was lost with the quorum.
+func (c *checks) goOn(was, is *lineage) {
+	h := c.w.histories[is.owner]
+	if h == nil || h.lineage != was {
+		return
+	}
+	h.lineage = is
+	var kept []ackedWrite
+	for _, d := range is.dirs {
+		for _, a := range h.acked {
+			if a.index <= len(d.log) && d.log[a.index-1].write == a.number {
+				kept = append(kept, a)
+			}
+		}
+		break // the seed is the only one
+	}
+	c.w.stats.WritesLost += len(h.acked) - len(kept)
+	h.acked = kept
+}
+
+// recoveryEvents are drawn apart from the others, so that schedules without them stay
+// what they were. A cluster whose authority is rotated meanwhile is left out.
+func recoveryEvents(s *Schedule) {
+	d := newDice(s.Seed, 3)
+	if !s.Deadly || s.Certificates || !d.chance(75) {
+		return
+	}
+	s.Automatic, s.Recovers = d.chance(40), d.chance(60)
+	at := d.between(10*time.Second, 5*time.Minute)
+	s.Events = append(s.Events, Event{At: at, Kind: EventDisaster, A: d.IntN(1 << 16), B: d.IntN(1 << 16)})
+	for range 1 + d.IntN(4) {
+		s.Events = append(s.Events, Event{At: at + d.between(0, 2*time.Minute), Kind: EventRecover})
+	}
+}
+
+// destroyMajority takes pods and volumes of all members but a minority.
+func (w *World) destroyMajority(e Event) {
+	pods := w.store.list(kindPod)
+	if len(pods) < 2 {
+		return
+	}
+	keep := 1 + e.B%((len(pods)+1)/2)
+	for i := range len(pods) - keep {
+		name := pods[(e.A+i)%len(pods)].GetName()
+		w.store.remove(kindPod, name)
+		w.store.remove(kindClaim, name)
+	}
+}

@@ -1,0 +1,157 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"cmp"
+	"flag"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+var (
+	schedules = flag.Int("schedules", 2000, "how many schedules to play")
+	firstSeed = flag.Uint64("first-seed", 1, "the seed of the first schedule")
+	seed      = flag.Uint64("seed", 0, "the schedule that TestReplay plays")
+)
+
+// TestSchedules plays many schedules and checks every step of each.
+func TestSchedules(t *testing.T) {
+	n := *schedules
+	if testing.Short() || raceEnabled {
+		n = min(n, 100)
+	}
+	start := time.Now()
+	total, failed := playAll(n, *firstSeed, Variant{}, nil)
+	t.Logf("%v\n%d violations, %v", total, len(failed), time.Since(start).Round(10*time.Millisecond))
+	for i, r := range failed {
+		if i == 5 {
+			t.Errorf("and %d more", len(failed)-i)
+			break
+		}
+		report(t, r, Variant{})
+	}
+	if n >= 1000 {
+		spoke(t, total)
+	}
+}
+
+// TestSchedulesAdmittingAll lets users declare what validation refuses: the controller
+// must not rely on somebody else's checks.
+func TestSchedulesAdmittingAll(t *testing.T) {
+	n := *schedules / 4
+	if testing.Short() || raceEnabled {
+		n = min(n, 25)
+	}
+	variant := Variant{Name: "admitting all", admitsAll: true}
+	total, failed := playAll(n, *firstSeed, variant, nil)
+	t.Logf("%v\n%d violations", total, len(failed))
+	for _, r := range failed[:min(len(failed), 5)] {
+		report(t, r, variant)
+	}
+}
+
+// notSimulated are the rules about what need not happen in the simulated world. The
+// enumeration of pkg/planner/cluster goes through every rule.
+var notSimulated = map[string]bool{
+	"deleting":   true, // nothing holds a cluster back that is deleted
+	"strangers":  true, // nobody else adds members
+	"cluster-id": true, // no address leads to another etcd
+}
+
+// spoke makes sure that every rule of the planner was exercised.
+func spoke(t *testing.T, total *Stats) {
+	t.Helper()
+	for _, rule := range planner.Rules() {
+		if total.Rules[rule] == 0 && !notSimulated[rule] {
+			t.Errorf("rule %s never spoke", rule)
+		}
+	}
+}
+
+// playAll plays n schedules on all processors; it stops early after a violation that
+// is enough, if there is such a thing.
+func playAll(n int, first uint64, variant Variant, enough func(*Violation) bool) (*Stats, []Result) {
+	total := newStats()
+	var failed []Result
+	var mu sync.Mutex
+	var done atomic.Bool
+	seeds := make(chan uint64)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			stats := newStats()
+			for seed := range seeds {
+				if r := Run(variant.schedule(seed), variant, stats, false); r.Violation != nil {
+					mu.Lock()
+					failed = append(failed, r)
+					mu.Unlock()
+					done.Store(done.Load() || enough != nil && enough(r.Violation))
+				}
+			}
+			mu.Lock()
+			total.Add(stats)
+			mu.Unlock()
+		})
+	}
+	for i := range n {
+		if done.Load() {
+			break
+		}
+		seeds <- first + uint64(i)
+	}
+	close(seeds)
+	workers.Wait()
+	slices.SortFunc(failed, func(a, b Result) int { return cmp.Compare(a.Schedule.Seed, b.Schedule.Seed) })
+	return total, failed
+}
+
+// report prints what is needed to understand a violation.
+func report(t *testing.T, r Result, variant Variant) {
+	t.Helper()
+	small := Shrink(r.Schedule, variant, r.Violation.Rule)
+	replayed := Run(small, variant, newStats(), true)
+	trace := replayed.Trace
+	if len(trace) > 60 {
+		trace = trace[len(trace)-60:]
+	}
+	t.Errorf("%v\nshrunk to %v\n%v\n%s\nreplay: go test ./test/simulation -run TestReplay -seed=%d -v",
+		r.Violation, small, replayed.Violation, strings.Join(trace, "\n"), r.Schedule.Seed)
+}
+
+// TestReplay plays one schedule again and prints everything that happened.
+func TestReplay(t *testing.T) {
+	if *seed == 0 {
+		t.Skip("give the schedule with -seed=N")
+	}
+	plan := NewSchedule(*seed)
+	r := Run(plan, Variant{}, newStats(), true)
+	t.Logf("%v\n%s", plan, strings.Join(r.Trace, "\n"))
+	if r.Violation != nil {
+		report(t, r, Variant{})
+	}
+}
+
+// TestSameSeedSameTrace makes sure that a violation can be looked at again.
+func TestSameSeedSameTrace(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		first := Run(NewSchedule(seed), Variant{}, newStats(), true)
+		second := Run(NewSchedule(seed), Variant{}, newStats(), true)
+		if !slices.Equal(first.Trace, second.Trace) {
+			for i := range min(len(first.Trace), len(second.Trace)) {
+				if first.Trace[i] != second.Trace[i] {
+					t.Fatalf("seed %d differs at line %d:\n%s\n%s", seed, i, first.Trace[i], second.Trace[i])
+				}
+			}
+			t.Fatalf("seed %d: %d and %d lines", seed, len(first.Trace), len(second.Trace))
+		}
+	}
+}
