@@ -209,3 +209,27 @@ func TestPlacesOfBackups(t *testing.T) {
 		})
 	}
 }
+
+// TestGoldenRestores keeps the Jobs that look at backups as they are.
+func TestGoldenRestores(t *testing.T) {
+	t.Parallel()
+	for name, check := range map[string]RestoreCheck{
+		"restore-s3": {Place: v1beta2.BackupPlace{
+			StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/etcd", AWSSecret: "aws", CASecret: "store-ca"}},
+			Decryption: &v1beta2.BackupDecryption{AgeIdentitiesSecret: "identities"},
+		}, Target: RestoreTarget{Version: "3.6.16", MaxSize: 1 << 30}, Cluster: newCluster(version("3.6.16"), policy(everyPolicy()))},
+		"restore-claim": {Place: v1beta2.BackupPlace{
+			StorageType: v1beta2.BackupStorageTypePersistentVolumeClaim, SHA256: "abc",
+			RestoreSource: v1beta2.RestoreSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups", Path: "p"}},
+		}},
+	} {
+		check.Image, check.Attempt = agentImage, 1
+		r := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "after.the-accident", Namespace: "default", UID: "0f0f"}}
+		job, err := RestoreJob(r, check)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkGolden(t, filepath.Join("testdata", name+".yaml"), job)
+		checkBackupJob(t, job)
+	}
+}

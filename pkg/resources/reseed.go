@@ -118,6 +118,7 @@ func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image str
 	}
 	container := initContainer(c, InitFetch, image, append([]string{agent.Program}, args...)...)
 	for _, m := range mounts {
+		m.ReadOnly = true
 		pod.Spec.Volumes = append(pod.Spec.Volumes, mountedVolume(m))
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path, ReadOnly: m.ReadOnly})
 	}

@@ -125,8 +125,8 @@ func newNamespace(t *testing.T, prefix string) string {
 func dump(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	for _, args := range [][]string{
-		{"get", "etcd,etcdbackups,jobs,pods,pvc,services,pdb", "-n", namespace, "-o", "wide"},
-		{"get", "etcd,etcdbackups", "-n", namespace, "-o", "yaml"},
+		{"get", "etcd,etcdbackups,etcdrestores,jobs,pods,pvc,services,pdb", "-n", namespace, "-o", "wide"},
+		{"get", "etcd,etcdbackups,etcdrestores", "-n", namespace, "-o", "yaml"},
 		{"get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp"},
 		{"logs", "-n", namespace, "-l", "app=etcd", "--prefix", "--tail=15", "--max-log-requests=30"},
 		{"get", "pods", "-n", harness.SystemNamespace, "-o", "wide"},

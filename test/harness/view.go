@@ -163,6 +163,11 @@ func (e *Environment) Backup(ctx context.Context, namespace, name string) (*View
 	return follow(ctx, selected(e.Etcd.EtcdV1beta2().EtcdBackups(namespace), "", named(name)), &v1beta2.EtcdBackup{})
 }
 
+// Restore follows one EtcdRestore.
+func (e *Environment) Restore(ctx context.Context, namespace, name string) (*View[*v1beta2.EtcdRestore], error) {
+	return follow(ctx, selected(e.Etcd.EtcdV1beta2().EtcdRestores(namespace), "", named(name)), &v1beta2.EtcdRestore{})
+}
+
 // Pod follows one pod.
 func (e *Environment) Pod(ctx context.Context, namespace, name string) (*View[*corev1.Pod], error) {
 	return follow(ctx, selected(e.Kube.CoreV1().Pods(namespace), "", named(name)), &corev1.Pod{})

@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,12 @@ func (w *World) happen(e Event) {
 		w.destroyMajority(e)
 	case EventRecover:
 		w.requestRecovery()
+	case EventBackup:
+		w.backUp(fmt.Sprintf("backup-%d", len(w.backups)+1))
+	case EventRestore:
+		w.askRestore(fmt.Sprintf("restore-%d", w.recoveries), w.newest())
+	case EventTotalLoss:
+		w.destroyAll()
 	default:
 		w.userDoes(e)
 	}

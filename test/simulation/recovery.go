@@ -33,35 +33,48 @@ func (e *etcdWorld) fill(r *run, dir *dataDir, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	source := e.snapshotOf(fetch.Etcd.Endpoints[0].Name)
+	source := e.fetch(fetch)
 	if source == nil {
 		return errNoSource
 	}
 	url := restore.Restore.PeerURLs[0]
 	token := restore.Restore.InitialClusterToken
 	l := &lineage{
-		owner: ownerOf(pod), number: len(e.lineages), seed: r.name, token: token, reseeded: source.dir.lineage,
-		learners: source.dir.lineage.learners, clusterID: hash(token, url), dirs: map[uint64]*dataDir{},
+		owner: ownerOf(pod), number: len(e.lineages), seed: r.name, token: token, reseeded: source.lineage,
+		learners: source.lineage.learners, clusterID: hash(token, url), dirs: map[uint64]*dataDir{},
 	}
 	e.w.checks.reseeding(l, pod)
 	e.lineages = append(e.lineages, l)
 	// What it was a member of before is forgotten; every write keeps its place.
-	for i := range source.dir.log[:source.applied] {
-		old := source.dir.log[i]
+	for i := range source.log {
+		old := source.log[i]
 		if old.kind != entryWrite {
 			old = entry{term: old.term, kind: entryEmpty}
 		}
 		dir.log = append(dir.log, old)
 	}
 	id := hash(token, url)
-	dir.log = append(dir.log, entry{term: source.dir.term, kind: entryAddVoter, member: peer{id: id, url: url}})
+	dir.log = append(dir.log, entry{term: source.term, kind: entryAddVoter, member: peer{id: id, url: url}})
 	dir.become(id, r.name, url, l)
-	dir.term, dir.commit = source.dir.term, len(dir.log)
+	dir.term, dir.commit = source.term, len(dir.log)
 	for i := range dir.log {
 		dir.members = dir.members.apply(&dir.log[i])
 	}
 	dir.version, l.members = source.version, dir.members
 	return nil
+}
+
+// fetch returns what the seed is filled from: a stored backup, or what a member has
+// applied; nil if it cannot be had.
+func (e *etcdWorld) fetch(request *agent.Request) *snapshot {
+	if request.Store != nil {
+		return e.w.backups[request.Fetch.SHA256]
+	}
+	source := e.snapshotOf(request.Etcd.Endpoints[0].Name)
+	if source == nil {
+		return nil
+	}
+	return &snapshot{lineage: source.dir.lineage, log: source.dir.log[:source.applied], term: source.dir.term, version: source.version}
 }
 
 // snapshotOf returns the member that a snapshot is fetched from by its name.
@@ -177,7 +190,7 @@ func (c *checks) switching(service *corev1.Service) {
 	if l == nil || l.replaced || fmt.Sprintf("%x", l.clusterID) == record.ClusterID {
 		return
 	}
-	if c.acting != nil && c.judge(l).live && !c.w.disturbed(&c.acting.look) {
+	if c.acting != nil && record.Trigger != v1beta2.RecoveryTriggerRestore && c.judge(l).live && !c.w.disturbed(&c.acting.look) {
 		c.violated("S1", "recovery of %s, whose quorum serves", describeMembers(l.members))
 	}
 	l.replaced = true
@@ -208,6 +221,8 @@ func (w *World) goalRecovered(cluster *v1beta2.EtcdCluster, l *lineage) string {
 		}
 	}
 	switch {
+	case survivors == 0 && w.plan.Automatic && *cluster.Spec.Replicas > 0 && cluster.Status.LastBackup != nil && w.nothingIsLeft():
+		return "it does not restore its last backup by itself"
 	case survivors == 0 || *cluster.Spec.Replicas == 0:
 		return ""
 	case w.plan.Recovers:

@@ -85,6 +85,10 @@ const (
 	// EventDisaster and EventRecover are never drawn with the others; see recoveryEvents.
 	EventDisaster
 	EventRecover
+	// EventBackup, EventRestore and EventTotalLoss neither; see restoreEvents.
+	EventBackup
+	EventRestore
+	EventTotalLoss
 	eventKinds
 )
 
@@ -96,6 +100,7 @@ var eventNames = [eventKinds]string{
 	"rotate the authority", "delete secret",
 	"change the pods' declaration", "request a restart", "declare what does not run",
 	"disaster", "ask for a recovery",
+	"back up", "restore", "lose everything",
 }
 
 func (k EventKind) String() string { return eventNames[k] }
@@ -143,6 +148,7 @@ func NewSchedule(seed uint64) *Schedule {
 	}
 	s.encrypt()
 	recoveryEvents(s)
+	restoreEvents(s)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
 }

@@ -28,6 +28,9 @@ type World struct {
 	writes int
 	// recoveries counts how often a user asked for one.
 	recoveries int
+	// backups that are stored, by name, and restores that were asked for.
+	backups  map[string]*snapshot
+	restores map[string]bool
 	// operations that were asked for.
 	operations int
 	histories  map[string]*history
@@ -54,7 +57,7 @@ type World struct {
 }
 
 func newWorld(plan *Schedule, variant Variant, stats *Stats, tracing bool) *World {
-	w := &World{plan: plan, variant: variant, dice: newDice(plan.Seed, 2), histories: map[string]*history{}, stats: stats, tracing: tracing, rest: restTime}
+	w := &World{plan: plan, variant: variant, dice: newDice(plan.Seed, 2), histories: map[string]*history{}, backups: map[string]*snapshot{}, restores: map[string]bool{}, stats: stats, tracing: tracing, rest: restTime}
 	w.store = &store{w: w, version: firstVersion}
 	w.etcd = newEtcdWorld(w)
 	w.nodes = newNodes()

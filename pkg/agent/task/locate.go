@@ -56,7 +56,7 @@ func (t *run) locate(ctx context.Context, e agent.Expected) (*located, error) {
 
 func checkSize(size, limit int64) error {
 	if limit > 0 && size > limit {
-		return fmt.Errorf("%w: the snapshot has %d bytes, there is room for %d: use a larger volume", errUnsupported, size, limit)
+		return fmt.Errorf("%w: the snapshot has %d bytes, there is room for %d: use a larger volume, or a larger spec.etcd.quotaBackendBytes", errUnsupported, size, limit)
 	}
 	return nil
 }

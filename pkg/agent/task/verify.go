@@ -5,6 +5,7 @@ package task
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
@@ -58,6 +59,10 @@ func (t *run) decode(ctx context.Context, found *located, e agent.Expected, iden
 	}
 	sums, _ := decoder.Sums()
 	t.result.Size, t.result.SHA256, t.result.StoredSize, t.result.StoredSHA256 = sums.Size, sums.SHA256, sums.StoredSize, sums.StoredSHA256
+	if e.SHA256 != "" && e.SHA256 != sums.SHA256 {
+		// Without a manifest this is known only now.
+		return fmt.Errorf("%w: it has another SHA-256 than is expected: it is another snapshot", snapshot.ErrCorrupt)
+	}
 	return nil
 }
 

@@ -56,7 +56,7 @@ func (l Listers) Jobs(namespace string, backup types.UID) ([]*batchv1.Job, error
 }
 
 // AllJobs implements Cache.
-func (l Listers) AllJobs() ([]*batchv1.Job, error) { return l.JobList.List(labels.Everything()) }
+func (l Listers) AllJobs() ([]*batchv1.Job, error) { return l.JobList.List(ofBackups) }
 
 // JobPods implements Cache.
 func (l Listers) JobPods(namespace string, backup types.UID) ([]*corev1.Pod, error) {
@@ -64,7 +64,10 @@ func (l Listers) JobPods(namespace string, backup types.UID) ([]*corev1.Pod, err
 }
 
 // AllJobPods implements Cache.
-func (l Listers) AllJobPods() ([]*corev1.Pod, error) { return l.PodsOfJobs.List(labels.Everything()) }
+func (l Listers) AllJobPods() ([]*corev1.Pod, error) { return l.PodsOfJobs.List(ofBackups) }
+
+// ofBackups selects the Jobs of all EtcdBackups; others are in the same cache.
+var ofBackups = labels.SelectorFromSet(labels.Set{resources.LabelApp: resources.BackupAppName})
 
 func jobSelector(backup types.UID) labels.Selector {
 	return labels.SelectorFromSet(resources.BackupLabels(backup))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -102,8 +103,8 @@ func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
 			klog.FromContext(ctx).Error(err, "Leaving a Job alone that is not ours", "job", klog.KObj(job))
 			continue
 		}
-		own := podsOf(job, pods)
-		if ended(job) != nil && newestFinished(own) == nil {
+		own := agentjob.PodsOf(job, pods)
+		if agentjob.Ended(job) != nil && agentjob.NewestFinished(own) == nil {
 			// The Job's end may be seen before that of its pod, which knows the result.
 			if own, err = r.livePods(ctx, b, job); err != nil {
 				return err
@@ -149,7 +150,7 @@ func (r *Reconciler) livePods(ctx context.Context, b *v1beta2.EtcdBackup, job *b
 	for i := range list {
 		pods = append(pods, &list[i])
 	}
-	return podsOf(job, pods), nil
+	return agentjob.PodsOf(job, pods), nil
 }
 
 func attemptOf(job *batchv1.Job) (planner.Attempt, error) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -268,14 +269,14 @@ func (r *Reconciler) running() ([]transfer, error) {
 	}
 	moving := map[types.UID]bool{}
 	for _, pod := range pods {
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && started(pod) {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && agentjob.Started(pod) {
 			moving[owner.UID] = true
 		}
 	}
 	var running []transfer
 	for _, job := range jobs {
 		young := r.Clock.Since(job.CreationTimestamp.Time) < startGrace
-		if ended(job) == nil && job.DeletionTimestamp == nil && (young || moving[job.UID]) {
+		if agentjob.Ended(job) == nil && job.DeletionTimestamp == nil && (young || moving[job.UID]) {
 			running = append(running, transfer{
 				job:    types.NamespacedName{Namespace: job.Namespace, Name: job.Name},
 				source: types.NamespacedName{Namespace: job.Namespace, Name: job.Annotations[resources.AnnotationSource]},

@@ -27,6 +27,8 @@ func (r *Reconciler) recover(ctx context.Context, key types.NamespacedName, s *s
 	switch a := action.(type) {
 	case planner.RecordRecovery:
 		return r.recordRecovery(ctx, key, s, a)
+	case planner.RequestRestore:
+		return r.requestRestore(ctx, key, s, a)
 	case planner.CreateReseed:
 		return r.createReseed(ctx, key, s, &a.Recovery)
 	case planner.ProveWrite:

@@ -29,6 +29,7 @@ const (
 	EventRecoverySwitching  = "RecoverySwitching"
 	EventRecovered          = "Recovered"
 	EventRecoveryAbandoned  = "RecoveryAbandoned"
+	EventRestoreRequested   = "RestoreRequested"
 	EventOperationStarted   = "OperationStarted"
 	EventOperationSucceeded = "OperationSucceeded"
 	EventOperationFailed    = "OperationFailed"

@@ -195,6 +195,11 @@ func (a API) DeleteClaim(ctx context.Context, namespace, name string, only metav
 	return a.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
 }
 
+// CreateRestore implements Objects.
+func (a API) CreateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+	return a.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Create(ctx, restore, metav1.CreateOptions{})
+}
+
 // GetPodDisruptionBudget implements Objects.
 func (a API) GetPodDisruptionBudget(ctx context.Context, namespace, name string) (*policyv1.PodDisruptionBudget, error) {
 	return a.Kubernetes.PolicyV1().PodDisruptionBudgets(namespace).Get(ctx, name, metav1.GetOptions{})

@@ -41,19 +41,19 @@ const suffixLength = 10
 type caches struct {
 	kube informers.SharedInformerFactory
 	etcd etcdinformers.SharedInformerFactory
-	// jobs holds the Jobs of backups and their pods.
+	// jobs holds the Jobs of backups and restores, and their pods.
 	jobs informers.SharedInformerFactory
 }
 
 func newCaches(o *Options, c clients) caches {
 	// Only objects that carry the label of members are kept in memory.
 	members := func(list *metav1.ListOptions) { list.LabelSelector = resources.LabelApp + "=" + resources.AppName }
-	backups := func(list *metav1.ListOptions) {
-		list.LabelSelector = resources.LabelApp + "=" + resources.BackupAppName
+	transfers := func(list *metav1.ListOptions) {
+		list.LabelSelector = fmt.Sprintf("%s in (%s,%s)", resources.LabelApp, resources.BackupAppName, resources.RestoreAppName)
 	}
 	return caches{
 		jobs: informers.NewSharedInformerFactoryWithOptions(c.kubernetes, 0,
-			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(backups), informers.WithTransform(dropManagedFields)),
+			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(transfers), informers.WithTransform(dropManagedFields)),
 		kube: informers.NewSharedInformerFactoryWithOptions(c.kubernetes, 0,
 			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(members), informers.WithTransform(dropManagedFields)),
 		etcd: etcdinformers.NewSharedInformerFactoryWithOptions(c.etcd, 0,
@@ -84,6 +84,10 @@ func runLoops(ctx context.Context, o *Options, c clients, recorder record.EventR
 	if err != nil {
 		return err
 	}
+	restores, err := newRestoreLoop(o, c, caches, recorder)
+	if err != nil {
+		return err
+	}
 	if err := controller.RegisterCertificateMetrics(caches.etcd.Etcd().V1beta2().EtcdClusters().Lister()); err != nil {
 		return fmt.Errorf("register the metrics of certificates: %w", err)
 	}
@@ -106,6 +110,7 @@ func runLoops(ctx context.Context, o *Options, c clients, recorder record.EventR
 	}
 	group.Go(func() { backups.Run(ctx, o.Workers) })
 	group.Go(func() { clusterBackups.Run(ctx, 1) })
+	group.Go(func() { restores.Run(ctx, o.Workers) })
 	loop.Run(ctx, o.Workers)
 	group.Wait()
 	return nil

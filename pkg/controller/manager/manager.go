@@ -24,6 +24,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
 )
 
@@ -52,6 +53,7 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	controller.RegisterMetrics()
 	backup.RegisterMetrics()
+	restore.RegisterMetrics()
 	var health sync.WaitGroup
 	defer health.Wait()
 	ctx, cancel := context.WithCancel(ctx)

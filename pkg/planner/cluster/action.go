@@ -168,6 +168,14 @@ type Reveal struct{ Name string }
 // wants to keep them.
 type DropRetired struct{ Recovery v1beta2.RecoveryStatus }
 
+// RequestRestore makes the EtcdRestore of a cluster of which nothing is left. Lost are
+// its voters, which must be seen to be gone in the live API first.
+type RequestRestore struct {
+	Name, Backup string
+	Lost         []string
+}
+
+func (RequestRestore) action() {}
 func (RecordRecovery) action() {}
 func (CreateReseed) action()   {}
 func (ProveWrite) action()     {}

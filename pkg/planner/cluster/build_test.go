@@ -231,6 +231,8 @@ func describeAction(action Action) string {
 			text += " lost " + strings.Join(a.Lost, " ")
 		}
 		return text
+	case RequestRestore:
+		return kind + " " + a.Name + " from " + a.Backup + " lost " + strings.Join(a.Lost, " ")
 	case CreateReseed:
 		return kind + " " + a.Recovery.Seed
 	case DropSeed:

@@ -192,6 +192,9 @@ func (o *Observed) whoSurvives() string {
 // howToRecover says what a person can do about a quorum that is lost for good.
 func (o *Observed) howToRecover() string {
 	if o.source("") == nil {
+		if b := o.Cluster.Status.LastBackup; o.recoversByItself() && b != nil && b.Verified && len(o.remains()) == 0 {
+			return fmt.Sprintf("nothing: after %v the last backup, EtcdBackup %s, is restored", recoveryGrace, b.Name)
+		}
 		return "restore a backup with an EtcdRestore"
 	}
 	if o.recoversByItself() {

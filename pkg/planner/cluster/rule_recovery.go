@@ -40,7 +40,7 @@ func ruleRecovery(o *Observed) (Plan, bool) {
 	}
 	if !r.InProgress() {
 		if r = o.firstAid(); r == nil {
-			return Plan{}, false
+			return lastAid(o)
 		}
 	}
 	switch r.Phase {
@@ -293,7 +293,7 @@ func cleanLineage(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 		return Plan{Actions: []Action{Reveal{Name: r.Seed}}, RequeueAfter: recheckNow}, true
 	}
 	next := r.DeepCopy()
-	if !o.Etcd.Linearizable && o.quorumLoss().forGood {
+	if !o.Etcd.Linearizable && o.pod(r.Seed).gone() && o.claim(r.Seed) == nil && o.quorumLoss().forGood {
 		next.Phase, next.CompletionTime = v1beta2.RecoveryPhaseSucceeded, o.nowTime()
 		next.Message = "the new members were lost before the volumes of the old ones were given up; those are kept"
 		return Plan{Actions: []Action{RecordRecovery{Recovery: *next}}, RequeueAfter: recheckNow}, true

@@ -119,6 +119,30 @@ func TestRecoveryStarts(t *testing.T) {
 	})
 }
 
+func TestNothingIsLeft(t *testing.T) {
+	nothing := "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0"
+	backedUp := func(verified bool) func(*Observed) {
+		return func(o *Observed) { o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: verified} }
+	}
+	request := "recovery: RequestRestore c-first-aid-c0ffee from nightly lost a b c, wait WaitingForRestore"
+	checkDecisions(t, []decision{
+		{"the last backup", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true)), request},
+		{"not at once", 3, nothing, edits(noQuorum, automatic(time.Second), backedUp(true)), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
+		{"not unless it may", 3, nothing, edits(noQuorum, backedUp(true)), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
+		{"not one that was not verified", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(false)), "recovery: wait BackupNotVerified"},
+		{"there is none", 3, nothing, edits(noQuorum, automatic(time.Hour)), "recovery: wait NoBackup"},
+		{"not while a member answers", 3, lost, edits(noQuorum, automatic(time.Hour), backedUp(true)), "recovery: RecordRecovery Seeding from a lost b c"},
+		{"not while a pod is left", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, automatic(time.Hour), backedUp(true)),
+			"quorum: FindMember b, FindMember c, wait QuorumLost"},
+		{"not while a volume is left", 3, "a:nopod,claim,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, automatic(time.Hour), backedUp(true)),
+			"return: CreatePod a[a b c]"},
+		{"not for a cluster that sleeps", 0, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true)), "hibernate"},
+		{"again after other members are lost", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true), recorded(succeeded), func(o *Observed) {
+			o.PeerService.ClusterID = "beef"
+		}), strings.Replace(request, "c0ffee", "beef", 1)},
+	})
+}
+
 func TestRecoverySeeds(t *testing.T) {
 	better := "a:noleader,index=90 b:noleader,index=95 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0"
 	checkDecisions(t, []decision{
@@ -181,6 +205,12 @@ func TestRecoverySwitches(t *testing.T) {
 		{"the seed is let in", 3, "", edits(noQuorum, recorded(cleaning), hidden), "recovery: Reveal seed"},
 		{"and proves itself", 3, "seed", edits(recorded(cleaning), revealed), "recovery: ProveWrite, DropRetired, RecordRecovery Succeeded"},
 		{"volumes stay until it does", 3, "seed:sick", edits(noQuorum, recorded(cleaning), revealed), "quorum: wait QuorumLost"},
+		{"nobody has answered yet", 3, "seed:sick", edits(noQuorum, recorded(cleaning), revealed, func(o *Observed) {
+			o.Etcd.Members = o.Etcd.Members[:0]
+			for _, name := range []string{"a", "b", "c"} {
+				o.Etcd.Members = append(o.Etcd.Members, Member{Name: name})
+			}
+		}), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
 		{"and when it is lost at once", 3, "seed:nopod", edits(noQuorum, recorded(cleaning), revealed), "recovery: RecordRecovery Succeeded"},
 		{"then it grows", 3, "seed", edits(recorded(succeeded), revealed), "scale-up: AddLearner c-new, CreatePod c-new[seed c-new]"},
 	})

@@ -1,0 +1,161 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// confirm makes sure that the live API shows the restore as it was observed: a cache that
+// lags behind must not begin again what has ended, nor go on with what was cancelled.
+func (r *Reconciler) confirm(ctx context.Context, s *seen) error {
+	live, err := r.Objects.GetRestore(ctx, s.Restore.Namespace, s.Restore.Name)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the restore was deleted: %w", errStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read the restore: %w", err)
+	}
+	if live.UID != s.Restore.UID || live.ResourceVersion != s.Restore.ResourceVersion {
+		return fmt.Errorf("the restore was changed: %w", errStale)
+	}
+	return nil
+}
+
+// verify makes the Job that looks at the backup, or finds that an earlier life has.
+func (r *Reconciler) verify(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
+	check := *plan.Check
+	check.Image = r.AgentImage
+	job, err := resources.RestoreJob(s.Restore, check)
+	if err != nil {
+		return fmt.Errorf("make the Job: %w", err)
+	}
+	if err := r.confirm(ctx, s); err != nil {
+		return err
+	}
+	made, err := r.Objects.CreateJob(ctx, job)
+	switch {
+	case err == nil:
+		r.normal(s, EventVerifying, "Reading the backup in Job %s; nothing else is touched", made.Name)
+	case apierrors.IsAlreadyExists(err):
+		if made, err = r.Objects.GetJob(ctx, job.Namespace, job.Name); err != nil {
+			return fmt.Errorf("read Job %s: %w", job.Name, err)
+		}
+		if !metav1.IsControlledBy(made, s.Restore) {
+			return fmt.Errorf("make Job %s: it belongs to somebody else: %w", job.Name, errStale)
+		}
+	default:
+		return fmt.Errorf("make Job %s: %w", job.Name, err)
+	}
+	r.Gate.Note(key, made)
+	return nil
+}
+
+// setFinalizer puts the finalizer on the restore or takes it off.
+func (r *Reconciler) setFinalizer(ctx context.Context, key types.NamespacedName, s *seen, on bool) error {
+	update := s.Restore.DeepCopy()
+	update.Finalizers = slices.DeleteFunc(update.Finalizers, func(f string) bool { return f == planner.Finalizer })
+	if on {
+		update.Finalizers = append(update.Finalizers, planner.Finalizer)
+	}
+	updated, err := r.Objects.UpdateRestore(ctx, update)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("change the finalizers: %w", err)
+	}
+	r.Gate.Note(key, updated)
+	return nil
+}
+
+// createCluster makes the cluster that does not exist. It waits for the data.
+func (r *Reconciler) createCluster(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
+	if err := r.confirm(ctx, s); err != nil {
+		return err
+	}
+	made, err := r.Objects.CreateCluster(ctx, plan.Cluster)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("EtcdCluster %s was made meanwhile: %w", plan.Cluster.Name, errStale)
+	}
+	if err != nil {
+		return fmt.Errorf("make EtcdCluster %s: %w", plan.Cluster.Name, err)
+	}
+	r.Gate.Note(key, made)
+	r.normal(s, EventClusterCreated, "EtcdCluster %s did not exist and was made; it starts with the data of the backup", made.Name)
+	return nil
+}
+
+// ask writes the request into the status of the cluster, on the version that was observed:
+// whatever has happened to the cluster since then makes it fail.
+func (r *Reconciler) ask(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
+	if err := r.confirm(ctx, s); err != nil {
+		return err
+	}
+	update := s.Cluster.DeepCopy()
+	update.Status.Recovery = plan.Recovery.DeepCopy()
+	updated, err := r.Objects.UpdateClusterStatus(ctx, update)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the cluster was deleted: %w", errStale)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the cluster: %w", err)
+	}
+	r.Gate.Note(key, updated)
+	r.normal(s, EventRequested, "The backup of revision %d is good; EtcdCluster %s is asked to go on from it", plan.Revision, s.Cluster.Name)
+	return nil
+}
+
+// cancel tells the cluster that the recovery is not wanted any more.
+func (r *Reconciler) cancel(ctx context.Context, key types.NamespacedName, s *seen) error {
+	update := s.Cluster.DeepCopy()
+	update.Status.Recovery.Cancelled = true
+	updated, err := r.Objects.UpdateClusterStatus(ctx, update)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("the cluster was deleted: %w", errStale)
+	}
+	if err != nil {
+		return fmt.Errorf("cancel: %w", err)
+	}
+	r.Gate.Note(key, updated)
+	r.normal(s, EventCancelled, "EtcdCluster %s is asked to give the restore up", s.Cluster.Name)
+	return nil
+}
+
+// discard deletes a cluster that was made for the restore and that has never served.
+func (r *Reconciler) discard(ctx context.Context, s *seen) error {
+	only := metav1.Preconditions{UID: &s.Cluster.UID, ResourceVersion: &s.Cluster.ResourceVersion}
+	err := r.Objects.DeleteCluster(ctx, s.Cluster.Namespace, s.Cluster.Name, only)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete EtcdCluster %s: %w", s.Cluster.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) deleteJob(ctx context.Context, s *seen, name string) error {
+	for _, job := range s.jobs {
+		if job.Name != name {
+			continue
+		}
+		err := r.Objects.DeleteJob(ctx, job.Namespace, name, metav1.Preconditions{UID: &job.UID})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete Job %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) normal(s *seen, reason, format string, args ...any) {
+	r.Recorder.Eventf(s.Restore, corev1.EventTypeNormal, reason, format, args...)
+}

@@ -1,0 +1,151 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	batchlisters "k8s.io/client-go/listers/batch/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+	etcdlisters "github.com/etcd-operator/etcd-operator/pkg/generated/listers/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// Listers is the Cache that informers fill.
+type Listers struct {
+	EtcdRestores etcdlisters.EtcdRestoreLister
+	EtcdBackups  etcdlisters.EtcdBackupLister
+	EtcdClusters etcdlisters.EtcdClusterLister
+	MemberPods   corelisters.PodLister
+	JobList      batchlisters.JobLister
+	PodsOfJobs   corelisters.PodLister
+}
+
+// Restore implements Cache.
+func (l Listers) Restore(namespace, name string) (*v1beta2.EtcdRestore, error) {
+	return l.EtcdRestores.EtcdRestores(namespace).Get(name)
+}
+
+// Restores implements Cache.
+func (l Listers) Restores(namespace string) ([]*v1beta2.EtcdRestore, error) {
+	return l.EtcdRestores.EtcdRestores(namespace).List(labels.Everything())
+}
+
+// Backup implements Cache.
+func (l Listers) Backup(namespace, name string) (*v1beta2.EtcdBackup, error) {
+	return l.EtcdBackups.EtcdBackups(namespace).Get(name)
+}
+
+// Cluster implements Cache.
+func (l Listers) Cluster(namespace, name string) (*v1beta2.EtcdCluster, error) {
+	return l.EtcdClusters.EtcdClusters(namespace).Get(name)
+}
+
+// Member implements Cache.
+func (l Listers) Member(namespace, name string) (*corev1.Pod, error) {
+	return l.MemberPods.Pods(namespace).Get(name)
+}
+
+// Jobs implements Cache.
+func (l Listers) Jobs(namespace string, restore types.UID) ([]*batchv1.Job, error) {
+	return l.JobList.Jobs(namespace).List(jobSelector(restore))
+}
+
+// JobPods implements Cache.
+func (l Listers) JobPods(namespace string, restore types.UID) ([]*corev1.Pod, error) {
+	return l.PodsOfJobs.Pods(namespace).List(jobSelector(restore))
+}
+
+func jobSelector(restore types.UID) labels.Selector {
+	return labels.SelectorFromSet(resources.RestoreLabels(restore))
+}
+
+// API is the live API, through clients.
+type API struct {
+	Kubernetes kubernetes.Interface
+	Etcd       versioned.Interface
+}
+
+// GetRestore implements Objects.
+func (a API) GetRestore(ctx context.Context, namespace, name string) (*v1beta2.EtcdRestore, error) {
+	return a.Etcd.EtcdV1beta2().EtcdRestores(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// UpdateRestore implements Objects.
+func (a API) UpdateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+	return a.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Update(ctx, restore, metav1.UpdateOptions{})
+}
+
+// UpdateRestoreStatus implements Objects.
+func (a API) UpdateRestoreStatus(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+	return a.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).UpdateStatus(ctx, restore, metav1.UpdateOptions{})
+}
+
+// GetCluster implements Objects.
+func (a API) GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error) {
+	return a.Etcd.EtcdV1beta2().EtcdClusters(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// CreateCluster implements Objects.
+func (a API) CreateCluster(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	return a.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Create(ctx, cluster, metav1.CreateOptions{})
+}
+
+// UpdateClusterStatus implements Objects.
+func (a API) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	return a.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).UpdateStatus(ctx, cluster, metav1.UpdateOptions{})
+}
+
+// DeleteCluster implements Objects.
+func (a API) DeleteCluster(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	background := metav1.DeletePropagationBackground
+	return a.Etcd.EtcdV1beta2().EtcdClusters(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: &only, PropagationPolicy: &background,
+	})
+}
+
+// GetJob implements Objects.
+func (a API) GetJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	return a.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// ListJobs implements Objects.
+func (a API) ListJobs(ctx context.Context, namespace string, restore types.UID) ([]batchv1.Job, error) {
+	list, err := a.Kubernetes.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{LabelSelector: jobSelector(restore).String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// ListJobPods implements Objects.
+func (a API) ListJobPods(ctx context.Context, namespace string, restore types.UID) ([]corev1.Pod, error) {
+	list, err := a.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: jobSelector(restore).String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// CreateJob implements Objects.
+func (a API) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+	return a.Kubernetes.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
+}
+
+// DeleteJob implements Objects.
+func (a API) DeleteJob(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	background := metav1.DeletePropagationBackground
+	return a.Kubernetes.BatchV1().Jobs(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: &only, PropagationPolicy: &background,
+	})
+}

@@ -1,0 +1,232 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// seen is an observation with the objects that it was made of.
+type seen struct {
+	planner.Observed
+	jobs []*batchv1.Job
+}
+
+// observe reads the caches. What a deletion depends on is read live: a request that the
+// cache does not show yet must be taken back, too.
+func (r *Reconciler) observe(ctx context.Context, restore *v1beta2.EtcdRestore) (*seen, error) {
+	s := &seen{Observed: planner.Observed{Now: r.Clock.Now(), Restore: restore}}
+	cluster, err := r.Cache.Cluster(restore.Namespace, restore.Spec.EtcdCluster.Name)
+	if restore.DeletionTimestamp != nil {
+		cluster, err = r.Objects.GetCluster(ctx, restore.Namespace, restore.Spec.EtcdCluster.Name)
+	}
+	switch {
+	case err == nil:
+		s.Cluster = cluster
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("read the cluster: %w", err)
+	}
+	if err := r.observeSource(s); err != nil {
+		return nil, err
+	}
+	if err := r.observeSeed(s); err != nil {
+		return nil, err
+	}
+	return s, r.observeJobs(ctx, s)
+}
+
+func (r *Reconciler) observeSource(s *seen) error {
+	others, err := r.Cache.Restores(s.Restore.Namespace)
+	if err != nil {
+		return fmt.Errorf("list the restores from the cache: %w", err)
+	}
+	for _, other := range others {
+		if other.UID != s.Restore.UID && other.Spec.EtcdCluster.Name == s.Restore.Spec.EtcdCluster.Name {
+			s.Others = append(s.Others, other)
+		}
+	}
+	ref := s.Restore.Spec.Backup
+	if ref == nil {
+		return nil
+	}
+	backup, err := r.Cache.Backup(s.Restore.Namespace, ref.Name)
+	switch {
+	case err == nil:
+		s.Backup = backup
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read the backup from the cache: %w", err)
+	}
+	return nil
+}
+
+// observeSeed reads what the init containers of the new first member have said.
+func (r *Reconciler) observeSeed(s *seen) error {
+	if s.Cluster == nil {
+		return nil
+	}
+	recovery := s.Cluster.Status.Recovery
+	if recovery == nil || recovery.ID != string(s.Restore.UID) || recovery.Seed == "" {
+		return nil
+	}
+	pod, err := r.Cache.Member(s.Cluster.Namespace, recovery.Seed)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(pod, s.Cluster) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s from the cache: %w", recovery.Seed, err)
+	}
+	s.Seed = seedOf(pod)
+	return nil
+}
+
+// seedOf reads the results of the agent in the init containers of a seed.
+func seedOf(pod *corev1.Pod) *planner.Seed {
+	seed := &planner.Seed{}
+	for i := range pod.Status.InitContainerStatuses {
+		c := &pod.Status.InitContainerStatuses[i]
+		end := c.State.Terminated
+		if end == nil {
+			end = c.LastTerminationState.Terminated
+		}
+		if end == nil || c.Name != resources.InitFetch && c.Name != resources.InitRestore {
+			continue
+		}
+		result, err := agentjob.ResultOf(end)
+		switch {
+		case err != nil && end.ExitCode != 0:
+			reason, message := agentjob.EndedSilently(c.Name, end)
+			seed.Failing = &planner.Wait{Reason: reason, Message: message}
+		case err != nil:
+		case result.Error != nil && !result.Error.Class.Retryable():
+			seed.Refused = &planner.Wait{Reason: string(result.Error.Class), Message: agentjob.Shorten(result.Error.Message)}
+		case result.Error != nil:
+			seed.Failing = &planner.Wait{Reason: string(result.Error.Class), Message: agentjob.Shorten(result.Error.Message)}
+		case c.Name == resources.InitRestore:
+			seed.Revision = result.Revision
+		}
+	}
+	if waiting := agentjob.WaitingFor(pod); waiting != "" && seed.Failing == nil {
+		seed.Failing = &planner.Wait{Reason: "SeedNotStarted", Message: waiting}
+	}
+	return seed
+}
+
+func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
+	jobs, err := r.Cache.Jobs(s.Restore.Namespace, s.Restore.UID)
+	if err != nil {
+		return fmt.Errorf("list Jobs from the cache: %w", err)
+	}
+	pods, err := r.Cache.JobPods(s.Restore.Namespace, s.Restore.UID)
+	if err != nil {
+		return fmt.Errorf("list pods of Jobs from the cache: %w", err)
+	}
+	for _, job := range jobs {
+		if !metav1.IsControlledBy(job, s.Restore) {
+			continue
+		}
+		attempt, err := strconv.ParseInt(job.Annotations[resources.AnnotationRestoreAttempt], 10, 32)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Leaving a Job alone that is not ours", "job", klog.KObj(job))
+			continue
+		}
+		own := agentjob.PodsOf(job, pods)
+		if agentjob.Ended(job) != nil && agentjob.NewestFinished(own) == nil {
+			// The Job's end may be seen before that of its pod, which knows the result.
+			if own, err = r.livePods(ctx, s.Restore, job); err != nil {
+				return err
+			}
+		}
+		s.jobs = append(s.jobs, job)
+		s.Jobs = append(s.Jobs, r.viewOf(ctx, job, int32(attempt), own))
+	}
+	return nil
+}
+
+func (r *Reconciler) livePods(ctx context.Context, restore *v1beta2.EtcdRestore, job *batchv1.Job) ([]*corev1.Pod, error) {
+	list, err := r.Objects.ListJobPods(ctx, restore.Namespace, restore.UID)
+	if err != nil {
+		return nil, fmt.Errorf("list pods of Jobs: %w", err)
+	}
+	pods := make([]*corev1.Pod, 0, len(list))
+	for i := range list {
+		pods = append(pods, &list[i])
+	}
+	return agentjob.PodsOf(job, pods), nil
+}
+
+// viewOf says what has become of a Job. Its pod knows more than the Job, and earlier.
+func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt int32, pods []*corev1.Pod) planner.Job {
+	v := planner.Job{
+		Name: job.Name, Attempt: attempt, Target: job.Annotations[resources.AnnotationRestoreTarget],
+		Created: job.CreationTimestamp.Time, Deleting: job.DeletionTimestamp != nil,
+	}
+	if pod := agentjob.NewestFinished(pods); pod != nil {
+		v.Started, v.Outcome = true, outcomeOf(job, pod)
+		return v
+	}
+	if end := agentjob.Ended(job); end != nil {
+		v.Started = true
+		v.Outcome = &planner.Outcome{
+			Reason: "JobLost", Message: "the pod was deleted before it said what came of it", Retryable: true, Completion: end.LastTransitionTime.Time,
+		}
+		return v
+	}
+	for _, pod := range pods {
+		switch {
+		case !agentjob.Started(pod):
+			v.Waiting = agentjob.WaitingFor(pod)
+		case pod.DeletionTimestamp == nil && pod.Status.PodIP != "":
+			progress, err := r.Progress.Of(ctx, pod.Status.PodIP)
+			if err != nil {
+				klog.FromContext(ctx).V(4).Info("The agent did not say how far it is", "pod", klog.KObj(pod), "error", err)
+			}
+			v.Started, v.Progress = true, progress
+		default:
+			v.Started = true
+		}
+	}
+	return v
+}
+
+// outcomeOf reads what the agent said when it ended.
+func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
+	o := &planner.Outcome{Completion: job.CreationTimestamp.Time, Retryable: true}
+	for _, c := range agentjob.Containers(pod) {
+		end := c.State.Terminated
+		if end == nil || c.Name != resources.ContainerVerify {
+			continue
+		}
+		if end.FinishedAt.After(o.Completion) {
+			o.Completion = end.FinishedAt.Time
+		}
+		result, err := agentjob.ResultOf(end)
+		switch {
+		case err == nil && result.Error != nil:
+			o.Reason, o.Message = string(result.Error.Class), agentjob.Shorten(agentjob.Explain(job, result.Error))
+			o.Retryable = result.Error.Class.Retryable()
+		case end.ExitCode != 0 || err != nil:
+			o.Reason, o.Message = agentjob.EndedSilently(c.Name, end)
+		default:
+			o.Succeeded, o.Retryable = true, false
+			o.Key, o.SHA256, o.Revision, o.Size = result.Key, result.SHA256, result.Revision, result.Size
+			o.EtcdVersion, o.Encrypted, o.Verified = result.EtcdVersion, result.Encrypted, result.Verified
+		}
+		return o
+	}
+	o.Reason, o.Message = agentjob.PodReason(pod)
+	return o
+}

@@ -1,0 +1,73 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Cache reads what the informers hold; it may lag behind. Objects that it returns are
+// shared and must not be changed. A missing object is a NotFound error of
+// k8s.io/apimachinery/pkg/api/errors.
+type Cache interface {
+	Restore(namespace, name string) (*v1beta2.EtcdRestore, error)
+	// Restores lists the EtcdRestores of a namespace.
+	Restores(namespace string) ([]*v1beta2.EtcdRestore, error)
+	Backup(namespace, name string) (*v1beta2.EtcdBackup, error)
+	Cluster(namespace, name string) (*v1beta2.EtcdCluster, error)
+	// Member returns the pod of a member, or of the new first one of a recovery.
+	Member(namespace, name string) (*corev1.Pod, error)
+	// Jobs lists the Jobs of one EtcdRestore, and JobPods their pods.
+	Jobs(namespace string, restore types.UID) ([]*batchv1.Job, error)
+	JobPods(namespace string, restore types.UID) ([]*corev1.Pod, error)
+}
+
+// Objects reads and writes the live API. A read here is never older than the moment at
+// which it is made.
+type Objects interface {
+	GetRestore(ctx context.Context, namespace, name string) (*v1beta2.EtcdRestore, error)
+	UpdateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error)
+	UpdateRestoreStatus(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error)
+
+	GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error)
+	CreateCluster(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
+	UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
+	DeleteCluster(ctx context.Context, namespace, name string, only metav1.Preconditions) error
+
+	GetJob(ctx context.Context, namespace, name string) (*batchv1.Job, error)
+	// ListJobs lists the Jobs of one EtcdRestore, and ListJobPods their pods.
+	ListJobs(ctx context.Context, namespace string, restore types.UID) ([]batchv1.Job, error)
+	ListJobPods(ctx context.Context, namespace string, restore types.UID) ([]corev1.Pod, error)
+	CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error)
+	// DeleteJob deletes a Job and, in the background, its pods.
+	DeleteJob(ctx context.Context, namespace, name string, only metav1.Preconditions) error
+}
+
+// Gate knows which of the controller's own writes the cache has not shown yet.
+type Gate interface {
+	// Ready is true if the cache shows every write that was noted for the key.
+	Ready(key types.NamespacedName) bool
+	// Note remembers that an object was written for the key.
+	Note(key types.NamespacedName, written metav1.Object)
+	// Forget drops what was noted for the key.
+	Forget(key types.NamespacedName)
+}
+
+// Recorder records events about an object.
+type Recorder interface {
+	Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// Progress asks a running agent how far it has come.
+type Progress interface {
+	Of(ctx context.Context, podIP string) (*v1beta2.TransferProgress, error)
+}

@@ -1,0 +1,158 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
+)
+
+// gateFallback is how long a key waits for its cache if no event comes.
+const gateFallback = time.Second
+
+// Config is what a Reconciler works with. Every field is required.
+type Config struct {
+	Cache    Cache
+	Objects  Objects
+	Gate     Gate
+	Recorder Recorder
+	Progress Progress
+	Clock    clock.PassiveClock
+	// AgentImage is the image of the Jobs.
+	AgentImage string
+	// Responsible says whether an EtcdRestore, or the cluster that it names, is this
+	// controller's to look after.
+	Responsible func(metav1.Object) bool
+}
+
+// Reconciler moves one EtcdRestore at a time a step on.
+type Reconciler struct{ Config }
+
+// NewReconciler returns a Reconciler, or an error that names what is missing.
+func NewReconciler(c Config) (*Reconciler, error) {
+	if c.Cache == nil || c.Objects == nil || c.Gate == nil || c.Recorder == nil || c.Progress == nil || c.Clock == nil ||
+		c.AgentImage == "" || c.Responsible == nil {
+		return nil, errors.New("restore reconciler: every field of the configuration is required")
+	}
+	return &Reconciler{Config: c}, nil
+}
+
+// Reconcile observes the EtcdRestore called key, does what the planner decides and writes
+// the status if it changed. It returns when to be called again if nothing happens before.
+// An error is something that went wrong and is tried again with back-off; waiting is not
+// an error.
+func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+	restore, err := r.Cache.Restore(key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) {
+		r.Gate.Forget(key)
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the restore from the cache: %w", err)
+	}
+	if !r.Gate.Ready(key) {
+		return gateFallback, nil
+	}
+	s, err := r.observe(ctx, restore)
+	if err != nil {
+		return 0, err
+	}
+	if !r.responsible(s) {
+		return 0, nil
+	}
+	plan := planner.Decide(s.Observed)
+	klog.FromContext(ctx).V(4).Info("Decided", "action", plan.Action, "phase", plan.Phase, "wait", plan.Wait)
+	return r.act(ctx, key, s, plan)
+}
+
+// responsible goes by the cluster, so that a restore has the same controller; by the
+// restore itself while there is none.
+func (r *Reconciler) responsible(s *seen) bool {
+	if s.Cluster != nil {
+		return r.Responsible(s.Cluster)
+	}
+	return r.Responsible(s.Restore)
+}
+
+// errStale means that a live read contradicted the observation; nothing was done.
+var errStale = errors.New("the observation is out of date")
+
+// act does what was decided and writes the status. What is done comes first: a status that
+// tells of something that has not happened would be believed after a crash.
+func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) (time.Duration, error) {
+	if plan.Refused != nil || plan.Record != nil {
+		// This is what what follows is decided on.
+		return plan.RequeueAfter, r.writeStatus(ctx, key, s, plan)
+	}
+	err := r.do(ctx, key, s, plan)
+	if errors.Is(err, errStale) || apierrors.IsConflict(err) {
+		klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", plan.Action, "err", err)
+		return gateFallback, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	for _, name := range plan.Delete {
+		failed = errors.Join(failed, r.deleteJob(ctx, s, name))
+	}
+	if plan.Action == planner.ActionHold || plan.Action == planner.ActionRelease {
+		return gateFallback, failed // what was observed is not what is stored any more
+	}
+	failed = errors.Join(failed, r.writeStatus(ctx, key, s, plan))
+	return plan.RequeueAfter, failed
+}
+
+func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
+	switch plan.Action {
+	case planner.ActionVerify:
+		return r.verify(ctx, key, s, plan)
+	case planner.ActionHold, planner.ActionRelease:
+		return r.setFinalizer(ctx, key, s, plan.Action == planner.ActionHold)
+	case planner.ActionCreate:
+		return r.createCluster(ctx, key, s, plan)
+	case planner.ActionAsk:
+		return r.ask(ctx, key, s, plan)
+	case planner.ActionCancel:
+		return r.cancel(ctx, key, s)
+	case planner.ActionDiscard:
+		return r.discard(ctx, s)
+	default:
+		return nil
+	}
+}
+
+// writeStatus writes the status if it changed; at most one write.
+func (r *Reconciler) writeStatus(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
+	if s.Restore.DeletionTimestamp != nil {
+		return nil
+	}
+	status := planner.Status(s.Observed, plan)
+	if equality.Semantic.DeepEqual(status, s.Restore.Status) {
+		return nil
+	}
+	update := s.Restore.DeepCopy()
+	update.Status = status
+	updated, err := r.Objects.UpdateRestoreStatus(ctx, update)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // somebody changed the object: its event brings us back
+	}
+	if err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	r.Gate.Note(key, updated)
+	r.announce(s, plan)
+	return nil
+}

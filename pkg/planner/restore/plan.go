@@ -1,0 +1,385 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// Action is what is done.
+type Action string
+
+// Values of Action.
+const (
+	// ActionNone waits.
+	ActionNone Action = ""
+	// ActionVerify makes the Job of Plan.Check.
+	ActionVerify Action = "verify"
+	// ActionHold puts Finalizer on the restore.
+	ActionHold Action = "hold"
+	// ActionCreate makes Plan.Cluster.
+	ActionCreate Action = "create"
+	// ActionAsk asks the cluster for Plan.Recovery.
+	ActionAsk Action = "ask"
+	// ActionCancel tells the cluster that the recovery is not wanted any more.
+	ActionCancel Action = "cancel"
+	// ActionDiscard deletes the cluster that the restore has made and that never served.
+	ActionDiscard Action = "discard"
+	// ActionRelease takes Finalizer off.
+	ActionRelease Action = "release"
+)
+
+const (
+	// startTimeout is how long Kubernetes may take to start a pod.
+	startTimeout = 10 * time.Minute
+	// progressPeriod is how often something that runs is looked at.
+	progressPeriod = 5 * time.Second
+	// waitPeriod is how often it is looked whether what is waited for has come.
+	waitPeriod = 5 * time.Second
+	// firstRetry is how long the first retry waits; each further one waits twice as long.
+	firstRetry = 5 * time.Second
+	// createGrace is how long a cluster that does not exist is waited for: manifests are
+	// applied one after the other.
+	createGrace = 10 * time.Second
+	// maxAttempts at reading a backup: about five minutes of trying.
+	maxAttempts = 7
+)
+
+// Plan is what is done about an EtcdRestore, and what is to be said of it.
+type Plan struct {
+	Action Action
+	// Check is the Job of ActionVerify.
+	Check *resources.RestoreCheck
+	// Cluster is made by ActionCreate.
+	Cluster *v1beta2.EtcdCluster
+	// Recovery is what ActionAsk asks for.
+	Recovery *v1beta2.RecoveryStatus
+	// Record is how the restore has ended.
+	Record *Record
+	// Refused is why the cluster shall give the recovery up; it is written down first.
+	Refused *Wait
+	// Phase that the restore is in.
+	Phase v1beta2.RestorePhase
+	// Delete lists Jobs that have served their purpose.
+	Delete []string
+	// Wait is what is waited for; nil if nothing is.
+	Wait *Wait
+	// Progress of the transfer that runs, and the revision that was found; 0 if it is
+	// not known.
+	Progress *v1beta2.TransferProgress
+	Revision int64
+	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
+	RequeueAfter time.Duration
+}
+
+// Record is how a restore has ended.
+type Record struct {
+	Succeeded bool
+	// Reason in one CamelCase word.
+	Reason string
+	// Message for a reader.
+	Message string
+}
+
+// Decide says what is done next. The first rule that speaks wins.
+func Decide(o Observed) Plan {
+	for _, rule := range []func(*Observed) (Plan, bool){
+		cancelled, over, follow, lost, verify, prepare,
+	} {
+		if plan, decided := rule(&o); decided {
+			if plan.Action == ActionNone && plan.Wait != nil && plan.RequeueAfter == 0 {
+				plan.RequeueAfter = waitPeriod
+			}
+			return plan
+		}
+	}
+	return ask(&o)
+}
+
+// cancelled ends a restore whose object is deleted. Before the old members go out of
+// service everything is left, or made, as it was; after that it goes on to its end.
+func cancelled(o *Observed) (Plan, bool) {
+	if o.Restore.DeletionTimestamp == nil {
+		return Plan{}, false
+	}
+	r := o.recovery()
+	switch {
+	case !o.held():
+		return Plan{}, true
+	case reversible(r) && !r.Cancelled:
+		return Plan{Action: ActionCancel}, true
+	case reversible(r):
+		return Plan{RequeueAfter: waitPeriod}, true
+	case o.made() && !o.served() && !r.InProgress() && o.Cluster.DeletionTimestamp == nil:
+		return Plan{Action: ActionDiscard}, true
+	default:
+		return Plan{Action: ActionRelease}, true
+	}
+}
+
+// reversible is true while the recovery has touched nothing that was there before.
+func reversible(r *v1beta2.RecoveryStatus) bool {
+	return r != nil && (r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseSeeding)
+}
+
+// over cleans up after a restore that has ended. The newest Job that failed stays for
+// whoever wants to read its log.
+func over(o *Observed) (Plan, bool) {
+	if !o.ended() {
+		return Plan{}, false
+	}
+	plan := Plan{Phase: o.Restore.Status.Phase}
+	newest := o.newest()
+	for i := range o.Jobs {
+		j := &o.Jobs[i]
+		if kept := j.Name == newest.Name && j.Outcome != nil && !j.Outcome.Succeeded; !kept && !j.Deleting {
+			plan.Delete = append(plan.Delete, j.Name)
+		}
+	}
+	if o.held() {
+		plan.Action = ActionRelease
+	}
+	return plan, true
+}
+
+// follow says what came of the recovery that was asked for.
+func follow(o *Observed) (Plan, bool) {
+	r := o.recovery()
+	if r == nil {
+		return Plan{}, false
+	}
+	plan := Plan{Phase: v1beta2.RestorePhaseRestoring, Delete: o.everyJob(), RequeueAfter: progressPeriod}
+	if j := o.newest(); j != nil && j.Outcome != nil && o.Restore.Status.Revision != j.Outcome.Revision {
+		// What it has found is written down before it goes.
+		plan.Revision, plan.Delete = j.Outcome.Revision, nil
+	}
+	switch r.Phase {
+	case v1beta2.RecoveryPhaseSucceeded:
+		// A message tells that the new members were lost before they had proved themselves.
+		if r.Message != "" {
+			plan.Record = &Record{Reason: "NotProved", Message: r.Message}
+		} else {
+			plan.Record = &Record{Succeeded: true, Reason: "Restored", Message: "the cluster has committed a write with the restored data"}
+		}
+	case v1beta2.RecoveryPhaseAbandoned:
+		plan.Record = o.refusal()
+		if plan.Record == nil {
+			plan.Record = &Record{Reason: "Abandoned", Message: "the cluster was left as it was: " + r.Message}
+		}
+	case v1beta2.RecoveryPhaseSwitching, v1beta2.RecoveryPhaseCleaning:
+		plan.Phase = v1beta2.RestorePhaseStarting
+		plan.Wait = &Wait{string(r.Phase), "the cluster goes over to the restored data" + because(r.Message)}
+	default:
+		return o.seeding(plan, r), true
+	}
+	if plan.Record != nil {
+		plan.Delete, plan.RequeueAfter = nil, 0
+	}
+	return plan, true
+}
+
+// seeding waits for the new first member, and gives up what cannot come to anything.
+func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
+	refused := o.refusal()
+	switch {
+	case refused != nil && !r.Cancelled:
+		plan.Action = ActionCancel
+	case refused == nil && o.Seed != nil && o.Seed.Refused != nil && !r.Cancelled:
+		plan.Refused = o.Seed.Refused
+		return plan
+	}
+	plan.Wait = &Wait{string(r.Phase), "the backup is restored in the new first member" + because(r.Message)}
+	if o.Seed == nil {
+		return plan
+	}
+	if o.Seed.Failing != nil {
+		plan.Wait = o.Seed.Failing
+	}
+	if o.Seed.Revision > 0 {
+		plan.Phase, plan.Revision = v1beta2.RestorePhaseStarting, o.Seed.Revision-r.RevisionBump
+	}
+	return plan
+}
+
+// refusal is what was written down before the recovery was cancelled for it.
+func (o *Observed) refusal() *Record {
+	for i := range o.Restore.Status.Conditions {
+		if c := &o.Restore.Status.Conditions[i]; c.Type == ConditionSucceeded && c.Status == metav1.ConditionFalse {
+			return &Record{Reason: c.Reason, Message: c.Message}
+		}
+	}
+	return nil
+}
+
+func because(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + message
+}
+
+func (o *Observed) everyJob() []string {
+	var names []string
+	for i := range o.Jobs {
+		if j := &o.Jobs[i]; !j.Deleting {
+			names = append(names, j.Name)
+		}
+	}
+	return names
+}
+
+// lost ends a restore whose request is gone: what came of it cannot be told.
+func lost(o *Observed) (Plan, bool) {
+	if !o.asked() {
+		return Plan{}, false
+	}
+	record := &Record{Reason: "RecoveryLost", Message: "the cluster says nothing of this restore any more; look at its data before you restore it again"}
+	if o.Cluster == nil || o.Cluster.DeletionTimestamp != nil {
+		record = &Record{Reason: "ClusterDeleted", Message: fmt.Sprintf("EtcdCluster %s was deleted meanwhile", o.Restore.Spec.EtcdCluster.Name)}
+	}
+	return Plan{Phase: o.Restore.Status.Phase, Record: record}, true
+}
+
+// verify has the backup read and checked before anything else is done.
+func verify(o *Observed) (Plan, bool) {
+	plan := Plan{Phase: v1beta2.RestorePhaseVerifying}
+	if o.Restore.Spec.ClusterTemplate != nil && o.Cluster != nil && !o.made() {
+		return plan.failed("ClusterExists", fmt.Sprintf(
+			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: give it another name, or leave the template out to restore in place",
+			o.Cluster.Name)), true
+	}
+	place, wait := o.source()
+	if wait != nil {
+		plan.Wait = wait
+		return plan, true
+	}
+	j := o.newest()
+	if j == nil {
+		return o.check(plan, place, 1), true
+	}
+	plan.Delete = o.superseded(j)
+	switch {
+	case j.Outcome == nil && !j.Started && o.Now.Sub(j.Created) >= startTimeout:
+		message := fmt.Sprintf("the pod of Job %s was not started within %s%s", j.Name, startTimeout, because(j.Waiting))
+		return plan.failed(ReasonNotStarted, message), true
+	case j.Outcome == nil:
+		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
+		if !j.Started && j.Waiting != "" {
+			plan.Wait = &Wait{ReasonNotStarted, j.Waiting}
+		}
+		return plan, true
+	case !j.Outcome.Succeeded:
+		return o.retry(plan, place, j), true
+	case j.Target != o.target().String() && !o.follows(j):
+		return o.check(plan, place, j.Attempt+1), true // it shall fit something else now
+	case j.Outcome.Encrypted && o.Restore.Spec.Decryption == nil:
+		return plan.failed("Encrypted", "the backup is encrypted: name the Secret with the identities in spec.decryption of another EtcdRestore"), true
+	case !j.Outcome.Verified || j.Outcome.SHA256 == "" || j.Outcome.Key == "":
+		return plan.failed("Internal", "the agent did not say what it has verified"), true
+	default:
+		return Plan{}, false
+	}
+}
+
+// follows is true of a cluster that was made for what the Job has found, which therefore
+// fits it.
+func (o *Observed) follows(j *Job) bool {
+	return o.made() && o.Restore.Spec.ClusterTemplate == nil && j.Target == resources.RestoreTarget{}.String() &&
+		resources.Version(o.Cluster) == j.Outcome.EtcdVersion && j.Outcome.Size <= resources.RestoreTargetOf(o.Cluster).MaxSize
+}
+
+func (p Plan) failed(reason, message string) Plan {
+	p.Record = &Record{Reason: reason, Message: message}
+	return p
+}
+
+// check makes the Job of an attempt.
+func (o *Observed) check(plan Plan, place *v1beta2.BackupPlace, attempt int32) Plan {
+	plan.Action = ActionVerify
+	plan.Check = &resources.RestoreCheck{Attempt: attempt, Place: *place, Target: o.target(), Cluster: o.subject()}
+	return plan
+}
+
+// retry makes the next attempt, waits until it is time for it, or gives up.
+func (o *Observed) retry(plan Plan, place *v1beta2.BackupPlace, j *Job) Plan {
+	found := j.Outcome
+	if !found.Retryable || j.Attempt >= maxAttempts {
+		return plan.failed(found.Reason, found.Message)
+	}
+	pause := firstRetry << (j.Attempt - 1)
+	// A clock that was set back does not make a retry wait longer than it would.
+	if left := min(found.Completion.Add(pause).Sub(o.Now), pause); left > 0 {
+		plan.Wait = &Wait{found.Reason, fmt.Sprintf("attempt %d of %d failed: %s", j.Attempt, maxAttempts, found.Message)}
+		plan.RequeueAfter = left
+		return plan
+	}
+	return o.check(plan, place, j.Attempt+1)
+}
+
+// superseded returns the Jobs before the newest one.
+func (o *Observed) superseded(newest *Job) []string {
+	return slices.DeleteFunc(o.everyJob(), func(name string) bool { return name == newest.Name })
+}
+
+// prepare makes sure that there is a cluster to ask, and that it is told if the restore
+// is deleted.
+func prepare(o *Observed) (Plan, bool) {
+	found := o.newest().Outcome
+	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
+	if !o.held() {
+		plan.Action = ActionHold
+		return plan, true
+	}
+	if o.Cluster != nil {
+		plan.Wait = o.obstacle()
+		return plan, plan.Wait != nil
+	}
+	if o.Restore.Spec.ClusterTemplate == nil {
+		if left := o.Restore.CreationTimestamp.Add(createGrace).Sub(o.Now); left > 0 && left <= createGrace {
+			plan.Wait, plan.RequeueAfter = &Wait{"ClusterNotFound", fmt.Sprintf(
+				"EtcdCluster %s does not exist; if it is not created either, it is made with %d members", o.Restore.Spec.EtcdCluster.Name, defaultSize)}, left
+			return plan, true
+		}
+	}
+	if o.Restore.Spec.ClusterTemplate == nil && strings.TrimSpace(found.EtcdVersion) == "" {
+		plan.Wait = &Wait{"ClusterNotFound", fmt.Sprintf(
+			"EtcdCluster %s does not exist, and the backup does not say which version of etcd it is of: create the cluster, or give spec.clusterTemplate in another EtcdRestore",
+			o.Restore.Spec.EtcdCluster.Name)}
+		return plan, true
+	}
+	plan.Action, plan.Cluster = ActionCreate, o.newCluster(found)
+	return plan, true
+}
+
+// ask asks the cluster to go on from the backup.
+func ask(o *Observed) Plan {
+	found := o.newest().Outcome
+	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
+	place, wait := o.source()
+	if wait == nil {
+		place, wait = verified(place, found)
+	}
+	if wait != nil {
+		plan.Wait = wait
+		return plan
+	}
+	plan.Action = ActionAsk
+	plan.Recovery = &v1beta2.RecoveryStatus{
+		ID: o.id(), Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
+		Source:       v1beta2.RecoverySource{Restore: o.Restore.Name, Backup: place},
+		RevisionBump: o.bump(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
+	}
+	if !o.fills() {
+		plan.Recovery.ExpectedLoss = fmt.Sprintf("everything that was written after revision %d of the backup", found.Revision)
+	}
+	return plan
+}

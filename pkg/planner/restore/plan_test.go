@@ -1,0 +1,336 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+const target = "3.6.16/2147483648"
+
+// observed is a restore of an existing cluster from a store, edited.
+func observed(edits ...func(*Observed)) Observed {
+	o := Observed{
+		Now: epoch.Add(time.Minute),
+		Restore: &v1beta2.EtcdRestore{
+			ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "ns", UID: "uid-r", CreationTimestamp: metav1.NewTime(epoch)},
+			Spec: v1beta2.RestoreSpec{
+				EtcdCluster: v1beta2.EtcdClusterRef{Name: "c"}, BackupStorageType: v1beta2.BackupStorageTypeS3,
+				RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/key", AWSSecret: "aws"}},
+			},
+		},
+		Cluster: &v1beta2.EtcdCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "ns", UID: "uid-c"},
+			Spec:       v1beta2.ClusterSpec{Version: "3.6.16", Replicas: ptr.To[int32](3)},
+			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
+		},
+	}
+	for _, edit := range edits {
+		edit(&o)
+	}
+	return o
+}
+
+func held(o *Observed)     { o.Restore.Finalizers = []string{Finalizer} }
+func deleted(o *Observed)  { o.Restore.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }
+func homeless(o *Observed) { o.Cluster = nil }
+func templated(o *Observed) {
+	o.Restore.Spec.ClusterTemplate = &v1beta2.EtcdClusterTemplate{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"x": "y"}},
+		Spec:       v1beta2.ClusterSpec{Version: "3.6.16", Replicas: ptr.To[int32](1)},
+	}
+}
+
+func filling(o *Observed) {
+	o.Cluster.Status = v1beta2.ClusterStatus{}
+	o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r", AnnotationRestoreUID: "uid-r"}
+}
+
+func in(phase v1beta2.RestorePhase) func(*Observed) {
+	return func(o *Observed) { o.Restore.Status.Phase = phase }
+}
+
+// job is a Job with an outcome; nil while it runs.
+func job(attempt int32, outcome *Outcome, edits ...func(*Job)) func(*Observed) {
+	return func(o *Observed) {
+		j := Job{Name: fmt.Sprintf("j%d", attempt), Attempt: attempt, Target: target, Created: epoch, Started: true, Outcome: outcome}
+		for _, edit := range edits {
+			edit(&j)
+		}
+		o.Jobs = append(o.Jobs, j)
+	}
+}
+
+func good() *Outcome {
+	return &Outcome{Succeeded: true, Key: "key/dir/snapshot.db", SHA256: "abc", Revision: 42, Size: 1000, EtcdVersion: "3.6.16", Verified: true, Completion: epoch}
+}
+
+func bad(reason string, retryable bool) *Outcome {
+	return &Outcome{Reason: reason, Message: "because", Retryable: retryable, Completion: epoch.Add(time.Minute)}
+}
+
+func recovery(phase v1beta2.RecoveryPhase, edits ...func(*v1beta2.RecoveryStatus)) func(*Observed) {
+	return func(o *Observed) {
+		r := &v1beta2.RecoveryStatus{ID: "uid-r", Trigger: v1beta2.RecoveryTriggerRestore, Phase: phase, Seed: "c-seed", RevisionBump: 1000}
+		for _, edit := range edits {
+			edit(r)
+		}
+		o.Cluster.Status.Recovery = r
+	}
+}
+
+func cancelledAlready(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
+func somebodyElses(r *v1beta2.RecoveryStatus)    { r.ID = "other" }
+
+func seed(s Seed) func(*Observed) { return func(o *Observed) { o.Seed = &s } }
+
+func refusedBefore(o *Observed) {
+	meta.SetStatusCondition(&o.Restore.Status.Conditions, metav1.Condition{
+		Type: ConditionSucceeded, Status: metav1.ConditionFalse, Reason: "Corrupt", Message: "flipped",
+	})
+}
+
+// fromBackup restores from an EtcdBackup.
+func fromBackup(revision *int64) func(*Observed) {
+	return func(o *Observed) {
+		o.Restore.Spec.BackupStorageType, o.Restore.Spec.RestoreSource = "", v1beta2.RestoreSource{}
+		o.Restore.Spec.Backup = &v1beta2.BackupReference{Name: "b", Revision: revision}
+		o.Backup = &v1beta2.EtcdBackup{
+			ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns"},
+			Spec: v1beta2.BackupSpec{
+				StorageType:  v1beta2.BackupStorageTypePersistentVolumeClaim,
+				BackupSource: v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups", Path: "p"}},
+			},
+			Status: v1beta2.BackupStatus{URI: "pvc://backups/p/b/new/snapshot.db", SHA256: "sum", EtcdRevision: 9, History: []v1beta2.BackupRecord{
+				{URI: "pvc://backups/p/b/new/snapshot.db", Revision: 9, Succeeded: true},
+				{Revision: 7},
+				{URI: "pvc://backups/p/b/old/snapshot.db", Revision: 5, Succeeded: true},
+			}},
+		}
+	}
+}
+
+// say puts a plan into a line.
+func say(p Plan) string {
+	text := string(p.Action)
+	switch {
+	case p.Check != nil:
+		text += fmt.Sprintf(" %d of %s against %s", p.Check.Attempt, pathOf(&p.Check.Place), p.Check.Target)
+		if p.Check.Place.SHA256 != "" {
+			text += " sum " + p.Check.Place.SHA256
+		}
+	case p.Recovery != nil:
+		text += fmt.Sprintf(" from %s sum %s bump %d", pathOf(p.Recovery.Source.Backup), p.Recovery.Source.Backup.SHA256, p.Recovery.RevisionBump)
+	case p.Cluster != nil:
+		text += fmt.Sprintf(" %s of %d", p.Cluster.Spec.Version, *p.Cluster.Spec.Replicas)
+	}
+	if p.Refused != nil {
+		text += " refused " + p.Refused.Reason
+	}
+	if p.Record != nil {
+		text += fmt.Sprintf(" record %t %s", p.Record.Succeeded, p.Record.Reason)
+	}
+	if p.Wait != nil {
+		text += " wait " + p.Wait.Reason
+	}
+	if len(p.Delete) > 0 {
+		text += " without " + strings.Join(p.Delete, ",")
+	}
+	return strings.TrimSpace(string(p.Phase) + ": " + strings.TrimSpace(text))
+}
+
+func pathOf(p *v1beta2.BackupPlace) string {
+	if p.S3 != nil {
+		return p.S3.Path
+	}
+	return p.PersistentVolumeClaim.Path
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+	}{
+		// The backup is looked at before anything else.
+		"first look":            {nil, "Verifying: verify 1 of bucket/key against " + target},
+		"it runs":               {[]func(*Observed){job(1, nil)}, "Verifying:"},
+		"it does not start":     {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no claim", epoch.Add(50 * time.Second) })}, "Verifying: wait PodNotStarted"},
+		"it never starts":       {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created = false, epoch.Add(-time.Hour) })}, "Verifying: record false PodNotStarted"},
+		"it is corrupt":         {[]func(*Observed){job(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
+		"the store fails":       {[]func(*Observed){job(1, bad("StoreUnavailable", true))}, "Verifying: wait StoreUnavailable"},
+		"the store failed once": {[]func(*Observed){job(1, bad("StoreUnavailable", true)), func(o *Observed) { o.Now = o.Now.Add(firstRetry) }}, "Verifying: verify 2 of bucket/key against " + target},
+		"the store fails on":    {[]func(*Observed){job(6, bad("x", true)), job(maxAttempts, bad("StoreUnavailable", true))}, "Verifying: record false StoreUnavailable without j6"},
+		"it must fit otherwise": {[]func(*Observed){job(1, good()), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
+		"it is encrypted":       {[]func(*Observed){job(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: record false Encrypted"},
+		"nothing was verified":  {[]func(*Observed){job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a"})}, "Verifying: record false Internal"},
+		"the template is taken": {[]func(*Observed){templated}, "Verifying: record false ClusterExists"},
+
+		// Sources.
+		"no such EtcdBackup":    {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup = nil }}, "Verifying: wait BackupNotFound"},
+		"no good backup yet":    {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup.Status = v1beta2.BackupStatus{} }}, "Verifying: wait NoBackupYet"},
+		"newest of EtcdBackup":  {[]func(*Observed){fromBackup(nil)}, "Verifying: verify 1 of p/b/new/snapshot.db against " + target + " sum sum"},
+		"older one":             {[]func(*Observed){fromBackup(ptr.To[int64](5))}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target},
+		"a failed one":          {[]func(*Observed){fromBackup(ptr.To[int64](7))}, "Verifying: wait BackupNotFound"},
+		"an EtcdBackup moved":   {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup.Status.URI = "s3://b/k" }}, "Verifying: wait InvalidRequest"},
+		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, job(1, good())}, "Verifying: ask from key/dir/snapshot.db sum abc bump 1000000000"},
+
+		// In place.
+		"it is held first":     {[]func(*Observed){job(1, good())}, "Verifying: hold"},
+		"then it is asked":     {[]func(*Observed){job(1, good()), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"with another bump":    {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"paused":               {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
+		"asleep":               {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }}, "Verifying: wait ClusterHibernated"},
+		"going":                {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }}, "Verifying: wait ClusterTerminating"},
+		"another recovery":     {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSeeding, somebodyElses)}, "Verifying: wait RecoveryUnderWay"},
+		"after another one":    {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, somebodyElses)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"who asked reads it":   {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
+		"who has not asked":    {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"it was asked":         {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
+		"and that was written": {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
+		"it is filled":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
+		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{"StoreUnavailable", "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it starts":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
+		"it is corrupt now":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}})}, "Restoring: refused Corrupt"},
+		"so it is given up":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
+		"and waited for":       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), refusedBefore}, "Restoring: wait Seeding"},
+		"and told":             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), refusedBefore}, "Restoring: record false Corrupt"},
+		"given up by others":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
+		"no way back":          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching)}, "Starting: wait Switching"},
+		"it proves itself":     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
+		"it has":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
+		"it was lost at once":  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
+		"the request is gone":  {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: record false RecoveryLost"},
+		"so is the cluster":    {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
+		"it is over":           {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), job(1, good())}, "Succeeded: release without j1"},
+		"a log stays":          {[]func(*Observed){in(v1beta2.RestorePhaseFailed), job(1, bad("x", true)), job(2, bad("x", true))}, "Failed: without j1"},
+
+		// New clusters.
+		"by template":           {[]func(*Observed){homeless, templated, job(1, good()), held}, "Verifying: create 3.6.16 of 1"},
+		"checked for it before": {[]func(*Observed){homeless, templated, func(o *Observed) { o.Restore.Spec.ClusterTemplate.Spec.Version = "3.5.33" }}, "Verifying: verify 1 of bucket/key against 3.5.33/2147483648"},
+		"of nothing":            {[]func(*Observed){homeless}, "Verifying: verify 1 of bucket/key against /0"},
+		"of the backup":         {[]func(*Observed){homeless, held, job(1, good(), unknownTarget)}, "Verifying: create 3.6.16 of 3"},
+		"not at once":           {[]func(*Observed){homeless, held, job(1, good(), unknownTarget), func(o *Observed) { o.Now = epoch.Add(time.Second) }}, "Verifying: wait ClusterNotFound"},
+		"of an unknown version": {[]func(*Observed){homeless, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
+		"it fits what it made":  {[]func(*Observed){filling, held, job(1, good(), unknownTarget)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"a user made it":        {[]func(*Observed){held, job(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+
+		// Deletion.
+		"deleted before":            {[]func(*Observed){deleted, job(1, good())}, ":"},
+		"deleted in time":           {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding)}, ": cancel"},
+		"deleted before it began":   {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhasePending)}, ": cancel"},
+		"deleted, and the seed too": {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready)}, ":"},
+		"deleted too late":          {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSwitching)}, ": release"},
+		"deleted and given up":      {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": release"},
+		"what it has made goes":     {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": discard"},
+		"also if it never began":    {[]func(*Observed){deleted, held, filling}, ": discard"},
+		"not what serves":           {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": release"},
+		"not past the switch":       {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": release"},
+		"not somebody else's":       {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": release"},
+		"nothing is left":           {[]func(*Observed){deleted, held, homeless}, ": release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := observed(test.edits...)
+			plan := Decide(o)
+			if diff := cmp.Diff(test.want, say(plan)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+			status := Status(o, plan)
+			if status.Succeeded && (plan.Record == nil || !plan.Record.Succeeded) {
+				t.Errorf("succeeded without a reason: %+v", status)
+			}
+			waits := plan.Action == ActionNone && plan.Record == nil && plan.Refused == nil && !o.ended() && o.Restore.DeletionTimestamp == nil
+			if waits && plan.RequeueAfter <= 0 {
+				t.Error("it waits and is never looked at again")
+			}
+			o.Restore.Status = status
+			if again := Status(o, Plan{Phase: plan.Phase, Wait: plan.Wait, Progress: plan.Progress}); plan.Record != nil && !cmp.Equal(again, status) {
+				t.Errorf("an end is not final (-want +got):\n%s", cmp.Diff(status, again))
+			}
+		})
+	}
+}
+
+func unknownTarget(j *Job) { j.Target = "/0" }
+
+func other(phase v1beta2.RestorePhase) func(*Observed) {
+	return func(o *Observed) {
+		o.Others = []*v1beta2.EtcdRestore{{ObjectMeta: metav1.ObjectMeta{Name: "o"}, Status: v1beta2.RestoreStatus{Phase: phase}}}
+	}
+}
+
+// TestNewClusterIsMarked makes a cluster that never starts empty, and that this restore
+// may take away again.
+func TestNewClusterIsMarked(t *testing.T) {
+	t.Parallel()
+	o := observed(homeless, templated)
+	c := o.newCluster(good())
+	want := map[string]string{"x": "y", v1beta2.AnnotationRestore: "r", AnnotationRestoreUID: "uid-r"}
+	if diff := cmp.Diff(want, c.Annotations); diff != "" || c.Labels["a"] != "b" || c.Name != "c" || c.Namespace != "ns" {
+		t.Errorf("cluster %+v: %s", c, diff)
+	}
+	if len(o.Restore.Spec.ClusterTemplate.Annotations) != 1 {
+		t.Error("the template was changed")
+	}
+}
+
+// TestStatusOfARefusal tells why, and that nothing was touched.
+func TestStatusOfARefusal(t *testing.T) {
+	t.Parallel()
+	o := observed(job(1, bad("Unsupported", false)))
+	status := Status(o, Decide(o))
+	verified := meta.FindStatusCondition(status.Conditions, ConditionVerified)
+	succeeded := meta.FindStatusCondition(status.Conditions, ConditionSucceeded)
+	if status.Phase != v1beta2.RestorePhaseFailed || status.Succeeded || status.Reason != "because" || status.CompletionTime == nil ||
+		verified == nil || verified.Status != metav1.ConditionFalse || succeeded == nil || succeeded.Reason != "Unsupported" {
+		t.Errorf("status %+v", status)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	volume := func(size string) *v1beta2.PodPolicy {
+		return &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
+		}}
+	}
+	for name, test := range map[string]struct {
+		pod   *v1beta2.PodPolicy
+		quota string
+		want  string
+	}{
+		"default":            {nil, "", "3.6.16/2147483648"},
+		"quota":              {nil, "8Gi", "3.6.16/8589934592"},
+		"volume":             {volume("1Gi"), "", fmt.Sprintf("3.6.16/%d", 1<<30-128<<20)},
+		"large volume":       {volume("100Gi"), "", "3.6.16/2147483648"},
+		"very small volume":  {volume("64Mi"), "", fmt.Sprintf("3.6.16/%d", 32<<20)},
+		"volume of no size":  {&v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}, "", "3.6.16/2147483648"},
+		"volume under quota": {volume("4Gi"), "8Gi", fmt.Sprintf("3.6.16/%d", 4<<30-128<<20)},
+	} {
+		c := &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{Version: "3.6.16", Pod: test.pod}}
+		if test.quota != "" {
+			c.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(resource.MustParse(test.quota))}
+		}
+		if got := resources.RestoreTargetOf(c).String(); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}

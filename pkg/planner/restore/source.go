@@ -1,0 +1,99 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"fmt"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// source returns the place of the backup as far as the objects tell it, or what is
+// waited for.
+func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
+	spec := &o.Restore.Spec
+	if spec.Backup == nil {
+		return &v1beta2.BackupPlace{
+			StorageType: spec.BackupStorageType, RestoreSource: *spec.RestoreSource.DeepCopy(), Decryption: spec.Decryption.DeepCopy(),
+		}, nil
+	}
+	name := spec.Backup.Name
+	if o.Backup == nil {
+		return nil, &Wait{"BackupNotFound", fmt.Sprintf("EtcdBackup %s does not exist in this namespace", name)}
+	}
+	uri, sum, wait := chosen(o.Backup, spec.Backup.Revision)
+	if wait != nil {
+		return nil, wait
+	}
+	place := &v1beta2.BackupPlace{
+		StorageType: o.Backup.Spec.StorageType, SHA256: sum, Decryption: spec.Decryption.DeepCopy(),
+		RestoreSource: restoreSource(&o.Backup.Spec.BackupSource),
+	}
+	store, _, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
+	if err != nil {
+		return nil, &Wait{"InvalidRequest", err.Error()}
+	}
+	key, err := store.KeyOf(uri)
+	if err != nil {
+		return nil, &Wait{"InvalidRequest", fmt.Sprintf("EtcdBackup %s was changed since that backup was made: %v", name, err)}
+	}
+	return at(place, store.Bucket, key), nil
+}
+
+// chosen returns where the wanted backup is, and its SHA-256 if that is known.
+func chosen(b *v1beta2.EtcdBackup, revision *int64) (uri, sum string, wait *Wait) {
+	s := &b.Status
+	if revision == nil || *revision == s.EtcdRevision {
+		if s.URI == "" {
+			return "", "", &Wait{"NoBackupYet", fmt.Sprintf("EtcdBackup %s has no good backup yet", b.Name)}
+		}
+		return s.URI, s.SHA256, nil
+	}
+	for i := range s.History {
+		if r := &s.History[i]; r.Succeeded && r.Revision == *revision && r.URI != "" {
+			return r.URI, "", nil
+		}
+	}
+	return "", "", &Wait{"BackupNotFound", fmt.Sprintf("EtcdBackup %s has no good backup of revision %d; status.history lists those that it has", b.Name, *revision)}
+}
+
+// restoreSource is where a backup was stored, as a place to read from.
+func restoreSource(from *v1beta2.BackupSource) v1beta2.RestoreSource {
+	from = from.DeepCopy()
+	return v1beta2.RestoreSource{
+		S3: (*v1beta2.S3RestoreSource)(from.S3), ABS: from.ABS, GCS: from.GCS, OSS: from.OSS,
+		PersistentVolumeClaim: from.PersistentVolumeClaim,
+	}
+}
+
+// at returns a place with exactly one key of its store.
+func at(place *v1beta2.BackupPlace, bucket, key string) *v1beta2.BackupPlace {
+	p := place.DeepCopy()
+	path := bucket + "/" + key
+	switch {
+	case p.S3 != nil:
+		p.S3.Path = path
+	case p.ABS != nil:
+		p.ABS.Path = path
+	case p.GCS != nil:
+		p.GCS.Path = path
+	case p.OSS != nil:
+		p.OSS.Path = path
+	case p.PersistentVolumeClaim != nil:
+		p.PersistentVolumeClaim.Path = key
+	}
+	return p
+}
+
+// verified returns the place of exactly the backup that a Job has found good.
+func verified(place *v1beta2.BackupPlace, found *Outcome) (*v1beta2.BackupPlace, *Wait) {
+	store, _, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
+	if err != nil {
+		return nil, &Wait{"InvalidRequest", err.Error()}
+	}
+	exact := at(place, store.Bucket, found.Key)
+	exact.SHA256 = found.SHA256
+	return exact, nil
+}

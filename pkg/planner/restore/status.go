@@ -1,0 +1,116 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Conditions of an EtcdRestore.
+const (
+	// ConditionVerified: the backup was read and fits the cluster.
+	ConditionVerified = "Verified"
+	// ConditionSucceeded: the restored cluster has served a write.
+	ConditionSucceeded = "Succeeded"
+	// ConditionProgressing: something is under way, or is waited for.
+	ConditionProgressing = "Progressing"
+)
+
+// Status says what came of the restore, what runs and what the plan waits for. If
+// nothing happened it is the old status again.
+func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
+	status := *o.Restore.Status.DeepCopy()
+	status.ObservedGeneration = o.Restore.Generation
+	if o.ended() {
+		return status
+	}
+	if plan.Phase != "" && !(status.Phase == v1beta2.RestorePhaseStarting && plan.Phase == v1beta2.RestorePhaseRestoring) {
+		status.Phase = plan.Phase
+	}
+	if status.StartTime == nil {
+		status.StartTime = metaTime(o.Now)
+	}
+	if plan.Revision > 0 {
+		status.Revision = plan.Revision
+	}
+	switch {
+	case plan.Progress == nil && (plan.Phase != v1beta2.RestorePhaseVerifying || plan.Record != nil || plan.Action != ActionNone):
+		status.Progress = nil
+	case noticeable(status.Progress, plan.Progress):
+		status.Progress = plan.Progress.DeepCopy()
+	}
+	switch {
+	case plan.Record != nil:
+		record(&o, &status, plan.Record)
+	case plan.Refused != nil:
+		status.Reason = plan.Refused.Message
+	}
+	conditions(&o, &status, plan)
+	return status
+}
+
+// record writes down how the restore has ended.
+func record(o *Observed, status *v1beta2.RestoreStatus, r *Record) {
+	status.CompletionTime, status.Progress = metaTime(o.Now), nil
+	status.Succeeded, status.Reason, status.Phase = r.Succeeded, "", v1beta2.RestorePhaseSucceeded
+	if !r.Succeeded {
+		status.Reason, status.Phase = r.Message, v1beta2.RestorePhaseFailed
+	}
+}
+
+// noticeable is true if a transfer has come a tenth of its way further, so that a large
+// one costs few writes of the status.
+func noticeable(before, now *v1beta2.TransferProgress) bool {
+	switch {
+	case now == nil:
+		return false
+	case before == nil:
+		return true
+	default:
+		return now.Bytes > before.Bytes && now.Bytes-before.Bytes >= max(now.TotalBytes, now.Bytes)/10
+	}
+}
+
+func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
+	set := func(t string, is metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: t, Status: is, Reason: reason, Message: message,
+			ObservedGeneration: o.Restore.Generation, LastTransitionTime: metav1.NewTime(o.Now.Truncate(time.Second)),
+		})
+	}
+	verifying := status.Phase == v1beta2.RestorePhaseVerifying
+	switch {
+	case plan.Record != nil && plan.Phase == v1beta2.RestorePhaseVerifying:
+		set(ConditionVerified, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
+	case !verifying || plan.Revision > 0 || plan.Action == ActionHold || plan.Action == ActionAsk || plan.Action == ActionCreate:
+		set(ConditionVerified, metav1.ConditionTrue, "Verified", "the backup was read and fits the cluster")
+	case meta.FindStatusCondition(status.Conditions, ConditionVerified) == nil:
+		set(ConditionVerified, metav1.ConditionUnknown, "NotYet", "the backup has not been read yet")
+	}
+	switch {
+	case plan.Record != nil && plan.Record.Succeeded:
+		set(ConditionSucceeded, metav1.ConditionTrue, plan.Record.Reason, plan.Record.Message)
+	case plan.Record != nil:
+		set(ConditionSucceeded, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
+	case plan.Refused != nil:
+		set(ConditionSucceeded, metav1.ConditionFalse, plan.Refused.Reason, plan.Refused.Message)
+	case meta.FindStatusCondition(status.Conditions, ConditionSucceeded) == nil:
+		set(ConditionSucceeded, metav1.ConditionUnknown, "NotYet", "the restored cluster has not served a write yet")
+	}
+	switch {
+	case plan.Record != nil:
+		set(ConditionProgressing, metav1.ConditionFalse, "Complete", "")
+	case plan.Wait != nil:
+		set(ConditionProgressing, metav1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message)
+	case verifying:
+		set(ConditionProgressing, metav1.ConditionTrue, "Verifying", "the backup is read and checked; nothing has been touched")
+	default:
+		set(ConditionProgressing, metav1.ConditionTrue, "Restoring", "")
+	}
+}

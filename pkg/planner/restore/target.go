@@ -1,0 +1,98 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// defaultSize of a cluster that is made because the named one does not exist and nothing
+// else says how it shall be.
+const defaultSize = 3
+
+// subject returns the cluster that the backup shall fit: the one that exists, or the one
+// that will be made; nil if that follows from the backup.
+func (o *Observed) subject() *v1beta2.EtcdCluster {
+	switch {
+	case o.Cluster != nil:
+		return o.Cluster
+	case o.Restore.Spec.ClusterTemplate != nil:
+		return o.newCluster(nil)
+	default:
+		return nil
+	}
+}
+
+// target is what the backup must fit.
+func (o *Observed) target() resources.RestoreTarget {
+	c := o.subject()
+	if c == nil {
+		return resources.RestoreTarget{}
+	}
+	return resources.RestoreTargetOf(c)
+}
+
+// newCluster returns the cluster to make for a backup that was found good: as the template
+// says, or a plain one of the version that the backup is of. It never starts empty,
+// because it names the restore.
+func (o *Observed) newCluster(found *Outcome) *v1beta2.EtcdCluster {
+	r := o.Restore
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: r.Spec.EtcdCluster.Name, Namespace: r.Namespace, Annotations: map[string]string{},
+	}}
+	if t := r.Spec.ClusterTemplate; t != nil {
+		c.Labels, c.Spec = maps.Clone(t.Labels), *t.Spec.DeepCopy()
+		maps.Copy(c.Annotations, t.Annotations)
+	} else {
+		c.Spec = v1beta2.ClusterSpec{Replicas: ptr.To[int32](defaultSize), Version: found.EtcdVersion}
+	}
+	c.Annotations[v1beta2.AnnotationRestore] = r.Name
+	c.Annotations[AnnotationRestoreUID] = string(r.UID)
+	return c
+}
+
+// obstacle is why the cluster cannot be asked now.
+func (o *Observed) obstacle() *Wait {
+	c := o.Cluster
+	switch {
+	case c.DeletionTimestamp != nil:
+		return &Wait{"ClusterTerminating", fmt.Sprintf("EtcdCluster %s is being deleted", c.Name)}
+	case c.Spec.Paused:
+		return &Wait{"ClusterPaused", fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
+	case ptr.Deref(c.Spec.Replicas, 0) == 0:
+		return &Wait{"ClusterHibernated", fmt.Sprintf("EtcdCluster %s is declared to have no members: set spec.size", c.Name)}
+	case c.Status.Recovery.InProgress():
+		return &Wait{"RecoveryUnderWay", fmt.Sprintf("another recovery of EtcdCluster %s is under way; see its status.recovery", c.Name)}
+	}
+	for _, other := range o.Others {
+		// Who has asked must see the answer before the next one asks.
+		phase := other.Status.Phase
+		if phase == v1beta2.RestorePhaseRestoring || phase == v1beta2.RestorePhaseStarting {
+			return &Wait{"AnotherRestore", fmt.Sprintf("EtcdRestore %s of the same cluster is under way", other.Name)}
+		}
+	}
+	return nil
+}
+
+// bump is added to the revision.
+func (o *Observed) bump() int64 {
+	switch {
+	case o.Restore.Spec.RevisionBump != nil:
+		return *o.Restore.Spec.RevisionBump
+	case o.fills():
+		return 0
+	default:
+		return defaultBump
+	}
+}
+
+// defaultBump is far more than a cluster writes between a backup and its restore.
+const defaultBump = 1_000_000_000

@@ -1,0 +1,101 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// object reads a stored object.
+func (s *s3Server) object(bucket, key string) []byte {
+	s.Helper()
+	answer, err := s.client.GetObject(s.ctx(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	s.must(err, "read %s", key)
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	s.must(err, "read %s", key)
+	return raw
+}
+
+// put writes an object over what is there.
+func (s *s3Server) put(bucket, key string, raw []byte) {
+	s.Helper()
+	_, err := s.client.PutObject(s.ctx(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(raw)})
+	s.must(err, "write %s", key)
+}
+
+// fromS3 is a source as old manifests give it.
+func fromS3(path, secret string) string {
+	return "  backupStorageType: S3\n  s3: {path: " + path + ", awsSecret: " + secret + ", endpoint: \"http://store:7070\", forcePathStyle: true}"
+}
+
+// TestRestoreFromS3 restores from a real server as old manifests do: into a cluster that
+// is there, and, after that was deleted, into none. What was damaged in the store, or may
+// not be read, touches nothing.
+func TestRestoreFromS3(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("cloudy", 1, etcdVersion)
+	data := c.fill()
+	store := s.s3()
+	store.bucket("bucket")
+	s.apply(backupManifest("old", "  etcdEndpoints: [\"http://cloudy-client:2379\"]"+toS3("bucket/etcd.backup", "aws")))
+	backup := s.awaitBackup(s.ctx(), "old", "success", succeeded)
+	whole := store.object("bucket", "etcd.backup")
+	clusterID, pods := c.clusterID(), c.members.Live()
+
+	flipped := bytes.Clone(whole)
+	flipped[len(flipped)/2] ^= 4
+	store.put("bucket", "flipped", flipped)
+	store.put("bucket", "flipped.manifest.json", bytes.ReplaceAll(store.object("bucket", "etcd.backup.manifest.json"), []byte(`"etcd.backup"`), []byte(`"flipped"`)))
+	store.put("bucket", "naked", flipped)
+	store.put("bucket", "cut", whole[:len(whole)-len(whole)/3])
+	for name, test := range map[string]struct{ path, secret, reason string }{
+		"flipped": {"bucket/flipped", "aws", string(agent.ClassCorrupt)},
+		"naked":   {"bucket/naked", "aws", string(agent.ClassCorrupt)},
+		"cut":     {"bucket/cut", "aws", string(agent.ClassCorrupt)},
+		"none":    {"bucket/none", "aws", string(agent.ClassNotFound)},
+	} {
+		s.apply(restoreManifest(name, "cloudy", fromS3(test.path, test.secret)))
+		s.refusedRestore(name, test.reason)
+	}
+	s.apply(restoreManifest("denied", "cloudy", fromS3("bucket/etcd.backup", "aws-wrong")))
+	s.awaitRestore(s.ctx(), "denied", "StoreDenied", func(r *v1beta2.EtcdRestore) bool {
+		for _, c := range r.Status.Conditions {
+			if c.Type == "Progressing" && c.Reason == string(agent.ClassStoreDenied) {
+				return r.Status.Phase == v1beta2.RestorePhaseVerifying
+			}
+		}
+		return false
+	})
+	s.kubectl("delete", "etcdrestore", "denied", "--timeout=30s")
+	c.untouched(clusterID, pods, data)
+
+	c.spoil(data)
+	s.apply(restoreManifest("cloudy", "cloudy", fromS3("bucket/etcd.backup", "aws")))
+	if r := s.restored("cloudy"); r.Status.Revision != backup.Status.EtcdRevision {
+		t.Errorf("revision %d was restored, %d was stored", r.Status.Revision, backup.Status.EtcdRevision)
+	}
+	c.settle(1)
+	c.holds(data)
+	c.bumped()
+
+	s.kubectl("delete", "etcdcluster,etcdrestore", "cloudy", "--wait")
+	s.awaitGone("pods,services", "etcd_cluster=cloudy")
+	s.apply(restoreManifest("cloudy", "cloudy", fromS3("bucket/etcd.backup", "aws")))
+	s.restored("cloudy")
+	c.settle(3)
+	c.holds(data)
+	if got := c.read("x").Header.Revision; got != backup.Status.EtcdRevision {
+		t.Errorf("the new cluster has revision %d, not %d", got, backup.Status.EtcdRevision)
+	}
+	s.noCanary()
+}

@@ -1,0 +1,274 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+// restoreManifest returns an EtcdRestore as a user would write it.
+func restoreManifest(name, cluster, spec string) string {
+	return fmt.Sprintf("apiVersion: etcd.database.coreos.com/v1beta2\nkind: EtcdRestore\nmetadata:\n  name: %s\nspec:\n  etcdCluster: {name: %s}\n%s\n", name, cluster, spec)
+}
+
+// awaitRestore watches an EtcdRestore until done is true of it.
+func (s *scenario) awaitRestore(ctx context.Context, name, what string, done func(*v1beta2.EtcdRestore) bool) *v1beta2.EtcdRestore {
+	s.Helper()
+	view, err := env.Restore(ctx, s.namespace, name)
+	s.must(err, "watch restore %s", name)
+	defer view.Close()
+	var last *v1beta2.EtcdRestore
+	err = view.Await(ctx, func(list []*v1beta2.EtcdRestore) bool {
+		for _, object := range list {
+			last = object
+			return done(object)
+		}
+		return false
+	})
+	if err != nil {
+		text := "it does not exist"
+		if last != nil {
+			if raw, marshalErr := yaml.Marshal(last.Status); marshalErr == nil {
+				text = string(raw)
+			}
+		}
+		s.Fatalf("restore %s, waiting for %s: %v; at last:\n%s", name, what, err, text)
+	}
+	return last
+}
+
+// restored waits until a restore has ended, which must have been good.
+func (s *scenario) restored(name string) *v1beta2.EtcdRestore {
+	s.Helper()
+	from := time.Now()
+	r := s.awaitRestore(s.ctx(), name, "its end", func(r *v1beta2.EtcdRestore) bool {
+		return r.Status.Phase == v1beta2.RestorePhaseSucceeded || r.Status.Phase == v1beta2.RestorePhaseFailed
+	})
+	s.Logf("restore %s: %s after %v: %s", name, r.Status.Phase, time.Since(from).Round(10*time.Millisecond), r.Status.Reason)
+	if !r.Status.Succeeded || r.Status.Phase != v1beta2.RestorePhaseSucceeded || r.Status.Reason != "" || r.Status.CompletionTime == nil ||
+		!meta.IsStatusConditionTrue(r.Status.Conditions, "Succeeded") || !meta.IsStatusConditionTrue(r.Status.Conditions, "Verified") {
+		s.Fatalf("restore %s: %+v", name, r.Status)
+	}
+	return r
+}
+
+// refusedRestore waits until a restore has ended for a reason.
+func (s *scenario) refusedRestore(name, reason string, words ...string) {
+	s.Helper()
+	r := s.awaitRestore(s.ctx(), name, "its end", func(r *v1beta2.EtcdRestore) bool {
+		return r.Status.Phase == v1beta2.RestorePhaseSucceeded || r.Status.Phase == v1beta2.RestorePhaseFailed
+	})
+	c := meta.FindStatusCondition(r.Status.Conditions, "Succeeded")
+	if r.Status.Phase != v1beta2.RestorePhaseFailed || r.Status.Succeeded || c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason ||
+		!meta.IsStatusConditionFalse(r.Status.Conditions, "Verified") {
+		s.Fatalf("restore %s was not refused because of %s: %+v", name, reason, r.Status)
+	}
+	s.contains(r.Status.Reason, words...)
+}
+
+// read returns what a linearizable read of one key says.
+func (c *cluster) read(key string) *clientv3.GetResponse {
+	c.Helper()
+	client, err := c.members.Client(c.leader().Pod)
+	c.must(err, "ask the leader")
+	r, err := client.Get(c.ctx(), key)
+	c.must(err, "read %s", key)
+	return r
+}
+
+// spoil changes what is in the cluster after a backup: a key is deleted, one is written
+// over and one is new.
+func (c *cluster) spoil(data harness.Data) {
+	c.Helper()
+	client, err := c.members.Client(c.leader().Pod)
+	c.must(err, "ask the leader")
+	n := 0
+	for key := range data {
+		if n++; n%2 == 0 {
+			_, err = client.Delete(c.ctx(), key)
+		} else {
+			_, err = client.Put(c.ctx(), key, "spoiled")
+		}
+		c.must(err, "spoil %s", key)
+	}
+	_, err = client.Put(c.ctx(), "data/more", "more")
+	c.must(err, "write more")
+}
+
+// untouched fails the test unless the cluster has the members, the ID and the data that
+// it had.
+func (c *cluster) untouched(clusterID uint64, pods []*corev1.Pod, data harness.Data) {
+	c.Helper()
+	if got := c.clusterID(); got != clusterID {
+		c.Errorf("the cluster ID was %x and is %x", clusterID, got)
+	}
+	for _, p := range pods {
+		if !slices.ContainsFunc(c.members.Live(), func(now *corev1.Pod) bool { return now.UID == p.UID }) {
+			c.Errorf("pod %s was replaced", p.Name)
+		}
+	}
+	c.holds(data)
+	if r := c.get().Status.Recovery; r.InProgress() {
+		c.Errorf("a recovery is under way: %+v", r)
+	}
+}
+
+// TestRestoreInPlace spoils the data of a cluster and restores it from an EtcdBackup.
+func TestRestoreInPlace(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.volume()
+	c := s.create("spoilt", 3, etcdVersion)
+	data, clusterID := c.fill(), c.clusterID()
+	s.apply(backupManifest("once", "  etcdCluster: {name: spoilt}\n  compression: Zstd"+toVolume))
+	backup := s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	c.spoil(data)
+
+	s.apply(restoreManifest("back", "spoilt", "  backup: {name: once}"))
+	r := s.restored("back")
+	if r.Status.Revision != backup.Status.EtcdRevision {
+		t.Errorf("revision %d was restored, %d was stored", r.Status.Revision, backup.Status.EtcdRevision)
+	}
+	c.settle(3)
+	c.holds(data)
+	if got := c.read("data/more"); len(got.Kvs) != 0 || got.Header.Revision < r.Status.Revision+revisionBump {
+		t.Errorf("after the restore: %+v", got)
+	}
+	if c.clusterID() == clusterID {
+		t.Error("the cluster ID is the one before")
+	}
+	client, err := c.members.Client(c.leader().Pod)
+	s.must(err, "ask the leader")
+	watched := <-client.Watch(s.ctx(), "data/", clientv3.WithPrefix(), clientv3.WithRev(r.Status.Revision))
+	if watched.CompactRevision <= r.Status.Revision {
+		t.Errorf("who watched before is not told: %+v", watched)
+	}
+	c.gone("pods,pvc", "etcd_retired=spoilt")
+	s.kubectl("wait", "--for=delete", "jobs", "-l", "app=etcd-restore", "--timeout=60s")
+	s.contains(s.kubectl("get", "etcdrestores"), "NAME", "back", "spoilt", "etcdbackup/once", "Succeeded", fmt.Sprint(r.Status.Revision))
+	s.contains(s.kubectl("get", "events", "--field-selector=involvedObject.name=back"), "RestoreVerifying", "RestoreRequested", "RestoreSucceeded")
+
+	// The same backup makes a second cluster, beside the first.
+	s.apply(restoreManifest("twin", "twin", "  backup: {name: once}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
+	twin := s.cluster("twin")
+	s.restored("twin")
+	twin.settle(1)
+	twin.holds(data)
+	if got := twin.read("data/more").Header.Revision; got != backup.Status.EtcdRevision {
+		t.Errorf("the new cluster has revision %d, not %d", got, backup.Status.EtcdRevision)
+	}
+	c.holds(data)
+	s.apply(restoreManifest("taken", "twin", "  backup: {name: once}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
+	s.refusedRestore("taken", "ClusterExists", "twin", "clusterTemplate")
+}
+
+// TestRestoreSecured destroys every member and volume of a cluster with TLS.
+func TestRestoreSecured(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.volume()
+	c := s.cluster("vault")
+	c.secure("vault-client-tls", "tls.crt", "tls.key", "ca.crt")
+	s.apply(manifest("vault", 3, etcdVersion, withAutoTLS, withVolumes))
+	c.settle(3)
+	data := c.fill()
+	s.apply(backupManifest("sealed", "  etcdCluster: {name: vault}"+toVolume))
+	backup := s.awaitBackup(s.ctx(), "sealed", "success", succeeded)
+	for _, p := range c.members.Live() {
+		s.kubectl("delete", "pvc", p.Name, "--wait=false")
+	}
+	s.kubectl("delete", "pods", "-l", "etcd_cluster=vault", "--force", "--grace-period=0")
+	c.await(s.within(time.Minute), "the loss to be said", func(object *clusterObject) bool {
+		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
+	})
+	s.apply(restoreManifest("vault", "vault", "  backup: {name: sealed}"))
+	r := s.restored("vault")
+	c.settle(3)
+	c.holds(data)
+	if r.Status.Revision != backup.Status.EtcdRevision || c.read("x").Header.Revision < r.Status.Revision+revisionBump {
+		t.Errorf("revision %d, %d was stored", r.Status.Revision, backup.Status.EtcdRevision)
+	}
+	for _, m := range c.get().Status.MemberStatuses {
+		if m.Claim == "" {
+			t.Errorf("member %s has no volume", m.Name)
+		}
+	}
+}
+
+// TestRestoreAcrossVersions takes a backup to the next minor version, and refuses to take
+// one back.
+func TestRestoreAcrossVersions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.volume()
+	old := s.create("old", 1, "3.5.35")
+	data := old.fill()
+	newer := s.create("newer", 1, "3.7.3")
+	newer.fill()
+	here := s.create("here", 1, etcdVersion)
+	kept, clusterID, pods := here.fill(), here.clusterID(), here.members.Live()
+	s.apply(backupManifest("old", "  etcdCluster: {name: old}"+toVolume))
+	s.apply(backupManifest("newer", "  etcdCluster: {name: newer}"+toVolume))
+	s.awaitBackup(s.ctx(), "old", "success", succeeded)
+	s.awaitBackup(s.ctx(), "newer", "success", succeeded)
+
+	s.apply(restoreManifest("backwards", "here", "  backup: {name: newer}"))
+	s.refusedRestore("backwards", "Unsupported", "3.7", etcdVersion)
+	here.untouched(clusterID, pods, kept)
+
+	s.apply(restoreManifest("onwards", "risen", "  backup: {name: old}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
+	risen := s.cluster("risen")
+	s.restored("onwards")
+	if object := risen.settle(1); object.Status.CurrentVersion != etcdVersion {
+		t.Errorf("it runs %s", object.Status.CurrentVersion)
+	}
+	risen.holds(data)
+}
+
+// TestRestoreCancelled deletes the EtcdRestore while the new first member has no room.
+func TestRestoreCancelled(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.volume()
+	c := s.create("spared", 1, etcdVersion)
+	s.apply(backupManifest("once", "  etcdCluster: {name: spared}"+toVolume))
+	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.kubectl("wait", "--for=delete", "jobs", "-l", "app=etcd-backup", "--timeout=60s")
+	data, clusterID, pods := c.fill(), c.clusterID(), c.members.Live()
+	s.apply(restoreManifest("hasty", "spared", "  backup: {name: once}"))
+	s.awaitRestore(s.ctx(), "hasty", "the look at the backup", func(r *v1beta2.EtcdRestore) bool { return r.Status.Phase == v1beta2.RestorePhaseVerifying })
+	// The Job has its place; the new first member gets none.
+	s.kubectl("wait", "--for=create", "pods", "-l", "app=etcd-restore", "--timeout=60s")
+	s.kubectl("create", "quota", "full", "--hard=pods=1")
+	s.awaitRestore(s.within(time.Minute), "hasty", "the new member", func(r *v1beta2.EtcdRestore) bool { return r.Status.Phase == v1beta2.RestorePhaseRestoring })
+	s.kubectl("delete", "etcdrestore", "hasty", "--timeout=60s")
+	c.await(s.within(time.Minute), "the end of the restore", func(object *clusterObject) bool {
+		return object.Status.Recovery != nil && object.Status.Recovery.Phase == v1beta2.RecoveryPhaseAbandoned &&
+			is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
+	})
+	c.untouched(clusterID, pods, data)
+	c.gone("pods,pvc", "etcd_recovery=spared")
+
+	// A cluster that was made for a restore goes with it.
+	s.apply(restoreManifest("early", "unborn", "  backup: {name: once}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
+	s.awaitRestore(s.within(time.Minute), "early", "something to happen", func(r *v1beta2.EtcdRestore) bool { return r.Status.Phase != "" })
+	s.kubectl("delete", "etcdrestore", "early", "--timeout=60s")
+	if _, err := env.Etcd.EtcdV1beta2().EtcdClusters(s.namespace).Get(s.ctx(), "unborn", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the cluster that was made for it is still there: %v", err)
+	}
+}
