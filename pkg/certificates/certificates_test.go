@@ -261,3 +261,25 @@ func TestClientConfigIsNamedByItsContent(t *testing.T) {
 		t.Errorf("an empty secret: %v", err)
 	}
 }
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	a, b := authority(t, now), authority(t, now)
+	both, one := []*x509.Certificate{a.Certificate, b.Certificate}, []*x509.Certificate{b.Certificate}
+	if certificates.Names(both) != certificates.Names([]*x509.Certificate{b.Certificate, a.Certificate, b.Certificate}) {
+		t.Error("the order and the number of times matter")
+	}
+	if got := certificates.Named(both, certificates.Names(one)); len(got) != 1 || !got[0].Equal(b.Certificate) {
+		t.Errorf("of two authorities %d are the one that was named", len(got))
+	}
+	if got := certificates.Named(both, ""); len(got) != 0 {
+		t.Errorf("%d authorities have no name", len(got))
+	}
+	// One that another vouched for is the same to who knows it.
+	if err := a.VouchFor(b); err != nil {
+		t.Fatal(err)
+	}
+	if got := certificates.Names([]*x509.Certificate{b.Cross}); got != certificates.Names(one) {
+		t.Errorf("with another certificate it has the name %s, not %s", got, certificates.Names(one))
+	}
+}

@@ -206,6 +206,28 @@ func Fingerprint(c *x509.Certificate) string {
 
 const fingerprintBytes = 16
 
+// Names lists authorities by who they are: a certificate that is issued anew for the same
+// subject and key is the same authority to whoever knows the one before.
+func Names(authorities []*x509.Certificate) string {
+	names := make([]string, 0, len(authorities))
+	for _, a := range authorities {
+		names = append(names, nameOf(a))
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ".")
+}
+
+// Named returns those authorities of a list that are among these names.
+func Named(list []*x509.Certificate, names string) []*x509.Certificate {
+	known := strings.Split(names, ".")
+	return slices.DeleteFunc(slices.Clone(list), func(c *x509.Certificate) bool { return !slices.Contains(known, nameOf(c)) })
+}
+
+func nameOf(c *x509.Certificate) string {
+	sum := sha256.Sum256(slices.Concat(c.RawSubject, c.RawSubjectPublicKeyInfo))
+	return hex.EncodeToString(sum[:fingerprintBytes])
+}
+
 // Trust names a set of authorities, whatever their order.
 func Trust(authorities []*x509.Certificate) string {
 	prints := make([]string, 0, len(authorities))

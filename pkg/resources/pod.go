@@ -36,9 +36,9 @@ type MemberPod struct {
 	Token string
 	// PeerFormat and ServerFormat say how the user's secrets name their entries.
 	PeerFormat, ServerFormat SecretFormat
-	// Trust and Certificates, if not empty, are noted as AnnotationTrust and
-	// AnnotationCertificates.
-	Trust, Certificates string
+	// Trust, Authorities and Certificates, if not empty, are noted as the annotations of
+	// these names.
+	Trust, Authorities, Certificates string
 }
 
 // Pod returns the pod of a member. It is restarted in place, never replaced by a
@@ -49,7 +49,9 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 	meta.Labels[LabelMember] = m.Name
 	meta.Labels[LabelRole] = role(m.Learner)
 	meta.Annotations[AnnotationVersion] = Version(c)
-	for name, value := range map[string]string{AnnotationTrust: m.Trust, AnnotationCertificates: m.Certificates} {
+	for name, value := range map[string]string{
+		AnnotationTrust: m.Trust, AnnotationAuthorities: m.Authorities, AnnotationCertificates: m.Certificates,
+	} {
 		if value != "" && c.Spec.TLS != nil {
 			meta.Annotations[name] = value
 		}

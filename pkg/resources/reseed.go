@@ -44,10 +44,12 @@ const (
 // ReseedPod returns the pod of the seed of a recovery. Its init containers fill the data
 // directory: the agent fetches the snapshot and checks it, and, in etcd's own image,
 // etcd's own program restores it. Should that leave nothing, etcd finds no cluster to
-// join and ends: such a pod never starts an empty cluster.
-func ReseedPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, agentImage string) (*corev1.Pod, error) {
+// join and ends: such a pod never starts an empty cluster. What m says of certificates is
+// kept.
+func ReseedPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod, agentImage string) (*corev1.Pod, error) {
 	peer := Peer{Name: r.Seed, URL: PeerURL(c, r.Seed)}
-	pod := Pod(c, MemberPod{Name: r.Seed, InitialCluster: []Peer{peer}})
+	m.Name, m.InitialCluster = r.Seed, []Peer{peer}
+	pod := Pod(c, m)
 	hide(&pod.Labels, c.Name)
 	if r.Phase == v1beta2.RecoveryPhaseSwitching && Claim(c, r.Seed) != nil {
 		return pod, nil // it has served from its volume

@@ -60,7 +60,7 @@ func request(t *testing.T, pod *corev1.Pod, name string, command agent.Command) 
 
 func TestReseedPodFromAMember(t *testing.T) {
 	t.Parallel()
-	pod, err := ReseedPod(lostCluster(false), recovery(func(*v1beta2.RecoveryStatus) {}), "agent:1")
+	pod, err := ReseedPod(lostCluster(false), recovery(func(*v1beta2.RecoveryStatus) {}), MemberPod{}, "agent:1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestReseedPodFromAStore(t *testing.T) {
 			Decryption:    &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}, SHA256: "abc",
 		}}
 	})
-	pod, err := ReseedPod(lostCluster(true), r, "agent:1")
+	pod, err := ReseedPod(lostCluster(true), r, MemberPod{}, "agent:1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestReseedPodFromAStore(t *testing.T) {
 	}
 
 	r.Phase = v1beta2.RecoveryPhaseSwitching
-	if pod, err = ReseedPod(lostCluster(true), r, "agent:1"); err != nil || len(pod.Spec.InitContainers) != 0 {
+	if pod, err = ReseedPod(lostCluster(true), r, MemberPod{}, "agent:1"); err != nil || len(pod.Spec.InitContainers) != 0 {
 		t.Errorf("a seed that has served is filled again: %v", err)
 	}
 }

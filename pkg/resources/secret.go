@@ -30,6 +30,9 @@ const (
 	// AnnotationTrust on a pod names the authorities that etcd in it trusts: it reads
 	// them only when it starts.
 	AnnotationTrust = "etcd.database.coreos.com/trust"
+	// AnnotationAuthorities on a pod lists the authorities by which etcd in it knows other
+	// members.
+	AnnotationAuthorities = "etcd.database.coreos.com/authorities"
 	// AnnotationCertificates on a pod names the certificates that its volumes shall
 	// have. Changing it makes the kubelet look.
 	AnnotationCertificates = "etcd.database.coreos.com/certificates"

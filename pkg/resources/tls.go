@@ -115,7 +115,7 @@ func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
 			"--peer-trusted-ca-file="+peerTLSDir+"/"+f.CA,
 			"--peer-cert-file="+peerTLSDir+"/"+f.Cert,
 			"--peer-key-file="+peerTLSDir+"/"+f.Key)
-		if IssuesCertificates(c) && featuresOf(Version(c)).metricsListener {
+		if (IssuesCertificates(c) || RequestsCertificates(c)) && featuresOf(Version(c)).metricsListener {
 			args = append(args, "--peer-cert-allowed-cn="+PeerCommonName) // since the same release
 		}
 	}

@@ -4,13 +4,17 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // withAutoTLS lets the controller issue everything.
@@ -62,6 +66,8 @@ func TestTLSAuto(t *testing.T) {
 		return now[v1beta2.CertificateUseServer] != "" && now[v1beta2.CertificateUseServer] != before[v1beta2.CertificateUseServer]
 	})
 
+	old := c.frozen()
+	pods := c.uids()
 	s.kubectl("annotate", "etcd/auto", "etcd.database.coreos.com/rotate-ca=1", "etcd.database.coreos.com/drop-old-ca=1")
 	object = c.await(s.ctx(), "certificates of another authority", func(object *v1beta2.EtcdCluster) bool {
 		now, issuers := issued(object)
@@ -77,7 +83,12 @@ func TestTLSAuto(t *testing.T) {
 		return err == nil && strings.Count(string(secret.Data["ca.crt"]), "BEGIN CERTIFICATE") == 1 &&
 			strings.Contains(strings.Join(c.reasons(), " "), "AuthorityDropped")
 	})
+	c.await(s.ctx(), "the members to trust nothing else", func(object *v1beta2.EtcdCluster) bool {
+		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
+		return settled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.renewed(pods)
+	})
 	c.settle(3)
+	c.refuses(old)
 	report := c.stopped(w)
 	if report.Failed > 0 {
 		t.Errorf("%d of %d writes failed while the certificates were exchanged: %v", report.Failed, report.Sent, report.Errors)
@@ -88,4 +99,40 @@ func TestTLSAuto(t *testing.T) {
 	s.must(err, "read the authority")
 	checkNoKeys(c, key.Data["tls.key"])
 	t.Logf("issuers at the end: %v", object.Status.Certificates[0].Issuer)
+}
+
+// frozen returns the configuration of a client that stays with the certificate of now.
+func (c *cluster) frozen() *tls.Config {
+	c.Helper()
+	secret, err := env.Kube.CoreV1().Secrets(c.namespace).Get(c.ctx(), c.name+"-client-tls", metav1.GetOptions{})
+	c.must(err, "read the certificate of clients")
+	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+	c.must(err, "read the certificate of clients")
+	// Whom the client trusts does not matter here.
+	return &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}}
+}
+
+// refuses fails the test if a member lets a client in.
+func (c *cluster) refuses(config *tls.Config) {
+	c.Helper()
+	others := harness.MembersOf(c.members.Pods)
+	others.TLS = config
+	for _, pod := range c.members.Live() {
+		client, err := others.Client(pod)
+		c.must(err, "connect")
+		if _, err := client.Get(c.within(2*time.Second), "a"); err == nil {
+			c.Errorf("member %s takes a certificate of the authority that was dropped", pod.Name)
+		}
+		c.must(client.Close(), "close")
+	}
+}
+
+// renewed is true if no pod is one of those of before.
+func (c *cluster) renewed(before map[string]types.UID) bool {
+	for name, uid := range c.uids() {
+		if before[name] == uid {
+			return false
+		}
+	}
+	return true
 }

@@ -114,6 +114,51 @@ func TestOperationIsAskedFor(t *testing.T) {
 	}
 }
 
+func TestRestartIsAskedFor(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	created := create(t, namespace, newCluster("a"))
+	path := raw(namespace, "a", "restart")
+	for body, says := range map[string]string{
+		`{"spec":{"members":["a-x"]}}`:                                          "spec.members",
+		`{"metadata":{"uid":"other"}}`:                                          "UID",
+		`{"metadata":{"name":"b"}}`:                                             "metadata.name",
+		`{"kind":"EtcdBackup","apiVersion":"etcd.database.coreos.com/v1beta2"}`: "EtcdBackup",
+	} {
+		if output, err := post(t, body, path); err == nil || !strings.Contains(output, says) {
+			t.Errorf("%s: %v %s, want %s", body, err, output, says)
+		}
+	}
+	output, err := post(t, "{}", path+"?dryRun=All")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, output, `"phase":"Pending"`, `"type":"Restart"`)
+	if got, err := clustersIn(namespace).Get(t.Context(), "a", metav1.GetOptions{}); err != nil || got.ResourceVersion != created.ResourceVersion {
+		t.Fatalf("after a dry run: %+v %v", got, err)
+	}
+	asked, err := clustersIn(namespace).Restart(t.Context(), "a", &v1beta2.EtcdClusterOperation{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := clustersIn(namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := got.Status.Operation
+	if op == nil || op.ID != asked.Status.ID || op.RequestedBy == "" || got.Annotations["etcd.database.coreos.com/restarted-at"] != op.ID ||
+		got.Generation != created.Generation {
+		t.Errorf("stored %+v with %v, answered %+v", op, got.Annotations, asked.Status)
+	}
+	output, err = post(t, "{}", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, output, op.ID)
+	contains(t, refusedKubectl(t, "{}", "create", "--raw", raw(namespace, "a", "defrag"), "-f", "-"), op.ID)
+	contains(t, mustKubectl(t, "get", "--raw", "/apis/"+v1beta2.SchemeGroupVersion.String()), `"etcdclusters/restart"`)
+}
+
 // Each operation has a verb of its own; the right to edit clusters is not enough.
 func TestOperationsHaveRightsOfTheirOwn(t *testing.T) {
 	t.Parallel()
@@ -125,6 +170,7 @@ func TestOperationsHaveRightsOfTheirOwn(t *testing.T) {
 		{"get", "--raw", raw(namespace, "a", "members")},
 		{"create", "--raw", raw(namespace, "a", "defrag"), "-f", "-"},
 		{"create", "--raw", raw(namespace, "a", "moveleader"), "-f", "-"},
+		{"create", "--raw", raw(namespace, "a", "restart"), "-f", "-"},
 	} {
 		contains(t, refusedKubectl(t, "{}", append(args, "--as=editor-"+namespace)...), "forbidden")
 	}
@@ -134,6 +180,8 @@ func TestOperationsHaveRightsOfTheirOwn(t *testing.T) {
 		{"view", "create", "etcdclusters/defrag", "no"},
 		{"edit", "create", "etcdclusters/defrag", "yes"},
 		{"edit", "create", "etcdclusters/moveleader", "yes"},
+		{"view", "create", "etcdclusters/restart", "no"},
+		{"edit", "create", "etcdclusters/restart", "yes"},
 	} {
 		user := test.role + "-" + namespace
 		mustKubectl(t, "-n", namespace, "create", "rolebinding", fmt.Sprintf("%s-%s-%s", test.role, test.verb, test.resource[13:]), "--clusterrole=etcd-operator:"+test.role, "--user="+user)

@@ -281,5 +281,20 @@ func (w *World) goalCertificates(cluster *v1beta2.EtcdCluster, _ *lineage) strin
 			return "secret " + name + " does not hold what is trusted"
 		}
 	}
+	return w.goalTrust(secret)
+}
+
+// goalTrust: when nothing but the present authority is to be trusted, no member trusts
+// another one any more.
+func (w *World) goalTrust(authority *corev1.Secret) string {
+	now := authority.Data[corev1.ServiceAccountRootCAKey]
+	if len(certificatesIn(now)) > 1 {
+		return ""
+	}
+	for _, p := range w.etcd.processes {
+		if p.trust != nil && w.checks.stays(p) && !bytes.Equal(p.trust[peerSecret], now) {
+			return "member " + p.run.name + " trusts an authority that was dropped"
+		}
+	}
 	return ""
 }

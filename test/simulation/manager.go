@@ -72,6 +72,7 @@ func (w *World) startManager(lag int) *manager {
 	config := cluster.Config{
 		Cache:       c.cache,
 		Objects:     objectsPort{c},
+		CertManager: noCertManager{},
 		Etcd:        etcdPort{c},
 		Gate:        controller.NewGate(c.cache.versions()),
 		Recorder:    silence{},

@@ -6,12 +6,15 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // task is the last task of a controller.
@@ -93,6 +96,20 @@ func (w *World) askForDefrag() {
 	})
 }
 
+// askForRestart sets the annotation as a user does, or does what POST restart does.
+func (w *World) askForRestart(e Event) {
+	edit(w.store, kindCluster, clusterName, func(c *v1beta2.EtcdCluster) {
+		request := strconv.Itoa(e.A)
+		if e.B%2 == 0 {
+			if !c.Status.Operation.Over() {
+				return
+			}
+			c.Status.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationRestart, ID: request, Phase: v1beta2.OperationPending}
+		}
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, resources.AnnotationRestart, request)
+	})
+}
+
 // goalOperation: what was asked for comes to an end, whatever happened meanwhile, and
 // says for each member what it came to.
 func (w *World) goalOperation(cluster *v1beta2.EtcdCluster, _ *lineage) string {
@@ -108,7 +125,7 @@ func (w *World) goalOperation(cluster *v1beta2.EtcdCluster, _ *lineage) string {
 			return fmt.Sprintf("operation %s is over and member %s is %s", op.ID, r.Member, r.State)
 		}
 	}
-	if len(op.Results) == 0 || op.CompletionTime == nil {
+	if (len(op.Results) == 0 && op.Message == "") || op.CompletionTime == nil {
 		return fmt.Sprintf("operation %s is over and says nothing", op.ID)
 	}
 	return ""

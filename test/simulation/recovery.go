@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -260,7 +261,8 @@ func (c *checks) goOn(was, is *lineage) {
 // what they were. A cluster whose authority is rotated meanwhile is left out.
 func recoveryEvents(s *Schedule) {
 	d := newDice(s.Seed, 3)
-	if !s.Deadly || s.Certificates || !d.chance(75) {
+	rotates := slices.ContainsFunc(s.Events, func(e Event) bool { return e.Kind == EventRotateAuthority || e.Kind == EventDeleteSecret })
+	if !s.Deadly || rotates || !d.chance(75) {
 		return
 	}
 	s.Automatic, s.Recovers = d.chance(40), d.chance(60)

@@ -100,9 +100,7 @@ func (w *World) userDoes(e Event) {
 	case EventDeclare:
 		w.amend(func(s *v1beta2.ClusterSpec) { declareOther(s, e) })
 	case EventRestart:
-		edit(w.store, kindCluster, clusterName, func(c *v1beta2.EtcdCluster) {
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, resources.AnnotationRestart, strconv.Itoa(e.A))
-		})
+		w.askForRestart(e)
 	case EventBadDeclaration:
 		if !slices.Equal(w.plan.line(), versionLines[0]) {
 			return // a second voter that never starts ends a cluster that knows no learners

@@ -69,7 +69,7 @@ func isUpkeep(action planner.Action) bool {
 	switch action.(type) {
 	case planner.RepairPeerService, planner.EnsureClientService, planner.EnsurePodDisruptionBudget,
 		planner.DeletePodDisruptionBudget, planner.LabelPod, planner.FindMember, planner.IssueAuthority,
-		planner.DropAuthority, planner.IssueCertificate, planner.RefreshPod:
+		planner.DropAuthority, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod:
 		return true
 	default:
 		return false

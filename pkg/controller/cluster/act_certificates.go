@@ -245,6 +245,8 @@ func (r *Reconciler) certify(ctx context.Context, key types.NamespacedName, s *s
 		return true, r.dropAuthority(ctx, key, s)
 	case planner.IssueCertificate:
 		return true, r.issueCertificate(ctx, key, s, a)
+	case planner.RequestCertificate:
+		return true, r.requestCertificate(ctx, key, s, a)
 	case planner.RefreshPod:
 		return true, r.refreshPod(ctx, key, s, a)
 	default:

@@ -139,8 +139,7 @@ func (r *Reconciler) createPod(ctx context.Context, key types.NamespacedName, s 
 	if err := r.markClaim(ctx, key, s, m.Name, resources.Version(c)); err != nil {
 		return err
 	}
-	m.PeerFormat, m.ServerFormat = s.format(v1beta2.CertificateUsePeer), s.format(v1beta2.CertificateUseServer)
-	m.Trust, m.Certificates = s.Trust, s.mounted()
+	m = s.certified(m)
 	created, err := r.Objects.CreatePod(ctx, resources.Pod(c, m))
 	if apierrors.IsAlreadyExists(err) {
 		live, getErr := r.Objects.GetPod(ctx, s.Cluster.Namespace, m.Name)

@@ -144,7 +144,7 @@ func (r *Reconciler) createReseed(ctx context.Context, key types.NamespacedName,
 			r.Gate.Note(key, created)
 		}
 	}
-	pod, err := resources.ReseedPod(c, recovery, r.AgentImage)
+	pod, err := resources.ReseedPod(c, recovery, s.certified(resources.MemberPod{}), r.AgentImage)
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,12 @@ const (
 	EventQuorumLost      = "QuorumLost"
 	EventQuorumRegained  = "QuorumRegained"
 
-	EventAuthorityIssued    = "AuthorityIssued"
-	EventAuthorityDropped   = "AuthorityDropped"
-	EventCertificateIssued  = "CertificateIssued"
-	EventCertificatesWrong  = "CertificatesWrong"
-	EventCertificatesUsable = "CertificatesUsable"
+	EventAuthorityIssued      = "AuthorityIssued"
+	EventAuthorityDropped     = "AuthorityDropped"
+	EventCertificateIssued    = "CertificateIssued"
+	EventCertificateRequested = "CertificateRequested"
+	EventCertificatesWrong    = "CertificatesWrong"
+	EventCertificatesUsable   = "CertificatesUsable"
 
 	EventRecoveryStarted    = "RecoveryStarted"
 	EventRecoverySwitching  = "RecoverySwitching"

@@ -200,6 +200,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Peers:       initialMembers(p),
 	}
 	o.Trust, o.Certificates = p.Annotations[resources.AnnotationTrust], p.Annotations[resources.AnnotationCertificates]
+	o.Authorities = p.Annotations[resources.AnnotationAuthorities]
 	for _, cond := range p.Status.Conditions {
 		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
 			o.Waiting = cond.Reason + ": " + cond.Message

@@ -41,7 +41,7 @@ func neededBy(c *v1beta2.EtcdCluster) []needed {
 			list = append(list, n)
 		}
 	}
-	if resources.IssuesCertificates(c) {
+	if resources.IssuesCertificates(c) || resources.RequestsCertificates(c) {
 		list = append(list, needed{v1beta2.CertificateUseClient, resources.UseOperator, resources.ClientSecret(c)})
 	}
 	return list
@@ -58,6 +58,9 @@ func (r *Reconciler) observeCertificates(ctx context.Context, key types.Namespac
 	issued := resources.IssuesCertificates(s.Cluster)
 	if issued {
 		r.observeAuthority(ctx, s, set)
+	}
+	if resources.RequestsCertificates(s.Cluster) {
+		r.observeRequests(ctx, key, s, set)
 	}
 	s.certificates = map[v1beta2.CertificateUse]*certificates.Pair{}
 	failed := make([]error, len(list))
@@ -137,6 +140,9 @@ func describeCertificate(o *planner.Certificate, leaf *x509.Certificate) {
 func (s *seen) check(use v1beta2.CertificateUse, pair *certificates.Pair) error {
 	switch use {
 	case v1beta2.CertificateUsePeer:
+		if name := pair.Leaf.Subject.CommonName; resources.RequestsCertificates(s.Cluster) && name != resources.PeerCommonName {
+			return fmt.Errorf("%w: its common name is %q, and members know each other by %q", certificates.ErrNames, name, resources.PeerCommonName)
+		}
 		return pair.Check(s.Now, pair.Authorities, hosts(s.Cluster), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	case v1beta2.CertificateUseServer:
 		if client := s.certificates[v1beta2.CertificateUseOperator]; client != nil {
@@ -218,8 +224,20 @@ func (s *seen) observeTrust() {
 	}
 	s.Trust = certificates.Trust(all)
 	for i := range s.Pods {
-		s.Pods[i].Refreshed = s.Pods[i].Certificates == s.mounted()
+		p := &s.Pods[i]
+		p.Refreshed, p.Accepts = p.Certificates == s.mounted(), s.acceptedBy(p.Authorities)
 	}
+}
+
+// acceptedBy is true if a member that was started with these authorities takes what the
+// others show now.
+func (s *seen) acceptedBy(authorities string) bool {
+	pair := s.certificates[v1beta2.CertificateUsePeer]
+	if pair == nil {
+		return len(s.certificates) > 0 // members speak plainly to each other
+	}
+	known := certificates.Named(pair.Authorities, authorities)
+	return pair.Check(s.Now, known, nil, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth) == nil
 }
 
 // mounted names what the volumes of members are to hold.
@@ -231,4 +249,15 @@ func (s *seen) mounted() string {
 		}
 	}
 	return certificates.Trust(append(leaves, s.authorities()...))
+}
+
+// certified adds to a pod that is to be made how its secrets name their entries, and what
+// they hold now.
+func (s *seen) certified(m resources.MemberPod) resources.MemberPod {
+	m.PeerFormat, m.ServerFormat = s.format(v1beta2.CertificateUsePeer), s.format(v1beta2.CertificateUseServer)
+	m.Trust, m.Certificates = s.Trust, s.mounted()
+	if pair := s.certificates[v1beta2.CertificateUsePeer]; pair != nil {
+		m.Authorities = certificates.Names(pair.Authorities)
+	}
+	return m
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -97,6 +98,15 @@ type Etcd interface {
 	Defragment(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) error
 	// DisarmNoSpace takes the alarm back that a member has raised about its full database.
 	DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) error
+}
+
+// CertManager reads and writes the Certificates by which cert-manager is asked.
+type CertManager interface {
+	// Served is true if there is such an API. It is asked for now and then.
+	Served() (bool, error)
+	Get(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error)
+	Create(ctx context.Context, certificate *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	Update(ctx context.Context, certificate *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
 // Background runs what takes longer than a reconcile may, one task of a cluster at a

@@ -26,12 +26,13 @@ const gateFallback = time.Second
 
 // Config is what a Reconciler needs; every field is required.
 type Config struct {
-	Cache    Cache
-	Objects  Objects
-	Etcd     Etcd
-	Gate     Gate
-	Recorder Recorder
-	Waker    Waker
+	Cache       Cache
+	Objects     Objects
+	CertManager CertManager
+	Etcd        Etcd
+	Gate        Gate
+	Recorder    Recorder
+	Waker       Waker
 	// Background runs what takes long.
 	Background Background
 	Clock      clock.PassiveClock
@@ -53,7 +54,7 @@ type Reconciler struct {
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
 func NewReconciler(c Config) (*Reconciler, error) {
-	if c.Cache == nil || c.Objects == nil || c.Etcd == nil || c.Gate == nil || c.Recorder == nil ||
+	if c.Cache == nil || c.Objects == nil || c.CertManager == nil || c.Etcd == nil || c.Gate == nil || c.Recorder == nil ||
 		c.Waker == nil || c.Background == nil || c.Clock == nil || c.Decide == nil || c.Suffix == nil || c.Responsible == nil || c.AgentImage == "" {
 		return nil, errors.New("cluster reconciler: every field of the configuration is required")
 	}

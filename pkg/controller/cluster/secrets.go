@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -33,6 +34,8 @@ type secretSet struct {
 	// version of the cluster object that it was read for.
 	version string
 	secrets map[string]*corev1.Secret
+	// requests are the Certificates of cert-manager that were read; nil where there is none.
+	requests map[string]*unstructured.Unstructured
 }
 
 // forget drops what was read for a cluster.
@@ -53,7 +56,10 @@ func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster,
 	if set := c.clusters[key]; set != nil && set.version == cluster.ResourceVersion && now.Sub(set.readAt) < secretLife {
 		return set
 	}
-	set := &secretSet{readAt: now, version: cluster.ResourceVersion, secrets: map[string]*corev1.Secret{}}
+	set := &secretSet{
+		readAt: now, version: cluster.ResourceVersion, secrets: map[string]*corev1.Secret{},
+		requests: map[string]*unstructured.Unstructured{},
+	}
 	if c.clusters == nil {
 		c.clusters = map[types.NamespacedName]*secretSet{}
 	}

@@ -168,7 +168,10 @@ func newClusterLoop(
 			ClaimSet: claims.Lister(), Budgets: budgets.Lister(), Slices: slices.Lister(),
 		},
 		Objects: cluster.API{Kubernetes: c.kubernetes, Etcd: c.etcd},
-		Etcd:    cluster.EtcdPool{Pool: pool},
+		CertManager: &cluster.CertManagerAPI{
+			Discovery: c.kubernetes.Discovery(), Dynamic: c.dynamic, Clock: clock.RealClock{},
+		},
+		Etcd: cluster.EtcdPool{Pool: pool},
 		Gate: controller.NewGate(map[string]func() string{
 			controller.KindOf(&v1beta2.EtcdCluster{}):          seenBy(clusters.Informer()),
 			controller.KindOf(&corev1.Pod{}):                   seenBy(pods.Informer()),

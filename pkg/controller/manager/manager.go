@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -42,7 +43,9 @@ const userAgent = "etcd-operator-controller"
 type clients struct {
 	kubernetes kubernetes.Interface
 	etcd       versioned.Interface
-	lease      kubernetes.Interface
+	// dynamic is for what others define.
+	dynamic dynamic.Interface
+	lease   kubernetes.Interface
 }
 
 // Run runs the controller until ctx ends. It acts only while it holds the lease.
@@ -149,7 +152,11 @@ func newClients(o *Options) (clients, error) {
 	if err != nil {
 		return clients{}, fmt.Errorf("make a client: %w", err)
 	}
-	return clients{kubernetes: kube, etcd: etcd, lease: lease}, nil
+	others, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return clients{}, fmt.Errorf("make a client: %w", err)
+	}
+	return clients{kubernetes: kube, etcd: etcd, dynamic: others, lease: lease}, nil
 }
 
 // eventScheme knows the kinds that events are about.

@@ -249,6 +249,8 @@ func describeAction(action Action) string {
 			kind = "KeepCertificate"
 		}
 		return kind + " " + string(a.Use)
+	case RequestCertificate:
+		return kind + " " + string(a.Use)
 	case RefreshPod:
 		return kind + " " + a.Name
 	case CreateSeed:

@@ -114,7 +114,12 @@ func ruleCertificates(o *Observed) (Plan, bool) {
 	if len(o.issue(Plan{})) > 0 {
 		return Plan{RequeueAfter: recheckIssued}, true
 	}
-	return wait(recheckWaiting, c.reason(), c.Message, c.unblock()), true
+	reason, message, unblock := o.explain(c)
+	after := recheckWaiting
+	if o.CertManager != nil && o.CertManager.Served {
+		after = recheckQuorum // nothing tells when it has issued them
+	}
+	return wait(after, reason, message, unblock), true
 }
 
 // soonFraction of its life is what a certificate has left when it is said to expire
@@ -138,13 +143,21 @@ func certificatesValid(o *Observed, _ Plan) v1beta2.ClusterCondition {
 		if c.State == CertificateUnknown {
 			status = corev1.ConditionUnknown
 		}
-		return is(t, status, c.reason(), c.Message)
+		reason, message, _ := o.explain(c)
+		return is(t, status, reason, message)
+	}
+	if p := o.stranger(); p != nil {
+		return is(t, corev1.ConditionFalse, "AuthorityNotTrusted",
+			"member "+p.Name+" is not known to trust who has signed the certificates of now, and refuses them at its next connection: put those of before back, beside both authorities, until no restart is pending; or delete all pods, if they have volumes, to start with the new ones only")
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned && !p.gone() && o.distrusts(p) {
 			return is(t, corev1.ConditionTrue, "RestartPending",
-				"member "+p.Name+" goes by the authorities that were trusted when it started; it reads those of now when it restarts")
+				"member "+p.Name+" goes by the authorities that were trusted when it started; it restarts when that is safe, and reads those of now")
 		}
+	}
+	if o.CertManager.absent() {
+		return is(t, corev1.ConditionTrue, reasonNoCertManager, noCertManager+"; nobody renews what is there")
 	}
 	for i := range o.Certificates {
 		if c := &o.Certificates[i]; c.soon(o.Now) {

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -173,7 +174,63 @@ func TestIssuing(t *testing.T) {
 		{"a member shows what the old one signed", 3, "a b c", edits(issuedHere(overlap, longAgo, hidden)), "steady"},
 		{"nobody could be asked", 3, "a b c", edits(issuedHere(overlap, longAgo), noQuorum), "quorum: wait EtcdUnreachable"},
 		{"no restart while both are trusted", 3, "a b c", edits(issuedHere(overlap, otherTrust, volumes)), "steady"},
+		{"a restart when only the new one is", 3, "a b:leads c", edits(issuedHere(otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"one at a time", 3, "a b:leads c:sick", edits(issuedHere(otherTrust, volumes)), "rollout: wait WaitingForMember"},
+		{"without a volume another one joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, CreatePod c-new[a b c c-new]"},
+		{"and a restart where nobody vouched", 3, "a b:leads c", edits(issuedHere(overlap, unvouched, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"what is to be trusted is not known", 3, "a b c", edits(issuedHere(otherTrust, volumes, func(o *Observed) { o.Trust = "" })), "steady"},
 	})
+}
+
+// Members of a cluster with certificates of somebody else's restart for the same reason.
+func TestStaticAuthorityIsReplaced(t *testing.T) {
+	static := func(trust string) func(*Observed) {
+		return func(o *Observed) {
+			o.Trust = "now"
+			o.Certificates = []Certificate{{Use: v1beta2.CertificateUsePeer, Secret: "s", State: CertificateUsable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
+			for i := range o.Pods {
+				o.Pods[i].Trust = "now"
+			}
+			o.Pods[2].Trust, o.Pods[2].Accepts = trust, true
+		}
+	}
+	refuses := func(o *Observed) { o.Pods[2].Accepts = false }
+	refreshed := func(is bool) func(*Observed) {
+		return func(o *Observed) {
+			for i := range o.Pods {
+				o.Pods[i].Certificates, o.Pods[i].Refreshed = "some", is
+			}
+		}
+	}
+	checkDecisions(t, []decision{
+		{"another one is trusted besides", 3, "a:claim b:claim c:claim", edits(static("before")), "rollout: RecreatePod c " + testVersion},
+		{"certificates of another one before it was trusted", 3, "a:claim b:claim c:claim", edits(static("before"), refuses), "steady"},
+		{"nobody else restarts into that either", 3, "a:claim b:claim c:claim", edits(static("before"), refuses, func(o *Observed) {
+			o.Pods[0].Trust, o.Pods[0].Accepts = "before", true
+		}), "steady"},
+		{"a pod of an earlier release does not say", 3, "a:claim b:claim c:claim", edits(static("")), "steady"},
+		{"the same as ever", 3, "a:claim b:claim c:claim", edits(static("now")), "steady"},
+		{"a certificate was renewed", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(false)), "steady: RefreshPod a, RefreshPod b, RefreshPod c"},
+		{"the kubelets know", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(true)), "steady"},
+		{"not one that cannot be used", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(false), func(o *Observed) {
+			o.Certificates[0].State, o.Certificates[0].Message = CertificateExpired, "it has ended"
+		}), "certificates: wait CertificateExpired"},
+	})
+}
+
+func TestAuthorityThatNobodyTrusts(t *testing.T) {
+	o := observed(t, 3, "a b c", func(o *Observed) {
+		o.Trust = "now"
+		o.Certificates = []Certificate{{Use: v1beta2.CertificateUsePeer, State: CertificateUsable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
+		o.Pods[1].Trust = "before"
+	})
+	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "AuthorityNotTrusted" || !strings.Contains(c.Message, "member b") {
+		t.Errorf("CertificatesValid is %+v", c)
+	}
+	o.Pods[1].Accepts = true
+	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionTrue || c.Reason != "RestartPending" {
+		t.Errorf("CertificatesValid is %+v", c)
+	}
 }
 
 func TestMembersThatTrustWhatWasTrustedBefore(t *testing.T) {

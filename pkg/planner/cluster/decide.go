@@ -78,7 +78,7 @@ func Decide(o Observed) Plan {
 	for _, r := range rules {
 		if plan, spoke := r.decide(&o); spoke {
 			plan.Rule = r.name
-			issue := o.issue(plan)
+			issue := slices.Concat(o.issue(plan), o.request(plan), o.refresh(plan))
 			if len(issue) > 0 && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {
 				plan.RequeueAfter = recheckIssued
 			}

@@ -173,6 +173,21 @@ func (o *Observed) endOverlap() []Action {
 	return []Action{DropAuthority{}}
 }
 
+// refresh makes the kubelets look at once when somebody else has issued something anew.
+// By themselves they look every minute or so.
+func (o *Observed) refresh(plan Plan) []Action {
+	if o.Authority != nil || o.Trust == "" || plan.Rule == "deleting" || plan.Rule == "paused" || o.unusable() != nil || o.stranger() != nil {
+		return nil
+	}
+	var actions []Action
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Owned && !p.gone() && p.Certificates != "" && !p.Refreshed {
+			actions = append(actions, RefreshPod{Name: p.Name, UID: p.UID})
+		}
+	}
+	return actions
+}
+
 // allShow is true if every member was seen to show certificates of the present
 // authority, at both its listeners.
 func (o *Observed) allShow() bool {
@@ -195,11 +210,30 @@ func (o *Observed) takenSecret() *Certificate {
 }
 
 // distrusts is true for a pod that must start again because the authorities that are to
-// be trusted have changed. While an older one that vouched for the present one is
+// be trusted have changed: etcd reads its own certificate for each connection, and whom
+// it trusts only when it starts. While an older one that vouched for the present one is
 // trusted besides, nothing hangs on it yet: one restart, after it was dropped, does.
 func (o *Observed) distrusts(p *Pod) bool {
 	if p.Trust == "" || o.Trust == "" || p.Trust == o.Trust {
 		return false
 	}
-	return o.Authority == nil || !o.Authority.Overlap || !o.Authority.Vouched
+	if o.Authority == nil {
+		return o.stranger() == nil
+	}
+	return !o.Authority.Overlap || !o.Authority.Vouched
+}
+
+// stranger returns a pod that is not known to take the certificates that others show
+// now, or nil. Somebody has put them there before their authority was trusted: a member
+// that restarts now is refused by it, so nobody restarts.
+func (o *Observed) stranger() *Pod {
+	if o.Authority != nil || o.Trust == "" {
+		return nil
+	}
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Owned && !p.gone() && p.Trust != "" && p.Trust != o.Trust && !p.Accepts {
+			return p
+		}
+	}
+	return nil
 }

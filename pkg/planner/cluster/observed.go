@@ -34,6 +34,8 @@ type Observed struct {
 	Certificates []Certificate
 	// Authority is set for a cluster whose certificates are issued here.
 	Authority *Authority
+	// CertManager is set for a cluster whose certificates cert-manager issues.
+	CertManager *CertManager
 	// Trust names the authorities that members shall trust; empty if that is not known.
 	Trust  string
 	Etcd   Etcd
@@ -128,6 +130,10 @@ type Pod struct {
 	// Trust names the authorities that were to be trusted when the pod was made; empty if
 	// that is not known.
 	Trust string
+	// Authorities are those by which its member has known other members since it started,
+	// and Accepts is true if it takes what they show now for that.
+	Authorities string
+	Accepts     bool
 	// Certificates names those that the kubelet of the pod was told of last, and
 	// Refreshed is true if these are the ones of now.
 	Certificates string

@@ -37,6 +37,10 @@ func (o *Observed) operation() *v1beta2.ClusterOperation {
 	if op.Over() {
 		return op
 	}
+	if op.Type == v1beta2.OperationRestart {
+		o.followRestart(op)
+		return op
+	}
 	for i := range op.Results {
 		r := &op.Results[i]
 		if r.State != v1beta2.OperationRunning {
@@ -55,10 +59,10 @@ func (o *Observed) operation() *v1beta2.ClusterOperation {
 	return op
 }
 
-// ruleOperation carries on with what was asked for.
+// ruleOperation carries on with what was asked for. A restart is for the rollout.
 func ruleOperation(o *Observed) (Plan, bool) {
 	op := o.operation()
-	if op.Over() {
+	if op.Over() || op.Type == v1beta2.OperationRestart {
 		return Plan{}, false
 	}
 	if op.StartTime == nil {

@@ -44,10 +44,10 @@ func (o *Observed) due(m *Member) change {
 }
 
 // stale is true for a pod that was made from another declaration than the one of now,
-// or before the last request to restart.
+// before the last request to restart, or while other authorities were to be trusted.
 func (o *Observed) stale(p *Pod) bool {
 	request := resources.RestartRequest(o.Cluster)
-	return (p.Template != "" && o.Template != "" && p.Template != o.Template) || (request != "" && p.Restart != request)
+	return (p.Template != "" && o.Template != "" && p.Template != o.Template) || (request != "" && p.Restart != request) || o.distrusts(p)
 }
 
 // otherImage is true for a pod that was made for another version, or from another

@@ -60,6 +60,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, ne
 		"etcdclusters/members":    clusters.Members,
 		"etcdclusters/moveleader": clusters.MoveLeader,
 		"etcdclusters/defrag":     clusters.Defrag,
+		"etcdclusters/restart":    clusters.Restart,
 		"etcdclusters/recover":    clusters.Recover,
 		"etcdclusters/backup":     clusters.Backup,
 		"etcdclusters/proxy":      clusters.Proxy,

@@ -5,6 +5,7 @@ package validation
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,6 +23,7 @@ func ValidateEtcdClusterUpdate(newCluster, oldCluster *v1beta2.EtcdCluster) fiel
 	errs = append(errs, ratchet(newCluster, oldCluster, validateCluster)...)
 	errs = append(errs, validateVersionChange(newCluster.Spec.Version, oldCluster, path.Child("version"))...)
 	errs = append(errs, validateTLSChange(newCluster.Spec.TLS, oldCluster.Spec.TLS, path.Child("TLS"))...)
+	errs = append(errs, validateDomainChange(&newCluster.Spec, &oldCluster.Spec, path.Child("pod", "ClusterDomain"))...)
 	return bounded(append(errs, validateVolumeChange(&newCluster.Spec, &oldCluster.Spec, path.Child("pod", "persistentVolumeClaimSpec"))...))
 }
 
@@ -85,6 +87,8 @@ func validateTLSChange(newTLS, oldTLS *v1beta2.TLSPolicy, path *field.Path) fiel
 	now, before := channelsOf(newTLS), channelsOf(oldTLS)
 	const wayOut = "make a new EtcdCluster and restore a backup of this one into it"
 	switch {
+	case now == before && now.source == "certManager" && newTLS.CertManager.IssuerRef != oldTLS.CertManager.IssuerRef:
+		return field.ErrorList{forbidden(path.Child("certManager", "issuerRef"), "may not change, because members would not trust each other's certificates meanwhile: there is no moment at which they trust both issuers; %s", wayOut)}
 	case now == before:
 		return nil
 	case now.client != before.client || now.peer != before.peer:
@@ -92,6 +96,22 @@ func validateTLSChange(newTLS, oldTLS *v1beta2.TLSPolicy, path *field.Path) fiel
 	default:
 		return field.ErrorList{forbidden(path, "may not change from %s to %s, because members would not trust each other's certificates meanwhile; %s", before.source, now.source, wayOut)}
 	}
+}
+
+// validateDomainChange keeps the names by which members know each other.
+func validateDomainChange(newSpec, oldSpec *v1beta2.ClusterSpec, path *field.Path) field.ErrorList {
+	now, before := domainOf(newSpec), domainOf(oldSpec)
+	if strings.TrimPrefix(now, ".") == strings.TrimPrefix(before, ".") {
+		return nil
+	}
+	return field.ErrorList{forbidden(path, "may not change from %q to %q, because the members know each other by names that end in it; make a new EtcdCluster and restore a backup of this one into it", before, now)}
+}
+
+func domainOf(spec *v1beta2.ClusterSpec) string {
+	if spec.Pod == nil {
+		return ""
+	}
+	return spec.Pod.ClusterDomain
 }
 
 func claimOf(spec *v1beta2.ClusterSpec) *corev1.PersistentVolumeClaimSpec {

@@ -32,6 +32,11 @@ func TestClusterUpdate(t *testing.T) {
 		{"to sleep without volumes", "size: 3", "size: 0", []string{"Invalid spec.size"}},
 		{"everything else", "", "{repository: registry.example.com/etcd, paused: true, podDisruptionBudget: Disabled, deletionProtection: true, etcd: {snapshotCount: 1}, pod: {antiAffinity: true}}", nil},
 
+		{"a domain", "", "pod: {ClusterDomain: .cluster.local}", []string{"Forbidden spec.pod.ClusterDomain"}},
+		{"another domain", "pod: {ClusterDomain: .a.b}", "pod: {ClusterDomain: .c.d}", []string{"Forbidden spec.pod.ClusterDomain"}},
+		{"no domain any more", "pod: {ClusterDomain: .a.b}", "", []string{"Forbidden spec.pod.ClusterDomain"}},
+		{"the same domain", "pod: {ClusterDomain: .a.b}", "pod: {ClusterDomain: .a.b, antiAffinity: true}", nil},
+
 		{"volumes added", "", volumes, []string{"Forbidden " + at}},
 		{"volumes removed", volumes, "pod: {}", []string{"Forbidden " + at}},
 		{"volumes removed with the policy", volumes, "", []string{"Forbidden " + at}},
@@ -70,7 +75,9 @@ func TestTLSChange(t *testing.T) {
 	)
 	for _, c := range []struct{ name, from, to, message string }{
 		{"secrets renamed", both, "TLS: {static: {operatorSecret: a, member: {serverSecret: b, peerSecret: c}}}", ""},
-		{"another issuer", "TLS: {certManager: {issuerRef: {name: b}}}", issued, ""},
+		{"the same issuer", "TLS: {certManager: {issuerRef: {name: a}}}", issued, ""},
+		{"another issuer", "TLS: {certManager: {issuerRef: {name: b}}}", issued, "may not change"},
+		{"another kind of issuer", "TLS: {certManager: {issuerRef: {name: a, kind: ClusterIssuer}}}", issued, "may not change"},
 		{"nothing into nothing", "", none, ""},
 		{"nothing into nothing, otherwise", "TLS: {}", none, ""},
 		{"on", "", both, onOff},
@@ -97,7 +104,11 @@ func TestTLSChange(t *testing.T) {
 				expect(t, errs)
 				return
 			}
-			expect(t, errs, "Forbidden spec.TLS")
+			at := "spec.TLS"
+			if c.to == issued && strings.Contains(c.from, "certManager") {
+				at += ".certManager.issuerRef"
+			}
+			expect(t, errs, "Forbidden "+at)
 			if !strings.Contains(errs[0].Detail, c.message) || !strings.Contains(errs[0].Detail, "make a new EtcdCluster") {
 				t.Errorf("message: %s", errs[0].Detail)
 			}

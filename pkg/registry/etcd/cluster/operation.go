@@ -22,7 +22,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// updater changes the status of clusters.
+// updater changes clusters.
 type updater interface {
 	Update(
 		ctx context.Context, name string, info rest.UpdatedObjectInfo,
@@ -35,10 +35,15 @@ type updater interface {
 // writes the operation into the status of the cluster, where the controller finds it
 // and where it survives a restart of everything, and returns it.
 type OperationREST struct {
-	statuses    updater
+	clusters    updater
 	operation   v1beta2.OperationType
 	subresource string
 	clock       clock.PassiveClock
+	// whole is true for an operation that is about all members, always. Who asks for it
+	// while it goes on gets that one.
+	whole bool
+	// begin writes the operation into the cluster.
+	begin func(*v1beta2.EtcdCluster, *v1beta2.ClusterOperation)
 }
 
 var (
@@ -47,7 +52,11 @@ var (
 )
 
 func newOperation(statuses updater, operation v1beta2.OperationType, subresource string) *OperationREST {
-	return &OperationREST{statuses: statuses, operation: operation, subresource: subresource, clock: clock.RealClock{}}
+	return &OperationREST{clusters: statuses, operation: operation, subresource: subresource, clock: clock.RealClock{}, begin: enter}
+}
+
+func enter(cluster *v1beta2.EtcdCluster, operation *v1beta2.ClusterOperation) {
+	cluster.Status.Operation = operation
 }
 
 // New returns an empty request.
@@ -85,10 +94,12 @@ func (r *OperationREST) Create(
 		if err := r.possible(cluster, asked); err != nil {
 			return nil, err
 		}
-		cluster.Status.Operation = operation.DeepCopy()
+		if !r.goesOn(cluster) {
+			r.begin(cluster, operation.DeepCopy())
+		}
 		return cluster, nil
 	}
-	updated, _, err := r.statuses.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, ask), rest.ValidateAllObjectFunc,
+	updated, _, err := r.clusters.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, ask), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{DryRun: options.DryRun})
 	if err != nil {
 		return nil, err
@@ -102,8 +113,14 @@ func (r *OperationREST) Create(
 			Name: cluster.Name, Namespace: cluster.Namespace, UID: cluster.UID, ResourceVersion: cluster.ResourceVersion,
 		},
 		Spec:   asked.Spec,
-		Status: *operation,
+		Status: *cluster.Status.Operation.DeepCopy(),
 	}, nil
+}
+
+// goesOn is true if what is asked for is being done already.
+func (r *OperationREST) goesOn(cluster *v1beta2.EtcdCluster) bool {
+	running := cluster.Status.Operation
+	return r.whole && !running.Over() && running.Type == r.operation
 }
 
 func (r *OperationREST) requested(ctx context.Context, asked *v1beta2.EtcdClusterOperation) *v1beta2.ClusterOperation {
@@ -129,7 +146,7 @@ func (r *OperationREST) possible(cluster *v1beta2.EtcdCluster, asked *v1beta2.Et
 	conflict := func(format string, args ...any) error {
 		return apierrors.NewConflict(v1beta2.Resource("etcdclusters/"+r.subresource), cluster.Name, fmt.Errorf(format, args...))
 	}
-	if running := cluster.Status.Operation; running != nil && !running.Over() {
+	if running := cluster.Status.Operation; !running.Over() && !r.goesOn(cluster) {
 		return conflict("%s %s, asked for at %s, is %s; wait for it to end", running.Type, running.ID,
 			running.RequestedAt.UTC().Format(time.RFC3339), running.Phase)
 	}
@@ -139,7 +156,17 @@ func (r *OperationREST) possible(cluster *v1beta2.EtcdCluster, asked *v1beta2.Et
 	if cluster.Spec.Paused {
 		return conflict("spec.paused is true, so nobody would do it; set it to false first")
 	}
+	if errs := r.validateMembers(cluster, asked); len(errs) > 0 {
+		return apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterOperation").GroupKind(), cluster.Name, errs)
+	}
+	return nil
+}
+
+func (r *OperationREST) validateMembers(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdClusterOperation) field.ErrorList {
 	var errs field.ErrorList
+	if r.whole && len(asked.Spec.Members) > 0 {
+		return append(errs, field.Forbidden(field.NewPath("spec", "members"), "it is about all members, one by one: leave this out"))
+	}
 	seen := map[string]bool{}
 	for i, member := range asked.Spec.Members {
 		path := field.NewPath("spec", "members").Index(i)
@@ -152,8 +179,5 @@ func (r *OperationREST) possible(cluster *v1beta2.EtcdCluster, asked *v1beta2.Et
 		}
 		seen[member] = true
 	}
-	if len(errs) > 0 {
-		return apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterOperation").GroupKind(), cluster.Name, errs)
-	}
-	return nil
+	return errs
 }

@@ -25,6 +25,7 @@ type Storage struct {
 	Members     *LookREST
 	MoveLeader  *MoveLeaderREST
 	Defrag      *OperationREST
+	Restart     *OperationREST
 	Recover     *RecoverREST
 	Backup      *BackupREST
 	Proxy       *ProxyREST
@@ -59,7 +60,8 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		New:      func() runtime.Object { return &v1beta2.EtcdCluster{} },
 		NewList:  func() runtime.Object { return &v1beta2.EtcdClusterList{} },
 	}
-	store, status, err := kind.NewStore(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter)
+	rules := newStrategy(typer)
+	store, status, err := kind.NewStore(resource, rules, newTable(clock.RealClock{}), optsGetter)
 	if err != nil {
 		return Storage{}, err
 	}
@@ -72,6 +74,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		Members:     newMembers(store, needs.Asker),
 		MoveLeader:  &MoveLeaderREST{clusters: store, asker: needs.Asker, clock: clock.RealClock{}},
 		Defrag:      newOperation(status, v1beta2.OperationDefrag, "defrag"),
+		Restart:     newRestart(store, rules),
 		Recover:     &RecoverREST{status: status, clock: clock.RealClock{}},
 		Backup:      newBackup(store, needs.Backups, needs.Asker),
 		Proxy:       newProxy(store, needs.Asker, needs.Authorizer),

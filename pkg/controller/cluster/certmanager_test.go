@@ -1,0 +1,268 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	fakedynamic "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	fakeetcd "github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned/fake"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// certWorld is a Kubernetes with the part of a reconcile that is about certificates.
+type certWorld struct {
+	*testing.T
+	r       *Reconciler
+	clock   *clocktesting.FakePassiveClock
+	kube    *fake.Clientset
+	etcd    *fakeetcd.Clientset
+	dynamic *fakedynamic.FakeDynamicClient
+	cluster *v1beta2.EtcdCluster
+	issuer  *certificates.Authority
+}
+
+func newCertWorld(t *testing.T, policy v1beta2.TLSPolicy) *certWorld {
+	t.Helper()
+	w := &certWorld{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), kube: fake.NewClientset()}
+	w.dynamic = fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{resources.CertManagerResource: "CertificateList"})
+	w.cluster = &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"},
+		Spec:       v1beta2.ClusterSpec{Replicas: ptr.To[int32](3), Version: "3.6.16", TLS: &policy},
+	}
+	w.etcd = fakeetcd.NewClientset(w.cluster)
+	w.r = &Reconciler{Config: Config{
+		Objects:     API{Kubernetes: w.kube, Etcd: w.etcd},
+		CertManager: &CertManagerAPI{Discovery: w.discovery(), Dynamic: w.dynamic, Clock: w.clock},
+		Recorder:    record.NewFakeRecorder(100),
+		Clock:       w.clock,
+	}}
+	var err error
+	if w.issuer, err = certificates.NewAuthority("issuer", w.clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *certWorld) discovery() *fakediscovery.FakeDiscovery {
+	w.Helper()
+	d, ok := w.kube.Discovery().(*fakediscovery.FakeDiscovery)
+	if !ok {
+		w.Fatal("the discovery of the fake is another one")
+	}
+	return d
+}
+
+// install brings cert-manager's API.
+func (w *certWorld) install() {
+	w.discovery().Resources = []*metav1.APIResourceList{{
+		GroupVersion: resources.CertManagerVersion.String(), APIResources: []metav1.APIResource{{Name: "certificates", Kind: "Certificate", Namespaced: true}},
+	}}
+}
+
+// step reconciles what is about certificates once.
+func (w *certWorld) step() *seen {
+	w.Helper()
+	key := types.NamespacedName{Namespace: "n", Name: "c"}
+	s := &seen{Observed: planner.Observed{Now: w.clock.Now(), Cluster: w.cluster, NewName: "c-new"}}
+	w.r.observeCertificates(w.Context(), key, s)
+	plan := planner.Decide(s.Observed)
+	for _, action := range plan.Actions {
+		if _, err := w.r.certify(w.Context(), key, s, action); err != nil {
+			w.Fatalf("%T: %v", action, err)
+		}
+	}
+	return s
+}
+
+func (w *certWorld) request(name string) *unstructured.Unstructured {
+	w.Helper()
+	u, err := w.dynamic.Resource(resources.CertManagerResource).Namespace("n").Get(w.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	return u
+}
+
+// sign plays the issuer: it meets the request, and the certificate is good for life.
+func (w *certWorld) sign(name string, life time.Duration) {
+	w.Helper()
+	u := w.request(name)
+	strs := func(path ...string) []string {
+		list, _, err := unstructured.NestedStringSlice(u.Object, path...)
+		if err != nil {
+			w.Fatal(err)
+		}
+		return list
+	}
+	common, _, err := unstructured.NestedString(u.Object, "spec", "commonName")
+	if err != nil {
+		w.Fatal(err)
+	}
+	usages := strings.Join(strs("spec", "usages"), ", ")
+	chain, key, err := w.issuer.Issue(certificates.Template{
+		Name: common, Hosts: append(strs("spec", "dnsNames"), strs("spec", "ipAddresses")...),
+		Server: strings.Contains(usages, "server auth"), Client: strings.Contains(usages, "client auth"),
+	}, w.clock.Now().Add(life-certificates.LeafLife))
+	if err != nil {
+		w.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}, Data: map[string][]byte{
+		corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: certificates.PEM(w.issuer.Certificate),
+	}}
+	secrets := w.kube.CoreV1().Secrets("n")
+	_, err = secrets.Update(w.Context(), secret, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = secrets.Create(w.Context(), secret, metav1.CreateOptions{})
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+var requested = v1beta2.TLSPolicy{CertManager: &v1beta2.CertManagerTLS{IssuerRef: v1beta2.IssuerReference{Name: "ca"}}}
+
+var requestedSecrets = []string{"c-peer-tls", "c-server-tls", "c-operator-tls", "c-client-tls"}
+
+func states(s *seen) map[planner.CertificateState]int {
+	counts := map[planner.CertificateState]int{}
+	for i := range s.Certificates {
+		counts[s.Certificates[i].State]++
+	}
+	return counts
+}
+
+func TestCertManager(t *testing.T) {
+	w := newCertWorld(t, requested)
+	if s := w.step(); s.CertManager.Served || len(s.CertManager.Requests) != 0 || states(s)[planner.CertificateMissing] != 4 {
+		t.Fatalf("without cert-manager it is %+v, %v", s.CertManager, states(s))
+	}
+	// It is installed; that is looked for now and then, and not each time.
+	w.install()
+	if s := w.step(); s.CertManager.Served {
+		t.Error("the API is asked for each time")
+	}
+	w.clock.SetTime(w.clock.Now().Add(absenceLife))
+	if s := w.step(); !s.CertManager.Served {
+		t.Error("the API is not noticed")
+	}
+	for _, name := range requestedSecrets {
+		if u := w.request(name); u == nil || !metav1.IsControlledBy(u, w.cluster) {
+			t.Fatalf("Certificate %s is %v", name, u)
+		}
+	}
+	for _, name := range requestedSecrets {
+		w.sign(name, time.Hour)
+	}
+	first := w.step()
+	if states(first)[planner.CertificateUsable] != 4 {
+		t.Fatalf("what was asked for is not what is needed: %+v", first.Certificates)
+	}
+
+	// The issuer renews; that is seen like any change of a secret.
+	w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
+	w.sign("c-server-tls", time.Hour)
+	if s := w.step(); s.Certificates[1].Serial == first.Certificates[1].Serial || s.Trust != first.Trust || states(s)[planner.CertificateUsable] != 4 {
+		t.Errorf("after a renewal it is %+v", s.Certificates)
+	}
+}
+
+func TestCertManagerRequestIsRepaired(t *testing.T) {
+	w := newCertWorld(t, requested)
+	w.install()
+	w.step()
+	for _, name := range requestedSecrets {
+		w.sign(name, time.Hour)
+	}
+	w.step()
+	client := w.dynamic.Resource(resources.CertManagerResource).Namespace("n")
+	edited := w.request("c-peer-tls")
+	for path, value := range map[string]any{"commonName": "somebody", "duration": "2h"} {
+		if err := unstructured.SetNestedField(edited.Object, value, "spec", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.Update(t.Context(), edited, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Delete(t.Context(), "c-client-tls", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	theirs := w.request("c-server-tls")
+	theirs.SetOwnerReferences(nil)
+	if err := unstructured.SetNestedField(theirs.Object, "theirs", "spec", "commonName"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	w.clock.SetTime(w.clock.Now().Add(secretLife))
+	s := w.step()
+	if s.CertManager.Requests[1].State != planner.Foreign {
+		t.Errorf("somebody else's Certificate is %+v", s.CertManager.Requests[1])
+	}
+	common := func(name string) string {
+		value, _, err := unstructured.NestedString(w.request(name).Object, "spec", "commonName")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	if got := common("c-peer-tls"); got != resources.PeerCommonName {
+		t.Errorf("the common name stays %s", got)
+	}
+	if duration, _, _ := unstructured.NestedString(w.request("c-peer-tls").Object, "spec", "duration"); duration != "2h" {
+		t.Errorf("the user's duration is %q now", duration)
+	}
+	if w.request("c-client-tls") == nil {
+		t.Error("the Certificate that was deleted is not there again")
+	}
+	if got := common("c-server-tls"); got != "theirs" {
+		t.Errorf("somebody else's Certificate was changed to %s", got)
+	}
+}
+
+// A certificate that members would not take for that of a peer is not used.
+func TestCertManagerIgnoresTheName(t *testing.T) {
+	w := newCertWorld(t, requested)
+	w.install()
+	w.step()
+	u := w.request("c-peer-tls")
+	if err := unstructured.SetNestedField(u.Object, "other", "spec", "commonName"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.dynamic.Resource(resources.CertManagerResource).Namespace("n").Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range requestedSecrets {
+		w.sign(name, time.Hour)
+	}
+	s := w.step()
+	if c := s.Certificates[0]; c.State != planner.CertificateUnusable || !strings.Contains(c.Message, "common name") {
+		t.Errorf("the certificate of peers is %+v", c)
+	}
+}

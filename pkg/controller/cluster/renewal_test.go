@@ -1,0 +1,61 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+// TestRenewal lets two thirds of the life of certificates pass that are issued here. They
+// are issued anew and by the same authority, so no member has to restart: etcd reads its
+// certificate for each connection.
+func TestRenewal(t *testing.T) {
+	w := newCertWorld(t, v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}})
+	for range 3 { // the authority, what it signs, a look at that
+		w.step()
+	}
+	first := w.step()
+	if states(first)[planner.CertificateUsable] != 5 {
+		t.Fatalf("not everything is issued: %+v", first.Certificates)
+	}
+	begun := w.clock.Now()
+
+	w.clock.SetTime(begun.Add(certificates.LeafLife/3*2 - time.Hour))
+	w.step()
+	if s := w.step(); !sameSerials(first, s) {
+		t.Errorf("certificates are issued anew %v too early", time.Hour)
+	}
+	w.clock.SetTime(begun.Add(certificates.LeafLife / 3 * 2))
+	w.step()
+	s := w.step()
+	if states(s)[planner.CertificateUsable] != 5 {
+		t.Fatalf("after the renewal it is %+v", s.Certificates)
+	}
+	for i := range s.Certificates {
+		was, is := &first.Certificates[i], &s.Certificates[i]
+		if anew := was.Serial != is.Serial; anew != (is.Use != v1beta2.CertificateUseAuthority) {
+			t.Errorf("the %s certificate was issued anew: %t", is.Use, anew)
+		}
+		if is.Use != v1beta2.CertificateUseAuthority && (!is.NotAfter.After(was.NotAfter) || !is.Renewal.After(w.clock.Now())) {
+			t.Errorf("the %s certificate is valid until %v now and was until %v; it is renewed at %v", is.Use, is.NotAfter, was.NotAfter, is.Renewal)
+		}
+	}
+	if s.Trust != first.Trust || s.Trust == "" {
+		t.Errorf("members are to trust %s and were to trust %s: they would restart", s.Trust, first.Trust)
+	}
+}
+
+func sameSerials(a, b *seen) bool {
+	for i := range a.Certificates {
+		if a.Certificates[i].Serial != b.Certificates[i].Serial {
+			return false
+		}
+	}
+	return len(a.Certificates) == len(b.Certificates)
+}

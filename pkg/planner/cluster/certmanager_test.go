@@ -1,0 +1,97 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// requested gives the cluster certificates that cert-manager issues, and changes
+// something about that.
+func requested(changes ...func(*Observed)) func(*Observed) {
+	return func(o *Observed) {
+		o.CertManager = &CertManager{Served: true}
+		for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
+			name := "c-" + strings.ToLower(string(use)) + "-tls"
+			o.Certificates = append(o.Certificates, Certificate{
+				Use: use, Secret: name, State: CertificateUsable, NotBefore: testNow.Add(-time.Hour), NotAfter: testNow.Add(3 * time.Hour),
+			})
+			o.CertManager.Requests = append(o.CertManager.Requests, Request{Use: use, Name: name, State: Current})
+		}
+		for _, change := range changes {
+			change(o)
+		}
+	}
+}
+
+func noSecret(i int) func(*Observed) {
+	return func(o *Observed) {
+		c := &o.Certificates[i]
+		c.State, c.Message = CertificateMissing, "secret "+c.Secret+" does not exist"
+	}
+}
+
+func requestIs(i int, state ObjectState, says string) func(*Observed) {
+	return func(o *Observed) { o.CertManager.Requests[i].State, o.CertManager.Requests[i].Says = state, says }
+}
+
+func notServed(o *Observed) { o.CertManager = &CertManager{} }
+
+func notAsked(o *Observed) { o.CertManager = &CertManager{Err: "no right to get certificates"} }
+
+func TestRequesting(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"nothing is due", 3, "a b c", edits(requested()), "steady"},
+		{"a new cluster asks for everything", 3, "", edits(silent, requested(noSecret(0), noSecret(1), requestIs(0, Missing, ""), requestIs(1, Missing, ""))),
+			"certificates: RequestCertificate Peer, RequestCertificate Server, wait SecretMissing"},
+		{"and waits for it", 3, "", edits(silent, requested(noSecret(1))), "certificates: wait SecretMissing"},
+		{"a request that somebody deleted or edited", 3, "a b c", edits(requested(requestIs(0, Missing, ""), requestIs(1, Drifted, ""))),
+			"steady: RequestCertificate Peer, RequestCertificate Server"},
+		{"somebody else's", 3, "a b c", edits(requested(requestIs(0, Foreign, ""))), "steady"},
+		{"nothing while it is paused", 3, "a b c", edits(requested(requestIs(0, Missing, "")), pausedSpec), "paused"},
+		{"nothing while it sleeps", 0, "", edits(requested(requestIs(0, Missing, ""))), "hibernate"},
+		{"nobody to ask", 3, "", edits(silent, requested(noSecret(0), notServed)), "certificates: wait CertManagerMissing"},
+		{"nobody to ask, and the secrets are there", 3, "a b c", edits(requested(notServed)), "steady"},
+		{"who cannot be asked is not asked", 3, "", edits(silent, requested(noSecret(0), notAsked)), "certificates: wait SecretMissing"},
+	})
+}
+
+func TestCertManagerInStatus(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		changes []func(*Observed)
+		status  corev1.ConditionStatus
+		reason  string
+		says    string
+		unblock string
+	}{
+		{"all is well", nil, corev1.ConditionTrue, "AllUsable", "", ""},
+		{"not asked for yet", edits(noSecret(0), requestIs(0, Missing, "")), corev1.ConditionFalse, "SecretMissing", "Certificate c-peer-tls asks for it", ""},
+		{"it says why", edits(noSecret(0), requestIs(0, Current, "NoIssuer: there is none")), corev1.ConditionFalse, "SecretMissing",
+			"cert-manager says of Certificate c-peer-tls: NoIssuer: there is none", "kubectl describe certificate c-peer-tls"},
+		{"somebody else's", edits(noSecret(0), requestIs(0, Foreign, "")), corev1.ConditionFalse, "SecretMissing", "belongs to somebody else", "delete Certificate c-peer-tls"},
+		{"no such API", edits(noSecret(0), notServed), corev1.ConditionFalse, "CertManagerMissing", "cert-manager.io/v1", "install cert-manager"},
+		{"no such API any more", edits(notServed), corev1.ConditionTrue, "CertManagerMissing", "nobody renews", ""},
+		{"no such API, and a certificate has ended", edits(notServed, func(o *Observed) { o.Certificates[0].State = CertificateExpired }),
+			corev1.ConditionFalse, "CertificateExpired", "cert-manager.io/v1", "install cert-manager"},
+		{"no right", edits(noSecret(0), notAsked), corev1.ConditionFalse, "SecretMissing", "no right to get certificates", "nothing"},
+	} {
+		o := observed(t, 3, "a b c", requested(test.changes...))
+		status := Status(o, Decide(o))
+		for _, c := range status.Conditions {
+			if c.Type == v1beta2.ClusterConditionCertificatesValid && (c.Status != test.status || c.Reason != test.reason || !strings.Contains(c.Message, test.says)) {
+				t.Errorf("%s: CertificatesValid is %s (%s: %s), want %s (%s: %s)", test.name, c.Status, c.Reason, c.Message, test.status, test.reason, test.says)
+			}
+		}
+		if b := status.BlockedBy; (b != nil) != (test.status == corev1.ConditionFalse) || (b != nil && !strings.Contains(b.Unblock, test.unblock)) {
+			t.Errorf("%s: blocked by %+v, want %q", test.name, b, test.unblock)
+		}
+	}
+}
