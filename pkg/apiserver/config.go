@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -73,6 +74,10 @@ func NewConfig() (*Config, error) {
 	// running as well; the others are the names that it knows beside that.
 	generic.LongRunningFunc = filters.BasicLongRunningRequestCheck(
 		sets.NewString("watch"), sets.NewString("proxy", "log", "exec", "attach", "portforward"))
+
+	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		return genericapiserver.DefaultBuildHandlerChain(withDefaultBody(handler), config)
+	}
 
 	return &Config{Generic: generic, Scheme: scheme, Codecs: codecs}, nil
 }

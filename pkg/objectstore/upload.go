@@ -4,8 +4,10 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -23,6 +25,38 @@ const (
 	// abortTimeout bounds the clean-up after a failed upload.
 	abortTimeout = 30 * time.Second
 )
+
+// RequireAbsent returns an error if the options forbid to overwrite and there is
+// something. It is asked before anything is sent; stores that know conditions have one on
+// the upload too.
+func RequireAbsent(ctx context.Context, s Store, key string, options PutOptions) error {
+	if options.Overwrite {
+		return nil
+	}
+	switch _, err := s.Stat(ctx, key); {
+	case err == nil:
+		return &Error{Op: "put", Key: key, Kind: ErrExists}
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	return nil
+}
+
+// Type returns the content type of an object.
+func (o PutOptions) Type() string { return cmp.Or(o.ContentType, "application/octet-stream") }
+
+// ByteRange returns the value of a Range header, empty for all of an object. A negative
+// length means to the end.
+func ByteRange(offset, length int64) string {
+	switch {
+	case length >= 0:
+		return fmt.Sprintf("bytes=%d-%d", offset, offset+length-1)
+	case offset > 0:
+		return fmt.Sprintf("bytes=%d-", offset)
+	default:
+		return ""
+	}
+}
 
 // Parts is what Upload needs of a store that puts objects together from parts. The
 // data that it is given is only valid during the call, and may be read twice by a

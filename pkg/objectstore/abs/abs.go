@@ -35,14 +35,8 @@ var _ objectstore.Store = (*Store)(nil)
 
 // Put implements objectstore.Store.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
-	if !options.Overwrite {
-		// Before anything is sent; the upload itself has the condition too.
-		switch _, err := s.Stat(ctx, key); {
-		case err == nil:
-			return 0, &objectstore.Error{Op: "put", Key: key, Kind: objectstore.ErrExists}
-		case !errors.Is(err, objectstore.ErrNotFound):
-			return 0, err
-		}
+	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
+		return 0, err
 	}
 	n, err := objectstore.Upload(ctx, r, &upload{client: s.client.NewBlockBlobClient(key), options: options, salt: time.Now().UnixNano()})
 	return n, failed("put", key, err)
@@ -122,11 +116,7 @@ func (u *upload) conditions() *blob.AccessConditions {
 }
 
 func (u *upload) headers() *blob.HTTPHeaders {
-	contentType := u.options.ContentType
-	if contentType == "" {
-		contentType = "application/octet-stream"
-	}
-	return &blob.HTTPHeaders{BlobContentType: &contentType}
+	return &blob.HTTPHeaders{BlobContentType: ptr.To(u.options.Type())}
 }
 
 // PutWhole implements objectstore.Parts.

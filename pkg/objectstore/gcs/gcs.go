@@ -34,22 +34,12 @@ var _ objectstore.Store = (*Store)(nil)
 // Put implements objectstore.Store. The object comes to be with the last chunk, which
 // is only sent after r has ended well.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
-	if !options.Overwrite {
-		// Before anything is sent; the upload itself has the condition too.
-		switch _, err := s.Stat(ctx, key); {
-		case err == nil:
-			return 0, &objectstore.Error{Op: "put", Key: key, Kind: objectstore.ErrExists}
-		case !errors.Is(err, objectstore.ErrNotFound):
-			return 0, err
-		}
-	}
-	contentType := options.ContentType
-	if contentType == "" {
-		contentType = "application/octet-stream"
+	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
+		return 0, err
 	}
 	source := &source{ctx: ctx, r: r}
 	call := s.service.Objects.Insert(s.bucket, &storage.Object{Name: key}).Context(ctx).
-		Media(source, googleapi.ContentType(contentType), googleapi.ChunkSize(objectstore.PartSize), googleapi.ChunkRetryDeadline(chunkRetry))
+		Media(source, googleapi.ContentType(options.Type()), googleapi.ChunkSize(objectstore.PartSize), googleapi.ChunkRetryDeadline(chunkRetry))
 	failures := 0
 	call = call.WithRetry(&gax.Backoff{Initial: firstDelay, Max: maxDelay, Multiplier: 2}, func(err error) bool {
 		// The library also asks about what did not fail, and knows no limit.
@@ -102,11 +92,8 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 		return http.NoBody, nil
 	}
 	call := s.service.Objects.Get(s.bucket, key).Context(ctx)
-	switch {
-	case length > 0:
-		call.Header().Set("Range", fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
-	case offset > 0:
-		call.Header().Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	if part := objectstore.ByteRange(offset, length); part != "" {
+		call.Header().Set("Range", part)
 	}
 	response, err := retry(ctx, func() (*http.Response, error) { return call.Download() }) //nolint:bodyclose // who reads it closes it
 	if err != nil {

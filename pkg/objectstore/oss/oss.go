@@ -29,14 +29,8 @@ var _ objectstore.Store = (*Store)(nil)
 
 // Put implements objectstore.Store.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
-	if !options.Overwrite {
-		// Before anything is sent; the upload itself has the condition too.
-		switch _, err := s.Stat(ctx, key); {
-		case err == nil:
-			return 0, &objectstore.Error{Op: "put", Key: key, Kind: objectstore.ErrExists}
-		case !errors.Is(err, objectstore.ErrNotFound):
-			return 0, err
-		}
+	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
+		return 0, err
 	}
 	n, err := objectstore.Upload(ctx, r, &upload{store: s, key: key, options: options})
 	return n, failed("put", key, err)
@@ -44,14 +38,12 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 
 // Get implements objectstore.Store.
 func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	request := &oss.GetObjectRequest{Bucket: &s.bucket, Key: &key}
-	switch {
-	case length == 0:
+	if length == 0 {
 		return http.NoBody, nil
-	case length > 0:
-		request.Range, request.RangeBehavior = oss.Ptr(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1)), oss.Ptr("standard")
-	case offset > 0:
-		request.Range, request.RangeBehavior = oss.Ptr(fmt.Sprintf("bytes=%d-", offset)), oss.Ptr("standard")
+	}
+	request := &oss.GetObjectRequest{Bucket: &s.bucket, Key: &key}
+	if part := objectstore.ByteRange(offset, length); part != "" {
+		request.Range, request.RangeBehavior = &part, oss.Ptr("standard")
 	}
 	result, err := s.client.GetObject(ctx, request)
 	if err != nil {
@@ -133,13 +125,6 @@ type upload struct {
 	parts map[int]oss.UploadPart
 }
 
-func (u *upload) contentType() *string {
-	if u.options.ContentType != "" {
-		return &u.options.ContentType
-	}
-	return oss.Ptr("application/octet-stream")
-}
-
 // forbid makes the store refuse to overwrite.
 func (u *upload) forbid() *string {
 	if u.options.Overwrite {
@@ -151,7 +136,7 @@ func (u *upload) forbid() *string {
 // PutWhole implements objectstore.Parts.
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 	_, err := u.store.client.PutObject(ctx, &oss.PutObjectRequest{
-		Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: u.contentType(), ForbidOverwrite: u.forbid(),
+		Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: oss.Ptr(u.options.Type()), ForbidOverwrite: u.forbid(),
 	})
 	return err
 }
@@ -159,7 +144,7 @@ func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 // Begin implements objectstore.Parts.
 func (u *upload) Begin(ctx context.Context) error {
 	result, err := u.store.client.InitiateMultipartUpload(ctx, &oss.InitiateMultipartUploadRequest{
-		Bucket: &u.store.bucket, Key: &u.key, ContentType: u.contentType(), ForbidOverwrite: u.forbid(),
+		Bucket: &u.store.bucket, Key: &u.key, ContentType: oss.Ptr(u.options.Type()), ForbidOverwrite: u.forbid(),
 	})
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ package s3
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -31,15 +30,8 @@ var _ objectstore.Store = (*Store)(nil)
 
 // Put implements objectstore.Store.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
-	if !options.Overwrite {
-		// Some stores ignore the condition on the upload; all of them tell this, and
-		// before anything is sent.
-		switch _, err := s.Stat(ctx, key); {
-		case err == nil:
-			return 0, &objectstore.Error{Op: "put", Key: key, Kind: objectstore.ErrExists}
-		case !errors.Is(err, objectstore.ErrNotFound):
-			return 0, err
-		}
+	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
+		return 0, err
 	}
 	n, err := objectstore.Upload(ctx, r, &upload{store: s, key: key, options: options})
 	return n, failed("put", key, err)
@@ -47,14 +39,12 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 
 // Get implements objectstore.Store.
 func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	input := &s3.GetObjectInput{Bucket: &s.bucket, Key: &key}
-	switch {
-	case length == 0:
+	if length == 0 {
 		return http.NoBody, nil
-	case length > 0:
-		input.Range = aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
-	case offset > 0:
-		input.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
+	}
+	input := &s3.GetObjectInput{Bucket: &s.bucket, Key: &key}
+	if part := objectstore.ByteRange(offset, length); part != "" {
+		input.Range = &part
 	}
 	output, err := s.client.GetObject(ctx, input)
 	if err != nil {

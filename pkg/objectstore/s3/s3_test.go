@@ -35,12 +35,18 @@ func open(t *testing.T, change func(*Config), proxy *storetest.Proxy) *Store {
 	return store
 }
 
+func makeBucket(t *testing.T, store *Store) error {
+	t.Helper()
+	name := bucket
+	_, err := store.client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name})
+	return err
+}
+
 func TestAcceptance(t *testing.T) {
 	endpoint := storetest.S3(t)
 	secret := storetest.AWSSecret(t, storetest.AccessKey, storetest.SecretKey)
 	good := func(c *Config) { c.Endpoint, c.CredentialsDir = endpoint, secret }
-	name := bucket
-	if _, err := open(t, good, nil).client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+	if err := makeBucket(t, open(t, good, nil)); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Run(t, storetest.Options{

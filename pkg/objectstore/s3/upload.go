@@ -15,8 +15,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 )
 
-const defaultContentType = "application/octet-stream"
-
 // upload implements objectstore.Parts.
 type upload struct {
 	store   *Store
@@ -26,13 +24,6 @@ type upload struct {
 
 	mu    sync.Mutex
 	parts map[int]types.CompletedPart
-}
-
-func (u *upload) contentType() *string {
-	if u.options.ContentType != "" {
-		return &u.options.ContentType
-	}
-	return aws.String(defaultContentType)
 }
 
 // condition makes the store refuse to overwrite.
@@ -47,7 +38,7 @@ func (u *upload) condition() *string {
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 	put := func(condition *string) error {
 		_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
-			Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: u.contentType(),
+			Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: aws.String(u.options.Type()),
 			IfNoneMatch: condition, ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
 		})
 		return err
@@ -63,7 +54,7 @@ func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 // Begin implements objectstore.Parts.
 func (u *upload) Begin(ctx context.Context) error {
 	output, err := u.store.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
-		Bucket: &u.store.bucket, Key: &u.key, ContentType: u.contentType(),
+		Bucket: &u.store.bucket, Key: &u.key, ContentType: aws.String(u.options.Type()),
 		ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
 	})
 	if err != nil {

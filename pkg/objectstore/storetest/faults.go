@@ -93,6 +93,22 @@ func (s *suite) slow(t *testing.T) {
 	}
 }
 
+// cutUpload cuts the connection in the middle of an upload: it is taken up again.
+func (s *suite) cutUpload(t *testing.T) {
+	store, proxy := s.through(t)
+	ctx, key := s.context(t), prefix(t)+"k"
+	data := random(t, large)
+	proxy.CutOnceAfter(3 << 20)
+	put(ctx, t, store, key, data)
+	mustHave(ctx, t, store, key, data)
+	if !proxy.HasCut() {
+		t.Error("nothing was cut: nothing was tested")
+	}
+	if n, err := store.Sweep(ctx, key, time.Now().Add(time.Hour)); err != nil || n > 0 {
+		t.Errorf("%d leftovers, %v", n, err)
+	}
+}
+
 // cutDownload cuts the connection in the middle of a download.
 func (s *suite) cutDownload(t *testing.T) {
 	store, proxy := s.through(t)

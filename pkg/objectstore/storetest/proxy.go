@@ -29,7 +29,7 @@ type Proxy struct {
 	failEvery, requests, failed atomic.Int64
 	// silentAfter and cutAfter are bytes of a connection, in both directions; limit is
 	// bytes a second of a connection, in each.
-	silentAfter, cutAfter, limit atomic.Int64
+	silentAfter, cutAfter, cutOnce, limit atomic.Int64
 
 	// passed are the requests that the store is answering.
 	passed sync.RWMutex
@@ -91,12 +91,21 @@ func (p *Proxy) CutAfter(n int64) {
 	p.closeAll()
 }
 
+// CutOnceAfter cuts one connection after so many bytes.
+func (p *Proxy) CutOnceAfter(n int64) {
+	p.cutOnce.Store(n)
+	p.closeAll()
+}
+
+// HasCut is true when CutOnceAfter has had its effect.
+func (p *Proxy) HasCut() bool { return p.cutOnce.Load() == 0 }
+
 // Limit moves at most n bytes a second of a connection.
 func (p *Proxy) Limit(n int64) { p.limit.Store(n) }
 
 // Heal makes it behave again.
 func (p *Proxy) Heal() {
-	for _, fault := range []*atomic.Int64{&p.failEvery, &p.silentAfter, &p.cutAfter, &p.limit} {
+	for _, fault := range []*atomic.Int64{&p.failEvery, &p.silentAfter, &p.cutAfter, &p.cutOnce, &p.limit} {
 		fault.Store(0)
 	}
 	p.closeAll()
@@ -192,6 +201,10 @@ func (c *faultyConn) before(n int) error {
 		return net.ErrClosed
 	}
 	if limit := c.proxy.cutAfter.Load(); limit > 0 && moved > limit {
+		c.end()
+		return errCut
+	}
+	if limit := c.proxy.cutOnce.Load(); limit > 0 && moved > limit && c.proxy.cutOnce.CompareAndSwap(limit, 0) {
 		c.end()
 		return errCut
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest/ossgateway"
 )
 
 // Credentials of the servers. The texts are what a test looks for where no secret may
@@ -61,6 +65,18 @@ func GCS(t testing.TB) string {
 			"-backend", "filesystem", "-filesystem-root", dir, "-log-level", "error",
 		}
 	})
+}
+
+// OSS starts a stand-in for Alibaba's store and returns its endpoint.
+func OSS(t testing.TB, s3Endpoint string) string {
+	t.Helper()
+	backend, err := url.Parse(s3Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(ossgateway.New(backend, AccessKey, SecretKey))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // Azure starts Azurite and returns its endpoint.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,8 +32,8 @@ const (
 	maxStreams = 8
 	// openTimeout bounds the search for a member that serves a snapshot.
 	openTimeout = 20 * time.Second
-	// stall is how long a member may send nothing, or a client read nothing.
-	stall = 60 * time.Second
+	// streamStall is how long a member may send nothing, or a client read nothing.
+	streamStall = 60 * time.Second
 	// chunk is how much is written at a time, in bytes.
 	chunk = 256 << 10
 )
@@ -45,6 +46,8 @@ type ProxyREST struct {
 	asker      *live.Asker
 	authorizer authorizer.Authorizer
 	slots      chan struct{}
+	// stall is how long a member may send nothing, or a client read nothing.
+	stall time.Duration
 }
 
 var (
@@ -53,7 +56,7 @@ var (
 )
 
 func newProxy(clusters getter, asker *live.Asker, second authorizer.Authorizer) *ProxyREST {
-	return &ProxyREST{clusters: clusters, asker: asker, authorizer: second, slots: make(chan struct{}, maxStreams)}
+	return &ProxyREST{clusters: clusters, asker: asker, authorizer: second, slots: make(chan struct{}, maxStreams), stall: streamStall}
 }
 
 // New returns empty options.
@@ -82,8 +85,9 @@ func (r *ProxyREST) Connect(ctx context.Context, name string, obj runtime.Object
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
 	}
-	if options.Path != "snapshot" {
-		return nil, apierrors.NewNotFound(v1beta2.Resource("etcdclusters/proxy"), name+"/"+options.Path)
+	// The server that decodes the path of a connection begins it with a slash.
+	if strings.TrimPrefix(options.Path, "/") != "snapshot" {
+		return nil, apierrors.NewNotFound(v1beta2.Resource("etcdclusters/proxy"), name+"/proxy/"+strings.TrimPrefix(options.Path, "/"))
 	}
 	if err := r.authorize(ctx, name); err != nil {
 		return nil, err
@@ -154,7 +158,7 @@ func (r *ProxyREST) serve(ctx context.Context, w http.ResponseWriter, cluster *v
 	// The encoder hands out the hash at the end only if it is right.
 	checked := snapshot.Encode(source, snapshot.Options{})
 	defer func() { _ = checked.Close() }()
-	outcome, err := send(w, checked)
+	outcome, err := r.send(w, checked)
 	snapshots.WithLabelValues(outcome).Inc()
 	if err != nil {
 		logger.Info("A snapshot was not streamed to its end", "outcome", outcome, "err", err)
@@ -164,28 +168,46 @@ func (r *ProxyREST) serve(ctx context.Context, w http.ResponseWriter, cluster *v
 }
 
 // send copies until the end, and says whose fault it is if that does not come.
-func send(w http.ResponseWriter, from io.Reader) (outcome string, err error) {
+func (r *ProxyREST) send(w http.ResponseWriter, from io.Reader) (outcome string, err error) {
 	control := http.NewResponseController(w)
 	buffer := make([]byte, chunk)
 	for {
 		n, readErr := from.Read(buffer)
 		if n > 0 {
-			// A client that does not read any more must not keep the member's pages.
-			if err := control.SetWriteDeadline(time.Now().Add(stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-				return "client_failed", err
-			}
-			if _, err := w.Write(buffer[:n]); err != nil {
+			if err := r.write(w, control, buffer[:n]); err != nil {
 				return "client_failed", err
 			}
 			snapshotBytes.Add(float64(n))
 		}
 		switch {
 		case errors.Is(readErr, io.EOF):
-			return "complete", control.Flush()
+			if err := r.write(w, control, nil); err != nil {
+				return "client_failed", err
+			}
+			return "complete", nil
 		case readErr != nil:
 			return "source_failed", readErr
 		}
 	}
+}
+
+// write hands bytes to the client, or without any what is still on its way there. One
+// that does not read any more must not keep the member's pages; one that waits for the
+// member has time.
+func (r *ProxyREST) write(w io.Writer, control *http.ResponseController, data []byte) error {
+	if err := control.SetWriteDeadline(time.Now().Add(r.stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if len(data) == 0 {
+		return control.Flush()
+	}
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	if err := control.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }
 
 // open finds a member and opens the stream: followers first, a survivor without a
@@ -215,7 +237,7 @@ func (r *ProxyREST) open(ctx context.Context, cluster *v1beta2.EtcdCluster, memb
 	}
 	var failed error
 	for _, endpoint := range sources {
-		source, err := client.Snapshot(ctx, endpoint, stall)
+		source, err := client.Snapshot(ctx, endpoint, r.stall)
 		if err == nil {
 			return source, nil
 		}

@@ -1,0 +1,52 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// emptyObject is what is decoded to the defaults of any kind.
+const emptyObject = "{}"
+
+// withDefaultBody lets a request for an operation on a cluster have no body at all. It
+// means what an empty object means, where the decoder would only say that it is no JSON.
+func withDefaultBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		if ok && info.Verb == "create" && info.Resource == "etcdclusters" && info.Subresource != "" && r.Body != nil {
+			r = withBody(r)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// withBody looks at the first byte: a client that streams does not say that nothing
+// will come.
+func withBody(r *http.Request) *http.Request {
+	first := make([]byte, 1)
+	_, err := io.ReadFull(r.Body, first)
+	switch {
+	case errors.Is(err, io.EOF):
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(emptyObject)), int64(len(emptyObject))
+		r.Header.Set("Content-Type", runtime.ContentTypeJSON)
+	case err == nil:
+		rest := r.Body
+		r = r.Clone(r.Context())
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(first), rest), rest}
+	}
+	// Any other error comes again when the body is read.
+	return r
+}

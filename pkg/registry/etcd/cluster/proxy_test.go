@@ -1,0 +1,370 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+const (
+	// messageSize is how much etcd sends at a time.
+	messageSize = 32 << 10
+	// shortStall is for tests that wait for it.
+	shortStall = 500 * time.Millisecond
+)
+
+// member is as much of a member as a snapshot needs.
+type member struct {
+	pb.UnimplementedMaintenanceServer
+	pb.UnimplementedKVServer
+
+	database []byte
+	// half is called instead of sending the second half, hash instead of sending the hash.
+	half, hash func(pb.Maintenance_SnapshotServer) error
+	ended      chan struct{}
+}
+
+func (*member) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Version: "3.6.16", Leader: 1, RaftAppliedIndex: 9}, nil
+}
+
+func (*member) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: 42}}, nil
+}
+
+// Snapshot sends the database as etcd does: in messages, and its hash in one of its own.
+func (m *member) Snapshot(_ *pb.SnapshotRequest, stream pb.Maintenance_SnapshotServer) error {
+	defer close(m.ended)
+	for at := 0; at < len(m.database); at += messageSize {
+		if m.half != nil && at > len(m.database)/2 {
+			return m.half(stream)
+		}
+		end := min(at+messageSize, len(m.database))
+		err := stream.Send(&pb.SnapshotResponse{Blob: m.database[at:end], RemainingBytes: uint64(len(m.database) - end), Version: "3.6.0"})
+		if err != nil {
+			return err
+		}
+	}
+	if m.hash != nil {
+		return m.hash(stream)
+	}
+	sum := sha256.Sum256(m.database)
+	return stream.Send(&pb.SnapshotResponse{Blob: sum[:]})
+}
+
+// pausing is at its end after a while.
+type pausing struct{ over <-chan time.Time }
+
+func (p pausing) Read([]byte) (int, error) {
+	<-p.over
+	return 0, io.EOF
+}
+
+// one is the only cluster there is.
+type one struct{ *v1beta2.EtcdCluster }
+
+func (o one) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	if name != o.Name {
+		return nil, apierrors.NewNotFound(v1beta2.Resource("etcdclusters"), name)
+	}
+	return o.EtcdCluster, nil
+}
+
+// proxied is a cluster of one member behind the subresource.
+type proxied struct {
+	*testing.T
+	rest *ProxyREST
+	url  string
+	http *http.Client
+}
+
+// newProxied serves a member, over HTTP of this version.
+func newProxied(t *testing.T, m *member, version int) *proxied {
+	t.Helper()
+	m.ended = make(chan struct{})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	pb.RegisterMaintenanceServer(server, m)
+	pb.RegisterKVServer(server, m)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+
+	cluster := valid("c")
+	cluster.Namespace, cluster.UID = ns, "uid"
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "c-x", Namespace: ns, Labels: resources.Labels("c"), OwnerReferences: []metav1.OwnerReference{resources.Owner(cluster)},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: etcdtest.NewLink(t, listener.Addr().String(), resources.ClientPort).IP},
+	}
+	pool := etcd.NewPool(etcd.PoolConfig{})
+	t.Cleanup(pool.Close)
+	p := &proxied{T: t, rest: newProxy(one{cluster}, live.NewAsker(fake.NewClientset(pod), pool, clock.RealClock{}), nil)}
+	front := httptest.NewUnstartedServer(p)
+	front.EnableHTTP2 = version == 2
+	front.StartTLS()
+	t.Cleanup(front.Close)
+	p.url, p.http = front.URL, front.Client()
+	return p
+}
+
+// ServeHTTP does what the API server does with a request for the subresource.
+func (p *proxied) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := request.WithUser(request.WithNamespace(r.Context(), ns), &user.DefaultInfo{Name: "reader"})
+	responder := refusal{w}
+	name, path, _ := strings.Cut(r.URL.Path[1:], "/")
+	handler, err := p.rest.Connect(ctx, name, &v1beta2.EtcdClusterProxyOptions{Path: "/" + path, Member: r.URL.Query().Get("member")}, responder)
+	if err != nil {
+		responder.Error(err)
+		return
+	}
+	handler.ServeHTTP(w, r)
+}
+
+type refusal struct{ http.ResponseWriter }
+
+func (r refusal) Object(int, runtime.Object) {}
+
+func (r refusal) Error(err error) {
+	var known apierrors.APIStatus
+	code := http.StatusInternalServerError
+	if errors.As(err, &known) {
+		code = int(known.Status().Code)
+	}
+	http.Error(r, err.Error(), code)
+}
+
+func (p *proxied) get(ctx context.Context, path string) *http.Response {
+	p.Helper()
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path, nil)
+	if err != nil {
+		p.Fatal(err)
+	}
+	response, err := p.http.Do(asked)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+func database(t *testing.T, size int) []byte {
+	t.Helper()
+	raw := make([]byte, size)
+	if _, err := rand.Read(raw); err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestSnapshotIsStreamed(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/c/snapshot", "/c/snapshot?member=c-x"} {
+		for _, version := range []int{1, 2} {
+			raw := database(t, 3000*512)
+			p := newProxied(t, &member{database: raw}, version)
+			response := p.get(t.Context(), path)
+			got, err := io.ReadAll(response.Body)
+			sum := sha256.Sum256(raw)
+			if err != nil || response.StatusCode != http.StatusOK || response.ProtoMajor != version || !bytes.Equal(got, append(raw, sum[:]...)) {
+				t.Errorf("%s: %s, %d bytes of %d, %v", path, response.Status, len(got), len(raw), err)
+			}
+			for name, want := range map[string]string{
+				"Content-Length": strconv.Itoa(len(got)), "Content-Type": "application/octet-stream", "Etcd-Member": "c-x", "Etcd-Revision": "42",
+			} {
+				if got := response.Header.Get(name); got != want {
+					t.Errorf("%s: header %s is %q, want %q", path, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// A stream that is not whole, or not what etcd has read, must break for its reader.
+func TestSnapshotThatBreaks(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]*member{
+		"the member fails":    {half: func(pb.Maintenance_SnapshotServer) error { return status.Error(codes.Unavailable, "killed") }},
+		"the stream ends":     {half: func(pb.Maintenance_SnapshotServer) error { return nil }},
+		"the member hangs":    {half: func(s pb.Maintenance_SnapshotServer) error { <-s.Context().Done(); return s.Context().Err() }},
+		"the hash is missing": {hash: func(pb.Maintenance_SnapshotServer) error { return nil }},
+		"the hash is wrong": {hash: func(s pb.Maintenance_SnapshotServer) error {
+			return s.Send(&pb.SnapshotResponse{Blob: make([]byte, sha256.Size)})
+		}},
+	} {
+		for _, version := range []int{1, 2} {
+			t.Run(name+" "+strconv.Itoa(version), func(t *testing.T) {
+				t.Parallel()
+				m := *broken
+				m.database = database(t, 3000*512)
+				p := newProxied(t, &m, version)
+				if m.half != nil {
+					p.rest.stall = shortStall
+				}
+				response := p.get(t.Context(), "/c/snapshot")
+				got, err := io.ReadAll(response.Body)
+				if err == nil || response.StatusCode != http.StatusOK || len(got) > len(m.database) {
+					t.Errorf("%s, %d bytes, and the end looked good: %v", response.Status, len(got), err)
+				}
+			})
+		}
+	}
+}
+
+func TestSnapshotIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, path string
+		change     func(*ProxyREST)
+		code       int
+		says       string
+	}{
+		{"another path", "/c/logs", nil, http.StatusNotFound, "logs"},
+		{"no path", "/c/", nil, http.StatusNotFound, ""},
+		{"another cluster", "/d/snapshot", nil, http.StatusNotFound, `"d" not found`},
+		{"another member", "/c/snapshot?member=c-y", nil, http.StatusNotFound, "c-y"},
+		{"no Kubernetes", "/c/snapshot", func(r *ProxyREST) { r.asker = live.NewAsker(nil, nil, clock.RealClock{}) }, http.StatusServiceUnavailable, "kube-apiserver"},
+		{"no member", "/c/snapshot", func(r *ProxyREST) {
+			r.asker = live.NewAsker(fake.NewClientset(), etcd.NewPool(etcd.PoolConfig{}), clock.RealClock{})
+		}, http.StatusServiceUnavailable, "no member"},
+		{"too many", "/c/snapshot", func(r *ProxyREST) {
+			for range maxStreams {
+				r.slots <- struct{}{}
+			}
+		}, http.StatusTooManyRequests, "too many"},
+		{"no right to create", "/c/snapshot", func(r *ProxyREST) {
+			r.authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+				return authorizer.DecisionNoOpinion, "nobody allows it", nil
+			})
+		}, http.StatusForbidden, "verb create on etcdclusters/proxy"},
+		{"nobody can tell", "/c/snapshot", func(r *ProxyREST) {
+			r.authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+				return authorizer.DecisionNoOpinion, "", errors.New("no answer")
+			})
+		}, http.StatusInternalServerError, "no answer"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProxied(t, &member{database: database(t, 512)}, 2)
+			if test.change != nil {
+				test.change(p.rest)
+			}
+			response := p.get(t.Context(), test.path)
+			said, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != test.code || !strings.Contains(string(said), test.says) {
+				t.Errorf("%s %s (%v), want %d and %q", response.Status, said, err, test.code, test.says)
+			}
+		})
+	}
+}
+
+// The second question is about the verb create, of the same user, object and
+// subresource.
+func TestSnapshotAsksForCreate(t *testing.T) {
+	t.Parallel()
+	p := newProxied(t, &member{database: database(t, 512)}, 2)
+	asked := make(chan authorizer.Attributes, 1)
+	p.rest.authorizer = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		asked <- a
+		return authorizer.DecisionAllow, "", nil
+	})
+	if response := p.get(t.Context(), "/c/snapshot"); response.StatusCode != http.StatusOK {
+		t.Errorf("status %s", response.Status)
+	}
+	a := <-asked
+	if a.GetUser().GetName() != "reader" || a.GetVerb() != "create" || a.GetResource() != "etcdclusters" || a.GetSubresource() != "proxy" ||
+		a.GetName() != "c" || a.GetNamespace() != ns || a.GetAPIGroup() != v1beta2.SchemeGroupVersion.Group || !a.IsResourceRequest() {
+		t.Errorf("asked about %+v", a)
+	}
+}
+
+// A member that pauses is waited for, however short the time is that a client has.
+func TestSnapshotWhoseMemberPauses(t *testing.T) {
+	t.Parallel()
+	for _, version := range []int{1, 2} {
+		raw := database(t, 3000*512)
+		p := &proxied{T: t, rest: newProxy(nil, nil, nil)}
+		source := io.MultiReader(bytes.NewReader(raw[:1000]), pausing{time.After(3 * shortStall)}, bytes.NewReader(raw[1000:]))
+		p.rest.stall = shortStall
+		sent := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+			if outcome, err := p.rest.send(w, source); err != nil {
+				t.Errorf("%s: %v", outcome, err)
+			}
+		}))
+		sent.EnableHTTP2 = version == 2
+		sent.StartTLS()
+		p.url, p.http = sent.URL, sent.Client()
+		got, err := io.ReadAll(p.get(t.Context(), "/").Body)
+		if err != nil || !bytes.Equal(got, raw) {
+			t.Errorf("HTTP/%d: %d bytes of %d, %v", version, len(got), len(raw), err)
+		}
+		sent.Close()
+	}
+}
+
+// A client that goes, or reads nothing, leaves neither a stream nor a slot behind.
+func TestSnapshotWhoseClientGoes(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]func(context.CancelFunc){
+		"goes":          func(cancel context.CancelFunc) { cancel() },
+		"reads nothing": func(context.CancelFunc) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &member{database: database(t, 64<<20)}
+			p := newProxied(t, m, 2)
+			p.rest.stall = shortStall
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			response := p.get(ctx, "/c/snapshot")
+			if _, err := io.ReadFull(response.Body, make([]byte, 1000)); err != nil {
+				t.Fatal(err)
+			}
+			gone(cancel)
+			<-m.ended
+			etcdtest.Eventually(t, "the slot to be free", func() error {
+				if n := len(p.rest.slots); n > 0 {
+					return errors.New("it is taken")
+				}
+				return nil
+			})
+		})
+	}
+}
