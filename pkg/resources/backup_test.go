@@ -55,6 +55,11 @@ func everyBackupOption(s *v1beta2.BackupSpec) {
 	}
 }
 
+func byIdentity(s *v1beta2.BackupSpec) {
+	s.StorageType, s.ServiceAccountName = v1beta2.BackupStorageTypeABS, "backups"
+	s.BackupSource = v1beta2.BackupSource{ABS: &v1beta2.ABSSource{Path: "container/etcd", ABSSecret: "account"}}
+}
+
 func byEndpoints(s *v1beta2.BackupSpec) {
 	s.EtcdCluster, s.EtcdEndpoints = nil, []string{"https://example-etcd-cluster-client:2379"}
 	s.ClientTLSSecret = "etcd-client-tls"
@@ -81,6 +86,7 @@ func TestGoldenBackups(t *testing.T) {
 		"backup-everything": {everyBackupOption, secure},
 		"backup-proof":      {func(s *v1beta2.BackupSpec) { s.Verify = v1beta2.VerificationRestore }, plain},
 		"backup-endpoints":  {byEndpoints, nil},
+		"backup-identity":   {byIdentity, plain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

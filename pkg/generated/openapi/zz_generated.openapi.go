@@ -941,6 +941,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 							Format:      "",
 						},
 					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName of the pods that move the data, for stores that know a workload by it. They get no token for Kubernetes. Empty: the namespace's default.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"storageType"},
 			},
@@ -1358,6 +1365,13 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 					"verify": {
 						SchemaProps: spec.SchemaProps{
 							Description: "verify: Hash (default) or Restore.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName of the pods that move the data, for stores that know a workload by it. They get no token for Kubernetes. Empty: the namespace's default.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

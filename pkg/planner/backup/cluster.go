@@ -98,12 +98,13 @@ func (o *ClusterObserved) scheduled() (create, update *v1beta2.EtcdBackup) {
 func SpecOfCluster(c *v1beta2.EtcdCluster) v1beta2.BackupSpec {
 	policy := c.Spec.Backup.DeepCopy()
 	spec := v1beta2.BackupSpec{
-		EtcdCluster:  &v1beta2.EtcdClusterRef{Name: c.Name},
-		StorageType:  policy.StorageType,
-		BackupSource: policy.BackupSource,
-		Compression:  policy.Compression,
-		Encryption:   policy.Encryption,
-		Verify:       policy.Verify,
+		EtcdCluster:        &v1beta2.EtcdClusterRef{Name: c.Name},
+		StorageType:        policy.StorageType,
+		BackupSource:       policy.BackupSource,
+		Compression:        policy.Compression,
+		Encryption:         policy.Encryption,
+		Verify:             policy.Verify,
+		ServiceAccountName: policy.ServiceAccountName,
 	}
 	if policy.Schedule == "" {
 		return spec

@@ -61,6 +61,9 @@ type BackupSpec struct {
 	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,8,opt,name=encryption"`
 	// verify: Hash (default) or Restore.
 	Verify Verification `json:"verify,omitempty" protobuf:"bytes,9,opt,name=verify,casttype=Verification"`
+	// serviceAccountName of the pods that move the data, for stores that know a workload
+	// by it. They get no token for Kubernetes. Empty: the namespace's default.
+	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,10,opt,name=serviceAccountName"`
 }
 
 // BackupPolicy says how often, how many and how long.

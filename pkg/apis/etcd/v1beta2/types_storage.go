@@ -197,6 +197,9 @@ type ClusterBackupPolicy struct {
 	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,7,opt,name=encryption"`
 	// verify: Hash (default) or Restore.
 	Verify Verification `json:"verify,omitempty" protobuf:"bytes,8,opt,name=verify,casttype=Verification"`
+	// serviceAccountName of the pods that move the data, for stores that know a workload
+	// by it. They get no token for Kubernetes. Empty: the namespace's default.
+	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,9,opt,name=serviceAccountName"`
 }
 
 // TransferProgress is how far a transfer has come.

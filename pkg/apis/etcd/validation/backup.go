@@ -26,6 +26,7 @@ func validateBackupSpec(spec *v1beta2.BackupSpec, path *field.Path) field.ErrorL
 	errs := validateBackedUp(spec, path)
 	errs = append(errs, validatePlace(backupPlace(spec.StorageType, &spec.BackupSource, path), path)...)
 	errs = append(errs, validateTreatment(spec.Compression, spec.Encryption, spec.Verify, path)...)
+	errs = append(errs, validateObjectName(spec.ServiceAccountName, path.Child("serviceAccountName"))...)
 	if spec.BackupPolicy != nil {
 		errs = append(errs, validateBackupPolicy(spec.BackupPolicy, path.Child("backupPolicy"))...)
 	}

@@ -42,6 +42,8 @@ func TestBackupSpec(t *testing.T) {
 		{"longer than can be counted", "{etcdCluster: {name: example}, backupPolicy: {backupIntervalInSecond: 9223372036854775807, timeoutInSecond: 9223372037}, " + toS3 + "}", []string{
 			"Invalid spec.backupPolicy.backupIntervalInSecond", "Invalid spec.backupPolicy.timeoutInSecond",
 		}},
+		{"a service account", "{etcdCluster: {name: example}, serviceAccountName: backups, " + toS3 + "}", nil},
+		{"no service account", "{etcdCluster: {name: example}, serviceAccountName: ../default, " + toS3 + "}", []string{"Invalid spec.serviceAccountName"}},
 		{"no age", "{etcdCluster: {name: example}, backupPolicy: {maxAge: 0s}, " + toS3 + "}", []string{"Invalid spec.backupPolicy.maxAge"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -210,6 +210,7 @@ func validateClusterBackupPolicy(policy *v1beta2.ClusterBackupPolicy, path *fiel
 	errs = append(errs, validateSchedule(policy.Schedule, path.Child("schedule"))...)
 	errs = append(errs, validateTimeZone(policy.TimeZone, path.Child("timeZone"))...)
 	errs = append(errs, validateTreatment(policy.Compression, policy.Encryption, policy.Verify, path)...)
+	errs = append(errs, validateObjectName(policy.ServiceAccountName, path.Child("serviceAccountName"))...)
 	if retention, at := policy.Retention, path.Child("retention"); retention != nil {
 		if retention.Count != nil && *retention.Count < 1 {
 			errs = append(errs, field.Invalid(at.Child("count"), *retention.Count, "must be at least 1; leave it out for no limit"))

@@ -167,6 +167,7 @@ func useDestination(spec *v1beta2.BackupSpec, policy *v1beta2.ClusterBackupPolic
 	policy = policy.DeepCopy()
 	spec.StorageType, spec.BackupSource = policy.StorageType, policy.BackupSource
 	spec.Compression, spec.Verify = policy.Compression, policy.Verify
+	spec.ServiceAccountName = policy.ServiceAccountName
 	if spec.Encryption == nil {
 		spec.Encryption = policy.Encryption
 	}

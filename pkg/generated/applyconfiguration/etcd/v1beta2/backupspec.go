@@ -35,6 +35,9 @@ type BackupSpecApplyConfiguration struct {
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// verify: Hash (default) or Restore.
 	Verify *etcdv1beta2.Verification `json:"verify,omitempty"`
+	// serviceAccountName of the pods that move the data, for stores that know a workload
+	// by it. They get no token for Kubernetes. Empty: the namespace's default.
+	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 }
 
 // BackupSpecApplyConfiguration constructs a declarative configuration of the BackupSpec type for use with
@@ -146,5 +149,13 @@ func (b *BackupSpecApplyConfiguration) WithEncryption(value *BackupEncryptionApp
 // If called multiple times, the Verify field is set to the value of the last call.
 func (b *BackupSpecApplyConfiguration) WithVerify(value etcdv1beta2.Verification) *BackupSpecApplyConfiguration {
 	b.Verify = &value
+	return b
+}
+
+// WithServiceAccountName sets the ServiceAccountName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccountName field is set to the value of the last call.
+func (b *BackupSpecApplyConfiguration) WithServiceAccountName(value string) *BackupSpecApplyConfiguration {
+	b.ServiceAccountName = &value
 	return b
 }

@@ -30,6 +30,9 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// verify: Hash (default) or Restore.
 	Verify *etcdv1beta2.Verification `json:"verify,omitempty"`
+	// serviceAccountName of the pods that move the data, for stores that know a workload
+	// by it. They get no token for Kubernetes. Empty: the namespace's default.
+	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 }
 
 // ClusterBackupPolicyApplyConfiguration constructs a declarative configuration of the ClusterBackupPolicy type for use with
@@ -131,5 +134,13 @@ func (b *ClusterBackupPolicyApplyConfiguration) WithEncryption(value *BackupEncr
 // If called multiple times, the Verify field is set to the value of the last call.
 func (b *ClusterBackupPolicyApplyConfiguration) WithVerify(value etcdv1beta2.Verification) *ClusterBackupPolicyApplyConfiguration {
 	b.Verify = &value
+	return b
+}
+
+// WithServiceAccountName sets the ServiceAccountName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccountName field is set to the value of the last call.
+func (b *ClusterBackupPolicyApplyConfiguration) WithServiceAccountName(value string) *ClusterBackupPolicyApplyConfiguration {
+	b.ServiceAccountName = &value
 	return b
 }
