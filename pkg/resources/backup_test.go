@@ -57,7 +57,7 @@ func everyBackupOption(s *v1beta2.BackupSpec) {
 
 func byIdentity(s *v1beta2.BackupSpec) {
 	s.StorageType, s.ServiceAccountName = v1beta2.BackupStorageTypeABS, "backups"
-	s.BackupSource = v1beta2.BackupSource{ABS: &v1beta2.ABSBackupSource{Path: "container/etcd", ABSSecret: "account"}}
+	s.BackupSource = v1beta2.BackupSource{ABS: &v1beta2.ABSSource{Path: "container/etcd", ABSSecret: "account"}}
 }
 
 func byEndpoints(s *v1beta2.BackupSpec) {

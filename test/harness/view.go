@@ -168,6 +168,11 @@ func (e *Environment) Restore(ctx context.Context, namespace, name string) (*Vie
 	return follow(ctx, selected(e.Etcd.EtcdV1beta2().EtcdRestores(namespace), "", named(name)), &v1beta2.EtcdRestore{})
 }
 
+// Backups follows all EtcdBackups of a namespace.
+func (e *Environment) Backups(ctx context.Context, namespace string) (*View[*v1beta2.EtcdBackup], error) {
+	return follow(ctx, selected(e.Etcd.EtcdV1beta2().EtcdBackups(namespace), "", ""), &v1beta2.EtcdBackup{})
+}
+
 // Pod follows one pod.
 func (e *Environment) Pod(ctx context.Context, namespace, name string) (*View[*corev1.Pod], error) {
 	return follow(ctx, selected(e.Kube.CoreV1().Pods(namespace), "", named(name)), &corev1.Pod{})

@@ -20,6 +20,7 @@ const (
 	CoreDNSImage   = "registry.k8s.io/coredns/coredns:v" + CoreDNSVersion
 	LocalPathImage = "docker.io/rancher/local-path-provisioner:v" + LocalPathVersion
 	BusyboxImage   = "docker.io/library/busybox:" + busyboxVersion
+	KubectlImage   = "registry.k8s.io/kubectl:v" + KubernetesVersion
 )
 
 const etcdRepository = "quay.io/coreos/etcd"
@@ -40,6 +41,7 @@ func (b *Builder) recipes() []recipe {
 		b.singleProgram("local-path-provisioner-"+LocalPathVersion, LocalPathImage,
 			"local-path-provisioner-"+LocalPathVersion, "local-path-provisioner"),
 		b.busybox(),
+		b.kubectl(),
 	}
 	for _, release := range etcdReleases {
 		all = append(all, b.etcd(release.version))
@@ -124,6 +126,14 @@ func (b *Builder) busybox() recipe {
 			}
 		}
 		return image.Spec{Command: []string{"/bin/sh"}, Files: files}, nil
+	}}
+}
+
+// kubectl is for Jobs that ask the API server for something.
+func (b *Builder) kubectl() recipe {
+	file := filepath.Join(b.Layout.Bin("kubernetes-v"+KubernetesVersion), "kubectl")
+	return recipe{name: "kubectl-v" + KubernetesVersion, ref: KubectlImage, inputs: []string{file}, spec: func(context.Context) (image.Spec, error) {
+		return image.Spec{Entrypoint: []string{"/bin/kubectl"}, Files: append(image.Base(), image.File{Dest: "/bin/kubectl", Source: file})}, nil
 	}}
 }
 
