@@ -172,7 +172,7 @@ func TestDecide(t *testing.T) {
 		// The backup is looked at before anything else.
 		"first look":            {nil, "Verifying: verify 1 of bucket/key against " + target},
 		"it runs":               {[]func(*Observed){job(1, nil)}, "Verifying:"},
-		"it does not start":     {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no claim", epoch.Add(50 * time.Second) })}, "Verifying: wait PodNotStarted"},
+		"it does not start":     {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no claim", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
 		"it never starts":       {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created = false, epoch.Add(-time.Hour) })}, "Verifying: record false PodNotStarted"},
 		"it is corrupt":         {[]func(*Observed){job(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
 		"the store fails":       {[]func(*Observed){job(1, bad("StoreUnavailable", true))}, "Verifying: wait StoreUnavailable"},
