@@ -88,6 +88,17 @@ func TestRestoreFromS3(t *testing.T) {
 	c.holds(data)
 	c.bumped()
 
+	// A file that somebody has put there, of which nothing else is known.
+	store.put("bucket", "bare", whole)
+	s.apply(restoreManifest("bare", "bare", fromS3("bucket/bare", "aws")+"\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
+	bare := s.cluster("bare")
+	if r := s.restored("bare"); r.Status.Revision != backup.Status.EtcdRevision {
+		t.Errorf("revision %d was restored, %d was stored", r.Status.Revision, backup.Status.EtcdRevision)
+	}
+	bare.settle(1)
+	bare.holds(data)
+	s.kubectl("delete", "etcdcluster,etcdrestore", "bare", "--wait")
+
 	s.kubectl("delete", "etcdcluster,etcdrestore", "cloudy", "--wait")
 	s.awaitGone("pods,services", "etcd_cluster=cloudy")
 	s.apply(restoreManifest("cloudy", "cloudy", fromS3("bucket/etcd.backup", "aws")))

@@ -272,3 +272,31 @@ func TestRestoreCancelled(t *testing.T) {
 		t.Errorf("the cluster that was made for it is still there: %v", err)
 	}
 }
+
+// TestRestoreAutomatic takes everything from a cluster that may be recovered by itself.
+func TestRestoreAutomatic(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.volume()
+	c := s.create("alone", 3, etcdVersion, "\n  recovery: {quorumLoss: Automatic}")
+	data := c.fill()
+	s.apply(backupManifest("once", "  etcdCluster: {name: alone}"+toVolume))
+	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	c.await(s.ctx(), "its last backup", func(object *clusterObject) bool { return object.Status.LastBackup != nil })
+	name := fmt.Sprintf("alone-first-aid-%x", c.clusterID())
+	var pods []string
+	for _, p := range c.members.Live() {
+		pods = append(pods, p.Name)
+	}
+	s.kubectl(append([]string{"delete", "pods", "--force", "--grace-period=0"}, pods...)...)
+	c.await(s.within(time.Minute), "the loss to be said", func(object *clusterObject) bool {
+		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
+	})
+	s.restored(name)
+	c.settle(3)
+	c.holds(data)
+	c.bumped()
+	if !slices.Contains(c.reasons(), "RestoreRequested") {
+		t.Errorf("no event tells of it: %v", c.reasons())
+	}
+}

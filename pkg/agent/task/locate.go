@@ -51,7 +51,16 @@ func (t *run) locate(ctx context.Context, e agent.Expected) (*located, error) {
 	if err := checkSize(m.Size, e.MaxSize); err != nil {
 		return nil, err
 	}
-	return found, checkVersion(m, e.TargetVersion)
+	return found, checkVersion(versionOf(m), e.TargetVersion)
+}
+
+// versionOf is the version that a stored snapshot is of. Before 3.6 the storage has none
+// of its own.
+func versionOf(m *manifest.Manifest) string {
+	if m.StorageVersion != "" {
+		return m.StorageVersion
+	}
+	return m.EtcdVersion
 }
 
 func checkSize(size, limit int64) error {
@@ -150,24 +159,17 @@ func (t *run) list(ctx context.Context, prefix string) ([]manifest.Stored, error
 
 // checkVersion refuses a snapshot that the target does not start with: etcd reads the
 // storage of its own minor version and of the one before.
-func checkVersion(m *manifest.Manifest, targetVersion string) error {
-	if targetVersion == "" {
+func checkVersion(from, targetVersion string) error {
+	if targetVersion == "" || from == "" {
 		return nil
 	}
 	goal, err := semver.NewVersion(targetVersion)
 	if err != nil {
 		return fmt.Errorf("%w request: targetVersion %q is no version", agent.ErrInvalid, targetVersion)
 	}
-	from := m.StorageVersion
-	if from == "" {
-		from = m.EtcdVersion // before 3.6 the storage has no version of its own
-	}
-	if from == "" {
-		return nil
-	}
 	have, err := semver.NewVersion(from)
 	if err != nil {
-		return fmt.Errorf("%w: its manifest has the version %q", snapshot.ErrCorrupt, from)
+		return fmt.Errorf("%w: it has the version %q", snapshot.ErrCorrupt, from)
 	}
 	if have.Major() != goal.Major() || have.Minor() > goal.Minor() {
 		return fmt.Errorf("%w: the snapshot is of etcd %d.%d, which etcd %s cannot read: restore it into %d.%d or newer",

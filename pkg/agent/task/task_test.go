@@ -214,6 +214,7 @@ func (b *bench) checkSaved(saved *agent.Result, identitiesDir string, encrypted 
 // A snapshot that an older program has stored has no manifest.
 func TestFetchWithoutManifest(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
+	b.cluster.Member("m0").Put(100)
 	saved := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutObject))
 	if err := b.store.Delete(t.Context(), "backups/etcd.manifest.json"); err != nil {
 		t.Fatal(err)
@@ -223,6 +224,17 @@ func TestFetchWithoutManifest(t *testing.T) {
 		t.Fatal(result.Error)
 	}
 	mustHaveSum(t, name, saved.SHA256)
+
+	// What a manifest would say it says itself.
+	look := &agent.Request{ID: "look", Store: b.storePlace("backups/etcd"), Verify: &agent.Verify{}}
+	looked := b.mustRun(agent.CommandVerify, look)
+	if looked.Revision != saved.Revision || looked.StorageVersion != saved.StorageVersion || looked.SHA256 != saved.SHA256 || !looked.Verified {
+		t.Errorf("verified %+v, saved %+v", looked, saved)
+	}
+	look.Verify.TargetVersion = "3.4.0"
+	b.mustFail(agent.CommandVerify, look, agent.ClassUnsupported)
+	look.Verify.TargetVersion, look.Verify.SHA256 = "", strings.Repeat("0", 64)
+	b.mustFail(agent.CommandVerify, look, agent.ClassCorrupt)
 
 	full := filepath.Join(b.dir, "backups/etcd")
 	raw, err := os.ReadFile(full)
@@ -506,7 +518,7 @@ func TestTargetVersion(t *testing.T) {
 		{"3.6.0", "3.6.16", "", true},
 	} {
 		m.StorageVersion, m.EtcdVersion = test.storage, test.etcd
-		if err := checkVersion(m, test.target); (err == nil) != test.ok || (err != nil && !errors.Is(err, errUnsupported)) {
+		if err := checkVersion(versionOf(m), test.target); (err == nil) != test.ok || (err != nil && !errors.Is(err, errUnsupported)) {
 			t.Errorf("%+v: got %v", test, err)
 		}
 	}

@@ -5,8 +5,11 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
@@ -26,11 +29,39 @@ func (t *run) verify(ctx context.Context) error {
 		body := objectstore.Resume(ctx, t.store, found.object)
 		defer body.Close()
 		err = snapshot.CheckStored(t.Progress.counted(body), m.Manifest)
+	} else if found.stored == nil {
+		err = t.inspect(ctx, found)
 	} else {
 		err = t.decode(ctx, found, t.request.Verify.Expected, t.request.Verify.IdentitiesDir, io.Discard)
 	}
 	t.result.Verified = err == nil
 	return err
+}
+
+// inspect verifies a snapshot without a manifest: what that would say it must say itself,
+// so it is looked into in a file of its own.
+func (t *run) inspect(ctx context.Context, found *located) error {
+	dir, err := os.MkdirTemp("", "verify-")
+	if err != nil {
+		return fmt.Errorf("make room for the snapshot: %w", err)
+	}
+	file := filepath.Join(dir, "snapshot.db")
+	err = writeFile(file, func(w io.Writer) error {
+		return t.decode(ctx, found, t.request.Verify.Expected, t.request.Verify.IdentitiesDir, w)
+	})
+	if err == nil {
+		err = t.checkFacts(file)
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+func (t *run) checkFacts(file string) error {
+	facts, err := snapshot.Inspect(file)
+	if err != nil {
+		return err
+	}
+	t.result.Revision, t.result.StorageVersion = facts.Revision, facts.Version
+	return checkVersion(facts.Version, t.request.Verify.TargetVersion)
 }
 
 // decode writes the snapshot that is in a stored backup to w, and fails if anything

@@ -122,7 +122,9 @@ func TestRecoveryStarts(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	nothing := "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0"
 	backedUp := func(verified bool) func(*Observed) {
-		return func(o *Observed) { o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: verified} }
+		return func(o *Observed) {
+			o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: verified}
+		}
 	}
 	request := "recovery: RequestRestore c-first-aid-c0ffee from nightly lost a b c, wait WaitingForRestore"
 	checkDecisions(t, []decision{

@@ -172,7 +172,7 @@ func TestDecide(t *testing.T) {
 		// The backup is looked at before anything else.
 		"first look":            {nil, "Verifying: verify 1 of bucket/key against " + target},
 		"it runs":               {[]func(*Observed){job(1, nil)}, "Verifying:"},
-		"it does not start":     {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no claim", epoch.Add(50 * time.Second) })}, "Verifying: wait PodNotStarted"},
+		"it does not start":     {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no claim", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
 		"it never starts":       {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created = false, epoch.Add(-time.Hour) })}, "Verifying: record false PodNotStarted"},
 		"it is corrupt":         {[]func(*Observed){job(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
 		"the store fails":       {[]func(*Observed){job(1, bad("StoreUnavailable", true))}, "Verifying: wait StoreUnavailable"},
@@ -281,9 +281,9 @@ func other(phase v1beta2.RestorePhase) func(*Observed) {
 // may take away again.
 func TestNewClusterIsMarked(t *testing.T) {
 	t.Parallel()
-	o := observed(homeless, templated)
+	o := observed(homeless, templated, func(o *Observed) { o.Restore.Annotations = map[string]string{"other": "z", scopeAnnotation: "clusterwide"} })
 	c := o.newCluster(good())
-	want := map[string]string{"x": "y", v1beta2.AnnotationRestore: "r", AnnotationRestoreUID: "uid-r"}
+	want := map[string]string{"x": "y", scopeAnnotation: "clusterwide", v1beta2.AnnotationRestore: "r", AnnotationRestoreUID: "uid-r"}
 	if diff := cmp.Diff(want, c.Annotations); diff != "" || c.Labels["a"] != "b" || c.Name != "c" || c.Namespace != "ns" {
 		t.Errorf("cluster %+v: %s", c, diff)
 	}

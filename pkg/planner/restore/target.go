@@ -18,6 +18,9 @@ import (
 // else says how it shall be.
 const defaultSize = 3
 
+// scopeAnnotation says which controllers look after an object.
+const scopeAnnotation = "etcd.database.coreos.com/scope"
+
 // subject returns the cluster that the backup shall fit: the one that exists, or the one
 // that will be made; nil if that follows from the backup.
 func (o *Observed) subject() *v1beta2.EtcdCluster {
@@ -53,6 +56,9 @@ func (o *Observed) newCluster(found *Outcome) *v1beta2.EtcdCluster {
 		maps.Copy(c.Annotations, t.Annotations)
 	} else {
 		c.Spec = v1beta2.ClusterSpec{Replicas: ptr.To[int32](defaultSize), Version: found.EtcdVersion}
+	}
+	if scope, found := r.Annotations[scopeAnnotation]; found && c.Annotations[scopeAnnotation] == "" {
+		c.Annotations[scopeAnnotation] = scope // who looks after the one looks after the other
 	}
 	c.Annotations[v1beta2.AnnotationRestore] = r.Name
 	c.Annotations[AnnotationRestoreUID] = string(r.UID)
