@@ -31,14 +31,7 @@ func TestLinearizable(t *testing.T) {
 	s.stopInstalledController()
 	p := s.controller("linear")
 	c := s.cluster("linear")
-	clients, err := env.Clients(s.ctx(), s.namespace, c.name+"-client", concurrentClients, clientInterval)
-	s.must(err, "start the clients")
-	step := func(name string, do func()) {
-		t.Helper()
-		from, before := time.Now(), len(clients.History.Operations())
-		do()
-		t.Logf("%s: %v, %d operations", name, time.Since(from).Round(10*time.Millisecond), len(clients.History.Operations())-before)
-	}
+	clients, step := c.clients()
 
 	step("bootstrap", func() {
 		s.apply(manifest(c.name, 3, previousVersion))
@@ -79,9 +72,29 @@ func TestLinearizable(t *testing.T) {
 	})
 
 	c.stopped(w)
-	s.must(clients.Stop(), "stop the clients")
-	t.Log(clients.History)
-	s.must(clients.History.Check(decisionTime), "the answers that the clients got")
+	c.explained(clients)
+}
+
+// clients starts the clients; step does something meanwhile.
+func (c *cluster) clients() (clients *harness.Clients, step func(name string, do func())) {
+	c.Helper()
+	clients, err := env.Clients(c.ctx(), c.namespace, c.name+"-client", concurrentClients, clientInterval, c.members.TLS)
+	c.must(err, "start the clients")
+	return clients, func(name string, do func()) {
+		c.Helper()
+		from, before := time.Now(), len(clients.History.Operations())
+		do()
+		c.Logf("%s: %v, %d operations", name, time.Since(from).Round(10*time.Millisecond), len(clients.History.Operations())-before)
+	}
+}
+
+// explained stops the clients, and fails the test unless one order of all that they did
+// explains every answer that they got.
+func (c *cluster) explained(clients *harness.Clients) {
+	c.Helper()
+	c.must(clients.Stop(), "stop the clients")
+	c.Log(clients.History)
+	c.must(clients.History.Check(decisionTime), "the answers that the clients got")
 }
 
 // awaitPods waits until there are n pods.

@@ -5,6 +5,7 @@ package harness
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -30,6 +31,7 @@ type Clients struct {
 	History *History
 
 	slices *View[*discoveryv1.EndpointSlice]
+	config *tls.Config
 	stop   context.CancelFunc
 	group  sync.WaitGroup
 
@@ -38,14 +40,14 @@ type Clients struct {
 }
 
 // Clients starts n clients of a service. Each makes a request every interval, unless
-// it waits for an answer or there is nobody to ask.
-func (e *Environment) Clients(ctx context.Context, namespace, service string, n int, interval time.Duration) (*Clients, error) {
+// it waits for an answer or there is nobody to ask. With a configuration they speak TLS.
+func (e *Environment) Clients(ctx context.Context, namespace, service string, n int, interval time.Duration, config *tls.Config) (*Clients, error) {
 	view, err := follow(ctx, selected(e.Kube.DiscoveryV1().EndpointSlices(namespace), discoveryv1.LabelServiceName+"="+service, ""), &discoveryv1.EndpointSlice{})
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	c := &Clients{History: NewHistory(), slices: view, stop: stop}
+	c := &Clients{History: NewHistory(), slices: view, config: config, stop: stop}
 	for i := range n {
 		c.group.Go(func() {
 			if err := c.run(ctx, i, interval); err != nil {
@@ -68,12 +70,16 @@ func (c *Clients) Stop() error {
 
 // addresses are those that the service leads to.
 func (c *Clients) addresses() []string {
+	scheme := "http://"
+	if c.config != nil {
+		scheme = "https://"
+	}
 	var list []string
 	for _, s := range c.slices.List() {
 		for i := range s.Endpoints {
 			if e := &s.Endpoints[i]; ptr.Deref(e.Conditions.Ready, true) {
 				for _, address := range e.Addresses {
-					list = append(list, "http://"+net.JoinHostPort(address, clientPort))
+					list = append(list, scheme+net.JoinHostPort(address, clientPort))
 				}
 			}
 		}
@@ -106,7 +112,7 @@ func (c *Clients) run(ctx context.Context, number int, interval time.Duration) (
 		case len(now) == 0:
 			continue
 		case client == nil:
-			if client, err = newClient(nil, now...); err != nil {
+			if client, err = newClient(c.config, now...); err != nil {
 				return err
 			}
 		case !slices.Equal(now, known):

@@ -58,6 +58,8 @@ func phases() []phase {
 		{name: "version and size", plan: ofSize(3).withVolumes(), steps: []step{versionedAndResized(versionAfter, 5)}},
 		{name: "bootstrap with certificates", plan: ofSize(3).withCertificates(), unborn: true, steps: []step{declared}},
 		{name: "certificate rotation", plan: ofSize(3).withCertificates().withVolumes(), steps: []step{rotated}},
+		{name: "restart with volumes", plan: ofSize(3).withVolumes(), steps: []step{restarted}},
+		{name: "restart", plan: ofSize(3), steps: []step{restarted}},
 		{name: "hibernate and wake", plan: ofSize(3).withVolumes(), steps: []step{resized(0), resized(3)}},
 		{name: "hibernate and wake larger", plan: ofSize(1).withVolumes(), steps: []step{resized(0), resized(3)}},
 		{name: "delete", plan: ofSize(3), steps: []step{deleted}},
@@ -71,6 +73,7 @@ var (
 	declaredSoon = step{do: (*World).declare, done: func(*World) string { return "" }}
 	deleted      = step{do: (*World).undeclare, done: (*World).gone}
 	rotated      = step{do: func(w *World) { w.rotate(Event{}) }, done: (*World).goal}
+	restarted    = step{do: func(w *World) { w.askForRestart(Event{A: 1}) }, done: (*World).goal}
 	remade       = step{do: func(w *World) { w.undeclare(); w.declare() }, done: (*World).goal}
 )
 

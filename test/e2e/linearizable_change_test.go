@@ -1,0 +1,86 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// minorBefore is the last patch of the minor version before that of etcdVersion.
+const minorBefore = "3.5.35"
+
+// TestLinearizableSecure lets clients that prove themselves read, write and swap while
+// the authority is replaced and the cluster moves to the next minor version.
+func TestLinearizableSecure(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.cluster("proven")
+	c.secure("proven-client-tls", "tls.crt", "tls.key", "ca.crt")
+	s.apply(manifest("proven", 3, minorBefore, withAutoTLS+withVolumes))
+	c.settle(3)
+	clients, step := c.clients()
+	w := c.write()
+	step("another authority, and the old one dropped", func() {
+		c.rotate("1")
+		c.settle(3)
+	})
+	step("the next minor version", func() {
+		s.kubectl(patchVersion("proven", etcdVersion)...)
+		c.await(s.ctx(), "the version", func(object *clusterObject) bool {
+			return settled(object, 3) && object.Status.CurrentVersion == etcdVersion
+		})
+	})
+	c.stopped(w)
+	c.explained(clients)
+}
+
+// TestLinearizableRecovery lets clients read, write and swap while the quorum is lost
+// and the cluster goes on from the member that led. That one has applied everything that
+// was acknowledged, so nothing of that may be lost, and the history goes on.
+func TestLinearizableRecovery(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("onwards", 3, etcdVersion)
+	clients, step := c.clients()
+	w := c.write()
+	step("nothing happens", func() {
+		s.until(s.within(30*time.Second), "a history", func() bool { return len(clients.History.Operations()) > 200 })
+	})
+	step("the quorum is lost, and the cluster goes on", func() {
+		survivor := c.leader().Pod
+		c.destroy(survivor)
+		c.awaitLoss(survivor.Name)
+		_, err := c.recoverNow()
+		s.must(err, "ask for the recovery")
+		c.recovered(3)
+	})
+	before := len(clients.History.Operations())
+	step("afterwards", func() {
+		s.until(s.within(30*time.Second), "the history to go on", func() bool { return len(clients.History.Operations()) > before+200 })
+	})
+	c.stopped(w)
+	c.explained(clients)
+	c.bumped()
+}
+
+// rotate replaces the authority of a cluster with certificates of its own, and waits
+// until no member trusts the old one any more.
+func (c *cluster) rotate(request string) {
+	c.Helper()
+	before := c.get()
+	c.kubectl("annotate", "--overwrite", "etcd/"+c.name, "etcd.database.coreos.com/rotate-ca="+request, "etcd.database.coreos.com/drop-old-ca="+request)
+	pods := c.uids()
+	c.await(c.ctx(), "every member to trust only the new authority", func(object *clusterObject) bool {
+		now, _ := issued(object)
+		was, _ := issued(before)
+		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
+		return now[v1beta2.CertificateUseAuthority] != was[v1beta2.CertificateUseAuthority] && settled(object, len(pods)) &&
+			valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.renewed(pods)
+	})
+}
