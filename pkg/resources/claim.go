@@ -35,11 +35,12 @@ func Claim(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim 
 
 // ClaimDrift returns live with the owner that the retention policy of c asks for now
 // and the labels of its member, and whether that is a change. The volume itself is
-// left alone.
+// left alone; see ClaimGrowth.
 func ClaimDrift(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
 	claim := live.DeepCopy()
 	changed := putAll(&claim.Labels, merged(Labels(c.Name), map[string]string{LabelMember: live.Name}))
 	changed = putAll(&claim.Annotations, map[string]string{AnnotationClusterUID: string(c.UID)}) || changed
+	changed = forgetRefusal(c, claim) || changed
 	if retained(c) {
 		changed = dropOwner(claim, c) || changed
 	} else {

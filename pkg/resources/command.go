@@ -33,6 +33,18 @@ func QuotaBackendBytes(c *v1beta2.EtcdCluster) int64 {
 	return defaultQuotaBackendBytes
 }
 
+// defaultSnapshotCount is the one of 3.6.
+const defaultSnapshotCount = 10000
+
+// SnapshotCount is after how many entries of its log a member of c makes a snapshot, from
+// 3.6 on.
+func SnapshotCount(c *v1beta2.EtcdCluster) uint64 {
+	if e := c.Spec.Etcd; e != nil && e.SnapshotCount != nil && *e.SnapshotCount > 0 {
+		return uint64(*e.SnapshotCount)
+	}
+	return defaultSnapshotCount
+}
+
 // command returns what the container of a member runs. It is an argument list: no
 // value can end its argument or reach a shell. Flags of the user come last.
 func command(c *v1beta2.EtcdCluster, m MemberPod) []string {

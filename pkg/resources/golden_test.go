@@ -194,6 +194,37 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestPublishedManifests builds the first pod of every cluster among the manifests that
+// guides for etcd-operator have always shown.
+func TestPublishedManifests(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("..", "..", "artifacts", "examples", "compat", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clusters := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c v1beta2.EtcdCluster
+		if err := yaml.Unmarshal(text, &c); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if c.Kind != "EtcdCluster" {
+			continue
+		}
+		clusters++
+		c.Namespace, c.UID = "default", token
+		v1beta2.SetObjectDefaults_EtcdCluster(&c)
+		checkGolden(t, filepath.Join("testdata", "compat", filepath.Base(file)), seed(&c))
+	}
+	if clusters == 0 {
+		t.Error("there is no cluster among the manifests")
+	}
+}
+
 func checkGolden(t *testing.T, path string, obj any) {
 	t.Helper()
 	got, err := yaml.Marshal(obj)

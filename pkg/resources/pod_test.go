@@ -292,3 +292,33 @@ func TestOwns(t *testing.T) {
 		t.Error("a cluster without UID owns things")
 	}
 }
+
+// TestEveryFieldOfThePolicy keeps the golden pod complete: a field of PodPolicy is either
+// in it, or it is known not to change a pod.
+func TestEveryFieldOfThePolicy(t *testing.T) {
+	t.Parallel()
+	elsewhere := map[string]string{
+		"PersistentVolumeClaimSpec":            "pod-3.6.16-volume and claim",
+		"PersistentVolumeClaimRetentionPolicy": "claim-retained",
+		"ClusterDomain":                        "TestURLs",
+	}
+	all := reflect.ValueOf(everyPolicy())
+	for i := range all.NumField() {
+		name := all.Type().Field(i).Name
+		if all.Field(i).IsZero() && elsewhere[name] == "" {
+			t.Errorf("no golden pod has PodPolicy.%s", name)
+		}
+	}
+	without := everyPolicy()
+	without.Affinity = nil
+	for name, got := range map[string]*corev1.Affinity{
+		"required": Pod(newCluster(policy(without)), MemberPod{Name: first}).Spec.Affinity,
+		"soft":     Pod(newCluster(), MemberPod{Name: first}).Spec.Affinity,
+	} {
+		anti := got.PodAntiAffinity
+		if hard := len(anti.RequiredDuringSchedulingIgnoredDuringExecution) == 1; hard != (name == "required") ||
+			hard == (len(anti.PreferredDuringSchedulingIgnoredDuringExecution) == 1) {
+			t.Errorf("%s anti-affinity: %+v", name, anti)
+		}
+	}
+}

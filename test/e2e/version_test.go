@@ -6,13 +6,16 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
@@ -158,6 +161,88 @@ func tell(pods []*corev1.Pod) string {
 		}
 	}
 	return b.String()
+}
+
+// walk is the way of a cluster through every minor version that has an image.
+var walk = []string{"3.4.23", "3.5.35", etcdVersion, "3.7.3"}
+
+// TestVersionWalk brings a cluster from the oldest version to the newest under a client
+// that writes all the time. What is not allowed on the way is refused at once.
+func TestVersionWalk(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("walks", 3, walk[0], withVolumes)
+	data, ids := c.fill(), c.ids()
+	w := c.write()
+	for i, to := range walk[1:] {
+		from := walk[i]
+		if i+2 < len(walk) {
+			s.contains(s.refused("", patchVersion("walks", walk[i+2])...), "skip a minor version", from)
+		}
+		c.step(from, to)
+		s.contains(s.refused("", patchVersion("walks", from)...), "must not be below", "restore a backup")
+		if now := c.ids(); !maps.Equal(now, ids) {
+			t.Errorf("at %s the members are %x, not %x", to, now, ids)
+		}
+		c.holds(data)
+	}
+	report := c.stopped(w)
+	if report.Failed > report.Sent/100 {
+		t.Errorf("%d of %d writes failed", report.Failed, report.Sent)
+	}
+	if report.LongestGap > 5*time.Second {
+		t.Errorf("nothing was acknowledged for %v", report.LongestGap)
+	}
+	// The newest version starts again on what older ones have left, too.
+	c.kill()
+	c.settle(3)
+	c.must(c.members.Kept(c.ctx(), report), "after all members were killed")
+	c.holds(data)
+}
+
+// step moves a cluster from one version to another and checks what is said of it.
+func (c *cluster) step(from, to string) {
+	c.Helper()
+	begun := time.Now()
+	c.kubectl(patchVersion(c.name, to)...)
+	object := c.await(c.ctx(), "the way to "+to+" to be told", func(o *clusterObject) bool {
+		return o.Status.CurrentVersion == from && o.Status.TargetVersion == to &&
+			is(o, v1beta2.ClusterConditionUpgrading, corev1.ConditionTrue)
+	})
+	c.contains(condition(object, v1beta2.ClusterConditionUpgrading).Message, from, to)
+	object = c.await(c.ctx(), "version "+to, func(o *clusterObject) bool {
+		return settled(o, 3) && o.Status.CurrentVersion == to && o.Status.TargetVersion == ""
+	})
+	c.Logf("from %s to %s in %v", from, to, time.Since(begun).Round(10*time.Millisecond))
+	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
+		v1beta2.ClusterConditionAvailable: corev1.ConditionTrue,
+		v1beta2.ClusterConditionDegraded:  corev1.ConditionFalse,
+		v1beta2.ClusterConditionUpgrading: corev1.ConditionFalse,
+	})
+	told := c.kubectl("get", "events", "--field-selector=reason=MemberUpgraded,involvedObject.name="+c.name, "-o", "jsonpath={.items[*].message}")
+	answers, err := c.members.Ask(c.ctx())
+	c.must(err, "ask the members")
+	for name, a := range answers {
+		if a.Version != to {
+			c.Errorf("member %s runs %s, not %s", name, a.Version, to)
+		}
+		c.contains(told, "Member "+name+" restarts with version "+to)
+	}
+}
+
+// kill ends the processes of all members at once, and waits until they are back.
+func (c *cluster) kill() {
+	c.Helper()
+	before := map[string]string{}
+	for _, p := range c.members.Live() {
+		before[p.Name] = p.Status.ContainerStatuses[0].ContainerID
+		c.must(harness.Signal(p, "etcd", syscall.SIGKILL), "kill a member")
+	}
+	c.must(c.members.Pods.Await(c.ctx(), func(pods []*corev1.Pod) bool {
+		return !slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+			return !harness.PodReady(p) || p.Status.ContainerStatuses[0].ContainerID == before[p.Name]
+		})
+	}), "all members to be ready again")
 }
 
 // TestMinorUpgrade moves clusters up one minor version, which is as far as one step

@@ -178,6 +178,11 @@ func (e *Environment) Pod(ctx context.Context, namespace, name string) (*View[*c
 	return follow(ctx, selected(e.Kube.CoreV1().Pods(namespace), "", named(name)), &corev1.Pod{})
 }
 
+// Claims follows the claims of a cluster.
+func (e *Environment) Claims(ctx context.Context, namespace, cluster string) (*View[*corev1.PersistentVolumeClaim], error) {
+	return follow(ctx, selected(e.Kube.CoreV1().PersistentVolumeClaims(namespace), "app=etcd,etcd_cluster="+cluster, ""), &corev1.PersistentVolumeClaim{})
+}
+
 // Service follows one service.
 func (e *Environment) Service(ctx context.Context, namespace, name string) (*View[*corev1.Service], error) {
 	return follow(ctx, selected(e.Kube.CoreV1().Services(namespace), "", named(name)), &corev1.Service{})

@@ -6,6 +6,7 @@ package simulation
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
@@ -32,6 +33,7 @@ func bugsOfMembership() []bug {
 		{name: "restarts all members at once", rules: "S2 S8", wrap: doing(restartAll)},
 		{name: "restarts the leader without handing over", rules: "S8", wrap: doing(restartLeader)},
 		{name: "restarts the next member before the last one is back", rules: "S2 S8", wrap: doing(restartNext)},
+		{name: "goes to 3.7 with what 3.7 cannot read in the log", rules: "L1", wrap: deciding(readAnyway), story: fromOldToNew},
 		{name: "takes any step between versions", rules: "S8", wrap: doing(skipVersion), admitted: true},
 	}
 }
@@ -249,4 +251,16 @@ func skipVersion(o planner.Observed, plan planner.Plan) planner.Plan {
 		}
 	}
 	return plan
+}
+
+// readAnyway takes every log for one that every version can read.
+func readAnyway(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	o.PeerService.Log = planner.LogRecord{ClusterID: strconv.FormatUint(o.Etcd.ClusterID, 16), Readable: true}
+	return decide(o)
+}
+
+// fromOldToNew brings a cluster that was born on 3.5 to 3.6 and to 3.7.
+func fromOldToNew(s *Schedule) {
+	s.Version = versionLines[0][0]
+	s.Events = []Event{{At: time.Minute, Kind: EventVersion, A: 3}, {At: 5 * time.Minute, Kind: EventVersion, A: 4}}
 }

@@ -310,21 +310,26 @@ func (c *checks) starting(r *run, d *dataDir) {
 	}
 }
 
-// versioned is called when etcd has started: no version may be skipped or taken back.
+// versioned is called when etcd has started: no version may be skipped or taken back, and
+// none begun from a patch release that is not safe for it.
 func (c *checks) versioned(p *process) {
 	to, err := version.ParseSemantic(p.version)
 	if err != nil || !c.matters(p.dir.lineage) || p.dir.lineage.blind {
 		return
 	}
-	var low uint
+	var low *version.Version
 	for _, id := range p.dir.lineage.order {
 		d := p.dir.lineage.dirs[id]
-		if v, err := version.ParseSemantic(d.version); err == nil && p.dir.lineage.members.find(id) != nil && (low == 0 || v.Minor() < low) {
-			low = v.Minor()
+		if v, err := version.ParseSemantic(d.version); err == nil && p.dir.lineage.members.find(id) != nil && (low == nil || v.LessThan(low)) {
+			low = v
 		}
 	}
-	if low != 0 && (to.Minor() < low || to.Minor() > low+1) {
-		c.violated("S8", "%s starts with %s, and the lowest version was 3.%d", p.run.name, p.version, low)
+	if low == nil || to.Minor() == low.Minor() {
+		return
+	}
+	unsafe := low.Minor() == 5 && low.Patch() < 26 || low.Minor() == 6 && low.Patch() < 11
+	if to.Minor() < low.Minor() || to.Minor() > low.Minor()+1 || unsafe {
+		c.violated("S8", "%s starts with %s, and the lowest version was %s", p.run.name, p.version, low)
 	}
 }
 

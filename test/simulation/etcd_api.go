@@ -47,7 +47,7 @@ func (e *etcdWorld) health(p *process) etcd.MemberHealth {
 	return etcd.MemberHealth{
 		ID: p.dir.id, ClusterID: p.dir.lineage.clusterID, Leader: p.leader, Version: p.version,
 		DBSize: int64(1<<20 + 8*p.applied), RaftTerm: p.dir.term,
-		RaftIndex: uint64(p.dir.commit), RaftApplied: uint64(p.applied), Learner: !p.members.isVoter(p.dir.id),
+		RaftIndex: p.dir.index(p.dir.commit), RaftApplied: p.dir.index(p.applied), Learner: !p.members.isVoter(p.dir.id),
 	}
 }
 

@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,6 +28,10 @@ type entry struct {
 	kind entryKind
 	// write is the number of a client's write.
 	write int
+	// old is true for what a member before 3.6 has written and 3.7 cannot read.
+	old bool
+	// extra counts the entries up to this one that are not kept one by one.
+	extra uint64
 	// member is whom a change of the membership, or the name that a member gives
 	// itself at its first start, is about.
 	member peer
@@ -170,12 +175,22 @@ type dataDir struct {
 	log     []entry
 	commit  int
 	term    uint64
+	// snapshot is the index of the last snapshot.
+	snapshot uint64
 	// members is the list as far as it was applied.
 	members *membership
 	// version last ran on it.
 	version string
 	// doomed directories will be destroyed: their pod was asked to go.
 	doomed, destroyed bool
+}
+
+// index returns the raft index of the n-th entry that is kept.
+func (d *dataDir) index(n int) uint64 {
+	if n == 0 {
+		return 0
+	}
+	return uint64(n) + d.log[n-1].extra
 }
 
 func (d *dataDir) empty() bool { return d.id == 0 }
@@ -203,6 +218,7 @@ func (d *dataDir) become(id uint64, name, url string, l *lineage) {
 
 // arguments is what etcd was started with.
 type arguments struct {
+	snapshotCount           uint64
 	name, state, token, url string
 	names, urls             []string
 	strict                  bool
@@ -221,6 +237,8 @@ func parseArguments(command []string) arguments {
 			a.token = value
 		case "--initial-advertise-peer-urls":
 			a.url = value
+		case "--snapshot-count":
+			a.snapshotCount, _ = strconv.ParseUint(value, 10, 64)
 		case "--strict-reconfig-check":
 			a.strict = value != "false"
 		case "--initial-cluster":

@@ -21,6 +21,8 @@ type process struct {
 	dir     *dataDir
 	version string
 	strict  bool
+	// snapshotCount is after how many entries it makes a snapshot.
+	snapshotCount uint64
 	// members is the list as far as this member has applied the log.
 	members *membership
 	applied int
@@ -119,6 +121,7 @@ var (
 	errRemoved  = errors.New("the member has been permanently removed from the cluster")
 	errMismatch = errors.New("error validating peerURLs: member count is unequal")
 	errNoPeer   = errors.New("cannot fetch cluster info from peer urls")
+	errOldLog   = errors.New("unmarshal should never fail")
 	errFlag     = errors.New("unrecognized environment variable")
 	errUnlisted = errors.New("couldn't find local name in the initial cluster configuration")
 )
@@ -127,7 +130,7 @@ var (
 func (e *etcdWorld) start(r *run, dir *dataDir, pod *corev1.Pod) (*process, error) {
 	args := parseArguments(command(pod))
 	p := &process{
-		run: r, dir: dir, version: versionOf(image(pod)), strict: args.strict,
+		run: r, dir: dir, version: versionOf(image(pod)), strict: args.strict, snapshotCount: args.snapshotCount,
 		started: e.w.now, heard: e.w.now, patience: e.w.dice.between(time.Second, 2*time.Second), match: map[uint64]int{},
 	}
 	delete(e.upgrading, r.uid)
@@ -144,7 +147,13 @@ func (e *etcdWorld) start(r *run, dir *dataDir, pod *corev1.Pod) (*process, erro
 			return nil, err
 		}
 	}
+	if p.snapshotCount == 0 {
+		p.snapshotCount = defaultSnapshotCount(p.version)
+	}
 	p.members, p.applied = dir.members, dir.commit
+	if p.since37() && dir.holdsOld() {
+		return nil, errOldLog
+	}
 	if slices.Contains(p.members.removed, dir.id) {
 		return nil, errRemoved
 	}

@@ -131,6 +131,10 @@ func (e *etcdWorld) campaign(p *process, transfer bool) bool {
 // committed.
 func (e *etcdWorld) append(p *process, new entry) bool {
 	new.term = p.dir.term
+	new.old = new.old || before36(p.version)
+	if n := len(p.dir.log); n > 0 {
+		new.extra += p.dir.log[n-1].extra
+	}
 	p.dir.log = append(p.dir.log, new)
 	index := len(p.dir.log)
 	e.replicate(p)
@@ -214,9 +218,17 @@ func (e *etcdWorld) commit(leader *process) {
 func (e *etcdWorld) applyUpTo(p *process, index int) {
 	p.dir.commit = max(p.dir.commit, index)
 	for ; p.applied < p.dir.commit; p.applied++ {
+		if e.cannotRead(p, p.applied) {
+			e.w.trace("etcd %s: unmarshal should never fail", p.run.name)
+			e.exit(p)
+			return
+		}
 		p.members = p.members.apply(&p.dir.log[p.applied])
 	}
 	p.dir.members = p.members
+	if at := p.dir.index(p.applied); at > p.dir.snapshot+p.snapshotCount {
+		p.dir.snapshot = at
+	}
 	if p.leads() && p.members.find(p.dir.id) == nil {
 		p.leader = 0 // a leader that was removed steps down
 	}
@@ -228,7 +240,7 @@ func (e *etcdWorld) publish(p *process) {
 	if p.published || leader == nil || !leader.leads() || leader.members.find(p.dir.id) == nil {
 		return
 	}
-	p.published = e.append(leader, entry{kind: entryPublish, member: peer{id: p.dir.id, name: p.dir.name}})
+	p.published = e.append(leader, entry{kind: entryPublish, member: peer{id: p.dir.id, name: p.dir.name}, old: before36(p.version)})
 	p.serves = p.serves || p.published
 }
 

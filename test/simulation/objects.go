@@ -155,6 +155,9 @@ func create[T metav1.Object](s *store, object T) (T, error) {
 	if service, ok := any(object).(*corev1.Service); ok && service.Spec.ClusterIP == "" {
 		service.Spec.ClusterIP = "10.96.0." + strconv.Itoa(s.uids%250)
 	}
+	if claim, ok := any(object).(claimObject); ok {
+		bound(claim)
+	}
 	s.replace(k, object)
 	if ref := metav1.GetControllerOf(object); ref != nil && !s.exists(ref.UID) {
 		s.w.collectGarbage(ref.UID)

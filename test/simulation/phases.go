@@ -27,6 +27,11 @@ func (s Schedule) withVolumes() Schedule {
 	return s
 }
 
+func (s Schedule) expandable() Schedule {
+	s.Expandable = true
+	return s
+}
+
 func (s Schedule) withCertificates() Schedule {
 	s.Certificates = true
 	return s
@@ -55,6 +60,8 @@ func phases() []phase {
 		{name: "version", plan: ofSize(3), steps: []step{versioned(versionAfter)}},
 		{name: "version with volumes", plan: ofSize(3).withVolumes(), steps: []step{versioned(versionAfter)}},
 		{name: "version without learners", plan: ofSize(3).withVersion(oldBefore), steps: []step{versioned(oldAfter)}},
+		{name: "from 3.5 to 3.7", plan: ofSize(3), steps: []step{versioned("3.6.11"), versioned("3.7.0")}},
+		{name: "from 3.5 to 3.7 with volumes, and growing", plan: ofSize(1).withVolumes(), steps: []step{versioned("3.6.11"), versionedAndResized("3.7.0", 3)}},
 		{name: "version and size", plan: ofSize(3).withVolumes(), steps: []step{versionedAndResized(versionAfter, 5)}},
 		{name: "bootstrap with certificates", plan: ofSize(3).withCertificates(), unborn: true, steps: []step{declared}},
 		{name: "certificate rotation", plan: ofSize(3).withCertificates().withVolumes(), steps: []step{rotated}},
@@ -62,6 +69,9 @@ func phases() []phase {
 		{name: "restart", plan: ofSize(3), steps: []step{restarted}},
 		{name: "hibernate and wake", plan: ofSize(3).withVolumes(), steps: []step{resized(0), resized(3)}},
 		{name: "hibernate and wake larger", plan: ofSize(1).withVolumes(), steps: []step{resized(0), resized(3)}},
+		{name: "volumes grow", plan: ofSize(3).withVolumes().expandable(), steps: []step{grown(2)}},
+		{name: "volumes may not grow", plan: ofSize(1).withVolumes(), steps: []step{grown(2), grown(1)}},
+		{name: "volumes are kept", plan: ofSize(3).withVolumes(), steps: []step{keeping(true), resized(0), resized(3), keeping(false)}},
 		{name: "delete", plan: ofSize(3), steps: []step{deleted}},
 		{name: "delete while it starts", plan: ofSize(3).withVolumes(), unborn: true, steps: []step{declaredSoon, deleted}},
 		{name: "delete and make again", plan: ofSize(3), steps: []step{remade}},
@@ -80,6 +90,20 @@ var (
 func resized(n int32) step {
 	return step{
 		do:   func(w *World) { w.amend(func(s *v1beta2.ClusterSpec) { s.Replicas = ptr.To(n) }) },
+		done: (*World).goal,
+	}
+}
+
+func grown(n int) step {
+	return step{
+		do:   func(w *World) { w.amend(func(s *v1beta2.ClusterSpec) { sized(s, gibibytes(n)) }) },
+		done: (*World).goal,
+	}
+}
+
+func keeping(keep bool) step {
+	return step{
+		do:   func(w *World) { w.amend(func(s *v1beta2.ClusterSpec) { kept(s, keep) }) },
 		done: (*World).goal,
 	}
 }

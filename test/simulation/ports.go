@@ -143,7 +143,7 @@ func (p objectsPort) CreateClaim(ctx context.Context, claim *corev1.PersistentVo
 
 // UpdateClaim implements cluster.Objects.
 func (p objectsPort) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	return write(ctx, p.c, "update", claim, update[*corev1.PersistentVolumeClaim])
+	return write(ctx, p.c, "update", claim, updateClaim)
 }
 
 // DeleteClaim implements cluster.Objects.

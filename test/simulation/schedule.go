@@ -18,6 +18,8 @@ type Schedule struct {
 	Size                                 int
 	Version                              string
 	Volumes, RetainDeleted, RetainScaled bool
+	// Expandable is true if the storage class lets volumes grow.
+	Expandable bool
 	// LearnersReady is true if the readiness of etcd does not tell a learner.
 	LearnersReady bool
 	// Deadly schedules may destroy a quorum for good.
@@ -89,6 +91,9 @@ const (
 	EventBackup
 	EventRestore
 	EventTotalLoss
+	// EventGrow and EventRetention are not either; see volumeEvents.
+	EventGrow
+	EventRetention
 	eventKinds
 )
 
@@ -101,6 +106,7 @@ var eventNames = [eventKinds]string{
 	"change the pods' declaration", "request a restart", "declare what does not run",
 	"disaster", "ask for a recovery",
 	"back up", "restore", "lose everything",
+	"declare larger volumes", "keep or give up volumes",
 }
 
 func (k EventKind) String() string { return eventNames[k] }
@@ -117,7 +123,7 @@ var weights = [eventKinds]int{
 
 // versionLines are the versions between which clusters move, oldest first.
 var versionLines = [][]string{
-	{"3.5.26", "3.5.27", "3.6.5", "3.6.8", "3.7.0"},
+	{"3.5.26", "3.5.27", "3.6.8", "3.6.11", "3.7.0"},
 	{"3.2.13", "3.3.27", "3.4.30", "3.5.21", "3.5.26", "3.6.8"},
 }
 
@@ -149,6 +155,7 @@ func NewSchedule(seed uint64) *Schedule {
 	s.encrypt()
 	recoveryEvents(s)
 	restoreEvents(s)
+	volumeEvents(s)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
 }
@@ -181,8 +188,8 @@ func (s *Schedule) without(from, to int) *Schedule {
 // String writes the schedule for a reader.
 func (s *Schedule) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: size %d, version %s, volumes %t, retain %t/%t, learners ready %t, deadly %t, certificates %t, automatic %t, recovers %t",
-		s.Seed, s.Size, s.Version, s.Volumes, s.RetainDeleted, s.RetainScaled, s.LearnersReady, s.Deadly, s.Certificates, s.Automatic, s.Recovers)
+	fmt.Fprintf(&b, "seed %d: size %d, version %s, volumes %t, retain %t/%t, learners ready %t, deadly %t, certificates %t, automatic %t, recovers %t, expandable %t",
+		s.Seed, s.Size, s.Version, s.Volumes, s.RetainDeleted, s.RetainScaled, s.LearnersReady, s.Deadly, s.Certificates, s.Automatic, s.Recovers, s.Expandable)
 	for _, e := range s.Events {
 		fmt.Fprintf(&b, "\n  %v", e)
 	}

@@ -98,7 +98,7 @@ func (w *World) goal() string {
 	if *cluster.Spec.Replicas == 0 {
 		return w.goalAsleep(cluster, l)
 	}
-	for _, check := range []func(*v1beta2.EtcdCluster, *lineage) string{w.goalMembers, w.goalPods, w.goalTemplates, w.goalObjects, w.goalStatus, w.goalCertificates, w.goalOperation} {
+	for _, check := range []func(*v1beta2.EtcdCluster, *lineage) string{w.goalMembers, w.goalPods, w.goalTemplates, w.goalVolumes, w.goalObjects, w.goalStatus, w.goalCertificates, w.goalOperation} {
 		if wrong := check(cluster, l); wrong != "" {
 			return wrong
 		}

@@ -31,9 +31,8 @@ func (w *World) declare() {
 			PersistentVolumeClaimSpec:            &corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
 			PersistentVolumeClaimRetentionPolicy: &v1beta2.PersistentVolumeClaimRetentionPolicy{},
 		}
-		if w.plan.RetainDeleted {
-			spec.Pod.PersistentVolumeClaimRetentionPolicy.WhenDeleted = v1beta2.ClaimRetain
-		}
+		sized(&spec, gibibytes(1))
+		kept(&spec, w.plan.RetainDeleted)
 		if w.plan.RetainScaled {
 			spec.Pod.PersistentVolumeClaimRetentionPolicy.WhenScaled = v1beta2.ClaimRetain
 		}
@@ -97,6 +96,10 @@ func (w *World) userDoes(e Event) {
 		w.rotate(e)
 	case EventDeleteSecret:
 		w.store.remove(kindSecret, e.secret())
+	case EventGrow:
+		w.amend(func(s *v1beta2.ClusterSpec) { sized(s, gibibytes(1+e.A%4)) })
+	case EventRetention:
+		w.amend(func(s *v1beta2.ClusterSpec) { kept(s, e.A%2 == 0) })
 	case EventDeclare:
 		w.amend(func(s *v1beta2.ClusterSpec) { declareOther(s, e) })
 	case EventRestart:

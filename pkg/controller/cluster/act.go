@@ -68,7 +68,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 func isUpkeep(action planner.Action) bool {
 	switch action.(type) {
 	case planner.RepairPeerService, planner.EnsureClientService, planner.EnsurePodDisruptionBudget,
-		planner.DeletePodDisruptionBudget, planner.LabelPod, planner.FindMember, planner.IssueAuthority,
+		planner.DeletePodDisruptionBudget, planner.LabelPod, planner.RepairClaim, planner.FindMember, planner.IssueAuthority,
 		planner.DropAuthority, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod:
 		return true
 	default:
@@ -119,6 +119,8 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 		return r.deleteClaim(ctx, s, a)
 	case planner.ReleaseClaim:
 		return r.releaseClaim(ctx, key, s, a)
+	case planner.RepairClaim:
+		return r.repairClaim(ctx, key, s, a)
 	case planner.UpgradePod:
 		return r.upgradePod(ctx, key, s, a)
 	case planner.RecreatePod:
@@ -158,6 +160,10 @@ func (r *Reconciler) changeMembership(ctx context.Context, key types.NamespacedN
 		}
 		r.normal(s, EventLeaderMoved, "Leadership moved from %s to %s", a.FromName, a.ToName)
 		return nil
+	case planner.RecordLog:
+		return r.recordLog(ctx, key, s, a)
+	case planner.PadLog:
+		return r.padLog(ctx, s, a)
 	case planner.Defragment:
 		return r.defragment(key, s, a)
 	case planner.DisarmNoSpace:

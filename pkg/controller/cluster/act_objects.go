@@ -79,6 +79,9 @@ func (r *Reconciler) recordBootstrap(ctx context.Context, key types.NamespacedNa
 	}
 	record = record.DeepCopy()
 	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationClusterID, strconv.FormatUint(a.ClusterID, 16))
+	if a.Log.ClusterID != "" {
+		setLogRecord(record, a.Log)
+	}
 	updated, err := r.Objects.UpdateService(ctx, record)
 	if err != nil {
 		return conflictIsStale(err)
@@ -272,7 +275,11 @@ func (r *Reconciler) releaseClaim(ctx context.Context, key types.NamespacedName,
 	if err != nil || live == nil {
 		return err
 	}
-	updated, err := r.Objects.UpdateClaim(ctx, resources.Released(s.Cluster, live))
+	return r.writeClaim(ctx, key, resources.Released(s.Cluster, live))
+}
+
+func (r *Reconciler) writeClaim(ctx context.Context, key types.NamespacedName, claim *corev1.PersistentVolumeClaim) error {
+	updated, err := r.Objects.UpdateClaim(ctx, claim)
 	if err != nil {
 		return conflictIsStale(err)
 	}

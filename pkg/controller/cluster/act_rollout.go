@@ -148,10 +148,5 @@ func (r *Reconciler) markClaim(ctx context.Context, key types.NamespacedName, s 
 	}
 	claim := live.DeepCopy()
 	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, version)
-	updated, err := r.Objects.UpdateClaim(ctx, claim)
-	if err != nil {
-		return conflictIsStale(err)
-	}
-	r.Gate.Note(key, updated)
-	return nil
+	return r.writeClaim(ctx, key, claim)
 }

@@ -61,6 +61,11 @@ func (p EtcdPool) ProveWrite(ctx context.Context, target etcd.Target) error {
 	return p.Pool.Client(target).ProveWrite(ctx)
 }
 
+// Pad implements Etcd.
+func (p EtcdPool) Pad(ctx context.Context, target etcd.Target, n int) error {
+	return p.Pool.Client(target).Pad(ctx, n)
+}
+
 // Defragment implements Etcd.
 func (p EtcdPool) Defragment(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) error {
 	return p.Pool.Client(target).Defragment(ctx, endpoint)

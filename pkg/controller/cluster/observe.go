@@ -81,13 +81,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 		s.Pods = append(s.Pods, o)
 	}
 	for _, p := range claims {
-		s.Claims = append(s.Claims, planner.Claim{
-			Name:        p.Name,
-			UID:         string(p.UID),
-			Owned:       resources.Owns(c, p),
-			Terminating: p.DeletionTimestamp != nil,
-			Version:     p.Annotations[resources.AnnotationVersion],
-		})
+		s.Claims = append(s.Claims, observedClaim(c, p))
 	}
 	slices.SortFunc(s.Claims, func(a, b planner.Claim) int { return compare(a.Name, b.Name) })
 	r.observeCertificates(ctx, key, s)
@@ -140,6 +134,7 @@ func (r *Reconciler) observeServices(key types.NamespacedName, s *seen) error {
 			s.PeerService.Seed = peer.Annotations[resources.AnnotationSeed]
 			s.PeerService.ClusterID = peer.Annotations[resources.AnnotationClusterID]
 			s.PeerService.Recovery = recordOf(peer)
+			s.PeerService.Log = logRecordOf(peer)
 		}
 	}
 	client, err := r.Cache.Service(key.Namespace, resources.ClientServiceName(c))
@@ -224,6 +219,19 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	settled := resources.Settled(p)
 	o.Unstarted = !o.Running && !settled
 	o.Restarting, o.Ready = o.Running && !settled, ready(p) && settled
+	return o
+}
+
+func observedClaim(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planner.Claim {
+	o := planner.Claim{
+		Name:        p.Name,
+		UID:         string(p.UID),
+		Owned:       resources.Owns(c, p),
+		Terminating: p.DeletionTimestamp != nil,
+		Version:     p.Annotations[resources.AnnotationVersion],
+	}
+	_, o.Drifted = resources.ClaimDrift(c, p)
+	o.Growth, o.GrowthWhy = resources.ClaimGrowth(c, p)
 	return o
 }
 

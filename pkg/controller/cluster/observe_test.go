@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -39,4 +41,40 @@ func TestLateKubelet(t *testing.T) {
 	check("without a container", false, false)
 	report("containerd://new")
 	check("with a container of its own", true, false)
+}
+
+// TestAddressFamilies: members are asked at the address of their pod, of either family.
+func TestAddressFamilies(t *testing.T) {
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}, Spec: v1beta2.ClusterSpec{Version: "3.6.11"}}
+	for ip, want := range map[string]string{"10.0.0.7": "10.0.0.7:2379", "fd00::7": "[fd00::7]:2379"} {
+		pod := resources.Pod(c, resources.MemberPod{Name: "c-a"})
+		pod.Status.PodIP = ip
+		e := endpointOf(c, pod)
+		if e.Address != want || e.URL != "http://c-a.c.n.svc:2379" || e.Name != "c-a" {
+			t.Errorf("%s gave %+v", ip, e)
+		}
+	}
+}
+
+// TestClusterDomainOutlivesTheController: a controller that starts knows the members of a
+// cluster with a domain again, and makes new ones with it.
+func TestClusterDomainOutlivesTheController(t *testing.T) {
+	c := &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"},
+		Spec:       v1beta2.ClusterSpec{Version: "3.6.11", Pod: &v1beta2.PodPolicy{ClusterDomain: ".cluster.local"}},
+	}
+	const url = "http://c-a.c.n.svc.cluster.local:2380"
+	m := member(c, etcd.Member{ID: 1, PeerURLs: []string{url}})
+	if m.Name != "c-a" || m.Stranger {
+		t.Errorf("the member is %+v", m)
+	}
+	s := &seen{Observed: planner.Observed{Cluster: c}}
+	for _, p := range peers(s, []string{"c-a", "c-b"}) {
+		if want := "http://" + p.Name + ".c.n.svc.cluster.local:2380"; p.URL != want {
+			t.Errorf("a new member is told %s, not %s", p.URL, want)
+		}
+	}
+	if m := member(c, etcd.Member{ID: 2, PeerURLs: []string{"http://c-b.c.n.svc:2380"}}); !m.Stranger {
+		t.Errorf("a member without the domain was taken for one that was made with it: %+v", m)
+	}
 }

@@ -94,6 +94,8 @@ type Etcd interface {
 	// ProveWrite returns nil if a write was committed and applied. It leaves nothing
 	// behind that clients can see.
 	ProveWrite(ctx context.Context, target etcd.Target) error
+	// Pad appends up to n entries to the log that change nothing; ctx bounds how many.
+	Pad(ctx context.Context, target etcd.Target, n int) error
 	// Defragment has one member write its database anew, and returns when it has.
 	Defragment(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) error
 	// DisarmNoSpace takes the alarm back that a member has raised about its full database.

@@ -52,10 +52,25 @@ type Member struct {
 // New starts a cluster of one voter, called m0, and waits until it serves.
 func New(t testing.TB) *Cluster {
 	t.Helper()
+	return newCluster(t, func(*Member) {})
+}
+
+// NewEverywhere is New with a voter that listens for clients as those in pods do, on
+// 0.0.0.0.
+func NewEverywhere(t testing.TB) *Cluster {
+	t.Helper()
+	return newCluster(t, func(m *Member) {
+		m.config.ListenClientUrls = []url.URL{mustURL(t, "http://0.0.0.0:"+m.config.ListenClientUrls[0].Port())}
+	})
+}
+
+func newCluster(t testing.TB, change func(*Member)) *Cluster {
+	t.Helper()
 	pool := etcd.NewPool(etcd.PoolConfig{})
 	t.Cleanup(pool.Close)
 	c := &Cluster{t: t, pool: pool, members: map[string]*Member{}}
 	m := c.newMember("m0")
+	change(m)
 	m.config.ClusterState = embed.ClusterStateFlagNew
 	m.config.InitialCluster = m.entry()
 	m.Start()

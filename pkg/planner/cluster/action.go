@@ -35,7 +35,11 @@ type DeletePodDisruptionBudget struct{}
 
 // RecordBootstrap writes etcd's cluster ID into the record. From then on no seed
 // is ever made again.
-type RecordBootstrap struct{ ClusterID uint64 }
+// Log, if it says anything, is recorded with it.
+type RecordBootstrap struct {
+	ClusterID uint64
+	Log       LogRecord
+}
 
 // CreateSeed makes the pod that starts the cluster, after a live check that the
 // record names it and that nobody has bootstrapped the cluster.
@@ -112,6 +116,17 @@ type DeleteClaim struct{ Name, UID string }
 // ReleaseClaim gives up ownership of a claim that shall be retained, so that
 // nothing here deletes it later.
 type ReleaseClaim struct{ Name, UID string }
+
+// RepairClaim gives exactly the claim with this UID the owner and the labels that it
+// should have, and asks for a larger volume if one is declared.
+type RepairClaim struct{ Name, UID string }
+
+// RecordLog writes the record of what is in the log of etcd, if nobody has written there
+// since the observation.
+type RecordLog struct{ Log LogRecord }
+
+// PadLog adds entries to the log of etcd that change nothing.
+type PadLog struct{ Entries int }
 
 // UpgradePod gives a pod the image of the wanted version; its container restarts in
 // place with its data. If Waiting is true, only a container that does not run. Outage
@@ -212,6 +227,9 @@ func (MoveLeader) action()                {}
 func (DeletePod) action()                 {}
 func (DeleteClaim) action()               {}
 func (ReleaseClaim) action()              {}
+func (RepairClaim) action()               {}
+func (RecordLog) action()                 {}
+func (PadLog) action()                    {}
 func (UpgradePod) action()                {}
 func (RecreatePod) action()               {}
 

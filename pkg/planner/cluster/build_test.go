@@ -20,7 +20,7 @@ import (
 
 const (
 	testClusterID = 0xc0ffee
-	testVersion   = "3.6.1"
+	testVersion   = "3.6.11"
 	testTemplate  = "declared"
 	newName       = "c-new"
 )
@@ -52,7 +52,7 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 			Spec:       v1beta2.ClusterSpec{Replicas: ptr.To(int32(size)), Version: testVersion},
 			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
 		},
-		PeerService:   PeerService{State: Current, Seed: "a", ClusterID: "c0ffee"},
+		PeerService:   PeerService{State: Current, Seed: "a", ClusterID: "c0ffee", Log: LogRecord{ClusterID: "c0ffee", Readable: true}},
 		ClientService: Current,
 		Etcd:          Etcd{Linearizable: true, ClusterID: testClusterID},
 	}
@@ -285,6 +285,12 @@ func describeAction(action Action) string {
 	case DeleteClaim:
 		return kind + " " + a.Name
 	case ReleaseClaim:
+		return kind + " " + a.Name
+	case RecordLog:
+		return fmt.Sprintf("%s %s %d %t", kind, a.Log.ClusterID, a.Log.Index, a.Log.Readable)
+	case PadLog:
+		return fmt.Sprintf("%s %d", kind, a.Entries)
+	case RepairClaim:
 		return kind + " " + a.Name
 	case UpgradePod:
 		return kind + " " + a.Name + " " + a.Version + restartMarks(a.Waiting, a.Outage)

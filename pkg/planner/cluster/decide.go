@@ -182,7 +182,8 @@ func upkeep(o *Observed, plan Plan) []Action {
 	if o.ClientService == Drifted || (o.ClientService == Missing && o.statusSaysServed()) {
 		actions = append(actions, EnsureClientService{})
 	}
-	actions = append(actions, upkeepBudget(o)...)
+	actions = append(actions, upkeepBudget(o, plan)...)
+	actions = append(actions, upkeepClaims(o)...)
 	actions = append(actions, upkeepRoles(o, plan)...)
 	if plan.Wait != nil && o.Etcd.Linearizable {
 		// Before it waits for ever: perhaps not as many members are gone as it seems.
@@ -220,8 +221,9 @@ func upkeepRoles(o *Observed, plan Plan) []Action {
 }
 
 // upkeepBudget guards the quorum of the larger of the live and the wanted voters,
-// so that a cluster that grows or shrinks is never guarded too little.
-func upkeepBudget(o *Observed) []Action {
+// so that a cluster that grows or shrinks is never guarded too little. Who replaces
+// another one is counted before it votes.
+func upkeepBudget(o *Observed, plan Plan) []Action {
 	budget := o.PodDisruptionBudget
 	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled || o.size() == 0 {
 		if budget.State == Current || budget.State == Drifted {
@@ -232,11 +234,26 @@ func upkeepBudget(o *Observed) []Action {
 	if !o.Etcd.Linearizable || budget.State == Foreign {
 		return nil
 	}
-	voters := max(len(o.voters()), o.size())
+	live := len(o.voters())
+	if slices.ContainsFunc(plan.Actions, addsVoter) {
+		live++
+	}
+	voters := max(live, o.size())
 	if budget.State == Current && budget.MinAvailable == quorum(voters) {
 		return nil
 	}
 	return []Action{EnsurePodDisruptionBudget{Voters: voters}}
+}
+
+func addsVoter(a Action) bool {
+	switch a := a.(type) {
+	case PromoteMember:
+		return true
+	case AddMember:
+		return a.Voter
+	default:
+		return false
+	}
 }
 
 func wait(after time.Duration, reason, message, unblock string) Plan {

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,6 +129,53 @@ func TestUpkeep(t *testing.T) {
 		{"the budget stays while the voters shrink", 3, "a b c d e", edits(budget(Current, 3)), "scale-down: LabelPod e leaving"},
 		{"no budget yet", 3, "a b c", edits(noBudget, budget(Drifted, 0)), "steady: EnsurePodDisruptionBudget 3"},
 	})
+}
+
+// TestBudgetThroughTransitions looks at the budget in every step on the way from one size
+// to another, with and without a member that joins or takes the place of another one: at
+// no moment it lets more go than the quorum of the voters of then can spare.
+func TestBudgetThroughTransitions(t *testing.T) {
+	for live := 1; live <= 5; live++ {
+		for size := 1; size <= 5; size++ {
+			for before := 0; before <= 4; before++ {
+				for _, joins := range []string{"", " z:learner", " z:learner,unstarted", " z:learner,nopod"} {
+					for _, mark := range []string{"", ":stale", ":leaving"} {
+						words := []string{"a", "b", "c", "d", "e"}[:live]
+						members := strings.Join(words, " ") + mark + joins
+						o := observed(t, size, members, func(o *Observed) { o.PodDisruptionBudget = PodDisruptionBudget{State: Current, MinAvailable: before} })
+						checkBudget(t, members, &o, Decide(o))
+					}
+				}
+			}
+		}
+	}
+}
+
+func checkBudget(t *testing.T, members string, o *Observed, plan Plan) {
+	t.Helper()
+	guarded, voters := o.PodDisruptionBudget.MinAvailable, len(o.voters())
+	for _, a := range plan.Actions {
+		switch a := a.(type) {
+		case EnsurePodDisruptionBudget:
+			guarded = a.Voters/2 + 1
+		case PromoteMember:
+			voters++
+		case AddMember:
+			if a.Voter {
+				voters++
+			}
+		case RemoveMember:
+			continue // what guards one more until the next step guards too much
+		default:
+			continue
+		}
+		if guarded < voters/2+1 {
+			t.Errorf("%q of %d, budget %d: %s leaves %d voters with a budget of %d", members, o.size(), o.PodDisruptionBudget.MinAvailable, describe(plan), voters, guarded)
+		}
+	}
+	if want := max(voters, o.size())/2 + 1; guarded != want {
+		t.Errorf("%q of %d, budget %d: %s ends with a budget of %d, not %d", members, o.size(), o.PodDisruptionBudget.MinAvailable, describe(plan), guarded, want)
+	}
 }
 
 // TestLookAgain makes sure that no plan waits for something that may never be

@@ -346,7 +346,7 @@ func checkSize(f *facts, p Plan) string {
 // what is declared.
 func isStep(a Action) bool {
 	switch a := a.(type) {
-	case RepairPeerService, EnsureClientService, EnsurePodDisruptionBudget, DeletePodDisruptionBudget, FindMember:
+	case RepairPeerService, EnsureClientService, EnsurePodDisruptionBudget, DeletePodDisruptionBudget, FindMember, RepairClaim:
 		return false
 	case LabelPod:
 		return a.Role == PodLeaving

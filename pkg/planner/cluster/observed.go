@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Observed is everything that a decision is made from. Pods and claims must have
@@ -68,6 +69,8 @@ type PeerService struct {
 	Seed string
 	// ClusterID is etcd's cluster ID in hexadecimal, recorded once the seed answered.
 	ClusterID string
+	// Log is the record of what is in the log of etcd.
+	Log LogRecord
 	// Recovery is the record of the last recovery; nil if there was none.
 	Recovery *v1beta2.RecoveryStatus
 }
@@ -168,6 +171,13 @@ type Claim struct {
 	Terminating bool
 	// Version of etcd that was last to run on it.
 	Version string
+	// Drifted is true if its owner is not the one that the retention policy asks for, or
+	// its labels are not those of its member.
+	Drifted bool
+	// Growth compares the size of the volume with the declared one, and GrowthWhy says what
+	// is in the way.
+	Growth    resources.Growth
+	GrowthWhy string
 }
 
 // Etcd is what etcd said when it was asked.

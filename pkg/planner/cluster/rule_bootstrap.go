@@ -18,7 +18,7 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	if o.seedServes() {
-		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID}}, RequeueAfter: recheckWaiting}, true
+		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: o.bornReadable()}}, RequeueAfter: recheckWaiting}, true
 	}
 	if o.awaitsRestore() {
 		return wait(recheckWaiting, "WaitingForRestore",

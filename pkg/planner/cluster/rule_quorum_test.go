@@ -36,13 +36,13 @@ func TestRuleReturn(t *testing.T) {
 		{"nor does one of nobody's", 3, "a:claim b:claim c:claim", edits(claim("gone", true)), "orphans: DeleteClaim gone"},
 		{"nor one of somebody else's", 3, "a:claim b:claim c:claim", edits(claim("old", false)), "steady"},
 		{"a learner too", 3, "a:claim b:claim c:claim,learner,nopod", nil, "return: CreatePod c[a b c]"},
-		{"as what it was, not as what is wanted", 3, "a:claim b:claim c:claim,nopod", edits(wants("3.7.0"), lastSaid("3.6.1")),
-			"return: CreatePod c[a b c] 3.6.1"},
+		{"as what it was, not as what is wanted", 3, "a:claim b:claim c:claim,nopod", edits(wants("3.7.0"), lastSaid("3.6.11")),
+			"return: CreatePod c[a b c] 3.6.11"},
 		{"one that has never run comes as the others are", 3, "a:claim b:claim c:claim,learner,unstarted,nopod", edits(wants("3.8.0")),
-			"return: CreatePod c[a b c] 3.6.1"},
-		{"as what its volume has seen, whatever was last said", 3, "a:claim b:claim c:claimv=3.7.0,nopod", edits(wants("3.6.1"), lastSaid("3.6.1")),
+			"return: CreatePod c[a b c] 3.6.11"},
+		{"as what its volume has seen, whatever was last said", 3, "a:claim b:claim c:claimv=3.7.0,nopod", edits(wants("3.6.11"), lastSaid("3.6.11")),
 			"return: CreatePod c[a b c] 3.7.0"},
-		{"awake as it fell asleep", 1, "a:claim,nopod", edits(noQuorum, wants("3.6.9"), lastSaid("3.6.1")), "return: CreatePod a[a] 3.6.1"},
+		{"awake as it fell asleep", 1, "a:claim,nopod", edits(noQuorum, wants("3.6.9"), lastSaid("3.6.11")), "return: CreatePod a[a] 3.6.11"},
 	})
 }
 

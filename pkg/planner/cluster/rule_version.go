@@ -8,14 +8,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 )
 
 // firstWithLearners is the first version of etcd that knows learners.
 var firstWithLearners = version.MustParseSemantic("3.4.0")
-
-// lastBefore36 is the first 3.5 from which 3.6 is safe: earlier ones keep the
-// promotion of a learner in a store that 3.6 does not read (etcd issue 19557).
-var lastBefore36 = version.MustParseSemantic("3.5.26")
 
 // knowsLearners is true if every member whose version is known knows learners, and
 // one that joins now will.
@@ -123,16 +121,27 @@ func (o *Observed) leftBehind(target *version.Version) bool {
 	return true
 }
 
-// tooEarly is true if members must run a later patch release before the step to 3.6.
-func tooEarly(low, target *version.Version) bool {
-	return low.Minor() == lastBefore36.Minor() && target.Minor() > low.Minor() && low.LessThan(lastBefore36)
+// tooEarly says which patch release members must run before the step to another minor
+// version; ok is false if the one that they run will do.
+func tooEarly(low, target *version.Version) (patch validation.SafePatch, ok bool) {
+	if target.Minor() <= low.Minor() {
+		return patch, false
+	}
+	patch, bound := validation.SafePatchOf(uint64(low.Minor()))
+	return patch, bound && low.LessThan(parse(patch.Version))
+}
+
+// mayStep is true if members that run low may be joined by ones that run target.
+func (o *Observed) mayStep(low, target *version.Version) bool {
+	_, early := tooEarly(low, target)
+	return step(low, target) && !early && !o.leftBehind(target) && !o.logBars(low, target)
 }
 
 // joinVersion returns the version for a member that is new: the declared one, unless
 // that would be a step that the others may not take.
 func (o *Observed) joinVersion() string {
 	target, low := parse(o.Cluster.Spec.Version), o.lowest()
-	if target == nil || low == nil || (step(low, target) && !tooEarly(low, target) && !o.leftBehind(target)) {
+	if target == nil || low == nil || o.mayStep(low, target) {
 		return ""
 	}
 	return o.pinned(low)
@@ -154,10 +163,13 @@ func (o *Observed) refuseStep(low, target *version.Version) (plan Plan, ok bool)
 			fmt.Sprintf("members run %s and %s is wanted: etcd moves up one minor version at a time", low, target),
 			fmt.Sprintf("set spec.version to a version of %d.%d or %d.%d", low.Major(), low.Minor(), low.Major(), low.Minor()+1)), true
 	}
-	if tooEarly(low, target) {
+	if patch, early := tooEarly(low, target); early {
 		return wait(recheckSteady, "VersionStep",
-			fmt.Sprintf("members run %s: before %s a promoted learner can become a learner again in 3.6", low, lastBefore36),
-			fmt.Sprintf("set spec.version to %s or a later 3.5 first", lastBefore36)), true
+			fmt.Sprintf("members run %s and %s is wanted: before %s, %s", low, target, patch.Version, patch.Because),
+			fmt.Sprintf("set spec.version to %s or a later %d.%d first", patch.Version, low.Major(), low.Minor())), true
+	}
+	if o.logBars(low, target) {
+		return o.prepareLog(), true
 	}
 	return Plan{}, false
 }

@@ -47,6 +47,23 @@ func TestPhase(t *testing.T) {
 	}
 }
 
+// TestPausedIsSaid: a paused cluster is left alone, and its status says so and goes on
+// telling how it is.
+func TestPausedIsSaid(t *testing.T) {
+	o := observed(t, 3, "a b c:down", pausedSpec)
+	s := statusOf(o)
+	if !s.ControlPaused || find(s, v1beta2.ClusterConditionPaused).Status != corev1.ConditionTrue {
+		t.Errorf("it is not said that it is paused: %+v", s)
+	}
+	if find(s, v1beta2.ClusterConditionDegraded).Status != corev1.ConditionTrue || *s.Tolerance != 0 {
+		t.Errorf("its status is not kept: %+v", s)
+	}
+	o = observed(t, 3, "a b c")
+	if s := statusOf(o); s.ControlPaused {
+		t.Errorf("it is said to be paused: %+v", s)
+	}
+}
+
 func TestTolerance(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

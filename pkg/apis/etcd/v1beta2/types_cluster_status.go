@@ -178,7 +178,13 @@ const (
 	ClusterConditionPaused            ClusterConditionType = "Paused"
 	ClusterConditionBackupHealthy     ClusterConditionType = "BackupHealthy"
 	ClusterConditionCertificatesValid ClusterConditionType = "CertificatesValid"
+	// ClusterConditionVolumesAsDeclared is there for clusters whose members have volumes.
+	ClusterConditionVolumesAsDeclared ClusterConditionType = "VolumesAsDeclared"
 )
+
+// ReasonGrowthRefused is the reason of ClusterConditionVolumesAsDeclared while a volume
+// may not grow to the size that is declared.
+const ReasonGrowthRefused = "GrowthRefused"
 
 // ClusterCondition is one condition of a cluster. Its times are RFC 3339 strings,
 // as they always were in this API.

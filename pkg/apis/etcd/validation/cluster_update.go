@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -24,7 +25,7 @@ func ValidateEtcdClusterUpdate(newCluster, oldCluster *v1beta2.EtcdCluster) fiel
 	errs = append(errs, validateVersionChange(newCluster.Spec.Version, oldCluster, path.Child("version"))...)
 	errs = append(errs, validateTLSChange(newCluster.Spec.TLS, oldCluster.Spec.TLS, path.Child("TLS"))...)
 	errs = append(errs, validateDomainChange(&newCluster.Spec, &oldCluster.Spec, path.Child("pod", "ClusterDomain"))...)
-	return bounded(append(errs, validateVolumeChange(&newCluster.Spec, &oldCluster.Spec, path.Child("pod", "persistentVolumeClaimSpec"))...))
+	return bounded(append(errs, validateVolumeChange(newCluster, oldCluster, path.Child("pod", "persistentVolumeClaimSpec"))...))
 }
 
 // validateVersionChange compares with what the members run, where that is known: it
@@ -53,6 +54,13 @@ func validateVersionChange(version string, oldCluster *v1beta2.EtcdCluster, path
 	case to.Minor() > from.Minor()+1:
 		return field.ErrorList{invalid(path, version,
 			"must not skip a minor version: the members run %s; upgrade to %d.%d first and wait until it is done", from, from.Major(), from.Minor()+1)}
+	case to.Minor() == from.Minor():
+		return nil
+	}
+	if patch, bound := SafePatchOf(from.Minor()); bound && from.LessThan(semver.MustParse(patch.Version)) {
+		return field.ErrorList{invalid(path, version,
+			"must not be above %d.%d while the members run %s: %s; upgrade to %s or a later %d.%d first and wait until it is done",
+			from.Major(), from.Minor(), from, patch.Because, patch.Version, from.Major(), from.Minor())}
 	}
 	return nil
 }
@@ -121,8 +129,16 @@ func claimOf(spec *v1beta2.ClusterSpec) *corev1.PersistentVolumeClaimSpec {
 	return spec.Pod.PersistentVolumeClaimSpec
 }
 
-func validateVolumeChange(newSpec, oldSpec *v1beta2.ClusterSpec, path *field.Path) field.ErrorList {
-	now, before := claimOf(newSpec), claimOf(oldSpec)
+// growthRefused is true while volumes may not grow to the size that is declared. That
+// must be possible to take back; a volume that has grown all the same stays as it is.
+func growthRefused(c *v1beta2.EtcdCluster) bool {
+	return slices.ContainsFunc(c.Status.Conditions, func(cond v1beta2.ClusterCondition) bool {
+		return cond.Type == v1beta2.ClusterConditionVolumesAsDeclared && cond.Status == corev1.ConditionFalse && cond.Reason == v1beta2.ReasonGrowthRefused
+	})
+}
+
+func validateVolumeChange(newCluster, oldCluster *v1beta2.EtcdCluster, path *field.Path) field.ErrorList {
+	now, before := claimOf(&newCluster.Spec), claimOf(&oldCluster.Spec)
 	if now == nil && before == nil {
 		return nil
 	}
@@ -131,7 +147,7 @@ func validateVolumeChange(newSpec, oldSpec *v1beta2.ClusterSpec, path *field.Pat
 	}
 	var errs field.ErrorList
 	was, is := before.Resources.Requests[corev1.ResourceStorage], now.Resources.Requests[corev1.ResourceStorage]
-	if measurable(is) && measurable(was) && is.Cmp(was) < 0 {
+	if measurable(is) && measurable(was) && is.Cmp(was) < 0 && !growthRefused(oldCluster) {
 		errs = append(errs, invalid(path.Child("resources", "requests").Key(string(corev1.ResourceStorage)), is.String(),
 			"must not be less than %s: volumes can grow but not shrink; make a new EtcdCluster and restore a backup of this one into it", was.String()))
 	}

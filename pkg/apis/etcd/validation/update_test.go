@@ -135,11 +135,16 @@ func TestVersionChange(t *testing.T) {
 		{name: "same, while the members lag", from: "3.6.8", to: "3.6.8", phase: v1beta2.ClusterPhaseRunning, running: "3.4.0"},
 		{name: "patch up", from: "3.5.1", to: "3.5.21"},
 		{name: "patch down", from: "3.5.21", to: "3.5.1"},
-		{name: "one minor up", from: "3.5.21", to: "3.6.0"},
-		{name: "pre-release of the next", from: "3.5.21", to: "3.6.0-rc.1"},
+		{name: "one minor up", from: "3.5.26", to: "3.6.0"},
+		{name: "pre-release of the next", from: "3.5.26", to: "3.6.0-rc.1"},
+		{name: "one minor up from any patch that is safe", from: "3.4.0", to: "3.5.35"},
+		{name: "to 3.6 from a 3.5 that loses promotions", from: "3.5.25", to: "3.6.16", refused: true},
+		{name: "to 3.6 while one member still runs that", from: "3.5.35", to: "3.6.16", phase: v1beta2.ClusterPhaseRunning, running: "3.5.25", refused: true},
+		{name: "to 3.7 from a 3.6 that is too old for it", from: "3.6.10", to: "3.7.3", refused: true},
+		{name: "to 3.7 from one that is not", from: "3.6.11", to: "3.7.3"},
 		{name: "two minors up", from: "3.4.0", to: "3.6.0", refused: true},
 		{name: "one minor down", from: "3.6.8", to: "3.5.21", refused: true},
-		{name: "upgrade that has not begun", from: "3.5.21", to: "3.6.8", phase: v1beta2.ClusterPhaseRunning, running: "3.5.21"},
+		{name: "upgrade that has not begun", from: "3.5.26", to: "3.6.8", phase: v1beta2.ClusterPhaseRunning, running: "3.5.26"},
 		{name: "second upgrade before the first is done", from: "3.5.21", to: "3.6.8", phase: v1beta2.ClusterPhaseRunning, running: "3.4.30", refused: true},
 		{name: "stuck upgrade taken back", from: "3.6.99", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, running: "3.5.21"},
 		{name: "finished upgrade taken back", from: "3.6.8", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, running: "3.6.8", refused: true},
@@ -164,6 +169,33 @@ func TestVersionChange(t *testing.T) {
 	}
 	expect(t, ValidateEtcdClusterUpdate(cluster(t, "version: x"), cluster(t, "version: 3.6.8")), "Invalid spec.version")
 	expect(t, ValidateEtcdClusterUpdate(cluster(t, "version: 4.0.0"), cluster(t, "version: 3.6.8")), "Invalid spec.version")
+}
+
+// TestGrowthTakenBack declares larger volumes, which are not allowed to grow, and takes
+// that back.
+func TestGrowthTakenBack(t *testing.T) {
+	t.Parallel()
+	claim := func(size string) string {
+		return "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " + size + "}}}}"
+	}
+	const at = "Invalid spec.pod.persistentVolumeClaimSpec.resources.requests[storage]"
+	for name, c := range map[string]struct {
+		condition v1beta2.ClusterCondition
+		want      []string
+	}{
+		"refused":     {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "False", Reason: v1beta2.ReasonGrowthRefused}, nil},
+		"growing":     {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "False", Reason: "Growing"}, []string{at}},
+		"was refused": {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "True", Reason: v1beta2.ReasonGrowthRefused}, []string{at}},
+		"other":       {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionDegraded, Status: "False", Reason: v1beta2.ReasonGrowthRefused}, []string{at}},
+	} {
+		from := cluster(t, claim("2Gi"))
+		from.Status.Conditions = []v1beta2.ClusterCondition{c.condition}
+		if errs := ValidateEtcdClusterUpdate(cluster(t, claim("1Gi")), from); len(errs) != len(c.want) {
+			t.Errorf("%s: %v", name, errs)
+		} else {
+			expect(t, errs, c.want...)
+		}
+	}
 }
 
 // An object that was stored before a rule existed stays editable.

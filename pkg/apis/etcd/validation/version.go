@@ -21,6 +21,24 @@ const (
 // oldestVersion is the oldest version that the original etcd-operator ran.
 var oldestVersion = semver.New(3, 1, 0, "", "")
 
+// A SafePatch is the first patch release of a minor version of etcd 3 from which the step
+// to the next minor version is safe, and why it is not before.
+type SafePatch struct{ Version, Because string }
+
+var safePatches = map[uint64]SafePatch{
+	// etcd issue 19557: the promotion of a learner is kept in a store that 3.6 does not read.
+	5: {"3.5.26", "a promoted learner can become a learner again in 3.6, and a removed member come back"},
+	// etcd's guide for the upgrade to 3.7.
+	6: {"3.6.11", "earlier patch releases are not safe beside members of 3.7"},
+}
+
+// SafePatchOf returns what members of a minor version of etcd 3 must run at least before
+// the step to the next one; ok is false if any patch release will do.
+func SafePatchOf(minor uint64) (patch SafePatch, ok bool) {
+	patch, ok = safePatches[minor]
+	return patch, ok
+}
+
 // parseVersion reads X.Y.Z with an optional leading v and an optional pre-release.
 // Build metadata is refused, because an image tag cannot hold a plus sign.
 func parseVersion(version string) (*semver.Version, bool) {

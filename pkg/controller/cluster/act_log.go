@@ -1,0 +1,82 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// padTimeout bounds one batch of entries; the next reconcile adds more.
+const padTimeout = 3 * time.Second
+
+// readableLog stands in the record instead of an index.
+const readableLog = "readable"
+
+// logRecordOf reads the record of the log from the peer service. One that cannot be read
+// is as good as none.
+func logRecordOf(peer *corev1.Service) planner.LogRecord {
+	id, index, found := strings.Cut(peer.Annotations[resources.AnnotationLog], " ")
+	if !found {
+		return planner.LogRecord{}
+	}
+	if index == readableLog {
+		return planner.LogRecord{ClusterID: id, Readable: true}
+	}
+	from, err := strconv.ParseUint(index, 10, 64)
+	if err != nil {
+		return planner.LogRecord{}
+	}
+	return planner.LogRecord{ClusterID: id, Index: from}
+}
+
+func setLogRecord(peer *corev1.Service, r planner.LogRecord) {
+	index := strconv.FormatUint(r.Index, 10)
+	if r.Readable {
+		index = readableLog
+	}
+	metav1.SetMetaDataAnnotation(&peer.ObjectMeta, resources.AnnotationLog, r.ClusterID+" "+index)
+}
+
+// recordLog notes how far the log must be behind every member before one may run 3.7.
+func (r *Reconciler) recordLog(ctx context.Context, key types.NamespacedName, s *seen, a planner.RecordLog) error {
+	live, err := r.Objects.GetService(ctx, s.Cluster.Namespace, s.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("read the record of the log: %w", err)
+	}
+	if !metav1.IsControlledBy(live, s.Cluster) {
+		return fmt.Errorf("service %s belongs to somebody else: %w", live.Name, ErrStale)
+	}
+	if logRecordOf(live) != s.PeerService.Log {
+		return fmt.Errorf("the record of the log is another one now: %w", ErrStale)
+	}
+	live = live.DeepCopy()
+	setLogRecord(live, a.Log)
+	updated, err := r.Objects.UpdateService(ctx, live)
+	if err != nil {
+		return conflictIsStale(err)
+	}
+	r.Gate.Note(key, updated)
+	if a.Log.Readable {
+		r.normal(s, EventLogPrepared, "The log of etcd was led past what 3.7 cannot read")
+	}
+	return nil
+}
+
+// padLog leads the log on.
+func (r *Reconciler) padLog(ctx context.Context, s *seen, a planner.PadLog) error {
+	ctx, cancel := context.WithTimeout(ctx, padTimeout)
+	defer cancel()
+	return r.Etcd.Pad(ctx, s.voters, a.Entries)
+}

@@ -1,0 +1,110 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// storage declares volumes of a size.
+func storage(size string) func(*v1beta2.EtcdCluster) {
+	return func(c *v1beta2.EtcdCluster) {
+		volumes(c)
+		c.Spec.Pod.PersistentVolumeClaimSpec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(size)
+	}
+}
+
+// volume returns the bound claim of a member that was declared with one size, and is of
+// another.
+func volume(asked, has string) *corev1.PersistentVolumeClaim {
+	claim := Claim(newCluster(storage(asked)), first)
+	claim.Status.Phase = corev1.ClaimBound
+	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(has)}
+	return claim
+}
+
+func TestClaimGrowth(t *testing.T) {
+	t.Parallel()
+	larger := newCluster(storage("16Gi"))
+	refused := GrowthRefusedClaim(larger, volume("8Gi", "8Gi"), "the class forbids it")
+	pending := volume("8Gi", "8Gi")
+	pending.Status.Phase = corev1.ClaimPending
+	waiting := volume("16Gi", "8Gi")
+	waiting.Status.Conditions = []corev1.PersistentVolumeClaimCondition{
+		{Type: corev1.PersistentVolumeClaimResizing, Status: corev1.ConditionTrue, Message: "of no use to a reader"},
+		{Type: corev1.PersistentVolumeClaimNodeResizeError, Status: corev1.ConditionFalse, Message: "over"},
+		{Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue, Message: "a pod must mount it"},
+	}
+	for name, tc := range map[string]struct {
+		cluster *v1beta2.EtcdCluster
+		claim   *corev1.PersistentVolumeClaim
+		want    Growth
+		why     string
+	}{
+		"as declared":                {newCluster(volumes), volume("8Gi", "8Gi"), GrownEnough, ""},
+		"the same in another unit":   {newCluster(storage("8192Mi")), volume("8Gi", "8Gi"), GrownEnough, ""},
+		"larger than declared":       {newCluster(volumes), volume("16Gi", "16Gi"), GrownEnough, ""},
+		"larger than asked for":      {newCluster(volumes), volume("8Gi", "10Gi"), GrownEnough, ""},
+		"more is declared":           {larger, volume("8Gi", "8Gi"), GrowthDue, ""},
+		"more is declared and has":   {larger, volume("8Gi", "20Gi"), GrowthDue, ""},
+		"asked for":                  {larger, volume("16Gi", "8Gi"), GrowthUnderWay, ""},
+		"asked for, with a reason":   {larger, waiting, GrowthUnderWay, "FileSystemResizePending: a pod must mount it"},
+		"refused":                    {larger, refused, GrowthRefused, "the class forbids it"},
+		"refused, and more is now":   {newCluster(storage("32Gi")), refused, GrowthDue, ""},
+		"refused, and taken back":    {newCluster(volumes), refused, GrownEnough, ""},
+		"not bound yet":              {larger, pending, GrownEnough, ""},
+		"no size is declared":        {newCluster(storage("0")), volume("8Gi", "8Gi"), GrownEnough, ""},
+		"no volumes are declared":    {newCluster(), volume("8Gi", "8Gi"), GrownEnough, ""},
+		"refused in unit of its own": {newCluster(storage("16384Mi")), refused, GrowthRefused, "the class forbids it"},
+	} {
+		if got, why := ClaimGrowth(tc.cluster, tc.claim); got != tc.want || why != tc.why {
+			t.Errorf("%s: %d (%q), not %d (%q)", name, got, why, tc.want, tc.why)
+		}
+	}
+}
+
+// TestGrownClaim asks for nothing but the size.
+func TestGrownClaim(t *testing.T) {
+	t.Parallel()
+	larger := newCluster(storage("16Gi"))
+	refused := GrowthRefusedClaim(larger, volume("8Gi", "8Gi"), "why")
+	grown := GrownClaim(larger, refused)
+	if got := grown.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "16Gi" {
+		t.Errorf("it asks for %s", got.String())
+	}
+	if _, noted := grown.Annotations[AnnotationGrowthRefused]; noted {
+		t.Error("it still says that it may not grow")
+	}
+	if got := refused.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "8Gi" {
+		t.Errorf("the claim that was given asks for %s", got.String())
+	}
+	bare := volume("8Gi", "8Gi")
+	bare.Spec.Resources.Requests = nil
+	if got := GrownClaim(larger, bare).Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "16Gi" {
+		t.Errorf("a claim without any size asks for %s", got.String())
+	}
+}
+
+// TestRefusalForgotten: what may not be any more is asked for again once it was not
+// declared meanwhile.
+func TestRefusalForgotten(t *testing.T) {
+	t.Parallel()
+	larger := newCluster(storage("16Gi"))
+	refused := GrowthRefusedClaim(larger, volume("8Gi", "8Gi"), "why")
+	if got, drifted := ClaimDrift(larger, refused); drifted {
+		t.Errorf("the note was taken for drift: %+v", got.ObjectMeta)
+	}
+	cleared, drifted := ClaimDrift(newCluster(volumes), refused)
+	if _, noted := cleared.Annotations[AnnotationGrowthRefused]; !drifted || noted {
+		t.Errorf("the note stays after the size was taken back: %+v", cleared.ObjectMeta)
+	}
+	if got, _ := ClaimGrowth(larger, cleared); got != GrowthDue {
+		t.Errorf("it is not asked for again: %d", got)
+	}
+}

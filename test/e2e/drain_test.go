@@ -1,0 +1,124 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+// drain drains a node of the members of a cluster, as a person does before they work on
+// it. What else runs there stays.
+func (c *cluster) drain(node string, timeout time.Duration) error {
+	_, err := env.Kubectl(c.ctx(), harness.Command{Args: []string{
+		"drain", node, "--pod-selector=etcd_cluster=" + c.name, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=" + timeout.String(),
+	}})
+	return err
+}
+
+// uncordonLater makes sure that a node takes pods again, whatever becomes of the test.
+func (s *scenario) uncordonLater(nodes ...string) {
+	s.Helper()
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		if _, err := env.Kubectl(ctx, harness.Command{Args: append([]string{"uncordon"}, nodes...)}); err != nil {
+			s.Errorf("uncordon %v: %v", nodes, err)
+		}
+	})
+}
+
+func needNodes(t *testing.T, n int) {
+	t.Helper()
+	nodes, err := env.ReadyNodes(t.Context())
+	if err != nil {
+		t.Fatalf("list nodes: %v", err)
+	}
+	if len(nodes) < n {
+		t.Skipf("the local Kubernetes has %d nodes and this test needs %d: make e2e E2E_NODES=%d", len(nodes), n, n)
+	}
+}
+
+// TestDrain drains the node of one member whose volume is there, under a client that
+// writes. A second node cannot be drained meanwhile. When the first one is given back the
+// same member returns, and then the second one can.
+func TestDrain(t *testing.T) {
+	needNodes(t, 3)
+	s := start(t)
+	c := s.create("drained", 3, etcdVersion, oneNodeEach)
+	data, ids := c.fill(), c.ids()
+	c.awaitDisruptionsAllowed(1)
+	pods := c.members.Live()
+	one, two := pods[0].Spec.NodeName, pods[1].Spec.NodeName
+	s.uncordonLater(one, two)
+	w := c.write()
+	down := c.followDown()
+
+	s.must(c.drain(one, time.Minute), "drain %s", one)
+	err := c.drain(two, 5*time.Second)
+	if err == nil {
+		t.Errorf("node %s was drained while a voter was missing", two)
+	} else {
+		s.contains(err.Error(), "disruption budget")
+	}
+	s.kubectl("uncordon", one)
+	c.settle(3)
+	c.awaitDisruptionsAllowed(1)
+	s.must(c.drain(two, time.Minute), "drain %s", two)
+	s.kubectl("uncordon", two)
+	c.settle(3)
+	if n := down(); n > 1 {
+		t.Errorf("%d voters were down at the same time", n)
+	}
+	report := c.stopped(w)
+	if report.LongestGap > 5*time.Second {
+		t.Errorf("nothing was acknowledged for %v", report.LongestGap)
+	}
+	if now := c.ids(); !maps.Equal(now, ids) {
+		t.Errorf("the members are %x, not %x", now, ids)
+	}
+	c.holds(data)
+}
+
+// TestDrainWithoutVolumes drains two of three nodes at the same time. The budget lets one
+// voter go at a time, and another one joins on the node that is left.
+func TestDrainWithoutVolumes(t *testing.T) {
+	needNodes(t, 3)
+	s := start(t)
+	c := s.create("moved", 3, etcdVersion)
+	if used := c.nodes(); len(used) != 3 {
+		t.Fatalf("by default the members of %s are spread over the nodes, and these are on %v", c.name, used)
+	}
+	data := c.fill()
+	c.awaitDisruptionsAllowed(1)
+	nodes := slices.Sorted(maps.Keys(c.nodes()))
+	s.uncordonLater(nodes[:2]...)
+	w := c.write()
+	down := c.followDown()
+	drained := make(chan error, 2)
+	for _, node := range nodes[:2] {
+		go func() { drained <- c.drain(node, 2*time.Minute) }()
+	}
+	s.must(<-drained, "drain a node")
+	s.must(<-drained, "drain another node")
+	c.must(c.members.Pods.Await(s.ctx(), func(pods []*corev1.Pod) bool {
+		return harness.AllReady(3)(pods) && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Spec.NodeName != nodes[2] })
+	}), "three members on %s", nodes[2])
+	c.settle(3)
+	if n := down(); n > 1 {
+		t.Errorf("%d voters were down at the same time", n)
+	}
+	report := c.stopped(w)
+	if report.LongestGap > 5*time.Second {
+		t.Errorf("nothing was acknowledged for %v", report.LongestGap)
+	}
+	c.holds(data)
+}

@@ -1,0 +1,188 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+const (
+	largerVolumes  = `{"spec":{"pod":{"persistentVolumeClaimSpec":{"resources":{"requests":{"storage":"128Mi"}}}}}}`
+	oldVolumes     = `{"spec":{"pod":{"persistentVolumeClaimSpec":{"resources":{"requests":{"storage":"64Mi"}}}}}}`
+	smallerVolumes = `{"spec":{"pod":{"persistentVolumeClaimSpec":{"resources":{"requests":{"storage":"32Mi"}}}}}}`
+	keepVolumes    = `{"spec":{"pod":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Retain"}}}}`
+	dropVolumes    = `{"spec":{"pod":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}}`
+)
+
+// claims reads the claims of a cluster by their names.
+func (c *cluster) claims() map[string]*corev1.PersistentVolumeClaim {
+	c.Helper()
+	list, err := env.Kube.CoreV1().PersistentVolumeClaims(c.namespace).List(c.ctx(), metav1.ListOptions{LabelSelector: "etcd_cluster=" + c.name})
+	c.must(err, "list the claims")
+	claims := map[string]*corev1.PersistentVolumeClaim{}
+	for i := range list.Items {
+		claims[list.Items[i].Name] = &list.Items[i]
+	}
+	return claims
+}
+
+// awaitClaims waits until there are n claims and each is as wanted.
+func (c *cluster) awaitClaims(what string, n int, wanted func(*corev1.PersistentVolumeClaim) bool) {
+	c.Helper()
+	view, err := env.Claims(c.ctx(), c.namespace, c.name)
+	c.must(err, "watch the claims")
+	defer view.Close()
+	err = view.Await(c.within(repairWithin), func(list []*corev1.PersistentVolumeClaim) bool {
+		return len(list) == n && !slices.ContainsFunc(list, func(p *corev1.PersistentVolumeClaim) bool { return !wanted(p) })
+	})
+	c.must(err, "%d claims of %s %s", n, c.name, what)
+}
+
+func ownerless(p *corev1.PersistentVolumeClaim) bool { return len(p.OwnerReferences) == 0 }
+
+func owned(p *corev1.PersistentVolumeClaim) bool { return len(p.OwnerReferences) == 1 }
+
+func asks(size string) func(*corev1.PersistentVolumeClaim) bool {
+	return func(p *corev1.PersistentVolumeClaim) bool {
+		return p.Spec.Resources.Requests.Storage().String() == size
+	}
+}
+
+// volumesSay waits for the condition of the volumes.
+func (c *cluster) volumesSay(status corev1.ConditionStatus, reason string) v1beta2.ClusterCondition {
+	c.Helper()
+	object := c.await(c.ctx(), "VolumesAsDeclared="+string(status)+" because of "+reason, func(object *clusterObject) bool {
+		cond := condition(object, v1beta2.ClusterConditionVolumesAsDeclared)
+		return object.Status.ObservedGeneration == object.Generation && cond.Status == status && cond.Reason == reason
+	})
+	return condition(object, v1beta2.ClusterConditionVolumesAsDeclared)
+}
+
+// TestVolumesKept changes what becomes of living volumes, lets the cluster sleep and
+// wake, and deletes it: the volumes stay, as was declared last.
+func TestVolumesKept(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("kept", 1, etcdVersion, withVolumes)
+	data, ids, before := c.fill(), c.ids(), c.claims()
+	c.awaitClaims("to go with the cluster", 1, owned)
+	c.patch(keepVolumes)
+	c.awaitClaims("to stay", 1, ownerless)
+	c.patch(dropVolumes)
+	c.awaitClaims("to go with it again", 1, owned)
+
+	s.kubectl("scale", "etcdcluster/kept", "--replicas=0")
+	c.await(s.ctx(), "hibernation", func(object *clusterObject) bool { return object.Status.Phase == v1beta2.ClusterPhaseHibernated })
+	c.patch(keepVolumes)
+	c.awaitClaims("to stay, asleep", 1, ownerless)
+	s.kubectl("scale", "etcdcluster/kept", "--replicas=1")
+	c.settle(1)
+	c.holds(data)
+	if now := c.ids(); !maps.Equal(now, ids) {
+		t.Errorf("awake the members are %x, not %x", now, ids)
+	}
+
+	s.kubectl("delete", "etcdcluster", "kept", "--wait")
+	s.awaitGone("pods,services,pdb", "etcd_cluster=kept")
+	for name, claim := range c.claims() {
+		if old := before[name]; old == nil || old.UID != claim.UID || claim.DeletionTimestamp != nil {
+			t.Errorf("claim %s is another one, or goes", name)
+		}
+	}
+	if n := len(c.claims()); n != 1 {
+		t.Errorf("%d claims stayed, not 1", n)
+	}
+}
+
+// TestVolumesMayNotGrow declares larger volumes on a storage class that does not allow
+// it. That is said, costs nothing, and can be taken back.
+func TestVolumesMayNotGrow(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("fixed", 1, etcdVersion, withVolumes)
+	data, uids := c.fill(), c.uids()
+	s.contains(s.refused("", "patch", "etcd", "fixed", "--type=merge", "-p", smallerVolumes), "can grow but not shrink")
+	c.volumesSay(corev1.ConditionTrue, "AsDeclared")
+
+	c.patch(largerVolumes)
+	cond := c.volumesSay(corev1.ConditionFalse, v1beta2.ReasonGrowthRefused)
+	s.contains(cond.Message, "may not grow", "resize", "declare the old size again")
+	c.awaitClaims("to be as they were", 1, asks("64Mi"))
+	s.contains(strings.Join(c.reasons(), " "), "VolumeGrowthRefused")
+	c.settle(1)
+	c.same(c.ids(), uids, true)
+
+	c.patch(oldVolumes)
+	c.volumesSay(corev1.ConditionTrue, "AsDeclared")
+	s.contains(s.refused("", "patch", "etcd", "fixed", "--type=merge", "-p", smallerVolumes), "can grow but not shrink")
+	c.holds(data)
+}
+
+// TestVolumesGrow declares larger volumes on a storage class that allows it, while
+// somebody writes: the claims ask for them and no pod restarts. The local Kubernetes has
+// nothing that resizes volumes, so the test says at the end what that would have said.
+func TestVolumesGrow(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	class := s.storageClass()
+	c := s.create("grows", 3, etcdVersion, strings.ReplaceAll(withVolumes, "local-path", class))
+	data, uids, ids := c.fill(), c.uids(), c.ids()
+	w := c.write()
+	c.patch(largerVolumes)
+	c.awaitClaims("to ask for more", 3, asks("128Mi"))
+	c.volumesSay(corev1.ConditionFalse, "Growing")
+	s.contains(strings.Join(c.reasons(), " "), "VolumeGrows")
+	for _, claim := range c.claims() {
+		claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("128Mi")}
+		_, err := env.Kube.CoreV1().PersistentVolumeClaims(s.namespace).UpdateStatus(s.ctx(), claim, metav1.UpdateOptions{})
+		s.must(err, "say that the volume of %s has grown", claim.Name)
+	}
+	c.volumesSay(corev1.ConditionTrue, "AsDeclared")
+	c.settle(3)
+	c.same(ids, uids, true)
+	c.stopped(w)
+	c.holds(data)
+
+	// Who joins now has a volume of the new size from the beginning.
+	s.kubectl("scale", "etcdcluster/grows", "--replicas=4")
+	c.settle(4)
+	c.awaitClaims("to ask for as much", 4, asks("128Mi"))
+}
+
+// storageClass makes a class like the one of the local Kubernetes whose volumes may grow.
+func (s *scenario) storageClass() string {
+	s.Helper()
+	class, err := env.Kube.StorageV1().StorageClasses().Get(s.ctx(), "local-path", metav1.GetOptions{})
+	s.must(err, "read the storage class of the local Kubernetes")
+	created, err := env.Kube.StorageV1().StorageClasses().Create(s.ctx(), &storagev1.StorageClass{
+		ObjectMeta:           metav1.ObjectMeta{GenerateName: "growing-", Labels: map[string]string{suiteLabel: runName}},
+		Provisioner:          class.Provisioner,
+		Parameters:           class.Parameters,
+		ReclaimPolicy:        class.ReclaimPolicy,
+		VolumeBindingMode:    class.VolumeBindingMode,
+		AllowVolumeExpansion: ptr.To(true),
+	}, metav1.CreateOptions{})
+	s.must(err, "make a storage class")
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		if err := env.Kube.StorageV1().StorageClasses().Delete(ctx, created.Name, metav1.DeleteOptions{}); err != nil {
+			s.Error(fmt.Errorf("delete storage class %s: %w", created.Name, err))
+		}
+	})
+	return created.Name
+}

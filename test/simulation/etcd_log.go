@@ -1,0 +1,75 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+)
+
+// After how many entries etcd makes a snapshot if nobody says so, before 3.6 and since,
+// and how many entries a leader keeps in memory behind what it has applied.
+const (
+	oldSnapshotCount = 100000
+	newSnapshotCount = 10000
+	catchUpEntries   = 5000
+)
+
+func minor(v string) uint {
+	parsed, err := version.ParseSemantic(v)
+	if err != nil {
+		return 0
+	}
+	return parsed.Minor()
+}
+
+func before36(v string) bool { return minor(v) < 6 }
+
+func (p *process) since37() bool { return minor(p.version) >= 7 }
+
+func defaultSnapshotCount(v string) uint64 {
+	if before36(v) {
+		return oldSnapshotCount
+	}
+	return newSnapshotCount
+}
+
+// holdsOld is true if the log on a disk has, behind the last snapshot, what 3.7 cannot
+// read: it reads that when it starts.
+func (d *dataDir) holdsOld() bool {
+	for i := range d.commit {
+		if d.log[i].old && d.index(i+1) > d.snapshot {
+			return true
+		}
+	}
+	return false
+}
+
+// cannotRead is true if a member comes upon an entry, as the leader has sent it, that it
+// cannot read. What the leader does not keep in memory any more came as a snapshot.
+func (e *etcdWorld) cannotRead(p *process, i int) bool {
+	if !p.since37() || !p.dir.log[i].old {
+		return false
+	}
+	leader := e.member(p.dir.lineage, p.leader)
+	if leader == nil || leader.dir.index(leader.applied) < p.dir.index(i+1)+catchUpEntries {
+		return true
+	}
+	p.dir.snapshot = max(p.dir.snapshot, p.dir.index(i+1))
+	return false
+}
+
+// Pad implements cluster.Etcd.
+func (p etcdPort) Pad(ctx context.Context, target etcd.Target, n int) error {
+	return p.change(ctx, "pad the log", target, func(at *process) error {
+		leader := p.c.w.etcd.quorumLeader(at)
+		if leader == nil || !p.c.w.etcd.append(leader, entry{kind: entryEmpty, extra: uint64(n - 1)}) {
+			return refused("pad the log", at, etcd.ErrNoQuorum)
+		}
+		return nil
+	})
+}
