@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // task is the last task of a controller.
@@ -74,6 +76,19 @@ func (w *World) askForOperations() {
 	for range 1 + dice.IntN(3) {
 		w.after(dice.between(5*time.Second, 90*time.Second), w.askForDefrag)
 	}
+	if dice.chance(30) {
+		w.after(dice.between(5*time.Second, 2*time.Minute), w.cancelOperation)
+	}
+}
+
+// cancelOperation is a person who does not want to wait any more.
+func (w *World) cancelOperation() {
+	edit(w.store, kindCluster, clusterName, func(c *v1beta2.EtcdCluster) {
+		if op := c.Status.Operation; !op.Over() {
+			w.trace("a person cancels %s", op.ID)
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, resources.AnnotationCancelOperation, op.ID)
+		}
+	})
 }
 
 // askForDefrag is what POST defrag does. People stop asking when the faults end, or
@@ -108,7 +123,8 @@ func (w *World) goalOperation(cluster *v1beta2.EtcdCluster, _ *lineage) string {
 			return fmt.Sprintf("operation %s is over and member %s is %s", op.ID, r.Member, r.State)
 		}
 	}
-	if len(op.Results) == 0 || op.CompletionTime == nil {
+	cancelled := cluster.Annotations[resources.AnnotationCancelOperation] == op.ID
+	if (len(op.Results) == 0 && !cancelled) || op.CompletionTime == nil {
 		return fmt.Sprintf("operation %s is over and says nothing", op.ID)
 	}
 	return ""
