@@ -52,6 +52,9 @@ const (
 	// AnnotationRestart on an EtcdCluster asks for a restart of every member when its
 	// value changes. On a pod it is the request after which the pod was made.
 	AnnotationRestart = "etcd.database.coreos.com/restarted-at"
+	// AnnotationCancelOperation on an EtcdCluster is the ID of the operation in its status
+	// that shall not go on.
+	AnnotationCancelOperation = "etcd.database.coreos.com/cancel-operation"
 	// AnnotationSuperseded on a pod is the ID of the container that runs an image
 	// which is not wanted any more, and that image: "<id> <image>".
 	AnnotationSuperseded = "etcd.database.coreos.com/superseded-container"

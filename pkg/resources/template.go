@@ -50,8 +50,14 @@ func TemplateHash(c *v1beta2.EtcdCluster) string {
 }
 
 // RestartRequest returns what names the last request to restart every member of c; it
-// is empty if there was none.
-func RestartRequest(c *v1beta2.EtcdCluster) string { return c.Annotations[AnnotationRestart] }
+// is empty if there was none, or if it was cancelled.
+func RestartRequest(c *v1beta2.EtcdCluster) string {
+	request := c.Annotations[AnnotationRestart]
+	if request == c.Annotations[AnnotationCancelOperation] {
+		return ""
+	}
+	return request
+}
 
 // markTemplate notes on a new pod what it is made from.
 func markTemplate(c *v1beta2.EtcdCluster, pod *corev1.Pod) {

@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
@@ -82,6 +85,13 @@ func (s *subject) loseMajority(ctx context.Context) (time.Duration, error) {
 	}
 	defer view.Close()
 	live := s.members.Live()
+	for _, pod := range live[:2] {
+		// Both at once: one that is missed a moment before the other is replaced with the
+		// vote of that other one.
+		if err := harness.Signal(pod, "etcd", syscall.SIGSTOP); err != nil {
+			return 0, err
+		}
+	}
 	from := time.Now()
 	if err := s.kubectl(ctx, "", "delete", "pod", live[0].Name, live[1].Name, "--force", "--grace-period=0", "--wait=false"); err != nil {
 		return 0, err
@@ -93,7 +103,14 @@ func (s *subject) loseMajority(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("the lost quorum is not said: %w", err)
 	}
-	return time.Since(from), nil
+	said := time.Since(from)
+	err = view.Await(ctx, func(list []*v1beta2.EtcdCluster) bool {
+		return len(list) == 1 && slices.ContainsFunc(list[0].Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.RaftIndex > 0 })
+	})
+	if err != nil {
+		return 0, fmt.Errorf("the survivor is not said: %w", err)
+	}
+	return said, nil
 }
 
 func is(c *v1beta2.EtcdCluster, kind v1beta2.ClusterConditionType, status corev1.ConditionStatus) bool {
@@ -115,7 +132,7 @@ func (s *subject) recover(ctx context.Context) error {
 	if err := s.kubectl(ctx, "{}", "create", "--raw", path, "-f", "-"); err != nil {
 		return err
 	}
-	if err := s.members.Put(ctx, "after", "recovery"); err != nil {
+	if err := s.awaitWrite(ctx); err != nil {
 		return err
 	}
 	served := time.Since(from)
@@ -127,6 +144,28 @@ func (s *subject) recover(ctx context.Context) error {
 	s.table.addTime("recover: first write", served)
 	s.table.addTime("recover: 3 voters", voters)
 	return s.settle(ctx, 3)
+}
+
+// writeTimeout bounds one write: a member without a quorum does not refuse, it waits.
+const writeTimeout = 250 * time.Millisecond
+
+// awaitWrite waits until any member takes a write.
+func (s *subject) awaitWrite(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, harness.PollInterval, true, func(ctx context.Context) (bool, error) {
+		for _, pod := range s.members.Live() {
+			client, err := s.members.Client(pod)
+			if err != nil {
+				continue // it has no address yet
+			}
+			ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+			_, err = client.Put(ctx, "after", "recovery")
+			cancel()
+			if err == nil {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
 }
 
 // health measures the answer of /health while one member's node is cut off.

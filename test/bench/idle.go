@@ -57,7 +57,7 @@ func (b *bench) watchIdle(ctx context.Context) error {
 		return err
 	}
 	until := time.Now()
-	at := fmt.Sprintf(" with %d clusters at rest", idleClusters)
+	at := fmt.Sprintf(" with %d clusters at rest", b.clusters)
 	for _, name := range programs {
 		used, err := harness.ProcessorSeconds(before[name].pid)
 		if err != nil {
@@ -125,7 +125,7 @@ func (b *bench) countRequests(ctx context.Context, from, until time.Time) error 
 		counts[e.Verb+" "+resource]++
 	}
 	minutes := until.Sub(from).Minutes()
-	b.table.add(fmt.Sprintf("requests of the controller with %d clusters at rest", idleClusters), "per minute", float64(total)/minutes)
+	b.table.add(fmt.Sprintf("requests of the controller with %d clusters at rest", b.clusters), "per minute", float64(total)/minutes)
 	b.table.add("of these to renew its lease", "per minute", float64(leases)/minutes)
 	b.table.note("Requests at rest in %v: %s.", until.Sub(from).Round(time.Second), listed(counts))
 	return nil

@@ -32,8 +32,10 @@ type bench struct {
 	// repetitions of everything that is measured more than once.
 	repetitions int
 	// idle is how long the controller is watched at rest.
-	idle  time.Duration
-	table table
+	idle time.Duration
+	// clusters is how many there are meanwhile.
+	clusters int
+	table    table
 }
 
 // part is one thing to measure.
@@ -72,6 +74,7 @@ func run(ctx context.Context) error {
 	b := &bench{}
 	flag.IntVar(&b.repetitions, "n", 10, "how often everything is repeated")
 	flag.DurationVar(&b.idle, "idle", 3*time.Minute, "how long the controller is watched at rest")
+	flag.IntVar(&b.clusters, "clusters", 20, "how many clusters of one member there are at rest")
 	only := flag.String("only", strings.Join(names, ","), "what to measure")
 	flag.Parse()
 	wanted := strings.Split(*only, ",")

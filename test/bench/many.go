@@ -18,10 +18,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-const (
-	burstClusters = 30
-	idleClusters  = 20
-)
+const burstClusters = 30
+
+// startWithin is what each of many clusters adds to the time in which all must run.
+const startWithin = 5 * time.Second
 
 // small continues the spec of a cluster of which many fit on a node.
 const small = `
@@ -101,7 +101,7 @@ func (b *bench) burstOnce(ctx context.Context, namespace string, all *harness.Me
 // atRest measures what many clusters cost that nobody touches.
 func (b *bench) atRest(ctx context.Context) error {
 	return b.within(ctx, func(ctx context.Context, namespace string) error {
-		_, err := b.Kubectl(ctx, harness.Command{Args: []string{"-n", namespace, "apply", "-f", "-"}, Stdin: manyManifests(idleClusters)})
+		_, err := b.Kubectl(ctx, harness.Command{Args: []string{"-n", namespace, "apply", "-f", "-"}, Stdin: manyManifests(b.clusters)})
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (b *bench) atRest(ctx context.Context) error {
 }
 
 func (b *bench) awaitAllAtRest(ctx context.Context, namespace string) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, max(limit, time.Duration(b.clusters)*startWithin))
 	defer cancel()
 	clusters, err := b.Clusters(ctx, namespace)
 	if err != nil {
@@ -126,7 +126,7 @@ func (b *bench) awaitAllAtRest(ctx context.Context, namespace string) error {
 				return false
 			}
 		}
-		return len(list) == idleClusters
+		return len(list) == b.clusters
 	})
 }
 

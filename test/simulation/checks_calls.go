@@ -234,15 +234,15 @@ func (c *checks) deleting(by *manager, k kind, name string, only metav1.Precondi
 // others are a quorum.
 func (c *checks) deletingPod(by *manager, pod *corev1.Pod) {
 	p := c.w.etcd.byIP(pod.Status.PodIP)
-	if p == nil || p.dir.doomed || finished(pod) || c.sleeping() || startsJustNow(by, pod, p) {
-		return
+	if p == nil || p.dir.doomed || finished(pod) || pod.DeletionTimestamp != nil || c.sleeping() || startsJustNow(by, pod, p) {
+		return // it is nobody who votes, or who was asked to go before
 	}
 	l := p.dir.lineage
 	if !c.matters(l) || !l.members.isVoter(p.dir.id) || !c.judged(by, "a stop") {
 		return
 	}
 	claim, kept := lookup[claimObject](c.w.store, kindClaim, claimName(pod))
-	if kept && claim.DeletionTimestamp == nil && pod.DeletionTimestamp == nil && pod.Labels[resources.LabelRole] != resources.RoleLeaving {
+	if kept && claim.DeletionTimestamp == nil && pod.Labels[resources.LabelRole] != resources.RoleLeaving {
 		c.restarting(by, pod)
 		return
 	}

@@ -77,6 +77,19 @@ func (w *World) askForOperations() {
 	for range 1 + dice.IntN(3) {
 		w.after(dice.between(5*time.Second, 90*time.Second), w.askForDefrag)
 	}
+	if dice.chance(30) {
+		w.after(dice.between(5*time.Second, 2*time.Minute), w.cancelOperation)
+	}
+}
+
+// cancelOperation is a person who does not want to wait any more.
+func (w *World) cancelOperation() {
+	edit(w.store, kindCluster, clusterName, func(c *v1beta2.EtcdCluster) {
+		if op := c.Status.Operation; !op.Over() {
+			w.trace("a person cancels %s", op.ID)
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, resources.AnnotationCancelOperation, op.ID)
+		}
+	})
 }
 
 // askForDefrag is what POST defrag does. People stop asking when the faults end, or

@@ -6,6 +6,7 @@ package simulation
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -42,6 +43,18 @@ func (s Schedule) withVersion(version string) Schedule {
 	return s
 }
 
+// automatic is a cluster that goes on from a survivor by itself.
+func (s Schedule) automatic() Schedule {
+	s.Automatic = true
+	return s
+}
+
+// recovers is a cluster whose owner asks for that.
+func (s Schedule) recovers() Schedule {
+	s.Recovers = true
+	return s
+}
+
 // phases is the life of a cluster, piece by piece.
 func phases() []phase {
 	return []phase{
@@ -63,10 +76,23 @@ func phases() []phase {
 		{name: "from 3.5 to 3.7", plan: ofSize(3), steps: []step{versioned("3.6.11"), versioned("3.7.0")}},
 		{name: "from 3.5 to 3.7 with volumes, and growing", plan: ofSize(1).withVolumes(), steps: []step{versioned("3.6.11"), versionedAndResized("3.7.0", 3)}},
 		{name: "version and size", plan: ofSize(3).withVolumes(), steps: []step{versionedAndResized(versionAfter, 5)}},
+		{name: "rollout", plan: ofSize(3), steps: []step{declaredOtherwise}},
+		{name: "rollout with volumes", plan: ofSize(3).withVolumes(), steps: []step{declaredOtherwise}},
+		{name: "rollout of two with volumes", plan: ofSize(2).withVolumes(), steps: []step{declaredOtherwise}},
+		{name: "restart", plan: ofSize(3), steps: []step{restarted}},
+		{name: "restart with volumes", plan: ofSize(3).withVolumes(), steps: []step{restarted}},
+		{name: "a declaration that does not run, and back", plan: ofSize(3).withVolumes(), steps: []step{declaredBadly, mended}},
+		{name: "recovery by itself", plan: ofSize(3).automatic(), steps: []step{majorityLost}},
+		{name: "recovery by itself with volumes", plan: ofSize(3).automatic().withVolumes(), steps: []step{majorityLost}},
+		{name: "recovery on request", plan: ofSize(3).recovers(), steps: []step{majorityLost}},
+		{name: "recovery on request with volumes", plan: ofSize(3).recovers().withVolumes(), steps: []step{majorityLost}},
+		{name: "defragmentation", plan: ofSize(3), steps: []step{defragmented}},
+		{name: "defragmentation that is cancelled", plan: ofSize(3), steps: []step{defragmentedSoon, cancelled}},
+		{name: "defragmentation with volumes", plan: ofSize(1).withVolumes(), steps: []step{defragmented}},
 		{name: "bootstrap with certificates", plan: ofSize(3).withCertificates(), unborn: true, steps: []step{declared}},
 		{name: "certificate rotation", plan: ofSize(3).withCertificates().withVolumes(), steps: []step{rotated}},
-		{name: "restart with volumes", plan: ofSize(3).withVolumes(), steps: []step{restarted}},
-		{name: "restart", plan: ofSize(3), steps: []step{restarted}},
+		{name: "restart on request", plan: ofSize(3), steps: []step{restartedOnRequest}},
+		{name: "restart on request with volumes", plan: ofSize(3).withVolumes(), steps: []step{restartedOnRequest}},
 		{name: "hibernate and wake", plan: ofSize(3).withVolumes(), steps: []step{resized(0), resized(3)}},
 		{name: "hibernate and wake larger", plan: ofSize(1).withVolumes(), steps: []step{resized(0), resized(3)}},
 		{name: "volumes grow", plan: ofSize(3).withVolumes().expandable(), steps: []step{grown(2)}},
@@ -83,9 +109,36 @@ var (
 	declaredSoon = step{do: (*World).declare, done: func(*World) string { return "" }}
 	deleted      = step{do: (*World).undeclare, done: (*World).gone}
 	rotated      = step{do: func(w *World) { w.rotate(Event{}) }, done: (*World).goal}
-	restarted    = step{do: func(w *World) { w.askForRestart(Event{A: 1}) }, done: (*World).goal}
-	remade       = step{do: func(w *World) { w.undeclare(); w.declare() }, done: (*World).goal}
+	// declaredOtherwise makes every pod another one.
+	declaredOtherwise = step{do: func(w *World) { w.userDoes(Event{Kind: EventDeclare, A: 3}) }, done: (*World).goal}
+	restarted         = step{do: func(w *World) { w.userDoes(Event{Kind: EventRestart, A: 1}) }, done: (*World).goal}
+	declaredBadly     = step{
+		do: func(w *World) {
+			w.amend(func(s *v1beta2.ClusterSpec) { policyOf(s).EtcdEnv = []corev1.EnvVar{{Name: badEnvironment}} })
+		},
+		done: declaredSoon.done,
+	}
+	mended             = step{do: (*World).mend, done: (*World).goal}
+	majorityLost       = step{do: func(w *World) { w.disturb(); w.destroyMajority(Event{}) }, done: (*World).goneOn}
+	defragmentedSoon   = step{do: (*World).askForDefrag, done: declaredSoon.done}
+	cancelled          = step{do: (*World).cancelOperation, done: (*World).goal}
+	defragmented       = step{do: (*World).askForDefrag, done: (*World).goal}
+	restartedOnRequest = step{do: func(w *World) { w.askForRestart(Event{A: 1}) }, done: (*World).goal}
+	remade             = step{do: func(w *World) { w.undeclare(); w.declare() }, done: (*World).goal}
 )
+
+// goneOn returns what is missing until a cluster that has lost a majority serves again.
+// Members of it may live for long enough to let the others go on without them.
+func (w *World) goneOn() string {
+	if wrong := w.goal(); wrong != "" {
+		return wrong // it also has the owner ask, where that is needed
+	}
+	cluster, found := lookup[clusterObject](w.store, kindCluster, clusterName)
+	if !found || !conditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) {
+		return "it does not serve again"
+	}
+	return ""
+}
 
 func resized(n int32) step {
 	return step{

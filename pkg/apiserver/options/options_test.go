@@ -108,7 +108,7 @@ func TestEverythingWrongIsNamedAtOnce(t *testing.T) {
 // TestOutsideACluster: the error says what to do.
 func TestOutsideACluster(t *testing.T) {
 	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
-		t.Skip("this is a cluster")
+		t.Skip("KUBERNETES_SERVICE_HOST is set: the test is about a process outside of a cluster")
 	}
 	t.Parallel()
 	err := parse(t, "--embedded-etcd-dir="+t.TempDir()).Run(t.Context())

@@ -182,9 +182,13 @@ func (r *Reconciler) confirmSpec(ctx context.Context, s *seen) error {
 	if err != nil {
 		return fmt.Errorf("read the cluster: %w", err)
 	}
-	if live.UID != s.Cluster.UID || live.DeletionTimestamp != nil || live.Generation != s.Cluster.Generation ||
-		resources.RestartRequest(live) != resources.RestartRequest(s.Cluster) {
+	if live.UID != s.Cluster.UID || live.DeletionTimestamp != nil || live.Generation != s.Cluster.Generation {
 		return fmt.Errorf("the cluster is declared otherwise now: %w", ErrStale)
+	}
+	for _, request := range []string{resources.AnnotationRestart, resources.AnnotationRotateAuthority, resources.AnnotationDropAuthority} {
+		if live.Annotations[request] != s.Cluster.Annotations[request] {
+			return fmt.Errorf("annotation %s of the cluster is another one now: %w", request, ErrStale)
+		}
 	}
 	return nil
 }

@@ -60,14 +60,9 @@ func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedNam
 			return err
 		}
 	}
-	record, err := r.Objects.GetService(ctx, s.Cluster.Namespace, s.Cluster.Name)
+	record, err := r.confirmUnchanged(ctx, s)
 	if err != nil {
-		return fmt.Errorf("read the record of the recovery: %w", err)
-	}
-	if s.peerService == nil || !metav1.IsControlledBy(record, s.Cluster) ||
-		record.Annotations[resources.AnnotationRecovery] != s.peerService.Annotations[resources.AnnotationRecovery] ||
-		record.Annotations[resources.AnnotationClusterID] != s.peerService.Annotations[resources.AnnotationClusterID] {
-		return fmt.Errorf("the record of service %s is another one now: %w", s.Cluster.Name, ErrStale)
+		return err
 	}
 	text, err := json.Marshal(&a.Recovery)
 	if err != nil {
@@ -86,6 +81,21 @@ func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedNam
 	r.Gate.Note(key, updated)
 	r.announceRecovery(s, &a.Recovery)
 	return nil
+}
+
+// confirmUnchanged returns the record of the last recovery if it is, in the live API,
+// what was observed.
+func (r *Reconciler) confirmUnchanged(ctx context.Context, s *seen) (*corev1.Service, error) {
+	record, err := r.Objects.GetService(ctx, s.Cluster.Namespace, s.Cluster.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read the record of the recovery: %w", err)
+	}
+	if s.peerService == nil || !metav1.IsControlledBy(record, s.Cluster) ||
+		record.Annotations[resources.AnnotationRecovery] != s.peerService.Annotations[resources.AnnotationRecovery] ||
+		record.Annotations[resources.AnnotationClusterID] != s.peerService.Annotations[resources.AnnotationClusterID] {
+		return nil, fmt.Errorf("the record of service %s is another one now: %w", s.Cluster.Name, ErrStale)
+	}
+	return record, nil
 }
 
 // confirmRequest makes sure, in the live API, that the cluster still is the one that was
@@ -185,8 +195,12 @@ func recordOf(service *corev1.Service) *v1beta2.RecoveryStatus {
 	return record
 }
 
-// dropSeed deletes a seed that nobody was let in to.
+// dropSeed deletes a seed that nobody was let in to, and that has not taken the place of
+// the old members meanwhile: from then on it holds the data, and is hidden for a while yet.
 func (r *Reconciler) dropSeed(ctx context.Context, s *seen, name string) error {
+	if _, err := r.confirmUnchanged(ctx, s); err != nil {
+		return err
+	}
 	pod, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("read pod %s: %w", name, err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,10 @@ import (
 
 func TestTasks(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testTasks)
+}
+
+func testTasks(t *testing.T) {
 	key, other := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	ended := make(chan types.NamespacedName, 4)
 	tasks := NewTasks(func(k types.NamespacedName) { ended <- k })
@@ -25,7 +30,7 @@ func TestTasks(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
 	go func() { tasks.Run(ctx); close(over) }()
-	await(t, func() bool { tasks.mu.Lock(); defer tasks.mu.Unlock(); return tasks.ctx != nil })
+	synctest.Wait() // until it runs
 
 	release, failed := make(chan struct{}), errors.New("no")
 	tasks.Start(key, "1", func(context.Context) error { <-release; return failed })
@@ -60,15 +65,4 @@ func TestTasks(t *testing.T) {
 	if id, _, _ := tasks.Last(key); id != "" {
 		t.Errorf("task %s was not forgotten", id)
 	}
-}
-
-func await(t *testing.T, condition func() bool) {
-	t.Helper()
-	for range 6000 {
-		if condition() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // nothing announces it
-	}
-	t.Fatal("not within a minute")
 }

@@ -22,7 +22,7 @@ import (
 
 // Collector tells Prometheus what the statuses of the clusters say. It computes its
 // series from the cache when it is asked, so a cluster that is deleted leaves none
-// behind: a cluster has at most 30, whatever happens to it.
+// behind: a cluster has at most 40, whatever happens to it.
 type Collector struct {
 	metrics.BaseStableCollector
 
@@ -30,24 +30,27 @@ type Collector struct {
 	responsible func(metav1.Object) bool
 
 	mu sync.Mutex
-	// leaders counts the changes of leader that were seen, by the UID of the cluster.
-	leaders map[types.UID]int
+	// counts holds what was seen to happen, by the UID of the cluster.
+	counts map[types.UID]*counts
 }
+
+// counts is what was seen to happen to one cluster: the changes of its leader, and its
+// recoveries by what they came to.
+type counts struct{ leaders, recovered, abandoned int }
 
 // NewCollector returns a collector of the clusters that responsible is true for.
 func NewCollector(clusters etcdlisters.EtcdClusterLister, responsible func(metav1.Object) bool) *Collector {
-	return &Collector{clusters: clusters, responsible: responsible, leaders: map[types.UID]int{}}
+	return &Collector{clusters: clusters, responsible: responsible, counts: map[types.UID]*counts{}}
 }
 
-// Count makes the collector count the changes of leader that an informer of clusters
-// shows.
+// Count makes the collector count what an informer of clusters shows.
 func (c *Collector) Count(informer cache.SharedIndexInformer) error {
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: c.updated,
 		DeleteFunc: c.deleted,
 	})
 	if err != nil {
-		return fmt.Errorf("count the changes of leader: %w", err)
+		return fmt.Errorf("count what happens to clusters: %w", err)
 	}
 	return nil
 }
@@ -55,12 +58,35 @@ func (c *Collector) Count(informer cache.SharedIndexInformer) error {
 func (c *Collector) updated(before, after any) {
 	was, known := before.(*v1beta2.EtcdCluster)
 	is, ok := after.(*v1beta2.EtcdCluster)
-	if !known || !ok || was.UID != is.UID || was.Status.Leader == is.Status.Leader || was.Status.Leader == "" || is.Status.Leader == "" {
+	if !known || !ok || was.UID != is.UID {
+		return
+	}
+	var seen counts
+	if was.Status.Leader != is.Status.Leader && was.Status.Leader != "" && is.Status.Leader != "" {
+		seen.leaders = 1
+	}
+	if r, last := is.Status.Recovery, was.Status.Recovery; r != nil && (last == nil || last.ID != r.ID || last.Phase != r.Phase) {
+		switch r.Phase {
+		case v1beta2.RecoveryPhaseSucceeded:
+			seen.recovered = 1
+		case v1beta2.RecoveryPhaseAbandoned:
+			seen.abandoned = 1
+		case v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseSwitching, v1beta2.RecoveryPhaseCleaning:
+		}
+	}
+	if seen == (counts{}) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leaders[is.UID]++
+	sum := c.counts[is.UID]
+	if sum == nil {
+		sum = &counts{}
+		c.counts[is.UID] = sum
+	}
+	sum.leaders += seen.leaders
+	sum.recovered += seen.recovered
+	sum.abandoned += seen.abandoned
 }
 
 func (c *Collector) deleted(object any) {
@@ -70,14 +96,17 @@ func (c *Collector) deleted(object any) {
 	if gone, ok := object.(*v1beta2.EtcdCluster); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.leaders, gone.UID)
+		delete(c.counts, gone.UID)
 	}
 }
 
-func (c *Collector) leaderChanges(cluster *v1beta2.EtcdCluster) int {
+func (c *Collector) seen(cluster *v1beta2.EtcdCluster) counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.leaders[cluster.UID]
+	if sum := c.counts[cluster.UID]; sum != nil {
+		return *sum
+	}
+	return counts{}
 }
 
 // series is one metric of a cluster, with the labels that it has besides namespace and
@@ -90,6 +119,10 @@ type series struct {
 
 func gauge(name, help string, emit func(*Collector, *v1beta2.EtcdCluster, func(float64, ...string)), more ...string) series {
 	return series{desc: describe(name, help, more), kind: metrics.GaugeValue, emit: emit}
+}
+
+func counter(name, help string, emit func(*Collector, *v1beta2.EtcdCluster, func(float64, ...string)), more ...string) series {
+	return series{desc: describe(name, help, more), kind: metrics.CounterValue, emit: emit}
 }
 
 func describe(name, help string, more []string) *metrics.Desc {
@@ -140,13 +173,28 @@ var allSeries = []series{
 				add(float64(b.Time.Unix()))
 			}
 		}),
-	{
-		desc: describe("leader_changes_total", "Changes of leader that the status has shown since this process began to act.", nil),
-		kind: metrics.CounterValue,
-		emit: func(c *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
-			add(float64(c.leaderChanges(o)))
-		},
-	},
+	gauge("recovery_in_progress", "1 while the data of the cluster goes on in new members, by why and by how far that is; absent otherwise.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if r := o.Status.Recovery; r.InProgress() {
+				add(1, string(r.Trigger), string(r.Phase))
+			}
+		}, "trigger", "phase"),
+	gauge("last_recovery_timestamp_seconds", "When the last recovery was over, and what it came to; absent if there was none.",
+		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if r := o.Status.Recovery; r != nil && !r.InProgress() && r.CompletionTime != nil {
+				add(float64(r.CompletionTime.Unix()), string(r.Phase))
+			}
+		}, "outcome"),
+	counter("leader_changes_total", "Changes of leader that the status has shown since this process began to act.",
+		func(c *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			add(float64(c.seen(o).leaders))
+		}),
+	counter("recoveries_total", "Recoveries that have ended since this process began to act, by what they came to.",
+		func(c *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			seen := c.seen(o)
+			add(float64(seen.recovered), string(v1beta2.RecoveryPhaseSucceeded))
+			add(float64(seen.abandoned), string(v1beta2.RecoveryPhaseAbandoned))
+		}, "outcome"),
 }
 
 // conditionTypes are the conditions that have a series. Others may stand in a status,

@@ -34,6 +34,7 @@ func measured(name string) *v1beta2.EtcdCluster {
 			},
 			BlockedBy:  &v1beta2.BlockedBy{Reason: "QuorumAtRisk", Since: metav1.NewTime(time.Unix(1000, 0))},
 			LastBackup: &v1beta2.LastBackup{Time: metav1.NewTime(time.Unix(2000, 0))},
+			Recovery:   &v1beta2.RecoveryStatus{ID: "1", Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhaseSeeding},
 		},
 	}
 }
@@ -88,6 +89,9 @@ last_backup_timestamp_seconds{name=a,namespace=n} 2000
 leader_changes_total{name=a,namespace=n} 1
 members{name=a,namespace=n,state=ready} 2
 members{name=a,namespace=n,state=unready} 1
+recoveries_total{name=a,namespace=n,outcome=Abandoned} 0
+recoveries_total{name=a,namespace=n,outcome=Succeeded} 0
+recovery_in_progress{name=a,namespace=n,phase=Seeding,trigger=Request} 1
 size{name=a,namespace=n} 3
 tolerance{name=a,namespace=n} 0`
 	if got := scrape(t, registry); got != want {
@@ -101,7 +105,54 @@ tolerance{name=a,namespace=n} 0`
 	if got := scrape(t, registry); got != "" {
 		t.Errorf("the cluster was deleted and its series stay:\n%s", got)
 	}
-	if len(c.leaders) != 0 {
-		t.Errorf("changes of leader are kept of clusters that are gone: %v", c.leaders)
+	if len(c.counts) != 0 {
+		t.Errorf("counts are kept of clusters that are gone: %v", c.counts)
+	}
+}
+
+// TestCollectorCountsRecoveries: each recovery counts once, when it ends, also if this
+// process has not seen it begin.
+func TestCollectorCountsRecoveries(t *testing.T) {
+	t.Parallel()
+	at := func(id string, phase v1beta2.RecoveryPhase) *v1beta2.EtcdCluster {
+		o := measured("a")
+		o.Status.Recovery = &v1beta2.RecoveryStatus{ID: id, Phase: phase, CompletionTime: ptr.To(metav1.NewTime(time.Unix(3000, 0)))}
+		return o
+	}
+	never := measured("a")
+	never.Status.Recovery = nil
+	c := NewCollector(nil, nil)
+	last := never
+	for _, next := range []*v1beta2.EtcdCluster{
+		at("1", v1beta2.RecoveryPhasePending), at("1", v1beta2.RecoveryPhaseSeeding), at("1", v1beta2.RecoveryPhaseAbandoned),
+		at("1", v1beta2.RecoveryPhaseAbandoned), at("2", v1beta2.RecoveryPhaseAbandoned), at("3", v1beta2.RecoveryPhaseSwitching),
+		at("3", v1beta2.RecoveryPhaseCleaning), at("3", v1beta2.RecoveryPhaseSucceeded), at("3", v1beta2.RecoveryPhaseSucceeded),
+	} {
+		c.updated(last, next)
+		last = next
+	}
+	if got, want := c.seen(last), (counts{recovered: 1, abandoned: 2}); got != want {
+		t.Errorf("counted %+v, want %+v", got, want)
+	}
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	if err := store.Add(last); err != nil {
+		t.Fatal(err)
+	}
+	c.clusters, c.responsible = etcdlisters.NewEtcdClusterLister(store), func(metav1.Object) bool { return true }
+	registry := metrics.NewKubeRegistry()
+	if err := registry.CustomRegister(c); err != nil {
+		t.Fatal(err)
+	}
+	series := scrape(t, registry)
+	for _, want := range []string{
+		"last_recovery_timestamp_seconds{name=a,namespace=n,outcome=Succeeded} 3000",
+		"recoveries_total{name=a,namespace=n,outcome=Abandoned} 2", "recoveries_total{name=a,namespace=n,outcome=Succeeded} 1",
+	} {
+		if !strings.Contains(series, want) {
+			t.Errorf("%s is missing in\n%s", want, series)
+		}
+	}
+	if strings.Contains(series, "recovery_in_progress") {
+		t.Errorf("a recovery that is over is in progress:\n%s", series)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // operationPatience is how long an operation waits for the cluster to be fit for it
@@ -56,7 +57,26 @@ func (o *Observed) operation() *v1beta2.ClusterOperation {
 			r.State, r.DBSizeAfter = v1beta2.OperationSucceeded, m.DBSize
 		}
 	}
+	if op.ID != "" && o.Cluster.Annotations[resources.AnnotationCancelOperation] == op.ID {
+		o.cancel(op)
+	}
 	return op
+}
+
+// cancel closes an operation at the wish of a user, whatever it waits for. What a
+// member is at goes on in etcd, which nobody can stop; until it has ended no other
+// operation is begun on a member.
+func (o *Observed) cancel(op *v1beta2.ClusterOperation) {
+	for i := range op.Results {
+		if r := &op.Results[i]; r.State == v1beta2.OperationRunning {
+			r.State, r.Message = v1beta2.OperationFailed, "it was cancelled while this member was at it"
+		}
+	}
+	if op.StartTime == nil {
+		op.StartTime = o.stampNow()
+	}
+	op.Message = "it was cancelled with the annotation " + resources.AnnotationCancelOperation
+	o.end(op, v1beta2.OperationFailed)
 }
 
 // ruleOperation carries on with what was asked for. A restart is for the rollout.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // askedFor puts an operation into the last status.
@@ -39,6 +40,10 @@ func result(member string, state v1beta2.OperationPhase) func(*Observed) {
 
 func task(id string, done bool, err string) func(*Observed) {
 	return func(o *Observed) { o.Task = Task{ID: id, Done: done, Err: err} }
+}
+
+func cancelledByUser(id string) func(*Observed) {
+	return func(o *Observed) { o.Cluster.Annotations = map[string]string{resources.AnnotationCancelOperation: id} }
 }
 
 func noSpace(ids ...uint64) func(*Observed) {
@@ -83,6 +88,8 @@ func TestRuleOperation(t *testing.T) {
 		{"all is done", 1, "a", edits(askedFor(), result("a", hasSucceeded)), "operation"},
 		{"the alarm is taken back", 1, "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1, 7)), "operation: DisarmNoSpace 1, DisarmNoSpace 7"},
 		{"the alarm stays while the database is full", 1, "a", edits(askedFor(), sizes100(100), result("a", hasSucceeded), noSpace(1)), "operation"},
+		{"it was cancelled", 3, "a b c", edits(askedFor(), result("b", isRunning), cancelledByUser("op")), "steady"},
+		{"another one was cancelled", 3, "a b c", edits(askedFor(), cancelledByUser("op-before")), "operation: Defragment b op/b"},
 		{"it is over", 3, "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Status.Operation.Phase = hasSucceeded }), "steady"},
 	})
 }
@@ -119,6 +126,13 @@ func TestOperationInStatus(t *testing.T) {
 		},
 		{"what is not known fails", "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Status.Operation.Type = "Explode" }), hasFailed, "", "does not know the operation Explode"},
 		{"another rule speaks, and what was done is kept", "a b c:nopod", edits(askedFor(), result("b", isRunning), task("op/b", true, "")), isRunning, "b=Succeeded:500>100", ""},
+		{"cancelled while it waits", "a b c:sick", edits(askedFor("b"), cancelledByUser("op")), hasFailed, "", "it was cancelled"},
+		{"cancelled without a quorum", "a b c", edits(askedFor(), noQuorum, cancelledByUser("op")), hasFailed, "", "it was cancelled"},
+		{"cancelled while the cluster is paused", "a b c", edits(askedFor(), pausedSpec, cancelledByUser("op")), hasFailed, "", "it was cancelled"},
+		{
+			"cancelled while a member is at it", "a b c", edits(askedFor(), result("a", hasSucceeded), result("b", isRunning), task("op/b", false, ""), cancelledByUser("op")),
+			hasFailed, "a=Succeeded b=Failed(it was cancelled while this member was at it)", "it was cancelled",
+		},
 		{"a pause keeps it", "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Spec.Paused = true }), v1beta2.OperationPending, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

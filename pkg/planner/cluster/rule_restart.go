@@ -21,7 +21,7 @@ func (o *Observed) followRestart(op *v1beta2.ClusterOperation) {
 		op.Phase, op.StartTime = v1beta2.OperationRunning, o.stampNow()
 	}
 	if resources.RestartRequest(o.Cluster) != op.ID {
-		op.Message = "annotation " + resources.AnnotationRestart + " was changed, which is another request"
+		op.Message = "it was cancelled, or annotation " + resources.AnnotationRestart + " was changed, which is another request"
 		o.endRestart(op, v1beta2.OperationFailed)
 		return
 	}

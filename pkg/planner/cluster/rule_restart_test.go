@@ -34,7 +34,7 @@ func restartAsked(results ...string) func(*Observed) {
 
 func TestRestartIsForTheRollout(t *testing.T) {
 	checkDecisions(t, []decision{
-		{"on a volume", 3, "a:claim b:claim,unasked c:claim", edits(restartAsked()), "rollout: RecreatePod b 3.6.1"},
+		{"on a volume", 3, "a:claim b:claim,unasked c:claim", edits(restartAsked()), "rollout: RecreatePod b 3.6.11"},
 		{"without one", 3, "a b:unasked c", edits(restartAsked()), "scale-up: AddLearner c-new, CreatePod c-new[a b c c-new]"},
 		{"nobody is left", 3, "a b c", edits(restartAsked()), "steady"},
 	})
@@ -43,6 +43,9 @@ func TestRestartIsForTheRollout(t *testing.T) {
 func TestRestartInStatus(t *testing.T) {
 	late := func(o *Observed) { o.Now = o.Now.Add(2 * time.Hour) }
 	other := func(o *Observed) { o.Cluster.Annotations[resources.AnnotationRestart] = "another" }
+	cancelled := func(o *Observed) {
+		o.Cluster.Annotations[resources.AnnotationCancelOperation] = resources.RestartRequest(o.Cluster)
+	}
 	asleep := func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }
 	for _, test := range []struct {
 		name, text string
@@ -60,6 +63,7 @@ func TestRestartInStatus(t *testing.T) {
 		{"one is no member any more", "a b c", edits(restartAsked("x")), hasSucceeded, "a=Succeeded b=Succeeded c=Succeeded", ""},
 		{"nobody can be asked", "a b c", edits(restartAsked("a"), noQuorum), isRunning, "a=Running", ""},
 		{"another request", "a b c", edits(restartAsked("a"), other), hasFailed, "a=Failed(it was not seen to serve since)", "another request"},
+		{"it is cancelled", "a b c", edits(restartAsked("a"), cancelled), hasFailed, "a=Failed(it was not seen to serve since)", "it was cancelled"},
 		{"nobody waits for ever", "a:claim b:claim,sick c:claim,unasked", edits(restartAsked("a"), late), hasFailed, "a=Succeeded b=Failed(it was not seen to serve since)", "not over after 1h0m0s"},
 		{"a sleeping cluster has nobody to restart", "", edits(restartAsked("x"), asleep, noQuorum), hasSucceeded, "", "sleeps"},
 		{"a pause keeps it", "a b c", edits(restartAsked(), func(o *Observed) { o.Cluster.Spec.Paused = true }), v1beta2.OperationPending, "", ""},

@@ -165,9 +165,12 @@ func ruleMend(o *Observed) (Plan, bool) {
 	}
 	_, refused := o.refuseStep(low, target)
 	var actions []Action
-	for _, m := range o.voters() {
+	for i := range o.Etcd.Members {
+		// Without a quorum a learner may be a voter by now whose promotion was the last
+		// thing that happened, and it may be the one that the others need.
+		m := &o.Etcd.Members[i]
 		pod := o.pod(m.Name)
-		if pod.gone() || pod.Running {
+		if pod.gone() || pod.Running || (m.Learner && o.Etcd.Linearizable) {
 			continue
 		}
 		switch c := o.due(m); {

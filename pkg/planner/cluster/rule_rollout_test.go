@@ -121,6 +121,8 @@ func TestRuleMend(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the only one does not run, on its volume", 1, "a:claim,stale,down", edits(noQuorum), "mend: RecreatePod a " + testVersion + " waiting"},
 		{"it may yet serve", 1, "a:claim,stale,sick", edits(noQuorum), "quorum: wait QuorumLost"},
+		{"the last status did not know yet that it votes", 2, "a:claim,noleader b:claim,learner,stale,down", edits(noQuorum), "mend: RecreatePod b " + testVersion + " waiting"},
+		{"a learner without a volume is left alone", 2, "a:noleader b:learner,stale,down", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"its image does not exist", 1, "a:outdated,sick", edits(noQuorum, lastSaid(testVersion)), "mend: UpgradePod a " + testVersion + " waiting"},
 		{"nor that of the next minor version", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "mend: UpgradePod a " + testVersion + " waiting"},
 		{"which may have run", 1, "a:down,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "quorum: wait QuorumLost"},

@@ -24,7 +24,7 @@ func newTable(now clock.PassiveClock) kind.Table[*v1beta2.EtcdCluster] {
 		Columns: []metav1.TableColumnDefinition{
 			{Name: "Name", Type: "string", Format: "name", Description: "Name of the cluster."},
 			{Name: "Size", Type: "string", Description: "Number of voting members that is wanted."},
-			{Name: "Ready", Type: "string", Description: "Members that serve clients, of those that are wanted."},
+			{Name: "Ready", Type: "string", Description: "Members that serve clients, of those that are wanted or still vote."},
 			{Name: "Tolerance", Type: "string", Description: "How many more members may fail before the quorum is lost."},
 			{Name: "Leader", Type: "string", Description: "Member that leads."},
 			{Name: "Version", Type: "string", Description: "Lowest version that a member runs, and where an upgrade goes to."},
@@ -75,7 +75,12 @@ func readyCell(cluster *v1beta2.EtcdCluster) string {
 	if !observed(&cluster.Status) {
 		return kind.Unknown
 	}
-	return fmt.Sprintf("%d/%d", len(cluster.Status.Members.Ready), ptr.Deref(cluster.Spec.Replicas, cluster.Status.Replicas))
+	wanted := ptr.Deref(cluster.Spec.Replicas, cluster.Status.Replicas)
+	if wanted > 0 {
+		// A member too many votes until it has left: 3 of 3 with 4 voters is not the end.
+		wanted = max(wanted, cluster.Status.Replicas)
+	}
+	return fmt.Sprintf("%d/%d", len(cluster.Status.Members.Ready), wanted)
 }
 
 func toleranceCell(status *v1beta2.ClusterStatus) string {

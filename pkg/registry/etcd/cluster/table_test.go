@@ -78,6 +78,13 @@ func TestCells(t *testing.T) {
 			[]any{"a", "3", "2/3", "0", "a-1", "3.6.11→3.6.16", "25Mi", "5m", "Running", "3h", "a-client:2379", "member a-3 does not answer"},
 		},
 		{
+			"one voter too many, which has stopped and is about to be removed",
+			running(func(c *v1beta2.EtcdCluster) {
+				c.Status.Replicas, c.Status.Members.Unready, c.Status.Tolerance = 4, []string{"a-4"}, ptr.To[int32](0)
+			}),
+			[]any{"a", "3", "3/4", "0", "a-1", "3.6.16", "25Mi", "5m", "Running", "3h", "a-client:2379", none},
+		},
+		{
 			"quorum lost",
 			running(func(c *v1beta2.EtcdCluster) {
 				c.Status.Members = v1beta2.MembersStatus{Ready: []string{"a-1"}, Unready: []string{"a-2", "a-3"}}
