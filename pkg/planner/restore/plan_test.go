@@ -281,7 +281,9 @@ func other(phase v1beta2.RestorePhase) func(*Observed) {
 // may take away again.
 func TestNewClusterIsMarked(t *testing.T) {
 	t.Parallel()
-	o := observed(homeless, templated, func(o *Observed) { o.Restore.Annotations = map[string]string{"other": "z", scopeAnnotation: "clusterwide"} })
+	o := observed(homeless, templated, func(o *Observed) {
+		o.Restore.Annotations = map[string]string{"other": "z", scopeAnnotation: "clusterwide"}
+	})
 	c := o.newCluster(good())
 	want := map[string]string{"x": "y", scopeAnnotation: "clusterwide", v1beta2.AnnotationRestore: "r", AnnotationRestoreUID: "uid-r"}
 	if diff := cmp.Diff(want, c.Annotations); diff != "" || c.Labels["a"] != "b" || c.Name != "c" || c.Namespace != "ns" {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
@@ -26,7 +27,7 @@ func newTable(now clock.PassiveClock) kind.Table[*v1beta2.EtcdRestore] {
 			{Name: "Progress", Type: "string", Description: "How far the transfer has come."},
 			{Name: "Phase", Type: "string", Description: "One-word summary."},
 			{Name: "Age", Type: "string", Description: "Time since the object was created."},
-			{Name: "Message", Type: "string", Priority: 1, Description: "Why the restore failed."},
+			{Name: "Message", Type: "string", Priority: 1, Description: "Why the restore failed, or what it waits for."},
 		},
 		Row:      row,
 		Fallback: rest.NewDefaultTableConvertor(v1beta2.Resource("etcdrestores")),
@@ -44,7 +45,7 @@ func row(restore *v1beta2.EtcdRestore, now time.Time) []any {
 		progressCell(status),
 		phaseCell(restore),
 		kind.Age(restore.CreationTimestamp, now),
-		kind.Or(status.Reason, kind.None),
+		kind.Or(messageCell(status), kind.None),
 	}
 }
 
@@ -74,6 +75,13 @@ func progressCell(status *v1beta2.RestoreStatus) string {
 	default:
 		return kind.Bytes(status.Progress.Bytes)
 	}
+}
+
+func messageCell(status *v1beta2.RestoreStatus) string {
+	if c := meta.FindStatusCondition(status.Conditions, "Progressing"); status.Reason == "" && c != nil && c.Status == metav1.ConditionTrue {
+		return c.Message
+	}
+	return status.Reason
 }
 
 func phaseCell(restore *v1beta2.EtcdRestore) string {

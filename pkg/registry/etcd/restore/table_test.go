@@ -54,6 +54,17 @@ func TestCells(t *testing.T) {
 			[]any{"a", "example", "etcdbackup/nightly@7", "7", "2.0Ki", "Verifying", "3h", none},
 		},
 		{
+			"waiting",
+			&v1beta2.EtcdRestore{
+				ObjectMeta: meta,
+				Spec:       v1beta2.RestoreSpec{EtcdCluster: target, Backup: &v1beta2.BackupReference{Name: "nightly"}},
+				Status: v1beta2.RestoreStatus{
+					Phase: v1beta2.RestorePhaseVerifying, Conditions: []metav1.Condition{{Type: "Progressing", Status: metav1.ConditionTrue, Message: "it is paused"}},
+				},
+			},
+			[]any{"a", "example", "etcdbackup/nightly", none, none, "Verifying", "3h", "it is paused"},
+		},
+		{
 			"failed",
 			&v1beta2.EtcdRestore{
 				ObjectMeta: meta,
