@@ -139,3 +139,23 @@ func TestLabelsOfALineage(t *testing.T) {
 		t.Errorf("revealed: %v", labels)
 	}
 }
+
+// A seed reads the user's secrets as they are named, and notes what it trusts, or it
+// would never serve, or would be taken for a member that trusts what it does not.
+func TestReseedPodKnowsTheSecrets(t *testing.T) {
+	t.Parallel()
+	m := MemberPod{PeerFormat: FormatKubernetes, ServerFormat: FormatKubernetes, Trust: "these", Certificates: "those"}
+	c := lostCluster(false)
+	pod, err := ReseedPod(c, recovery(func(*v1beta2.RecoveryStatus) {}), m, "agent:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--peer-cert-file=" + peerTLSDir + "/tls.crt", "--cert-file=" + serverTLSDir + "/tls.crt"} {
+		if !slices.Contains(pod.Spec.Containers[0].Command, want) {
+			t.Errorf("%s is missing in %v", want, pod.Spec.Containers[0].Command)
+		}
+	}
+	if pod.Annotations[AnnotationTrust] != "these" || pod.Annotations[AnnotationCertificates] != "those" || pod.Name != "c-new" {
+		t.Errorf("pod %s says %v", pod.Name, pod.Annotations)
+	}
+}
