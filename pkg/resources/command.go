@@ -33,16 +33,16 @@ func QuotaBackendBytes(c *v1beta2.EtcdCluster) int64 {
 	return defaultQuotaBackendBytes
 }
 
-// defaultSnapshotCount is the one of 3.6.
-const defaultSnapshotCount = 10000
-
-// SnapshotCount is after how many entries of its log a member of c makes a snapshot, from
-// 3.6 on.
-func SnapshotCount(c *v1beta2.EtcdCluster) uint64 {
+// SnapshotCount is after how many entries of its log a member of c that runs a minor
+// version of etcd 3 makes a snapshot.
+func SnapshotCount(c *v1beta2.EtcdCluster, minor uint) uint64 {
 	if e := c.Spec.Etcd; e != nil && e.SnapshotCount != nil && *e.SnapshotCount > 0 {
 		return uint64(*e.SnapshotCount)
 	}
-	return defaultSnapshotCount
+	if minor < 6 {
+		return 100000
+	}
+	return 10000
 }
 
 // command returns what the container of a member runs. It is an argument list: no

@@ -44,8 +44,9 @@ const (
 	// AnnotationClusterID on the peer service is etcd's cluster ID in hexadecimal,
 	// once the seed has answered.
 	AnnotationClusterID = "etcd.database.coreos.com/cluster-id"
-	// AnnotationLog on the peer service says from where on the log of etcd holds nothing
-	// that members of 3.7 cannot read: etcd's cluster ID, and an index or "readable".
+	// AnnotationLog on the peer service says who has written the log of etcd: etcd's
+	// cluster ID, the oldest minor version of the members that did, and from which index
+	// on, or "readable" if nobody needs anything before.
 	AnnotationLog = "etcd.database.coreos.com/log"
 	// AnnotationTemplate on a pod is the TemplateHash that it was made for.
 	AnnotationTemplate = "etcd.database.coreos.com/template"

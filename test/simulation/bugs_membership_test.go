@@ -255,7 +255,7 @@ func skipVersion(o planner.Observed, plan planner.Plan) planner.Plan {
 
 // readAnyway takes every log for one that every version can read.
 func readAnyway(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
-	o.PeerService.Log = planner.LogRecord{ClusterID: strconv.FormatUint(o.Etcd.ClusterID, 16), Readable: true}
+	o.PeerService.Log = planner.LogRecord{ClusterID: strconv.FormatUint(o.Etcd.ClusterID, 16), Minor: 9, Readable: true}
 	return decide(o)
 }
 

@@ -28,8 +28,9 @@ type entry struct {
 	kind entryKind
 	// write is the number of a client's write.
 	write int
-	// old is true for what a member before 3.6 has written and 3.7 cannot read.
-	old bool
+	// by is the minor version of the member that has written it; 0 if every version can
+	// read it.
+	by uint
 	// extra counts the entries up to this one that are not kept one by one.
 	extra uint64
 	// member is whom a change of the membership, or the name that a member gives

@@ -29,7 +29,11 @@ func minor(v string) uint {
 
 func before36(v string) bool { return minor(v) < 6 }
 
-func (p *process) since37() bool { return minor(p.version) >= 7 }
+// reads is true if a version can read an entry: from 3.6 on only what the version before
+// it and later ones have written.
+func reads(v string, e *entry) bool {
+	return e.by == 0 || before36(v) || e.by+1 >= minor(v)
+}
 
 func defaultSnapshotCount(v string) uint64 {
 	if before36(v) {
@@ -38,11 +42,11 @@ func defaultSnapshotCount(v string) uint64 {
 	return newSnapshotCount
 }
 
-// holdsOld is true if the log on a disk has, behind the last snapshot, what 3.7 cannot
-// read: it reads that when it starts.
-func (d *dataDir) holdsOld() bool {
+// holdsUnreadable is true if the log on a disk has, behind the last snapshot, what a
+// version cannot read: it reads that when it starts.
+func (d *dataDir) holdsUnreadable(v string) bool {
 	for i := range d.commit {
-		if d.log[i].old && d.index(i+1) > d.snapshot {
+		if !reads(v, &d.log[i]) && d.index(i+1) > d.snapshot {
 			return true
 		}
 	}
@@ -52,7 +56,7 @@ func (d *dataDir) holdsOld() bool {
 // cannotRead is true if a member comes upon an entry, as the leader has sent it, that it
 // cannot read. What the leader does not keep in memory any more came as a snapshot.
 func (e *etcdWorld) cannotRead(p *process, i int) bool {
-	if !p.since37() || !p.dir.log[i].old {
+	if reads(p.version, &p.dir.log[i]) {
 		return false
 	}
 	leader := e.member(p.dir.lineage, p.leader)

@@ -151,7 +151,7 @@ func (e *etcdWorld) start(r *run, dir *dataDir, pod *corev1.Pod) (*process, erro
 		p.snapshotCount = defaultSnapshotCount(p.version)
 	}
 	p.members, p.applied = dir.members, dir.commit
-	if p.since37() && dir.holdsOld() {
+	if dir.holdsUnreadable(p.version) {
 		return nil, errOldLog
 	}
 	if slices.Contains(p.members.removed, dir.id) {

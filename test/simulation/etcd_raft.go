@@ -131,7 +131,9 @@ func (e *etcdWorld) campaign(p *process, transfer bool) bool {
 // committed.
 func (e *etcdWorld) append(p *process, new entry) bool {
 	new.term = p.dir.term
-	new.old = new.old || before36(p.version)
+	if v := minor(p.version); new.by == 0 || v < new.by {
+		new.by = v
+	}
 	if n := len(p.dir.log); n > 0 {
 		new.extra += p.dir.log[n-1].extra
 	}
@@ -240,7 +242,7 @@ func (e *etcdWorld) publish(p *process) {
 	if p.published || leader == nil || !leader.leads() || leader.members.find(p.dir.id) == nil {
 		return
 	}
-	p.published = e.append(leader, entry{kind: entryPublish, member: peer{id: p.dir.id, name: p.dir.name}, old: before36(p.version)})
+	p.published = e.append(leader, entry{kind: entryPublish, member: peer{id: p.dir.id, name: p.dir.name}, by: minor(p.version)})
 	p.serves = p.serves || p.published
 }
 

@@ -28,6 +28,11 @@ func (s Schedule) withVolumes() Schedule {
 	return s
 }
 
+func (s Schedule) withSnapshots(count int64) Schedule {
+	s.Snapshots = count
+	return s
+}
+
 func (s Schedule) expandable() Schedule {
 	s.Expandable = true
 	return s
@@ -74,6 +79,7 @@ func phases() []phase {
 		{name: "version with volumes", plan: ofSize(3).withVolumes(), steps: []step{versioned(versionAfter)}},
 		{name: "version without learners", plan: ofSize(3).withVersion(oldBefore), steps: []step{versioned(oldAfter)}},
 		{name: "from 3.5 to 3.7", plan: ofSize(3), steps: []step{versioned("3.6.11"), versioned("3.7.0")}},
+		{name: "from 3.4 to 3.6", plan: ofSize(3).withVersion("3.4.30").withSnapshots(1000), steps: []step{versioned("3.5.27"), versioned("3.6.11")}},
 		{name: "from 3.5 to 3.7 with volumes, and growing", plan: ofSize(1).withVolumes(), steps: []step{versioned("3.6.11"), versionedAndResized("3.7.0", 3)}},
 		{name: "version and size", plan: ofSize(3).withVolumes(), steps: []step{versionedAndResized(versionAfter, 5)}},
 		{name: "rollout", plan: ofSize(3), steps: []step{declaredOtherwise}},

@@ -18,6 +18,8 @@ type Schedule struct {
 	Size                                 int
 	Version                              string
 	Volumes, RetainDeleted, RetainScaled bool
+	// Snapshots, if not 0, is after how many entries members make a snapshot.
+	Snapshots int64
 	// Expandable is true if the storage class lets volumes grow.
 	Expandable bool
 	// LearnersReady is true if the readiness of etcd does not tell a learner.

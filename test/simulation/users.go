@@ -23,6 +23,9 @@ import (
 func (w *World) declare() {
 	spec := v1beta2.ClusterSpec{Replicas: ptr.To(int32(w.plan.Size)), Version: w.plan.Version}
 	v1beta2.SetDefaults_ClusterSpec(&spec)
+	if w.plan.Snapshots > 0 {
+		spec.Etcd = &v1beta2.EtcdOptions{SnapshotCount: ptr.To(w.plan.Snapshots)}
+	}
 	if w.plan.Automatic {
 		spec.Recovery = &v1beta2.RecoveryPolicy{QuorumLoss: v1beta2.RecoveryAutomatic}
 	}

@@ -27,18 +27,22 @@ const readableLog = "readable"
 // logRecordOf reads the record of the log from the peer service. One that cannot be read
 // is as good as none.
 func logRecordOf(peer *corev1.Service) planner.LogRecord {
-	id, index, found := strings.Cut(peer.Annotations[resources.AnnotationLog], " ")
-	if !found {
+	words := strings.Fields(peer.Annotations[resources.AnnotationLog])
+	if len(words) != 3 {
 		return planner.LogRecord{}
 	}
-	if index == readableLog {
-		return planner.LogRecord{ClusterID: id, Readable: true}
-	}
-	from, err := strconv.ParseUint(index, 10, 64)
+	minor, err := strconv.ParseUint(strings.TrimPrefix(words[1], "3."), 10, 16)
 	if err != nil {
 		return planner.LogRecord{}
 	}
-	return planner.LogRecord{ClusterID: id, Index: from}
+	r := planner.LogRecord{ClusterID: words[0], Minor: uint(minor), Readable: words[2] == readableLog}
+	if r.Readable {
+		return r
+	}
+	if r.Index, err = strconv.ParseUint(words[2], 10, 64); err != nil {
+		return planner.LogRecord{}
+	}
+	return r
 }
 
 func setLogRecord(peer *corev1.Service, r planner.LogRecord) {
@@ -46,10 +50,11 @@ func setLogRecord(peer *corev1.Service, r planner.LogRecord) {
 	if r.Readable {
 		index = readableLog
 	}
-	metav1.SetMetaDataAnnotation(&peer.ObjectMeta, resources.AnnotationLog, r.ClusterID+" "+index)
+	metav1.SetMetaDataAnnotation(&peer.ObjectMeta, resources.AnnotationLog, fmt.Sprintf("%s 3.%d %s", r.ClusterID, r.Minor, index))
 }
 
-// recordLog notes how far the log must be behind every member before one may run 3.7.
+// recordLog notes from where the log must go on before a member may run the next version,
+// and when it has.
 func (r *Reconciler) recordLog(ctx context.Context, key types.NamespacedName, s *seen, a planner.RecordLog) error {
 	live, err := r.Objects.GetService(ctx, s.Cluster.Namespace, s.Cluster.Name)
 	if err != nil {
@@ -69,7 +74,7 @@ func (r *Reconciler) recordLog(ctx context.Context, key types.NamespacedName, s 
 	}
 	r.Gate.Note(key, updated)
 	if a.Log.Readable {
-		r.normal(s, EventLogPrepared, "The log of etcd was led past what 3.7 cannot read")
+		r.normal(s, EventLogPrepared, "The log of etcd was led past what members before 3.%d have written, which the next version cannot read", a.Log.Minor)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 			Spec:       v1beta2.ClusterSpec{Replicas: ptr.To(int32(size)), Version: testVersion},
 			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
 		},
-		PeerService:   PeerService{State: Current, Seed: "a", ClusterID: "c0ffee", Log: LogRecord{ClusterID: "c0ffee", Readable: true}},
+		PeerService:   PeerService{State: Current, Seed: "a", ClusterID: "c0ffee", Log: LogRecord{ClusterID: "c0ffee", Minor: 6, Readable: true}},
 		ClientService: Current,
 		Etcd:          Etcd{Linearizable: true, ClusterID: testClusterID},
 	}
@@ -287,7 +287,7 @@ func describeAction(action Action) string {
 	case ReleaseClaim:
 		return kind + " " + a.Name
 	case RecordLog:
-		return fmt.Sprintf("%s %s %d %t", kind, a.Log.ClusterID, a.Log.Index, a.Log.Readable)
+		return fmt.Sprintf("%s %s 3.%d %d %t", kind, a.Log.ClusterID, a.Log.Minor, a.Log.Index, a.Log.Readable)
 	case PadLog:
 		return fmt.Sprintf("%s %d", kind, a.Entries)
 	case RepairClaim:

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/version"
@@ -11,15 +12,17 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// Members before 3.6 write requests to the log, when they start and when the version of
-// the cluster changes, that 3.7 cannot read: it ends as soon as it comes upon one. It does
-// on its own disk, where it reads the log from the last snapshot on, and in what a leader
-// of 3.6 sends to a member that joins or lags. So before the first member may run 3.7 the
-// log must have gone on, without such requests, for as long as it takes until every member
-// has made a snapshot behind them and no leader keeps them in memory. A quiet cluster is
-// helped along with entries that change nothing.
+// Some versions end as soon as they come upon what older ones have written to the log: 3.6
+// upon requests of members before 3.5, which each question for their health leaves there,
+// and 3.7 upon those of members before 3.6, from when they start and when the version of
+// the cluster changes. They come upon them on their own disk, where they read the log from
+// the last snapshot on, and in what a leader sends to a member that joins or lags. So
+// before the first member may take such a step the log must have gone on, without such
+// requests, for as long as it takes until every member has made a snapshot behind them and
+// no leader keeps them in memory. A quiet cluster is helped along with entries that change
+// nothing.
 const (
-	lastMixedMinor = 6
+	firstBarredMinor, lastBarredMinor = 5, 6
 	// catchUpEntries are what a leader keeps in memory for members that lag.
 	catchUpEntries = 5000
 	// logSlack is for snapshots that are made beside the log, and for what an earlier leader
@@ -29,12 +32,13 @@ const (
 	padStep = 2000
 )
 
-// LogRecord says from where on the log of etcd holds nothing that 3.7 cannot read. It
-// stands on the peer service.
+// LogRecord says who has written the log of etcd. It stands on the peer service.
 type LogRecord struct {
 	// ClusterID in hexadecimal of the etcd that it is about.
 	ClusterID string
-	// Index is where the log stood when every member ran 3.6.
+	// Minor is the oldest minor version of the members that have written what is behind
+	// Index.
+	Minor uint
 	Index uint64
 	// Readable is true once no member needs anything before Index.
 	Readable bool
@@ -42,16 +46,21 @@ type LogRecord struct {
 
 // logBars is true if members that run low must not be joined by ones that run target yet.
 func (o *Observed) logBars(low, target *version.Version) bool {
+	if target.Minor() <= low.Minor() || low.Minor() < firstBarredMinor || low.Minor() > lastBarredMinor {
+		return false
+	}
 	r := o.PeerService.Log
-	return low.Minor() == lastMixedMinor && target.Minor() > lastMixedMinor && (!r.Readable || r.ClusterID != o.clusterID())
+	return !r.Readable || r.Minor < low.Minor() || r.ClusterID != o.clusterID()
 }
 
 func (o *Observed) clusterID() string { return strconv.FormatUint(o.Etcd.ClusterID, 16) }
 
-// prepareLog returns what must be done and waited for before a member may run 3.7.
-func (o *Observed) prepareLog() Plan {
+// prepareLog returns what must be done and waited for before a member that runs low may
+// run the next minor version.
+func (o *Observed) prepareLog(low *version.Version) Plan {
+	minor := low.Minor()
 	plan := wait(recheckQuorum, "PreparingLog",
-		"members of 3.7 cannot read what members before 3.6 have written to the log: it is led past that first",
+		fmt.Sprintf("members of 3.%d cannot read what members before 3.%d have written to the log: it is led past that first", minor+1, minor),
 		"nothing, unless it lasts; every member must serve")
 	if !o.Etcd.Linearizable {
 		return plan
@@ -60,7 +69,7 @@ func (o *Observed) prepareLog() Plan {
 	behind := ^uint64(0)
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
-		if has := newest(parse(m.Version), o.pod(m.Name).version()); has != nil && has.Minor() > lastMixedMinor {
+		if has := newest(parse(m.Version), o.pod(m.Name).version()); has != nil && has.Minor() > minor {
 			continue // it was let on before
 		}
 		if m.Health != Healthy || m.RaftApplied == 0 {
@@ -69,12 +78,12 @@ func (o *Observed) prepareLog() Plan {
 		ahead, behind = max(ahead, m.RaftIndex), min(behind, m.RaftApplied)
 	}
 	id, r := o.clusterID(), o.PeerService.Log
-	goal := r.Index + max(resources.SnapshotCount(o.Cluster), catchUpEntries) + logSlack
+	goal := r.Index + o.logDistance(minor)
 	switch {
-	case r.ClusterID != id:
-		plan.Actions = []Action{RecordLog{Log: LogRecord{ClusterID: id, Index: ahead}}}
+	case r.ClusterID != id || r.Minor < minor:
+		plan.Actions = []Action{RecordLog{Log: LogRecord{ClusterID: id, Minor: minor, Index: ahead}}}
 	case behind >= goal:
-		plan.Actions = []Action{RecordLog{Log: LogRecord{ClusterID: id, Index: r.Index, Readable: true}}}
+		plan.Actions = []Action{RecordLog{Log: LogRecord{ClusterID: id, Minor: minor, Index: r.Index, Readable: true}}}
 	case ahead < goal:
 		plan.Actions = []Action{PadLog{Entries: int(min(goal-ahead, padStep))}}
 		plan.RequeueAfter = recheckNow
@@ -82,11 +91,22 @@ func (o *Observed) prepareLog() Plan {
 	return plan
 }
 
-// bornReadable is the record of a cluster whose seed has just answered, if that has never
-// been of a version whose log 3.7 cannot read.
+// logDistance is how far the log must go on until nobody needs what is before. From 3.6 on
+// a leader drops what it need not keep in memory all the time; before it does when it
+// makes a snapshot.
+func (o *Observed) logDistance(minor uint) uint64 {
+	count := resources.SnapshotCount(o.Cluster, minor)
+	if minor < lastBarredMinor {
+		return count + catchUpEntries + logSlack
+	}
+	return max(count, catchUpEntries) + logSlack
+}
+
+// bornReadable is the record of a cluster whose seed has just answered, if there is a
+// version that could come upon something in its log.
 func (o *Observed) bornReadable() LogRecord {
-	if low := o.lowest(); low != nil && low.Minor() >= lastMixedMinor {
-		return LogRecord{ClusterID: o.clusterID(), Readable: true}
+	if low := o.lowest(); low != nil && low.Minor() >= firstBarredMinor {
+		return LogRecord{ClusterID: o.clusterID(), Minor: low.Minor(), Readable: true}
 	}
 	return LogRecord{}
 }

@@ -169,7 +169,7 @@ func (o *Observed) refuseStep(low, target *version.Version) (plan Plan, ok bool)
 			fmt.Sprintf("set spec.version to %s or a later %d.%d first", patch.Version, low.Major(), low.Minor())), true
 	}
 	if o.logBars(low, target) {
-		return o.prepareLog(), true
+		return o.prepareLog(low), true
 	}
 	return Plan{}, false
 }
