@@ -260,17 +260,15 @@ func tryShrinking(t *testing.T) {
 	defer view.Close()
 	s.kubectl("scale", "etcdcluster/"+c.name, "--replicas=3")
 	err = view.Await(s.ctx(), func(list []*clusterObject) bool {
-		for _, object := range list {
-			if object.Status.ObservedGeneration != object.Generation || *object.Spec.Replicas != 3 {
-				return false
-			}
-			tolerance, scaling := ptr.Deref(object.Status.Tolerance, 99), is(object, v1beta2.ClusterConditionScaling, corev1.ConditionTrue)
-			if over := object.Status.Replicas == 3; over == scaling || over && tolerance != 1 || !over && settled(object, 3) {
-				t.Errorf("of a cluster that goes from 4 to 3 members the status says\n%s", describe(object))
-			}
-			return settled(object, 3)
+		if len(list) != 1 || list[0].Status.ObservedGeneration != list[0].Generation || *list[0].Spec.Replicas != 3 {
+			return false
 		}
-		return false
+		object := list[0]
+		tolerance, scaling := ptr.Deref(object.Status.Tolerance, 99), is(object, v1beta2.ClusterConditionScaling, corev1.ConditionTrue)
+		if over := object.Status.Replicas == 3; over == scaling || over && tolerance != 1 || !over && settled(object, 3) {
+			t.Errorf("of a cluster that goes from 4 to 3 members the status says\n%s", describe(object))
+		}
+		return settled(object, 3)
 	})
 	s.must(err, "3 members")
 	c.settle(3)
