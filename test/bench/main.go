@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +36,10 @@ type bench struct {
 	idle time.Duration
 	// clusters is how many there are meanwhile.
 	clusters int
-	table    table
+	// sizes of the databases that are backed up, in MiB, and the agent's program.
+	sizes []int
+	agent string
+	table table
 }
 
 // part is one thing to measure.
@@ -54,6 +58,7 @@ var parts = []part{
 	{"health", (*bench).health},
 	{"burst", (*bench).burst},
 	{"idle", (*bench).atRest},
+	{"backup", (*bench).backup},
 }
 
 func main() {
@@ -75,6 +80,8 @@ func run(ctx context.Context) error {
 	flag.IntVar(&b.repetitions, "n", 10, "how often everything is repeated")
 	flag.DurationVar(&b.idle, "idle", 3*time.Minute, "how long the controller is watched at rest")
 	flag.IntVar(&b.clusters, "clusters", 20, "how many clusters of one member there are at rest")
+	flag.StringVar(&b.agent, "agent", "bin/agent", "the agent's program, for backups")
+	flag.Func("sizes", "sizes of the databases that are backed up, in MiB (default 100,2048)", b.setSizes)
 	only := flag.String("only", strings.Join(names, ","), "what to measure")
 	flag.Parse()
 	wanted := strings.Split(*only, ",")
@@ -82,6 +89,9 @@ func run(ctx context.Context) error {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("there is no part %q, only %s", name, strings.Join(names, ", "))
 		}
+	}
+	if len(b.sizes) == 0 {
+		b.sizes = []int{100, 2048}
 	}
 	var err error
 	if b.Environment, err = harness.Load("bench"); err != nil {
@@ -103,6 +113,17 @@ func run(ctx context.Context) error {
 	}
 	b.table.print(os.Stdout)
 	return errors.Join(errs...)
+}
+
+func (b *bench) setSizes(list string) error {
+	for text := range strings.SplitSeq(list, ",") {
+		size, err := strconv.Atoi(text)
+		if err != nil || size < 1 {
+			return fmt.Errorf("%q is no size in MiB", text)
+		}
+		b.sizes = append(b.sizes, size)
+	}
+	return nil
 }
 
 // say tells the reader that something goes on.

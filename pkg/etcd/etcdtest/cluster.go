@@ -125,13 +125,21 @@ func (c *Cluster) allKnow(peerURL string) error {
 	return nil
 }
 
-// Promote makes a learner a voter as soon as etcd allows it.
+// Promote makes a learner a voter as soon as etcd allows it, and returns when it has
+// applied that itself: the leader has a moment before.
 func (c *Cluster) Promote(m *Member) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	id := m.ID()
 	Eventually(c.t, "promote "+m.Name, func() error { return c.Client().Promote(ctx, id) })
+	Eventually(c.t, m.Name+" votes", func() error {
+		s := c.Client().Statuses(ctx)[m.Name]
+		if s.Err == nil && s.Health.Learner {
+			return errors.New("it does not know yet")
+		}
+		return s.Err
+	})
 }
 
 // Member returns the member with this name, running or not.
