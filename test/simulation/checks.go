@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -75,6 +77,8 @@ type look struct {
 	healthy    []uint64
 	leaders    map[uint64]int
 	changed    bool
+	// refused holds when nothing listened where a member would, by the name of its pod.
+	refused map[string]time.Duration
 }
 
 func newChecks(w *World) *checks {
@@ -97,9 +101,14 @@ func (l *look) saw(k kind, object metav1.Object) {
 	l.live[kindNames[k]+"/"+object.GetName()] = object.GetUID()
 }
 
-// asked remembers who answered.
-func (l *look) asked(w *World) {
-	l.healthy, l.leaders = nil, map[uint64]int{}
+// asked remembers who answered, and where nothing listened.
+func (l *look) asked(w *World, results map[string]etcd.StatusResult) {
+	l.healthy, l.leaders, l.refused = nil, map[uint64]int{}, map[string]time.Duration{}
+	for name, r := range results {
+		if errors.Is(r.Err, etcd.ErrUnavailable) {
+			l.refused[name] = w.now
+		}
+	}
 	for _, p := range w.etcd.processes {
 		if p.leader != 0 && p.serves && !w.etcd.unreachable[p.run.name] {
 			l.healthy = append(l.healthy, p.dir.id)

@@ -165,7 +165,7 @@ func (c *checks) writingStatus(by *manager, cluster *v1beta2.EtcdCluster) {
 // one restarts; then all of them must serve before.
 func (c *checks) restarting(by *manager, pod *corev1.Pod) {
 	p := c.w.etcd.byIP(pod.Status.PodIP)
-	if p == nil || !c.judged(by, "a restart") || !by.look.members.isVoter(p.dir.id) {
+	if p == nil || startsJustNow(by, pod, p) || !c.judged(by, "a restart") || !by.look.members.isVoter(p.dir.id) {
 		return
 	}
 	voters, serving := by.look.members.voters(), by.look.serving(p.dir.id)
@@ -177,6 +177,18 @@ func (c *checks) restarting(by *manager, pod *corev1.Pod) {
 		c.violated("S8", "restart of %s, which leads", pod.Name)
 	}
 	c.rolling(by, p)
+}
+
+// startsJustNow is true for a member of which nobody can know that it runs: Kubernetes
+// does not say so yet, and it was started after a controller has found that nothing
+// listens there. What does not run may be changed without a quorum; that it is given
+// another start a moment after its start stops nobody who serves.
+func startsJustNow(by *manager, pod *corev1.Pod, p *process) bool {
+	at, refused := by.look.refused[pod.Name]
+	if !refused || p.started < at {
+		return false
+	}
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
 }
 
 // rolling: while one member restarts with another image no other one that was seen to
@@ -222,7 +234,7 @@ func (c *checks) deleting(by *manager, k kind, name string, only metav1.Precondi
 // others are a quorum.
 func (c *checks) deletingPod(by *manager, pod *corev1.Pod) {
 	p := c.w.etcd.byIP(pod.Status.PodIP)
-	if p == nil || p.dir.doomed || finished(pod) || c.sleeping() {
+	if p == nil || p.dir.doomed || finished(pod) || c.sleeping() || startsJustNow(by, pod, p) {
 		return
 	}
 	l := p.dir.lineage

@@ -5,7 +5,9 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"net"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -216,14 +218,27 @@ func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 			results[e.Name] = etcd.StatusResult{Health: p.c.w.etcd.health(found)}
 			continue
 		}
-		silent = true
-		results[e.Name] = etcd.StatusResult{Err: &etcd.Error{Op: "status", Member: e.Name, Kind: etcd.ErrTimeout}}
+		kind := etcd.ErrTimeout
+		if p.c.w.refuses(addressOf(e)) {
+			kind = etcd.ErrUnavailable
+		}
+		silent = silent || errors.Is(kind, etcd.ErrTimeout)
+		results[e.Name] = etcd.StatusResult{Err: &etcd.Error{Op: "status", Member: e.Name, Kind: kind}}
 	}
-	p.c.look.asked(p.c.w)
+	p.c.look.asked(p.c.w, results)
 	if silent {
 		p.c.w.advance(silenceTakes)
 	}
 	return results
+}
+
+// refuses is true if connections to an address are refused at once: its pod is there and
+// nothing listens in it. From an etcd that starts, and from an address where nobody is,
+// nothing comes.
+func (w *World) refuses(ip string) bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool {
+		return r.ip == ip && r.process == nil && !r.over && r.node.up && !w.etcd.unreachable[r.name]
+	})
 }
 
 // Members implements cluster.Etcd.

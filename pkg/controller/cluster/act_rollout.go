@@ -5,48 +5,50 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // confirmRestart makes sure, in the live API, that the cluster still is declared as it
-// was observed, and that nobody else is about to go while a member restarts.
+// was observed, and that nobody else is about to go while a member restarts. Nobody need
+// take the place of a member that does not run; see confirmSilent.
 func (r *Reconciler) confirmRestart(ctx context.Context, s *seen, name string, waiting bool) error {
-	if err := r.confirmSpec(ctx, s); err != nil {
+	if err := r.confirmSpec(ctx, s); err != nil || waiting {
 		return err
-	}
-	if waiting {
-		return r.confirmSilent(ctx, s, name) // then nobody need take its place
 	}
 	return r.confirmOthers(ctx, s, name)
 }
 
-// confirmSilent makes sure that a member does not serve whose container does not run:
-// Kubernetes may say seconds late that it was started again.
-func (r *Reconciler) confirmSilent(ctx context.Context, s *seen, name string) error {
-	pod, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
-	if notFound(err) {
-		return fmt.Errorf("pod %s is gone: %w", name, ErrStale)
+// confirmSilent makes sure that nothing listens where a member would whose container
+// does not run: Kubernetes may say seconds late that it was started again. A member that
+// takes connections and does not answer is about to serve. It is asked last of all, so
+// that hardly any time is left for it to start.
+func (r *Reconciler) confirmSilent(ctx context.Context, s *seen, live *corev1.Pod) error {
+	if observedPod(s.Cluster, live).Running {
+		return fmt.Errorf("pod %s runs: %w", live.Name, ErrStale)
 	}
-	if err != nil {
-		return fmt.Errorf("read pod %s: %w", name, err)
-	}
-	if pod.Status.PodIP == "" || !s.secure() {
+	if live.Status.PodIP == "" || !s.secure() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	target := s.to(endpointOf(s.Cluster, pod))
-	if answer, asked := r.Etcd.Statuses(ctx, target)[name]; asked && answer.Err == nil {
-		return fmt.Errorf("member %s answers: %w", name, ErrStale)
+	answer, asked := r.Etcd.Statuses(ctx, s.to(endpointOf(s.Cluster, live)))[live.Name]
+	switch {
+	case asked && answer.Err == nil:
+		return fmt.Errorf("member %s answers: %w", live.Name, ErrStale)
+	case errors.Is(answer.Err, etcd.ErrTimeout):
+		return fmt.Errorf("member %s may be starting: %w", live.Name, ErrStale)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // upgradePod gives the pod the image of the wanted version. The container restarts
@@ -59,17 +61,19 @@ func (r *Reconciler) upgradePod(ctx context.Context, key types.NamespacedName, s
 		return err
 	}
 	before, done := "", false
+	var runs error
 	err := r.changePod(ctx, key, s, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
-		pod := observedPod(s.Cluster, live)
-		before = pod.Version
-		if a.Waiting && pod.Running {
-			return live, false
+		before = observedPod(s.Cluster, live).Version
+		if a.Waiting {
+			if runs = r.confirmSilent(ctx, s, live); runs != nil {
+				return live, false
+			}
 		}
 		changed, differs := resources.WithVersion(s.Cluster, live)
 		done = differs
 		return changed, differs
 	})
-	if err != nil || !done {
+	if err = errors.Join(err, runs); err != nil || !done {
 		return err
 	}
 	r.announceRestart(s, a.Name, before, a.Version, a.Outage)
@@ -91,7 +95,7 @@ func (r *Reconciler) recreatePod(ctx context.Context, key types.NamespacedName, 
 	}
 	pod := observedPod(s.Cluster, live)
 	if a.Waiting && pod.Running {
-		return fmt.Errorf("pod %s runs: %w", a.Name, ErrStale)
+		return fmt.Errorf("pod %s runs: %w", a.Name, ErrStale) // its volume is not marked for nothing
 	}
 	if a.Version != "" {
 		if err := r.markClaim(ctx, key, s, a.Name, a.Version); err != nil {
@@ -101,6 +105,9 @@ func (r *Reconciler) recreatePod(ctx context.Context, key types.NamespacedName, 
 	only := metav1.Preconditions{UID: &live.UID}
 	if a.Waiting {
 		only.ResourceVersion = &live.ResourceVersion
+		if err := r.confirmSilent(ctx, s, live); err != nil {
+			return err
+		}
 	}
 	if err := r.Objects.DeletePod(ctx, live.Namespace, live.Name, only); err != nil && !notFound(err) {
 		return conflictIsStale(err)
