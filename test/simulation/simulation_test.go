@@ -44,6 +44,22 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
+// TestSchedulesThatFailed plays those again in which something was found once.
+func TestSchedulesThatFailed(t *testing.T) {
+	for seed, what := range map[uint64]string{
+		700:   "a member was stopped right after its start, which nobody had noticed",
+		21290: "an authority was replaced for a request that another process had met",
+		21615: "a voter that the last status called a learner was not mended",
+		22424: "two controllers deleted one pod",
+		22747: "two controllers deleted the only pod",
+		23755: "a voter that the last status called a learner was not mended, of two",
+	} {
+		if r := Run(NewSchedule(seed), Variant{}, newStats(), false); r.Violation != nil {
+			t.Errorf("seed %d, in which %s: %v", seed, what, r.Violation)
+		}
+	}
+}
+
 // TestSchedulesAdmittingAll lets users declare what validation refuses: the controller
 // must not rely on somebody else's checks.
 func TestSchedulesAdmittingAll(t *testing.T) {
