@@ -170,7 +170,14 @@ func (r refusal) Error(err error) {
 	http.Error(r, err.Error(), code)
 }
 
-func (p *proxied) get(ctx context.Context, path string) *http.Response {
+// answer is what a client sees; its body is closed with the test.
+type answer struct {
+	code, major int
+	header      http.Header
+	body        io.Reader
+}
+
+func (p *proxied) get(ctx context.Context, path string) answer {
 	p.Helper()
 	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path, nil)
 	if err != nil {
@@ -181,7 +188,7 @@ func (p *proxied) get(ctx context.Context, path string) *http.Response {
 		p.Fatal(err)
 	}
 	p.Cleanup(func() { _ = response.Body.Close() })
-	return response
+	return answer{code: response.StatusCode, major: response.ProtoMajor, header: response.Header, body: response.Body}
 }
 
 func database(t *testing.T, size int) []byte {
@@ -200,15 +207,15 @@ func TestSnapshotIsStreamed(t *testing.T) {
 			raw := database(t, 3000*512)
 			p := newProxied(t, &member{database: raw}, version)
 			response := p.get(t.Context(), path)
-			got, err := io.ReadAll(response.Body)
+			got, err := io.ReadAll(response.body)
 			sum := sha256.Sum256(raw)
-			if err != nil || response.StatusCode != http.StatusOK || response.ProtoMajor != version || !bytes.Equal(got, append(raw, sum[:]...)) {
-				t.Errorf("%s: %s, %d bytes of %d, %v", path, response.Status, len(got), len(raw), err)
+			if err != nil || response.code != http.StatusOK || response.major != version || !bytes.Equal(got, append(raw, sum[:]...)) {
+				t.Errorf("%s: %d, %d bytes of %d, %v", path, response.code, len(got), len(raw), err)
 			}
 			for name, want := range map[string]string{
 				"Content-Length": strconv.Itoa(len(got)), "Content-Type": "application/octet-stream", "Etcd-Member": "c-x", "Etcd-Revision": "42",
 			} {
-				if got := response.Header.Get(name); got != want {
+				if got := response.header.Get(name); got != want {
 					t.Errorf("%s: header %s is %q, want %q", path, name, got, want)
 				}
 			}
@@ -238,9 +245,9 @@ func TestSnapshotThatBreaks(t *testing.T) {
 					p.rest.stall = shortStall
 				}
 				response := p.get(t.Context(), "/c/snapshot")
-				got, err := io.ReadAll(response.Body)
-				if err == nil || response.StatusCode != http.StatusOK || len(got) > len(m.database) {
-					t.Errorf("%s, %d bytes, and the end looked good: %v", response.Status, len(got), err)
+				got, err := io.ReadAll(response.body)
+				if err == nil || response.code != http.StatusOK || len(got) > len(m.database) {
+					t.Errorf("%d, %d bytes, and the end looked good: %v", response.code, len(got), err)
 				}
 			})
 		}
@@ -286,9 +293,9 @@ func TestSnapshotIsRefused(t *testing.T) {
 				test.change(p.rest)
 			}
 			response := p.get(t.Context(), test.path)
-			said, err := io.ReadAll(response.Body)
-			if err != nil || response.StatusCode != test.code || !strings.Contains(string(said), test.says) {
-				t.Errorf("%s %s (%v), want %d and %q", response.Status, said, err, test.code, test.says)
+			said, err := io.ReadAll(response.body)
+			if err != nil || response.code != test.code || !strings.Contains(string(said), test.says) {
+				t.Errorf("%d %s (%v), want %d and %q", response.code, said, err, test.code, test.says)
 			}
 		})
 	}
@@ -304,8 +311,8 @@ func TestSnapshotAsksForCreate(t *testing.T) {
 		asked <- a
 		return authorizer.DecisionAllow, "", nil
 	})
-	if response := p.get(t.Context(), "/c/snapshot"); response.StatusCode != http.StatusOK {
-		t.Errorf("status %s", response.Status)
+	if response := p.get(t.Context(), "/c/snapshot"); response.code != http.StatusOK {
+		t.Errorf("status %d", response.code)
 	}
 	a := <-asked
 	if a.GetUser().GetName() != "reader" || a.GetVerb() != "create" || a.GetResource() != "etcdclusters" || a.GetSubresource() != "proxy" ||
@@ -331,7 +338,7 @@ func TestSnapshotWhoseMemberPauses(t *testing.T) {
 		sent.EnableHTTP2 = version == 2
 		sent.StartTLS()
 		p.url, p.http = sent.URL, sent.Client()
-		got, err := io.ReadAll(p.get(t.Context(), "/").Body)
+		got, err := io.ReadAll(p.get(t.Context(), "/").body)
 		if err != nil || !bytes.Equal(got, raw) {
 			t.Errorf("HTTP/%d: %d bytes of %d, %v", version, len(got), len(raw), err)
 		}
@@ -354,7 +361,7 @@ func TestSnapshotWhoseClientGoes(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			response := p.get(ctx, "/c/snapshot")
-			if _, err := io.ReadFull(response.Body, make([]byte, 1000)); err != nil {
+			if _, err := io.ReadFull(response.body, make([]byte, 1000)); err != nil {
 				t.Fatal(err)
 			}
 			gone(cancel)
