@@ -61,12 +61,15 @@ func (o *Observed) runs(m *Member) *version.Version {
 }
 
 // lowest returns the lowest version that a member runs, or nil if none is known. One
-// that does not answer counts: its data is of its version.
+// that does not answer counts, and may have gone back to an older patch release since
+// it last said what it runs: its data is of its version.
 func (o *Observed) lowest() *version.Version {
 	var low *version.Version
 	for i := range o.Etcd.Members {
-		if v := o.runs(&o.Etcd.Members[i]); v != nil && (low == nil || v.LessThan(low)) {
-			low = v
+		m := &o.Etcd.Members[i]
+		low = oldest(low, o.runs(m))
+		if p := o.pod(m.Name); m.Version == "" && (p == nil || !p.Unstarted) {
+			low = oldest(low, p.version(), o.claim(m.Name).version())
 		}
 	}
 	return low
@@ -82,6 +85,16 @@ func newest(versions ...*version.Version) *version.Version {
 	var result *version.Version
 	for _, v := range versions {
 		if v != nil && (result == nil || result.LessThan(v)) {
+			result = v
+		}
+	}
+	return result
+}
+
+func oldest(versions ...*version.Version) *version.Version {
+	var result *version.Version
+	for _, v := range versions {
+		if v != nil && (result == nil || v.LessThan(result)) {
 			result = v
 		}
 	}
