@@ -366,3 +366,15 @@ func (o *Observed) healthyVoters(except ...*Member) int {
 	}
 	return n
 }
+
+// without counts the voters that serve when m does not. Who follows another leader than
+// most of them may not reach that one, and cannot be counted on when m goes.
+func (o *Observed) without(m *Member) int {
+	except, leader := []*Member{m}, o.leader()
+	for _, other := range o.voters() {
+		if leader != nil && other.Leader != leader.ID {
+			except = append(except, other)
+		}
+	}
+	return o.healthyVoters(except...)
+}

@@ -279,7 +279,7 @@ func (o *Observed) rank(m, leader *Member) int {
 // they are elsewhere.
 func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
 	voters := len(o.voters())
-	healthy := o.healthyVoters(m)
+	healthy := o.without(m)
 	if voters == 1 || healthy < quorum(voters-1) {
 		return wait(recheckQuorum, "QuorumAtRisk",
 			fmt.Sprintf("member %s cannot be removed: %d of the %d other voters serve and %d must", m.Name, healthy, voters-1, quorum(voters-1)),
@@ -314,7 +314,7 @@ func (o *Observed) dismiss(m *Member) (Plan, bool) {
 	case !pod.Terminating && pod.Routed:
 		return wait(recheckWaiting, "WaitingForService",
 			"the service for clients still leads to member "+m.Name+", which is about to be removed", "nothing, unless it lasts"), true
-	case m.Health != Healthy || o.healthyVoters(m) < quorum(voters) || quorum(voters) > quorum(voters-1):
+	case m.Health != Healthy || o.without(m) < quorum(voters) || quorum(voters) > quorum(voters-1):
 		return Plan{}, false
 	case pod.Terminating:
 		return wait(recheckWaiting, "WaitingForPod",

@@ -196,7 +196,7 @@ func (o *Observed) nextInOperation(op *v1beta2.ClusterOperation) *Member {
 // awaitOthers waits until the others serve without m. A cluster that takes no writes
 // because it is full has little to lose and is not kept waiting for a dead member.
 func (o *Observed) awaitOthers(m *Member) (Plan, bool) {
-	voters, others := len(o.voters()), o.healthyVoters(m)
+	voters, others := len(o.voters()), o.without(m)
 	if others < voters-1 && others < quorum(voters) && len(o.Etcd.NoSpace) == 0 {
 		return wait(recheckQuorum, "QuorumAtRisk",
 			fmt.Sprintf("member %s cannot be taken out of service: %d of the %d other voters serve", m.Name, others, voters-1),

@@ -119,7 +119,7 @@ func (o *Observed) awaitRestarts(more bool) (Plan, bool) {
 // voters the others are no quorum meanwhile, so there it costs a short outage, and
 // every other voter must serve before.
 func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan {
-	voters, others := len(o.voters()), o.healthyVoters(m)
+	voters, others := len(o.voters()), o.without(m)
 	outage := others < quorum(voters)
 	if (outage && (voters > 2 || others < voters-1)) || (m.Health == Healthy && others < voters-1) {
 		return wait(recheckQuorum, "QuorumAtRisk",
