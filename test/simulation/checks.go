@@ -231,13 +231,13 @@ func (l *lineage) secondVoter() bool {
 	return l.members.voters() == 2 && l.members.unsettled() == 1 && l.members.peers[0].learner == l.members.peers[1].learner && !l.learners
 }
 
-// matters is true for an etcd that clients may have written to and whose cluster is
-// still declared.
+// matters is true for an etcd that clients were let in to, and whose cluster is still
+// declared. Until then the seed may start anew.
 func (c *checks) matters(l *lineage) bool {
 	if l.lost && c.judge(l).recoverable {
 		l.lost = false // who was doomed lived long enough to let the others go on
 	}
-	return c.recorded[l.owner] == l && !c.gone[l.owner] && !l.lost && !l.replaced
+	return c.recorded[l.owner] == l && c.served[l.owner] && !c.gone[l.owner] && !l.lost && !l.replaced
 }
 
 // sleeping is true if the cluster is, or was a moment ago, declared to have no pods.

@@ -60,7 +60,7 @@ func (r *Reconciler) createSeed(ctx context.Context, key types.NamespacedName, s
 	if err := r.confirmSeed(ctx, s, a.Name); err != nil {
 		return err
 	}
-	return r.createPod(ctx, key, s, "", resources.MemberPod{
+	return r.createPod(ctx, key, s, a.Version, resources.MemberPod{
 		Name:           a.Name,
 		Seed:           true,
 		Token:          string(s.Cluster.UID),

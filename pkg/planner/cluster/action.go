@@ -42,8 +42,9 @@ type RecordBootstrap struct {
 }
 
 // CreateSeed makes the pod that starts the cluster, after a live check that the
-// record names it and that nobody has bootstrapped the cluster.
-type CreateSeed struct{ Name string }
+// record names it and that nobody has bootstrapped the cluster. Version is the one it
+// starts with; empty for the declared one.
+type CreateSeed struct{ Name, Version string }
 
 // AddMember adds a member to etcd: as a learner, or as a voter where etcd is too
 // old to know learners. A voter whose pod must run for the quorum has its pod before

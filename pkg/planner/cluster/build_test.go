@@ -254,7 +254,7 @@ func describeAction(action Action) string {
 	case RefreshPod:
 		return kind + " " + a.Name
 	case CreateSeed:
-		return kind + " " + a.Name
+		return strings.TrimSpace(kind + " " + a.Name + " " + a.Version)
 	case AddMember:
 		if a.Voter {
 			return "AddVoter " + a.Name

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -67,22 +68,40 @@ func (o *Observed) seedServes() bool {
 	return o.healthyVoters() > 0
 }
 
+// seedVersion returns the version that the seed starts with: the declared one, unless its
+// volume was made for an older minor version. What has run there may have left a log that
+// the newer one cannot read, so it goes on from there and the rollout takes the step.
+func (o *Observed) seedVersion(seed string) string {
+	target, has := parse(o.Cluster.Spec.Version), o.claim(seed).version()
+	if target == nil || has == nil || target.Minor() <= has.Minor() {
+		return ""
+	}
+	return has.String()
+}
+
 func startSeed(o *Observed) Plan {
 	seed := o.PeerService.Seed
-	pod := o.pod(seed)
+	pod, pinned := o.pod(seed), o.seedVersion(seed)
+	outdated := pod != nil && pod.Outdated
+	next := "nothing, unless it lasts"
+	if pinned != "" {
+		outdated = pod != nil && pod.Version != pinned
+		next = fmt.Sprintf("nothing, unless it lasts: its volume was made for %s, which must run before %s; if that does not start, set spec.version to another release of its minor version",
+			pinned, o.Cluster.Spec.Version)
+	}
 	switch {
 	case pod == nil:
 		var actions []Action
 		if o.persistent() && o.claim(seed) == nil {
 			actions = append(actions, CreateClaim{Name: seed})
 		}
-		return Plan{Actions: append(actions, CreateSeed{Name: seed}), RequeueAfter: recheckWaiting}
-	case !pod.Terminating && (pod.Finished || !pod.Running && (pod.Outdated || o.stale(pod))):
+		return Plan{Actions: append(actions, CreateSeed{Name: seed, Version: pinned}), RequeueAfter: recheckWaiting}
+	case !pod.Terminating && (pod.Finished || !pod.Running && (outdated || o.stale(pod))):
 		// It ended as a whole, or it does not run as it was declared before.
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Seed: true}}, RequeueAfter: recheckWaiting}
 	default:
 		plan := wait(recheckWaiting, "WaitingForSeed",
-			"the first member "+seed+" does not answer yet"+waitingFor(pod), "nothing, unless it lasts")
+			"the first member "+seed+" does not answer yet"+waitingFor(pod), next)
 		if o.persistent() && o.claim(seed) == nil && !pod.Running {
 			// Somebody deleted the volume before the pod could use it.
 			plan.Actions = []Action{CreateClaim{Name: seed}}

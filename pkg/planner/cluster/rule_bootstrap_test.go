@@ -21,11 +21,24 @@ func TestRuleBootstrap(t *testing.T) {
 			o.Pods = append(o.Pods, p)
 		}
 	}
+	volumeOf := func(version string) func(*Observed) {
+		return func(o *Observed) {
+			claim("a", true)(o)
+			o.Claims[len(o.Claims)-1].Version = version
+		}
+	}
 	checkDecisions(t, []decision{
 		{"silent once the cluster was recorded", 1, "a", nil, "steady"},
 		{"the seed", 3, "", edits(silent), "bootstrap: CreateSeed a"},
 		{"the seed and its volume", 3, "", edits(silent, persist), "bootstrap: CreateClaim a, CreateSeed a"},
 		{"the seed on the volume that it had", 3, "", edits(silent, claim("a", true)), "bootstrap: CreateSeed a"},
+		{"the seed on a volume of an older minor version", 3, "", edits(silent, volumeOf("3.5.26")), "bootstrap: CreateSeed a 3.5.26"},
+		{"the seed on a volume of another patch release", 3, "", edits(silent, volumeOf("3.6.8")), "bootstrap: CreateSeed a"},
+		{"the seed on a volume of a newer version", 3, "", edits(silent, volumeOf("3.7.0")), "bootstrap: CreateSeed a"},
+		{"the seed of an older version starts", 3, "", edits(silent, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Outdated, p.Running, p.Version = true, false, "3.5.26" })),
+			"bootstrap: wait WaitingForSeed"},
+		{"the seed is too new for its volume and does not run", 3, "", edits(silent, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Running = false })),
+			"bootstrap: DeleteSeed a"},
 		{"the record was wiped and the seed answers", 3, "a", edits(unborn, unrecorded), "bootstrap: RecordBootstrap c0ffee"},
 		{"the record was wiped and two members answer", 3, "a b", edits(unborn, unrecorded), "bootstrap: RecordBootstrap c0ffee"},
 		{"the record was wiped and one pod is no member", 3, "a", edits(unborn, unrecorded, pod("b", true)), "bootstrap: wait SeedUnknown"},

@@ -241,6 +241,14 @@ func (o *Observed) everyName() []string {
 	return slices.Compact(list)
 }
 
+// oldMembers returns the names of all that a recovery takes out of service: who was there
+// when it began, and who has joined since, because a cluster lives on while it is restored.
+func (o *Observed) oldMembers(r *v1beta2.RecoveryStatus) []string {
+	list := append(o.everyName(), r.OldMembers...)
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == r.Seed })
+}
+
 // lostVoters returns the voters that are gone with their data.
 func (o *Observed) lostVoters() []string {
 	var list []string
@@ -283,6 +291,7 @@ func switchLineage(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	}
 	next := r.DeepCopy()
 	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
+	next.OldMembers = o.oldMembers(r)
 	return Plan{Actions: []Action{Retire{Recovery: *r}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}
 }
 

@@ -27,6 +27,7 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	case o.Reseed.Serves && hexID(o.Reseed.ClusterID) != r.OldClusterID:
 		next := r.DeepCopy()
 		next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseSwitching, hexID(o.Reseed.ClusterID), ""
+		next.OldMembers = o.oldMembers(r)
 		return Plan{Actions: []Action{ProveWrite{Hidden: true}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
 	case restores && o.bootstrapped():
 		return Plan{}, false // the cluster lives on meanwhile
@@ -44,6 +45,9 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 func (o *Observed) seedUnfit(r *v1beta2.RecoveryStatus) string {
 	if p := o.Reseed.Pod; p.gone() && p != nil {
 		return "the new first member " + r.Seed + " was taken away"
+	}
+	if o.Reseed.Pod == nil && o.claim(r.Seed) == nil && !o.refills(r) {
+		return "member " + r.Source.Member + " does not answer any more, and nothing was taken from it yet"
 	}
 	if o.seedOutdated() && o.refills(r) {
 		return "the new first member " + r.Seed + " does not run as it was declared, and is declared otherwise now"
