@@ -135,6 +135,7 @@ func newProxied(t *testing.T, m *member, version int) *proxied {
 	}
 	pool := etcd.NewPool(etcd.PoolConfig{})
 	t.Cleanup(pool.Close)
+	registerMetrics() // as whoever makes the storage does
 	p := &proxied{T: t, rest: newProxy(one{cluster}, live.NewAsker(fake.NewClientset(pod), pool, clock.RealClock{}), nil)}
 	front := httptest.NewUnstartedServer(p)
 	front.EnableHTTP2 = version == 2
@@ -326,6 +327,7 @@ func TestSnapshotWhoseMemberPauses(t *testing.T) {
 	t.Parallel()
 	for _, version := range []int{1, 2} {
 		raw := database(t, 3000*512)
+		registerMetrics()
 		p := &proxied{T: t, rest: newProxy(nil, nil, nil)}
 		source := io.MultiReader(bytes.NewReader(raw[:1000]), pausing{time.After(3 * shortStall)}, bytes.NewReader(raw[1000:]))
 		p.rest.stall = shortStall
