@@ -31,7 +31,7 @@ run_unit() {
   gotest -race $(unit_packages) && (cd hack/local && gotest ./...)
 }
 
-# Every third cut of the sweep; all of them take five minutes more: -sweep-every=1.
+# Every third cut of the sweep; all of them take three minutes more: -sweep-every=1.
 run_simulation() { go test -v -count=1 -timeout=40m ./test/simulation -sweep-every=3; }
 
 run_integration() {
