@@ -72,6 +72,8 @@ finish() {
 trap finish INT TERM
 
 tools || exit 1
+# Where they cannot be installed the part that needs one says so.
+hack/packages.sh || echo "packages of Debian are missing; see hack/packages.sh" >&2
 for part in "$@"; do
   printf '\n== %s\n' "$part"
   start=$SECONDS

@@ -67,11 +67,11 @@ func TestDecodeRequestIsStrict(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	fetch := func() *Request {
-		return &Request{ID: "i", Store: saveRequest().Store, Fetch: &Fetch{File: "/work/f"}}
+		return &Request{ID: "i", Store: saveRequest().Store, Fetch: &Fetch{File: "/var/backup/f"}}
 	}
 	restore := func() *Request {
 		return &Request{ID: "i", Restore: &Restore{
-			File: "/work/f", DataDir: "/var/etcd/data", Name: "n", InitialCluster: "n=http://n:2380",
+			File: "/var/backup/f", DataDir: "/var/etcd/data", Name: "n", InitialCluster: "n=http://n:2380",
 			InitialClusterToken: "t", PeerURLs: []string{"http://n:2380"},
 		}}
 	}
