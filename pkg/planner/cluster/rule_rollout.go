@@ -131,7 +131,12 @@ func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan
 		// once takes the last member away from the service.
 		return waitReady(other)
 	}
-	if to := o.successor(m); to != nil && o.leader() == m {
+	leader := o.leader()
+	if leader == nil && m.Health == Healthy && voters > 1 {
+		// It may be the leader, who hands over first.
+		return wait(recheckWaiting, "NoLeader", "most members do not agree yet about who leads", "nothing, unless it lasts")
+	}
+	if to := o.successor(m); to != nil && leader == m {
 		return Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
 	}
 	return Plan{Actions: []Action{o.renew(m, target, upgrade, outage)}, RequeueAfter: recheckWaiting}

@@ -34,6 +34,7 @@ func TestRuleRolloutVersion(t *testing.T) {
 		{"then the next", 3, "a b:v=3.7.0,podv=3.7.0 c", edits(wants(next)), "rollout: UpgradePod c " + next},
 		{"the leader hands over", 3, "a b:v=3.7.0,podv=3.7.0 c:v=3.7.0,podv=3.7.0,index=101", edits(wants(next)), "rollout: MoveLeader a>c"},
 		{"the old leader is last", 3, "a b:v=3.7.0,podv=3.7.0,leads c:v=3.7.0,podv=3.7.0", edits(wants(next)), "rollout: UpgradePod a " + next},
+		{"nobody who serves while nobody knows who leads", 4, "a b c d", edits(wants(next), disagree), "rollout: wait NoLeader"},
 		{"a broken one first", 3, "a b c:sick", edits(wants(next)), "rollout: UpgradePod c " + next},
 		{"the leader is last even if only the controller cannot reach it", 3, "a:leads,unknown b c", edits(wants(next)), "rollout: wait QuorumAtRisk"},
 		{"a healthy one only while all others serve", 5, "a b c:v=3.7.0,podv=3.7.0 d:sick,podv=3.7.0 e", edits(wants(next)), "rollout: wait WaitingForMember"},
