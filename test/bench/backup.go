@@ -64,7 +64,7 @@ func (b *bench) backup(ctx context.Context) error {
 }
 
 func (s *subject) backups(ctx context.Context, megabytes int) error {
-	if _, err := s.start(ctx, backupMembers, etcdVersion, "\n  etcd: {quotaBackendBytes: 8Gi}"); err != nil {
+	if _, err := s.start(ctx, backupMembers, etcdVersion, largeQuota); err != nil {
 		return err
 	}
 	s.say("writing %d MiB", megabytes)
