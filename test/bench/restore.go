@@ -11,7 +11,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
@@ -78,16 +77,10 @@ func (s *subject) backUp(ctx context.Context, megabytes int) (harness.Data, erro
 	if err := s.kubectl(ctx, backupVolume, "apply", "-f", "-"); err != nil {
 		return nil, err
 	}
-	view, err := s.Backup(ctx, s.namespace, s.name)
-	if err != nil {
-		return nil, err
-	}
-	defer view.Close()
-	ctx, cancel := context.WithTimeout(ctx, largeLimit)
+	limited, cancel := context.WithTimeout(ctx, largeLimit)
 	defer cancel()
-	err = view.Await(ctx, func(list []*v1beta2.EtcdBackup) bool { return len(list) == 1 && list[0].Status.Succeeded })
-	if err != nil {
-		return nil, fmt.Errorf("the backup does not succeed: %w", err)
+	if err := s.awaitBackup(limited, s.name); err != nil {
+		return nil, err
 	}
 	return data, s.drop(ctx)
 }
