@@ -224,6 +224,10 @@ func TestGoldenRestores(t *testing.T) {
 			StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/etcd", AWSSecret: "aws", CASecret: "store-ca"}},
 			Decryption: &v1beta2.BackupDecryption{AgeIdentitiesSecret: "identities"},
 		}, Target: RestoreTarget{Version: "3.6.16", MaxSize: 1 << 30}, Cluster: newCluster(version("3.6.16"), policy(everyPolicy()))},
+		"restore-identity": {Place: v1beta2.BackupPlace{
+			StorageType: v1beta2.BackupStorageTypeABS, ServiceAccountName: "backups",
+			RestoreSource: v1beta2.RestoreSource{ABS: &v1beta2.ABSSource{Path: "container/etcd", Endpoint: "https://account.blob.core.windows.net"}},
+		}},
 		"restore-claim": {Place: v1beta2.BackupPlace{
 			StorageType: v1beta2.BackupStorageTypePersistentVolumeClaim, SHA256: "abc",
 			RestoreSource: v1beta2.RestoreSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups", Path: "p"}},

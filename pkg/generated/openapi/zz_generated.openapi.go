@@ -431,7 +431,7 @@ func schema_pkg_apis_etcd_v1beta2_ABSSource(ref common.ReferenceCallback) common
 					},
 					"absSecret": {
 						SchemaProps: spec.SchemaProps{
-							Description: "absSecret names a secret with storage-account, storage-key and optionally cloud.",
+							Description: "absSecret names a secret with storage-account, storage-key and optionally cloud. Without storage-key it is the identity of the workload that is used. Empty: the same, and endpoint names the account.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -439,13 +439,13 @@ func schema_pkg_apis_etcd_v1beta2_ABSSource(ref common.ReferenceCallback) common
 					},
 					"endpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoint replaces the account's own one, such as that of an emulator.",
+							Description: "endpoint replaces the account's own one, such as that of an emulator. Without absSecret it is needed: https://<account>.blob.core.windows.net.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 				},
-				Required: []string{"path", "absSecret"},
+				Required: []string{"path"},
 			},
 		},
 	}
@@ -589,6 +589,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupPlace(ref common.ReferenceCallback) comm
 					"sha256": {
 						SchemaProps: spec.SchemaProps{
 							Description: "sha256 of the snapshot that was verified, in hexadecimal. The snapshot that is restored must have it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName of the pod that fetches it. Empty: the namespace's default.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4526,6 +4533,13 @@ func schema_pkg_apis_etcd_v1beta2_RestoreSpec(ref common.ReferenceCallback) comm
 						SchemaProps: spec.SchemaProps{
 							Description: "decryption of an encrypted backup.",
 							Ref:         ref(v1beta2.BackupDecryption{}.OpenAPIModelName()),
+						},
+					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName of the pods that fetch the data, for stores that know a workload by it. They get no token for Kubernetes. Empty: that of backup, or else the namespace's default.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},

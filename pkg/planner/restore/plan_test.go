@@ -277,6 +277,32 @@ func other(phase v1beta2.RestorePhase) func(*Observed) {
 	}
 }
 
+// TestServiceAccounts: who reads the backup acts as the restore says, else as the
+// EtcdBackup has written it, and the first member as the Job did.
+func TestServiceAccounts(t *testing.T) {
+	t.Parallel()
+	own := func(o *Observed) { o.Restore.Spec.ServiceAccountName = "reader" }
+	writer := func(o *Observed) { o.Backup.Spec.ServiceAccountName = "writer" }
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+	}{
+		"nobody":            {nil, ""},
+		"from a store":      {[]func(*Observed){own}, "reader"},
+		"from an object":    {[]func(*Observed){fromBackup(nil), writer}, "writer"},
+		"from one as other": {[]func(*Observed){fromBackup(nil), writer, own}, "reader"},
+	} {
+		look := Decide(observed(test.edits...))
+		ask := Decide(observed(append(test.edits, held, job(1, good()))...))
+		if look.Check == nil || ask.Recovery == nil {
+			t.Fatalf("%s: %s, %s", name, say(look), say(ask))
+		}
+		if look.Check.Place.ServiceAccountName != test.want || ask.Recovery.Source.Backup.ServiceAccountName != test.want {
+			t.Errorf("%s: %q looks, %q fetches; want %q", name, look.Check.Place.ServiceAccountName, ask.Recovery.Source.Backup.ServiceAccountName, test.want)
+		}
+	}
+}
+
 // TestNewClusterIsMarked makes a cluster that never starts empty, and that this restore
 // may take away again.
 func TestNewClusterIsMarked(t *testing.T) {

@@ -51,6 +51,10 @@ type RestoreSpec struct {
 	RevisionBump *int64 `json:"revisionBump,omitempty" protobuf:"varint,6,opt,name=revisionBump"`
 	// decryption of an encrypted backup.
 	Decryption *BackupDecryption `json:"decryption,omitempty" protobuf:"bytes,7,opt,name=decryption"`
+	// serviceAccountName of the pods that fetch the data, for stores that know a
+	// workload by it. They get no token for Kubernetes. Empty: that of backup, or else
+	// the namespace's default.
+	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,8,opt,name=serviceAccountName"`
 }
 
 // BackupReference names an EtcdBackup, or one backup of a periodic one.
