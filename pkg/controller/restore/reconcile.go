@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
 )
 
@@ -100,6 +101,11 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 	if errors.Is(err, errStale) || apierrors.IsConflict(err) {
 		klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", plan.Action, "err", err)
 		return gateFallback, nil
+	}
+	if errors.Is(err, agentjob.ErrRefused) {
+		klog.FromContext(ctx).Info("Waiting until Kubernetes allows it", "action", plan.Action, "err", err)
+		plan = plan.Postponed(planner.Wait{Reason: planner.ReasonRefused, Message: agentjob.Shorten(err.Error())})
+		err = nil
 	}
 	if err != nil {
 		return 0, err

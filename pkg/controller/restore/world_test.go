@@ -65,6 +65,8 @@ type world struct {
 	after          bool
 	// fails is why the agent finds the backup not good; empty if it is.
 	fails agent.ErrorClass
+	// full is true while a quota lets nothing be made; podless while only pods are refused.
+	full, podless bool
 	// asked counts the recoveries that clusters were asked for, made those of EtcdClusters.
 	asked, made int
 	// touched is true once old members have gone out of service.
@@ -168,7 +170,7 @@ func (w *world) reconcile() (after time.Duration, err error) {
 // agents lets the Jobs that run end.
 func (w *world) agents() {
 	for _, job := range w.live.jobs {
-		if len(job.Status.Conditions) > 0 {
+		if len(job.Status.Conditions) > 0 || w.podless {
 			continue
 		}
 		result := agent.Result{Command: agent.CommandVerify, ID: "i", Started: epoch, Finished: w.clock.Now()}
@@ -339,6 +341,9 @@ func (w *world) CreateCluster(_ context.Context, c *v1beta2.EtcdCluster) (*v1bet
 		if _, taken := w.live.clusters[c.Name]; taken {
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "etcdclusters"}, c.Name)
 		}
+		if w.full {
+			return nil, quota("etcdclusters", c.Name)
+		}
 		w.made++
 		stored := c.DeepCopy()
 		stored.UID = types.UID(fmt.Sprintf("uid-c-%d", w.made))
@@ -417,10 +422,28 @@ func (w *world) ListJobPods(context.Context, string, types.UID) ([]corev1.Pod, e
 	})
 }
 
+func quota(resource, name string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, name, errors.New("exceeded quota: full"))
+}
+
+func (w *world) ListJobEvents(_ context.Context, _ string, job types.UID) ([]corev1.Event, error) {
+	return call(w, func() ([]corev1.Event, error) {
+		if !w.podless {
+			return nil, nil
+		}
+		return []corev1.Event{{
+			InvolvedObject: corev1.ObjectReference{UID: job}, Reason: "FailedCreate", Message: "Error creating: " + quota("pods", "x").Error(),
+		}}, nil
+	})
+}
+
 func (w *world) CreateJob(_ context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	return call(w, func() (*batchv1.Job, error) {
 		if _, taken := w.live.jobs[job.Name]; taken {
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, job.Name)
+		}
+		if w.full {
+			return nil, quota("jobs", job.Name)
 		}
 		made := job.DeepCopy()
 		made.CreationTimestamp = metav1.NewTime(w.clock.Now())

@@ -173,6 +173,9 @@ func TestDecide(t *testing.T) {
 		"first look":            {nil, "Verifying: verify 1 of bucket/key against " + target},
 		"it runs":               {[]func(*Observed){job(1, nil)}, "Verifying:"},
 		"it does not start":     {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no claim", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
+		"it gets no pod":        {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Refused, j.Waiting = false, true, "quota" })}, "Verifying: wait PodRefused"},
+		"however long":          {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Refused, j.Waiting, j.Created = false, true, "quota", epoch.Add(-time.Hour) })}, "Verifying: wait PodRefused"},
+		"it has got one":        {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created, j.PodMade = false, epoch.Add(-time.Hour), epoch })}, "Verifying:"},
 		"it never starts":       {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created = false, epoch.Add(-time.Hour) })}, "Verifying: record false PodNotStarted"},
 		"it is corrupt":         {[]func(*Observed){job(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
 		"the store fails":       {[]func(*Observed){job(1, bad("StoreUnavailable", true))}, "Verifying: wait StoreUnavailable"},
@@ -207,6 +210,9 @@ func TestDecide(t *testing.T) {
 		"and that was written": {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
 		"it is filled":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
 		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{"StoreUnavailable", "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it gets no seed":      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
+		"it is blocked":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
+		"it gets none later":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonPodRefused)}, "Starting: wait PodRefused"},
 		"it starts":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
 		"it is corrupt now":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}})}, "Restoring: refused Corrupt"},
 		"so it is given up":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
@@ -267,6 +273,10 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+func blocked(reason string) func(*Observed) {
+	return func(o *Observed) { o.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{Reason: reason, Message: "because"} }
 }
 
 func unknownTarget(j *Job) { j.Target = "/0" }
