@@ -37,6 +37,8 @@ const (
 	// the number of the attempt.
 	AnnotationSlot    = "etcd.database.coreos.com/backup-slot"
 	AnnotationAttempt = "etcd.database.coreos.com/backup-attempt"
+	// AnnotationSafetyCopy on an EtcdBackup names the EtcdRestore before which it was made.
+	AnnotationSafetyCopy = "etcd.database.coreos.com/safety-copy-of"
 	// AnnotationSource names what is backed up, for the bound of one at a time.
 	AnnotationSource = "etcd.database.coreos.com/backup-source"
 )
@@ -176,7 +178,7 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		ProgressPort:   agent.ProgressPort,
 		Etcd:           backedUp(b, run),
 		Store:          store,
-		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.Slot.UTC(), Compression: b.Spec.Compression},
+		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.Slot.UTC(), Compression: b.Spec.Compression, SafetyCopy: b.Annotations[AnnotationSafetyCopy] != ""},
 		Prune:          pruneOf(b, layout, owner),
 		Sweep:          &agent.Sweep{Layout: layout, Owner: owner},
 	}

@@ -243,3 +243,26 @@ func TestGoldenRestores(t *testing.T) {
 		checkBackupJob(t, job)
 	}
 }
+
+// TestSafetyCopyIsMarked: who looks for the newest backup in a store must know it.
+func TestSafetyCopyIsMarked(t *testing.T) {
+	t.Parallel()
+	for _, marked := range []bool{true, false} {
+		b := newBackup(nil)
+		if marked {
+			b.Annotations = map[string]string{AnnotationSafetyCopy: "back"}
+		}
+		job, err := BackupJob(b, backupRun(newCluster(version("3.6.16"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var request agent.Request
+		raw := strings.TrimPrefix(job.Spec.Template.Spec.Containers[0].Args[1], "--"+agent.RequestFlag+"=")
+		if err := json.Unmarshal([]byte(raw), &request); err != nil {
+			t.Fatal(err)
+		}
+		if request.Save.SafetyCopy != marked {
+			t.Errorf("marked %t: asked for %+v", marked, request.Save)
+		}
+	}
+}

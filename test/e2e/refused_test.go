@@ -27,29 +27,27 @@ func TestPodsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.volume()
-	c := s.create("tight", 1, etcdVersion)
+	c := s.create("tight", 1, etcdVersion, withVolumes)
 	data := c.fill()
-	room := func(pods string) {
-		s.kubectl("patch", "quota", "full", "--type=merge", "-p", `{"spec":{"hard":{"pods":"`+pods+`"}}}`)
+	room := func(pods, claims string) {
+		s.kubectl("patch", "quota", "full", "--type=merge", "-p", `{"spec":{"hard":{"pods":"`+pods+`","persistentvolumeclaims":"`+claims+`"}}}`)
 	}
-	s.kubectl("create", "quota", "full", "--hard=pods=0")
+	s.kubectl("create", "quota", "full", "--hard=pods=0,persistentvolumeclaims=9")
 	s.apply(backupManifest("once", "  etcdCluster: {name: tight}"+toVolume))
 	s.awaitBackup(s.within(time.Minute), "once", "the quota to be said", func(b *v1beta2.EtcdBackup) bool {
 		return saysRefused(b.Status.Conditions)
 	})
-	room("9")
+	room("9", "9")
 	s.awaitBackup(s.ctx(), "once", "success", succeeded)
 	c.spoil(data)
 
-	room("0")
+	room("0", "9")
 	s.apply(restoreManifest("back", "tight", "  backup: {name: once}"))
 	s.awaitRestore(s.within(time.Minute), "back", "the quota to be said of the Job", func(r *v1beta2.EtcdRestore) bool {
 		return saysRefused(r.Status.Conditions) && r.Status.Phase == v1beta2.RestorePhaseVerifying
 	})
-	// The Job gets its place, the new first member none.
-	room("2")
-	s.kubectl("wait", "--for=create", "pods", "-l", "app=etcd-restore", "--timeout=90s")
-	room("1")
+	// The Jobs get their place, the volume of the new first member none.
+	room("9", "2")
 	s.awaitRestore(s.ctx(), "back", "the quota to be said of the new member", func(r *v1beta2.EtcdRestore) bool {
 		return saysRefused(r.Status.Conditions) && r.Status.Phase == v1beta2.RestorePhaseRestoring
 	})
@@ -58,7 +56,7 @@ func TestPodsRefused(t *testing.T) {
 		return b != nil && b.Reason == v1beta2.ReasonPodRefused && strings.Contains(b.Message, "exceeded quota") &&
 			is(object, v1beta2.ClusterConditionProgressing, corev1.ConditionTrue) && is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
 	})
-	room("9")
+	room("9", "9")
 	s.restored("back")
 	c.settle(1)
 	c.holds(data)

@@ -98,6 +98,23 @@ func (r *Reconciler) createCluster(ctx context.Context, key types.NamespacedName
 	return nil
 }
 
+// copyData makes the EtcdBackup that stores the data that the cluster has now.
+func (r *Reconciler) copyData(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
+	if err := r.confirm(ctx, s); err != nil {
+		return err
+	}
+	made, err := r.Objects.CreateBackup(ctx, plan.Copy)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("EtcdBackup %s was made meanwhile: %w", plan.Copy.Name, errStale)
+	}
+	if err != nil {
+		return fmt.Errorf("make EtcdBackup %s: %w", plan.Copy.Name, agentjob.Refused(err))
+	}
+	r.Gate.Note(key, made)
+	r.normal(s, EventSafetyCopy, "EtcdBackup %s stores the data that EtcdCluster %s has now", made.Name, s.Cluster.Name)
+	return nil
+}
+
 // ask writes the request into the status of the cluster, on the version that was observed:
 // whatever has happened to the cluster since then makes it fail.
 func (r *Reconciler) ask(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {

@@ -116,6 +116,11 @@ func (a API) DeleteCluster(ctx context.Context, namespace, name string, only met
 	})
 }
 
+// CreateBackup implements Objects.
+func (a API) CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
+	return a.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Create(ctx, backup, metav1.CreateOptions{})
+}
+
 // GetJob implements Objects.
 func (a API) GetJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
 	return a.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})

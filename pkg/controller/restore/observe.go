@@ -59,18 +59,27 @@ func (r *Reconciler) observeSource(s *seen) error {
 			s.Others = append(s.Others, other)
 		}
 	}
-	ref := s.Restore.Spec.Backup
-	if ref == nil {
-		return nil
+	if ref := s.Restore.Spec.Backup; ref != nil {
+		if s.Backup, err = r.backup(s, ref.Name); err != nil {
+			return err
+		}
 	}
-	backup, err := r.Cache.Backup(s.Restore.Namespace, ref.Name)
-	switch {
-	case err == nil:
-		s.Backup = backup
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("read the backup from the cache: %w", err)
+	if name := s.SafetyCopyName(); name != "" {
+		s.Safety, err = r.backup(s, name)
 	}
-	return nil
+	return err
+}
+
+// backup returns an EtcdBackup, nil if there is none of that name.
+func (r *Reconciler) backup(s *seen, name string) (*v1beta2.EtcdBackup, error) {
+	backup, err := r.Cache.Backup(s.Restore.Namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read EtcdBackup %s from the cache: %w", name, err)
+	}
+	return backup, nil
 }
 
 // observeSeed reads what the init containers of the new first member have said.

@@ -43,6 +43,8 @@ type Objects interface {
 	UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
 	DeleteCluster(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 
+	CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
+
 	GetJob(ctx context.Context, namespace, name string) (*batchv1.Job, error)
 	// ListJobs lists the Jobs of one EtcdRestore, and ListJobPods their pods.
 	ListJobs(ctx context.Context, namespace string, restore types.UID) ([]batchv1.Job, error)

@@ -129,6 +129,8 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 		return r.setFinalizer(ctx, key, s, plan.Action == planner.ActionHold)
 	case planner.ActionCreate:
 		return r.createCluster(ctx, key, s, plan)
+	case planner.ActionCopy:
+		return r.copyData(ctx, key, s, plan)
 	case planner.ActionAsk:
 		return r.ask(ctx, key, s, plan)
 	case planner.ActionCancel:

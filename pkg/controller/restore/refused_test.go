@@ -25,6 +25,7 @@ func (w *world) turn() {
 		w.Errorf("it looks again after %s only", after)
 	}
 	w.agents()
+	w.copies()
 	w.clusters()
 	w.clock.SetTime(w.clock.Now().Add(3 * time.Second))
 }

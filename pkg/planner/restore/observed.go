@@ -29,6 +29,8 @@ type Observed struct {
 	Cluster *v1beta2.EtcdCluster
 	// Backup that is named; nil if it does not exist, or if none is named.
 	Backup *v1beta2.EtcdBackup
+	// Safety is the EtcdBackup called SafetyCopyName; nil if there is none.
+	Safety *v1beta2.EtcdBackup
 	// Others are the EtcdRestores of the same cluster, but this one.
 	Others []*v1beta2.EtcdRestore
 	// Jobs of the restore, in any order.

@@ -28,6 +28,8 @@ const (
 	ActionHold Action = "hold"
 	// ActionCreate makes Plan.Cluster.
 	ActionCreate Action = "create"
+	// ActionCopy makes Plan.Copy.
+	ActionCopy Action = "copy"
 	// ActionAsk asks the cluster for Plan.Recovery.
 	ActionAsk Action = "ask"
 	// ActionCancel tells the cluster that the recovery is not wanted any more.
@@ -61,6 +63,9 @@ type Plan struct {
 	Check *resources.RestoreCheck
 	// Cluster is made by ActionCreate.
 	Cluster *v1beta2.EtcdCluster
+	// Copy is the EtcdBackup of ActionCopy, and Copied the safety copy that was made.
+	Copy   *v1beta2.EtcdBackup
+	Copied *v1beta2.RestoreSafetyCopy
 	// Recovery is what ActionAsk asks for.
 	Recovery *v1beta2.RecoveryStatus
 	// Record is how the restore has ended.
@@ -93,7 +98,7 @@ type Record struct {
 // Decide says what is done next. The first rule that speaks wins.
 func Decide(o Observed) Plan {
 	for _, rule := range []func(*Observed) (Plan, bool){
-		cancelled, over, follow, lost, verify, prepare,
+		cancelled, over, follow, lost, verify, prepare, safety,
 	} {
 		if plan, decided := rule(&o); decided {
 			if plan.Action == ActionNone && plan.Wait != nil && plan.RequeueAfter == 0 {
@@ -393,6 +398,9 @@ func ask(o *Observed) Plan {
 	}
 	if !o.fills() {
 		plan.Recovery.ExpectedLoss = fmt.Sprintf("everything that was written after revision %d of the backup", found.Revision)
+		if c := o.Restore.Status.SafetyCopy; c != nil {
+			plan.Recovery.ExpectedLoss += fmt.Sprintf("; EtcdBackup %s has it up to revision %d", c.Backup, c.Revision)
+		}
 	}
 	return plan
 }

@@ -42,6 +42,7 @@ func observed(edits ...func(*Observed)) Observed {
 			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
 		},
 	}
+	o.Restore.Status.SafetyCopy = &v1beta2.RestoreSafetyCopy{Backup: "r-safety", Revision: 50, Time: metav1.NewTime(epoch.Add(55 * time.Second))}
 	for _, edit := range edits {
 		edit(&o)
 	}
@@ -138,6 +139,8 @@ func say(p Plan) string {
 		}
 	case p.Recovery != nil:
 		text += fmt.Sprintf(" from %s sum %s bump %d", pathOf(p.Recovery.Source.Backup), p.Recovery.Source.Backup.SHA256, p.Recovery.RevisionBump)
+	case p.Copy != nil:
+		text += " to " + sourceOf(&p.Copy.Spec)
 	case p.Cluster != nil:
 		text += fmt.Sprintf(" %s of %d", p.Cluster.Spec.Version, *p.Cluster.Spec.Replicas)
 	}
