@@ -131,6 +131,9 @@ type Save struct {
 	// Started is when the transfer began, the same in each attempt.
 	Started     time.Time           `json:"started"`
 	Compression v1beta2.Compression `json:"compression,omitempty"`
+	// SafetyCopy marks what was stored before a restore replaced it. It is never taken
+	// for the newest backup of a place that has others.
+	SafetyCopy bool `json:"safetyCopy,omitempty"`
 	// RecipientsDir holds the file "recipients". Empty: not encrypted.
 	RecipientsDir string `json:"recipientsDir,omitempty"`
 	// SkipVerify leaves out what is done otherwise: the stored copy is read back and

@@ -37,6 +37,8 @@ const (
 	// the number of the attempt.
 	AnnotationSlot    = "etcd.database.coreos.com/backup-slot"
 	AnnotationAttempt = "etcd.database.coreos.com/backup-attempt"
+	// AnnotationSafetyCopy on an EtcdBackup names the EtcdRestore before which it was made.
+	AnnotationSafetyCopy = "etcd.database.coreos.com/safety-copy-of"
 	// AnnotationSource names what is backed up, for the bound of one at a time.
 	AnnotationSource = "etcd.database.coreos.com/backup-source"
 )
@@ -137,27 +139,16 @@ func BackupJob(b *v1beta2.EtcdBackup, run BackupRun) (*batchv1.Job, error) {
 		Spec: batchv1.JobSpec{
 			BackoffLimit: ptr.To[int32](0),
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: backupPodLabels(b), Annotations: merged(annotations, nil)},
+				ObjectMeta: metav1.ObjectMeta{Labels: BackupLabels(b.UID), Annotations: merged(annotations, nil)},
 				Spec:       *pod,
 			},
 		},
 	}
+	actAs(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec, b.Spec.ServiceAccountName, b.Spec.StorageType)
 	if timeout := timeoutOf(b); timeout > 0 {
 		job.Spec.ActiveDeadlineSeconds = ptr.To(timeout + deadlineGrace)
 	}
 	return job, nil
-}
-
-// labelAzureIdentity asks Azure's webhook to give the pod the identity of its service
-// account. Those of other clouds look at the service account alone.
-const labelAzureIdentity = "azure.workload.identity/use"
-
-func backupPodLabels(b *v1beta2.EtcdBackup) map[string]string {
-	labels := BackupLabels(b.UID)
-	if b.Spec.StorageType == v1beta2.BackupStorageTypeABS && b.Spec.ServiceAccountName != "" {
-		labels[labelAzureIdentity] = "true"
-	}
-	return labels
 }
 
 func timeoutOf(b *v1beta2.EtcdBackup) int64 {
@@ -187,7 +178,7 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		ProgressPort:   agent.ProgressPort,
 		Etcd:           backedUp(b, run),
 		Store:          store,
-		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.Slot.UTC(), Compression: b.Spec.Compression},
+		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.Slot.UTC(), Compression: b.Spec.Compression, SafetyCopy: b.Annotations[AnnotationSafetyCopy] != ""},
 		Prune:          pruneOf(b, layout, owner),
 		Sweep:          &agent.Sweep{Layout: layout, Owner: owner},
 	}
@@ -217,7 +208,6 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
 		SecurityContext:               podSecurityContext(&v1beta2.PodPolicy{}),
-		ServiceAccountName:            b.Spec.ServiceAccountName,
 	}
 	if run.Cluster != nil {
 		// Who keeps registries and nodes to himself has said so in the cluster.

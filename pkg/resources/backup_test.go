@@ -224,6 +224,10 @@ func TestGoldenRestores(t *testing.T) {
 			StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/etcd", AWSSecret: "aws", CASecret: "store-ca"}},
 			Decryption: &v1beta2.BackupDecryption{AgeIdentitiesSecret: "identities"},
 		}, Target: RestoreTarget{Version: "3.6.16", MaxSize: 1 << 30}, Cluster: newCluster(version("3.6.16"), policy(everyPolicy()))},
+		"restore-identity": {Place: v1beta2.BackupPlace{
+			StorageType: v1beta2.BackupStorageTypeABS, ServiceAccountName: "backups",
+			RestoreSource: v1beta2.RestoreSource{ABS: &v1beta2.ABSSource{Path: "container/etcd", Endpoint: "https://account.blob.core.windows.net"}},
+		}},
 		"restore-claim": {Place: v1beta2.BackupPlace{
 			StorageType: v1beta2.BackupStorageTypePersistentVolumeClaim, SHA256: "abc",
 			RestoreSource: v1beta2.RestoreSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups", Path: "p"}},
@@ -237,5 +241,28 @@ func TestGoldenRestores(t *testing.T) {
 		}
 		checkGolden(t, filepath.Join("testdata", name+".yaml"), job)
 		checkBackupJob(t, job)
+	}
+}
+
+// TestSafetyCopyIsMarked: who looks for the newest backup in a store must know it.
+func TestSafetyCopyIsMarked(t *testing.T) {
+	t.Parallel()
+	for _, marked := range []bool{true, false} {
+		b := newBackup(nil)
+		if marked {
+			b.Annotations = map[string]string{AnnotationSafetyCopy: "back"}
+		}
+		job, err := BackupJob(b, backupRun(newCluster(version("3.6.16"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var request agent.Request
+		raw := strings.TrimPrefix(job.Spec.Template.Spec.Containers[0].Args[1], "--"+agent.RequestFlag+"=")
+		if err := json.Unmarshal([]byte(raw), &request); err != nil {
+			t.Fatal(err)
+		}
+		if request.Save.SafetyCopy != marked {
+			t.Errorf("marked %t: asked for %+v", marked, request.Save)
+		}
 	}
 }

@@ -73,6 +73,10 @@ func ReseedPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod, a
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name: agentVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 	})
+	if place := r.Source.Backup; place != nil {
+		// Only who fetches needs the account. etcd shares the pod, but is given no token of it.
+		actAs(&pod.ObjectMeta, &pod.Spec, place.ServiceAccountName, place.StorageType, InitInstall, InitRestore, ContainerName)
+	}
 	return pod, nil
 }
 

@@ -118,7 +118,7 @@ func RestoreJob(r *v1beta2.EtcdRestore, check RestoreCheck) (*batchv1.Job, error
 		AnnotationRestoreAttempt: strconv.Itoa(int(check.Attempt)),
 		AnnotationRestoreTarget:  check.Target.String(),
 	}
-	return &batchv1.Job{
+	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: RestoreJobName(r, check.Attempt), Namespace: r.Namespace, Labels: RestoreLabels(r.UID), Annotations: annotations,
 			OwnerReferences: []metav1.OwnerReference{OwnerOfRestore(r)},
@@ -130,7 +130,9 @@ func RestoreJob(r *v1beta2.EtcdRestore, check RestoreCheck) (*batchv1.Job, error
 				Spec:       *pod,
 			},
 		},
-	}, nil
+	}
+	actAs(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec, check.Place.ServiceAccountName, check.Place.StorageType)
+	return job, nil
 }
 
 // OwnerOfRestore returns the reference that makes r the controller of a Job.

@@ -159,6 +159,7 @@ func TestRestoreInPlace(t *testing.T) {
 		t.Errorf("who watched before is not told: %+v", watched)
 	}
 	c.gone("pods,pvc", "etcd_retired=spoilt")
+	c.undone(r, "once")
 	s.kubectl("wait", "--for=delete", "jobs", "-l", "app=etcd-restore", "--timeout=60s")
 	s.contains(s.kubectl("get", "etcdrestores"), "NAME", "back", "spoilt", "etcdbackup/once", "Succeeded", fmt.Sprint(r.Status.Revision))
 	s.contains(s.kubectl("get", "events", "--field-selector=involvedObject.name=back"), "RestoreVerifying", "RestoreRequested", "RestoreSucceeded")
@@ -175,6 +176,27 @@ func TestRestoreInPlace(t *testing.T) {
 	c.holds(data)
 	s.apply(restoreManifest("taken", "twin", "  backup: {name: once}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
 	s.refusedRestore("taken", "ClusterExists", "twin", "clusterTemplate")
+}
+
+// undone takes what a restore has replaced into another cluster, which then has what was
+// written after the backup. The cluster itself goes on from the backup if it is lost.
+func (c *cluster) undone(r *v1beta2.EtcdRestore, backup string) {
+	c.Helper()
+	copied := r.Status.SafetyCopy
+	if copied == nil || copied.Revision <= r.Status.Revision || copied.URI == "" {
+		c.Fatalf("the safety copy is %+v, revision %d was restored", copied, r.Status.Revision)
+	}
+	if last := c.get().Status.LastBackup; last == nil || last.Name != backup {
+		c.Errorf("the last backup is %+v", last)
+	}
+	c.apply(restoreManifest("undo", "undone", "  backup: {name: "+copied.Backup+"}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
+	undone := c.cluster("undone")
+	c.restored("undo")
+	undone.settle(1)
+	if got := undone.read("data/more"); len(got.Kvs) != 1 || string(got.Kvs[0].Value) != "more" || got.Header.Revision != copied.Revision {
+		c.Errorf("the safety copy holds %+v", got)
+	}
+	c.kubectl("delete", "etcdcluster", "undone", "--wait=false")
 }
 
 // TestRestoreSecured destroys every member and volume of a cluster with TLS.
@@ -245,17 +267,15 @@ func TestRestoreCancelled(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.volume()
-	c := s.create("spared", 1, etcdVersion)
+	c := s.create("spared", 1, etcdVersion, withVolumes)
 	s.apply(backupManifest("once", "  etcdCluster: {name: spared}"+toVolume))
 	s.awaitBackup(s.ctx(), "once", "success", succeeded)
 	s.kubectl("wait", "--for=delete", "jobs", "-l", "app=etcd-backup", "--timeout=60s")
 	data, clusterID, pods := c.fill(), c.clusterID(), c.members.Live()
+	// There is room for the volumes of backups and of the member, for no more.
+	s.kubectl("create", "quota", "full", "--hard=persistentvolumeclaims=2")
 	s.apply(restoreManifest("hasty", "spared", "  backup: {name: once}"))
-	s.awaitRestore(s.ctx(), "hasty", "the look at the backup", func(r *v1beta2.EtcdRestore) bool { return r.Status.Phase == v1beta2.RestorePhaseVerifying })
-	// The Job has its place; the new first member gets none.
-	s.kubectl("wait", "--for=create", "pods", "-l", "app=etcd-restore", "--timeout=60s")
-	s.kubectl("create", "quota", "full", "--hard=pods=1")
-	s.awaitRestore(s.within(time.Minute), "hasty", "the new member", func(r *v1beta2.EtcdRestore) bool { return r.Status.Phase == v1beta2.RestorePhaseRestoring })
+	s.awaitRestore(s.ctx(), "hasty", "the new member", func(r *v1beta2.EtcdRestore) bool { return r.Status.Phase == v1beta2.RestorePhaseRestoring })
 	s.kubectl("delete", "etcdrestore", "hasty", "--timeout=60s")
 	c.await(s.within(time.Minute), "the end of the restore", func(object *clusterObject) bool {
 		return object.Status.Recovery != nil && object.Status.Recovery.Phase == v1beta2.RecoveryPhaseAbandoned &&

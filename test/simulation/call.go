@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ var (
 	errModified     = errors.New("the object has been modified")
 	errPrecondition = errors.New("precondition failed")
 	errConnection   = errors.New("connection reset by peer")
+	errQuota        = errors.New("exceeded quota: full")
 )
 
 // CallFault is what goes wrong with one call of a controller.
@@ -183,6 +185,9 @@ func (c *manager) nextFault(write bool) *armed {
 func (c *manager) failure(toEtcd bool, name string) error {
 	if toEtcd {
 		return &etcd.Error{Op: name, Kind: pick(c.w.dice, etcd.ErrTimeout, etcd.ErrUnavailable, etcd.ErrNoQuorum)}
+	}
+	if strings.HasPrefix(name, "create pods ") && c.w.dice.chance(25) {
+		return apierrors.NewForbidden(kindPod.resource(), name, errQuota)
 	}
 	return pick[error](c.w.dice,
 		apierrors.NewInternalError(errConnection),

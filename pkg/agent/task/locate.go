@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -109,12 +110,16 @@ func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, err
 	return &located{object: object, stored: s}, nil
 }
 
-// findNewest takes the newest of all backups below a key, which must be of one owner.
+// findNewest takes the newest of all backups below a key, which must be of one owner. Safety
+// copies count only where there is nothing else.
 func (t *run) findNewest(ctx context.Context, key string) (*located, error) {
 	var newest *manifest.Stored
 	backups, err := t.list(ctx, key)
 	if err != nil {
 		return nil, err
+	}
+	if wanted := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return s.Manifest.SafetyCopy }); len(wanted) > 0 {
+		backups = wanted
 	}
 	for _, s := range backups {
 		if newest != nil && newest.Manifest.Owner != s.Manifest.Owner {

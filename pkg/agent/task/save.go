@@ -263,7 +263,7 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: stream.StorageVersion(), Revision: stream.Revision,
 		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,
 		Compression: options.Compression(), Encryption: options.Encryption(),
-		StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
+		SafetyCopy: t.request.Save.SafetyCopy, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
 	}
 }
 

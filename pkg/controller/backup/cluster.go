@@ -15,6 +15,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Clusters keeps what an EtcdCluster says of its backups, and the EtcdBackup that its
@@ -72,8 +73,8 @@ func (r *Clusters) observe(c *v1beta2.EtcdCluster) (planner.ClusterObserved, int
 		if b.Name == planner.ScheduledName(c.Name) {
 			o.Scheduled = b
 		}
-		if SourceOf(b) != c.Name {
-			continue
+		if SourceOf(b) != c.Name || b.Annotations[resources.AnnotationSafetyCopy] != "" {
+			continue // a safety copy holds what somebody did not want any more
 		}
 		o.Backups = append(o.Backups, b)
 		if newest == nil || newest.Status.LastSuccessDate.Before(&b.Status.LastSuccessDate) {

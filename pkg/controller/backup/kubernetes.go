@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -16,6 +17,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
 	etcdlisters "github.com/etcd-operator/etcd-operator/pkg/generated/listers/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -134,6 +136,16 @@ func (a API) DeleteJob(ctx context.Context, namespace, name string, only metav1.
 // ListJobPods implements Objects.
 func (a API) ListJobPods(ctx context.Context, namespace string, backup types.UID) ([]corev1.Pod, error) {
 	list, err := a.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: jobSelector(backup).String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// ListJobEvents implements Objects.
+func (a API) ListJobEvents(ctx context.Context, namespace string, job types.UID) ([]corev1.Event, error) {
+	about := fields.Set{"involvedObject.uid": string(job), "reason": agentjob.EventRefused}
+	list, err := a.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String()})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,11 @@ func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt plann
 		v.Outcome = withoutPod(job, end)
 		return v
 	}
+	if agentjob.MayBeRefused(job, pods, r.Clock.Now()) {
+		v.Refused, v.Waiting = true, r.refused(ctx, job)
+	}
 	for _, pod := range pods {
+		v.PodMade = pod.CreationTimestamp.Time
 		if agentjob.Started(pod) {
 			v.Started = true
 			if pod.DeletionTimestamp == nil && pod.Status.PodIP != "" {
@@ -48,6 +52,16 @@ func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt plann
 		}
 	}
 	return v
+}
+
+// refused says why Kubernetes makes no pod for a Job; "" if that cannot be told.
+func (r *Reconciler) refused(ctx context.Context, job *batchv1.Job) string {
+	events, err := r.Objects.ListJobEvents(ctx, job.Namespace, job.UID)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Why a Job has no pod cannot be read", "job", klog.KObj(job))
+		return ""
+	}
+	return agentjob.RefusedFor(job, events)
 }
 
 // outcomeOf reads what the agent said when it ended: one container that failed is a

@@ -50,6 +50,8 @@ type Objects interface {
 	DeleteJob(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 	// ListJobPods lists the pods of the Jobs of one EtcdBackup.
 	ListJobPods(ctx context.Context, namespace string, backup types.UID) ([]corev1.Pod, error)
+	// ListJobEvents lists the events about a Job that tell of pods that were refused.
+	ListJobEvents(ctx context.Context, namespace string, job types.UID) ([]corev1.Event, error)
 }
 
 // Gate knows which of the controller's own writes the cache has not shown yet.

@@ -27,6 +27,8 @@ const (
 	gateFallback = time.Second
 	// placeFallback is how long one waits for a place if nobody is seen to leave.
 	placeFallback = 15 * time.Second
+	// refusedFallback is when a Job that Kubernetes did not let be made is tried again.
+	refusedFallback = 5 * time.Second
 	// startGrace is how long a Job holds its place although its pod has not started.
 	startGrace = 15 * time.Second
 )
@@ -176,7 +178,12 @@ func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen
 	if err != nil {
 		// The place goes to another one until this is tried again.
 		r.leave(key)
-		return plan, false, fmt.Errorf("make Job %s: %w", job.Name, err)
+		err = fmt.Errorf("make Job %s: %w", job.Name, agentjob.Refused(err))
+		if errors.Is(err, agentjob.ErrRefused) {
+			plan = plan.Postponed(planner.Wait{Reason: planner.ReasonRefused, Message: agentjob.Shorten(err.Error())})
+			plan.RequeueAfter, err = refusedFallback, nil
+		}
+		return plan, false, err
 	}
 	r.Gate.Note(key, made)
 	return plan, true, nil

@@ -33,6 +33,9 @@ var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 // errCrash ends a life of the controller in the middle of a reconcile.
 var errCrash = errors.New("the controller was killed")
 
+// errQuota is why Kubernetes lets nothing be made.
+var errQuota = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New("exceeded quota: full"))
+
 // objects is one state of the API.
 type objects struct {
 	backups  map[types.NamespacedName]*v1beta2.EtcdBackup
@@ -63,6 +66,8 @@ type world struct {
 	stored map[string]int
 	runs   int
 	events []string
+	// full is true while a quota lets no Job be made, podless while it lets no pod.
+	full, podless bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -337,6 +342,9 @@ func (w *world) CreateJob(_ context.Context, job *batchv1.Job) (*batchv1.Job, er
 		if _, taken := w.live.jobs[key(job)]; taken {
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, job.Name)
 		}
+		if w.full {
+			return nil, errQuota
+		}
 		made := job.DeepCopy()
 		made.CreationTimestamp = metav1.NewTime(w.clock.Now())
 		w.version(made)
@@ -365,6 +373,15 @@ func (w *world) DeleteJob(_ context.Context, namespace, name string, only metav1
 		return struct{}{}, nil
 	})
 	return err
+}
+
+func (w *world) ListJobEvents(_ context.Context, _ string, job types.UID) ([]corev1.Event, error) {
+	if !w.podless {
+		return nil, nil
+	}
+	return []corev1.Event{{
+		InvolvedObject: corev1.ObjectReference{UID: job}, Reason: "FailedCreate", Message: "Error creating: " + errQuota.Error(),
+	}}, nil
 }
 
 func (w *world) ListJobPods(_ context.Context, _ string, uid types.UID) ([]corev1.Pod, error) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -28,6 +29,9 @@ const (
 	// retryStale is when to look again after an outdated observation if no event comes
 	// before, which it should: a cache that stands still is no reason to run hot.
 	retryStale = time.Second
+	// retryRefused is when to try again what Kubernetes does not allow: nothing tells when
+	// it does.
+	retryRefused = 5 * time.Second
 )
 
 // observationLife is how long an observation may be acted on. It is shorter than a
@@ -38,6 +42,23 @@ const observationLife = 10 * time.Second
 type outcome struct {
 	// retryAfter, if not 0, is when to look again instead of when the plan says.
 	retryAfter time.Duration
+	// refused is what Kubernetes does not let the controller make; nil if nothing.
+	refused error
+}
+
+// revised returns the plan with what acting has shown: when to look again, and what
+// Kubernetes does not allow, which belongs in the status.
+func (o outcome) revised(plan planner.Plan) planner.Plan {
+	if o.retryAfter > 0 {
+		plan.RequeueAfter = o.retryAfter
+	}
+	if o.refused != nil {
+		plan.Wait = &planner.Wait{
+			Reason: v1beta2.ReasonPodRefused, Message: o.refused.Error(),
+			Unblock: "raise the quota or change the policy that is named; it is tried again every few seconds",
+		}
+	}
+	return plan
 }
 
 // act carries out the plan and stops at the first error, except that one in the
@@ -55,6 +76,9 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		case errors.Is(err, ErrStale):
 			klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = retryStale
+		case errors.Is(err, ErrRefused):
+			klog.FromContext(ctx).Info("Waiting until Kubernetes allows it", "action", fmt.Sprintf("%T", action), "err", err)
+			result.retryAfter, result.refused = retryRefused, err
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%T: %w", action, err))
 		}

@@ -30,6 +30,19 @@ func ending(err error) error {
 	return err
 }
 
+// ErrRefused means that Kubernetes does not let an object be made: a quota is used up, or
+// a policy forbids it. It is tried again until somebody has changed that.
+var ErrRefused = errors.New("Kubernetes refuses it")
+
+// notMade tells why a pod, or its volume, could not be made.
+func notMade(err error) error {
+	err = ending(err)
+	if !errors.Is(err, ErrEnding) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return err
+}
+
 func notFound(err error) bool { return apierrors.IsNotFound(err) }
 
 // createPeerService claims the seed's name: of two controllers only one can make
@@ -152,7 +165,7 @@ func (r *Reconciler) createPod(ctx context.Context, key types.NamespacedName, s 
 		return r.showPod(ctx, key, s, live)
 	}
 	if err != nil {
-		return err
+		return notMade(err)
 	}
 	r.Gate.Note(key, created)
 	return nil
@@ -183,7 +196,7 @@ func (r *Reconciler) createClaim(ctx context.Context, key types.NamespacedName, 
 		return r.showClaim(ctx, key, s, live)
 	}
 	if err != nil {
-		return ending(err)
+		return notMade(err)
 	}
 	r.Gate.Note(key, created)
 	return nil

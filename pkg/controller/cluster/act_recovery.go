@@ -148,7 +148,7 @@ func (r *Reconciler) createReseed(ctx context.Context, key types.NamespacedName,
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
 		created, err := r.Objects.CreateClaim(ctx, claim)
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return ending(err)
+			return notMade(err)
 		}
 		if err == nil {
 			r.Gate.Note(key, created)
@@ -163,7 +163,7 @@ func (r *Reconciler) createReseed(ctx context.Context, key types.NamespacedName,
 		return fmt.Errorf("pod %s was made meanwhile: %w", pod.Name, ErrStale)
 	}
 	if err != nil {
-		return ending(err)
+		return notMade(err)
 	}
 	r.Gate.Note(key, created)
 	return nil

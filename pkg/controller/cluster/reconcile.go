@@ -93,9 +93,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, cluster
 	klog.FromContext(ctx).V(4).Info("Decided", "rule", plan.Rule, "actions", len(plan.Actions), "wait", plan.Wait)
 
 	outcome, actErr := r.act(ctx, key, seen, plan)
-	if outcome.retryAfter > 0 {
-		plan.RequeueAfter = outcome.retryAfter
-	}
+	plan = outcome.revised(plan)
 	statusErr := r.writeStatus(ctx, key, seen, plan)
 	return Result{RequeueAfter: plan.RequeueAfter}, errors.Join(actErr, statusErr)
 }

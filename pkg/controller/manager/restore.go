@@ -38,6 +38,7 @@ func newRestoreLoop(o *Options, c clients, caches caches, recorder record.EventR
 		Gate: controller.NewGate(map[string]func() string{
 			controller.KindOf(&v1beta2.EtcdRestore{}): seenBy(etcdRestores.Informer()),
 			controller.KindOf(&v1beta2.EtcdCluster{}): seenBy(etcdClusters.Informer()),
+			controller.KindOf(&v1beta2.EtcdBackup{}):  seenBy(etcdBackups.Informer()),
 			controller.KindOf(&batchv1.Job{}):         seenBy(jobs.Informer()),
 		}),
 		Recorder:    recorder,
@@ -60,6 +61,7 @@ func newRestoreLoop(o *Options, c clients, caches caches, recorder record.EventR
 		{jobs.Informer(), keyOfRestoreJob},
 		{jobPods.Informer(), keyOfRestoreJob},
 		{etcdClusters.Informer(), keyOfRestored},
+		{etcdBackups.Informer(), keyOfSafetyCopy},
 	} {
 		if err := loop.Feed(feed.informer, feed.keyOf); err != nil {
 			return nil, err
@@ -71,6 +73,12 @@ func newRestoreLoop(o *Options, c clients, caches caches, recorder record.EventR
 // keyOfRestoreJob is for a Job of a restore and for its pods.
 func keyOfRestoreJob(object metav1.Object) (types.NamespacedName, bool) {
 	name := object.GetAnnotations()[resources.AnnotationRestoreJob]
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, name != ""
+}
+
+// keyOfSafetyCopy is the restore before which an EtcdBackup copies what it replaces.
+func keyOfSafetyCopy(object metav1.Object) (types.NamespacedName, bool) {
+	name := object.GetAnnotations()[resources.AnnotationSafetyCopy]
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, name != ""
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -56,7 +57,7 @@ func (r *Reconciler) verify(ctx context.Context, key types.NamespacedName, s *se
 			return fmt.Errorf("make Job %s: it belongs to somebody else: %w", job.Name, errStale)
 		}
 	default:
-		return fmt.Errorf("make Job %s: %w", job.Name, err)
+		return fmt.Errorf("make Job %s: %w", job.Name, agentjob.Refused(err))
 	}
 	r.Gate.Note(key, made)
 	return nil
@@ -90,10 +91,27 @@ func (r *Reconciler) createCluster(ctx context.Context, key types.NamespacedName
 		return fmt.Errorf("EtcdCluster %s was made meanwhile: %w", plan.Cluster.Name, errStale)
 	}
 	if err != nil {
-		return fmt.Errorf("make EtcdCluster %s: %w", plan.Cluster.Name, err)
+		return fmt.Errorf("make EtcdCluster %s: %w", plan.Cluster.Name, agentjob.Refused(err))
 	}
 	r.Gate.Note(key, made)
 	r.normal(s, EventClusterCreated, "EtcdCluster %s did not exist and was made; it starts with the data of the backup", made.Name)
+	return nil
+}
+
+// copyData makes the EtcdBackup that stores the data that the cluster has now.
+func (r *Reconciler) copyData(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
+	if err := r.confirm(ctx, s); err != nil {
+		return err
+	}
+	made, err := r.Objects.CreateBackup(ctx, plan.Copy)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("EtcdBackup %s was made meanwhile: %w", plan.Copy.Name, errStale)
+	}
+	if err != nil {
+		return fmt.Errorf("make EtcdBackup %s: %w", plan.Copy.Name, agentjob.Refused(err))
+	}
+	r.Gate.Note(key, made)
+	r.normal(s, EventSafetyCopy, "EtcdBackup %s stores the data that EtcdCluster %s has now", made.Name, s.Cluster.Name)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 const (
 	EventVerifying      = "RestoreVerifying"
 	EventClusterCreated = "RestoreClusterCreated"
+	EventSafetyCopy     = "RestoreSafetyCopy"
 	EventRequested      = "RestoreRequested"
 	EventCancelled      = "RestoreCancelled"
 	EventSucceeded      = "RestoreSucceeded"

@@ -52,6 +52,8 @@ func (w *world) life(caches string, deleteIn int) {
 		w.agents()
 		if round%2 == 1 {
 			w.clusters()
+		} else {
+			w.copies()
 		}
 		if after > 0 {
 			w.clock.SetTime(w.clock.Now().Add(min(after, 20*time.Second)))
@@ -96,6 +98,9 @@ func (w *world) restored(name string, made int) {
 	r, c := w.live.restores["r"], w.live.clusters["c"]
 	if r == nil || !r.Status.Succeeded || r.Status.Phase != v1beta2.RestorePhaseSucceeded || r.Status.Revision != 42 || len(r.Finalizers) > 0 {
 		w.Fatalf("%s: %+v", name, r)
+	}
+	if copies := len(w.live.backups); copies != 1-made {
+		w.Errorf("%s: %d safety copies", name, copies)
 	}
 	if w.asked != 1 || w.made != made || len(w.live.jobs) > 0 || c.Status.Recovery.Phase != v1beta2.RecoveryPhaseSucceeded {
 		w.Errorf("%s: asked %d times, %d clusters made, %d Jobs left: %+v", name, w.asked, w.made, len(w.live.jobs), c.Status.Recovery)

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -16,6 +17,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
 	etcdlisters "github.com/etcd-operator/etcd-operator/pkg/generated/listers/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -114,6 +116,11 @@ func (a API) DeleteCluster(ctx context.Context, namespace, name string, only met
 	})
 }
 
+// CreateBackup implements Objects.
+func (a API) CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
+	return a.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Create(ctx, backup, metav1.CreateOptions{})
+}
+
 // GetJob implements Objects.
 func (a API) GetJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
 	return a.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -148,4 +155,14 @@ func (a API) DeleteJob(ctx context.Context, namespace, name string, only metav1.
 	return a.Kubernetes.BatchV1().Jobs(namespace).Delete(ctx, name, metav1.DeleteOptions{
 		Preconditions: &only, PropagationPolicy: &background,
 	})
+}
+
+// ListJobEvents implements Objects.
+func (a API) ListJobEvents(ctx context.Context, namespace string, job types.UID) ([]corev1.Event, error) {
+	about := fields.Set{"involvedObject.uid": string(job), "reason": agentjob.EventRefused}
+	list, err := a.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
 }

@@ -59,18 +59,27 @@ func (r *Reconciler) observeSource(s *seen) error {
 			s.Others = append(s.Others, other)
 		}
 	}
-	ref := s.Restore.Spec.Backup
-	if ref == nil {
-		return nil
+	if ref := s.Restore.Spec.Backup; ref != nil {
+		if s.Backup, err = r.backup(s, ref.Name); err != nil {
+			return err
+		}
 	}
-	backup, err := r.Cache.Backup(s.Restore.Namespace, ref.Name)
-	switch {
-	case err == nil:
-		s.Backup = backup
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("read the backup from the cache: %w", err)
+	if name := s.SafetyCopyName(); name != "" {
+		s.Safety, err = r.backup(s, name)
 	}
-	return nil
+	return err
+}
+
+// backup returns an EtcdBackup, nil if there is none of that name.
+func (r *Reconciler) backup(s *seen, name string) (*v1beta2.EtcdBackup, error) {
+	backup, err := r.Cache.Backup(s.Restore.Namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read EtcdBackup %s from the cache: %w", name, err)
+	}
+	return backup, nil
 }
 
 // observeSeed reads what the init containers of the new first member have said.
@@ -185,7 +194,11 @@ func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt int32
 		}
 		return v
 	}
+	if agentjob.MayBeRefused(job, pods, r.Clock.Now()) {
+		v.Refused, v.Waiting = true, r.refused(ctx, job)
+	}
 	for _, pod := range pods {
+		v.PodMade = pod.CreationTimestamp.Time
 		switch {
 		case !agentjob.Started(pod):
 			v.Waiting = agentjob.WaitingFor(pod)
@@ -200,6 +213,16 @@ func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt int32
 		}
 	}
 	return v
+}
+
+// refused says why Kubernetes makes no pod for a Job; "" if that cannot be told.
+func (r *Reconciler) refused(ctx context.Context, job *batchv1.Job) string {
+	events, err := r.Objects.ListJobEvents(ctx, job.Namespace, job.UID)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Why a Job has no pod cannot be read", "job", klog.KObj(job))
+		return ""
+	}
+	return agentjob.RefusedFor(job, events)
 }
 
 // outcomeOf reads what the agent said when it ended.

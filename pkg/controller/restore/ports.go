@@ -43,10 +43,14 @@ type Objects interface {
 	UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
 	DeleteCluster(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 
+	CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
+
 	GetJob(ctx context.Context, namespace, name string) (*batchv1.Job, error)
 	// ListJobs lists the Jobs of one EtcdRestore, and ListJobPods their pods.
 	ListJobs(ctx context.Context, namespace string, restore types.UID) ([]batchv1.Job, error)
 	ListJobPods(ctx context.Context, namespace string, restore types.UID) ([]corev1.Pod, error)
+	// ListJobEvents lists the events about a Job that tell of pods that were refused.
+	ListJobEvents(ctx context.Context, namespace string, job types.UID) ([]corev1.Event, error)
 	CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error)
 	// DeleteJob deletes a Job and, in the background, its pods.
 	DeleteJob(ctx context.Context, namespace, name string, only metav1.Preconditions) error

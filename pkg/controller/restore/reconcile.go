@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
 )
 
@@ -101,6 +102,11 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", plan.Action, "err", err)
 		return gateFallback, nil
 	}
+	if errors.Is(err, agentjob.ErrRefused) {
+		klog.FromContext(ctx).Info("Waiting until Kubernetes allows it", "action", plan.Action, "err", err)
+		plan = plan.Postponed(planner.Wait{Reason: planner.ReasonRefused, Message: agentjob.Shorten(err.Error())})
+		err = nil
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -123,6 +129,8 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 		return r.setFinalizer(ctx, key, s, plan.Action == planner.ActionHold)
 	case planner.ActionCreate:
 		return r.createCluster(ctx, key, s, plan)
+	case planner.ActionCopy:
+		return r.copyData(ctx, key, s, plan)
 	case planner.ActionAsk:
 		return r.ask(ctx, key, s, plan)
 	case planner.ActionCancel:

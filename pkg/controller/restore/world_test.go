@@ -65,6 +65,8 @@ type world struct {
 	after          bool
 	// fails is why the agent finds the backup not good; empty if it is.
 	fails agent.ErrorClass
+	// full is true while a quota lets nothing be made; podless while only pods are refused.
+	full, podless bool
 	// asked counts the recoveries that clusters were asked for, made those of EtcdClusters.
 	asked, made int
 	// touched is true once old members have gone out of service.
@@ -97,6 +99,7 @@ func (w *world) restart() {
 		Cache: w, Objects: w, Recorder: w, Progress: w, Clock: w.clock, AgentImage: "agent:v1",
 		Gate: controller.NewGate(map[string]func() string{
 			controller.KindOf(&v1beta2.EtcdRestore{}): seen, controller.KindOf(&batchv1.Job{}): seen, controller.KindOf(&v1beta2.EtcdCluster{}): seen,
+			controller.KindOf(&v1beta2.EtcdBackup{}): seen,
 		}),
 		Responsible: func(metav1.Object) bool { return true },
 	})
@@ -115,7 +118,9 @@ func (w *world) addCluster() {
 	c := &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: namespace, UID: "uid-c"},
 		Spec:       v1beta2.ClusterSpec{Version: "3.6.16", Replicas: ptr.To[int32](3)},
-		Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
+		Status: v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning, MemberStatuses: []v1beta2.MemberStatus{
+			{Name: "c-a", Healthy: corev1.ConditionTrue},
+		}},
 	}
 	w.version(c)
 	w.live.clusters[c.Name] = c
@@ -168,7 +173,7 @@ func (w *world) reconcile() (after time.Duration, err error) {
 // agents lets the Jobs that run end.
 func (w *world) agents() {
 	for _, job := range w.live.jobs {
-		if len(job.Status.Conditions) > 0 {
+		if len(job.Status.Conditions) > 0 || w.podless {
 			continue
 		}
 		result := agent.Result{Command: agent.CommandVerify, ID: "i", Started: epoch, Finished: w.clock.Now()}
@@ -203,6 +208,21 @@ func (w *world) agents() {
 		ended.Status.Conditions = []batchv1.JobCondition{condition}
 		w.version(ended)
 		w.live.jobs[ended.Name] = ended
+	}
+}
+
+// copies lets the EtcdBackups that were made succeed.
+func (w *world) copies() {
+	for name, b := range w.live.backups {
+		if b.Status.Succeeded {
+			continue
+		}
+		b = b.DeepCopy()
+		b.Status = v1beta2.BackupStatus{
+			Succeeded: true, Phase: v1beta2.BackupPhaseSucceeded, EtcdRevision: 99, URI: "s3://bucket/" + name, LastSuccessDate: metav1.NewTime(w.clock.Now()),
+		}
+		w.version(b)
+		w.live.backups[name] = b
 	}
 }
 
@@ -339,6 +359,9 @@ func (w *world) CreateCluster(_ context.Context, c *v1beta2.EtcdCluster) (*v1bet
 		if _, taken := w.live.clusters[c.Name]; taken {
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "etcdclusters"}, c.Name)
 		}
+		if w.full {
+			return nil, quota("etcdclusters", c.Name)
+		}
 		w.made++
 		stored := c.DeepCopy()
 		stored.UID = types.UID(fmt.Sprintf("uid-c-%d", w.made))
@@ -362,6 +385,9 @@ func (w *world) UpdateClusterStatus(_ context.Context, c *v1beta2.EtcdCluster) (
 			if w.live.restores["r"] == nil || len(w.live.restores["r"].Finalizers) == 0 {
 				w.Error("the cluster is asked by a restore that can go without a word")
 			}
+			if c.Status.Phase == v1beta2.ClusterPhaseRunning {
+				w.safe()
+			}
 			if w.fails != "" || r.Source.Backup.SHA256 != "abc" {
 				w.Errorf("the cluster is asked to go on from %+v", r.Source)
 			}
@@ -370,6 +396,32 @@ func (w *world) UpdateClusterStatus(_ context.Context, c *v1beta2.EtcdCluster) (
 		stored.Status = *c.Status.DeepCopy()
 		w.version(stored)
 		w.live.clusters[c.Name] = stored
+		return stored, nil
+	})
+}
+
+// safe checks that what the cluster has was stored before the cluster is asked to give it up.
+func (w *world) safe() {
+	w.Helper()
+	copied := w.live.restores["r"].Status.SafetyCopy
+	if copied == nil {
+		w.Error("the cluster is asked without a safety copy")
+		return
+	}
+	b := w.live.backups[copied.Backup]
+	if b == nil || !b.Status.Succeeded || b.Spec.EtcdCluster.Name != "c" || b.Annotations[resources.AnnotationSafetyCopy] != "r" || copied.Revision != 99 || copied.URI != b.Status.URI {
+		w.Errorf("the status tells of the safety copy %+v, there is %+v", copied, b)
+	}
+}
+
+func (w *world) CreateBackup(_ context.Context, b *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
+	return call(w, func() (*v1beta2.EtcdBackup, error) {
+		if _, taken := w.live.backups[b.Name]; taken {
+			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "etcdbackups"}, b.Name)
+		}
+		stored := b.DeepCopy()
+		w.version(stored)
+		w.live.backups[b.Name] = stored
 		return stored, nil
 	})
 }
@@ -417,10 +469,28 @@ func (w *world) ListJobPods(context.Context, string, types.UID) ([]corev1.Pod, e
 	})
 }
 
+func quota(resource, name string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, name, errors.New("exceeded quota: full"))
+}
+
+func (w *world) ListJobEvents(_ context.Context, _ string, job types.UID) ([]corev1.Event, error) {
+	return call(w, func() ([]corev1.Event, error) {
+		if !w.podless {
+			return nil, nil
+		}
+		return []corev1.Event{{
+			InvolvedObject: corev1.ObjectReference{UID: job}, Reason: "FailedCreate", Message: "Error creating: " + quota("pods", "x").Error(),
+		}}, nil
+	})
+}
+
 func (w *world) CreateJob(_ context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	return call(w, func() (*batchv1.Job, error) {
 		if _, taken := w.live.jobs[job.Name]; taken {
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobs"}, job.Name)
+		}
+		if w.full {
+			return nil, quota("jobs", job.Name)
 		}
 		made := job.DeepCopy()
 		made.CreationTimestamp = metav1.NewTime(w.clock.Now())

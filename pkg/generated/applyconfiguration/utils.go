@@ -101,6 +101,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.RecoveryStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("RecoverySurvivor"):
 		return &etcdv1beta2.RecoverySurvivorApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("RestoreSafetyCopy"):
+		return &etcdv1beta2.RestoreSafetyCopyApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("RestoreSource"):
 		return &etcdv1beta2.RestoreSourceApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("RestoreSpec"):

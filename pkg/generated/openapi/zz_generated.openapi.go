@@ -84,6 +84,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.RecoverySource{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_RecoverySource(ref),
 		v1beta2.RecoveryStatus{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref),
 		v1beta2.RecoverySurvivor{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_RecoverySurvivor(ref),
+		v1beta2.RestoreSafetyCopy{}.OpenAPIModelName():                    schema_pkg_apis_etcd_v1beta2_RestoreSafetyCopy(ref),
 		v1beta2.RestoreSource{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_RestoreSource(ref),
 		v1beta2.RestoreSpec{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_RestoreSpec(ref),
 		v1beta2.RestoreStatus{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_RestoreStatus(ref),
@@ -431,7 +432,7 @@ func schema_pkg_apis_etcd_v1beta2_ABSSource(ref common.ReferenceCallback) common
 					},
 					"absSecret": {
 						SchemaProps: spec.SchemaProps{
-							Description: "absSecret names a secret with storage-account, storage-key and optionally cloud.",
+							Description: "absSecret names a secret with storage-account, storage-key and optionally cloud. Without storage-key it is the identity of the workload that is used. Empty: the same, and endpoint names the account.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -439,13 +440,13 @@ func schema_pkg_apis_etcd_v1beta2_ABSSource(ref common.ReferenceCallback) common
 					},
 					"endpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoint replaces the account's own one, such as that of an emulator.",
+							Description: "endpoint replaces the account's own one, such as that of an emulator. Without absSecret it is needed: https://<account>.blob.core.windows.net.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 				},
-				Required: []string{"path", "absSecret"},
+				Required: []string{"path"},
 			},
 		},
 	}
@@ -589,6 +590,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupPlace(ref common.ReferenceCallback) comm
 					"sha256": {
 						SchemaProps: spec.SchemaProps{
 							Description: "sha256 of the snapshot that was verified, in hexadecimal. The snapshot that is restored must have it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName of the pod that fetches it. Empty: the namespace's default.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4407,6 +4415,50 @@ func schema_pkg_apis_etcd_v1beta2_RecoverySurvivor(ref common.ReferenceCallback)
 	}
 }
 
+func schema_pkg_apis_etcd_v1beta2_RestoreSafetyCopy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RestoreSafetyCopy is a backup of the data that a restore in place has replaced.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"backup": {
+						SchemaProps: spec.SchemaProps{
+							Description: "backup is the name of the EtcdBackup that made it, which can be restored as any.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision of the key space in it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time at which it was complete.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"uri": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uri of the stored snapshot.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"backup"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_etcd_v1beta2_RestoreSource(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4528,6 +4580,13 @@ func schema_pkg_apis_etcd_v1beta2_RestoreSpec(ref common.ReferenceCallback) comm
 							Ref:         ref(v1beta2.BackupDecryption{}.OpenAPIModelName()),
 						},
 					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName of the pods that fetch the data, for stores that know a workload by it. They get no token for Kubernetes. Empty: that of backup, or else the namespace's default.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"etcdCluster"},
 			},
@@ -4620,11 +4679,17 @@ func schema_pkg_apis_etcd_v1beta2_RestoreStatus(ref common.ReferenceCallback) co
 							},
 						},
 					},
+					"safetyCopy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "safetyCopy is the copy of the data that the cluster had, made before it was replaced. Absent for a new cluster, and if no member was there to be copied.",
+							Ref:         ref(v1beta2.RestoreSafetyCopy{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.TransferProgress{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1beta2.RestoreSafetyCopy{}.OpenAPIModelName(), v1beta2.TransferProgress{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

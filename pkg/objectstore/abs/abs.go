@@ -8,13 +8,16 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -172,6 +175,10 @@ func failed(op, key string, err error) error {
 		// Its text has a dozen lines; what matters of them is this.
 		e.Cause = responseError{response}
 	}
+	var identity *azidentity.AuthenticationFailedError
+	if errors.As(err, &identity) {
+		e.Cause = identityError{identity}
+	}
 	return e
 }
 
@@ -216,3 +223,28 @@ func (e responseError) Error() string {
 
 // Unwrap keeps the original reachable.
 func (e responseError) Unwrap() error { return e.ResponseError }
+
+// identityError says in one line why Azure gave no token.
+type identityError struct {
+	*azidentity.AuthenticationFailedError
+}
+
+// Error implements error.
+func (e identityError) Error() string {
+	const text = "no token for the identity of the workload"
+	if e.RawResponse == nil {
+		return text
+	}
+	var said struct {
+		Description string `json:"error_description"`
+	}
+	payload, err := runtime.Payload(e.RawResponse)
+	if err != nil || json.Unmarshal(payload, &said) != nil || said.Description == "" {
+		return text + ": " + http.StatusText(e.RawResponse.StatusCode)
+	}
+	first, _, _ := strings.Cut(said.Description, "\n")
+	return text + ": " + strings.TrimSpace(first)
+}
+
+// Unwrap keeps the original reachable.
+func (e identityError) Unwrap() error { return e.AuthenticationFailedError }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -35,7 +36,8 @@ type environment struct {
 
 // environments by the names that Azure's tools have always used.
 var environments = map[string]environment{
-	"":                       {"blob.core.windows.net", cloud.AzurePublic},
+	// Who gives tokens is what the webhook says, else the public cloud.
+	"":                       {"blob.core.windows.net", cloud.Configuration{}},
 	"AZUREPUBLICCLOUD":       {"blob.core.windows.net", cloud.AzurePublic},
 	"AZURECLOUD":             {"blob.core.windows.net", cloud.AzurePublic},
 	"AZURECHINACLOUD":        {"blob.core.chinacloudapi.cn", cloud.AzureChina},
@@ -50,14 +52,15 @@ type Config struct {
 	// neither in its host nor in a path, as that of an emulator, gets it as a path.
 	Endpoint string
 	// CredentialsDir holds the files storage-account, and optionally storage-key and
-	// cloud. Without a key the identity of the workload is used.
+	// cloud. Without a key the identity of the workload is used. Empty: the same, and
+	// Endpoint names the account.
 	CredentialsDir string
 	Transport      *http.Transport
 }
 
 // New returns a store. It makes no request.
 func New(c Config) (*Store, error) {
-	secret, err := objectstore.ReadSecret(c.CredentialsDir, []string{accountFile}, keyFile, cloudFile)
+	secret, err := readSecret(c)
 	if err != nil {
 		return nil, err
 	}
@@ -77,29 +80,69 @@ func New(c Config) (*Store, error) {
 		Retry:     policy.RetryOptions{MaxRetries: maxRetries, ShouldRetry: shouldRetry},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
-	at := base + "/" + c.Container
-	var client *container.Client
-	if key := secret[keyFile]; key != "" {
-		shared, err := container.NewSharedKeyCredential(account, key)
-		if err != nil {
-			// The cause may quote the key.
-			return nil, fmt.Errorf("%w: the secret's %s is no key of Azure, which is Base64", objectstore.ErrCredentials, keyFile)
-		}
-		client, err = container.NewClientWithSharedKeyCredential(at, shared, &container.ClientOptions{ClientOptions: options})
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", objectstore.ErrCredentials, err)
-		}
-	} else {
-		identity, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options})
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", objectstore.ErrCredentials, err)
-		}
-		client, err = container.NewClient(at, identity, &container.ClientOptions{ClientOptions: options})
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", objectstore.ErrCredentials, err)
-		}
+	client, err := connect(base+"/"+c.Container, account, secret[keyFile], options)
+	if err != nil {
+		return nil, err
 	}
 	return &Store{client: client}, nil
+}
+
+func readSecret(c Config) (map[string]string, error) {
+	switch {
+	case c.CredentialsDir != "":
+		return objectstore.ReadSecret(c.CredentialsDir, []string{accountFile}, keyFile, cloudFile)
+	case c.Endpoint == "":
+		return nil, fmt.Errorf("%w: without a secret the endpoint must name the account: https://<account>.%s",
+			objectstore.ErrCredentials, environments[""].suffix)
+	default:
+		return map[string]string{}, nil
+	}
+}
+
+// connect returns the client of a container, with the key of the account, or as the
+// identity of the workload.
+func connect(at, account, key string, options azcore.ClientOptions) (*container.Client, error) {
+	clientOptions := &container.ClientOptions{ClientOptions: options}
+	if key == "" {
+		identity, err := identityOf(options)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the workload has no identity at Azure: %w", objectstore.ErrCredentials, err)
+		}
+		client, err := container.NewClient(at, identity, clientOptions)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", objectstore.ErrCredentials, err)
+		}
+		return client, nil
+	}
+	shared, err := container.NewSharedKeyCredential(account, key)
+	if err != nil {
+		// The cause may quote the key.
+		return nil, fmt.Errorf("%w: the secret's %s is no key of Azure, which is Base64", objectstore.ErrCredentials, keyFile)
+	}
+	client, err := container.NewClientWithSharedKeyCredential(at, shared, clientOptions)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", objectstore.ErrCredentials, err)
+	}
+	return client, nil
+}
+
+// Azure's webhook sets these in the pods that have a service account with an identity.
+const (
+	tokenFileVariable = "AZURE_FEDERATED_TOKEN_FILE"
+	clientVariable    = "AZURE_CLIENT_ID"
+)
+
+// identityOf returns who the workload is: the service account of the pod where the webhook
+// has said so, else whoever the node says.
+func identityOf(options azcore.ClientOptions) (azcore.TokenCredential, error) {
+	if os.Getenv(tokenFileVariable) != "" {
+		if os.Getenv(clientVariable) == "" {
+			return nil, errors.New("the service account lacks the annotation azure.workload.identity/client-id")
+		}
+		// Nobody else is tried: what fails here shall be told.
+		return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: options})
+	}
+	return azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options})
 }
 
 // shouldRetry is asked after the SDK's own rules for what must not be retried, and
@@ -129,7 +172,7 @@ func accountURL(endpoint, account, suffix string) (string, error) {
 	if err != nil || u.Host == "" {
 		return "", fmt.Errorf("%w: endpoint %q is no URL", objectstore.ErrCredentials, endpoint)
 	}
-	if strings.Trim(u.Path, "/") == "" && !strings.HasPrefix(u.Host, account+".") {
+	if account != "" && strings.Trim(u.Path, "/") == "" && !strings.HasPrefix(u.Host, account+".") {
 		u.Path = "/" + account
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil

@@ -4,6 +4,8 @@
 package backup
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,12 +52,39 @@ type Job struct {
 	Started bool
 	// Waiting says why the container has not been started yet, if Kubernetes says so.
 	Waiting string
+	// Refused is true while Kubernetes makes no pod for it, for the reason in Waiting if
+	// it has told one.
+	Refused bool
+	// PodMade is when its pod was made; zero while it has none.
+	PodMade time.Time
 	// Deleting is true of a Job that is going away.
 	Deleting bool
 	// Progress of a running transfer, if it is known.
 	Progress *v1beta2.TransferProgress
 	// Outcome is nil while the Job is not finished.
 	Outcome *Outcome
+}
+
+// late is true if Kubernetes has had its time to start the pod. A pod that was refused
+// for long has all of it from when it was made.
+func (j *Job) late(now time.Time) bool {
+	since := j.Created
+	if j.PodMade.After(since) {
+		since = j.PodMade
+	}
+	return !j.Started && now.Sub(since) >= startTimeout
+}
+
+// unstarted says why it has not been started; nil if that is not known.
+func (j *Job) unstarted() *Wait {
+	switch {
+	case j.Refused:
+		return &Wait{ReasonRefused, cmp.Or(j.Waiting, fmt.Sprintf("Kubernetes has made no pod for Job %s yet", j.Name))}
+	case !j.Started && j.Waiting != "":
+		return &Wait{ReasonNotStarted, j.Waiting}
+	default:
+		return nil
+	}
 }
 
 // Outcome is what came of a Job.
@@ -87,6 +116,8 @@ type Outcome struct {
 const (
 	// ReasonNotStarted is a Job whose pod Kubernetes could not start.
 	ReasonNotStarted = "PodNotStarted"
+	// ReasonRefused is a Job, or its pod, that Kubernetes does not let be made.
+	ReasonRefused = v1beta2.ReasonPodRefused
 	// ReasonJobLost is a Job that is gone, or ended without saying how.
 	ReasonJobLost = "JobLost"
 )

@@ -32,6 +32,8 @@ const (
 	startTimeout = 10 * time.Minute
 	// progressPeriod is how often a running transfer is looked at.
 	progressPeriod = 10 * time.Second
+	// startPeriod is how often a Job whose pod has not started is looked at.
+	startPeriod = 5 * time.Second
 	// sourcePeriod is how often a cluster that cannot be backed up is looked at again.
 	sourcePeriod = 15 * time.Second
 	// idlePeriod bounds every wait, so that a clock that was set is noticed.
@@ -133,7 +135,7 @@ func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 		return Plan{}, false
 	case j.Outcome != nil:
 		return Plan{Attempt: j.Attempt, Record: j.Outcome}, true
-	case !j.Started && o.Now.Sub(j.Created) >= startTimeout:
+	case j.late(o.Now):
 		message := fmt.Sprintf("the pod of Job %s was not started within %s", j.Name, startTimeout)
 		if j.Waiting != "" {
 			message += ": " + j.Waiting
@@ -165,10 +167,8 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 	}
 	plan := Plan{Attempt: j.Attempt, RequeueAfter: progressPeriod}
 	if !j.Started {
-		plan.RequeueAfter = startTimeout - o.Now.Sub(j.Created)
-		if j.Waiting != "" {
-			plan.Wait = &Wait{Reason: ReasonNotStarted, Message: j.Waiting}
-		}
+		plan.RequeueAfter = startPeriod
+		plan.Wait = j.unstarted()
 	}
 	return plan, true
 }

@@ -271,6 +271,26 @@ func TestSomethingIsMissing(t *testing.T) {
 	}
 }
 
+// TestPodThatIsRefused: it is told at once, and looked at often, because nothing tells when
+// that is over.
+func TestPodThatIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	job := s.begins(epoch, 1)
+	job.Refused, job.Waiting = true, "exceeded quota"
+	if plan := s.step(); plan.RequeueAfter > startPeriod {
+		t.Errorf("it is looked at again after %s", plan.RequeueAfter)
+	}
+	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonRefused)
+	s.Now = s.Now.Add(startTimeout)
+	if plan := s.step(); plan.Record == nil || !strings.Contains(plan.Record.Message, "exceeded quota") {
+		t.Fatalf("plan %+v", plan)
+	}
+	s.Now = s.Now.Add(backOff(1))
+	s.step()
+	s.begins(epoch, 2)
+}
+
 func TestPodThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)

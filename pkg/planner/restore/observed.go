@@ -4,6 +4,8 @@
 package restore
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -27,6 +29,8 @@ type Observed struct {
 	Cluster *v1beta2.EtcdCluster
 	// Backup that is named; nil if it does not exist, or if none is named.
 	Backup *v1beta2.EtcdBackup
+	// Safety is the EtcdBackup called SafetyCopyName; nil if there is none.
+	Safety *v1beta2.EtcdBackup
 	// Others are the EtcdRestores of the same cluster, but this one.
 	Others []*v1beta2.EtcdRestore
 	// Jobs of the restore, in any order.
@@ -56,12 +60,39 @@ type Job struct {
 	Started bool
 	// Waiting says why the container has not been started yet, if Kubernetes says so.
 	Waiting string
+	// Refused is true while Kubernetes makes no pod for it, for the reason in Waiting if
+	// it has told one.
+	Refused bool
+	// PodMade is when its pod was made; zero while it has none.
+	PodMade time.Time
 	// Deleting is true of a Job that is going away.
 	Deleting bool
 	// Progress of a running transfer, if it is known.
 	Progress *v1beta2.TransferProgress
 	// Outcome is nil while the Job is not finished.
 	Outcome *Outcome
+}
+
+// late is true if Kubernetes has had its time to start the pod. A pod that was refused
+// for long has all of it from when it was made.
+func (j *Job) late(now time.Time) bool {
+	since := j.Created
+	if j.PodMade.After(since) {
+		since = j.PodMade
+	}
+	return !j.Started && now.Sub(since) >= startTimeout
+}
+
+// unstarted says why it has not been started; nil if that is not known.
+func (j *Job) unstarted() *Wait {
+	switch {
+	case j.Refused:
+		return &Wait{ReasonRefused, cmp.Or(j.Waiting, fmt.Sprintf("Kubernetes has made no pod for Job %s yet", j.Name))}
+	case !j.Started && j.Waiting != "":
+		return &Wait{ReasonNotStarted, j.Waiting}
+	default:
+		return nil
+	}
 }
 
 // Outcome is what came of a Job.
@@ -97,6 +128,10 @@ type Seed struct {
 
 // ReasonNotStarted is a Job whose pod Kubernetes could not start.
 const ReasonNotStarted = "PodNotStarted"
+
+// ReasonRefused is a pod, or another object, that Kubernetes does not let be made: it goes
+// on by itself once it does.
+const ReasonRefused = v1beta2.ReasonPodRefused
 
 // ended is true once nothing more is done for the restore.
 func (o *Observed) ended() bool {

@@ -28,6 +28,8 @@ const (
 	ActionHold Action = "hold"
 	// ActionCreate makes Plan.Cluster.
 	ActionCreate Action = "create"
+	// ActionCopy makes Plan.Copy.
+	ActionCopy Action = "copy"
 	// ActionAsk asks the cluster for Plan.Recovery.
 	ActionAsk Action = "ask"
 	// ActionCancel tells the cluster that the recovery is not wanted any more.
@@ -61,6 +63,9 @@ type Plan struct {
 	Check *resources.RestoreCheck
 	// Cluster is made by ActionCreate.
 	Cluster *v1beta2.EtcdCluster
+	// Copy is the EtcdBackup of ActionCopy, and Copied the safety copy that was made.
+	Copy   *v1beta2.EtcdBackup
+	Copied *v1beta2.RestoreSafetyCopy
 	// Recovery is what ActionAsk asks for.
 	Recovery *v1beta2.RecoveryStatus
 	// Record is how the restore has ended.
@@ -93,7 +98,7 @@ type Record struct {
 // Decide says what is done next. The first rule that speaks wins.
 func Decide(o Observed) Plan {
 	for _, rule := range []func(*Observed) (Plan, bool){
-		cancelled, over, follow, lost, verify, prepare,
+		cancelled, over, follow, lost, verify, prepare, safety,
 	} {
 		if plan, decided := rule(&o); decided {
 			if plan.Action == ActionNone && plan.Wait != nil && plan.RequeueAfter == 0 {
@@ -177,7 +182,7 @@ func follow(o *Observed) (Plan, bool) {
 		}
 	case v1beta2.RecoveryPhaseSwitching, v1beta2.RecoveryPhaseCleaning:
 		plan.Phase = v1beta2.RestorePhaseStarting
-		plan.Wait = &Wait{string(r.Phase), "the cluster goes over to the restored data" + because(r.Message)}
+		plan.Wait = o.refused(&Wait{string(r.Phase), "the cluster goes over to the restored data" + because(r.Message)})
 	default:
 		return o.seeding(plan, r), true
 	}
@@ -197,7 +202,7 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 		plan.Refused = o.Seed.Refused
 		return plan
 	}
-	plan.Wait = &Wait{string(r.Phase), "the backup is restored in the new first member" + because(r.Message)}
+	plan.Wait = o.refused(&Wait{string(r.Phase), "the backup is restored in the new first member" + because(r.Message)})
 	if o.Seed == nil {
 		return plan
 	}
@@ -208,6 +213,21 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 		plan.Phase, plan.Revision = v1beta2.RestorePhaseStarting, o.Seed.Revision-r.RevisionBump
 	}
 	return plan
+}
+
+// refused says why the cluster cannot make the pod that it needs; otherwise it goes on.
+func (o *Observed) refused(otherwise *Wait) *Wait {
+	if b := o.Cluster.Status.BlockedBy; b != nil && b.Reason == ReasonRefused {
+		return &Wait{b.Reason, b.Message}
+	}
+	return otherwise
+}
+
+// Postponed returns the plan with what it wanted to make put off, because Kubernetes does
+// not let it be made.
+func (p Plan) Postponed(why Wait) Plan {
+	p.Action, p.Wait, p.RequeueAfter = ActionNone, &why, waitPeriod
+	return p
 }
 
 // refusal is what was written down before the recovery was cancelled for it.
@@ -268,14 +288,12 @@ func verify(o *Observed) (Plan, bool) {
 	}
 	plan.Delete = o.superseded(j)
 	switch {
-	case j.Outcome == nil && !j.Started && o.Now.Sub(j.Created) >= startTimeout:
+	case j.Outcome == nil && !j.Refused && j.late(o.Now):
 		message := fmt.Sprintf("the pod of Job %s was not started within %s%s", j.Name, startTimeout, because(j.Waiting))
 		return plan.failed(ReasonNotStarted, message), true
 	case j.Outcome == nil:
 		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
-		if !j.Started && j.Waiting != "" {
-			plan.Wait = &Wait{ReasonNotStarted, j.Waiting}
-		}
+		plan.Wait = j.unstarted()
 		return plan, true
 	case !j.Outcome.Succeeded:
 		return o.retry(plan, place, j), true
@@ -380,6 +398,9 @@ func ask(o *Observed) Plan {
 	}
 	if !o.fills() {
 		plan.Recovery.ExpectedLoss = fmt.Sprintf("everything that was written after revision %d of the backup", found.Revision)
+		if c := o.Restore.Status.SafetyCopy; c != nil {
+			plan.Recovery.ExpectedLoss += fmt.Sprintf("; EtcdBackup %s has it up to revision %d", c.Backup, c.Revision)
+		}
 	}
 	return plan
 }

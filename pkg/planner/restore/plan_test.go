@@ -42,6 +42,7 @@ func observed(edits ...func(*Observed)) Observed {
 			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
 		},
 	}
+	o.Restore.Status.SafetyCopy = &v1beta2.RestoreSafetyCopy{Backup: "r-safety", Revision: 50, Time: metav1.NewTime(epoch.Add(55 * time.Second))}
 	for _, edit := range edits {
 		edit(&o)
 	}
@@ -138,6 +139,8 @@ func say(p Plan) string {
 		}
 	case p.Recovery != nil:
 		text += fmt.Sprintf(" from %s sum %s bump %d", pathOf(p.Recovery.Source.Backup), p.Recovery.Source.Backup.SHA256, p.Recovery.RevisionBump)
+	case p.Copy != nil:
+		text += " to " + sourceOf(&p.Copy.Spec)
 	case p.Cluster != nil:
 		text += fmt.Sprintf(" %s of %d", p.Cluster.Spec.Version, *p.Cluster.Spec.Replicas)
 	}
@@ -173,6 +176,9 @@ func TestDecide(t *testing.T) {
 		"first look":            {nil, "Verifying: verify 1 of bucket/key against " + target},
 		"it runs":               {[]func(*Observed){job(1, nil)}, "Verifying:"},
 		"it does not start":     {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no claim", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
+		"it gets no pod":        {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Refused, j.Waiting = false, true, "quota" })}, "Verifying: wait PodRefused"},
+		"however long":          {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Refused, j.Waiting, j.Created = false, true, "quota", epoch.Add(-time.Hour) })}, "Verifying: wait PodRefused"},
+		"it has got one":        {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created, j.PodMade = false, epoch.Add(-time.Hour), epoch })}, "Verifying:"},
 		"it never starts":       {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created = false, epoch.Add(-time.Hour) })}, "Verifying: record false PodNotStarted"},
 		"it is corrupt":         {[]func(*Observed){job(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
 		"the store fails":       {[]func(*Observed){job(1, bad("StoreUnavailable", true))}, "Verifying: wait StoreUnavailable"},
@@ -207,6 +213,9 @@ func TestDecide(t *testing.T) {
 		"and that was written": {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
 		"it is filled":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
 		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{"StoreUnavailable", "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it gets no seed":      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
+		"it is blocked":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
+		"it gets none later":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonPodRefused)}, "Starting: wait PodRefused"},
 		"it starts":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
 		"it is corrupt now":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}})}, "Restoring: refused Corrupt"},
 		"so it is given up":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
@@ -269,11 +278,41 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func blocked(reason string) func(*Observed) {
+	return func(o *Observed) { o.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{Reason: reason, Message: "because"} }
+}
+
 func unknownTarget(j *Job) { j.Target = "/0" }
 
 func other(phase v1beta2.RestorePhase) func(*Observed) {
 	return func(o *Observed) {
 		o.Others = []*v1beta2.EtcdRestore{{ObjectMeta: metav1.ObjectMeta{Name: "o"}, Status: v1beta2.RestoreStatus{Phase: phase}}}
+	}
+}
+
+// TestServiceAccounts: who reads the backup acts as the restore says, else as the
+// EtcdBackup has written it, and the first member as the Job did.
+func TestServiceAccounts(t *testing.T) {
+	t.Parallel()
+	own := func(o *Observed) { o.Restore.Spec.ServiceAccountName = "reader" }
+	writer := func(o *Observed) { o.Backup.Spec.ServiceAccountName = "writer" }
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+	}{
+		"nobody":            {nil, ""},
+		"from a store":      {[]func(*Observed){own}, "reader"},
+		"from an object":    {[]func(*Observed){fromBackup(nil), writer}, "writer"},
+		"from one as other": {[]func(*Observed){fromBackup(nil), writer, own}, "reader"},
+	} {
+		look := Decide(observed(test.edits...))
+		ask := Decide(observed(append(test.edits, held, job(1, good()))...))
+		if look.Check == nil || ask.Recovery == nil {
+			t.Fatalf("%s: %s, %s", name, say(look), say(ask))
+		}
+		if look.Check.Place.ServiceAccountName != test.want || ask.Recovery.Source.Backup.ServiceAccountName != test.want {
+			t.Errorf("%s: %q looks, %q fetches; want %q", name, look.Check.Place.ServiceAccountName, ask.Recovery.Source.Backup.ServiceAccountName, test.want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
@@ -17,6 +18,7 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	if spec.Backup == nil {
 		return &v1beta2.BackupPlace{
 			StorageType: spec.BackupStorageType, RestoreSource: *spec.RestoreSource.DeepCopy(), Decryption: spec.Decryption.DeepCopy(),
+			ServiceAccountName: spec.ServiceAccountName,
 		}, nil
 	}
 	name := spec.Backup.Name
@@ -30,6 +32,8 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	place := &v1beta2.BackupPlace{
 		StorageType: o.Backup.Spec.StorageType, SHA256: sum, Decryption: spec.Decryption.DeepCopy(),
 		RestoreSource: restoreSource(&o.Backup.Spec.BackupSource),
+		// Who may write there may read there.
+		ServiceAccountName: cmp.Or(spec.ServiceAccountName, o.Backup.Spec.ServiceAccountName),
 	}
 	store, _, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
 	if err != nil {

@@ -61,6 +61,10 @@ type Manifest struct {
 	Compression string `json:"compression,omitempty"`
 	Encryption  string `json:"encryption,omitempty"`
 
+	// SafetyCopy is true of what was stored before a restore replaced it: it holds what
+	// somebody did not want any more.
+	SafetyCopy bool `json:"safetyCopy,omitempty"`
+
 	StartedAt  time.Time `json:"startedAt"`
 	FinishedAt time.Time `json:"finishedAt"`
 	// WrittenBy is the version of the program that wrote the backup.

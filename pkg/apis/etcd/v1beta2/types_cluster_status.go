@@ -186,6 +186,10 @@ const (
 // may not grow to the size that is declared.
 const ReasonGrowthRefused = "GrowthRefused"
 
+// ReasonPodRefused is why nothing goes on while Kubernetes does not let a pod, or what it
+// needs, be made: a quota is used up, or a policy forbids it.
+const ReasonPodRefused = "PodRefused"
+
 // ClusterCondition is one condition of a cluster. Its times are RFC 3339 strings,
 // as they always were in this API.
 type ClusterCondition struct {

@@ -137,6 +137,8 @@ type BackupPlace struct {
 	// sha256 of the snapshot that was verified, in hexadecimal. The snapshot that is
 	// restored must have it.
 	SHA256 string `json:"sha256,omitempty" protobuf:"bytes,4,opt,name=sha256"`
+	// serviceAccountName of the pod that fetches it. Empty: the namespace's default.
+	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,5,opt,name=serviceAccountName"`
 }
 
 // RecoverySurvivor is a member that answers although the quorum is lost.

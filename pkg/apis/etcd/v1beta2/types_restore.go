@@ -51,6 +51,10 @@ type RestoreSpec struct {
 	RevisionBump *int64 `json:"revisionBump,omitempty" protobuf:"varint,6,opt,name=revisionBump"`
 	// decryption of an encrypted backup.
 	Decryption *BackupDecryption `json:"decryption,omitempty" protobuf:"bytes,7,opt,name=decryption"`
+	// serviceAccountName of the pods that fetch the data, for stores that know a
+	// workload by it. They get no token for Kubernetes. Empty: that of backup, or else
+	// the namespace's default.
+	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,8,opt,name=serviceAccountName"`
 }
 
 // BackupReference names an EtcdBackup, or one backup of a periodic one.
@@ -105,4 +109,19 @@ type RestoreStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,9,rep,name=conditions"`
+	// safetyCopy is the copy of the data that the cluster had, made before it was
+	// replaced. Absent for a new cluster, and if no member was there to be copied.
+	SafetyCopy *RestoreSafetyCopy `json:"safetyCopy,omitempty" protobuf:"bytes,10,opt,name=safetyCopy"`
+}
+
+// RestoreSafetyCopy is a backup of the data that a restore in place has replaced.
+type RestoreSafetyCopy struct {
+	// backup is the name of the EtcdBackup that made it, which can be restored as any.
+	Backup string `json:"backup" protobuf:"bytes,1,opt,name=backup"`
+	// revision of the key space in it.
+	Revision int64 `json:"revision,omitempty" protobuf:"varint,2,opt,name=revision"`
+	// time at which it was complete.
+	Time metav1.Time `json:"time,omitempty" protobuf:"bytes,3,opt,name=time"`
+	// uri of the stored snapshot.
+	URI string `json:"uri,omitempty" protobuf:"bytes,4,opt,name=uri"`
 }

@@ -103,8 +103,12 @@ type ABSSource struct {
 	// path is <container>/<key>.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
 	// absSecret names a secret with storage-account, storage-key and optionally cloud.
+	// Without storage-key it is the identity of the workload that is used. Empty: the
+	// same, and endpoint names the account.
+	// +optional
 	ABSSecret string `json:"absSecret" protobuf:"bytes,2,opt,name=absSecret"`
-	// endpoint replaces the account's own one, such as that of an emulator.
+	// endpoint replaces the account's own one, such as that of an emulator. Without
+	// absSecret it is needed: https://<account>.blob.core.windows.net.
 	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
 }
 

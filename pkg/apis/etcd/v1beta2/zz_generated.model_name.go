@@ -314,6 +314,11 @@ func (in RecoverySurvivor) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RestoreSafetyCopy) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.RestoreSafetyCopy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RestoreSource) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.RestoreSource"
 }

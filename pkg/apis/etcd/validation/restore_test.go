@@ -33,6 +33,8 @@ func TestRestoreSpec(t *testing.T) {
 		{"bump that leaves no room", "{etcdCluster: {name: example}, backup: {name: b}, revisionBump: 9223372036854775807}", []string{"Invalid spec.revisionBump"}},
 		{"no identities", "{etcdCluster: {name: example}, backup: {name: b}, decryption: {}}", []string{"Required spec.decryption.ageIdentitiesSecret"}},
 		{"wrong identities", "{etcdCluster: {name: example}, backup: {name: b}, decryption: {ageIdentitiesSecret: A}}", []string{"Invalid spec.decryption.ageIdentitiesSecret"}},
+		{"a service account", "{etcdCluster: {name: example}, backup: {name: b}, serviceAccountName: backups}", nil},
+		{"no service account", "{etcdCluster: {name: example}, " + fromS3 + ", serviceAccountName: ../default}", []string{"Invalid spec.serviceAccountName"}},
 		{"template", template("metadata: {name: example, namespace: default, labels: {a: b}, annotations: {c: d}}, spec: {size: 3}"), nil},
 		{"template with volumes", template("spec: {size: 3, pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}"), nil},
 		{"template without a size", template("spec: {}"), []string{"Required spec.clusterTemplate.spec.size"}},

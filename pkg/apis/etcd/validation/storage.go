@@ -96,7 +96,11 @@ func validateSources(p place, path *field.Path) field.ErrorList {
 	}
 	if abs, at := p.abs, path.Child("abs"); abs != nil {
 		errs = append(errs, validateBucketPath(abs.Path, at.Child("path"))...)
-		errs = append(errs, requireObjectName(abs.ABSSecret, at.Child("absSecret"), "name the Secret with storage-account and storage-key")...)
+		errs = append(errs, validateObjectName(abs.ABSSecret, at.Child("absSecret"))...)
+		if abs.ABSSecret == "" && abs.Endpoint == "" {
+			errs = append(errs, field.Required(at.Child("absSecret"),
+				"name the Secret with storage-account and storage-key, or, to use the identity of the workload, name the account in endpoint: https://<account>.blob.core.windows.net"))
+		}
 		errs = append(errs, validateStoreEndpoint(abs.Endpoint, at.Child("endpoint"))...)
 	}
 	if gcs, at := p.gcs, path.Child("gcs"); gcs != nil {

@@ -24,6 +24,8 @@ var placeCases = []specCase{
 	{"unknown type with a source", "storageType: FTP, s3: {path: b/k}", []string{"NotSupported %sT"}},
 	{"type only", "storageType: S3", []string{"Required %ss3"}},
 	{"other source", "storageType: S3, gcs: {path: b/k}", []string{"Required %ss3", "Forbidden %sgcs"}},
+	{"ABS without a secret", "storageType: ABS, abs: {path: c/k, endpoint: 'https://account.blob.core.windows.net'}", nil},
+	{"ABS without an account", "storageType: ABS, abs: {path: c/k}", []string{"Required %sabs.absSecret"}},
 	{"all sources", "storageType: PersistentVolumeClaim, s3: {path: b/k}, abs: {path: b/k, absSecret: a}, gcs: {path: b/k}, oss: {path: b/k, ossSecret: a}, persistentVolumeClaim: {claimName: a}", []string{
 		"Forbidden %ss3", "Forbidden %sabs", "Forbidden %sgcs", "Forbidden %soss",
 	}},

@@ -13,8 +13,11 @@ type ABSSourceApplyConfiguration struct {
 	// path is <container>/<key>.
 	Path *string `json:"path,omitempty"`
 	// absSecret names a secret with storage-account, storage-key and optionally cloud.
+	// Without storage-key it is the identity of the workload that is used. Empty: the
+	// same, and endpoint names the account.
 	ABSSecret *string `json:"absSecret,omitempty"`
-	// endpoint replaces the account's own one, such as that of an emulator.
+	// endpoint replaces the account's own one, such as that of an emulator. Without
+	// absSecret it is needed: https://<account>.blob.core.windows.net.
 	Endpoint *string `json:"endpoint,omitempty"`
 }
 

@@ -23,6 +23,8 @@ type BackupPlaceApplyConfiguration struct {
 	// sha256 of the snapshot that was verified, in hexadecimal. The snapshot that is
 	// restored must have it.
 	SHA256 *string `json:"sha256,omitempty"`
+	// serviceAccountName of the pod that fetches it. Empty: the namespace's default.
+	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 }
 
 // BackupPlaceApplyConfiguration constructs a declarative configuration of the BackupPlace type for use with
@@ -92,5 +94,13 @@ func (b *BackupPlaceApplyConfiguration) WithDecryption(value *BackupDecryptionAp
 // If called multiple times, the SHA256 field is set to the value of the last call.
 func (b *BackupPlaceApplyConfiguration) WithSHA256(value string) *BackupPlaceApplyConfiguration {
 	b.SHA256 = &value
+	return b
+}
+
+// WithServiceAccountName sets the ServiceAccountName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccountName field is set to the value of the last call.
+func (b *BackupPlaceApplyConfiguration) WithServiceAccountName(value string) *BackupPlaceApplyConfiguration {
+	b.ServiceAccountName = &value
 	return b
 }

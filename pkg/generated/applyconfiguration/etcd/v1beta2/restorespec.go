@@ -32,6 +32,10 @@ type RestoreSpecApplyConfiguration struct {
 	RevisionBump *int64 `json:"revisionBump,omitempty"`
 	// decryption of an encrypted backup.
 	Decryption *BackupDecryptionApplyConfiguration `json:"decryption,omitempty"`
+	// serviceAccountName of the pods that fetch the data, for stores that know a
+	// workload by it. They get no token for Kubernetes. Empty: that of backup, or else
+	// the namespace's default.
+	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 }
 
 // RestoreSpecApplyConfiguration constructs a declarative configuration of the RestoreSpec type for use with
@@ -125,5 +129,13 @@ func (b *RestoreSpecApplyConfiguration) WithRevisionBump(value int64) *RestoreSp
 // If called multiple times, the Decryption field is set to the value of the last call.
 func (b *RestoreSpecApplyConfiguration) WithDecryption(value *BackupDecryptionApplyConfiguration) *RestoreSpecApplyConfiguration {
 	b.Decryption = value
+	return b
+}
+
+// WithServiceAccountName sets the ServiceAccountName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccountName field is set to the value of the last call.
+func (b *RestoreSpecApplyConfiguration) WithServiceAccountName(value string) *RestoreSpecApplyConfiguration {
+	b.ServiceAccountName = &value
 	return b
 }

@@ -1,0 +1,36 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// TestSafetyCopyIsNoLastBackup: a cluster that is lost goes on from its last backup, never
+// from what somebody has replaced.
+func TestSafetyCopyIsNoLastBackup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := key(w.addCluster("c", 3))
+	for name, at := range map[string]time.Duration{"nightly": time.Minute, "back-safety-0a": time.Hour} {
+		b := w.addBackup(name, "c", nil)
+		b.Status = v1beta2.BackupStatus{Succeeded: true, Phase: v1beta2.BackupPhaseSucceeded, Verified: true, LastSuccessDate: metav1.NewTime(epoch.Add(at))}
+		if name != "nightly" {
+			b.Annotations = map[string]string{resources.AnnotationSafetyCopy: "back"}
+		}
+	}
+	w.sync()
+	if _, err := w.clusters.Reconcile(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if last := w.live.clusters[c].Status.LastBackup; last == nil || last.Name != "nightly" {
+		t.Errorf("the last backup is %+v", last)
+	}
+}

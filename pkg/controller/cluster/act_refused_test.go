@@ -1,0 +1,75 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+// strict is a live API that lets no pod be made.
+type strict struct {
+	*hiddenSeed
+	answer error
+}
+
+func (s *strict) CreatePod(context.Context, *corev1.Pod) (*corev1.Pod, error) { return nil, s.answer }
+
+func (s *strict) CreateClaim(_ context.Context, c *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	return c, nil
+}
+
+// TestRefusedPods: a pod that Kubernetes does not let be made is waited for with its reason,
+// which is no error and is not waited for longer each time. Everything else still is one.
+func TestRefusedPods(t *testing.T) {
+	t.Parallel()
+	pods := schema.GroupResource{Resource: "pods"}
+	ends := apierrors.NewForbidden(pods, "c-a", errors.New("it goes"))
+	ends.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, Seed: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
+	for what, action := range map[string]planner.Action{
+		"member": planner.CreatePod{Name: "c-a"}, "seed": planner.CreateReseed{Recovery: recovery},
+	} {
+		for name, test := range map[string]struct {
+			answer  error
+			refused bool
+		}{
+			"quota":     {apierrors.NewForbidden(pods, "c-a", errors.New("exceeded quota: full")), true},
+			"policy":    {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "c-a", nil), true},
+			"namespace": {ends, false},
+			"server":    {apierrors.NewInternalError(errors.New("x")), false},
+		} {
+			t.Run(what+" "+name, func(t *testing.T) {
+				t.Parallel()
+				h := &hiddenSeed{oneMember: stopped()}
+				h.claim = nil
+				h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
+				api := &strict{h, test.answer}
+				clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
+				r := &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h, Clock: clock, AgentImage: "agent:1"}}
+				s := &seen{Observed: planner.Observed{Cluster: h.cluster, Now: clock.Now()}, peerService: h.service}
+				result, err := r.act(t.Context(), types.NamespacedName{Namespace: h.cluster.Namespace, Name: h.cluster.Name}, s, planner.Plan{Actions: []planner.Action{action}})
+				plan := result.revised(planner.Plan{RequeueAfter: time.Minute})
+				told := plan.Wait != nil && plan.Wait.Reason == v1beta2.ReasonPodRefused && plan.RequeueAfter <= 10*time.Second &&
+					strings.Contains(plan.Wait.Message, test.answer.Error())
+				if told != test.refused || (err == nil) != test.refused {
+					t.Errorf("waits for %+v, looks again after %s, fails with %v", plan.Wait, plan.RequeueAfter, err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package abs
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
+)
+
+const (
+	tenant   = "00000000-0000-0000-0000-000000000001"
+	clientID = "00000000-0000-0000-0000-000000000002"
+	podToken = "canary-token-of-the-pod"
+)
+
+// azure answers for all hosts of Azure: who gives tokens, and the account.
+type azure struct {
+	server *httptest.Server
+	// authority is the host that tokens are asked of.
+	authority string
+	// refuses says why it gives no token.
+	refuses string
+	// exchanged counts the tokens that were given, asked are the hosts and the
+	// authorizations that objects were asked for with.
+	exchanged int
+	asked     []string
+}
+
+func newAzure(t *testing.T, authority string) *azure {
+	t.Helper()
+	a := &azure{authority: authority}
+	a.server = httptest.NewTLSServer(a)
+	t.Cleanup(a.server.Close)
+	return a
+}
+
+// ServeHTTP implements http.Handler.
+func (a *azure) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	base := "https://" + a.authority + "/" + tenant
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/discovery/instance"):
+		_, _ = fmt.Fprintf(w, `{"tenant_discovery_endpoint":"%s/v2.0/.well-known/openid-configuration","metadata":[{"preferred_network":%[2]q,"preferred_cache":%[2]q,"aliases":[%[2]q]}]}`, base, a.authority)
+	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
+		_, _ = fmt.Fprintf(w, `{"token_endpoint":"%[1]s/oauth2/v2.0/token","authorization_endpoint":"%[1]s/oauth2/v2.0/authorize","issuer":"%[1]s/v2.0"}`, base)
+	case r.Host == a.authority && r.URL.Path == "/"+tenant+"/oauth2/v2.0/token":
+		a.exchange(w, r)
+	default:
+		a.asked = append(a.asked, r.Host+" "+r.Header.Get("Authorization"))
+		w.Header().Set("Content-Length", "7")
+		w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT")
+	}
+}
+
+func (a *azure) exchange(w http.ResponseWriter, r *http.Request) {
+	err := r.ParseForm()
+	if err != nil || r.Form.Get("client_id") != clientID || r.Form.Get("client_assertion") != podToken ||
+		!strings.Contains(r.Form.Get("scope"), "https://storage.azure.com/.default") {
+		http.Error(w, "unexpected", http.StatusBadRequest)
+		return
+	}
+	if a.refuses != "" {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, `{"error":"invalid_client","error_description":"%s\nTrace ID: x"}`, a.refuses)
+		return
+	}
+	a.exchanged++
+	_, _ = fmt.Fprint(w, `{"access_token":"token-of-the-identity","expires_in":3600,"token_type":"Bearer"}`)
+}
+
+// transport leads to the server, whatever the host is.
+func (a *azure) transport(t *testing.T) *http.Transport {
+	t.Helper()
+	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: storetest.Stall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	roots := x509.NewCertPool()
+	roots.AddCert(a.server.Certificate())
+	transport.Proxy = nil
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12}
+	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, a.server.Listener.Addr().String())
+	}
+	return transport
+}
+
+// identified sets what Azure's webhook sets in a pod.
+func identified(t *testing.T, authority string) {
+	t.Helper()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(podToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		tokenFileVariable: token, clientVariable: clientID, "AZURE_TENANT_ID": tenant, "AZURE_AUTHORITY_HOST": authority,
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// TestIdentityOfTheWorkload: without a key, the token that a pod is given for its service
+// account is exchanged for one of Azure, where the webhook says, once for all requests.
+func TestIdentityOfTheWorkload(t *testing.T) {
+	for name, test := range map[string]struct {
+		authority, host string
+		secret          map[string]string
+		endpoint, want  string
+	}{
+		"no secret":      {"login.microsoftonline.com", "", nil, "https://acc.blob.core.windows.net", "acc.blob.core.windows.net"},
+		"another cloud":  {"login.partner.microsoftonline.cn", "https://login.partner.microsoftonline.cn/", nil, "acc.blob.core.chinacloudapi.cn", "acc.blob.core.chinacloudapi.cn"},
+		"only a name":    {"login.microsoftonline.com", "", map[string]string{accountFile: "acc"}, "", "acc.blob.core.windows.net"},
+		"name and cloud": {"login.microsoftonline.us", "", map[string]string{accountFile: "acc", cloudFile: "AzureUSGovernmentCloud"}, "", "acc.blob.core.usgovcloudapi.net"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAzure(t, test.authority)
+			identified(t, test.host)
+			config := Config{Container: "c", Endpoint: test.endpoint, Transport: a.transport(t)}
+			if test.secret != nil {
+				config.CredentialsDir = storetest.Secret(t, test.secret)
+			}
+			store, err := New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if object, err := store.Stat(t.Context(), "k"); err != nil || object.Size != 7 {
+					t.Errorf("%+v, %v", object, err)
+				}
+			}
+			want := test.want + " Bearer token-of-the-identity"
+			if a.exchanged != 1 || len(a.asked) != 2 || a.asked[0] != want || a.asked[1] != want {
+				t.Errorf("%d exchanged, asked %q, want %q", a.exchanged, a.asked, want)
+			}
+		})
+	}
+}
+
+// TestNoIdentity: what Azure says is told in one line, without the token.
+func TestNoIdentity(t *testing.T) {
+	const why = "AADSTS700213: No matching federated identity record found"
+	a := newAzure(t, "login.microsoftonline.com")
+	a.refuses = why
+	identified(t, "")
+	config := Config{Container: "c", Endpoint: "https://acc.blob.core.windows.net", Transport: a.transport(t)}
+	store, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Stat(t.Context(), "k")
+	if !errors.Is(err, objectstore.ErrDenied) || !strings.HasSuffix(err.Error(), ": "+why) || strings.Contains(err.Error(), podToken) || len(a.asked) > 0 {
+		t.Errorf("%v; asked %q", err, a.asked)
+	}
+
+	t.Setenv(clientVariable, "")
+	if _, err := New(config); !errors.Is(err, objectstore.ErrCredentials) {
+		t.Errorf("without a client: %v", err)
+	}
+	if _, err := New(Config{Container: "c"}); !errors.Is(err, objectstore.ErrCredentials) || !strings.Contains(err.Error(), "endpoint") {
+		t.Errorf("without an account: %v", err)
+	}
+}

@@ -1,0 +1,197 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// sourceOf is where a backup goes.
+func sourceOf(s *v1beta2.BackupSpec) string {
+	switch {
+	case s.S3 != nil:
+		return s.S3.Path
+	case s.GCS != nil:
+		return s.GCS.Path
+	default:
+		return s.PersistentVolumeClaim.ClaimName + ":" + s.PersistentVolumeClaim.Path
+	}
+}
+
+// uncopied is a restore whose backup is good, of a cluster that was not copied yet.
+func uncopied(o *Observed) {
+	held(o)
+	job(1, good())(o)
+	o.Restore.Status.SafetyCopy = nil
+}
+
+func members(list ...v1beta2.MemberStatus) func(*Observed) {
+	return func(o *Observed) { o.Cluster.Status.MemberStatuses = list }
+}
+
+// quorumLost since some time before now.
+func quorumLost(ago time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Phase = v1beta2.ClusterPhaseFailed
+		o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{
+			Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue, LastTransitionTime: o.Now.Add(-ago).Format(time.RFC3339),
+		}}
+	}
+}
+
+func copiedTo(edit func(*v1beta2.EtcdBackup)) func(*Observed) {
+	return func(o *Observed) {
+		want, wait := o.safetyCopy()
+		if wait != nil {
+			panic(wait.Message)
+		}
+		edit(want)
+		o.Safety = want
+	}
+}
+
+func copied(at time.Time) func(*Observed) {
+	return func(o *Observed) {
+		o.Restore.Status.SafetyCopy = &v1beta2.RestoreSafetyCopy{Backup: "x", Time: metav1.NewTime(at)}
+	}
+}
+
+func told(reason, message string) func(*v1beta2.EtcdBackup) {
+	return func(b *v1beta2.EtcdBackup) {
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{
+			Type: backup.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+		})
+	}
+}
+
+func TestSafetyCopies(t *testing.T) {
+	t.Parallel()
+	const ask = "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"
+	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
+	survives := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionFalse, RaftIndex: 7}
+	hangs := v1beta2.MemberStatus{Name: "b", Pod: "b"}
+	stored := v1beta2.MemberStatus{Name: "b", Claim: "b"}
+	gone := v1beta2.MemberStatus{Name: "c"}
+	ready := func(b *v1beta2.EtcdBackup) {
+		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
+	}
+	failed := func(b *v1beta2.EtcdBackup) { b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "denied" }
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+	}{
+		"it serves":              {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"nothing is known of it": {[]func(*Observed){uncopied}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"one survives":           {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"it may have survived":   {[]func(*Observed){uncopied, members(hangs)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"they may come back":     {[]func(*Observed){uncopied, members(hangs, gone), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"so may volumes":         {[]func(*Observed){uncopied, members(stored), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"or unknown ones":        {[]func(*Observed){uncopied, quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"they do not":            {[]func(*Observed){uncopied, members(stored, hangs), quorumLost(lossGrace)}, ask},
+		"nothing is left":        {[]func(*Observed){uncopied, members(gone), quorumLost(0)}, ask},
+		"it is a new one":        {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
+		"to its own store":       {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: copy to its/own wait SafetyCopy"},
+		"beside an EtcdBackup":   {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: copy to backups:p-safety wait SafetyCopy"},
+		"beside the root": {[]func(*Observed){uncopied, fromBackup(nil), func(o *Observed) {
+			o.Backup.Spec.PersistentVolumeClaim.Path, o.Backup.Status.URI = "", "pvc://backups/b/new/snapshot.db"
+		}}, "Verifying: copy to backups:backups-safety wait SafetyCopy"},
+		"not in the clear": {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoPlaceForSafetyCopy"},
+		"but to its own":   {[]func(*Observed){uncopied, members(serves), decrypted, ownStore}, "Verifying: copy to its/own wait SafetyCopy"},
+
+		"it is made":          {[]func(*Observed){uncopied, copiedTo(told("Running", "attempt 1 runs"))}, "Verifying: wait SafetyCopy"},
+		"it gets no pod":      {[]func(*Observed){uncopied, copiedTo(told(ReasonRefused, "quota"))}, "Verifying: wait PodRefused"},
+		"it fails":            {[]func(*Observed){uncopied, copiedTo(failed)}, "Verifying: wait SafetyCopyFailed"},
+		"it fails, all fail":  {[]func(*Observed){uncopied, copiedTo(failed), members(gone), quorumLost(0)}, ask},
+		"it is not wanted":    {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })}, ask},
+		"it is another's":     {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdCluster.Name = "other" })}, "Verifying: wait SafetyCopyFailed"},
+		"it goes":             {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) })}, "Verifying: wait SafetyCopyFailed"},
+		"it is written down":  {[]func(*Observed){uncopied, copiedTo(ready)}, "Verifying: wait SafetyCopy"},
+		"and the cluster":     {[]func(*Observed){uncopied, copied(epoch)}, ask},
+		"it is old":           {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"before another one":  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"after the other one": {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(-time.Second))}, ask},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := observed(test.edits...)
+			plan := Decide(o)
+			if got := say(plan); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+			if plan.Action == ActionNone && plan.RequeueAfter <= 0 {
+				t.Error("it is never looked at again")
+			}
+		})
+	}
+}
+
+func ownStore(o *Observed) {
+	o.Cluster.Spec.Backup = &v1beta2.ClusterBackupPolicy{
+		StorageType: v1beta2.BackupStorageTypeGCS, Schedule: "@daily", BackupSource: v1beta2.BackupSource{GCS: &v1beta2.GCSSource{Path: "its/own"}},
+	}
+}
+
+func decrypted(o *Observed) {
+	o.Restore.Spec.Decryption = &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}
+}
+
+// over2 is the end of another restore.
+func over2(at time.Time) func(*Observed) {
+	return recovery(v1beta2.RecoveryPhaseSucceeded, somebodyElses, func(r *v1beta2.RecoveryStatus) { r.CompletionTime = ptr.To(metav1.NewTime(at)) })
+}
+
+// TestSafetyCopyObject: it is made once, of this cluster, protected as the backups are, and
+// stays what it is; a place that was mended, and a copy that grew old, make another one.
+func TestSafetyCopyObject(t *testing.T) {
+	t.Parallel()
+	encrypted := func(o *Observed) {
+		fromBackup(nil)(o)
+		o.Backup.Spec.Encryption = &v1beta2.BackupEncryption{AgeRecipientsSecret: "recipients"}
+		o.Backup.Spec.ServiceAccountName = "writer"
+		o.Backup.Spec.BackupPolicy = &v1beta2.BackupPolicy{Schedule: "@hourly"}
+		o.Restore.Spec.ServiceAccountName = "reader"
+		o.Cluster.Annotations = map[string]string{scopeAnnotation: "clusterwide"}
+	}
+	o := observed(uncopied, encrypted)
+	b := Decide(o).Copy
+	if b == nil || b.Namespace != "ns" || len(b.OwnerReferences) > 0 || b.Spec.EtcdCluster.Name != "c" || b.Spec.BackupPolicy != nil ||
+		b.Spec.Encryption.AgeRecipientsSecret != "recipients" || b.Spec.ServiceAccountName != "writer" ||
+		b.Annotations[resources.AnnotationSafetyCopy] != "r" || b.Annotations[scopeAnnotation] != "clusterwide" || !strings.HasPrefix(b.Name, "r-safety-") {
+		t.Fatalf("made %+v", b)
+	}
+	if o.Backup.Spec.PersistentVolumeClaim.Path != "p" {
+		t.Error("the EtcdBackup was changed")
+	}
+	names := map[string]string{b.Name: "first"}
+	for name, edit := range map[string]func(*Observed){
+		"another store": ownStore, "an old copy": copied(epoch.Add(-time.Hour)), "another restore": func(o *Observed) { o.Restore.UID = "other" },
+	} {
+		o := observed(uncopied, encrypted, edit)
+		got := o.SafetyCopyName()
+		if before := names[got]; before != "" || got == "" {
+			t.Errorf("%s has the name %q of %s", name, got, before)
+		}
+		names[got] = name
+	}
+	long := observed(uncopied, func(o *Observed) { o.Restore.Name = strings.Repeat("a.", 126) + "a" })
+	if name := long.SafetyCopyName(); len(name) > maxObjectName || strings.Contains(name, ".-") {
+		t.Errorf("name %q", name)
+	}
+	if o := observed(uncopied, copiedTo(func(b *v1beta2.EtcdBackup) {
+		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
+	})); Status(o, Decide(o)).SafetyCopy == nil || Status(o, Decide(o)).SafetyCopy.Revision != 60 {
+		t.Errorf("the status does not tell of it: %+v", Status(o, Decide(o)))
+	}
+}

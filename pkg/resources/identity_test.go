@@ -1,0 +1,83 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+func fromStore(storage v1beta2.BackupStorageType, account string) func(*v1beta2.RecoveryStatus) {
+	return func(r *v1beta2.RecoveryStatus) {
+		place := &v1beta2.BackupPlace{StorageType: storage, ServiceAccountName: account}
+		switch storage {
+		case v1beta2.BackupStorageTypeABS:
+			place.ABS = &v1beta2.ABSSource{Path: "container/key", Endpoint: "https://account.blob.core.windows.net"}
+		default:
+			place.S3 = &v1beta2.S3RestoreSource{Path: "bucket/key"}
+		}
+		r.Source = v1beta2.RecoverySource{Restore: "r", Backup: place}
+	}
+}
+
+// TestSeedActsAs: the seed's pod has the service account that the store knows, because one
+// of its containers fetches; the webhooks are told to leave etcd without a token of it.
+// Whoever is not named here would be given one.
+func TestSeedActsAs(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		storage v1beta2.BackupStorageType
+		account string
+		azure   string
+	}{
+		"aws":     {v1beta2.BackupStorageTypeS3, "reader", ""},
+		"azure":   {v1beta2.BackupStorageTypeABS, "reader", "true"},
+		"nobody":  {v1beta2.BackupStorageTypeS3, "", ""},
+		"default": {v1beta2.BackupStorageTypeABS, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod, err := ReseedPod(lostCluster(true), recovery(fromStore(test.storage, test.account)), MemberPod{}, "agent:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			comma, semicolon := "", ""
+			if test.account != "" {
+				comma, semicolon = "install-agent,restore-data,etcd", "install-agent;restore-data;etcd"
+			}
+			if pod.Spec.ServiceAccountName != test.account || pod.Labels[labelAzureIdentity] != test.azure ||
+				pod.Annotations[annotationAWSWithout] != comma || pod.Annotations[annotationAzureWithout] != semicolon {
+				t.Errorf("service account %q, labels %v, annotations %v", pod.Spec.ServiceAccountName, pod.Labels, pod.Annotations)
+			}
+			if a := pod.Spec.AutomountServiceAccountToken; a == nil || *a {
+				t.Error("Kubernetes would mount a token of its own")
+			}
+			if pod.Spec.Containers[0].Name != ContainerName || len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) != 3 {
+				t.Error("there are other containers than those that are left without a token")
+			}
+		})
+	}
+}
+
+// TestMemberActsAsNobody: the pod that a restored member has later, and that of a seed
+// that has served from its volume, are those of every member.
+func TestMemberActsAsNobody(t *testing.T) {
+	t.Parallel()
+	served := recovery(fromStore(v1beta2.BackupStorageTypeABS, "reader"))
+	served.Phase = v1beta2.RecoveryPhaseSwitching
+	again, err := ReseedPod(lostCluster(true), served, MemberPod{}, "agent:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := Pod(lostCluster(true), MemberPod{Name: served.Seed})
+	for what, pod := range map[string]string{"again": again.Spec.ServiceAccountName, "later": later.Spec.ServiceAccountName} {
+		if pod != "" {
+			t.Errorf("%s: service account %q", what, pod)
+		}
+	}
+	if again.Labels[labelAzureIdentity] != "" || len(again.Annotations[annotationAWSWithout]) > 0 {
+		t.Errorf("labels %v, annotations %v", again.Labels, again.Annotations)
+	}
+}
