@@ -89,15 +89,13 @@ func TestMemberKilledWithinSnapshot(t *testing.T) {
 	}
 }
 
-// A volume that is full makes no backup and keeps nothing of it, not even out of sight;
-// with more room the same attempt succeeds.
-func TestDiskFull(t *testing.T) {
-	cluster := etcdtest.New(t)
-	size := grow(t, cluster.Member("m0"), 4)
-	b := newBench(t, cluster)
-	volume := func(bytes int64, flags uintptr) {
+// smallVolume mounts a volume of this size at dir for the time of the test, and returns
+// what makes it larger.
+func smallVolume(t *testing.T, dir string, size int64) (enlarge func(int64)) {
+	t.Helper()
+	mount := func(size int64, flags uintptr) {
 		t.Helper()
-		err := syscall.Mount("tmpfs", b.dir, "tmpfs", flags, fmt.Sprintf("size=%d", bytes))
+		err := syscall.Mount("tmpfs", dir, "tmpfs", flags, fmt.Sprintf("size=%d", size))
 		if errors.Is(err, syscall.EPERM) {
 			t.Skip("only root can mount a small volume")
 		}
@@ -105,12 +103,41 @@ func TestDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	volume(size/2, 0)
+	mount(size, 0)
 	t.Cleanup(func() {
-		if err := syscall.Unmount(b.dir, 0); err != nil {
+		if err := syscall.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
 	})
+	return func(size int64) {
+		t.Helper()
+		mount(size, syscall.MS_REMOUNT)
+	}
+}
+
+// files returns all files below a directory.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// A volume that is full makes no backup and keeps nothing of it, not even out of sight;
+// with more room the same attempt succeeds.
+func TestDiskFull(t *testing.T) {
+	cluster := etcdtest.New(t)
+	size := grow(t, cluster.Member("m0"), 4)
+	b := newBench(t, cluster)
+	enlarge := smallVolume(t, b.dir, size/2)
 	store, err := file.New(b.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -119,16 +146,80 @@ func TestDiskFull(t *testing.T) {
 	b.store = store
 	for _, layout := range []manifest.Layout{manifest.LayoutDirectory, manifest.LayoutSeries, manifest.LayoutObject} {
 		b.mustFail(agent.CommandSave, b.saveRequest("id-1", layout), agent.ClassNoSpace)
-		err := filepath.WalkDir(b.dir, func(path string, entry os.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() {
-				t.Errorf("%s: %s is left", layout, path)
-			}
-			return err
-		})
-		if err != nil {
+		if left := files(t, b.dir); len(left) > 0 {
+			t.Errorf("%s: left behind %v", layout, left)
+		}
+	}
+	enlarge(4 * size)
+	b.checkSaved(b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory)), "", false)
+}
+
+// A disk that is full where the new first member fetches its snapshot to leaves nothing
+// there, and the same attempt succeeds once there is room.
+func TestDiskFullOfFetch(t *testing.T) {
+	cluster := etcdtest.New(t)
+	size := grow(t, cluster.Member("m0"), 4)
+	b := newBench(t, cluster)
+	saved := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
+	dir := t.TempDir()
+	enlarge := smallVolume(t, dir, size/2)
+	for what, r := range map[string]*agent.Request{
+		"from a store":  {ID: "f", Store: b.storePlace("backups/etcd"), Fetch: &agent.Fetch{}},
+		"from a member": {ID: "f", Etcd: b.saveRequest("x", manifest.LayoutDirectory).Etcd, Fetch: &agent.Fetch{}},
+	} {
+		enlarge(size / 2)
+		r.Fetch.File = filepath.Join(dir, "snapshot.db")
+		b.mustFail(agent.CommandFetch, r, agent.ClassNoSpace)
+		if left := files(t, dir); len(left) > 0 {
+			t.Errorf("%s: left behind %v", what, left)
+		}
+		enlarge(2 * size)
+		result := b.mustRun(agent.CommandFetch, r)
+		if !result.Verified || result.AlreadyDone || result.Revision != saved.Revision {
+			t.Errorf("%s: %+v", what, result)
+		}
+		mustHaveSum(t, r.Fetch.File, result.SHA256)
+		if err := os.Remove(r.Fetch.File); err != nil {
 			t.Fatal(err)
 		}
 	}
-	volume(4*size, syscall.MS_REMOUNT)
-	b.checkSaved(b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory)), "", false)
+}
+
+// The volume of a member that a restore does not fit has no data after it, wherever the
+// room ended, and the same attempt succeeds once there is more.
+func TestDiskFullOfRestore(t *testing.T) {
+	withTool(t, "etcdutl")
+	cluster := etcdtest.New(t)
+	size := grow(t, cluster.Member("m0"), 4)
+	b := newBench(t, cluster)
+	saved := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
+	_, name := b.fetch(saved.Key, nil)
+	volume := t.TempDir()
+	enlarge := smallVolume(t, volume, size/2)
+	request := restoreRequest(name, filepath.Join(volume, "data"))
+	for _, room := range []int64{size / 2, size + walSize/2} { // for half of the database; for it, and not for the log
+		enlarge(room)
+		b.mustFail(agent.CommandRestore, request, agent.ClassNoSpace)
+		if left := files(t, volume); len(left) > 0 {
+			t.Errorf("with room for %d bytes: left behind %v", room, left)
+		}
+		scratch := &agent.Request{ID: "s", Restore: &agent.Restore{File: name, DataDir: filepath.Join(volume, "scratch"), Scratch: true}}
+		b.mustFail(agent.CommandRestore, scratch, agent.ClassNoSpace)
+	}
+	enlarge(2*size + 2*walSize)
+	if result := b.mustRun(agent.CommandRestore, request); result.AlreadyDone || result.Revision != saved.Revision {
+		t.Errorf("%+v", result)
+	}
+}
+
+// A program that was killed says nothing about the backup.
+func TestToolKilled(t *testing.T) {
+	b := newBench(t, etcdtest.New(t))
+	_, name := fetched(t, b)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "etcdutl"), []byte("#!/bin/sh\nkill -9 $$\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	b.mustFail(agent.CommandRestore, restoreRequest(name, t.TempDir()), agent.ClassInternal)
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"k8s.io/klog/v2"
 
@@ -66,7 +67,9 @@ func (t *run) restore(ctx context.Context) error {
 		return err
 	}
 	if out, err := runTool(ctx, tool, restoreArgs(r, filepath.Join(work, "data"))); err != nil {
-		return errors.Join(toolFailed("restore", tool, out, err), os.RemoveAll(work))
+		// Before the room is there again that it has taken.
+		err = errors.Join(full(r.DataDir), toolFailed("restore", tool, out, err))
+		return errors.Join(err, os.RemoveAll(work))
 	}
 	if r.Scratch {
 		t.result.Verified = true
@@ -175,6 +178,9 @@ func (t *run) checkFile() error {
 // too.
 func (t *run) snapshotStatus(ctx context.Context, tool string) error {
 	out, err := runTool(ctx, tool, []string{"snapshot", "status", t.request.Restore.File, "--write-out=json"})
+	if killed(err) {
+		return toolFailed("status", tool, out, err) // that says nothing about the file
+	}
 	if err != nil {
 		return errors.Join(snapshot.ErrCorrupt, toolFailed("status", tool, out, err))
 	}
@@ -221,6 +227,32 @@ func runTool(ctx context.Context, tool string, args []string) (string, error) {
 		return stdout.String() + stderr.String(), err
 	}
 	return stdout.String(), nil
+}
+
+// killed is true if somebody else has ended the program, such as the kernel for its memory.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// walSize is what etcd allocates for its log at once, in bytes.
+const walSize = 64 << 20
+
+// full returns an error if a volume has less room left than the next thing that a restore
+// writes there, of which a program only says in words that it did not fit.
+func full(dir string) error {
+	var volume syscall.Statfs_t
+	if err := syscall.Statfs(dir, &volume); err != nil {
+		return err
+	}
+	if free := int64(volume.Bavail) * volume.Bsize; free < walSize {
+		return fmt.Errorf("%w: the volume of %s has %d bytes left", syscall.ENOSPC, dir, free)
+	}
+	return nil
 }
 
 func toolFailed(what, tool, out string, err error) error {

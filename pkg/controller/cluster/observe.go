@@ -216,6 +216,9 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 			o.Waiting = w.Reason
 		}
 	}
+	if o.Finished && p.Status.Reason != "" {
+		o.Waiting = p.Status.Reason + ": " + p.Status.Message // such as Evicted
+	}
 	settled := resources.Settled(p)
 	o.Unstarted = !o.Running && !settled
 	o.Restarting, o.Ready = o.Running && !settled, ready(p) && settled

@@ -43,6 +43,16 @@ func TestLateKubelet(t *testing.T) {
 	check("with a container of its own", true, false)
 }
 
+// TestEvictedPodSaysWhy: what Kubernetes said when it ended a pod is what status shows.
+func TestEvictedPodSaysWhy(t *testing.T) {
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}, Spec: v1beta2.ClusterSpec{Version: "3.6.11"}}
+	pod := resources.Pod(c, resources.MemberPod{Name: "c-a"})
+	pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "the node was low on ephemeral-storage"}
+	if o := observedPod(c, pod); !o.Finished || o.Waiting != "Evicted: the node was low on ephemeral-storage" {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestAddressFamilies: members are asked at the address of their pod, of either family.
 func TestAddressFamilies(t *testing.T) {
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}, Spec: v1beta2.ClusterSpec{Version: "3.6.11"}}

@@ -128,6 +128,10 @@ func seedOf(pod *corev1.Pod) *planner.Seed {
 			seed.Revision = result.Revision
 		}
 	}
+	if pod.Status.Phase == corev1.PodFailed && seed.Failing == nil {
+		reason, message := agentjob.PodReason(pod)
+		seed.Failing = &planner.Wait{Reason: reason, Message: message}
+	}
 	if waiting := agentjob.WaitingFor(pod); waiting != "" && seed.Failing == nil {
 		seed.Failing = &planner.Wait{Reason: "SeedNotStarted", Message: waiting}
 	}

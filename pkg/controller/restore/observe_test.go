@@ -50,8 +50,12 @@ func TestSeeds(t *testing.T) {
 		"silent":           {[]corev1.ContainerStatus{ended(resources.InitFetch, 137, "")}, "", "AgentFailed", 0},
 		"somebody else's":  {[]corev1.ContainerStatus{ended("sidecar", 1, corrupt)}, "", "", 0},
 		"silent and clean": {[]corev1.ContainerStatus{ended(resources.InitFetch, 0, "")}, "", "", 0},
+		"evicted":          {nil, "", "Evicted", 0},
 	} {
 		pod := &corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: test.statuses}}
+		if name == "evicted" {
+			pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "Evicted", "the node was low on ephemeral-storage"
+		}
 		for _, s := range test.statuses {
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: s.Name})
 		}

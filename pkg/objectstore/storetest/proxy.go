@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,10 +22,12 @@ const piece = 32 << 10
 
 // Proxy stands between a store and its clients, and can be made to misbehave. A
 // client reaches it as its HTTP proxy, so that the store's address, which requests
-// are signed for, stays.
+// are signed for, stays; or takes it for the store itself, if it was made by NewFront.
 type Proxy struct {
 	url  *url.URL
 	next http.Transport
+	// backend is the store that it stands in the place of; nil for an HTTP proxy.
+	backend *url.URL
 
 	failEvery, requests, failed atomic.Int64
 	// silentAfter and cutAfter are bytes of a connection, in both directions; limit is
@@ -41,11 +44,27 @@ type Proxy struct {
 // NewProxy starts a proxy that behaves. It ends with the test.
 func NewProxy(t testing.TB) *Proxy {
 	t.Helper()
+	return newProxy(t, nil)
+}
+
+// NewFront starts a proxy whose own address clients take for that of a store, such as
+// processes that take no proxy for servers on the same machine. It ends with the test.
+func NewFront(t testing.TB, backend string) *Proxy {
+	t.Helper()
+	u, err := url.Parse(backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newProxy(t, u)
+}
+
+func newProxy(t testing.TB, backend *url.URL) *Proxy {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{url: &url.URL{Scheme: "http", Host: listener.Addr().String()}, conns: map[*faultyConn]bool{}}
+	p := &Proxy{url: &url.URL{Scheme: "http", Host: listener.Addr().String()}, backend: backend, conns: map[*faultyConn]bool{}}
 	p.next.DisableCompression = true
 	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	done := make(chan struct{})
@@ -61,6 +80,9 @@ func NewProxy(t testing.TB) *Proxy {
 	})
 	return p
 }
+
+// Endpoint is the address of the proxy.
+func (p *Proxy) Endpoint() string { return p.url.String() }
 
 // Use makes a transport go through the proxy.
 func (p *Proxy) Use(transport *http.Transport) { transport.Proxy = http.ProxyURL(p.url) }
@@ -135,6 +157,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if out.ContentLength == 0 {
 		out.Body = http.NoBody
 	}
+	if p.backend != nil {
+		out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // the host that is asked for is signed, and stays
+	}
 	response, err := p.next.RoundTrip(out)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client sees that the connection broke
@@ -142,6 +167,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer response.Body.Close()
 	for name, values := range response.Header {
 		w.Header()[name] = values
+	}
+	if to := response.Header.Get("Location"); p.backend != nil && to != "" {
+		// Where an upload goes on, which is not to go around the proxy.
+		w.Header().Set("Location", strings.Replace(to, p.backend.String(), p.url.Scheme+"://"+r.Host, 1))
 	}
 	w.WriteHeader(response.StatusCode)
 	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, response.Body, make([]byte, piece)); err != nil {

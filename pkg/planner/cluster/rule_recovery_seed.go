@@ -44,7 +44,7 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 // need not.
 func (o *Observed) seedUnfit(r *v1beta2.RecoveryStatus) string {
 	if p := o.Reseed.Pod; p.gone() && p != nil {
-		return "the new first member " + r.Seed + " was taken away"
+		return "the new first member " + r.Seed + " was taken away" + waitingFor(p)
 	}
 	if o.Reseed.Pod == nil && o.claim(r.Seed) == nil && !o.refills(r) {
 		return "member " + r.Source.Member + " does not answer any more, and nothing was taken from it yet"
