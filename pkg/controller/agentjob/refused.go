@@ -16,7 +16,7 @@ import (
 
 // ErrRefused means that Kubernetes does not let an object be made: a quota is used up, or
 // a policy forbids it. Trying again helps once somebody has changed that.
-var ErrRefused = errors.New("Kubernetes refuses it")
+var ErrRefused = errors.New("refused by Kubernetes")
 
 // Refused marks an error from making an object if it is such a refusal.
 func Refused(err error) error {

@@ -32,7 +32,7 @@ func ending(err error) error {
 
 // ErrRefused means that Kubernetes does not let an object be made: a quota is used up, or
 // a policy forbids it. It is tried again until somebody has changed that.
-var ErrRefused = errors.New("Kubernetes refuses it")
+var ErrRefused = errors.New("refused by Kubernetes")
 
 // notMade tells why a pod, or its volume, could not be made.
 func notMade(err error) error {

@@ -189,6 +189,14 @@ func (o *Observed) newest() *Job {
 	return newest
 }
 
+// refused says why the cluster cannot make the pod that it needs; otherwise it goes on.
+func (o *Observed) refused(otherwise *Wait) *Wait {
+	if b := o.Cluster.Status.BlockedBy; b != nil && b.Reason == ReasonRefused {
+		return &Wait{b.Reason, b.Message}
+	}
+	return otherwise
+}
+
 func metaTime(t time.Time) *metav1.Time {
 	m := metav1.NewTime(t.Truncate(time.Second))
 	return &m

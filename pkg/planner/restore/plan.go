@@ -215,21 +215,6 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 	return plan
 }
 
-// refused says why the cluster cannot make the pod that it needs; otherwise it goes on.
-func (o *Observed) refused(otherwise *Wait) *Wait {
-	if b := o.Cluster.Status.BlockedBy; b != nil && b.Reason == ReasonRefused {
-		return &Wait{b.Reason, b.Message}
-	}
-	return otherwise
-}
-
-// Postponed returns the plan with what it wanted to make put off, because Kubernetes does
-// not let it be made.
-func (p Plan) Postponed(why Wait) Plan {
-	p.Action, p.Wait, p.RequeueAfter = ActionNone, &why, waitPeriod
-	return p
-}
-
 // refusal is what was written down before the recovery was cancelled for it.
 func (o *Observed) refusal() *Record {
 	for i := range o.Restore.Status.Conditions {
@@ -317,6 +302,13 @@ func (o *Observed) follows(j *Job) bool {
 
 func (p Plan) failed(reason, message string) Plan {
 	p.Record = &Record{Reason: reason, Message: message}
+	return p
+}
+
+// Postponed returns the plan with what it wanted to make put off, because Kubernetes does
+// not let it be made.
+func (p Plan) Postponed(why Wait) Plan {
+	p.Action, p.Wait, p.RequeueAfter = ActionNone, &why, waitPeriod
 	return p
 }
 

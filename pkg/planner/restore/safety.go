@@ -85,21 +85,24 @@ func (o *Observed) safe() bool {
 
 // copying says how it goes with a copy that is not there yet.
 func copying(b *v1beta2.EtcdBackup) *Wait {
-	why := b.Status.Reason
+	const without = "; to restore without a copy set spec.backupPolicy.suspend of that EtcdBackup"
+	text := fmt.Sprintf("EtcdBackup %s stores the data that the cluster has now", b.Name)
 	progress := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing)
-	if progress != nil && progress.Reason != "Running" {
-		why = strings.TrimPrefix(why+"; "+progress.Message, "; ")
-	}
-	if b.Status.Phase != v1beta2.BackupPhaseFailed {
-		reason := "SafetyCopy"
-		if progress != nil && progress.Reason == ReasonRefused {
-			reason = ReasonRefused
+	switch {
+	case b.Status.Phase == v1beta2.BackupPhaseFailed:
+		why := b.Status.Reason
+		if progress != nil {
+			why = strings.TrimPrefix(why+"; "+progress.Message, "; ")
 		}
-		return &Wait{reason, fmt.Sprintf("EtcdBackup %s stores the data that the cluster has now%s", b.Name, because(why))}
+		return &Wait{"SafetyCopyFailed", fmt.Sprintf("nothing was touched: EtcdBackup %s could not store the data that the cluster has now: %s; "+
+			"mend its store, or name another one in spec.backup of the cluster%s", b.Name, why, without)}
+	case progress == nil || progress.Reason == "Running":
+		return &Wait{"SafetyCopy", text}
+	case progress.Reason == ReasonRefused:
+		return &Wait{ReasonRefused, text + because(progress.Message) + without}
+	default:
+		return &Wait{"SafetyCopy", text + because(progress.Message) + without}
 	}
-	return &Wait{"SafetyCopyFailed", fmt.Sprintf(
-		"nothing was touched: EtcdBackup %s could not store the data that the cluster has now: %s; mend its store, or name another one in spec.backup of the cluster, "+
-			"or, if that data is not needed, set spec.backupPolicy.suspend of that EtcdBackup", b.Name, why)}
 }
 
 // silent is true if no member answers that could be copied. The wait is what is to come
