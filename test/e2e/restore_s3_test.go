@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // object reads a stored object.
@@ -50,7 +49,7 @@ func TestRestoreFromS3(t *testing.T) {
 	s.apply(backupManifest("old", "  etcdEndpoints: [\"http://cloudy-client:2379\"]"+toS3("bucket/etcd.backup", "aws")))
 	backup := s.awaitBackup(s.ctx(), "old", "success", succeeded)
 	whole := store.object("bucket", "etcd.backup")
-	clusterID, pods := c.clusterID(), c.members.Live()
+	kept := c.state(data)
 
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)/2] ^= 4
@@ -68,16 +67,9 @@ func TestRestoreFromS3(t *testing.T) {
 		s.refusedRestore(name, test.reason)
 	}
 	s.apply(restoreManifest("denied", "cloudy", fromS3("bucket/etcd.backup", "aws-wrong")))
-	s.awaitRestore(s.ctx(), "denied", "StoreDenied", func(r *v1beta2.EtcdRestore) bool {
-		for _, c := range r.Status.Conditions {
-			if c.Type == "Progressing" && c.Reason == string(agent.ClassStoreDenied) {
-				return r.Status.Phase == v1beta2.RestorePhaseVerifying
-			}
-		}
-		return false
-	})
+	s.retriedRestore("denied", string(agent.ClassStoreDenied))
 	s.kubectl("delete", "etcdrestore", "denied", "--timeout=30s")
-	c.untouched(clusterID, pods, data)
+	c.untouched(kept)
 
 	c.spoil(data)
 	s.apply(restoreManifest("cloudy", "cloudy", fromS3("bucket/etcd.backup", "aws")))

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -81,6 +83,15 @@ func (s *scenario) refusedRestore(name, reason string, words ...string) {
 	s.contains(r.Status.Reason, words...)
 }
 
+// retriedRestore waits until a restore has met something that may pass, and goes on.
+func (s *scenario) retriedRestore(name, reason string) {
+	s.Helper()
+	s.awaitRestore(s.ctx(), name, reason, func(r *v1beta2.EtcdRestore) bool {
+		c := meta.FindStatusCondition(r.Status.Conditions, "Progressing")
+		return c != nil && c.Reason == reason && r.Status.Phase == v1beta2.RestorePhaseVerifying
+	})
+}
+
 // read returns what a linearizable read of one key says.
 func (c *cluster) read(key string) *clientv3.GetResponse {
 	c.Helper()
@@ -110,17 +121,34 @@ func (c *cluster) spoil(data harness.Data) {
 	c.must(err, "write more")
 }
 
-// untouched fails the test unless the cluster has the members, the ID and the data that
-// it had.
-func (c *cluster) untouched(clusterID uint64, pods []*corev1.Pod, data harness.Data) {
+// state is what a restore that is refused must leave as it is.
+type state struct {
+	clusterID uint64
+	ids       map[string]uint64
+	pods      map[string]types.UID
+	revision  int64
+	data      harness.Data
+}
+
+// state returns what the cluster is now.
+func (c *cluster) state(data harness.Data) state {
 	c.Helper()
-	if got := c.clusterID(); got != clusterID {
-		c.Errorf("the cluster ID was %x and is %x", clusterID, got)
+	found := state{clusterID: c.clusterID(), ids: c.ids(), pods: map[string]types.UID{}, revision: c.read("x").Header.Revision, data: data}
+	for _, p := range c.members.Live() {
+		found.pods[p.Name] = p.UID
 	}
-	for _, p := range pods {
-		if !slices.ContainsFunc(c.members.Live(), func(now *corev1.Pod) bool { return now.UID == p.UID }) {
-			c.Errorf("pod %s was replaced", p.Name)
-		}
+	return found
+}
+
+// untouched fails the test unless the cluster has the ID, the members, the revision and
+// the data that it had.
+func (c *cluster) untouched(was state) {
+	c.Helper()
+	data := was.data
+	now := c.state(data)
+	if now.clusterID != was.clusterID || now.revision != was.revision || !maps.Equal(now.ids, was.ids) || !maps.Equal(now.pods, was.pods) {
+		was.data, now.data = nil, nil
+		c.Errorf("the cluster was %+v and is %+v", was, now)
 	}
 	c.holds(data)
 	if r := c.get().Status.Recovery; r.InProgress() {
@@ -230,6 +258,7 @@ func TestRestoreSecured(t *testing.T) {
 			t.Errorf("member %s has no volume", m.Name)
 		}
 	}
+	s.noCanary()
 }
 
 // TestRestoreAcrossVersions takes a backup to the next minor version, and refuses to take
@@ -243,7 +272,7 @@ func TestRestoreAcrossVersions(t *testing.T) {
 	newer := s.create("newer", 1, "3.7.3")
 	newer.fill()
 	here := s.create("here", 1, etcdVersion)
-	kept, clusterID, pods := here.fill(), here.clusterID(), here.members.Live()
+	kept := here.state(here.fill())
 	s.apply(backupManifest("old", "  etcdCluster: {name: old}"+toVolume))
 	s.apply(backupManifest("newer", "  etcdCluster: {name: newer}"+toVolume))
 	s.awaitBackup(s.ctx(), "old", "success", succeeded)
@@ -251,7 +280,7 @@ func TestRestoreAcrossVersions(t *testing.T) {
 
 	s.apply(restoreManifest("backwards", "here", "  backup: {name: newer}"))
 	s.refusedRestore("backwards", "Unsupported", "3.7", etcdVersion)
-	here.untouched(clusterID, pods, kept)
+	here.untouched(kept)
 
 	s.apply(restoreManifest("onwards", "risen", "  backup: {name: old}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
 	risen := s.cluster("risen")
@@ -271,7 +300,7 @@ func TestRestoreCancelled(t *testing.T) {
 	s.apply(backupManifest("once", "  etcdCluster: {name: spared}"+toVolume))
 	s.awaitBackup(s.ctx(), "once", "success", succeeded)
 	s.kubectl("wait", "--for=delete", "jobs", "-l", "app=etcd-backup", "--timeout=60s")
-	data, clusterID, pods := c.fill(), c.clusterID(), c.members.Live()
+	kept := c.state(c.fill())
 	// There is room for the volumes of backups and of the member, for no more.
 	s.kubectl("create", "quota", "full", "--hard=persistentvolumeclaims=2")
 	s.apply(restoreManifest("hasty", "spared", "  backup: {name: once}"))
@@ -281,7 +310,7 @@ func TestRestoreCancelled(t *testing.T) {
 		return object.Status.Recovery != nil && object.Status.Recovery.Phase == v1beta2.RecoveryPhaseAbandoned &&
 			is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
 	})
-	c.untouched(clusterID, pods, data)
+	c.untouched(kept)
 	c.gone("pods,pvc", "etcd_recovery=spared")
 
 	// A cluster that was made for a restore goes with it.

@@ -72,8 +72,10 @@ type store struct {
 	// endpoint and transport lead to the server from this machine.
 	endpoint  string
 	transport *http.Transport
-	// objects is what is stored, as this machine sees it.
+	// objects is what is stored, as this machine sees it; of a volume from when it was
+	// looked at first, in dir.
 	objects objectstore.Store
+	dir     string
 	// newBucket makes another bucket; nil where there are none.
 	newBucket func(name string)
 }
@@ -183,9 +185,7 @@ func (s *store) fetch(uri string) (file string) {
 	place := &agent.Store{Type: s.kind, Bucket: storeBucket}
 	key, err := place.KeyOf(uri)
 	s.must(err, "read URI %s", uri)
-	if s.objects == nil {
-		s.objects = s.claimed()
-	}
+	s.see()
 	body, err := s.objects.Get(s.ctx(), key, 0, -1)
 	s.must(err, "read %s", key)
 	defer body.Close()
@@ -200,9 +200,12 @@ func (s *store) fetch(uri string) (file string) {
 	return out.Name()
 }
 
-// claimed opens the volume of the claim where it lies on this machine.
-func (s *store) claimed() objectstore.Store {
+// see opens the volume of the claim where it lies on this machine.
+func (s *store) see() {
 	s.Helper()
+	if s.objects != nil {
+		return
+	}
 	claim, err := env.Kube.CoreV1().PersistentVolumeClaims(s.namespace).Get(s.ctx(), storeBucket, metav1.GetOptions{})
 	s.must(err, "read the claim")
 	state, err := env.LocalTool(s.ctx(), "state-dir")
@@ -219,15 +222,13 @@ func (s *store) claimed() objectstore.Store {
 	objects, err := file.New(found[0])
 	s.must(err, "open the volume")
 	s.Cleanup(func() { objects.Close() })
-	return objects
+	s.objects, s.dir = objects, found[0]
 }
 
 // list returns the keys of all that is stored.
 func (s *store) list() []string {
 	s.Helper()
-	if s.objects == nil {
-		s.objects = s.claimed()
-	}
+	s.see()
 	var keys []string
 	for object, err := range s.objects.List(s.ctx(), "") {
 		s.must(err, "list the store")

@@ -87,7 +87,13 @@ var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 // then removed.
 func start(t *testing.T) *scenario {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, fmt.Errorf("the test took longer than %v", testTimeout))
+	return startFor(t, testTimeout)
+}
+
+// startFor is start for a test that takes longer than others.
+func startFor(t *testing.T, timeout time.Duration) *scenario {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), timeout, fmt.Errorf("the test took longer than %v", timeout))
 	t.Cleanup(cancel)
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(t.Name(), "Test")), "-"), "-")
 	return &scenario{T: t, ctx: func() context.Context { return ctx }, namespace: newNamespace(t, "e2e-"+name)}
