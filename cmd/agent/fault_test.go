@@ -236,8 +236,8 @@ func damages(raw []byte) map[string][]byte {
 	damaged := map[string][]byte{
 		"cut by a byte": raw[:len(raw)-1], "cut in half": raw[:len(raw)/2], "cut by the hash": raw[:len(raw)-32], "a byte longer": append(bytes.Clone(raw), 0), "cut to a byte": raw[:1],
 	}
-	for i := range 6 {
-		at := i * (len(raw) - 1) / 5
+	ends := len(raw) - 1
+	for _, at := range []int{0, 60, 150, ends / 5, 2 * ends / 5, 3 * ends / 5, 4 * ends / 5, ends} { // 60 and 150 are in the header of what is encrypted
 		flipped := bytes.Clone(raw)
 		flipped[at] ^= 0x10
 		damaged[fmt.Sprintf("flipped at %d of %d", at, len(raw))] = flipped
