@@ -14,7 +14,7 @@ if ! "$LOCAL" status >/dev/null 2>&1; then
   "$LOCAL" up --audit
 fi
 make --no-print-directory up NODES=
-if [[ " $* " != *" -only "* || "$*" == *backup* ]]; then hack/object-stores.sh; fi
+if [[ " $* " != *" -only "* || "$*" == *backup* ]]; then hack/object-stores.sh --image; fi
 KUBECONFIG=$("$LOCAL" kubeconfig)
 ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir)
 ETCD_OPERATOR_LOCAL=$LOCAL

@@ -24,7 +24,7 @@ const (
 	// still be among the first to be asked for a snapshot.
 	snapshotLag = 1000
 	// revisionTimeout bounds the read through a quorum that precedes a snapshot; a
-	// survivor without one is asked for what it has.
+	// member without one is asked for what it has.
 	revisionTimeout = 3 * time.Second
 )
 
@@ -108,13 +108,28 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 // Snapshot opens a stream of the database of one member. It ends with ErrStalled if
 // nothing comes for the time stall; how slowly it is read does not matter.
 func (c *Client) Snapshot(ctx context.Context, e Endpoint, stall time.Duration) (*Snapshot, error) {
+	return c.snapshot(ctx, e, stall, c.revision)
+}
+
+// SurvivorSnapshot is Snapshot of a member whose quorum is known to be lost, so that none
+// is waited for.
+func (c *Client) SurvivorSnapshot(ctx context.Context, e Endpoint, stall time.Duration) (*Snapshot, error) {
+	return c.snapshot(ctx, e, stall, func(ctx context.Context, e Endpoint) (int64, bool, error) {
+		revision, err := c.memberRevision(ctx, e, true)
+		return revision, false, err
+	})
+}
+
+func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
+	revision func(context.Context, Endpoint) (int64, bool, error),
+) (*Snapshot, error) {
 	const op = "snapshot"
 	s := &Snapshot{Endpoint: e, stall: stall}
 	var err error
 	if s.Health, err = c.Status(ctx, e); err != nil {
 		return nil, err
 	}
-	if s.Revision, s.Confirmed, err = c.revision(ctx, e); err != nil {
+	if s.Revision, s.Confirmed, err = revision(ctx, e); err != nil {
 		return nil, err
 	}
 	conn, err := c.pool.acquire(c.target, e)
@@ -138,25 +153,30 @@ func (c *Client) Snapshot(ctx context.Context, e Endpoint, stall time.Duration) 
 
 // revision reads the revision of one member: through a quorum if there is one.
 func (c *Client) revision(ctx context.Context, e Endpoint) (revision int64, confirmed bool, err error) {
-	read := func(ctx context.Context, serializable bool) error {
-		return c.pool.call(ctx, c.target, e, "read the revision", func(ctx context.Context, cc *grpc.ClientConn) error {
-			resp, err := pb.NewKVClient(cc).Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true, Serializable: serializable})
-			if err == nil {
-				revision = resp.Header.GetRevision()
-			}
-			return err
-		})
-	}
 	quorumCtx, cancel := context.WithTimeout(ctx, revisionTimeout)
 	defer cancel()
-	if err := read(quorumCtx, false); err == nil {
+	if revision, err = c.memberRevision(quorumCtx, e, false); err == nil {
 		return revision, true, nil
 	} else if errors.Is(err, ErrDenied) {
 		return 0, false, err
 	}
-	ctx, cancel = c.bounded(ctx)
+	revision, err = c.memberRevision(ctx, e, true)
+	return revision, false, err
+}
+
+// memberRevision reads the revision of one member, if serializable is true without
+// asking the others.
+func (c *Client) memberRevision(ctx context.Context, e Endpoint, serializable bool) (revision int64, err error) {
+	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	return revision, false, read(ctx, true)
+	err = c.pool.call(ctx, c.target, e, "read the revision", func(ctx context.Context, cc *grpc.ClientConn) error {
+		resp, err := pb.NewKVClient(cc).Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true, Serializable: serializable})
+		if err == nil {
+			revision = resp.Header.GetRevision()
+		}
+		return err
+	})
+	return revision, err
 }
 
 // StorageVersion is the version of the member's storage, empty before etcd 3.6.

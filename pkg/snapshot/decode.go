@@ -95,10 +95,21 @@ func (d *Decoder) openFailed(err error) error {
 	case d.stored.failed != nil:
 		return d.stored.failed
 	case errors.As(err, &none):
-		return fmt.Errorf("%w: none of the identities opens it", ErrEncrypted)
+		return d.notOpened()
 	default:
 		return fmt.Errorf("%w: decrypting: %w", ErrCorrupt, err)
 	}
+}
+
+// notOpened tells a wrong identity from damage where the identities are named: for both
+// age says that none matches.
+func (d *Decoder) notOpened() error {
+	if d.manifest != nil {
+		if err := d.stored.agrees(d.manifest); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: none of the identities opens it", ErrEncrypted)
 }
 
 // sourceFailed tells an error of the store from one of the content.
@@ -168,12 +179,7 @@ func (d *Decoder) Close() error {
 // CheckStored reads what is stored to its end and compares it with the manifest. It
 // needs no identity. The error matches ErrCorrupt, or is that of stored.
 func CheckStored(stored io.Reader, m *manifest.Manifest) error {
-	s := &summed{source: stored, sum: sha256.New()}
-	if _, err := io.CopyBuffer(io.Discard, struct{ io.Reader }{s}, make([]byte, bufferSize)); err != nil {
-		return err
-	}
-	got := Sums{Size: m.Size, SHA256: m.SHA256, StoredSize: s.size, StoredSHA256: hex.EncodeToString(s.sum.Sum(nil))}
-	return CheckSums(got, m)
+	return (&summed{source: stored, sum: sha256.New()}).agrees(m)
 }
 
 // CheckSums compares sums with a manifest. The error matches ErrCorrupt.
@@ -197,6 +203,14 @@ type summed struct {
 	sum    hash.Hash
 	size   int64
 	failed error
+}
+
+// agrees reads the rest and compares all that was read with the manifest.
+func (s *summed) agrees(m *manifest.Manifest) error {
+	if _, err := io.CopyBuffer(io.Discard, struct{ io.Reader }{s}, make([]byte, bufferSize)); err != nil {
+		return err
+	}
+	return CheckSums(Sums{Size: m.Size, SHA256: m.SHA256, StoredSize: s.size, StoredSHA256: hex.EncodeToString(s.sum.Sum(nil))}, m)
 }
 
 // Read implements io.Reader.

@@ -18,11 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -48,7 +45,7 @@ const (
 // backup measures the agent as a process on this machine, between the members of a
 // cluster on the local Kubernetes and an S3 server on loopback, what is stored being read
 // back and compared: its rate as a share of that of the bare stream of a follower right
-// before, its memory, and what it does to writes.
+// before, and its memory; and what backups made by Jobs do to writes.
 func (b *bench) backup(ctx context.Context) error {
 	for _, megabytes := range b.sizes {
 		err := b.within(ctx, func(ctx context.Context, namespace string) error {
@@ -64,7 +61,7 @@ func (b *bench) backup(ctx context.Context) error {
 }
 
 func (s *subject) backups(ctx context.Context, megabytes int) error {
-	if _, err := s.start(ctx, backupMembers, etcdVersion, "\n  etcd: {quotaBackendBytes: 8Gi}"); err != nil {
+	if _, err := s.start(ctx, backupMembers, etcdVersion, largeQuota+etcdShare); err != nil {
 		return err
 	}
 	s.say("writing %d MiB", megabytes)
@@ -92,26 +89,7 @@ func (s *subject) backups(ctx context.Context, megabytes int) error {
 		s.table.add("backup to S3"+at+", as a share of that rate", "", rate/stream)
 		s.table.add("backup to S3"+at+": peak memory of the agent", "MiB", memory)
 	}
-	without, err := s.writes(ctx, func(ctx context.Context) error { return rest(ctx, backupSpell) })
-	if err != nil {
-		return err
-	}
-	with, err := s.writes(ctx, func(ctx context.Context) error {
-		for begun := time.Now(); time.Since(begun) < backupSpell; {
-			if _, _, err := store.save(ctx, s); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	s.say("writes%s without backups: %v; with: %v", at, without, with)
-	s.table.add("p99 of a write"+at, "ms", milliseconds(without.Quantile(0.99)))
-	s.table.add("p99 of a write"+at+" during backups", "ms", milliseconds(with.Quantile(0.99)))
-	s.table.add("p99 of a write"+at+" during backups as a ratio to without", "", float64(with.Quantile(0.99))/float64(without.Quantile(0.99)))
-	return nil
+	return s.foreground(ctx, at)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -192,13 +170,16 @@ const (
 	objectsKey  = "bench-key"
 )
 
+var objectsCredentials = credentials.NewStaticCredentialsProvider(objectsUser, objectsKey, "")
+
 // serveObjects starts the server with a bucket.
 func (s *subject) serveObjects(ctx context.Context) (*objects, error) {
 	program := filepath.Join(s.Bin, "versitygw")
 	if _, err := os.Stat(program); err != nil {
 		return nil, fmt.Errorf("run hack/object-stores.sh first: %w", err)
 	}
-	dir, err := os.MkdirTemp("", "etcd-operator-bench-")
+	// In memory: a store does not share a disk with the members.
+	dir, err := os.MkdirTemp("/dev/shm", "etcd-operator-bench-")
 	if err != nil {
 		return nil, err
 	}
@@ -232,14 +213,7 @@ func (o *objects) serve(ctx context.Context, program string) error {
 		o.server = nil
 		return err
 	}
-	client := s3.New(s3.Options{
-		BaseEndpoint: &o.endpoint, UsePathStyle: true, Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider(objectsUser, objectsKey, ""),
-	})
-	return wait.PollUntilContextTimeout(ctx, harness.PollInterval, limit, true, func(ctx context.Context) (bool, error) {
-		_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(backupBucket)})
-		return err == nil, nil
-	})
+	return makeBucket(ctx, o.endpoint)
 }
 
 func (o *objects) stop() {

@@ -33,7 +33,7 @@ func (b *bench) create(ctx context.Context) error {
 					text := manifest(s.name, 3, etcdVersion, kind.more)
 					if kind.floor {
 						var err error
-						if text, err = floor(s); err != nil {
+						if text, err = floor(s.namespace, s.name, 3, nil); err != nil {
 							return err
 						}
 					}
@@ -57,17 +57,16 @@ func (b *bench) create(ctx context.Context) error {
 	return nil
 }
 
-// floor returns the manifests of three pods, equal to those of the controller but
+// floor returns the manifests of so many pods, equal to those of the controller but
 // for the list of members with which each of them starts, and of their service.
-func floor(s *subject) (string, error) {
-	size := int32(3)
+func floor(namespace, name string, size int32, policy *v1beta2.PodPolicy) (string, error) {
 	cluster := &v1beta2.EtcdCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name, Namespace: s.namespace},
-		Spec:       v1beta2.ClusterSpec{Replicas: &size, Repository: v1beta2.DefaultRepository, Version: etcdVersion},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec:       v1beta2.ClusterSpec{Replicas: &size, Repository: v1beta2.DefaultRepository, Version: etcdVersion, Pod: policy},
 	}
 	var peers []resources.Peer
 	for i := range size {
-		name := fmt.Sprintf("%s-%d", s.name, i)
+		name := fmt.Sprintf("%s-%d", name, i)
 		peers = append(peers, resources.Peer{Name: name, URL: resources.PeerURL(cluster, name)})
 	}
 	service := resources.PeerService(cluster, "")

@@ -36,7 +36,7 @@ type bench struct {
 	idle time.Duration
 	// clusters is how many there are meanwhile.
 	clusters int
-	// sizes of the databases that are backed up, in MiB, and the agent's program.
+	// sizes of the databases that are backed up and restored, in MiB, and the agent's program.
 	sizes []int
 	agent string
 	table table
@@ -59,6 +59,7 @@ var parts = []part{
 	{"burst", (*bench).burst},
 	{"idle", (*bench).atRest},
 	{"backup", (*bench).backup},
+	{"restore", (*bench).restore},
 }
 
 func main() {
@@ -81,7 +82,7 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&b.idle, "idle", 3*time.Minute, "how long the controller is watched at rest")
 	flag.IntVar(&b.clusters, "clusters", 20, "how many clusters of one member there are at rest")
 	flag.StringVar(&b.agent, "agent", "bin/agent", "the agent's program, for backups")
-	flag.Func("sizes", "sizes of the databases that are backed up, in MiB (default 100,2048)", b.setSizes)
+	flag.Func("sizes", "sizes of the databases that are backed up and restored, in MiB (default 100,2048)", b.setSizes)
 	only := flag.String("only", strings.Join(names, ","), "what to measure")
 	flag.Parse()
 	wanted := strings.Split(*only, ",")

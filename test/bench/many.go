@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -28,6 +29,22 @@ const small = `
   pod:
     resources: {requests: {cpu: 10m, memory: 16Mi}}`
 
+// manyPods returns the manifests of as many bare pods, the floor of a burst.
+func manyPods(namespace string, n int) (string, error) {
+	policy := &v1beta2.PodPolicy{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi"),
+	}}}
+	var text strings.Builder
+	for i := range n {
+		one, err := floor(namespace, fmt.Sprintf("c%d", i), 1, policy)
+		if err != nil {
+			return "", err
+		}
+		text.WriteString(one)
+	}
+	return text.String(), nil
+}
+
 func manyManifests(n int) string {
 	var text strings.Builder
 	for i := range n {
@@ -36,24 +53,34 @@ func manyManifests(n int) string {
 	return text.String()
 }
 
-// burst measures many clusters of one member in one command.
+// burst measures many clusters of one member in one command, and in turns with it the
+// floor: the same pods without any controller.
 func (b *bench) burst(ctx context.Context) error {
 	before, err := b.processor(ctx, harness.Controller)
 	if err != nil {
 		return err
 	}
 	for range max(1, b.repetitions/3) {
-		err := b.within(ctx, func(ctx context.Context, namespace string) error {
-			pods, err := b.Pods(ctx, namespace, "app=etcd")
+		for _, bare := range []bool{true, false} {
+			err := b.within(ctx, func(ctx context.Context, namespace string) error {
+				pods, err := b.Pods(ctx, namespace, "app=etcd")
+				if err != nil {
+					return err
+				}
+				name, text := fmt.Sprintf("%d clusters of 1 at once", burstClusters), manyManifests(burstClusters)
+				if bare {
+					name = fmt.Sprintf("floor: %d bare pods", burstClusters)
+					if text, err = manyPods(namespace, burstClusters); err != nil {
+						return err
+					}
+				}
+				// No cluster has this name: the pods of all of them are asked.
+				all := harness.MembersOf(pods)
+				return errors.Join(b.burstOnce(ctx, namespace, name, text, all), all.Close())
+			})
 			if err != nil {
 				return err
 			}
-			// No cluster has this name: the pods of all of them are asked.
-			all := harness.MembersOf(pods)
-			return errors.Join(b.burstOnce(ctx, namespace, all), all.Close())
-		})
-		if err != nil {
-			return err
 		}
 	}
 	after, err := b.processor(ctx, harness.Controller)
@@ -64,12 +91,11 @@ func (b *bench) burst(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) burstOnce(ctx context.Context, namespace string, all *harness.Members) error {
+func (b *bench) burstOnce(ctx context.Context, namespace, name, text string, all *harness.Members) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %v", limit))
 	defer cancel()
-	name := fmt.Sprintf("%d clusters of 1 at once", burstClusters)
 	from := time.Now()
-	_, err := b.Kubectl(ctx, harness.Command{Args: []string{"-n", namespace, "apply", "-f", "-"}, Stdin: manyManifests(burstClusters)})
+	_, err := b.Kubectl(ctx, harness.Command{Args: []string{"-n", namespace, "apply", "-f", "-"}, Stdin: text})
 	if err != nil {
 		return err
 	}

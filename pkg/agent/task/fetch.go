@@ -55,7 +55,7 @@ func (t *run) fetch(ctx context.Context) error {
 	return err
 }
 
-// fetchLive takes the snapshot of a member, the best that there is.
+// fetchLive takes the snapshot of a survivor, the best that there is.
 func (t *run) fetchLive(ctx context.Context) error {
 	goal, err := target(t.request.Etcd)
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *run) fetchLive(ctx context.Context) error {
 }
 
 func (t *run) fetchFrom(ctx context.Context, client *etcd.Client, source etcd.Endpoint) error {
-	stream, err := client.Snapshot(ctx, source, t.stall())
+	stream, err := client.SurvivorSnapshot(ctx, source, t.stall())
 	if err != nil {
 		return err
 	}

@@ -293,6 +293,10 @@ func TestCorruptObject(t *testing.T) {
 				at := i * (len(raw) - 1) / 7
 				broken[fmt.Sprintf("flipped at %d", at)] = flipped(raw, at)
 			}
+			for at := 0; at < 200 && kind == "age"; at += 7 {
+				// The header, where damage looks like another recipient.
+				broken[fmt.Sprintf("flipped at %d", at)] = flipped(raw, at)
+			}
 			for what, content := range broken {
 				if err := os.WriteFile(full, content, 0o600); err != nil {
 					t.Fatal(err)
