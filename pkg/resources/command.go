@@ -49,10 +49,6 @@ func SnapshotCount(c *v1beta2.EtcdCluster, minor uint) uint64 {
 // value can end its argument or reach a shell. Flags of the user come last.
 func command(c *v1beta2.EtcdCluster, m MemberPod) []string {
 	has := featuresOf(Version(c))
-	state := "existing"
-	if m.Seed {
-		state = "new"
-	}
 	args := []string{
 		etcdBinary,
 		"--data-dir=" + dataDir,
@@ -61,8 +57,6 @@ func command(c *v1beta2.EtcdCluster, m MemberPod) []string {
 		"--listen-peer-urls=" + listenURL(SecurePeer(c), PeerPort),
 		"--listen-client-urls=" + listenURL(SecureClient(c), ClientPort),
 		"--advertise-client-urls=" + ClientURL(c, m.Name),
-		"--initial-cluster=" + initialCluster(m.InitialCluster),
-		"--initial-cluster-state=" + state,
 	}
 	args = append(args, tlsArgs(c, m)...)
 	if m.Seed {

@@ -48,6 +48,10 @@ const (
 	// cluster ID, the oldest minor version of the members that did, and from which index
 	// on, or "readable" if nobody needs anything before.
 	AnnotationLog = "etcd.database.coreos.com/log"
+	// AnnotationInitialCluster and AnnotationInitialState on a pod are what etcd in it is
+	// told of the cluster, for the case that it has no data.
+	AnnotationInitialCluster = "etcd.database.coreos.com/initial-cluster"
+	AnnotationInitialState   = "etcd.database.coreos.com/initial-cluster-state"
 	// AnnotationTemplate on a pod is the TemplateHash that it was made for.
 	AnnotationTemplate = "etcd.database.coreos.com/template"
 	// AnnotationRestart on an EtcdCluster asks for a restart of every member when its

@@ -4,6 +4,8 @@
 package resources
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -29,6 +31,8 @@ type MemberPod struct {
 	Seed bool
 	// Learner is true for a member that does not vote yet.
 	Learner bool
+	// Joined is true for a member that comes back to its data, and must not start without.
+	Joined bool
 	// InitialCluster lists all members, this one included.
 	InitialCluster []Peer
 	// Token is the initial cluster token of a seed: the UID of the cluster, so that
@@ -49,6 +53,7 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 	meta.Labels[LabelMember] = m.Name
 	meta.Labels[LabelRole] = role(m.Learner)
 	meta.Annotations[AnnotationVersion] = Version(c)
+	meta.Annotations = merged(meta.Annotations, initialAnnotations(c, m))
 	for name, value := range map[string]string{
 		AnnotationTrust: m.Trust, AnnotationAuthorities: m.Authorities, AnnotationCertificates: m.Certificates,
 	} {
@@ -91,7 +96,7 @@ func container(c *v1beta2.EtcdCluster, m MemberPod) corev1.Container {
 		Image:           Image(c),
 		ImagePullPolicy: own.ImagePullPolicy,
 		Command:         command(c, m),
-		Env:             append(tlsEnv(c), own.EtcdEnv...),
+		Env:             slices.Concat(tlsEnv(c), own.EtcdEnv, initialEnv()),
 		Resources:       own.Resources,
 		Ports: []corev1.ContainerPort{
 			{Name: "server", ContainerPort: PeerPort, Protocol: corev1.ProtocolTCP},

@@ -135,7 +135,7 @@ func TestArguments(t *testing.T) {
 			[]string{"--strict-reconfig-check=false", "--heartbeat-interval=250", "--election-timeout=2500", "--snapshot-count=25000", "--auto-compaction-retention=90m"}, nil},
 		{"metrics stay plain under TLS", newCluster(version("3.6.16"), staticTLS),
 			[]string{"--listen-metrics-urls=http://0.0.0.0:2381", "--listen-client-urls=https://0.0.0.0:2379", "--client-cert-auth=true"}, nil},
-		{"only a seed has a token", newCluster(version("3.6.16")), []string{"--initial-cluster-state=existing"}, []string{"--initial-cluster-token"}},
+		{"only a seed has a token", newCluster(version("3.6.16")), nil, []string{"--initial-cluster-token"}},
 	} {
 		command := join(tc.cluster).Spec.Containers[0].Command
 		for _, want := range tc.has {

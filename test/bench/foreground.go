@@ -153,13 +153,14 @@ func (s *subject) awaitBackup(ctx context.Context, name string) error {
 	defer view.Close()
 	var failed error
 	err = view.Await(ctx, func(list []*v1beta2.EtcdBackup) bool {
-		for _, b := range list {
-			if b.Status.Phase == v1beta2.BackupPhaseFailed {
-				failed = fmt.Errorf("backup %s: %s", name, b.Status.Reason)
-			}
-			return b.Status.Succeeded || failed != nil
+		if len(list) != 1 {
+			return false
 		}
-		return false
+		status := &list[0].Status
+		if status.Phase == v1beta2.BackupPhaseFailed {
+			failed = fmt.Errorf("backup %s: %s", name, status.Reason)
+		}
+		return status.Succeeded || failed != nil
 	})
 	return errors.Join(err, failed)
 }

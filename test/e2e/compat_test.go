@@ -100,12 +100,13 @@ func TestPublishedCluster(t *testing.T) {
 		"--listen-peer-urls=http://0.0.0.0:2380",
 		"--listen-client-urls=http://0.0.0.0:2379",
 		"--advertise-client-urls=" + url + ":2379",
-		"--initial-cluster=" + seed.Name + "=" + url + ":2380",
-		"--initial-cluster-state=new",
 		"--initial-cluster-token=" + string(object.UID),
 	}
 	if got := seed.Spec.Containers[0].Command; !reflect.DeepEqual(got, want) {
 		t.Errorf("the seed runs\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if joins := seed.Annotations[initialCluster]; joins != seed.Name+"="+url+":2380" || seed.Annotations[initialState] != "new" {
+		t.Errorf("the seed starts %q, %s", joins, seed.Annotations[initialState])
 	}
 	if image := seed.Spec.Containers[0].Image; image != "quay.io/coreos/etcd:v3.2.13" {
 		t.Errorf("the seed's image is %s", image)

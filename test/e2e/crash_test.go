@@ -81,7 +81,7 @@ func (c *cluster) looksUntouched(size int) {
 		if p.DeletionTimestamp != nil || p.Labels["etcd_role"] != "voter" {
 			c.Errorf("pod %s: deleted at %v, role %s", p.Name, p.DeletionTimestamp, p.Labels["etcd_role"])
 		}
-		if flagOf(p.Spec.Containers[0].Command, "initial-cluster-state") == "new" {
+		if flagOf(p.Spec.Containers[0].Command, "initial-cluster-token") != "" {
 			seeds++
 		}
 	}

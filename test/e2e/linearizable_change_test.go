@@ -16,7 +16,7 @@ import (
 const minorBefore = "3.5.35"
 
 // TestLinearizableSecure lets clients that prove themselves read, write and swap while
-// the authority is replaced and the cluster moves to the next minor version.
+// the authority is replaced, the cluster moves to the next minor version, and sleeps.
 func TestLinearizableSecure(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -35,6 +35,12 @@ func TestLinearizableSecure(t *testing.T) {
 		c.await(s.ctx(), "the version", func(object *clusterObject) bool {
 			return settled(object, 3) && object.Status.CurrentVersion == etcdVersion
 		})
+	})
+	step("asleep, and awake again", func() {
+		s.kubectl("scale", "etcdcluster/proven", "--replicas=0")
+		c.await(s.ctx(), "hibernation", func(object *clusterObject) bool { return object.Status.Phase == v1beta2.ClusterPhaseHibernated })
+		s.kubectl("scale", "etcdcluster/proven", "--replicas=3")
+		c.settle(3)
 	})
 	c.stopped(w)
 	c.explained(clients)

@@ -66,6 +66,34 @@ func TestNodeFailures(t *testing.T) {
 	}
 }
 
+// TestNodeRebooted restarts the one node that all members of a cluster without volumes
+// are on: they come back in their pods, as the members that they were, with their data.
+func TestNodeRebooted(t *testing.T) {
+	needNodes(t, 3)
+	s := start(t)
+	nodes, err := env.ReadyNodes(s.ctx())
+	s.must(err, "list the nodes")
+	busy := s.busyNodes()
+	i := slices.IndexFunc(nodes, func(n string) bool { return !slices.Contains(busy, n) })
+	if i < 0 {
+		t.Fatalf("the programs run on %v: no node is free of them", busy)
+	}
+	node := nodes[i]
+	c := s.create("rebooted", 3, etcdVersion, "\n  pod: {nodeSelector: {kubernetes.io/hostname: "+node+"}}")
+	data, ids, uids := c.fill(), c.ids(), c.uids()
+	from := time.Now()
+	s.node("reboot", node)
+	s.awaitNode(node, corev1.ConditionTrue)
+	c.must(c.members.Pods.Await(s.ctx(), func(pods []*corev1.Pod) bool {
+		return !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Status.ContainerStatuses[0].RestartCount == 0 })
+	}), "the containers to start again")
+	c.must(c.members.AwaitVoters(s.ctx(), 3), "after the reboot")
+	c.settle(3)
+	t.Logf("over after %v", time.Since(from).Round(100*time.Millisecond))
+	c.same(ids, uids, true)
+	c.holds(data)
+}
+
 // endureNodeFailure waits until Kubernetes and the status both say what is the case.
 func (c *cluster) endureNodeFailure(what string, victim *corev1.Pod) {
 	c.Helper()
@@ -90,19 +118,26 @@ func (c *cluster) nodes() map[string]bool {
 	return used
 }
 
-// onFreeNode returns the pod of a member on a node without the installed programs,
-// so that what is tested is not how long Kubernetes takes to move those.
-func (c *cluster) onFreeNode() *corev1.Pod {
-	c.Helper()
+// busyNodes are those that the installed programs run on.
+func (s *scenario) busyNodes() []string {
+	s.Helper()
 	var busy []string
 	for _, program := range []string{harness.Controller, harness.APIServer} {
-		pods, err := env.ProgramPods(c.ctx(), program)
-		c.must(err, "find %s", program)
+		pods, err := env.ProgramPods(s.ctx(), program)
+		s.must(err, "find %s", program)
 		for _, p := range pods.List() {
 			busy = append(busy, p.Spec.NodeName)
 		}
 		pods.Close()
 	}
+	return busy
+}
+
+// onFreeNode returns the pod of a member on a node without the installed programs,
+// so that what is tested is not how long Kubernetes takes to move those.
+func (c *cluster) onFreeNode() *corev1.Pod {
+	c.Helper()
+	busy := c.busyNodes()
 	for _, p := range c.members.Live() {
 		if !slices.Contains(busy, p.Spec.NodeName) {
 			return p

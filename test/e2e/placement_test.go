@@ -26,6 +26,17 @@ const placed = `
     terminationGracePeriodSeconds: 20
     priorityClassName: system-cluster-critical
     imagePullPolicy: Never
+    imagePullSecrets: [{name: registry}]
+    affinity:
+      nodeAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: Exists}]}]
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - weight: 7
+          preference: {matchExpressions: [{key: kubernetes.io/os, operator: In, values: [linux]}]}
+      podAntiAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+        - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {etcd_cluster: placed}}}
     ClusterDomain: .cluster.local
     busyboxImage: busybox:1.28.0-glibc
     DNSTimeoutInSecond: 30
@@ -41,6 +52,7 @@ func TestPlacement(t *testing.T) {
 	t.Parallel()
 	needNodes(t, 3)
 	s := start(t)
+	s.kubectl("create", "secret", "docker-registry", "registry", "--docker-server=registry.example.com", "--docker-username=u", "--docker-password=p")
 	c := s.create("placed", 3, etcdVersion, placed)
 	data := c.fill()
 	c.arePlaced()
@@ -57,7 +69,7 @@ func (c *cluster) arePlaced() {
 		c.Errorf("the members are on the nodes %v", used)
 	}
 	for _, p := range c.members.Live() {
-		ctr := p.Spec.Containers[0]
+		ctr, nodes, others := p.Spec.Containers[0], p.Spec.Affinity.NodeAffinity, p.Spec.Affinity.PodAntiAffinity
 		for what, right := range map[string]bool{
 			"labels":              p.Labels["team"] == "storage" && p.Labels["etcd_cluster"] == "placed",
 			"annotations":         p.Annotations["example.com/note"] == "kept",
@@ -69,6 +81,10 @@ func (c *cluster) arePlaced() {
 			"grace period":        *p.Spec.TerminationGracePeriodSeconds == 20,
 			"priority":            p.Spec.PriorityClassName == "system-cluster-critical",
 			"pull policy":         ctr.ImagePullPolicy == corev1.PullNever,
+			"pull secrets":        slices.Equal(p.Spec.ImagePullSecrets, []corev1.LocalObjectReference{{Name: "registry"}}),
+			"required affinity":   nodes.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Operator == corev1.NodeSelectorOpExists,
+			"preferred affinity":  nodes.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight == 7,
+			"anti-affinity":       len(others.RequiredDuringSchedulingIgnoredDuringExecution) == 1 && len(others.PreferredDuringSchedulingIgnoredDuringExecution) == 0,
 			"domain":              slices.Contains(ctr.Command, "--advertise-client-urls=http://"+p.Name+".placed."+c.namespace+".svc.cluster.local:2379"),
 			"no init containers":  len(p.Spec.InitContainers) == 0,
 			"no account":          !*p.Spec.AutomountServiceAccountToken,
@@ -78,6 +94,30 @@ func (c *cluster) arePlaced() {
 				c.Errorf("pod %s: %s", p.Name, what)
 			}
 		}
+	}
+}
+
+// TestAffinity keeps the members off one node, and then off another one instead: those
+// that are where they may not be are replaced, one after the other.
+func TestAffinity(t *testing.T) {
+	t.Parallel()
+	needNodes(t, 3)
+	s := start(t)
+	nodes, err := env.ReadyNodes(s.ctx())
+	s.must(err, "list the nodes")
+	off := func(node string) string {
+		return `{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[` +
+			`{"key":"kubernetes.io/hostname","operator":"NotIn","values":["` + node + `"]}]}]}}}`
+	}
+	c := s.create("affine", 3, etcdVersion, "\n  pod: {affinity: "+off(nodes[0])+"}")
+	data := c.fill()
+	for _, node := range []string{nodes[0], nodes[1]} {
+		c.patch(`{"spec":{"pod":{"affinity":` + off(node) + `}}}`)
+		c.rolled(3, func(p *corev1.Pod) bool {
+			terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+			return p.Spec.NodeName != node && slices.Equal(terms[0].MatchExpressions[0].Values, []string{node})
+		})
+		c.holds(data)
 	}
 }
 

@@ -34,6 +34,9 @@ func TestStatusTruth(t *testing.T) {
 		"a version is said when it runs":      tryVersionSaid,
 		"ready when it serves":                tryReady,
 		"an empty volume is another member":   tryEmptyVolume,
+		"an empty disk is another member":     tryEmptyDisk,
+		"two of three volumes emptied":        tryEmptyVolumes,
+		"a version with a leading v":          trySpelledVersion,
 		"nothing is written at rest":          tryRest,
 		"shrinking is not over before it is":  tryShrinking,
 		"an operation is cancelled by a user": tryCancel,
@@ -96,8 +99,9 @@ func (c *cluster) loses(victims []*corev1.Pod) {
 func tryMajorityDestroyed(t *testing.T) {
 	s := start(t)
 	c := s.create("two-of-three", 3, etcdVersion)
-	survivor := c.leader().Pod
+	data, survivor := c.fill(), c.leader().Pod
 	c.loses(slices.DeleteFunc(c.members.Live(), func(p *corev1.Pod) bool { return p.Name == survivor.Name }))
+	c.has(survivor, data)
 	if live := c.members.Live(); len(live) != 1 || live[0].UID != survivor.UID {
 		t.Errorf("the survivor was not left alone: %d pods", len(live))
 	}

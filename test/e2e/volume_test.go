@@ -108,6 +108,38 @@ func TestVolumesKept(t *testing.T) {
 	}
 }
 
+// TestVolumesKeptWhenScaled scales members away whose volumes are to be kept: they stay,
+// belong to nobody, and no other member ever gets them.
+func TestVolumesKeptWhenScaled(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("shrunk", 3, etcdVersion, withVolumes, "\n    persistentVolumeClaimRetentionPolicy: {whenScaled: Retain}")
+	data, before := c.fill(), c.claims()
+	s.kubectl("scale", "etcdcluster/shrunk", "--replicas=1")
+	c.settle(1)
+	c.holds(data)
+	var left []string
+	for name, claim := range c.claims() {
+		if claim.UID != before[name].UID || claim.DeletionTimestamp != nil {
+			t.Errorf("claim %s is another one, or goes", name)
+		}
+		if ownerless(claim) {
+			left = append(left, name)
+		}
+	}
+	if len(left) != 2 {
+		t.Errorf("the claims %q were left, not two", left)
+	}
+	s.kubectl("scale", "etcdcluster/shrunk", "--replicas=2")
+	c.settle(2)
+	for _, p := range c.members.Live() {
+		if slices.Contains(left, p.Name) {
+			t.Errorf("%s runs on what a removed member has left", p.Name)
+		}
+	}
+	c.holds(data)
+}
+
 // TestVolumesMayNotGrow declares larger volumes on a storage class that does not allow
 // it. That is said, costs nothing, and can be taken back.
 func TestVolumesMayNotGrow(t *testing.T) {

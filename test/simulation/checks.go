@@ -53,9 +53,11 @@ type checks struct {
 	short bool
 	// late is true while a call is carried out whose controller has given it up.
 	late bool
-	// truthful is when the status was last right about clients being served, or could
+	// truthful is when the status was last right about each of its statements, or could
 	// not be.
-	truthful time.Duration
+	truthful []time.Duration
+	// ran holds the owners of the etcds in which a version has run, with the version.
+	ran map[[2]string]bool
 }
 
 // standing says whether an etcd can serve, now and after whoever is down came back.
@@ -82,7 +84,7 @@ type look struct {
 }
 
 func newChecks(w *World) *checks {
-	return &checks{w: w, recorded: map[string]*lineage{}, served: map[string]bool{}, gone: map[string]bool{}, sleepy: -time.Hour, sizeChanged: -time.Hour}
+	return &checks{w: w, recorded: map[string]*lineage{}, served: map[string]bool{}, gone: map[string]bool{}, ran: map[[2]string]bool{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
 }
 
 func (c *checks) violated(rule, format string, args ...any) {

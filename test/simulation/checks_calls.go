@@ -152,14 +152,6 @@ func (c *checks) recording(service *corev1.Service) {
 	is.lost = !c.judge(is).recoverable
 }
 
-func (c *checks) writingStatus(by *manager, cluster *v1beta2.EtcdCluster) {
-	for _, condition := range cluster.Status.Conditions {
-		if condition.Type == v1beta2.ClusterConditionAvailable && condition.Status == corev1.ConditionTrue && !by.look.fromQuorum {
-			c.violated("L2", "the status says Available and no quorum answered")
-		}
-	}
-}
-
 // restarting is called before a container is restarted with another image, or a pod is
 // deleted that comes back to its volume. Fewer than three voters have no quorum while
 // one restarts; then all of them must serve before.
@@ -313,6 +305,7 @@ func (c *checks) starting(r *run, d *dataDir) {
 // versioned is called when etcd has started: no version may be skipped or taken back, and
 // none begun from a patch release that is not safe for it.
 func (c *checks) versioned(p *process) {
+	c.ran[[2]string{p.dir.lineage.owner, p.version}] = true
 	to, err := version.ParseSemantic(p.version)
 	if err != nil || !c.matters(p.dir.lineage) || p.dir.lineage.blind {
 		return
@@ -339,42 +332,4 @@ func (c *checks) resized(size int32) {
 	if size == 0 {
 		c.sleepy = c.w.now
 	}
-}
-
-// tick keeps the times that the excuses depend on, and looks at what the status says.
-func (c *checks) tick() {
-	cluster, found := lookup[clusterObject](c.w.store, kindCluster, clusterName)
-	if found && cluster.Spec.Replicas != nil && *cluster.Spec.Replicas == 0 {
-		c.sleepy = c.w.now
-	}
-	if !found || c.truthfully(cluster) {
-		c.truthful = c.w.now
-	}
-	if c.w.now-c.truthful > toldWithin {
-		c.violated("L2", "there is no quorum since %v, and the status says Available", c.truthful)
-	}
-}
-
-// toldWithin is how long the status may call a cluster available that is not, while a
-// controller looks at it. One that was stopped for a while has time to come back.
-const toldWithin = 2 * time.Minute
-
-// truthfully is true if the status does not call a cluster available that is not, or
-// if nobody is there to say so.
-func (c *checks) truthfully(cluster clusterObject) bool {
-	l := c.recorded[string(cluster.UID)]
-	return l == nil || !conditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) ||
-		c.serves(l) || cluster.Spec.Paused || c.sleeping() || !c.w.attended()
-}
-
-// attended is true if there is a controller, and every one sees what happens.
-func (w *World) attended() bool {
-	for _, c := range w.controllers {
-		for k := range c.cache.kinds {
-			if c.cache.kinds[k].frozenUntil > w.now {
-				return false
-			}
-		}
-	}
-	return len(w.controllers) > 0
 }

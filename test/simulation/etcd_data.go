@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // entryKind is what an entry of the log is about.
@@ -184,6 +188,8 @@ type dataDir struct {
 	version string
 	// doomed directories will be destroyed: their pod was asked to go.
 	doomed, destroyed bool
+	// wiped directories took the place of one that held a member.
+	wiped bool
 }
 
 // index returns the raft index of the n-th entry that is kept.
@@ -225,15 +231,18 @@ type arguments struct {
 	strict                  bool
 }
 
-func parseArguments(command []string) arguments {
-	a := arguments{strict: true}
-	for _, arg := range command {
+// parseArguments reads the command and the variables that a pod has now.
+func parseArguments(pod *corev1.Pod) arguments {
+	a := arguments{strict: true, state: pod.Annotations[resources.AnnotationInitialState]}
+	for entry := range strings.SplitSeq(pod.Annotations[resources.AnnotationInitialCluster], ",") {
+		name, url, _ := strings.Cut(entry, "=")
+		a.names, a.urls = append(a.names, name), append(a.urls, url)
+	}
+	for _, arg := range command(pod) {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
 		case "--name":
 			a.name = value
-		case "--initial-cluster-state":
-			a.state = value
 		case "--initial-cluster-token":
 			a.token = value
 		case "--initial-advertise-peer-urls":
@@ -242,11 +251,6 @@ func parseArguments(command []string) arguments {
 			a.snapshotCount, _ = strconv.ParseUint(value, 10, 64)
 		case "--strict-reconfig-check":
 			a.strict = value != "false"
-		case "--initial-cluster":
-			for entry := range strings.SplitSeq(value, ",") {
-				name, url, _ := strings.Cut(entry, "=")
-				a.names, a.urls = append(a.names, name), append(a.urls, url)
-			}
 		}
 	}
 	return a

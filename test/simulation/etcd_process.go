@@ -128,7 +128,7 @@ var (
 
 // start is what etcd does first. An error ends the process.
 func (e *etcdWorld) start(r *run, dir *dataDir, pod *corev1.Pod) (*process, error) {
-	args := parseArguments(command(pod))
+	args := parseArguments(pod)
 	p := &process{
 		run: r, dir: dir, version: versionOf(image(pod)), strict: args.strict, snapshotCount: args.snapshotCount,
 		started: e.w.now, heard: e.w.now, patience: e.w.dice.between(time.Second, 2*time.Second), match: map[uint64]int{},

@@ -42,6 +42,8 @@ func (w *World) happen(e Event) {
 		w.after(e.For, func() { w.etcd.slow = 0 })
 	case EventHideMember, EventCutMember:
 		w.isolate(e)
+	case EventWipe:
+		w.wipe(e)
 	case EventDisaster:
 		w.destroyMajority(e)
 	case EventRecover:

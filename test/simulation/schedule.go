@@ -96,6 +96,8 @@ const (
 	// EventGrow and EventRetention are not either; see volumeEvents.
 	EventGrow
 	EventRetention
+	// EventWipe is not either; see wipeEvents.
+	EventWipe
 	eventKinds
 )
 
@@ -108,7 +110,7 @@ var eventNames = [eventKinds]string{
 	"change the pods' declaration", "request a restart", "declare what does not run",
 	"disaster", "ask for a recovery",
 	"back up", "restore", "lose everything",
-	"declare larger volumes", "keep or give up volumes",
+	"declare larger volumes", "keep or give up volumes", "wipe a disk",
 }
 
 func (k EventKind) String() string { return eventNames[k] }
@@ -158,6 +160,7 @@ func NewSchedule(seed uint64) *Schedule {
 	recoveryEvents(s)
 	restoreEvents(s)
 	volumeEvents(s)
+	wipeEvents(s)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
 }

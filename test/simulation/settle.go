@@ -74,6 +74,7 @@ func (w *World) heal() {
 	}
 	w.amend(func(s *v1beta2.ClusterSpec) { s.Paused = false })
 	w.mend()
+	w.giveUpWiped()
 }
 
 // goal returns what is not yet as it must be at the end.

@@ -47,6 +47,7 @@ func TestSchedules(t *testing.T) {
 // TestSchedulesThatFailed plays those again in which something was found once.
 func TestSchedulesThatFailed(t *testing.T) {
 	for seed, what := range map[uint64]string{
+		117:   "the new first member lost its volume right after it had taken over",
 		252:   "a silent member had gone back to a patch release that 3.7 must not follow",
 		616:   "who joined while a backup was restored left its volume behind",
 		659:   "a version was declared that the volume of the first member was too old for",

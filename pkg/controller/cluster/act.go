@@ -134,7 +134,7 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 				return err
 			}
 		}
-		return r.createPod(ctx, key, s, a.Version, resources.MemberPod{Name: a.Name, Learner: a.Learner, InitialCluster: peers(s, a.Peers)})
+		return r.createPod(ctx, key, s, a.Version, resources.MemberPod{Name: a.Name, Learner: a.Learner, Joined: a.Joined, InitialCluster: peers(s, a.Peers)})
 	case planner.CreateClaim:
 		return r.createClaim(ctx, key, s, a)
 	case planner.DeletePod:

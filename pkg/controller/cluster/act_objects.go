@@ -324,6 +324,10 @@ func (r *Reconciler) labelPod(ctx context.Context, key types.NamespacedName, s *
 	return r.changePod(ctx, key, s, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
 		adopted, unknown := resources.Adopted(s.Cluster, live)
 		pod, other := resources.WithRole(adopted, string(a.Role))
+		if a.Joined {
+			done, might := resources.Joined(s.Cluster, pod)
+			return done, unknown || other || might
+		}
 		return pod, unknown || other
 	})
 }

@@ -143,7 +143,7 @@ func (r *Reconciler) createReseed(ctx context.Context, key types.NamespacedName,
 	if err := r.confirmRecord(ctx, s, recovery); err != nil {
 		return err
 	}
-	c := atVersion(s.Cluster, recovery.Version)
+	c, filled := atVersion(s.Cluster, recovery.Version), *recovery
 	if claim := resources.ReseedClaim(c, recovery.Seed); claim != nil {
 		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
 		created, err := r.Objects.CreateClaim(ctx, claim)
@@ -152,9 +152,14 @@ func (r *Reconciler) createReseed(ctx context.Context, key types.NamespacedName,
 		}
 		if err == nil {
 			r.Gate.Note(key, created)
+			if recovery.Source.Backup != nil {
+				// It had a volume before, if it has served: what was on that is lost, and the
+				// backup is still there.
+				filled.Phase = v1beta2.RecoveryPhaseSeeding
+			}
 		}
 	}
-	pod, err := resources.ReseedPod(c, recovery, s.certified(resources.MemberPod{}), r.AgentImage)
+	pod, err := resources.ReseedPod(c, &filled, s.certified(resources.MemberPod{}), r.AgentImage)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -192,7 +191,8 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Version:     p.Annotations[resources.AnnotationVersion],
 		Template:    p.Annotations[resources.AnnotationTemplate],
 		Restart:     p.Annotations[resources.AnnotationRestart],
-		Peers:       initialMembers(p),
+		Peers:       resources.InitialMembers(p),
+		MayFill:     resources.MayFill(p),
 	}
 	o.Trust, o.Certificates = p.Annotations[resources.AnnotationTrust], p.Annotations[resources.AnnotationCertificates]
 	o.Authorities = p.Annotations[resources.AnnotationAuthorities]
@@ -236,24 +236,6 @@ func observedClaim(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) plan
 	_, o.Drifted = resources.ClaimDrift(c, p)
 	o.Growth, o.GrowthWhy = resources.ClaimGrowth(c, p)
 	return o
-}
-
-// initialMembers returns the names of the members that etcd in a pod was told of.
-func initialMembers(p *corev1.Pod) []string {
-	var names []string
-	for i := range p.Spec.Containers {
-		for _, arg := range p.Spec.Containers[i].Command {
-			list, found := strings.CutPrefix(arg, "--initial-cluster=")
-			if !found {
-				continue
-			}
-			for entry := range strings.SplitSeq(list, ",") {
-				name, _, _ := strings.Cut(entry, "=")
-				names = append(names, name)
-			}
-		}
-	}
-	return names
 }
 
 func ready(p *corev1.Pod) bool {

@@ -56,13 +56,13 @@ type AddMember struct {
 
 // CreatePod makes the pod of a member of etcd. Peers are the names of all members
 // in etcd's list, its own among them. Version is empty for the declared one. Returns
-// is true for a member that comes back to its volume.
+// is true for a member that comes back to its volume, and Joined if that holds its data.
 type CreatePod struct {
-	Name    string
-	Learner bool
-	Peers   []string
-	Version string
-	Returns bool
+	Name            string
+	Learner         bool
+	Peers           []string
+	Version         string
+	Returns, Joined bool
 }
 
 // CreateClaim makes the volume claim of a member that will run a version; empty for
@@ -149,10 +149,12 @@ type RecreatePod struct {
 type FindMember struct{ Name string }
 
 // LabelPod says on a pod what its member is. A pod that does not say what it was made
-// from says so afterwards.
+// from says so afterwards. Joined is true for a voter that has its data and must never
+// start without.
 type LabelPod struct {
 	Name, UID string
 	Role      PodRole
+	Joined    bool
 }
 
 // RecordRecovery writes how far a recovery has come on the peer service, if nobody has

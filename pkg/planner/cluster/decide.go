@@ -193,7 +193,7 @@ func upkeep(o *Observed, plan Plan) []Action {
 }
 
 // upkeepRoles labels the pods with what their members are, and those that do not say
-// what they were made from. Whoever was about to leave and need not any more gets its
+// what they were made from. Voters that have joined have their data. Whoever was about to leave and need not any more gets its
 // clients back.
 func upkeepRoles(o *Observed, plan Plan) []Action {
 	if !o.Etcd.Linearizable {
@@ -213,8 +213,9 @@ func upkeepRoles(o *Observed, plan Plan) []Action {
 		case p.Role == PodLeaving && (plan.Leaving == m.Name || plan.Leaving == "" && len(o.voters()) > o.size()):
 			role = PodLeaving
 		}
-		if p.Role != role || (p.Template == "" && o.Template != "") {
-			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: role})
+		joined := m.Started && !m.Learner
+		if p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill {
+			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: role, Joined: joined})
 		}
 	}
 	return actions

@@ -197,3 +197,34 @@ func TestLookAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinedIsNoted: who votes and has started must never begin without its data again,
+// and says so from the first moment on.
+func TestJoinedIsNoted(t *testing.T) {
+	mayFill := func(o *Observed) {
+		for i := range o.Pods {
+			o.Pods[i].MayFill = true
+		}
+	}
+	checkDecisions(t, []decision{
+		{"the first one", 1, "a", edits(mayFill), "steady: LabelPod a voter"},
+		{"who joins may still begin", 2, "a b:learner", edits(mayFill), "in-flight: LabelPod a voter, PromoteMember b"},
+		{"so may who has not started", 2, "a b:unstarted", edits(mayFill), "in-flight: LabelPod a voter, wait WaitingForMember"},
+		{"not without a list of the members", 1, "a:unknown", edits(mayFill, noQuorum), "quorum: wait EtcdUnreachable"},
+	})
+	for text, joined := range map[string]bool{"a:claim b:claim c:claim,nopod": true, "a:claim b:claim c:claim,unstarted,nopod": false, "a:claim b:claim c:claim,learner,nopod": false} {
+		plan := Decide(observed(t, 3, text))
+		for _, a := range plan.Actions {
+			if pod, creates := a.(CreatePod); creates && pod.Joined != joined {
+				t.Errorf("%s: it comes back to its data: %t", text, pod.Joined)
+			}
+		}
+		if plan.Rule != "return" {
+			t.Errorf("%s: rule %s speaks", text, plan.Rule)
+		}
+	}
+	plan := Decide(observed(t, 1, "a", mayFill))
+	if label, labels := plan.Actions[0].(LabelPod); !labels || !label.Joined {
+		t.Errorf("%+v", plan.Actions)
+	}
+}

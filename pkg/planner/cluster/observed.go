@@ -130,6 +130,9 @@ type Pod struct {
 	// Peers are the names of the members that the pod was started to join, its own
 	// among them; nil if that is not known.
 	Peers []string
+	// MayFill is true if etcd in it would begin anew on an empty directory, which is for
+	// members that have not joined yet.
+	MayFill bool
 	// Trust names the authorities that were to be trusted when the pod was made; empty if
 	// that is not known.
 	Trust string

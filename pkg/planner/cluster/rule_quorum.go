@@ -66,7 +66,7 @@ func (o *Observed) comeBack(name string) CreatePod {
 	pod := CreatePod{Name: name, Peers: o.peerNames(), Version: o.joinVersion(), Returns: true}
 	m := o.member(name)
 	if m != nil {
-		pod.Learner = m.Learner
+		pod.Learner, pod.Joined = m.Learner, m.Started && !m.Learner
 	}
 	if c := o.claim(name); c != nil && parse(c.Version) != nil {
 		pod.Version = o.pinned(parse(c.Version))

@@ -1,0 +1,97 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// What etcd makes of an empty directory stands in annotations of its pod, which reach it
+// as variables each time its container starts, and not in flags, which cannot change in a
+// living pod. A member that has its data may never begin without it again: it would vote
+// as one that has forgotten what it has acknowledged, and the first member would start
+// another cluster of the same ID beside the one that goes on.
+const (
+	envInitialCluster = "ETCD_INITIAL_CLUSTER"
+	envInitialState   = "ETCD_INITIAL_CLUSTER_STATE"
+	stateNew          = "new"
+	stateExisting     = "existing"
+)
+
+// initialEnv comes behind the variables of the user: the last one of a name holds.
+func initialEnv() []corev1.EnvVar {
+	from := func(annotation string) *corev1.EnvVarSource {
+		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+			APIVersion: "v1", FieldPath: "metadata.annotations['" + annotation + "']",
+		}}
+	}
+	return []corev1.EnvVar{
+		{Name: envInitialCluster, ValueFrom: from(AnnotationInitialCluster)},
+		{Name: envInitialState, ValueFrom: from(AnnotationInitialState)},
+	}
+}
+
+// initialAnnotations are those of a new pod.
+func initialAnnotations(c *v1beta2.EtcdCluster, m MemberPod) map[string]string {
+	if m.Joined {
+		return joined(c, m.Name)
+	}
+	state := stateExisting
+	if m.Seed {
+		state = stateNew
+	}
+	return map[string]string{AnnotationInitialCluster: initialCluster(m.InitialCluster), AnnotationInitialState: state}
+}
+
+// joined names a member alone as the cluster that it shall join: on an empty directory
+// etcd finds nobody to ask, and ends.
+func joined(c *v1beta2.EtcdCluster, member string) map[string]string {
+	return map[string]string{
+		AnnotationInitialCluster: initialCluster([]Peer{{Name: member, URL: PeerURL(c, member)}}),
+		AnnotationInitialState:   stateExisting,
+	}
+}
+
+// Joined returns live so that etcd in it starts only on the data that it has, and whether
+// that is a change. A pod of an earlier release, which has flags for it, stays as it is.
+func Joined(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
+	if !MayFill(live) {
+		return live, false
+	}
+	pod := live.DeepCopy()
+	pod.Annotations = merged(pod.Annotations, joined(c, pod.Name))
+	return pod, true
+}
+
+// MayFill is true if etcd in a pod begins anew on an empty directory, and Joined can end
+// that.
+func MayFill(pod *corev1.Pod) bool {
+	cluster, found := pod.Annotations[AnnotationInitialCluster]
+	return found && (pod.Annotations[AnnotationInitialState] != stateExisting || strings.Contains(cluster, ","))
+}
+
+// InitialMembers returns the names of the members that etcd in a pod was told of.
+func InitialMembers(pod *corev1.Pod) []string {
+	var names []string
+	list, found := pod.Annotations[AnnotationInitialCluster]
+	for i := range pod.Spec.Containers {
+		for _, arg := range pod.Spec.Containers[i].Command {
+			if flag, isFlag := strings.CutPrefix(arg, "--initial-cluster="); isFlag { // of an earlier release
+				list, found = flag, true
+			}
+		}
+	}
+	if !found {
+		return nil
+	}
+	for entry := range strings.SplitSeq(list, ",") {
+		name, _, _ := strings.Cut(entry, "=")
+		names = append(names, name)
+	}
+	return names
+}

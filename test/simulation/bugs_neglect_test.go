@@ -1,0 +1,207 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+// bugsOfNeglect are mistakes with what is not asked, not done, and not said any more.
+func bugsOfNeglect() []bug {
+	return []bug{
+		{name: "counts a member that does not answer as one that serves", rules: "S2", wrap: trusting(whoIsSlow), story: hideAndRestart},
+		{name: "takes a pod that is ready for a member's answer", rules: "S2", wrap: trusting(whoIsReady), story: hideAndRestart},
+		{name: "believes what a member has said once", rules: "S2 S8", wrap: trusting(whateverHappens), story: hideAndRestart},
+		{name: "lets a member begin again on an emptied disk", rules: "S4 S5", wrap: doing(forgetJoined), story: wipeDisks},
+		{name: "does nothing while a member is not healthy", rules: "L1", wrap: doing(stopAtUnhealthy), story: only(false, EventForceDeletePod)},
+		{name: "does nothing when all pods are gone", rules: "L1", wrap: doing(leaveEmpty), story: only(true, EventForceDeletePod)},
+		{name: "restarts nobody for another version", rules: "L1", wrap: doing(leaveImages), story: only(true, EventVersion)},
+		{name: "never looks at its services again", rules: "L1", wrap: doing(leaveServices), story: only(false, EventEditService)},
+		{name: "guards no quorum against evictions", rules: "L1", wrap: doing(leaveBudget), story: only(false, EventDeleteBudget)},
+		{name: "says that a version runs because it is declared", rules: "L2", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return declaredVersion{c.Objects} }), story: only(true, EventVersion)},
+		{name: "calls a member ready because it once was", rules: "L2", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return onceReady{c.Objects} }), story: hang},
+	}
+}
+
+// hideAndRestart has the members restarted while one of them cannot be asked.
+func hideAndRestart(s *Schedule) {
+	s.Size, s.Volumes, s.Events = 3, true, []Event{
+		{At: time.Minute, Kind: EventHideMember, A: s.Events[0].A, For: time.Minute},
+		{At: time.Minute + 5*time.Second, Kind: EventRestart, A: 1},
+	}
+}
+
+// hang cuts one member off from the others for longer than may be kept quiet about.
+func hang(s *Schedule) {
+	s.Size, s.Events = 3, []Event{
+		{At: time.Minute, Kind: EventCutMember, A: s.Events[0].A, B: 1, For: 2 * toldWithin},
+		{At: time.Minute + 2*toldWithin, Kind: EventResume}, // all faults end with the last event
+	}
+}
+
+// only is a cluster to which one thing happens, to one member after the other.
+func only(volumes bool, kind EventKind) func(*Schedule) {
+	return func(s *Schedule) {
+		s.Size, s.Volumes, s.Version = 3, volumes, versionLines[0][0]
+		first := s.Events[0].A
+		s.Events = nil
+		for i := range s.Size {
+			s.Events = append(s.Events, Event{At: time.Minute, Kind: kind, A: first + i, B: i})
+		}
+	}
+}
+
+// unhurried is a plan after which nothing is tried again at once.
+func unhurried(plan planner.Plan) planner.Plan {
+	plan.RequeueAfter = max(plan.RequeueAfter, time.Second)
+	return plan
+}
+
+// credulous goes on with what a member has said before when it does not answer, in
+// some cases.
+type credulous struct {
+	cluster.Etcd
+	said  map[string]etcd.MemberHealth
+	trust func(name string, err error) bool
+}
+
+// trusting is a controller that is credulous for as long as its process runs.
+func trusting(trust func(c cluster.Config, name string, err error) bool) func(*manager, cluster.Config) cluster.Config {
+	return func(_ *manager, c cluster.Config) cluster.Config {
+		asks := c
+		c.Etcd = credulous{c.Etcd, map[string]etcd.MemberHealth{}, func(name string, err error) bool { return trust(asks, name, err) }}
+		return c
+	}
+}
+
+// Statuses implements cluster.Etcd.
+func (e credulous) Statuses(ctx context.Context, target etcd.Target) map[string]etcd.StatusResult {
+	answers := e.Etcd.Statuses(ctx, target)
+	for name, a := range answers {
+		if a.Err == nil {
+			e.said[name] = a.Health
+		} else if said, answered := e.said[name]; answered && e.trust(name, a.Err) {
+			answers[name] = etcd.StatusResult{Health: said}
+		}
+	}
+	return answers
+}
+
+// whateverHappens, whoIsSlow and whoIsReady are the cases.
+func whateverHappens(cluster.Config, string, error) bool { return true }
+
+func whoIsSlow(_ cluster.Config, _ string, err error) bool {
+	return !errors.Is(err, etcd.ErrUnavailable)
+}
+
+func whoIsReady(c cluster.Config, name string, _ error) bool {
+	pods, err := c.Cache.Pods(namespace, clusterName)
+	return err == nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name && isReady(p) })
+}
+
+func forgetJoined(_ planner.Observed, plan planner.Plan) planner.Plan {
+	plan.Actions = slices.Clone(plan.Actions)
+	for i, a := range plan.Actions {
+		switch a := a.(type) {
+		case planner.LabelPod:
+			a.Joined = false
+			plan.Actions[i] = a
+		case planner.CreatePod:
+			a.Joined = false
+			plan.Actions[i] = a
+		}
+	}
+	return plan
+}
+
+func wipeDisks(s *Schedule) {
+	d := newDice(s.Seed, 7)
+	for range 3 {
+		e := wipeAt(d)
+		e.B = 1
+		s.Events = append(s.Events, e)
+	}
+	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
+}
+
+func stopAtUnhealthy(o planner.Observed, plan planner.Plan) planner.Plan {
+	ill := func(m planner.Member) bool { return m.Health != planner.Healthy }
+	if !o.Etcd.Linearizable || !slices.ContainsFunc(votersOf(o), ill) {
+		return plan
+	}
+	return unhurried(instead(plan))
+}
+
+func leaveEmpty(o planner.Observed, plan planner.Plan) planner.Plan {
+	if len(o.Claims) == 0 || o.PeerService.ClusterID == "" || slices.ContainsFunc(o.Pods, func(p planner.Pod) bool { return p.Owned && !p.Terminating }) {
+		return plan
+	}
+	return unhurried(instead(plan))
+}
+
+// omitting is a plan without some of its actions.
+func omitting(plan planner.Plan, omit func(planner.Action) bool) planner.Plan {
+	plan.Actions = slices.DeleteFunc(slices.Clone(plan.Actions), omit)
+	return unhurried(plan)
+}
+
+func leaveImages(o planner.Observed, plan planner.Plan) planner.Plan {
+	return omitting(plan, func(a planner.Action) bool {
+		switch a.(type) {
+		case planner.UpgradePod, planner.MoveLeader:
+			return plan.Rule == "rollout"
+		}
+		return false
+	})
+}
+
+func leaveServices(o planner.Observed, plan planner.Plan) planner.Plan {
+	return omitting(plan, func(a planner.Action) bool {
+		switch a.(type) {
+		case planner.RepairPeerService:
+			return true
+		case planner.EnsureClientService:
+			return o.ClientService == planner.Drifted
+		}
+		return false
+	})
+}
+
+func leaveBudget(_ planner.Observed, plan planner.Plan) planner.Plan {
+	return omitting(plan, func(a planner.Action) bool {
+		_, ensures := a.(planner.EnsurePodDisruptionBudget)
+		return ensures
+	})
+}
+
+type declaredVersion struct{ cluster.Objects }
+
+// UpdateClusterStatus implements cluster.Objects.
+func (o declaredVersion) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	c = c.DeepCopy()
+	c.Status.CurrentVersion = c.Spec.Version
+	return o.Objects.UpdateClusterStatus(ctx, c)
+}
+
+type onceReady struct{ cluster.Objects }
+
+// UpdateClusterStatus implements cluster.Objects.
+func (o onceReady) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	c = c.DeepCopy()
+	s := &c.Status.Members
+	s.Ready = append(s.Ready, s.Unready...)
+	slices.Sort(s.Ready)
+	s.Unready = nil
+	return o.Objects.UpdateClusterStatus(ctx, c)
+}
