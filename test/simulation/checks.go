@@ -56,8 +56,8 @@ type checks struct {
 	// truthful is when the status was last right about each of its statements, or could
 	// not be.
 	truthful []time.Duration
-	// ran holds the owners of the etcds in which a version has run, with the version.
-	ran map[[2]string]bool
+	// made holds the owners of pods that were made for a version, with the version.
+	made map[[2]string]bool
 }
 
 // standing says whether an etcd can serve, now and after whoever is down came back.
@@ -84,7 +84,7 @@ type look struct {
 }
 
 func newChecks(w *World) *checks {
-	return &checks{w: w, recorded: map[string]*lineage{}, served: map[string]bool{}, gone: map[string]bool{}, ran: map[[2]string]bool{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
+	return &checks{w: w, recorded: map[string]*lineage{}, served: map[string]bool{}, gone: map[string]bool{}, made: map[[2]string]bool{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
 }
 
 func (c *checks) violated(rule, format string, args ...any) {

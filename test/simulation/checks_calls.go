@@ -115,6 +115,7 @@ func (c *checks) writing(by *manager, verb string, object metav1.Object) {
 	case *v1beta2.EtcdCluster:
 		c.writingStatus(by, o)
 	case *corev1.Pod:
+		c.made[[2]string{ownerOf(o), o.Annotations[resources.AnnotationVersion]}] = true
 		if live, found := lookup[*corev1.Pod](c.w.store, kindPod, o.Name); found && verb == "update" && image(live) != image(o) {
 			c.restarting(by, live)
 		}
@@ -305,7 +306,6 @@ func (c *checks) starting(r *run, d *dataDir) {
 // versioned is called when etcd has started: no version may be skipped or taken back, and
 // none begun from a patch release that is not safe for it.
 func (c *checks) versioned(p *process) {
-	c.ran[[2]string{p.dir.lineage.owner, p.version}] = true
 	to, err := version.ParseSemantic(p.version)
 	if err != nil || !c.matters(p.dir.lineage) || p.dir.lineage.blind {
 		return

@@ -17,8 +17,8 @@ func (c *checks) writingStatus(by *manager, cluster *v1beta2.EtcdCluster) {
 	if conditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && !by.look.fromQuorum {
 		c.violated("L2", "the status says Available and no quorum answered")
 	}
-	if v := cluster.Status.CurrentVersion; v != "" && !c.ran[[2]string{string(cluster.UID), v}] {
-		c.violated("L2", "the status says that version %s runs, which no member has ever run", v)
+	if v := cluster.Status.CurrentVersion; v != "" && !c.made[[2]string{string(cluster.UID), v}] {
+		c.violated("L2", "the status says that version %s runs, for which no pod was ever made", v)
 	}
 }
 

@@ -199,10 +199,18 @@ func (c *checks) switching(service *corev1.Service) {
 	c.w.trace("replaced: %s", describeMembers(l.members))
 }
 
+// sourceless is true for a recovery that waits, and says so, because the last member went
+// while it was read, and nothing is left: only a person can know that the new first member
+// holds nothing either, and cancel it.
+func (w *World) sourceless(cluster *v1beta2.EtcdCluster, l *lineage) bool {
+	r, b := cluster.Status.Recovery, cluster.Status.BlockedBy
+	return r.Phase == v1beta2.RecoveryPhaseSeeding && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == "WaitingForSeed" && !l.remains()
+}
+
 // goalRecovered returns what a cluster that has lost its quorum still waits for if it
 // can go on from a member that answers.
 func (w *World) goalRecovered(cluster *v1beta2.EtcdCluster, l *lineage) string {
-	if cluster.Status.Recovery.InProgress() {
+	if cluster.Status.Recovery.InProgress() && !w.sourceless(cluster, l) {
 		return "a recovery is under way"
 	}
 	survivors, gone, voters := 0, 0, 0
