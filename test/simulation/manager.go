@@ -58,7 +58,10 @@ type manager struct {
 	task        task
 	// writes counts calls that change something, reconciles the runs.
 	writes, reconciles int
-	look               look
+	// second is the one that runs, and withinSecond counts the reconciles in it.
+	second       time.Duration
+	withinSecond int
+	look         look
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -149,6 +152,7 @@ func (c *manager) reconcile() {
 	}
 	c.reconciles++
 	c.w.stats.Reconciles++
+	c.noteSpin()
 	result, err, survived := c.run()
 	c.busy = false
 	if !survived || c.ending {
@@ -174,6 +178,19 @@ func (c *manager) reconcile() {
 	}
 	if c.again {
 		c.enqueue()
+	}
+}
+
+// spinning is how many reconciles within a second are work no more.
+const spinning = 500
+
+// noteSpin finds a controller that does the same again and again without a pause.
+func (c *manager) noteSpin() {
+	if second := c.w.now.Truncate(time.Second); second != c.second {
+		c.second, c.withinSecond = second, 0
+	}
+	if c.withinSecond++; c.withinSecond == spinning {
+		c.w.checks.violated("L3", "%d reconciles within a second", spinning)
 	}
 }
 
