@@ -27,8 +27,9 @@ run_verify() { hack/verify.sh; }
 
 run_unit() {
   hack/object-stores.sh || return
+  # The agent is killed at every request to each kind of store, which takes minutes.
   # shellcheck disable=SC2046
-  gotest -race $(unit_packages) && (cd hack/local && gotest ./...)
+  gotest -race -timeout=30m $(unit_packages) && (cd hack/local && gotest ./...)
 }
 
 # Every third cut of the sweep; all of them take three minutes more: -sweep-every=1.
