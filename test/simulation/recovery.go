@@ -207,6 +207,9 @@ func (w *World) sourceless(cluster *v1beta2.EtcdCluster, l *lineage) bool {
 	return r.Phase == v1beta2.RecoveryPhaseSeeding && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == "WaitingForSeed" && !l.remains()
 }
 
+// askedToRecover is what is waited for after a person has asked for a recovery.
+const askedToRecover = "a recovery was asked for"
+
 // goalRecovered returns what a cluster that has lost its quorum still waits for if it
 // can go on from a member that answers.
 func (w *World) goalRecovered(cluster *v1beta2.EtcdCluster, l *lineage) string {
@@ -236,7 +239,7 @@ func (w *World) goalRecovered(cluster *v1beta2.EtcdCluster, l *lineage) string {
 		return ""
 	case w.plan.Recovers:
 		w.requestRecovery()
-		return "a recovery was asked for"
+		return askedToRecover
 	case w.plan.Automatic && voters-gone < voters/2+1:
 		return "it does not recover by itself"
 	default:

@@ -300,7 +300,11 @@ func (w *World) rests() bool {
 	if w.stats.Recovered > recovered {
 		return false // a member has come back late, and the cluster has gone on from it
 	}
-	if wrong := w.goal(); wrong != "" {
+	wrong := w.goal()
+	if wrong == askedToRecover {
+		return false // a member has come back late, without a quorum
+	}
+	if wrong != "" {
 		w.checks.violated("L1", "it was as declared, and then: %s", wrong)
 		return true
 	}
