@@ -32,8 +32,8 @@ run_unit() {
   gotest -race -timeout=30m $(unit_packages) && (cd hack/local && gotest ./...)
 }
 
-# Every third cut of the sweep; all of them take three minutes more: -sweep-every=1.
-run_simulation() { go test -v -count=1 -timeout=40m ./test/simulation -sweep-every=3; }
+# Every fifth cut of the sweep; all of them take minutes more: -sweep-every=1.
+run_simulation() { go test -v -count=1 -timeout=40m ./test/simulation -sweep-every=5; }
 
 run_integration() {
   make --no-print-directory local-build &&
