@@ -140,7 +140,10 @@ func (w *World) goneOn() string {
 		return wrong // it also has the owner ask, where that is needed
 	}
 	cluster, found := lookup[clusterObject](w.store, kindCluster, clusterName)
-	if !found || conditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) {
+	if !found {
+		return "it does not serve again"
+	}
+	if conditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) {
 		return ""
 	}
 	for i := range cluster.Status.MemberStatuses {
