@@ -165,11 +165,11 @@ func (o *Observed) quorumLoss() quorumLoss {
 	case voters-hopeless < need:
 		return quorumLoss{corev1.ConditionTrue, true, "QuorumLost",
 			fmt.Sprintf("%d of %d voters are gone with their data, %d are needed", hopeless, voters, need),
-			o.howToRecover()}
+			o.howToRecover(true)}
 	case voters-hopeless-down < need:
 		return quorumLoss{corev1.ConditionTrue, false, "QuorumLost",
 			fmt.Sprintf("%d of %d voters do not serve, %d are needed", hopeless+down, voters, need),
-			"the cluster resumes untouched as soon as enough members come back; if they never will: " + o.howToRecover()}
+			"the cluster resumes untouched as soon as enough members come back; if they never will: " + o.howToRecover(false)}
 	default:
 		return quorumLoss{corev1.ConditionUnknown, false, "EtcdUnreachable",
 			"the members' pods run and etcd does not answer the controller" + because(o.Etcd.Err),
@@ -189,15 +189,16 @@ func (o *Observed) whoSurvives() string {
 	return "; " + strings.Join(list, ", ") + " survive"
 }
 
-// howToRecover says what a person can do about a quorum that is lost for good.
-func (o *Observed) howToRecover() string {
+// howToRecover says what a person can do about a lost quorum. Only a loss for good is
+// answered by itself.
+func (o *Observed) howToRecover(forGood bool) string {
 	if o.source("") == nil {
-		if b := o.Cluster.Status.LastBackup; o.recoversByItself() && b != nil && b.Verified && len(o.remains()) == 0 {
+		if b := o.Cluster.Status.LastBackup; forGood && o.recoversByItself() && b != nil && b.Verified && len(o.remains()) == 0 {
 			return fmt.Sprintf("nothing: after %v the last backup, EtcdBackup %s, is restored", recoveryGrace, b.Name)
 		}
 		return "restore a backup with an EtcdRestore"
 	}
-	if o.recoversByItself() {
+	if forGood && o.recoversByItself() {
 		return fmt.Sprintf("nothing: after %v it goes on from the member that has lost the least", recoveryGrace)
 	}
 	return "create etcdclusters/" + o.Cluster.Name + "/recover to go on from the member that has lost the least (dryRun=All shows the plan), or restore a backup with an EtcdRestore"

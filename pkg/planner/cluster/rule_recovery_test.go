@@ -257,3 +257,17 @@ func TestRecoveryIsTold(t *testing.T) {
 		t.Errorf("the plan is %+v", record)
 	}
 }
+
+// TestWayOut: that it goes on by itself is said only where it does.
+func TestWayOut(t *testing.T) {
+	for text, byItself := range map[string]bool{
+		"a:noleader,index=90 b:nopod,index=0 c:nopod,index=0": true,
+		"a:noleader,index=90 b:down,index=0 c:nopod,index=0":  false,
+	} {
+		o := observed(t, 3, text, noQuorum, automatic(time.Second))
+		loss := o.quorumLoss()
+		if loss.forGood != byItself || strings.Contains(loss.unblock, "nothing: after") != byItself || strings.Contains(loss.unblock, "/recover ") == byItself {
+			t.Errorf("%s: for good %t: %s", text, loss.forGood, loss.unblock)
+		}
+	}
+}
