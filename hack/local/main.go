@@ -29,7 +29,7 @@ const usage = `usage: local COMMAND
 
   build [PROGRAM...]     build every program and image that is missing, or only
                          the named programs
-  up [--nodes N] [--audit] [--toleration-seconds S]
+  up [--nodes N] [--audit] [--toleration-seconds S] [--ip-families ipv4|dual|ipv6]
                          bring the cluster up, repair it, or add nodes to it
   down                   remove the cluster; what was built is kept
   check-clean            list what there is of a cluster; fail if there is anything
@@ -156,14 +156,18 @@ var clusterCommands = map[string]func(context.Context, *cluster.Cluster, []strin
 		return c.Node(ctx, args[0], args[1], args[2:])
 	},
 	node.InitCommand: func(_ context.Context, c *cluster.Cluster, args []string) error {
-		if os.Getpid() != 1 || len(args) != 1 {
+		if os.Getpid() != 1 || len(args) != 2 {
 			return errUsage
 		}
 		n, err := topology.ParseNode(args[0])
 		if err != nil {
 			return err
 		}
-		return node.RunInit(c.Layout, n)
+		families, err := topology.ParseFamilies(args[1])
+		if err != nil {
+			return err
+		}
+		return node.RunInit(c.Layout, n, families)
 	},
 }
 
@@ -172,11 +176,19 @@ func up(ctx context.Context, c *cluster.Cluster, args []string) error {
 	nodes := flags.Int("nodes", 1, "number of nodes")
 	audit := flags.Bool("audit", false, "log every request to the API server")
 	toleration := flags.Int("toleration-seconds", 300, "how long pods stay bound to a node that is lost")
+	families := flags.String("ip-families", "", "addresses of the cluster: ipv4, dual or ipv6; dual by default where the machine has IPv6")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errUsage
 	}
 	// A flag that is not given leaves a cluster that is up as it is.
 	var request cluster.Request
+	if *families != "" {
+		parsed, err := topology.ParseFamilies(*families)
+		if err != nil {
+			return err
+		}
+		request.Families = &parsed
+	}
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
 		case "nodes":

@@ -40,19 +40,21 @@ type values struct {
 	LocalPathImage string
 	BusyboxImage   string
 	ClusterDomain  string
-	DNSServiceIP   string
+	DNSServiceIPs  []string
 	DNSReplicas    int
 }
 
 // manifests returns the objects for a cluster with so many nodes.
-func manifests(nodes int) ([]manifest, error) {
+func manifests(nodes int, families topology.Families) ([]manifest, error) {
 	v := values{
 		CoreDNSImage:   build.CoreDNSImage,
 		LocalPathImage: build.LocalPathImage,
 		BusyboxImage:   build.BusyboxImage,
 		ClusterDomain:  topology.ClusterDomain,
-		DNSServiceIP:   topology.DNSServiceIP,
 		DNSReplicas:    min(nodes, maxDNSReplicas),
+	}
+	for _, family := range families.All() {
+		v.DNSServiceIPs = append(v.DNSServiceIPs, family.DNSServiceIP)
 	}
 	var all []manifest
 	for _, t := range templates.Templates() {
@@ -73,8 +75,8 @@ func manifests(nodes int) ([]manifest, error) {
 }
 
 // Apply installs the addons, or changes them to what they should be.
-func Apply(ctx context.Context, client *apiclient.Client, nodes int) error {
-	all, err := manifests(nodes)
+func Apply(ctx context.Context, client *apiclient.Client, nodes int, families topology.Families) error {
+	all, err := manifests(nodes, families)
 	if err != nil {
 		return err
 	}

@@ -38,10 +38,12 @@ type settings struct {
 	Nodes             int  `json:"nodes"`
 	Audit             bool `json:"audit"`
 	TolerationSeconds int  `json:"tolerationSeconds"`
+	// Families are fixed: everything in a cluster has its addresses.
+	Families topology.Families `json:"families,omitempty"`
 }
 
 func (s settings) options() controlplane.Options {
-	return controlplane.Options{Audit: s.Audit, TolerationSeconds: s.TolerationSeconds}
+	return controlplane.Options{Audit: s.Audit, TolerationSeconds: s.TolerationSeconds, Families: s.Families}
 }
 
 // load returns the settings of the existing cluster, or ErrDown.

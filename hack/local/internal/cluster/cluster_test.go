@@ -13,24 +13,32 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/progress"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/topology"
 )
 
 func TestMerge(t *testing.T) {
 	number := func(n int) *int { return &n }
 	yes, no := true, false
+	families := func(f topology.Families) *topology.Families { return &f }
 	existing := settings{Nodes: 3, Audit: true, TolerationSeconds: 5}
 	for name, test := range map[string]struct {
 		request Request
 		old     *settings
 		want    settings
+		noIPv6  bool
 		fails   bool
 	}{
-		"defaults":                         {want: settings{Nodes: 1, TolerationSeconds: 300}},
-		"a new cluster":                    {request: Request{Nodes: number(2), Audit: &yes}, want: settings{Nodes: 2, Audit: true, TolerationSeconds: 300}},
+		"defaults":                         {want: settings{Nodes: 1, TolerationSeconds: 300, Families: topology.Dual}},
+		"a new cluster":                    {request: Request{Nodes: number(2), Audit: &yes}, want: settings{Nodes: 2, Audit: true, TolerationSeconds: 300, Families: topology.Dual}},
 		"an existing one stays as it is":   {old: &existing, want: existing},
 		"the same size":                    {request: Request{Nodes: number(3)}, old: &existing, want: existing},
 		"more nodes":                       {request: Request{Nodes: number(5)}, old: &existing, want: settings{Nodes: 5, Audit: true, TolerationSeconds: 5}},
 		"no audit any more":                {request: Request{Audit: &no}, old: &existing, want: settings{Nodes: 3, TolerationSeconds: 5}},
+		"no IPv6 here":                     {noIPv6: true, want: settings{Nodes: 1, TolerationSeconds: 300, Families: topology.IPv4}},
+		"IPv6 where there is none":         {request: Request{Families: families(topology.Dual)}, noIPv6: true, fails: true},
+		"one family":                       {request: Request{Families: families(topology.IPv6)}, want: settings{Nodes: 1, TolerationSeconds: 300, Families: topology.IPv6}},
+		"the same families":                {request: Request{Families: families(topology.IPv4)}, old: &existing, want: settings{Nodes: 3, Audit: true, TolerationSeconds: 5, Families: topology.IPv4}},
+		"other families":                   {request: Request{Families: families(topology.Dual)}, old: &existing, fails: true},
 		"fewer nodes":                      {request: Request{Nodes: number(2)}, old: &existing, fails: true},
 		"no nodes":                         {request: Request{Nodes: number(0)}, fails: true},
 		"too many nodes":                   {request: Request{Nodes: number(1000)}, fails: true},
@@ -40,7 +48,7 @@ func TestMerge(t *testing.T) {
 		if test.old != nil {
 			old = *test.old
 		}
-		got, err := test.request.merge(old, test.old != nil)
+		got, err := test.request.merge(old, test.old != nil, !test.noIPv6)
 		if (err != nil) != test.fails {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -63,7 +71,7 @@ func TestSettings(t *testing.T) {
 	if err := os.MkdirAll(c.Layout.State, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	want := settings{Nodes: 2, TolerationSeconds: 7}
+	want := settings{Nodes: 2, TolerationSeconds: 7, Families: topology.Dual}
 	if err := c.save(want); err != nil {
 		t.Fatal(err)
 	}

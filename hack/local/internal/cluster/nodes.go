@@ -132,7 +132,7 @@ func (c *Cluster) startNode(ctx context.Context, machine node.Machine, s setting
 	if err := builder.Run(ctx); err != nil {
 		return err
 	}
-	if err := machine.Boot(ctx, builder.Store, topology.Nodes(s.Nodes)); err != nil {
+	if err := machine.Boot(ctx, builder.Store, topology.Nodes(s.Nodes), s.Families); err != nil {
 		return err
 	}
 	return machine.WaitRuntime(ctx)

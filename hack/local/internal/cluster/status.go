@@ -29,7 +29,7 @@ func (c *Cluster) Status(ctx context.Context, out io.Writer) error {
 	api := "answers"
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if client, err := controlplane.Client(c.Layout); err != nil {
+	if client, err := controlplane.Client(c.Layout, s.Families); err != nil {
 		api = err.Error()
 	} else if ready, err = readiness(ctx, client); err != nil {
 		api = err.Error()

@@ -27,6 +27,7 @@ type Request struct {
 	Nodes             *int
 	Audit             *bool
 	TolerationSeconds *int
+	Families          *topology.Families
 }
 
 // defaultTolerationSeconds is Kubernetes' own default.
@@ -36,11 +37,14 @@ const defaultTolerationSeconds = 300
 const readyTimeout = 5 * time.Minute
 
 // merge returns the settings that a request asks for, given those of the existing
-// cluster (none: exists is false).
-func (r Request) merge(old settings, exists bool) (settings, error) {
+// cluster (none: exists is false), on a machine that has IPv6 or not.
+func (r Request) merge(old settings, exists, hasIPv6 bool) (settings, error) {
 	s := old
 	if !exists {
-		s = settings{Nodes: 1, TolerationSeconds: defaultTolerationSeconds}
+		s = settings{Nodes: 1, TolerationSeconds: defaultTolerationSeconds, Families: topology.IPv4}
+		if hasIPv6 {
+			s.Families = topology.Dual
+		}
 	}
 	if r.Nodes != nil {
 		s.Nodes = *r.Nodes
@@ -50,6 +54,15 @@ func (r Request) merge(old settings, exists bool) (settings, error) {
 	}
 	if r.TolerationSeconds != nil {
 		s.TolerationSeconds = *r.TolerationSeconds
+	}
+	if r.Families != nil {
+		s.Families = *r.Families
+	}
+	if s.Families.HasIPv6() && !hasIPv6 {
+		return s, fmt.Errorf("this machine has no IPv6 (see /proc/sys/net/ipv6/conf/*/disable_ipv6): a cluster here has IPv4 alone")
+	}
+	if exists && s.Families.Name() != old.Families.Name() {
+		return s, fmt.Errorf("the cluster has %s and cannot change to %s: take it down first (this deletes everything in it), then bring it up anew", old.Families.Text(), s.Families.Text())
 	}
 	if s.Nodes < 1 || s.Nodes > topology.MaxNodes {
 		return s, fmt.Errorf("a cluster has 1 to %d nodes, not %d", topology.MaxNodes, s.Nodes)
@@ -76,9 +89,6 @@ func (c *Cluster) Up(ctx context.Context, request Request) error {
 	if err := c.checkOthers(); err != nil {
 		return err
 	}
-	if err := network.CheckFree(ctx); err != nil {
-		return err
-	}
 	unlock, err := c.lock(ctx)
 	if err != nil {
 		return err
@@ -88,9 +98,16 @@ func (c *Cluster) Up(ctx context.Context, request Request) error {
 	if err != nil && !errors.Is(err, ErrDown) {
 		return err
 	}
-	wanted, err := request.merge(old, err == nil)
+	exists, hasIPv6 := err == nil, network.HasIPv6()
+	wanted, err := request.merge(old, exists, hasIPv6)
 	if err != nil {
 		return err
+	}
+	if err := network.CheckFree(ctx, wanted.Families); err != nil {
+		return err
+	}
+	if !exists && !hasIPv6 && request.Families == nil {
+		c.Progress.Step("this machine has no IPv6: the cluster gets IPv4 alone")
 	}
 	if err := c.save(wanted); err != nil {
 		return err
@@ -103,9 +120,9 @@ func (c *Cluster) Up(ctx context.Context, request Request) error {
 		return err
 	}
 	if started == 0 {
-		c.Progress.Step("the cluster is already up with %s", describe(wanted))
+		c.Progress.Step("the cluster is already up with %s and %s", describe(wanted), wanted.Families.Text())
 	} else {
-		c.Progress.Step("the cluster is up with %s", describe(wanted))
+		c.Progress.Step("the cluster is up with %s and %s", describe(wanted), wanted.Families.Text())
 	}
 	return nil
 }
@@ -160,7 +177,7 @@ func (c *Cluster) endStrays(ctx context.Context) error {
 // converge starts whatever is missing and waits until all of it works. It returns
 // how many things it had to start.
 func (c *Cluster) converge(ctx context.Context, wanted settings, builder *build.Builder) (int, error) {
-	if err := network.EnsureControlPlane(ctx); err != nil {
+	if err := network.EnsureControlPlane(ctx, wanted.Families); err != nil {
 		return 0, err
 	}
 	cp := &controlplane.ControlPlane{Layout: c.Layout, Table: c.table(), Options: wanted.options(), Progress: c.Progress}
@@ -176,14 +193,14 @@ func (c *Cluster) converge(ctx context.Context, wanted settings, builder *build.
 	var nodesErr error
 	var booting sync.WaitGroup
 	booting.Go(func() {
-		repaired, nodesErr = c.bootNodes(ctx, topology.Nodes(wanted.Nodes), builder)
+		repaired, nodesErr = c.bootNodes(ctx, wanted, builder)
 		if nodesErr != nil {
 			cancel(nodesErr)
 		}
 	})
 	client, err := cp.Up(ctx)
 	if err == nil {
-		err = addons.Apply(ctx, client, wanted.Nodes)
+		err = addons.Apply(ctx, client, wanted.Nodes, wanted.Families)
 	}
 	if err != nil {
 		cancel(err)
@@ -201,7 +218,8 @@ func (c *Cluster) converge(ctx context.Context, wanted settings, builder *build.
 
 // bootNodes boots the nodes that do not run, and puts right what the node command
 // did to those that do. It returns how many it touched.
-func (c *Cluster) bootNodes(ctx context.Context, nodes []topology.Node, builder *build.Builder) (int, error) {
+func (c *Cluster) bootNodes(ctx context.Context, wanted settings, builder *build.Builder) (int, error) {
+	nodes := topology.Nodes(wanted.Nodes)
 	touched := 0
 	var booting []node.Machine
 	for _, n := range nodes {
@@ -216,7 +234,7 @@ func (c *Cluster) bootNodes(ctx context.Context, nodes []topology.Node, builder 
 			}
 			continue
 		}
-		if err := machine.Boot(ctx, builder.Store, nodes); err != nil {
+		if err := machine.Boot(ctx, builder.Store, nodes, wanted.Families); err != nil {
 			return touched, err
 		}
 		booting = append(booting, machine)

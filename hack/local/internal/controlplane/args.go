@@ -18,6 +18,12 @@ type Options struct {
 	Audit bool
 	// TolerationSeconds is how long pods stay bound to a node that is lost.
 	TolerationSeconds int
+	// Families are the cluster's families of addresses.
+	Families topology.Families
+}
+
+func (o Options) serviceCIDRs() string {
+	return o.Families.List(func(f topology.Family) string { return f.ServiceCIDR })
 }
 
 // A lost node is noticed quickly, so that tests of node failures are short. The
@@ -53,8 +59,8 @@ func apiServerArgs(l layout.Layout, options Options) []string {
 		"--etcd-servers=" + etcdURL,
 		"--bind-address=0.0.0.0",
 		fmt.Sprintf("--secure-port=%d", topology.APIPort),
-		"--advertise-address=" + topology.ControlPlaneIP,
-		"--service-cluster-ip-range=" + topology.ServiceCIDR,
+		"--advertise-address=" + options.Families.Primary().ControlPlaneIP,
+		"--service-cluster-ip-range=" + options.serviceCIDRs(),
 		"--allow-privileged=true",
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
@@ -103,7 +109,7 @@ rules:
 - level: Metadata
 `
 
-func controllerManagerArgs(l layout.Layout) []string {
+func controllerManagerArgs(l layout.Layout, options Options) []string {
 	certs := pki.Store{Dir: l.PKI()}
 	kubeconfig := certs.Kubeconfig(pki.ControllerManager)
 	return []string{
@@ -114,8 +120,8 @@ func controllerManagerArgs(l layout.Layout) []string {
 		"--bind-address=127.0.0.1",
 		"--leader-elect=false",
 		"--allocate-node-cidrs=false", // the nodes know theirs by their number
-		"--cluster-cidr=" + topology.PodCIDR,
-		"--service-cluster-ip-range=" + topology.ServiceCIDR,
+		"--cluster-cidr=" + options.Families.List(func(f topology.Family) string { return f.PodCIDR }),
+		"--service-cluster-ip-range=" + options.serviceCIDRs(),
 		"--root-ca-file=" + certs.File(pki.CA+".crt"),
 		"--cluster-signing-cert-file=" + certs.File(pki.CA+".crt"),
 		"--cluster-signing-key-file=" + certs.File(pki.CA+".key"),

@@ -57,7 +57,7 @@ func (c *ControlPlane) Up(ctx context.Context) (*apiclient.Client, error) {
 	if err := c.ensureReady(ctx, Etcd, etcdArgs(c.Layout), etcdReady); err != nil {
 		return nil, err
 	}
-	client, err := Client(c.Layout)
+	client, err := Client(c.Layout, c.Options.Families)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (c *ControlPlane) Up(ctx context.Context) (*apiclient.Client, error) {
 		c.Progress.Step("kube-apiserver is ready")
 	}
 	// These two retry by themselves until everything they need is there.
-	if _, err := c.ensure(ctx, ControllerManager, controllerManagerArgs(c.Layout)); err != nil {
+	if _, err := c.ensure(ctx, ControllerManager, controllerManagerArgs(c.Layout, c.Options)); err != nil {
 		return nil, err
 	}
 	if _, err := c.ensure(ctx, Scheduler, schedulerArgs(c.Layout)); err != nil {
@@ -86,7 +86,7 @@ func (c *ControlPlane) EnsureCertificates() error {
 		return err
 	}
 	for _, cert := range pki.ControlPlane() {
-		if err := certs.Ensure(cert, topology.APIServer()); err != nil {
+		if err := certs.Ensure(cert, c.Options.Families.APIServer()); err != nil {
 			return err
 		}
 	}
@@ -211,9 +211,9 @@ func etcdReady(ctx context.Context) error {
 }
 
 // Client returns a client with the administrator's rights.
-func Client(l layout.Layout) (*apiclient.Client, error) {
+func Client(l layout.Layout, families topology.Families) (*apiclient.Client, error) {
 	certs := pki.Store{Dir: l.PKI()}
-	return apiclient.New(topology.APIServer(), apiclient.Files{
+	return apiclient.New(families.APIServer(), apiclient.Files{
 		CA:          certs.File(pki.CA + ".crt"),
 		Certificate: certs.File(pki.Admin + ".crt"),
 		Key:         certs.File(pki.Admin + ".key"),

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,7 +103,7 @@ func links(ctx context.Context, netns string) (map[string]bool, error) {
 
 // EnsureControlPlane makes the control plane's namespace with the bridge in it,
 // and the machine's link to the bridge.
-func EnsureControlPlane(ctx context.Context) error {
+func EnsureControlPlane(ctx context.Context, families topology.Families) error {
 	cp := topology.ControlPlaneNetns
 	if err := ensureNetns(ctx, cp); err != nil {
 		return err
@@ -114,38 +113,50 @@ func EnsureControlPlane(ctx context.Context) error {
 		return err
 	}
 	if _, ok := inside[topology.Bridge]; !ok {
-		if err := batch(ctx, cp, fmt.Sprintf("link add %s address %s type bridge", topology.Bridge, topology.MAC(topology.ControlPlaneIP))); err != nil {
+		if err := batch(ctx, cp, fmt.Sprintf("link add %s address %s type bridge", topology.Bridge, topology.MAC(topology.V4.ControlPlaneIP))); err != nil {
 			return fmt.Errorf("making a bridge (does the kernel have CONFIG_BRIDGE?): %w", err)
 		}
 	}
 	if _, ok := inside[topology.HostPort]; !ok {
 		// The machine's end may be left from a namespace that is just being deleted.
 		_, _ = ip(ctx, "link", "del", topology.HostLink)
-		_, err := ip(ctx, "link", "add", topology.HostLink, "address", topology.MAC(topology.HostIP),
+		_, err := ip(ctx, "link", "add", topology.HostLink, "address", topology.MAC(topology.V4.HostIP),
 			"type", "veth", "peer", "name", topology.HostPort, "netns", cp)
 		if err != nil {
 			return fmt.Errorf("making a pair of links (does the kernel have CONFIG_VETH?): %w", err)
 		}
 	}
-	if err := batch(ctx, cp,
-		"link set lo up",
-		fmt.Sprintf("addr replace %s/%d dev %s", topology.ControlPlaneIP, topology.LinkPrefixLen, topology.Bridge),
+	inCP, here, routes := []string{"link set lo up"}, []string{}, []string{}
+	for _, f := range families.All() {
+		inCP = append(inCP, address(f, f.ControlPlaneIP, topology.Bridge))
+		here = append(here, address(f, f.HostIP, topology.HostLink))
+		routes = append(routes, defaultRoute(f))
+	}
+	inCP = append(inCP,
 		fmt.Sprintf("link set %s up", topology.Bridge),
 		fmt.Sprintf("link set %s master %s up", topology.HostPort, topology.Bridge),
-	); err != nil {
+	)
+	if err := batch(ctx, cp, inCP...); err != nil {
 		return err
 	}
-	if err := batch(ctx, "",
-		fmt.Sprintf("addr replace %s/%d dev %s", topology.HostIP, topology.LinkPrefixLen, topology.HostLink),
-		fmt.Sprintf("link set %s up", topology.HostLink),
-	); err != nil {
+	if err := batch(ctx, "", append(here, fmt.Sprintf("link set %s up", topology.HostLink))...); err != nil {
 		return err
 	}
-	return batch(ctx, cp, "route replace default via "+topology.HostIP)
+	return batch(ctx, cp, routes...)
+}
+
+// address is the command that gives a link an address.
+func address(f topology.Family, ip, link string) string {
+	return strings.TrimSpace(fmt.Sprintf("addr replace %s/%d dev %s %s", ip, f.LinkPrefixLen, link, f.AddressFlags))
+}
+
+// defaultRoute is the command that makes the machine the way to everything else.
+func defaultRoute(f topology.Family) string {
+	return fmt.Sprintf("route replace %s via %s", f.Everything, f.HostIP)
 }
 
 // EnsureNode makes a node's namespace and its link to the bridge.
-func EnsureNode(ctx context.Context, node topology.Node) error {
+func EnsureNode(ctx context.Context, node topology.Node, families topology.Families) error {
 	if err := ensureNetns(ctx, node.Netns()); err != nil {
 		return err
 	}
@@ -164,28 +175,32 @@ func EnsureNode(ctx context.Context, node topology.Node) error {
 			_, _ = ip(ctx, "-n", topology.ControlPlaneNetns, "link", "del", node.Port())
 		}
 		if err := batch(ctx, topology.ControlPlaneNetns,
-			fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", node.Port(), topology.MAC(node.IP()), node.Netns()),
+			fmt.Sprintf("link add %s type veth peer name eth0 address %s netns %s", node.Port(), node.MAC(), node.Netns()),
 			fmt.Sprintf("link set %s master %s up", node.Port(), topology.Bridge),
 		); err != nil {
 			return err
 		}
 	}
-	return batch(ctx, node.Netns(),
-		"link set lo up",
-		fmt.Sprintf("addr replace %s/%d dev eth0", node.IP(), topology.LinkPrefixLen),
-		"link set eth0 up",
-		"route replace default via "+topology.HostIP,
-	)
+	addresses, routes := []string{"link set lo up"}, []string{}
+	for _, f := range families.All() {
+		addresses = append(addresses, address(f, f.NodeIP(node), "eth0"))
+		routes = append(routes, defaultRoute(f))
+	}
+	addresses = append(addresses, "link set eth0 up")
+	return batch(ctx, node.Netns(), append(addresses, routes...)...)
 }
 
 // EnsureRoutes tells the machine, the control plane and every node where the pods
 // of the nodes are.
-func EnsureRoutes(ctx context.Context, nodes []topology.Node) error {
+func EnsureRoutes(ctx context.Context, nodes []topology.Node, families topology.Families) error {
 	for _, netns := range append([]string{"", topology.ControlPlaneNetns}, netnsOf(nodes)...) {
 		var routes []string
 		for _, node := range nodes {
-			if netns != node.Netns() {
-				routes = append(routes, fmt.Sprintf("route replace %s via %s", node.PodCIDR(), node.IP()))
+			if netns == node.Netns() {
+				continue
+			}
+			for _, f := range families.All() {
+				routes = append(routes, fmt.Sprintf("route replace %s via %s", f.NodePodCIDR(node), f.NodeIP(node)))
 			}
 		}
 		if len(routes) == 0 {
@@ -284,45 +299,4 @@ func SetConnected(ctx context.Context, node topology.Node, connected bool) error
 func Connected(ctx context.Context, node topology.Node) (bool, error) {
 	ports, err := links(ctx, topology.ControlPlaneNetns)
 	return ports[node.Port()], err
-}
-
-// CheckFree returns an error if the machine already uses one of the ranges that
-// the cluster needs, for anything but the cluster itself.
-func CheckFree(ctx context.Context) error {
-	out, err := ip(ctx, "-json", "-4", "route", "show")
-	if err != nil {
-		return err
-	}
-	var routes []struct {
-		Destination string `json:"dst"`
-		Device      string `json:"dev"`
-	}
-	if err := json.Unmarshal(out, &routes); err != nil {
-		return fmt.Errorf("reading the machine's routes: %w", err)
-	}
-	for _, route := range routes {
-		used, err := parseDestination(route.Destination)
-		if err != nil || route.Device == topology.HostLink {
-			continue // the default route, or ours
-		}
-		for _, needed := range []string{topology.LinkCIDR, topology.PodCIDR} {
-			if netip.MustParsePrefix(needed).Overlaps(used) {
-				return fmt.Errorf("the machine has a route to %s (device %s), which the cluster needs as %s: take that interface down first",
-					route.Destination, route.Device, needed)
-			}
-		}
-	}
-	return nil
-}
-
-// parseDestination reads "10.0.0.0/8" or "10.1.2.3".
-func parseDestination(s string) (netip.Prefix, error) {
-	if prefix, err := netip.ParsePrefix(s); err == nil {
-		return prefix, nil
-	}
-	addr, err := netip.ParseAddr(s)
-	if err != nil {
-		return netip.Prefix{}, err
-	}
-	return addr.Prefix(addr.BitLen())
 }

@@ -51,6 +51,7 @@ const (
 // values are what the templates are filled with.
 type values struct {
 	Node                topology.Node
+	Families            []topology.Family
 	Socket              string
 	PodCIDR             string
 	DNSServiceIP        string
@@ -64,17 +65,18 @@ type values struct {
 }
 
 // writeConfigs writes the node's configuration files and certificates.
-func (p paths) writeConfigs(runc, cniBin string) error {
+func (p paths) writeConfigs(runc, cniBin string, families topology.Families) error {
 	certs := pki.Store{Dir: p.layout.PKI()}
-	if err := certs.Ensure(pki.Kubelet(p.node), topology.APIServer()); err != nil {
+	if err := certs.Ensure(pki.Kubelet(p.node), families.APIServer()); err != nil {
 		return err
 	}
 	kubelet := pki.KubeletName(p.node)
 	v := values{
 		Node:                p.node,
+		Families:            families.All(),
 		Socket:              p.socket(),
-		PodCIDR:             topology.PodCIDR,
-		DNSServiceIP:        topology.DNSServiceIP,
+		PodCIDR:             families.List(func(f topology.Family) string { return f.PodCIDR }),
+		DNSServiceIP:        families.Primary().DNSServiceIP,
 		ClusterDomain:       topology.ClusterDomain,
 		CA:                  certs.File(pki.CA + ".crt"),
 		Certificate:         certs.File(kubelet + ".crt"),

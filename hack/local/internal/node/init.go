@@ -55,14 +55,15 @@ type daemon struct {
 // initProcess is process 1 of a node. Everything happens on one goroutine: only
 // so can it tell the ends of its own programs from those of orphans it inherits.
 type initProcess struct {
-	paths   paths
-	daemons []*daemon
-	restart chan *daemon
+	paths    paths
+	daemons  []*daemon
+	families topology.Families
+	restart  chan *daemon
 }
 
 // RunInit is what the init of a node does. It never returns, unless the node
 // cannot boot.
-func RunInit(l layout.Layout, node topology.Node) error {
+func RunInit(l layout.Layout, node topology.Node, families topology.Families) error {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGCHLD, kubeletStartSignal, kubeletStopSignal)
 	p := paths{layout: l, node: node}
@@ -72,7 +73,7 @@ func RunInit(l layout.Layout, node topology.Node) error {
 	if err := p.setupMounts(); err != nil {
 		return err
 	}
-	if err := setupKernel(); err != nil {
+	if err := setupKernel(families); err != nil {
 		return err
 	}
 	var limit syscall.Rlimit
@@ -80,11 +81,11 @@ func RunInit(l layout.Layout, node topology.Node) error {
 		limit.Cur = limit.Max // Go would give children the old soft limit back
 		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
 	}
-	init := &initProcess{paths: p, daemons: daemons(p), restart: make(chan *daemon, 8)}
+	init := &initProcess{paths: p, daemons: daemons(p, families), families: families, restart: make(chan *daemon, 8)}
 	return init.run(signals)
 }
 
-func daemons(p paths) []*daemon {
+func daemons(p paths, families topology.Families) []*daemon {
 	current := p.layout.Current()
 	certs := pki.Store{Dir: p.layout.PKI()}
 	return []*daemon{
@@ -94,7 +95,7 @@ func daemons(p paths) []*daemon {
 			"--config=" + p.config(kubeletConfig),
 			"--kubeconfig=" + certs.Kubeconfig(pki.KubeletName(p.node)),
 			"--hostname-override=" + p.node.Name(),
-			"--node-ip=" + p.node.IP(),
+			"--node-ip=" + families.List(func(f topology.Family) string { return f.NodeIP(p.node) }),
 			"--v=2",
 		}},
 	}
@@ -113,7 +114,7 @@ func (i *initProcess) run(signals <-chan os.Signal) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		client := containerd.Client{Socket: i.paths.socket()}
-		_ = process.Poll(ctx, func() bool { return client.Ready(ctx) && apiServerReady(ctx) })
+		_ = process.Poll(ctx, func() bool { return client.Ready(ctx) && apiServerReady(ctx, i.families.APIServer()) })
 	}()
 	for {
 		select {
@@ -232,10 +233,10 @@ func (i *initProcess) logf(format string, args ...any) {
 
 // apiServerReady asks without credentials: the answer is not relied upon, and that
 // anybody may ask is among the last things that a new API server sets up.
-func apiServerReady(ctx context.Context) bool {
+func apiServerReady(ctx context.Context, server string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, topology.APIServer()+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/readyz", nil)
 	if err != nil {
 		return false
 	}

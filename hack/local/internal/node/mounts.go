@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/topology"
 )
 
 // Directories inside a node.
@@ -121,14 +123,21 @@ func (p paths) makeDirs() error {
 }
 
 // setupKernel sets the kernel parameters of the node's network namespace.
-func setupKernel() error {
-	for key, value := range map[string]string{
+func setupKernel(families topology.Families) error {
+	parameters := map[string]string{
 		"net/ipv4/ip_forward":                 "1",
 		"net/ipv4/conf/all/rp_filter":         "0",
 		"net/ipv4/conf/default/rp_filter":     "0",
 		"net/bridge/bridge-nf-call-iptables":  "1", // or pods of one node do not get answers through a Service
 		"net/bridge/bridge-nf-call-ip6tables": "1",
-	} {
+	}
+	if families.HasIPv6() {
+		parameters["net/ipv6/conf/all/forwarding"] = "1"
+		parameters["net/ipv6/conf/default/forwarding"] = "1"
+		// Nobody else is on these links: addresses need not be tried for a second.
+		parameters["net/ipv6/conf/default/accept_dad"] = "0"
+	}
+	for key, value := range parameters {
 		if err := os.WriteFile(filepath.Join("/proc/sys", key), []byte(value), 0o644); err != nil {
 			return fmt.Errorf("setting the kernel parameter %s (does the kernel have br_netfilter?): %w", key, err)
 		}

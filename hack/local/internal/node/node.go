@@ -59,17 +59,17 @@ func (m Machine) Runtime() containerd.Client {
 
 // Boot starts the node unless it runs. peers are all nodes of the cluster. A node
 // that has no disk yet gets one from the store of images.
-func (m Machine) Boot(ctx context.Context, store string, peers []topology.Node) error {
+func (m Machine) Boot(ctx context.Context, store string, peers []topology.Node, families topology.Families) error {
 	if _, running := m.InitPID(); running {
 		return nil
 	}
-	if err := m.prepare(ctx, store, peers); err != nil {
+	if err := m.prepare(ctx, store, peers, families); err != nil {
 		return fmt.Errorf("booting node %s: %w", m.Node.Name(), err)
 	}
 	_, err := m.Table.Start(process.Spec{
 		Name: m.record(),
 		Exe:  "/proc/self/exe",
-		Args: []string{"etcd-operator-local", InitCommand, m.Node.Name()},
+		Args: []string{"etcd-operator-local", InitCommand, m.Node.Name(), families.Name()},
 		Env: []string{
 			layout.CacheEnv + "=" + m.Layout.Cache,
 			layout.StateEnv + "=" + m.Layout.State,
@@ -102,7 +102,7 @@ func (m Machine) WaitRuntime(ctx context.Context) error {
 
 // prepare makes everything outside the node that it boots from, afresh: a crash or
 // an interrupted run may have left the old one in any state.
-func (m Machine) prepare(ctx context.Context, store string, peers []topology.Node) error {
+func (m Machine) prepare(ctx context.Context, store string, peers []topology.Node, families topology.Families) error {
 	p := m.paths()
 	if err := cgroup.Remove(ctx, m.Node.Cgroup()); err != nil {
 		return err
@@ -113,10 +113,10 @@ func (m Machine) prepare(ctx context.Context, store string, peers []topology.Nod
 	if err := network.RemoveNode(ctx, m.Node); err != nil {
 		return err
 	}
-	if err := network.EnsureNode(ctx, m.Node); err != nil {
+	if err := network.EnsureNode(ctx, m.Node, families); err != nil {
 		return err
 	}
-	if err := network.EnsureRoutes(ctx, peers); err != nil {
+	if err := network.EnsureRoutes(ctx, peers, families); err != nil {
 		return err
 	}
 	for _, dir := range []string{p.varLib(), p.varLog(), p.run(), p.layout.Logs()} {
@@ -134,7 +134,7 @@ func (m Machine) prepare(ctx context.Context, store string, peers []topology.Nod
 	if err != nil {
 		return err
 	}
-	return p.writeConfigs(runc, cniBin)
+	return p.writeConfigs(runc, cniBin, families)
 }
 
 // EnsureImages imports the images that the store has gained since the node got its

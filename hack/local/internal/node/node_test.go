@@ -26,11 +26,11 @@ func TestWriteConfigs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cert := range pki.ControlPlane() {
-		if err := (pki.Store{Dir: l.PKI()}).Ensure(cert, topology.APIServer()); err != nil {
+		if err := (pki.Store{Dir: l.PKI()}).Ensure(cert, topology.Dual.APIServer()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.writeConfigs("/usr/sbin/runc", "/cni"); err != nil {
+	if err := p.writeConfigs("/usr/sbin/runc", "/cni", topology.Dual); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -45,7 +45,7 @@ func TestWriteConfigs(t *testing.T) {
 	}
 	for file, wants := range map[string][]string{
 		kubeletConfig:    {"cgroupRoot: /eol-n4\n", "kubelet-n4.crt", `clusterDNS: ["10.96.0.10"]`, "unix://" + p.socket()},
-		kubeProxyConfig:  {"hostnameOverride: n4\n", "kube-proxy.kubeconfig"},
+		kubeProxyConfig:  {"hostnameOverride: n4\n", "clusterCIDR: 10.244.0.0/16,fd5e:7cd0:e01:100::/56\n", "kube-proxy.kubeconfig"},
 		containerdConfig: {p.socket(), filepath.Join(l.Config(), "n4", "cni")},
 	} {
 		got := read(file)
@@ -61,24 +61,30 @@ func TestWriteConfigs(t *testing.T) {
 			IPAM struct {
 				DataDir string                `json:"dataDir"`
 				Ranges  [][]map[string]string `json:"ranges"`
+				Routes  []map[string]string   `json:"routes"`
 			} `json:"ipam"`
 		} `json:"plugins"`
 	}
 	if err := json.Unmarshal([]byte(read(cniConfig)), &cni); err != nil {
 		t.Fatal(err)
 	}
-	if len(cni.Plugins) != 2 || cni.Plugins[0].IPAM.Ranges[0][0]["subnet"] != "10.244.4.0/24" || cni.Plugins[0].IPAM.DataDir != cniLeases {
-		t.Errorf("the pod network: %+v", cni)
+	if len(cni.Plugins) != 2 || cni.Plugins[0].IPAM.DataDir != cniLeases {
+		t.Fatalf("the pod network: %+v", cni)
+	}
+	ranges, routes := cni.Plugins[0].IPAM.Ranges, cni.Plugins[0].IPAM.Routes
+	if len(ranges) != 2 || ranges[0][0]["subnet"] != "10.244.4.0/24" || ranges[1][0]["subnet"] != "fd5e:7cd0:e01:104::/64" ||
+		len(routes) != 2 || routes[0]["dst"] != "0.0.0.0/0" || routes[1]["dst"] != "::/0" {
+		t.Errorf("ranges %v, routes %v", ranges, routes)
 	}
 }
 
 func TestDaemons(t *testing.T) {
 	p := paths{layout: layout.Layout{Cache: "/cache", State: "/state"}, node: topology.Node{Index: 2}}
 	var names []string
-	for _, d := range daemons(p) {
+	for _, d := range daemons(p, topology.Dual) {
 		names = append(names, d.name)
 		if d.name == kubeletName {
-			for _, want := range []string{"--hostname-override=n2", "--node-ip=172.30.0.12", "--kubeconfig=/state/pki/kubelet-n2.kubeconfig"} {
+			for _, want := range []string{"--hostname-override=n2", "--node-ip=172.30.0.12,fd5e:7cd0:e01::12", "--kubeconfig=/state/pki/kubelet-n2.kubeconfig"} {
 				if !slices.Contains(d.args, want) {
 					t.Errorf("the kubelet's arguments lack %s", want)
 				}

@@ -5,7 +5,8 @@ package pki
 
 import "github.com/etcd-operator/etcd-operator/hack/local/internal/topology"
 
-// ControlPlane returns the certificates of the control plane and its users.
+// ControlPlane returns the certificates of the control plane and its users. They serve
+// for the addresses of both families, whichever the cluster has.
 func ControlPlane() []Certificate {
 	local := []string{"localhost", "127.0.0.1"}
 	return []Certificate{
@@ -13,7 +14,7 @@ func ControlPlane() []Certificate {
 			Name: APIServer, Issuer: CA, Subject: Subject{User: "kube-apiserver"},
 			Hosts: append([]string{
 				"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + topology.ClusterDomain,
-				topology.ControlPlaneIP, topology.APIServiceIP,
+				topology.V4.ControlPlaneIP, topology.V4.APIServiceIP, topology.V6.ControlPlaneIP, topology.V6.APIServiceIP,
 			}, local...),
 		},
 		{Name: KubeletClient, Issuer: CA, Subject: Subject{User: "kube-apiserver-kubelet-client", Group: "system:masters"}},
@@ -32,7 +33,7 @@ func Kubelet(node topology.Node) Certificate {
 	return Certificate{
 		Name: KubeletName(node), Issuer: CA,
 		Subject:    Subject{User: "system:node:" + node.Name(), Group: "system:nodes"},
-		Hosts:      []string{node.Name(), node.IP()},
+		Hosts:      []string{node.Name(), topology.V4.NodeIP(node), topology.V6.NodeIP(node)},
 		Kubeconfig: true,
 	}
 }

@@ -41,7 +41,7 @@ func verify(t *testing.T, store Store, name, issuer, host string, usage x509.Ext
 func TestControlPlaneCertificates(t *testing.T) {
 	store := newStore(t)
 	for _, want := range ControlPlane() {
-		if err := store.Ensure(want, topology.APIServer()); err != nil {
+		if err := store.Ensure(want, topology.Dual.APIServer()); err != nil {
 			t.Fatal(err)
 		}
 		cert, err := verify(t, store, want.Name, want.Issuer, "", x509.ExtKeyUsageClientAuth)
@@ -57,7 +57,7 @@ func TestControlPlaneCertificates(t *testing.T) {
 			}
 		}
 	}
-	for _, host := range []string{topology.ControlPlaneIP, topology.APIServiceIP, "kubernetes.default.svc"} {
+	for _, host := range []string{topology.V4.ControlPlaneIP, topology.V4.APIServiceIP, topology.V6.ControlPlaneIP, topology.V6.APIServiceIP, "kubernetes.default.svc"} {
 		if _, err := verify(t, store, APIServer, CA, host, x509.ExtKeyUsageServerAuth); err != nil {
 			t.Errorf("the API server's certificate: %v", err)
 		}
@@ -70,7 +70,7 @@ func TestControlPlaneCertificates(t *testing.T) {
 func TestKubeletCertificate(t *testing.T) {
 	store := newStore(t)
 	node := topology.Node{Index: 3}
-	if err := store.Ensure(Kubelet(node), topology.APIServer()); err != nil {
+	if err := store.Ensure(Kubelet(node), topology.Dual.APIServer()); err != nil {
 		t.Fatal(err)
 	}
 	cert, err := verify(t, store, KubeletName(node), CA, "172.30.0.13", x509.ExtKeyUsageServerAuth)
@@ -100,7 +100,7 @@ func TestEnsureKeepsWhatExists(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range ControlPlane() {
-			if err := store.Ensure(want, topology.APIServer()); err != nil {
+			if err := store.Ensure(want, topology.Dual.APIServer()); err != nil {
 				t.Fatal(err)
 			}
 		}

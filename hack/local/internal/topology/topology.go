@@ -13,18 +13,8 @@ import (
 // Prefix begins the name of everything that the cluster makes in the kernel.
 const Prefix = "eol"
 
-// Addresses. The nodes, the control plane and the machine itself share one
-// bridge; the machine is a host on it like any other.
+// What does not depend on the family of addresses.
 const (
-	HostIP         = "172.30.0.1"
-	ControlPlaneIP = "172.30.0.2"
-	LinkCIDR       = "172.30.0.0/24"
-	LinkPrefixLen  = 24
-	PodCIDR        = "10.244.0.0/16"
-	ServiceCIDR    = "10.96.0.0/16"
-	// APIServiceIP is the address of the Service "kubernetes": the first of ServiceCIDR.
-	APIServiceIP  = "10.96.0.1"
-	DNSServiceIP  = "10.96.0.10"
 	ClusterDomain = "cluster.local"
 	APIPort       = 6443
 )
@@ -40,10 +30,8 @@ const (
 // MaxNodes is a sanity limit, far above what one machine carries.
 const MaxNodes = 50
 
-// APIServer is the address under which everybody, pods apart, finds the API server.
-func APIServer() string { return fmt.Sprintf("https://%s:%d", ControlPlaneIP, APIPort) }
-
-// MAC returns the hardware address of the link that has an address on the bridge.
+// MAC returns the hardware address of the link that has, or would have, an address of
+// IPv4 on the bridge.
 // All are fixed: a neighbour that remembers another address for the same IP sends
 // into the void for up to a minute. A bridge in particular otherwise takes the
 // lowest address of its ports, and so changes its own when a node comes or goes.
@@ -77,11 +65,8 @@ func ParseNode(name string) (Node, error) {
 // Name is the name of the node in Kubernetes, and its host name.
 func (n Node) Name() string { return fmt.Sprintf("n%d", n.Index) }
 
-// IP is the address of the node on the bridge.
-func (n Node) IP() string { return fmt.Sprintf("172.30.0.%d", 10+n.Index) }
-
-// PodCIDR is the range from which the node's pods get their addresses.
-func (n Node) PodCIDR() string { return fmt.Sprintf("10.244.%d.0/24", n.Index) }
+// MAC is the hardware address of the node's link.
+func (n Node) MAC() string { return MAC(V4.NodeIP(n)) }
 
 // Netns is the name of the node's network namespace.
 func (n Node) Netns() string { return Prefix + "-" + n.Name() }
