@@ -53,9 +53,7 @@ func repairService(c *v1beta2.EtcdCluster, live, want *corev1.Service) (*corev1.
 	spec.LoadBalancerClass = want.Spec.LoadBalancerClass
 	spec.LoadBalancerSourceRanges = want.Spec.LoadBalancerSourceRanges
 	spec.TrafficDistribution = want.Spec.TrafficDistribution
-	if want.Spec.IPFamilyPolicy != nil {
-		spec.IPFamilyPolicy = want.Spec.IPFamilyPolicy
-	}
+	repairFamilies(spec, &want.Spec)
 	if spec.Type != corev1.ServiceTypeLoadBalancer {
 		spec.AllocateLoadBalancerNodePorts = nil
 	}

@@ -6,6 +6,7 @@ package resources
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -30,6 +31,10 @@ func PeerService(c *v1beta2.EtcdCluster, seed string) *corev1.Service {
 			Ports:                    []corev1.ServicePort{servicePort("client", ClientPort), servicePort("peer", PeerPort)},
 		},
 	}
+	if wantsMoreFamilies(clientTemplate(c)) {
+		// Clients are told the members' names, which must lead to what clients can reach.
+		svc.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
+	}
 	if seed != "" {
 		svc.Annotations[AnnotationSeed] = seed
 	}
@@ -48,6 +53,7 @@ func ClientService(c *v1beta2.EtcdCluster) *corev1.Service {
 			Ports:               []corev1.ServicePort{servicePort("client", ClientPort)},
 			TrafficDistribution: t.TrafficDistribution,
 			IPFamilyPolicy:      t.IPFamilyPolicy,
+			IPFamilies:          t.IPFamilies,
 		},
 	}
 	if t.Type != corev1.ServiceTypeClusterIP {

@@ -32,6 +32,8 @@ const (
 	// retryRefused is when to try again what Kubernetes does not allow: nothing tells when
 	// it does.
 	retryRefused = 5 * time.Second
+	// retryServiceRefused is the same for the service for clients, which holds nothing up.
+	retryServiceRefused = 30 * time.Second
 )
 
 // observationLife is how long an observation may be acted on. It is shorter than a
@@ -44,6 +46,9 @@ type outcome struct {
 	retryAfter time.Duration
 	// refused is what Kubernetes does not let the controller make; nil if nothing.
 	refused error
+	// serviceRefused is why Kubernetes does not let the service for clients be as it is
+	// declared; nil if it does.
+	serviceRefused error
 }
 
 // revised returns the plan with what acting has shown: when to look again, and what
@@ -56,6 +61,12 @@ func (o outcome) revised(plan planner.Plan) planner.Plan {
 		plan.Wait = &planner.Wait{
 			Reason: v1beta2.ReasonPodRefused, Message: o.refused.Error(),
 			Unblock: "raise the quota or change the policy that is named; it is tried again every few seconds",
+		}
+	}
+	if o.serviceRefused != nil {
+		plan.ServiceRefused = o.serviceRefused.Error()
+		if plan.RequeueAfter == 0 || plan.RequeueAfter > retryServiceRefused {
+			plan.RequeueAfter = retryServiceRefused
 		}
 	}
 	return plan
@@ -79,6 +90,9 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		case errors.Is(err, ErrRefused):
 			klog.FromContext(ctx).Info("Waiting until Kubernetes allows it", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter, result.refused = retryRefused, err
+		case errors.Is(err, errServiceRefused):
+			klog.FromContext(ctx).Info("The service for clients cannot be as it is declared", "err", err)
+			result.serviceRefused = err
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%T: %w", action, err))
 		}

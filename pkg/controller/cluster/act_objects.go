@@ -36,11 +36,15 @@ var ErrRefused = errors.New("refused by Kubernetes")
 
 // notMade tells why a pod, or its volume, could not be made.
 func notMade(err error) error {
-	err = ending(err)
-	if !errors.Is(err, ErrEnding) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+	if err = ending(err); refuses(err) {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return err
+}
+
+// refuses is true of an answer that stays the same until somebody changes something.
+func refuses(err error) bool {
+	return !errors.Is(err, ErrEnding) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err))
 }
 
 func notFound(err error) bool { return apierrors.IsNotFound(err) }
@@ -132,7 +136,19 @@ func (r *Reconciler) repairService(ctx context.Context, key types.NamespacedName
 	return nil
 }
 
+// errServiceRefused means that Kubernetes does not let the service for clients be what
+// its template says, such as one of a family that the Kubernetes cluster does not have.
+var errServiceRefused = errors.New("the service for clients is refused by Kubernetes")
+
 func (r *Reconciler) ensureClientService(ctx context.Context, key types.NamespacedName, s *seen) error {
+	err := r.putClientService(ctx, key, s)
+	if err = ending(err); refuses(err) {
+		return fmt.Errorf("%w: %w", errServiceRefused, err)
+	}
+	return err
+}
+
+func (r *Reconciler) putClientService(ctx context.Context, key types.NamespacedName, s *seen) error {
 	if s.clientService != nil {
 		return r.repairService(ctx, key, s, s.clientService, resources.ClientServiceDrift)
 	}
@@ -142,7 +158,7 @@ func (r *Reconciler) ensureClientService(ctx context.Context, key types.Namespac
 		return r.showService(ctx, key, s, service.Name, resources.ClientServiceDrift)
 	}
 	if err != nil {
-		return ending(err)
+		return err
 	}
 	r.Gate.Note(key, created)
 	return nil

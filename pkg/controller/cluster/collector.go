@@ -203,7 +203,7 @@ var conditionTypes = []v1beta2.ClusterConditionType{
 	v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionProgressing, v1beta2.ClusterConditionDegraded,
 	v1beta2.ClusterConditionQuorumLost, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionUpgrading,
 	v1beta2.ClusterConditionRecovering, v1beta2.ClusterConditionPaused, v1beta2.ClusterConditionBackupHealthy,
-	v1beta2.ClusterConditionCertificatesValid, v1beta2.ClusterConditionVolumesAsDeclared,
+	v1beta2.ClusterConditionCertificatesValid, v1beta2.ClusterConditionVolumesAsDeclared, v1beta2.ClusterConditionServiceAsDeclared,
 }
 
 // known returns the conditions that have a series, each once.

@@ -144,6 +144,9 @@ func (r *Reconciler) observeServices(key types.NamespacedName, s *seen) error {
 		s.clientService = client
 		_, drifted := resources.ClientServiceDrift(c, client)
 		s.ClientService = state(c, client, drifted)
+		if s.ClientService != planner.Foreign {
+			s.ClientServiceFixed = resources.ClientServiceFixed(c, client)
+		}
 	}
 	return nil
 }

@@ -248,6 +248,9 @@ type Plan struct {
 	Leaving string
 	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
 	RequeueAfter time.Duration
+	// ServiceRefused is why Kubernetes does not let the service for clients be made or
+	// changed, in its own words; empty if it does.
+	ServiceRefused string
 	// Operation, if not nil, is what the operation of the status is from now on.
 	Operation *v1beta2.ClusterOperation
 }

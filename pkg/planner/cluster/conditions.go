@@ -21,7 +21,7 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 	result := make([]v1beta2.ClusterCondition, 0, len(o.Cluster.Status.Conditions))
 	computed := map[v1beta2.ClusterConditionType]bool{}
 	for _, compute := range []condition{
-		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared,
+		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared,
 	} {
 		c := compute(o, plan)
 		if c.Status == "" {

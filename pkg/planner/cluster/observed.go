@@ -25,8 +25,11 @@ type Observed struct {
 	// Template is the hash of what is declared about pods now.
 	Template string
 
-	PeerService         PeerService
-	ClientService       ObjectState
+	PeerService   PeerService
+	ClientService ObjectState
+	// ClientServiceFixed says what of its template that service cannot follow while it
+	// exists; empty if it can follow it all.
+	ClientServiceFixed  string
 	PodDisruptionBudget PodDisruptionBudget
 
 	Pods   []Pod

@@ -268,8 +268,14 @@ type ServiceTemplate struct {
 	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty" protobuf:"bytes,7,opt,name=externalTrafficPolicy,casttype=k8s.io/api/core/v1.ServiceExternalTrafficPolicy"`
 	// trafficDistribution of the service.
 	TrafficDistribution *string `json:"trafficDistribution,omitempty" protobuf:"bytes,8,opt,name=trafficDistribution"`
-	// ipFamilyPolicy of the service.
+	// ipFamilyPolicy of the service: SingleStack, PreferDualStack or RequireDualStack.
 	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty" protobuf:"bytes,9,opt,name=ipFamilyPolicy,casttype=k8s.io/api/core/v1.IPFamilyPolicy"`
+	// ipFamilies of the service, IPv4 or IPv6 or both, the one of clusterIP first; the
+	// families of the Kubernetes cluster by default. Two take an ipFamilyPolicy other
+	// than SingleStack. The first one of a service that exists cannot change: the
+	// service keeps it, and condition ServiceAsDeclared says so, until it is deleted.
+	// +listType=atomic
+	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty" protobuf:"bytes,10,rep,name=ipFamilies,casttype=k8s.io/api/core/v1.IPFamily"`
 }
 
 // RecoveryPolicy says what may happen without being asked.

@@ -180,6 +180,9 @@ const (
 	ClusterConditionCertificatesValid ClusterConditionType = "CertificatesValid"
 	// ClusterConditionVolumesAsDeclared is there for clusters whose members have volumes.
 	ClusterConditionVolumesAsDeclared ClusterConditionType = "VolumesAsDeclared"
+	// ClusterConditionServiceAsDeclared is there for clusters that declare something
+	// about the service for clients.
+	ClusterConditionServiceAsDeclared ClusterConditionType = "ServiceAsDeclared"
 )
 
 // ReasonGrowthRefused is the reason of ClusterConditionVolumesAsDeclared while a volume

@@ -1862,6 +1862,11 @@ func (in *ServiceTemplate) DeepCopyInto(out *ServiceTemplate) {
 		*out = new(corev1.IPFamilyPolicy)
 		**out = **in
 	}
+	if in.IPFamilies != nil {
+		in, out := &in.IPFamilies, &out.IPFamilies
+		*out = make([]corev1.IPFamily, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

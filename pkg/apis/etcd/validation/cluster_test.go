@@ -155,6 +155,17 @@ func TestServices(t *testing.T) {
 		{"unknown policies", "services: {client: {type: NodePort, externalTrafficPolicy: x, trafficDistribution: y, ipFamilyPolicy: z}}", []string{
 			"NotSupported spec.services.client.externalTrafficPolicy", "NotSupported spec.services.client.trafficDistribution", "NotSupported spec.services.client.ipFamilyPolicy",
 		}},
+		{"one family", "services: {client: {ipFamilies: [IPv6]}}", nil},
+		{"one family of a single stack", "services: {client: {ipFamilyPolicy: SingleStack, ipFamilies: [IPv6]}}", nil},
+		{"the first of two families", "services: {client: {ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv6]}}", nil},
+		{"two families", "services: {client: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}}", nil},
+		{"two families, no policy", "services: {client: {ipFamilies: [IPv4, IPv6]}}", []string{"Invalid spec.services.client.ipFamilies"}},
+		{"two families of a single stack", "services: {client: {ipFamilyPolicy: SingleStack, ipFamilies: [IPv4, IPv6]}}", []string{"Invalid spec.services.client.ipFamilies"}},
+		{"a family twice", "services: {client: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv6]}}", []string{"Duplicate spec.services.client.ipFamilies[1]"}},
+		{"three families", "services: {client: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv4, IPv6, IPv4]}}", []string{"TooMany spec.services.client.ipFamilies"}},
+		{"unknown families", "services: {client: {ipFamilyPolicy: PreferDualStack, ipFamilies: [ipv4, '']}}", []string{
+			"NotSupported spec.services.client.ipFamilies[0]", "NotSupported spec.services.client.ipFamilies[1]",
+		}},
 		{"no load balancer", "services: {client: {type: NodePort, loadBalancerClass: a/b, loadBalancerSourceRanges: [10.0.0.0/8]}}", []string{
 			"Forbidden spec.services.client.loadBalancerClass", "Forbidden spec.services.client.loadBalancerSourceRanges",
 		}},

@@ -4,14 +4,20 @@
 package validation
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
+
+// maxFamilies is how many families of addresses there are.
+const maxFamilies = 2
 
 func validateServiceTemplate(service *v1beta2.ServiceTemplate, path *field.Path) field.ErrorList {
 	errs := validateEnum(service.Type, path.Child("type"),
@@ -27,6 +33,30 @@ func validateServiceTemplate(service *v1beta2.ServiceTemplate, path *field.Path)
 	if policy := service.IPFamilyPolicy; policy != nil {
 		errs = append(errs, validateEnum(*policy, path.Child("ipFamilyPolicy"),
 			corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack)...)
+	}
+	return append(errs, validateFamilies(service, path.Child("ipFamilies"))...)
+}
+
+// validateFamilies says what Kubernetes would say of a service with these families on
+// every cluster; which families there are depends on the cluster.
+func validateFamilies(service *v1beta2.ServiceTemplate, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	families := service.IPFamilies
+	if len(families) > maxFamilies {
+		return append(errs, field.TooMany(path, len(families), maxFamilies))
+	}
+	for i, family := range families {
+		switch {
+		case family != corev1.IPv4Protocol && family != corev1.IPv6Protocol:
+			errs = append(errs, field.NotSupported(path.Index(i), family, []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}))
+		case slices.Contains(families[:i], family):
+			errs = append(errs, field.Duplicate(path.Index(i), family))
+		}
+	}
+	policy := ptr.Deref(service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	if len(families) == maxFamilies && policy == corev1.IPFamilyPolicySingleStack {
+		errs = append(errs, field.Invalid(path, families,
+			"has two families, and ipFamilyPolicy is SingleStack, which it is by default: name one family, or set ipFamilyPolicy to PreferDualStack or RequireDualStack"))
 	}
 	return errs
 }

@@ -30,8 +30,13 @@ type ServiceTemplateApplyConfiguration struct {
 	ExternalTrafficPolicy *v1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 	// trafficDistribution of the service.
 	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
-	// ipFamilyPolicy of the service.
+	// ipFamilyPolicy of the service: SingleStack, PreferDualStack or RequireDualStack.
 	IPFamilyPolicy *v1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
+	// ipFamilies of the service, IPv4 or IPv6 or both, the one of clusterIP first; the
+	// families of the Kubernetes cluster by default. Two take an ipFamilyPolicy other
+	// than SingleStack. The first one of a service that exists cannot change: the
+	// service keeps it, and condition ServiceAsDeclared says so, until it is deleted.
+	IPFamilies []v1.IPFamily `json:"ipFamilies,omitempty"`
 }
 
 // ServiceTemplateApplyConfiguration constructs a declarative configuration of the ServiceTemplate type for use with
@@ -123,5 +128,15 @@ func (b *ServiceTemplateApplyConfiguration) WithTrafficDistribution(value string
 // If called multiple times, the IPFamilyPolicy field is set to the value of the last call.
 func (b *ServiceTemplateApplyConfiguration) WithIPFamilyPolicy(value v1.IPFamilyPolicy) *ServiceTemplateApplyConfiguration {
 	b.IPFamilyPolicy = &value
+	return b
+}
+
+// WithIPFamilies adds the given value to the IPFamilies field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the IPFamilies field.
+func (b *ServiceTemplateApplyConfiguration) WithIPFamilies(values ...v1.IPFamily) *ServiceTemplateApplyConfiguration {
+	for i := range values {
+		b.IPFamilies = append(b.IPFamilies, values[i])
+	}
 	return b
 }
