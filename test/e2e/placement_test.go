@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
@@ -142,10 +143,22 @@ func TestClientServiceTemplate(t *testing.T) {
 	if now := c.nodePort(); now != port {
 		t.Errorf("the repair moved the service from %s to %s", port, now)
 	}
+	// What Kubernetes does not take is said, and nothing else suffers.
+	c.patch(`{"spec":{"services":{"client":{"nodePort":65000}}}}`)
+	object := c.await(s.ctx(), "the port to be refused", func(object *clusterObject) bool {
+		return condition(object, v1beta2.ClusterConditionServiceAsDeclared).Reason == "Refused"
+	})
+	s.contains(condition(object, v1beta2.ClusterConditionServiceAsDeclared).Message, "65000", "spec.services.client")
+	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
+		v1beta2.ClusterConditionAvailable: corev1.ConditionTrue, v1beta2.ClusterConditionDegraded: corev1.ConditionFalse,
+	})
 	c.stopped(w)
 	c.patch(`{"spec":{"services":null}}`)
 	c.awaitService("served-client", func(svc *corev1.Service) bool {
 		return svc.Spec.Type == corev1.ServiceTypeClusterIP && svc.Spec.Ports[0].NodePort == 0
+	})
+	c.await(s.ctx(), "the service to be as declared", func(object *clusterObject) bool {
+		return is(object, v1beta2.ClusterConditionServiceAsDeclared, corev1.ConditionTrue)
 	})
 	c.settle(3)
 	c.holds(data)

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -142,7 +144,7 @@ func (s *scenario) store(kind storeKind) *store {
 	defer view.Close()
 	s.must(view.Await(s.ctx(), harness.AllReady(1)), "the store to be ready")
 
-	endpoint := fmt.Sprintf("%s://%s:%d", scheme, view.List()[0].Status.PodIP, kind.port)
+	endpoint := scheme + "://" + net.JoinHostPort(view.List()[0].Status.PodIP, strconv.Itoa(kind.port))
 	// This machine goes to the address of the pod, which is not in the certificate.
 	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: time.Minute, InsecureSkipVerify: true})
 	s.must(err, "make a transport")

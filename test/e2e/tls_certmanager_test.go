@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -120,7 +121,7 @@ func (c *cluster) serials() map[string]string {
 		// It is looked at, not trusted; without a certificate of its own the client is
 		// refused, after it has seen that of the server.
 		dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it only looks
-		connection, err := dialer.DialContext(c.within(5*time.Second), "tcp", pod.Status.PodIP+":2379")
+		connection, err := dialer.DialContext(c.within(5*time.Second), "tcp", net.JoinHostPort(pod.Status.PodIP, "2379"))
 		if err != nil {
 			continue // it is asked again
 		}

@@ -6,6 +6,7 @@ package e2e
 import (
 	"crypto/tls"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -171,7 +172,7 @@ func TestTLSStatic(t *testing.T) {
 func checkEncrypted(c *cluster) {
 	c.Helper()
 	for _, pod := range c.members.Live() {
-		for _, url := range []string{"http://" + pod.Status.PodIP + ":2379", "https://" + pod.Status.PodIP + ":2379"} {
+		for _, url := range []string{"http://" + net.JoinHostPort(pod.Status.PodIP, "2379"), "https://" + net.JoinHostPort(pod.Status.PodIP, "2379")} {
 			client, err := clientv3.New(clientv3.Config{
 				Endpoints: []string{url}, Logger: zap.NewNop(),
 				TLS: map[bool]*tls.Config{true: {InsecureSkipVerify: true}, false: nil}[strings.HasPrefix(url, "https")], // it shall be refused
