@@ -152,8 +152,10 @@ func create[T metav1.Object](s *store, object T) (T, error) {
 	object.SetUID(types.UID(kindNames[k] + "-" + strconv.Itoa(s.uids)))
 	object.SetCreationTimestamp(metav1.NewTime(s.w.Now()))
 	object.SetGeneration(1)
-	if service, ok := any(object).(*corev1.Service); ok && service.Spec.ClusterIP == "" {
-		service.Spec.ClusterIP = "10.96.0." + strconv.Itoa(s.uids%250)
+	if service, ok := any(object).(*corev1.Service); ok {
+		if err := s.admitService(service, nil); err != nil {
+			return none, err
+		}
 	}
 	if claim, ok := any(object).(claimObject); ok {
 		bound(claim)
@@ -191,6 +193,11 @@ func update[T metav1.Object](s *store, object T) (T, error) {
 	}
 	object = copyOf(object)
 	object.SetResourceVersion(old.GetResourceVersion())
+	if service, ok := any(object).(*corev1.Service); ok {
+		if err := s.admitService(service, any(old).(*corev1.Service)); err != nil {
+			return none, err
+		}
+	}
 	if pod, ok := any(object).(*corev1.Pod); ok && !equality.Semantic.DeepEqual(pod.Spec, any(old).(*corev1.Pod).Spec) {
 		pod.Generation++
 	}
@@ -209,6 +216,9 @@ func edit[T metav1.Object](s *store, k kind, name string, change func(T)) bool {
 	}
 	object := copyOf(old)
 	change(object)
+	if service, ok := any(object).(*corev1.Service); ok && s.admitService(service, any(old).(*corev1.Service)) != nil {
+		return false
+	}
 	if equality.Semantic.DeepEqual(object, old) {
 		return false
 	}

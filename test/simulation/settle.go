@@ -258,6 +258,9 @@ func (w *World) goalObjects(cluster *v1beta2.EtcdCluster, _ *lineage) string {
 	if _, drifted := resources.ClientServiceDrift(cluster, client); drifted {
 		return "the service for clients was changed"
 	}
+	if wrong := goalFamilies(cluster, client); wrong != "" {
+		return wrong
+	}
 	budget, found := lookup[budgetObject](w.store, kindBudget, clusterName)
 	if !found || budget.Spec.MinAvailable.IntValue() != int(*cluster.Spec.Replicas)/2+1 {
 		return "the disruption budget is not right"

@@ -105,6 +105,9 @@ func (w *World) userDoes(e Event) {
 		w.amend(func(s *v1beta2.ClusterSpec) { kept(s, e.A%2 == 0) })
 	case EventDeclare:
 		w.amend(func(s *v1beta2.ClusterSpec) { declareOther(s, e) })
+		if e.B%2 == 0 {
+			w.amend(func(s *v1beta2.ClusterSpec) { declareFamilies(s, e.A+e.B) })
+		}
 	case EventRestart:
 		w.askForRestart(e)
 	case EventBadDeclaration:
@@ -190,6 +193,9 @@ func (w *World) tamper(e Event) {
 		w.store.remove(kindService, services[e.A%2])
 	case EventEditService:
 		edit(w.store, kindService, services[e.A%2], func(s *corev1.Service) { spoil(s, e.B) })
+		if e.B%3 == 0 {
+			edit(w.store, kindService, services[e.A%2], editFamilies)
+		}
 	case EventDeleteBudget:
 		w.store.remove(kindBudget, clusterName)
 	case EventRelabel:
