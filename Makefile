@@ -6,6 +6,7 @@ SHELL       := /bin/bash
 VERSION ?= v0.1.0
 IMAGE   ?= quay.io/etcd-operator/etcd-operator:$(VERSION)
 NODES   ?=
+IP_FAMILIES ?=
 
 ROOT  := $(CURDIR)
 CACHE := $(if $(ETCD_OPERATOR_CACHE),$(ETCD_OPERATOR_CACHE),$(HOME)/.cache/etcd-operator)
@@ -33,8 +34,8 @@ demo: up ## The main job: a real Kubernetes, a three-member etcd, and a tour of 
 	@hack/demo.sh
 
 .PHONY: up
-up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes) with the programs installed from artifacts/.
-	@$(LOCAL) up $(if $(NODES),--nodes $(NODES))
+up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes, IP_FAMILIES=ipv4, dual or ipv6) with the programs installed from artifacts/.
+	@$(LOCAL) up $(if $(NODES),--nodes $(NODES)) $(if $(IP_FAMILIES),--ip-families $(IP_FAMILIES))
 	@$(LOCAL) load dist/etcd-operator.tar
 	@hack/install.sh
 

@@ -27,7 +27,7 @@ const withIPv6 = `
 func needFamilies(t *testing.T, families ...corev1.IPFamily) {
 	t.Helper()
 	if !haveFamilies(t, families...) {
-		t.Skipf("pods of this Kubernetes do not have addresses of %v: make it with --ip-families=dual", families)
+		t.Skipf("pods of this Kubernetes do not have addresses of %v: take it down and make it with IP_FAMILIES=dual", families)
 	}
 }
 
