@@ -119,8 +119,6 @@ func (c *checks) writing(by *manager, verb string, object metav1.Object) {
 		if live, found := lookup[*corev1.Pod](c.w.store, kindPod, o.Name); found && verb == "update" && image(live) != image(o) {
 			c.restarting(by, live)
 		}
-	case *corev1.PersistentVolumeClaim: // its member is about to run it
-		c.made[[2]string{ownerOf(o), o.Annotations[resources.AnnotationVersion]}] = true
 	}
 }
 
