@@ -301,6 +301,9 @@ func (c *checks) starting(r *run, d *dataDir) {
 	if d.name != r.name {
 		c.violated("S5", "pod %s runs on the data of %s", r.name, d.name)
 	}
+	if m := d.lineage.members.byURL(d.url); m != nil && m.id != d.id {
+		c.violated("S5", "pod %s of member %x runs on the data of member %x, which had its name", r.name, m.id, d.id)
+	}
 }
 
 // versioned is called when etcd has started: no version may be skipped or taken back, and
