@@ -160,6 +160,26 @@ func (c *Client) tryMembers(ctx context.Context, timeout time.Duration) (Members
 	return membership, err
 }
 
+// OwnMembers returns the list that one member has applied itself. The others may know a
+// newer one; it answers without a quorum, unless it is a learner. Without a deadline in
+// ctx the time-out of the pool for one member holds.
+func (c *Client) OwnMembers(ctx context.Context, e Endpoint) (Membership, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.pool.config.StatusTimeout)
+		defer cancel()
+	}
+	var membership Membership
+	err := c.pool.call(ctx, c.target, e, "list own members", func(ctx context.Context, cc *grpc.ClientConn) error {
+		resp, err := pb.NewClusterClient(cc).MemberList(ctx, &pb.MemberListRequest{Linearizable: false})
+		if err == nil {
+			membership = membershipOf(resp)
+		}
+		return err
+	})
+	return membership, err
+}
+
 // listsLinearizably is true for servers that heed MemberListRequest.Linearizable.
 // Older ones ignore it. A version that cannot be read counts as old, which costs one
 // more read.

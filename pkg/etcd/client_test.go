@@ -178,6 +178,10 @@ func TestLostQuorumIsSaidInTime(t *testing.T) {
 	if err := c.Client().Remove(within(t, limit), 1); !errors.Is(err, etcd.ErrNoQuorum) || etcd.Refused(err) {
 		t.Errorf("a change without a quorum: %v", err)
 	}
+	own, err := c.Client().OwnMembers(within(t, limit), left.Endpoint())
+	if err != nil || len(own.Members) != 3 || own.From != left.ID() {
+		t.Errorf("the survivor's own list: %+v, %v", own, err)
+	}
 
 	left.Kill()
 	if _, err := c.Client().Members(within(t, 300*time.Millisecond)); !errors.Is(err, etcd.ErrUnavailable) {

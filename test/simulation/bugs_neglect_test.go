@@ -23,6 +23,7 @@ func bugsOfNeglect() []bug {
 		{name: "counts a member that does not answer as one that serves", rules: "S2", wrap: trusting(whoIsSlow), story: hideAndRestart},
 		{name: "takes a pod that is ready for a member's answer", rules: "S2", wrap: trusting(whoIsReady), story: hideAndRestart},
 		{name: "believes what a member has said once", rules: "S2 S8", wrap: trusting(whateverHappens), story: hideAndRestart},
+		{name: "goes on without members that are only down", rules: "S1", wrap: deciding(takeDownForGone), story: mostMachinesDown},
 		{name: "lets a member begin again on an emptied disk", rules: "S4 S5", wrap: doing(forgetJoined), story: wipeDisks},
 		{name: "does nothing while a member is not healthy", rules: "L1", wrap: doing(stopAtUnhealthy), story: only(false, EventForceDeletePod)},
 		{name: "does nothing when all pods are gone", rules: "L1", wrap: doing(leaveEmpty), story: only(true, EventForceDeletePod)},
@@ -108,6 +109,38 @@ func whoIsSlow(_ cluster.Config, _ string, err error) bool {
 func whoIsReady(c cluster.Config, name string, _ error) bool {
 	pods, err := c.Cache.Pods(namespace, clusterName)
 	return err == nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name && isReady(p) })
+}
+
+// takeDownForGone takes the members that do not answer for gone with their data, and asks
+// nobody whether that is so.
+func takeDownForGone(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	if o.Etcd.Linearizable {
+		return decide(o)
+	}
+	silent := func(name string) bool {
+		return slices.ContainsFunc(o.Etcd.Members, func(m planner.Member) bool { return m.Name == name && m.RaftIndex == 0 })
+	}
+	o.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p planner.Pod) bool { return silent(p.Name) })
+	o.Claims = slices.DeleteFunc(slices.Clone(o.Claims), func(c planner.Claim) bool { return silent(c.Name) })
+	plan := decide(o)
+	for i, a := range plan.Actions {
+		if record, records := a.(planner.RecordRecovery); records {
+			record.Lost = nil
+			plan.Actions = slices.Clone(plan.Actions)
+			plan.Actions[i] = record
+		}
+	}
+	return plan
+}
+
+// mostMachinesDown is a cluster that may go on by itself, of which most machines are down for
+// long enough.
+func mostMachinesDown(s *Schedule) {
+	s.Size, s.Volumes, s.Automatic, s.Recovers, s.Events = 3, true, true, false, nil
+	for i := range 6 {
+		s.Events = append(s.Events, Event{At: time.Minute, Kind: EventNodeDown, A: int(s.Seed) + i, For: 2 * time.Minute})
+	}
+	s.Events = append(s.Events, Event{At: 3 * time.Minute, Kind: EventResume})
 }
 
 func forgetJoined(_ planner.Observed, plan planner.Plan) planner.Plan {

@@ -29,7 +29,7 @@ func bugsOfObjects() []bug {
 		{name: "makes a new cluster when no pod is left", rules: "S4", wrap: deciding(startAgain)},
 		{name: "names the seed anew at each attempt", rules: "S4", wrap: deciding(anotherSeed)},
 		{name: "takes the token of the cluster from its name", rules: "S4", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return namedToken{c.Objects} })},
-		{name: "gives the volume of a removed member to a new one", rules: "L1", wrap: ordinals},
+		{name: "gives the volume of a removed member to a new one", rules: "S5", wrap: ordinals, story: shrinkAndGrow},
 		{name: "deletes by name, not by UID", rules: "S5", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return byName{c.Objects} })},
 		{name: "deletes what a list has shown", rules: "S5", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return unseen{c.Objects, c.Cache} })},
 		{name: "trusts a list that is older than its own write", rules: "S2 S5", wrap: cacheOnly},
@@ -106,13 +106,20 @@ func ordinals(m *manager, c cluster.Config) cluster.Config {
 			})
 		}
 		plan := decide(o)
-		for i, a := range plan.Actions {
-			if drop, deletes := a.(planner.DeleteClaim); deletes {
-				plan.Actions[i] = planner.ReleaseClaim(drop)
-			}
-		}
+		plan.Actions = slices.DeleteFunc(slices.Clone(plan.Actions), func(a planner.Action) bool {
+			_, deletes := a.(planner.DeleteClaim)
+			return deletes
+		})
 		return plan
 	})(m, c)
+}
+
+// shrinkAndGrow removes two members and adds as many.
+func shrinkAndGrow(s *Schedule) {
+	s.Size, s.Volumes, s.Events = 3, true, []Event{
+		{At: time.Minute, Kind: EventScale, A: 0},
+		{At: 3 * time.Minute, Kind: EventScale, A: 2},
+	}
 }
 
 // lists is true if some etcd has a member with a name.

@@ -119,8 +119,6 @@ func (c *checks) writing(by *manager, verb string, object metav1.Object) {
 		if live, found := lookup[*corev1.Pod](c.w.store, kindPod, o.Name); found && verb == "update" && image(live) != image(o) {
 			c.restarting(by, live)
 		}
-	case *corev1.PersistentVolumeClaim: // its member is about to run it
-		c.made[[2]string{ownerOf(o), o.Annotations[resources.AnnotationVersion]}] = true
 	}
 }
 
@@ -302,6 +300,9 @@ func (c *checks) starting(r *run, d *dataDir) {
 	}
 	if d.name != r.name {
 		c.violated("S5", "pod %s runs on the data of %s", r.name, d.name)
+	}
+	if m := d.lineage.members.byURL(d.url); m != nil && m.id != d.id {
+		c.violated("S5", "pod %s of member %x runs on the data of member %x, which had its name", r.name, m.id, d.id)
 	}
 }
 

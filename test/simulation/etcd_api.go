@@ -61,12 +61,25 @@ func (e *etcdWorld) list(p *process) (etcd.Membership, error) {
 	if leader == nil {
 		return etcd.Membership{}, refused(op, p, etcd.ErrNoQuorum)
 	}
-	list := etcd.Membership{ClusterID: p.dir.lineage.clusterID, From: p.dir.id, RaftTerm: p.dir.term}
-	for i := range leader.members.peers {
-		m := &leader.members.peers[i]
-		list.Members = append(list.Members, etcd.Member{ID: m.id, Name: m.name, PeerURLs: []string{m.url}, Learner: m.learner})
+	return leader.members.told(p), nil
+}
+
+// told is the list as a member tells it.
+func (m *membership) told(by *process) etcd.Membership {
+	list := etcd.Membership{ClusterID: by.dir.lineage.clusterID, From: by.dir.id, RaftTerm: by.dir.term}
+	for i := range m.peers {
+		peer := &m.peers[i]
+		list.Members = append(list.Members, etcd.Member{ID: peer.id, Name: peer.name, PeerURLs: []string{peer.url}, Learner: peer.learner})
 	}
-	return list, nil
+	return list
+}
+
+// ownList is the member list that a member has applied.
+func (e *etcdWorld) ownList(p *process) (etcd.Membership, error) {
+	if len(p.members.peers) > 0 && !p.members.isVoter(p.dir.id) {
+		return etcd.Membership{}, refused("list own members", p, etcd.ErrLearner)
+	}
+	return p.members.told(p), nil
 }
 
 // add adds a member. It is what MemberAdd does on the server.

@@ -140,19 +140,10 @@ func (w *World) goneOn() string {
 		return wrong // it also has the owner ask, where that is needed
 	}
 	cluster, found := lookup[clusterObject](w.store, kindCluster, clusterName)
-	if !found {
+	if !found || !conditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) {
 		return "it does not serve again"
 	}
-	if conditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) {
-		return ""
-	}
-	for i := range cluster.Status.MemberStatuses {
-		if cluster.Status.MemberStatuses[i].Role == v1beta2.MemberRolePending {
-			// It may vote and start by now, and then the loss is not proved: a person has to know.
-			w.requestRecovery()
-		}
-	}
-	return "it does not serve again"
+	return ""
 }
 
 func resized(n int32) step {

@@ -261,6 +261,17 @@ func (p etcdPort) Members(ctx context.Context, target etcd.Target) (etcd.Members
 	})
 }
 
+// OwnMembers implements cluster.Etcd.
+func (p etcdPort) OwnMembers(ctx context.Context, _ etcd.Target, endpoint etcd.Endpoint) (etcd.Membership, error) {
+	return call(ctx, p.c, "list own members", false, true, func() (etcd.Membership, error) {
+		found := p.at(endpoint)
+		if found == nil {
+			return etcd.Membership{}, &etcd.Error{Op: "list own members", Member: endpoint.Name, Kind: etcd.ErrUnavailable}
+		}
+		return p.c.w.etcd.ownList(found)
+	})
+}
+
 // change sends a change to the first member that answers.
 func (p etcdPort) change(ctx context.Context, name string, target etcd.Target, do func(*process) error) error {
 	_, err := call(ctx, p.c, name, true, true, func() (struct{}, error) {

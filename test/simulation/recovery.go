@@ -184,6 +184,7 @@ func (c *checks) reseeding(l *lineage, pod *corev1.Pod) {
 // switching is called when the record says that the old members go out of service.
 func (c *checks) switching(service *corev1.Service) {
 	record := recordOf(service)
+	c.beginning(service, record)
 	if record == nil || record.Phase != v1beta2.RecoveryPhaseSwitching && record.Phase != v1beta2.RecoveryPhaseCleaning {
 		return
 	}
@@ -199,12 +200,31 @@ func (c *checks) switching(service *corev1.Service) {
 	c.w.trace("replaced: %s", describeMembers(l.members))
 }
 
+// beginning is called with every record: what begins by itself must not, while members may
+// come back that are enough. That is judged by what each of them has applied.
+func (c *checks) beginning(service *corev1.Service, record *v1beta2.RecoveryStatus) {
+	if record == nil || record.Phase != v1beta2.RecoveryPhaseSeeding || record.Trigger != v1beta2.RecoveryTriggerAutomatic {
+		return
+	}
+	if l := c.recorded[ownerOf(service)]; l != nil && c.acting != nil && !c.w.disturbed(&c.acting.look) && c.recoverable(l) {
+		c.violated("S1", "a recovery begins by itself although %s may come back", describeMembers(l.members))
+	}
+}
+
 // sourceless is true for a recovery that waits, and says so, because the last member went
 // while it was read, and nothing is left: only a person can know that the new first member
-// holds nothing either, and cancel it.
+// holds nothing either.
 func (w *World) sourceless(cluster *v1beta2.EtcdCluster, l *lineage) bool {
 	r, b := cluster.Status.Recovery, cluster.Status.BlockedBy
-	return r.Phase == v1beta2.RecoveryPhaseSeeding && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == "WaitingForSeed" && !l.remains()
+	return r.InProgress() && r.Phase == v1beta2.RecoveryPhaseSeeding && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == "SourceLost" && !l.remains()
+}
+
+// giveUpSeed is a person who ends such a recovery as the status says.
+func (w *World) giveUpSeed(name string) string {
+	if pod, found := lookup[*corev1.Pod](w.store, kindPod, name); found {
+		_ = w.store.deleteObject(kindPod, name, metav1.Preconditions{UID: &pod.UID})
+	}
+	return "a recovery was given up"
 }
 
 // askedToRecover is what is waited for after a person has asked for a recovery.
@@ -213,13 +233,16 @@ const askedToRecover = "a recovery was asked for"
 // goalRecovered returns what a cluster that has lost its quorum still waits for if it
 // can go on from a member that answers.
 func (w *World) goalRecovered(cluster *v1beta2.EtcdCluster, l *lineage) string {
-	if cluster.Status.Recovery.InProgress() && !w.sourceless(cluster, l) {
+	if w.sourceless(cluster, l) {
+		return w.giveUpSeed(cluster.Status.Recovery.Seed)
+	}
+	if cluster.Status.Recovery.InProgress() {
 		return "a recovery is under way"
 	}
 	survivors, gone, voters := 0, 0, 0
 	for i := range cluster.Status.MemberStatuses {
 		m := &cluster.Status.MemberStatuses[i]
-		if m.Role != v1beta2.MemberRoleLearner {
+		if m.Role != v1beta2.MemberRoleLearner && m.Role != v1beta2.MemberRolePending {
 			voters++
 			if m.Pod == "" && m.Claim == "" {
 				gone++
@@ -240,11 +263,20 @@ func (w *World) goalRecovered(cluster *v1beta2.EtcdCluster, l *lineage) string {
 	case w.plan.Recovers:
 		w.requestRecovery()
 		return askedToRecover
-	case w.plan.Automatic && voters-gone < voters/2+1:
+	case w.plan.Automatic && voters-gone < voters/2+1 && !w.mayHaveBeenLetVote(cluster):
 		return "it does not recover by itself"
 	default:
 		return ""
 	}
+}
+
+// mayHaveBeenLetVote is true if a status leaves open who votes: a member that is there and
+// does not answer was a learner, or had no name yet and votes from the beginning.
+func (w *World) mayHaveBeenLetVote(cluster *v1beta2.EtcdCluster) bool {
+	return slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+		open := m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending && w.plan.line()[0] == versionLines[1][0]
+		return open && (m.Pod != "" || m.Claim != "") && m.RaftIndex == 0
+	})
 }
 
 // goOn makes the history of a cluster that of another etcd. What that has not from the

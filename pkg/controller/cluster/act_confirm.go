@@ -171,6 +171,22 @@ func (r *Reconciler) confirmClaim(ctx context.Context, s *seen, name string) err
 	return nil
 }
 
+// confirmStatus makes sure that the status is the last one that was written: it is the proof
+// of who votes.
+func (r *Reconciler) confirmStatus(ctx context.Context, s *seen) error {
+	live, err := r.Objects.GetCluster(ctx, s.Cluster.Namespace, s.Cluster.Name)
+	if notFound(err) {
+		return fmt.Errorf("the cluster was deleted: %w", ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read the cluster: %w", err)
+	}
+	if live.UID != s.Cluster.UID || live.ResourceVersion != s.Cluster.ResourceVersion {
+		return fmt.Errorf("the status of the cluster is another one now: %w", ErrStale)
+	}
+	return nil
+}
+
 // confirmSpec makes sure that the cluster still is as it was observed to be declared,
 // before something is done that is only right for this spec: a cache that is behind
 // must not undo what a user has asked for since.

@@ -55,6 +55,11 @@ func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedNam
 	if err := r.confirmRequest(ctx, s, &a.Recovery); err != nil {
 		return err
 	}
+	if len(a.Lost) > 0 {
+		if err := r.confirmStatus(ctx, s); err != nil {
+			return err
+		}
+	}
 	for _, name := range a.Lost {
 		if err := r.confirmLost(ctx, key, s, name); err != nil {
 			return err

@@ -19,6 +19,11 @@ func (p EtcdPool) Members(ctx context.Context, target etcd.Target) (etcd.Members
 	return p.Pool.Client(target).Members(ctx)
 }
 
+// OwnMembers implements Etcd.
+func (p EtcdPool) OwnMembers(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) (etcd.Membership, error) {
+	return p.Pool.Client(target).OwnMembers(ctx, endpoint)
+}
+
 // Statuses implements Etcd.
 func (p EtcdPool) Statuses(ctx context.Context, target etcd.Target) map[string]etcd.StatusResult {
 	return p.Pool.Client(target).Statuses(ctx)

@@ -61,7 +61,36 @@ func (r *Reconciler) observeEtcd(ctx context.Context, key types.NamespacedName, 
 		s.rememberAnswers(answers)
 	}
 	r.judge(s, answers)
+	if !s.Etcd.Linearizable {
+		r.observeViews(ctx, s, answers)
+	}
 	r.observeShown(ctx, s)
+}
+
+// observeViews asks those who answer what each of them knows of the membership.
+func (r *Reconciler) observeViews(ctx context.Context, s *seen, answers map[string]etcd.StatusResult) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	for _, e := range s.target.Endpoints {
+		i := slices.IndexFunc(s.Etcd.Members, func(m planner.Member) bool { return m.Name == e.Name })
+		a := answers[e.Name]
+		if i < 0 || a.Err != nil || a.Health.ID != s.Etcd.Members[i].ID {
+			continue
+		}
+		view := &planner.View{Learner: a.Health.Learner}
+		s.Etcd.Members[i].View = view
+		if view.Learner {
+			continue
+		}
+		own, err := r.Etcd.OwnMembers(ctx, s.target, e)
+		if err != nil {
+			klog.FromContext(ctx).V(2).Info("A member does not say whom it knows", "member", e.Name, "err", err)
+			continue
+		}
+		for _, m := range own.Members {
+			view.Members = append(view.Members, member(s.Cluster, m))
+		}
+	}
 }
 
 // rememberAnswers adds members that answer and that the last status did not know yet: one

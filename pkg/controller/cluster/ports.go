@@ -80,6 +80,8 @@ type Objects interface {
 type Etcd interface {
 	// Members reads the member list through a quorum.
 	Members(ctx context.Context, target etcd.Target) (etcd.Membership, error)
+	// OwnMembers asks one member for the list that it has itself, whatever the others know.
+	OwnMembers(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) (etcd.Membership, error)
 	// Statuses asks every endpoint for itself, at the same time; the result has an
 	// entry for each, by its name.
 	Statuses(ctx context.Context, target etcd.Target) map[string]etcd.StatusResult

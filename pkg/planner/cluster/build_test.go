@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,10 +81,38 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 	if size > 0 {
 		o.PodDisruptionBudget = PodDisruptionBudget{State: Current, MinAvailable: quorum(max(len(o.voters()), size))}
 	}
+	sayStarted(&o)
 	for _, edit := range edits {
 		edit(&o)
 	}
+	agree(&o)
 	return o
+}
+
+// sayStarted has the last status say of the learners that have started that they have.
+func sayStarted(o *Observed) {
+	for i := range o.Etcd.Members {
+		if m := &o.Etcd.Members[i]; m.Learner && m.Started {
+			o.Cluster.Status.MemberStatuses = append(o.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{ID: m.id(), Name: m.Name, Role: v1beta2.MemberRoleLearner})
+		}
+	}
+}
+
+// agree has everybody who answers without a quorum agree with the last status, which does
+// not tell whether a member votes that has not started.
+func agree(o *Observed) {
+	if o.Etcd.Linearizable {
+		return
+	}
+	list := slices.Clone(o.Etcd.Members)
+	for i := range list {
+		list[i].Learner = list[i].Learner || !list[i].Started && o.knowsLearners()
+	}
+	for i := range o.Etcd.Members {
+		if m := &o.Etcd.Members[i]; m.RaftIndex > 0 && m.View == nil && !o.pod(m.Name).gone() {
+			m.View = &View{Learner: m.Learner, Members: list}
+		}
+	}
 }
 
 func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *Claim, bool) {

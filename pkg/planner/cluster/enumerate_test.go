@@ -135,6 +135,11 @@ func (s surroundings) build(members []shape, o *Observed) {
 		s.addMember(i, m, o)
 	}
 	o.Etcd.Linearizable, o.Etcd.ClusterID = s.linearizable, testClusterID
+	o.Cluster.Status.MemberStatuses = nil
+	if s.leader >= 0 || !s.linearizable {
+		sayStarted(o) // otherwise nobody has said it yet
+	}
+	agree(o)
 	o.PeerService = PeerService{State: Current, Seed: "a", ClusterID: "c0ffee"}
 	o.ClientService = Current
 	c := o.Cluster

@@ -220,6 +220,13 @@ func checkRemove(f *facts, p Plan) string {
 	return ""
 }
 
+// saidStarted is true if the last status does not call a member pending.
+func (f *facts) saidStarted(m *Member) bool {
+	return slices.ContainsFunc(f.Cluster.Status.MemberStatuses, func(s v1beta2.MemberStatus) bool {
+		return s.ID == m.id() && s.Role != v1beta2.MemberRolePending
+	})
+}
+
 func checkPromote(f *facts, p Plan) string {
 	for _, a := range p.Actions {
 		switch a := a.(type) {
@@ -234,6 +241,9 @@ func checkPromote(f *facts, p Plan) string {
 			}
 			if !majority(serving, f.voters+1) {
 				return fmt.Sprintf("promotes %s: %d of %d voters would serve", m.Name, serving, f.voters+1)
+			}
+			if !f.saidStarted(m) {
+				return "promotes " + m.Name + " before the status says that it has started"
 			}
 		case AddMember:
 			if a.Voter && f.serving < f.voters {
@@ -363,6 +373,9 @@ func checkSpeaks(f *facts, p Plan) string {
 	}
 	if p.RequeueAfter <= 0 {
 		return "never looks again"
+	}
+	if f.Etcd.Linearizable && p.Rule == "in-flight" && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Learner && m.Started && !f.saidStarted(&m) }) {
+		return "" // it says first who has started
 	}
 	if f.voters != int(*f.Cluster.Spec.Replicas) || f.unsettled > 0 || !f.Etcd.Linearizable {
 		return "does nothing about a cluster that is not as declared"

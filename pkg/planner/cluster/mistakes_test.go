@@ -77,6 +77,12 @@ var mistakes = []mistake{
 		}
 		return nil
 	})},
+	{name: "lets vote whom the status calls pending", rule: "S2 promote", do: func(o *Observed, p Plan) Plan {
+		if m := o.inFlight(); p.Rule == "in-flight" && m.Learner && m.Started && !o.saidToHaveStarted(m) {
+			p.Actions = []Action{PromoteMember{ID: m.ID, Name: m.Name}}
+		}
+		return p
+	}},
 	{name: "adds voters at once", rule: "S2 promote", do: waiting("QuorumAtRisk", func(o *Observed) []Action {
 		return []Action{AddMember{Name: o.NewName, Voter: true}}
 	})},

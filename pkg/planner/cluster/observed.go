@@ -254,6 +254,9 @@ type Member struct {
 	// Shows is true if the member was seen to show certificates that the present
 	// authority signed. It is looked at only while an older one is trusted, too.
 	Shows bool
+	// View is what it says of the membership; nil if it did not answer, or if the list
+	// was read through a quorum.
+	View *View
 }
 
 func (m *Member) id() string { return strconv.FormatUint(m.ID, 16) }

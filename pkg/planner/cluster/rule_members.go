@@ -58,6 +58,8 @@ func ruleInFlight(o *Observed) (Plan, bool) {
 		return removeUnstarted(o, m, RemoveLost), true
 	case pod.gone():
 		return wait(recheckWaiting, "WaitingForPod", "pod "+m.Name+" is going away and comes back with its volume", "nothing, unless it lasts"), true
+	case m.Learner && m.Started && !o.saidToHaveStarted(m):
+		return Plan{RequeueAfter: recheckNow}, true
 	case m.Learner && m.Health == Healthy:
 		return promote(o, m), true
 	case o.spareLearner(m):
@@ -80,6 +82,13 @@ func ruleInFlight(o *Observed) (Plan, bool) {
 		return wait(recheckCatchUp, "WaitingForMember",
 			"member "+m.Name+" is joining and does not serve yet"+waitingFor(pod), "nothing, unless it lasts"), true
 	}
+}
+
+// saidToHaveStarted is true once the status says that a member has started. It comes before
+// the vote: should the quorum be lost next, whoever the status calls pending does not vote.
+func (o *Observed) saidToHaveStarted(m *Member) bool {
+	s := o.lastMemberStatus(m)
+	return s != nil && s.Role != v1beta2.MemberRolePending
 }
 
 // renewJoining starts a member again that has not joined yet, as it is declared now.

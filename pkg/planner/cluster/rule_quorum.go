@@ -138,8 +138,9 @@ type quorumLoss struct {
 }
 
 func (o *Observed) quorumLoss() quorumLoss {
-	voters, hopeless, down := len(o.voters()), 0, 0
-	for _, m := range o.voters() {
+	electorate := o.electorate()
+	voters, hopeless, down := len(electorate), 0, 0
+	for _, m := range electorate {
 		switch pod := o.pod(m.Name); {
 		case pod.gone() && o.claim(m.Name) == nil:
 			hopeless++
@@ -163,18 +164,41 @@ func (o *Observed) quorumLoss() quorumLoss {
 		return quorumLoss{corev1.ConditionUnknown, false, "EtcdUnreachable",
 			"no member of etcd is known" + because(o.Etcd.Err), "nothing, unless it lasts"}
 	case voters-hopeless < need:
-		return quorumLoss{corev1.ConditionTrue, true, "QuorumLost",
-			fmt.Sprintf("%d of %d voters are gone with their data, %d are needed", hopeless, voters, need),
-			o.howToRecover(true)}
+		return o.lostForGood(hopeless, voters)
 	case voters-hopeless-down < need:
 		return quorumLoss{corev1.ConditionTrue, false, "QuorumLost",
-			fmt.Sprintf("%d of %d voters do not serve, %d are needed", hopeless+down, voters, need),
+			fmt.Sprintf("%d of %d voters do not serve, %d are needed", hopeless+down, voters, need) + o.whoDecides(),
 			"the cluster resumes untouched as soon as enough members come back; if they never will: " + o.howToRecover(false)}
 	default:
 		return quorumLoss{corev1.ConditionUnknown, false, "EtcdUnreachable",
 			"the members' pods run and etcd does not answer the controller" + because(o.Etcd.Err),
 			"check the network between the controller and the pods"}
 	}
+}
+
+// lostForGood is a quorum that was lost for good, unless a member that answers knows of
+// one that can come back.
+func (o *Observed) lostForGood(hopeless, voters int) quorumLoss {
+	message := fmt.Sprintf("%d of %d voters are gone with their data, %d are needed", hopeless, voters, quorum(voters))
+	doubts := o.doubts()
+	if doubts == "" {
+		return quorumLoss{corev1.ConditionTrue, true, "QuorumLost", message, o.howToRecover(true)}
+	}
+	return quorumLoss{corev1.ConditionTrue, false, "QuorumLost", message + "; but " + doubts,
+		"the cluster resumes untouched as soon as enough members come back; if they never will: " + o.howToRecover(false)}
+}
+
+// whoDecides names the members whose silence is all that keeps a loss from being proved.
+func (o *Observed) whoDecides() string {
+	undecided := o.undecided()
+	if len(undecided) == 0 {
+		return ""
+	}
+	text := ""
+	for _, m := range undecided {
+		text += "; that it is for good is not proved before " + m.Name + ", which may vote by now, answers or is gone with its data" + waitingFor(o.pod(m.Name))
+	}
+	return text
 }
 
 // whoSurvives lists the members that answer and how far each of them has come.

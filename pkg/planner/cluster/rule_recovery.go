@@ -249,17 +249,6 @@ func (o *Observed) oldMembers(r *v1beta2.RecoveryStatus) []string {
 	return slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == r.Seed })
 }
 
-// lostVoters returns the voters that are gone with their data.
-func (o *Observed) lostVoters() []string {
-	var list []string
-	for _, m := range o.voters() {
-		if o.pod(m.Name).gone() && o.claim(m.Name) == nil {
-			list = append(list, m.Name)
-		}
-	}
-	return list
-}
-
 // expectedLoss says what a new cluster that goes on from source will not have.
 func (o *Observed) expectedLoss(source *Member) string {
 	text := fmt.Sprintf("writes that %s had not applied at raft index %d: at most those that were acknowledged in the moment before the quorum was lost",

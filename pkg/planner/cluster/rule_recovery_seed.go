@@ -32,12 +32,33 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	case restores && o.bootstrapped():
 		return Plan{}, false // the cluster lives on meanwhile
 	}
-	plan := wait(recheckQuorum, "WaitingForSeed",
-		"the new first member "+r.Seed+" does not serve yet"+waitingFor(o.Reseed.Pod), "nothing, unless it lasts")
+	plan := o.waitForSeed(r)
 	if back, spoke := ruleReturn(o); spoke {
 		plan.Actions = back.Actions // a quorum that can come back shall
 	}
 	return plan, true
+}
+
+// waitForSeed says what keeps the seed from serving. One whose source is gone may have been
+// filled before, and then it holds the only copy. Nobody but a person may give that up, by
+// deleting its pod.
+func (o *Observed) waitForSeed(r *v1beta2.RecoveryStatus) Plan {
+	message := "the new first member " + r.Seed + " does not serve yet" + waitingFor(o.Reseed.Pod)
+	if o.refills(r) || o.source("") != nil {
+		return wait(recheckQuorum, "WaitingForSeed", message, "nothing, unless it lasts")
+	}
+	if o.there(r.Source.Member) {
+		return wait(recheckQuorum, "WaitingForSeed", message+"; member "+r.Source.Member+", from which it is filled, does not answer",
+			"nothing, if that member comes back; "+giveUp(r))
+	}
+	return wait(recheckQuorum, "SourceLost",
+		message+"; member "+r.Source.Member+", from which it was to be filled, is gone with its data, and no other one answers",
+		"nothing, if another member answers again: then it begins anew from that; "+giveUp(r))
+}
+
+// giveUp says how a person ends a recovery that cannot go on.
+func giveUp(r *v1beta2.RecoveryStatus) string {
+	return "to give the recovery up, delete pod " + r.Seed + ": what is left of the old members is kept, and a backup can be restored with an EtcdRestore"
 }
 
 // seedUnfit says why the seed must be made anew, from what is there now; empty if it

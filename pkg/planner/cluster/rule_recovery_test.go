@@ -178,6 +178,18 @@ func TestRecoverySeeds(t *testing.T) {
 		{"it runs as it was declared", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, stale)), "recovery: wait WaitingForSeed"},
 		{"it may hold the only copy", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(seeding), seedPod(0, crashes, stale)), "recovery: wait WaitingForSeed"},
+		{"nobody answers, and the source may come back", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: wait WaitingForSeed"},
+		{"the source is gone, and nobody else answers", 3, "a:nopod,index=0 b:down,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: wait SourceLost"},
+		{"who can come back does, meanwhile", 3, "a:nopod,index=0 b:claim,nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: CreatePod b[a b c], wait SourceLost"},
+		{"a person deletes the seed", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding), seedPod(0, func(r *Reseed) { r.Pod.Terminating = true })), "recovery: DropSeed seed, RecordRecovery Pending"},
+		{"and it is gone", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding)), "recovery: DropSeed seed, RecordRecovery Pending"},
+		{"then the recovery is given up", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(pending, early)), "recovery: DropSeed seed, RecordRecovery Abandoned"},
 		{"a restore that never starts as it was declared", 3, "a b c", edits(recorded(seeding, restores), seedPod(0, crashes, stale)),
 			"recovery: DropSeed seed, RecordRecovery Pending"},
 		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(seeding, restores), seedPod(0)), "steady"},
@@ -255,6 +267,18 @@ func TestRecoveryIsTold(t *testing.T) {
 	if record.Seed != newName || record.OldClusterID != "c0ffee" || record.RevisionBump != revisionBump || record.Source.Member != "a" ||
 		record.Version != testVersion || len(record.Survivors) != 1 {
 		t.Errorf("the plan is %+v", record)
+	}
+}
+
+// TestSourceLostIsTold: the status names who is gone, and what a person can do.
+func TestSourceLostIsTold(t *testing.T) {
+	o := observed(t, 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", noQuorum, recorded(seeding), seedPod(0))
+	status := Status(o, Decide(o))
+	if b := status.BlockedBy; b == nil || b.Reason != "SourceLost" || !strings.Contains(b.Message, "member a") || !strings.Contains(b.Unblock, "delete pod seed") {
+		t.Errorf("blocked by %+v", b)
+	}
+	if !strings.Contains(status.Recovery.Message, "is gone with its data") {
+		t.Errorf("the recovery says %q", status.Recovery.Message)
 	}
 }
 

@@ -75,6 +75,27 @@ func (o *Observed) lowest() *version.Version {
 	return low
 }
 
+// lowestRun is the lowest version that is known to run, or to have run last; nil if none is
+// known. What a volume, or a pod that was not started yet, was made for is a plan: it counts
+// when decisions are made, and is not told as what runs.
+func (o *Observed) lowestRun() *version.Version {
+	var low *version.Version
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		if v := parse(m.Version); v != nil {
+			low = oldest(low, v)
+			continue
+		}
+		if s := o.lastMemberStatus(m); s != nil {
+			low = oldest(low, parse(s.Version))
+		}
+		if p := o.pod(m.Name); p != nil && !p.Unstarted {
+			low = oldest(low, p.version())
+		}
+	}
+	return low
+}
+
 // step is true if a cluster of version low may be moved to target: etcd moves up one
 // minor version at a time.
 func step(low, target *version.Version) bool {

@@ -186,7 +186,7 @@ func role(m, leader *Member) v1beta2.MemberRole {
 // versions fills what runs now and, while they differ, what is being moved to.
 func versions(o *Observed, status *v1beta2.ClusterStatus) {
 	status.CurrentVersion = o.Cluster.Status.CurrentVersion
-	if low := o.lowest(); low != nil {
+	if low := o.lowestRun(); low != nil {
 		status.CurrentVersion = low.String()
 	}
 	if target := parse(o.Cluster.Spec.Version); target != nil && status.CurrentVersion != "" && !sameVersion(status.CurrentVersion, target) {

@@ -142,6 +142,9 @@ func TestVersionsInStatus(t *testing.T) {
 		{"moving", "a b:v=3.7.0,podv=3.7.0 c", "3.7.0", testVersion, "3.7.0", nil},
 		{"the slowest counts even if it does not answer", "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:down", "3.7.0", testVersion, "3.7.0", nil},
 		{"nobody answers: what was known stays", "a:down b:down c:down", testVersion, testVersion, "", edits(noQuorum)},
+		{"what a volume is to run is a plan", "a b c:claimv=3.6.10,nopod", testVersion, testVersion, "", edits(lastSaid(testVersion))},
+		{"so is what a new member is to run", "a b c:learner,unstarted,neverran,podv=3.6.10", testVersion, testVersion, "", nil},
+		{"a container that was started may run what it was made for", "a b c:down,podv=3.6.10", testVersion, "3.6.10", testVersion, edits(lastSaid(testVersion))},
 		{"not started", "", testVersion, "", "", edits(silent)},
 	} {
 		got := statusOf(observed(t, 3, tt.members, append(tt.edits, wants(tt.spec))...))

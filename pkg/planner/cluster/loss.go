@@ -1,0 +1,143 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// A lost quorum is proved lost for good by two independent witnesses. The last status
+// says who voted; whoever may have been let vote since, and is not gone, is counted
+// among those who are left. And each member that answers says by which list it would
+// stand for election: none of them may find a quorum that can come back.
+
+// View is what a member says of the membership by itself, while no list can be read
+// through a quorum.
+type View struct {
+	// Learner is true if it has not heard that it votes.
+	Learner bool
+	// Members is the list as far as it has applied the log; nil if it could not be read.
+	// Learners give none away.
+	Members []Member
+}
+
+// there is true unless a member is gone with its data.
+func (o *Observed) there(name string) bool {
+	return !o.pod(name).gone() || o.claim(name) != nil
+}
+
+// wasVoter is true for a member that is known to have voted.
+func wasVoter(m *Member) bool {
+	return m.Started && !m.Learner || m.View != nil && !m.View.Learner
+}
+
+// mayVote is true for a member that is not known to have voted, and that may have been let
+// vote since. A learner is promoted only after a status has said that it has started; a
+// member of an etcd that knows no learners votes from the beginning.
+func (o *Observed) mayVote(m *Member) bool {
+	switch {
+	case wasVoter(m) || m.View != nil || !o.there(m.Name):
+		return false
+	case m.Started:
+		return true
+	default:
+		return !m.Learner && !o.knowsLearners()
+	}
+}
+
+// electorate returns the members that are counted when nobody can be asked through a
+// quorum: those that are known to have voted and those that may vote by now.
+func (o *Observed) electorate() []*Member {
+	var known, list []*Member
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		if wasVoter(m) {
+			known = append(known, m)
+		}
+		if wasVoter(m) || o.mayVote(m) {
+			list = append(list, m)
+		}
+	}
+	if len(known) == 0 {
+		return o.voters() // a status that knows nobody who has started
+	}
+	return list
+}
+
+// doubts returns why a loss is not proved although those that are known to be left are no
+// quorum of those that are known to have voted; empty if the proof is complete.
+func (o *Observed) doubts() string {
+	var reasons []string
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		switch {
+		case m.RaftIndex == 0 && m.View == nil, m.View != nil && m.View.Learner, o.pod(m.Name).gone():
+		case m.View == nil || len(m.View.Members) == 0:
+			reasons = append(reasons, "the member list of "+m.Name+" could not be read")
+		case m.View.resumes(o):
+			reasons = append(reasons, "by the member list of "+m.Name+" enough voters are left")
+		}
+	}
+	return strings.Join(reasons, ", and ")
+}
+
+// resumes is true if those that are left of a list are a quorum of it.
+func (v *View) resumes(o *Observed) bool {
+	voters, left := 0, 0
+	for i := range v.Members {
+		m := &v.Members[i]
+		if m.Learner {
+			continue
+		}
+		voters++
+		if m.Stranger || o.there(m.Name) {
+			left++
+		}
+	}
+	return left >= quorum(voters)
+}
+
+// undecided returns the members on whose vote it depends whether a loss is one for good:
+// without it, those that are left are no quorum.
+func (o *Observed) undecided() []*Member {
+	var list []*Member
+	voters, left := 0, 0
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		switch {
+		case wasVoter(m):
+			voters++
+			if o.there(m.Name) {
+				left++
+			}
+		case o.mayVote(m):
+			list = append(list, m)
+		}
+	}
+	if left >= quorum(voters) {
+		return nil
+	}
+	return list
+}
+
+// lostVoters returns the voters that are gone with their data, by any list.
+func (o *Observed) lostVoters() []string {
+	var list []string
+	add := func(members []Member) {
+		for i := range members {
+			if m := &members[i]; !m.Learner && !o.there(m.Name) {
+				list = append(list, m.Name)
+			}
+		}
+	}
+	add(o.Etcd.Members)
+	for i := range o.Etcd.Members {
+		if v := o.Etcd.Members[i].View; v != nil {
+			add(v.Members)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

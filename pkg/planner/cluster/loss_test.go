@@ -1,0 +1,90 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// viewOf has a member say which voters it knows.
+func viewOf(name string, voters ...string) func(*Observed) {
+	return func(o *Observed) {
+		v := &View{}
+		for _, voter := range voters {
+			v.Members = append(v.Members, Member{Name: voter})
+		}
+		o.member(name).View = v
+	}
+}
+
+// withoutLearners has the members run a version that knows no learners.
+func withoutLearners(o *Observed) {
+	const version = "3.3.27"
+	o.Cluster.Spec.Version = version
+	for i := range o.Etcd.Members {
+		o.Etcd.Members[i].Version = version
+	}
+	for i := range o.Pods {
+		o.Pods[i].Version = version
+	}
+}
+
+// TestLossIsProved: the cluster goes on by itself only where nobody who may vote and may come
+// back is left out.
+func TestLossIsProved(t *testing.T) {
+	const goesOn = "recovery: RecordRecovery Seeding from a lost "
+	const waits = "quorum: wait QuorumLost"
+	may := edits(noQuorum, automatic(time.Hour))
+	checkDecisions(t, []decision{
+		{"who was just added does not vote", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", may, goesOn + "b"},
+		{"unless etcd knows no learners", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", append(may, withoutLearners), waits},
+		{"a learner that is silent may vote by now", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", may, waits},
+		{"one that answers says that it does not", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,noleader,index=80", may, goesOn + "b"},
+		{"one that answers says that it does", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,noleader,index=80",
+			append(may, viewOf("d", "a", "b", "d")), waits},
+		{"one that is gone does not", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,nopod,index=0", may, goesOn + "b"},
+		{"who was just added and is gone makes no quorum larger", 3, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:unstarted,nopod,index=0", may, waits},
+		{"the survivor knows of a smaller quorum", 3, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0",
+			append(may, viewOf("a", "a", "b", "c")), waits},
+		{"and of one that is lost, too", 3, "a:noleader,index=90 b:nopod,index=0 c:nopod,index=0 d:nopod,index=0",
+			append(may, viewOf("a", "a", "b", "x")), goesOn + "b c d x"},
+		{"the survivor does not say whom it knows", 3, lost, append(may, func(o *Observed) { o.member("a").View = &View{} }),
+			"quorum: wait QuorumLost"},
+		{"a majority is gone whoever votes", 5, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0 f:learner,down,index=0", may,
+			goesOn + "c d e"},
+	})
+}
+
+// TestWhatTheProofWaitsFor: a loss that is not proved says what it would take.
+func TestWhatTheProofWaitsFor(t *testing.T) {
+	for _, tt := range []struct {
+		members string
+		edits   []func(*Observed)
+		want    string
+	}{
+		{"a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", nil, "not proved before d, which may vote by now, answers or is gone"},
+		{"a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", edits(withoutLearners), "not proved before d, which may vote by now, answers or is gone"},
+		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0", edits(viewOf("a", "a", "b", "c")), "by the member list of a enough voters are left"},
+		{lost, edits(func(o *Observed) { o.member("a").View = &View{} }), "the member list of a could not be read"},
+	} {
+		o := observed(t, 3, tt.members, append(edits(noQuorum, automatic(time.Hour)), tt.edits...)...)
+		if loss := o.quorumLoss(); loss.forGood || !strings.Contains(loss.message, tt.want) || !strings.Contains(loss.unblock, "/recover ") {
+			t.Errorf("%s: for good %t: %q; %q", tt.members, loss.forGood, loss.message, loss.unblock)
+		}
+	}
+}
+
+// TestVoteComesAfterTheStatus: who is not said to have started is not promoted.
+func TestVoteComesAfterTheStatus(t *testing.T) {
+	unsaid := func(o *Observed) { o.Cluster.Status.MemberStatuses = nil }
+	pendingYet := func(o *Observed) { o.Cluster.Status.MemberStatuses[0].Role = "Pending" }
+	checkDecisions(t, []decision{
+		{"it is said", 3, "a b c:learner", nil, "in-flight: PromoteMember c"},
+		{"it is not", 3, "a b c:learner", edits(unsaid), "in-flight"},
+		{"the status calls it pending", 3, "a b c:learner", edits(pendingYet), "in-flight"},
+		{"nor one that does not answer yet", 3, "a b c:learner,sick", edits(pendingYet), "in-flight"},
+	})
+}
