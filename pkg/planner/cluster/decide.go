@@ -158,8 +158,14 @@ func (o *Observed) remains() []string {
 	return slices.Compact(names)
 }
 
-// ruleSteady has nothing to do.
-func ruleSteady(*Observed) (Plan, bool) {
+// ruleSteady has nothing to do. It says what the cluster lacks all the same.
+func ruleSteady(o *Observed) (Plan, bool) {
+	if o.ClientService == Foreign {
+		name := o.Cluster.Name + "-client"
+		return wait(recheckSteady, "NameTaken",
+			"service "+name+" exists and does not belong to this cluster, so it has none for clients",
+			"delete that service, or what it belongs to, such as a cluster called "+name), true
+	}
 	return Plan{RequeueAfter: recheckSteady}, true
 }
 

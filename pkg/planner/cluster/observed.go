@@ -195,6 +195,9 @@ type Etcd struct {
 	Members []Member
 	// Err says why the list could not be read.
 	Err string
+	// Denied is true if a member has refused to answer the controller: etcd's own
+	// authorization is on and does not know it.
+	Denied bool
 	// NoSpace holds the IDs of the members that have raised the alarm of a full
 	// database, in their order.
 	NoSpace []uint64
