@@ -268,6 +268,8 @@ func (r *Reconciler) removeMember(ctx context.Context, key types.NamespacedName,
 		r.warning(s, EventMemberLost, "Member %s lost its pod and its data and is replaced", a.Name)
 	case planner.RemoveReplaced:
 		r.normal(s, EventMemberReplaced, "Member %s has no volume to restart on and was replaced by another one, as it is declared", a.Name)
+	case planner.RemoveWedged:
+		r.warning(s, EventMemberReplaced, "Member %s ended again and again while it joined, and another one is tried", a.Name)
 	case planner.RemoveScaleDown, planner.RemoveUnwanted, planner.RemoveMisfit:
 	}
 	r.normal(s, EventMemberRemoved, "Existing member %s removed from the cluster", a.Name)
@@ -280,6 +282,9 @@ func (r *Reconciler) confirmRemoval(ctx context.Context, s *seen, a planner.Remo
 		if err := r.confirmSpec(ctx, s); err != nil {
 			return err
 		}
+	}
+	if a.Reason == planner.RemoveWedged {
+		return r.confirmDown(ctx, s, a.Name)
 	}
 	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced {
 		return r.confirmOthers(ctx, s, a.Name)

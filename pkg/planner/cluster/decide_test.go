@@ -59,6 +59,7 @@ func TestRulesBeforeThereIsACluster(t *testing.T) {
 		{"a service of somebody else's, cluster serving", 3, "a b c", edits(foreignService), "foreign: wait NameTaken"},
 		{"the record of somebody else's proves nothing", 3, "", edits(silent, foreignRecord), "foreign: wait NameTaken"},
 		{"the service for clients is somebody else's: it is said, and nothing waits for it", 3, "a b c", edits(clients(Foreign)), "steady: wait NameTaken"},
+		{"a cluster that has not started does not start", 3, "", edits(silent, clients(Foreign)), "foreign: wait NameTaken"},
 		{"a member is replaced all the same", 3, "a b c:nopod", edits(clients(Foreign)), "replace: RemoveMember c Lost"},
 		{"pods of an earlier cluster", 3, "", edits(silent, pod("old", false)), "foreign: wait OldPods"},
 		{"pods of an earlier cluster do not hold up a living one", 3, "a b c", edits(pod("old", false)), "steady"},

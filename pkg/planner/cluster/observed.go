@@ -105,8 +105,9 @@ type Pod struct {
 	Terminating bool
 	// Finished pods failed or completed as a whole (evicted, node shut down).
 	Finished bool
-	// Running is true while the etcd container runs.
+	// Running is true while the etcd container runs, and Ends is how often one has ended.
 	Running bool
+	Ends    int
 	// Ready is the pod's own condition; false while Restarting.
 	Ready bool
 	// Restarting is true while the container runs, or seems to, that a change of the
