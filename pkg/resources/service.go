@@ -50,6 +50,9 @@ func ClientService(c *v1beta2.EtcdCluster) *corev1.Service {
 			IPFamilyPolicy:      t.IPFamilyPolicy,
 		},
 	}
+	if record := templated(t); record != "" {
+		svc.Annotations[AnnotationTemplated] = record
+	}
 	if t.Type != corev1.ServiceTypeClusterIP {
 		svc.Spec.Ports[0].NodePort = t.NodePort
 		svc.Spec.ExternalTrafficPolicy = t.ExternalTrafficPolicy

@@ -145,7 +145,8 @@ func TestClientServiceTemplate(t *testing.T) {
 	c.stopped(w)
 	c.patch(`{"spec":{"services":null}}`)
 	c.awaitService("served-client", func(svc *corev1.Service) bool {
-		return svc.Spec.Type == corev1.ServiceTypeClusterIP && svc.Spec.Ports[0].NodePort == 0
+		_, kept := svc.Annotations["example.com/a"]
+		return svc.Spec.Type == corev1.ServiceTypeClusterIP && svc.Spec.Ports[0].NodePort == 0 && svc.Labels["team"] == "" && !kept
 	})
 	c.settle(3)
 	c.holds(data)
