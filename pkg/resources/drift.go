@@ -34,7 +34,9 @@ func ClientServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.S
 		// The API fills it in for a service that somebody gave an external address.
 		want.Spec.ExternalTrafficPolicy = live.Spec.ExternalTrafficPolicy
 	}
-	return repairService(c, live, want)
+	live, fewer := untemplated(live, want)
+	svc, changed := repairService(c, live, want)
+	return svc, changed || fewer
 }
 
 // repairService puts what the controller owns of want into a copy of live.

@@ -110,6 +110,36 @@ func TestServiceDriftRepairs(t *testing.T) {
 	}
 }
 
+// TestTemplateTakesBack: what the template has no more goes from the service, and what
+// others have put there stays.
+func TestTemplateTakesBack(t *testing.T) {
+	t.Parallel()
+	with := func(labels, annotations map[string]string) *v1beta2.EtcdCluster {
+		return newCluster(func(c *v1beta2.EtcdCluster) {
+			c.Spec.Services = &v1beta2.ServicesPolicy{Client: &v1beta2.ServiceTemplate{Labels: labels, Annotations: annotations}}
+		})
+	}
+	live := served(ClientService(with(map[string]string{"a": "1", "app": "mine"}, map[string]string{"example.com/internal": "true", "b": "2"})))
+	live.Labels["theirs"], live.Annotations["theirs"] = "x", "y"
+	before := live.DeepCopy()
+
+	less, changed := ClientServiceDrift(with(nil, map[string]string{"b": "3"}), live)
+	if _, kept := less.Annotations["example.com/internal"]; kept || !changed || less.Annotations["b"] != "3" || less.Labels["a"] != "" ||
+		less.Labels["app"] != AppName || less.Labels["theirs"] != "x" || less.Annotations["theirs"] != "y" {
+		t.Errorf("less of a template: changed %t, %v, %v", changed, less.Labels, less.Annotations)
+	}
+	if diff := cmp.Diff(before, live); diff != "" {
+		t.Errorf("the live object was written to: %s", diff)
+	}
+	none, changed := ClientServiceDrift(newCluster(), less)
+	if _, kept := none.Annotations["b"]; kept || !changed || none.Annotations[AnnotationTemplated] != "" || none.Annotations["theirs"] != "y" {
+		t.Errorf("no template: changed %t, %v", changed, none.Annotations)
+	}
+	if again, changed := ClientServiceDrift(newCluster(), none); changed {
+		t.Errorf("it does not come to rest: %v", again.Annotations)
+	}
+}
+
 func TestClientServiceFollowsTheTemplate(t *testing.T) {
 	t.Parallel()
 	plain, balanced := newCluster(), newCluster(loadBalancer)

@@ -56,6 +56,9 @@ func ClientService(c *v1beta2.EtcdCluster) *corev1.Service {
 			IPFamilies:          t.IPFamilies,
 		},
 	}
+	if record := templated(t); record != "" {
+		svc.Annotations[AnnotationTemplated] = record
+	}
 	if t.Type != corev1.ServiceTypeClusterIP {
 		svc.Spec.Ports[0].NodePort = t.NodePort
 		svc.Spec.ExternalTrafficPolicy = t.ExternalTrafficPolicy

@@ -155,7 +155,8 @@ func TestClientServiceTemplate(t *testing.T) {
 	c.stopped(w)
 	c.patch(`{"spec":{"services":null}}`)
 	c.awaitService("served-client", func(svc *corev1.Service) bool {
-		return svc.Spec.Type == corev1.ServiceTypeClusterIP && svc.Spec.Ports[0].NodePort == 0
+		_, kept := svc.Annotations["example.com/a"]
+		return svc.Spec.Type == corev1.ServiceTypeClusterIP && svc.Spec.Ports[0].NodePort == 0 && svc.Labels["team"] == "" && !kept
 	})
 	c.await(s.ctx(), "the service to be as declared", func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionServiceAsDeclared, corev1.ConditionTrue)

@@ -61,6 +61,7 @@ func TestQuorumLost(t *testing.T) {
 	s.contains(status.Reason, "2 of 3 voters")
 	s.contains(condition(object, v1beta2.ClusterConditionQuorumLost).Message, "restore a backup")
 	s.contains(s.kubectl("get", "etcd", "lost", "-o", "wide"), fmt.Sprint(*status.Tolerance), "Failed", "2 of 3 voters")
+	s.contains(s.refused("", "scale", "etcd/lost", "--replicas=5"), "spec.replicas", "the quorum is lost", "/health")
 	if !slices.Contains(c.reasons(), "QuorumLost") {
 		t.Errorf("no event says that the quorum is lost: %v", c.reasons())
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -200,5 +201,40 @@ func TestMoveLeaderOfAClusterThatDoesNotServe(t *testing.T) {
 	output, err := post(t, "{}", raw(namespace, "a", "moveleader"))
 	if err == nil || !strings.Contains(output, "has not served yet") {
 		t.Errorf("unexpected %v %s", err, output)
+	}
+}
+
+// TestRecoveryIsAskedFor: the most dangerous request of all is for the cluster that is
+// meant, and nobody else.
+func TestRecoveryIsAskedFor(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	created := create(t, namespace, newCluster("a"))
+	created.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue}}
+	created.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "a-x", RaftIndex: 9, Pod: "a-x"}, {Name: "a-y"}, {Name: "a-z"}}
+	created, err := clustersIn(namespace).UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := raw(namespace, "a", "recover")
+	for body, says := range map[string]string{
+		`{"metadata":{"uid":"other"}}`:         "UID other",
+		`{"metadata":{"resourceVersion":"1"}}`: "resource version",
+		`{"metadata":{"name":"b"}}`:            "metadata.name",
+		`{"spec":{"clusterUID":"other"}}`:      "spec.clusterUID",
+		`{"spec":{"member":"a-y"}}`:            "spec.member",
+	} {
+		if output, err := post(t, body, path); err == nil || !strings.Contains(output, says) {
+			t.Errorf("%s: %v %s, want %s", body, err, output, says)
+		}
+	}
+	output, err := post(t, fmt.Sprintf(`{"metadata":{"uid":%q}}`, created.UID), path+"?dryRun=All")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, output, "a-x", `"phase":"Pending"`)
+	got, err := clustersIn(namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil || got.Status.Recovery != nil || got.ResourceVersion != created.ResourceVersion {
+		t.Errorf("after refusals and a dry run: %+v %v", got.Status.Recovery, err)
 	}
 }

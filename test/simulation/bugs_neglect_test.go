@@ -25,6 +25,7 @@ func bugsOfNeglect() []bug {
 		{name: "believes what a member has said once", rules: "S2 S8", wrap: trusting(whateverHappens), story: hideAndRestart},
 		{name: "goes on without members that are only down", rules: "S1", wrap: deciding(takeDownForGone), story: mostMachinesDown},
 		{name: "lets a member begin again on an emptied disk", rules: "S4 S5", wrap: doing(forgetJoined), story: wipeDisks},
+		{name: "waits for a learner whose data is damaged", rules: "L1", wrap: doing(awaitWedged), story: damageLearner},
 		{name: "does nothing while a member is not healthy", rules: "L1", wrap: doing(stopAtUnhealthy), story: only(false, EventForceDeletePod)},
 		{name: "does nothing when all pods are gone", rules: "L1", wrap: doing(leaveEmpty), story: only(true, EventForceDeletePod)},
 		{name: "restarts nobody for another version", rules: "L1", wrap: doing(leaveImages), story: only(true, EventVersion)},
@@ -166,6 +167,27 @@ func wipeDisks(s *Schedule) {
 		s.Events = append(s.Events, e)
 	}
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
+}
+
+// damageLearner has a cluster grow whose next member loses what it has read.
+func damageLearner(s *Schedule) {
+	s.Size, s.Version = 3, versionLines[0][0]
+	s.Events = []Event{
+		{At: time.Minute, Kind: EventSlowCatchUp, A: 19, For: 20 * time.Second},
+		{At: time.Minute, Kind: EventScale, A: 3},
+		{At: time.Minute, Kind: EventDamage, For: 30 * time.Second},
+		{At: 2 * time.Minute, Kind: EventResume},
+	}
+}
+
+func awaitWedged(_ planner.Observed, plan planner.Plan) planner.Plan {
+	for _, a := range plan.Actions {
+		if a, ok := a.(planner.RemoveMember); ok && a.Reason == planner.RemoveWedged {
+			plan.Actions, plan.RequeueAfter = nil, 5*time.Second
+			plan.Wait = &planner.Wait{Reason: "WaitingForMember", Message: "it joins", Unblock: "nothing"}
+		}
+	}
+	return plan
 }
 
 func stopAtUnhealthy(o planner.Observed, plan planner.Plan) planner.Plan {

@@ -188,8 +188,9 @@ type dataDir struct {
 	version string
 	// doomed directories will be destroyed: their pod was asked to go.
 	doomed, destroyed bool
-	// wiped directories took the place of one that held a member.
-	wiped bool
+	// wiped directories took the place of one that held a member, and from damaged ones
+	// nobody starts.
+	wiped, damaged bool
 }
 
 // index returns the raft index of the n-th entry that is kept.

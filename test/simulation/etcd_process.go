@@ -123,6 +123,7 @@ var (
 	errNoPeer   = errors.New("cannot fetch cluster info from peer urls")
 	errOldLog   = errors.New("unmarshal should never fail")
 	errFlag     = errors.New("unrecognized environment variable")
+	errDamaged  = errors.New("failed to read WAL, cannot be repaired")
 	errUnlisted = errors.New("couldn't find local name in the initial cluster configuration")
 )
 
@@ -136,6 +137,9 @@ func (e *etcdWorld) start(r *run, dir *dataDir, pod *corev1.Pod) (*process, erro
 	delete(e.upgrading, r.uid)
 	if environment(pod, badEnvironment) {
 		return nil, errFlag
+	}
+	if dir.damaged {
+		return nil, errDamaged
 	}
 	if dir.empty() && len(pod.Spec.InitContainers) > 0 {
 		if err := e.fill(r, dir, pod); err != nil {

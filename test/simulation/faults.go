@@ -44,6 +44,8 @@ func (w *World) happen(e Event) {
 		w.isolate(e)
 	case EventWipe:
 		w.wipe(e)
+	case EventDamage:
+		w.damage(e)
 	case EventDisaster:
 		w.destroyMajority(e)
 	case EventRecover:

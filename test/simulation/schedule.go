@@ -96,8 +96,9 @@ const (
 	// EventGrow and EventRetention are not either; see volumeEvents.
 	EventGrow
 	EventRetention
-	// EventWipe is not either; see wipeEvents.
+	// EventWipe and EventDamage are not either; see wipeEvents and damageEvents.
 	EventWipe
+	EventDamage
 	eventKinds
 )
 
@@ -110,7 +111,7 @@ var eventNames = [eventKinds]string{
 	"change the pods' declaration", "request a restart", "declare what does not run",
 	"disaster", "ask for a recovery",
 	"back up", "restore", "lose everything",
-	"declare larger volumes", "keep or give up volumes", "wipe a disk",
+	"declare larger volumes", "keep or give up volumes", "wipe a disk", "damage a learner",
 }
 
 func (k EventKind) String() string { return eventNames[k] }
@@ -161,6 +162,7 @@ func NewSchedule(seed uint64) *Schedule {
 	restoreEvents(s)
 	volumeEvents(s)
 	wipeEvents(s)
+	damageEvents(s)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
 }

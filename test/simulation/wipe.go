@@ -73,7 +73,8 @@ func (w *World) dirOf(pod *corev1.Pod) *dataDir {
 func (w *World) giveUpWiped() {
 	for _, object := range w.store.list(kindPod) {
 		pod := object.(*corev1.Pod)
-		if dir := w.dirOf(pod); dir == nil || !dir.wiped || !dir.empty() {
+		dir := w.dirOf(pod)
+		if dir == nil || !(dir.wiped && dir.empty() || dir.damaged && dir.lineage != nil && dir.lineage.members.isVoter(dir.id)) {
 			continue
 		}
 		if claim, found := lookup[claimObject](w.store, kindClaim, claimName(pod)); found {
@@ -82,3 +83,34 @@ func (w *World) giveUpWiped() {
 		_ = w.store.deleteObject(kindPod, pod.Name, metav1.Preconditions{UID: &pod.UID})
 	}
 }
+
+// damageEvents damage the disk of who is joining, now and then.
+func damageEvents(s *Schedule) {
+	d := newDice(s.Seed, 8)
+	if d.chance(10) {
+		s.Events = append(s.Events, Event{At: d.between(2*time.Second, 4*time.Minute), Kind: EventDamage, A: d.IntN(1 << 16)})
+	}
+}
+
+// damage makes what a learner has on its disk of no use. The learner is damaged that is
+// there; otherwise the next one, if it comes soon.
+func (w *World) damage(e Event) {
+	for _, p := range w.etcd.processes {
+		d, r := p.dir, p.run
+		m := d.lineage.members.find(d.id)
+		if m == nil || !m.learner || d.doomed {
+			continue
+		}
+		d.damaged = true
+		w.etcd.doom(d)
+		r.exited()
+		return
+	}
+	if e.For > 0 && !w.quiet {
+		e.For -= learnerStep
+		w.after(learnerStep, func() { w.damage(e) })
+	}
+}
+
+// learnerStep is how often it is looked for a learner: they vote soon.
+const learnerStep = 20 * time.Millisecond

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -44,8 +45,8 @@ const observationLife = 10 * time.Second
 type outcome struct {
 	// retryAfter, if not 0, is when to look again instead of when the plan says.
 	retryAfter time.Duration
-	// refused is what Kubernetes does not let the controller make; nil if nothing.
-	refused error
+	// wait is what is in the way until somebody changes it; nil if nothing is.
+	wait *planner.Wait
 	// serviceRefused is why Kubernetes does not let the service for clients be as it is
 	// declared; nil if it does.
 	serviceRefused error
@@ -57,11 +58,8 @@ func (o outcome) revised(plan planner.Plan) planner.Plan {
 	if o.retryAfter > 0 {
 		plan.RequeueAfter = o.retryAfter
 	}
-	if o.refused != nil {
-		plan.Wait = &planner.Wait{
-			Reason: v1beta2.ReasonPodRefused, Message: o.refused.Error(),
-			Unblock: "raise the quota or change the policy that is named; it is tried again every few seconds",
-		}
+	if o.wait != nil {
+		plan.Wait = o.wait
 	}
 	if o.serviceRefused != nil {
 		plan.ServiceRefused = o.serviceRefused.Error()
@@ -70,6 +68,27 @@ func (o outcome) revised(plan planner.Plan) planner.Plan {
 		}
 	}
 	return plan
+}
+
+// lasting tells what an error comes from that goes on until somebody changes something;
+// nil for one that may pass.
+func lasting(err error) *planner.Wait {
+	reason, unblock := "", ""
+	switch {
+	case errors.Is(err, ErrEnding), errors.Is(err, errServiceRefused): // the latter has a condition of its own
+	case errors.Is(err, ErrRefused):
+		reason, unblock = v1beta2.ReasonPodRefused, "raise the quota or change the policy that is named; it is tried again every few seconds"
+	case errors.Is(err, etcd.ErrDenied):
+		reason, unblock = "EtcdDenied", planner.UnblockDenied
+	case errors.Is(err, errNotOurs):
+		reason, unblock = "NameTaken", "delete what is named, if nobody needs it"
+	case apierrors.IsForbidden(err):
+		reason, unblock = "Forbidden", "give the controller the right that is named, or change the policy; it is tried again"
+	}
+	if reason == "" {
+		return nil
+	}
+	return &planner.Wait{Reason: reason, Message: err.Error(), Unblock: unblock}
 }
 
 // act carries out the plan and stops at the first error, except that one in the
@@ -89,12 +108,15 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 			result.retryAfter = retryStale
 		case errors.Is(err, ErrRefused):
 			klog.FromContext(ctx).Info("Waiting until Kubernetes allows it", "action", fmt.Sprintf("%T", action), "err", err)
-			result.retryAfter, result.refused = retryRefused, err
+			result.retryAfter = retryRefused
 		case errors.Is(err, errServiceRefused):
 			klog.FromContext(ctx).Info("The service for clients cannot be as it is declared", "err", err)
 			result.serviceRefused = err
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%T: %w", action, err))
+		}
+		if w := lasting(err); w != nil {
+			result.wait = w
 		}
 		if err != nil && !isUpkeep(action) {
 			break
@@ -260,6 +282,8 @@ func (r *Reconciler) removeMember(ctx context.Context, key types.NamespacedName,
 		r.warning(s, EventMemberLost, "Member %s lost its pod and its data and is replaced", a.Name)
 	case planner.RemoveReplaced:
 		r.normal(s, EventMemberReplaced, "Member %s has no volume to restart on and was replaced by another one, as it is declared", a.Name)
+	case planner.RemoveWedged:
+		r.warning(s, EventMemberReplaced, "Member %s ended again and again while it joined, and another one is tried", a.Name)
 	case planner.RemoveScaleDown, planner.RemoveUnwanted, planner.RemoveMisfit:
 	}
 	r.normal(s, EventMemberRemoved, "Existing member %s removed from the cluster", a.Name)
@@ -272,6 +296,9 @@ func (r *Reconciler) confirmRemoval(ctx context.Context, s *seen, a planner.Remo
 		if err := r.confirmSpec(ctx, s); err != nil {
 			return err
 		}
+	}
+	if a.Reason == planner.RemoveWedged {
+		return r.confirmDown(ctx, s, a.Name)
 	}
 	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced {
 		return r.confirmOthers(ctx, s, a.Name)

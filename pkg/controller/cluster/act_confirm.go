@@ -36,7 +36,10 @@ func (r *Reconciler) confirmUnborn(ctx context.Context, s *seen, seed string) er
 		return fmt.Errorf("the cluster has served before: %w", ErrStale)
 	}
 	// The status is written after clients were let in, so it alone proves nothing.
-	_, err = r.Objects.GetService(ctx, s.Cluster.Namespace, resources.ClientServiceName(s.Cluster))
+	service, err := r.Objects.GetService(ctx, s.Cluster.Namespace, resources.ClientServiceName(s.Cluster))
+	if err == nil && !metav1.IsControlledBy(service, s.Cluster) {
+		return fmt.Errorf("service %s exists: %w", service.Name, errNotOurs)
+	}
 	if err == nil {
 		return fmt.Errorf("the service for clients exists: %w", ErrStale)
 	}
@@ -152,6 +155,21 @@ func (r *Reconciler) confirmStays(ctx context.Context, s *seen, name string) err
 	}
 	if live.Restarting {
 		return fmt.Errorf("pod %s restarts: %w", name, ErrStale)
+	}
+	return nil
+}
+
+// confirmDown makes sure that the container of a member does not run.
+func (r *Reconciler) confirmDown(ctx context.Context, s *seen, name string) error {
+	pod, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
+	if notFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if observedPod(s.Cluster, pod).Running {
+		return fmt.Errorf("pod %s runs: %w", name, ErrStale)
 	}
 	return nil
 }

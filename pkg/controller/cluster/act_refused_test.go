@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
 
@@ -71,5 +72,46 @@ func TestRefusedPods(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// guarded is an etcd, and an API, that refuse what is asked of them.
+type guarded struct {
+	*oneMember
+	answer error
+}
+
+func (g *guarded) Promote(context.Context, etcd.Target, uint64) error { return g.answer }
+
+// TestLastingErrors: what goes on until somebody changes something is said in the status,
+// also where it is an error that is tried again.
+func TestLastingErrors(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer error
+		reason string
+	}{
+		"etcd's own authorization": {&etcd.Error{Op: "promote member", Kind: etcd.ErrDenied}, "EtcdDenied"},
+		"a right that is missing":  {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "c-a", errors.New("no")), "Forbidden"},
+		"a name that is taken":     {errNotOurs, "NameTaken"},
+		"a server that is busy":    {apierrors.NewTooManyRequests("later", 1), ""},
+		"no quorum":                {&etcd.Error{Op: "promote member", Kind: etcd.ErrNoQuorum}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := &guarded{stopped(), test.answer}
+			clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
+			r := &Reconciler{Config: Config{Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: clock}}
+			s := &seen{Observed: planner.Observed{Cluster: g.cluster, Now: clock.Now()}}
+			result, err := r.act(t.Context(), types.NamespacedName{Namespace: "n", Name: "c"}, s,
+				planner.Plan{Actions: []planner.Action{planner.PromoteMember{ID: 1, Name: "c-a"}}})
+			plan, reason := result.revised(planner.Plan{}), ""
+			if plan.Wait != nil {
+				reason = plan.Wait.Reason
+			}
+			if reason != test.reason || err == nil {
+				t.Errorf("waits for %+v and fails with %v", plan.Wait, err)
+			}
+		})
 	}
 }

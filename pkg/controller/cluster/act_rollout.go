@@ -42,7 +42,7 @@ func (r *Reconciler) confirmSilent(ctx context.Context, s *seen, live *corev1.Po
 	defer cancel()
 	answer, asked := r.Etcd.Statuses(ctx, s.to(endpointOf(s.Cluster, live)))[live.Name]
 	switch {
-	case asked && answer.Err == nil:
+	case asked && (answer.Err == nil || errors.Is(answer.Err, etcd.ErrDenied)):
 		return fmt.Errorf("member %s answers: %w", live.Name, ErrStale)
 	case errors.Is(answer.Err, etcd.ErrTimeout):
 		return fmt.Errorf("member %s may be starting: %w", live.Name, ErrStale)

@@ -122,6 +122,9 @@ func TestMendOnlyWhatDoesNotRun(t *testing.T) {
 		{"nothing listens", func(*oneMember) {}, true, true},
 		{"it has no address yet", func(m *oneMember) { m.pod.Status.PodIP = "" }, true, false},
 		{"it answers", func(m *oneMember) { m.answer = nil }, false, true},
+		{"it refuses to answer the controller", func(m *oneMember) {
+			m.answer = &etcd.Error{Op: "status", Member: "c-a", Kind: etcd.ErrDenied}
+		}, false, true},
 		{"it takes the connection and does not answer yet", func(m *oneMember) {
 			m.answer = &etcd.Error{Op: "status", Member: "c-a", Kind: etcd.ErrTimeout}
 		}, false, true},

@@ -214,7 +214,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		if cs.Name != resources.ContainerName {
 			continue
 		}
-		o.Running = cs.State.Running != nil
+		o.Running, o.Ends = cs.State.Running != nil, int(cs.RestartCount)
 		if w := cs.State.Waiting; w != nil && w.Reason != "ContainerCreating" {
 			o.Waiting = w.Reason
 		}

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,9 +43,13 @@ func (r *Reconciler) observeEtcd(ctx context.Context, key types.NamespacedName, 
 	for _, e := range s.target.Endpoints {
 		a := answers[e.Name]
 		if a.Err != nil {
-			r.Waker.Await(key, s.target, e)
 			r.secrets.doubt(key)
 			s.Etcd.Err = a.Err.Error()
+			if errors.Is(a.Err, etcd.ErrDenied) {
+				s.Etcd.Denied = true // it serves, but not the controller
+				continue
+			}
+			r.Waker.Await(key, s.target, e)
 			continue
 		}
 		if pod := s.podOf(e.Name); pod != nil && pod.Terminating {
@@ -116,6 +121,7 @@ func (r *Reconciler) readMembers(ctx context.Context, s *seen) {
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("No linearizable member list", "err", err)
 		s.Etcd.Err = err.Error()
+		s.Etcd.Denied = s.Etcd.Denied || errors.Is(err, etcd.ErrDenied)
 		return
 	}
 	s.Etcd.Linearizable = true

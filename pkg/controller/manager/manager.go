@@ -81,16 +81,19 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // lead runs work while the lease is held. It returns when ctx ends and work has
-// returned, when work ends by itself, or when the lease is lost.
+// returned, when work ends by itself, or when the lease is lost. The lease is given up
+// only after work has ended: who takes it over must not act beside it.
 func lead(ctx context.Context, o *Options, c clients, work func(context.Context) error) error {
 	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.LeaseNamespace, o.LeaseName,
 		c.lease.CoreV1(), c.lease.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: o.Identity})
 	if err != nil {
 		return fmt.Errorf("prepare the lease: %w", err)
 	}
-	election, stop := context.WithCancel(ctx)
+	election, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	result := make(chan error, 1)
+	// begun has room for one: the work, or the end of ctx, whichever comes first.
+	begun := make(chan struct{}, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:            lock,
 		LeaseDuration:   o.LeaseDuration,
@@ -99,10 +102,16 @@ func lead(ctx context.Context, o *Options, c clients, work func(context.Context)
 		ReleaseOnCancel: true,
 		Name:            o.LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) {
+			OnStartedLeading: func(leading context.Context) {
+				if !first(begun) {
+					return
+				}
+				defer stop()
+				working, cancel := context.WithCancel(leading)
+				defer cancel()
+				defer context.AfterFunc(ctx, cancel)()
 				controller.SetLeader(true)
-				result <- work(ctx)
-				stop()
+				result <- work(working)
 			},
 			OnStoppedLeading: func() { controller.SetLeader(false) },
 			OnNewLeader: func(identity string) {
@@ -113,6 +122,11 @@ func lead(ctx context.Context, o *Options, c clients, work func(context.Context)
 	if err != nil {
 		return fmt.Errorf("prepare the election: %w", err)
 	}
+	defer context.AfterFunc(ctx, func() {
+		if first(begun) {
+			stop()
+		}
+	})()
 	elector.Run(election)
 	if election.Err() == nil {
 		return ErrLeaseLost
@@ -122,6 +136,16 @@ func lead(ctx context.Context, o *Options, c clients, work func(context.Context)
 		return err
 	default:
 		return nil
+	}
+}
+
+// first is true for the first caller.
+func first(begun chan struct{}) bool {
+	select {
+	case begun <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
 

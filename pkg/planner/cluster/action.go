@@ -92,6 +92,8 @@ const (
 	RemoveUnwanted  RemoveReason = "Unwanted"
 	RemoveMisfit    RemoveReason = "Misfit"
 	RemoveReplaced  RemoveReason = "Replaced"
+	// RemoveWedged is for a learner that ends again and again.
+	RemoveWedged RemoveReason = "Wedged"
 )
 
 // MoveLeader hands the leadership from one member to another.

@@ -40,6 +40,7 @@ var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //	nopod notready restarting down terminating finished theirs outdated stale unasked neverran    its pod
 //	leaving routed              whether clients are sent away from it, and still led to it
 //	claim deadclaim              its volume
+//	ends=…                      how often its container has ended
 //	leads                        the others see it as their leader
 //	v=… podv=… claimv=…          what it runs, and what its pod and its volume were made for
 func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Observed {
@@ -170,6 +171,10 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *Claim, 
 			leaving = true
 		case "routed":
 			p.Routed = true
+		case "ends":
+			if _, err := fmt.Sscan(value, &p.Ends); err != nil {
+				t.Fatalf("ends %q: %v", value, err)
+			}
 		case "finished":
 			p.Finished, p.Running, p.Ready, m.Health, m.Reason, m.Version = true, false, false, Unhealthy, ReasonNoAnswer, ""
 		case "theirs":

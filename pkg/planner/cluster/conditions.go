@@ -5,6 +5,8 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +69,10 @@ func available(o *Observed, _ Plan) v1beta2.ClusterCondition {
 		return is(t, corev1.ConditionFalse, "Creating", "the cluster has not started yet")
 	case o.size() == 0:
 		return is(t, corev1.ConditionFalse, "Hibernated", "the cluster was scaled to 0; its volumes are kept")
+	case o.Etcd.Linearizable && o.corrupt() != nil:
+		return is(t, corev1.ConditionFalse, "DataCorrupt",
+			"etcd has found that the data of its members differs, and takes no more writes: "+strings.Join(o.corrupt().Alarms, ", ")+
+				"; save what each member has, replace the one that differs, and take the alarm back with etcdctl alarm disarm")
 	case o.Etcd.Linearizable:
 		return is(t, corev1.ConditionTrue, "QuorumServes", "Cluster available")
 	default:
@@ -77,6 +83,19 @@ func available(o *Observed, _ Plan) v1beta2.ClusterCondition {
 		}
 		return is(t, status, loss.reason, loss.message)
 	}
+}
+
+// alarmCorrupt is how an alarm begins that says that members have different data.
+const alarmCorrupt = "CORRUPT"
+
+// corrupt returns a member that says that data was found to be corrupt, or nil.
+func (o *Observed) corrupt() *Member {
+	for i := range o.Etcd.Members {
+		if m := &o.Etcd.Members[i]; slices.ContainsFunc(m.Alarms, func(a string) bool { return strings.HasPrefix(a, alarmCorrupt) }) {
+			return m
+		}
+	}
+	return nil
 }
 
 // quorumLost is True only if that is proved.

@@ -62,6 +62,7 @@ func find(s v1beta2.ClusterStatus, t v1beta2.ClusterConditionType) *v1beta2.Clus
 
 func TestConditions(t *testing.T) {
 	noSpace := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"NOSPACE"} }
+	corrupt := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"NOSPACE", "CORRUPT (raised by 2)"} }
 	for _, tt := range []struct {
 		name    string
 		size    int
@@ -80,12 +81,14 @@ func TestConditions(t *testing.T) {
 		{"one goes", 3, "a b c:terminating", nil, "A P D"},
 		{"one is replaced", 3, "a b c:nopod", nil, "A P D"},
 		{"an alarm", 3, "a b c", edits(noSpace), "A D"},
+		{"data that differs: writes are refused", 3, "a b c", edits(corrupt), "D"},
 		{"lost", 3, "a b:nopod c:nopod", edits(noQuorum), "P D Q"},
 		{"lost until they come back", 3, "a b:down c:down", edits(noQuorum), "P D Q"},
 		{"lost, and the one that is left says it serves", 3, "a b:nopod c:nopod", edits(noQuorum), "P D Q"},
 		{"lost while coming back", 3, "a:nopod,claim b:nopod,claim c:nopod,claim", edits(noQuorum), "P D Q"},
 		{"nothing is left", 3, "", edits(noQuorum), "P D Q S"},
 		{"cannot be asked", 3, "a:unknown b:unknown c:unknown", edits(noQuorum), "A? P D? Q?"},
+		{"refuses to be asked", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, denied), "A? P D? Q?"},
 		{"cannot be asked by status: all healthy, no list", 3, "a b c", edits(noQuorum), "A? P D? Q?"},
 		{"upgrading", 3, "a b:v=3.7.0,podv=3.7.0 c", edits(wants("3.7.0")), "A P U"},
 		{"a version out of reach", 3, "a b c", edits(wants("3.9.0")), "A P U"},
@@ -130,8 +133,14 @@ func TestConditionTimes(t *testing.T) {
 	check(other, testNow.Add(2*time.Minute).Format(time.RFC3339), later)
 }
 
+func denied(o *Observed) { o.Etcd.Denied = true }
+
 // TestLossIsExplained makes sure that who reads of a lost quorum reads what to do.
 func TestLossIsExplained(t *testing.T) {
+	o := observed(t, 3, "a:unknown b:unknown c:unknown", noQuorum, denied)
+	if s := Status(o, Decide(o)); s.BlockedBy == nil || s.BlockedBy.Reason != "EtcdDenied" || !strings.Contains(s.BlockedBy.Unblock, "root") {
+		t.Errorf("of an etcd that refuses to answer it is said %+v", s.BlockedBy)
+	}
 	for members, want := range map[string]string{
 		"a b:nopod c:nopod":                       "restore a backup",
 		"a b:down c:down":                         "resumes untouched as soon as enough members come back",

@@ -111,6 +111,9 @@ func ruleForeign(o *Observed) (Plan, bool) {
 	if o.bootstrapped() {
 		return Plan{}, false
 	}
+	if o.ClientService == Foreign {
+		return o.waitForName(recheckWaiting), true
+	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; !p.Owned {
 			return wait(recheckWaiting, "OldPods",
@@ -158,9 +161,20 @@ func (o *Observed) remains() []string {
 	return slices.Compact(names)
 }
 
-// ruleSteady has nothing to do.
-func ruleSteady(*Observed) (Plan, bool) {
+// ruleSteady has nothing to do. It says what the cluster lacks all the same.
+func ruleSteady(o *Observed) (Plan, bool) {
+	if o.ClientService == Foreign {
+		return o.waitForName(recheckSteady), true
+	}
 	return Plan{RequeueAfter: recheckSteady}, true
+}
+
+// waitForName waits while somebody else has the name of the service for clients.
+func (o *Observed) waitForName(again time.Duration) Plan {
+	name := o.Cluster.Name + "-client"
+	return wait(again, "NameTaken",
+		"service "+name+" exists and does not belong to this cluster, so it has none for clients",
+		"delete that service or what it belongs to, such as a cluster called "+name+", or give this cluster another name")
 }
 
 // upkeep returns the actions that keep the services and the budget right. They

@@ -108,8 +108,9 @@ type Pod struct {
 	Terminating bool
 	// Finished pods failed or completed as a whole (evicted, node shut down).
 	Finished bool
-	// Running is true while the etcd container runs.
+	// Running is true while the etcd container runs, and Ends is how often one has ended.
 	Running bool
+	Ends    int
 	// Ready is the pod's own condition; false while Restarting.
 	Ready bool
 	// Restarting is true while the container runs, or seems to, that a change of the
@@ -198,6 +199,9 @@ type Etcd struct {
 	Members []Member
 	// Err says why the list could not be read.
 	Err string
+	// Denied is true if a member has refused to answer the controller: etcd's own
+	// authorization is on and does not know it.
+	Denied bool
 	// NoSpace holds the IDs of the members that have raised the alarm of a full
 	// database, in their order.
 	NoSpace []uint64

@@ -74,6 +74,10 @@ func ruleInFlight(o *Observed) (Plan, bool) {
 		return Plan{Actions: []Action{
 			UpgradePod{Name: pod.Name, UID: pod.UID, Version: o.Cluster.Spec.Version, Waiting: true},
 		}, RequeueAfter: recheckWaiting}, true
+	case m.Learner && !pod.Running && pod.Ends >= wedgedAfter:
+		// What it has may be damaged, and nobody else may join beside it. It has no vote,
+		// and what it holds is a copy.
+		return removeMember(o, m, RemoveWedged), true
 	case !m.Started && o.misfit(pod):
 		// etcd refuses to start a member that was told of other peers than the list
 		// has, so this one will never join.
@@ -91,6 +95,10 @@ func (o *Observed) saidToHaveStarted(m *Member) bool {
 	return s != nil && s.Role != v1beta2.MemberRolePending
 }
 
+// wedgedAfter is how often the container of a learner may end before another one takes its
+// place. Kubernetes waits longer each time, so that is after some minutes.
+const wedgedAfter = 5
+
 // renewJoining starts a member again that has not joined yet, as it is declared now.
 func renewJoining(o *Observed, m *Member) Plan {
 	pod := o.pod(m.Name)
@@ -103,10 +111,11 @@ func renewJoining(o *Observed, m *Member) Plan {
 }
 
 // spareLearner is true for a learner that has joined and does not answer yet, if the
-// voters that serve without it are a quorum of the cluster that it makes.
+// voters that serve without it are a quorum of the cluster that it makes. One that has
+// ended before must answer: etcd goes by what it had then, and it may never come back.
 func (o *Observed) spareLearner(m *Member) bool {
 	pod := o.pod(m.Name)
-	return m.Learner && m.Started && pod != nil && pod.Running && o.healthyVoters() >= quorum(len(o.voters())+1)
+	return m.Learner && m.Started && pod != nil && pod.Running && pod.Ends == 0 && o.healthyVoters() >= quorum(len(o.voters())+1)
 }
 
 // inFlight returns the member whose joining is not finished, or nil.

@@ -169,6 +169,9 @@ func (o *Observed) quorumLoss() quorumLoss {
 		return quorumLoss{corev1.ConditionTrue, false, "QuorumLost",
 			fmt.Sprintf("%d of %d voters do not serve, %d are needed", hopeless+down, voters, need) + o.whoDecides(),
 			"the cluster resumes untouched as soon as enough members come back; if they never will: " + o.howToRecover(false)}
+	case o.Etcd.Denied:
+		return quorumLoss{corev1.ConditionUnknown, false, "EtcdDenied",
+			"the members' pods run and etcd refuses to tell the controller anything" + because(o.Etcd.Err), UnblockDenied}
 	default:
 		return quorumLoss{corev1.ConditionUnknown, false, "EtcdUnreachable",
 			"the members' pods run and etcd does not answer the controller" + because(o.Etcd.Err),
@@ -200,6 +203,9 @@ func (o *Observed) whoDecides() string {
 	}
 	return text
 }
+
+// UnblockDenied says what lets the controller in where etcd's own authorization is on.
+const UnblockDenied = "etcd's own authorization lets the controller act only as its user root: with a client certificate of that common name, which spec.TLS.auto gives it; without certificates it must be off (etcdctl auth disable)"
 
 // whoSurvives lists the members that answer and how far each of them has come.
 func (o *Observed) whoSurvives() string {

@@ -36,6 +36,9 @@ func clusterSpecWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 	if spec.Pod != nil {
 		warnings = append(warnings, podWarnings(spec.Pod, path.Child("pod"))...)
 	}
+	if spec.TLS != nil && channelsOf(spec.TLS) == (channels{}) {
+		warnings = append(warnings, fmt.Sprintf("%s: names no certificates, so members speak plain HTTP; set auto, certManager or static", path.Child("TLS")))
+	}
 	if spec.Etcd != nil {
 		warnings = append(warnings, optionWarnings(spec, path.Child("etcd"))...)
 	}

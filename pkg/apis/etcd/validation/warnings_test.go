@@ -34,6 +34,8 @@ func TestClusterWarnings(t *testing.T) {
 	for _, c := range []specCase{
 		{"none", "{pod: {etcdEnv: [{name: ETCD_LOG_LEVEL, value: info}, {name: NAME, value: x}]}, etcd: {quotaBackendBytes: 8Gi, extraArgs: [--enable-pprof]}, backup: {schedule: '@daily', timeZone: UTC, retention: {}, " + s3 + "}}", nil},
 		{"even", "size: 4", []string{"spec.size"}},
+		{"certificates from nowhere", "TLS: {}", []string{"spec.TLS"}},
+		{"certificates", "TLS: {auto: {}}", nil},
 		{"hibernated", "size: 0", nil},
 		{"no size", "size: null", nil},
 		{"old default", "version: ''", []string{"spec.version"}},

@@ -30,8 +30,8 @@ type RecoverREST struct {
 }
 
 var (
-	_ rest.NamedCreater = &RecoverREST{}
-	_ rest.Storage      = &RecoverREST{}
+	_ rest.NamedCreater                   = &RecoverREST{}
+	_ rest.SubresourceObjectMetaPreserver = &RecoverREST{}
 )
 
 // New returns an empty request.
@@ -39,6 +39,10 @@ func (*RecoverREST) New() runtime.Object { return &v1beta2.EtcdClusterRecovery{}
 
 // Destroy leaves the shared store to the main resource.
 func (*RecoverREST) Destroy() {}
+
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the UID of a request,
+// which says what cluster is meant: the server wipes it otherwise.
+func (*RecoverREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
 // Create asks for a recovery. With dryRun=All it only returns the plan.
 func (r *RecoverREST) Create(
@@ -48,8 +52,8 @@ func (r *RecoverREST) Create(
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected an EtcdClusterRecovery, got %T", obj))
 	}
-	if request.Name != "" && request.Name != name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name is %q and the path names cluster %q", request.Name, name))
+	if err := named(request, name); err != nil {
+		return nil, err
 	}
 	if admit != nil {
 		if err := admit(ctx, request.DeepCopy()); err != nil {
@@ -98,8 +102,11 @@ func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterReco
 	conflict := func(why error) error {
 		return apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, why)
 	}
+	if err := meant(cluster, request, "recover"); err != nil {
+		return nil, err
+	}
 	switch uid := request.Spec.ClusterUID; {
-	case uid != "" && uid != string(cluster.UID), request.UID != "" && request.UID != cluster.UID:
+	case uid != "" && uid != string(cluster.UID):
 		return nil, conflict(errOther)
 	case cluster.Status.Recovery.InProgress():
 		return nil, conflict(errInProgress)

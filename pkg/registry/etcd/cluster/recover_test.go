@@ -95,11 +95,13 @@ func TestRecoverRefuses(t *testing.T) {
 		"a quorum that may answer": {
 			edit: func(c *v1beta2.EtcdCluster) { c.Status.Conditions[0].Status = corev1.ConditionUnknown }, want: apierrors.IsConflict,
 		},
-		"no status yet":         {edit: func(c *v1beta2.EtcdCluster) { c.Status = v1beta2.ClusterStatus{} }, want: apierrors.IsConflict},
-		"no survivor":           {edit: func(c *v1beta2.EtcdCluster) { c.Status.MemberStatuses = nil }, want: apierrors.IsConflict},
-		"another UID":           {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{ClusterUID: "x"}}, want: apierrors.IsConflict},
-		"a member that is gone": {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{Member: "a-3"}}, want: apierrors.IsInvalid},
-		"another name":          {request: v1beta2.EtcdClusterRecovery{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, want: apierrors.IsBadRequest},
+		"no status yet":             {edit: func(c *v1beta2.EtcdCluster) { c.Status = v1beta2.ClusterStatus{} }, want: apierrors.IsConflict},
+		"no survivor":               {edit: func(c *v1beta2.EtcdCluster) { c.Status.MemberStatuses = nil }, want: apierrors.IsConflict},
+		"another UID":               {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{ClusterUID: "x"}}, want: apierrors.IsConflict},
+		"another UID of the object": {request: v1beta2.EtcdClusterRecovery{ObjectMeta: metav1.ObjectMeta{UID: "x"}}, want: apierrors.IsConflict},
+		"another state":             {request: v1beta2.EtcdClusterRecovery{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, want: apierrors.IsConflict},
+		"a member that is gone":     {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{Member: "a-3"}}, want: apierrors.IsInvalid},
+		"another name":              {request: v1beta2.EtcdClusterRecovery{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, want: apierrors.IsBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,14 +6,18 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -117,6 +121,65 @@ func TestScaleRefuses(t *testing.T) {
 	}
 	if scale := getScale(t, storage, "a"); scale.Spec.Replicas != 3 {
 		t.Errorf("a refused change left %d replicas", scale.Spec.Replicas)
+	}
+}
+
+// TestScaleIsUnsafeNow: what the members cannot do now is refused with the reason, and only
+// that.
+func TestScaleIsUnsafeNow(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lost, sick, learner bool
+		size                int32
+		says                string
+	}{
+		"all serve":                               {size: 3},
+		"one does not serve, one leaves":          {sick: true, size: 4},
+		"one does not serve, two leave":           {sick: true, size: 3, says: "member a-5 does not serve"},
+		"one does not serve, and more are wanted": {sick: true, size: 7},
+		"one joins, two leave":                    {learner: true, size: 3},
+		"lost, fewer":                             {lost: true, size: 4, says: "the quorum is lost"},
+		"lost, more":                              {lost: true, size: 6, says: "the quorum is lost"},
+		"lost, and nothing changes":               {lost: true, size: 5},
+		"lost, to sleep":                          {lost: true, size: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storage, _ := newStorage(t)
+			cluster := valid("a")
+			cluster.Spec.Replicas = ptr.To[int32](5)
+			cluster.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			}}
+			cluster = create(t, storage, cluster)
+			cluster.Status.Replicas = 5
+			for i, role := range []v1beta2.MemberRole{v1beta2.MemberRoleLeader, v1beta2.MemberRoleFollower, v1beta2.MemberRoleFollower, v1beta2.MemberRoleFollower, v1beta2.MemberRoleFollower} {
+				m := v1beta2.MemberStatus{Name: fmt.Sprintf("a-%d", i+1), Role: role, Healthy: corev1.ConditionTrue}
+				if i == 4 && test.sick {
+					m.Healthy = corev1.ConditionUnknown
+				}
+				cluster.Status.MemberStatuses = append(cluster.Status.MemberStatuses, m)
+			}
+			if test.learner {
+				cluster.Status.MemberStatuses = append(cluster.Status.MemberStatuses,
+					v1beta2.MemberStatus{Name: "a-6", Role: v1beta2.MemberRoleLearner, Healthy: corev1.ConditionFalse})
+			}
+			if test.lost {
+				cluster.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue}}
+			}
+			if _, _, err := storage.Status.Update(requestContext(t), "a", rest.DefaultUpdatedObjectInfo(cluster),
+				rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			scale := getScale(t, storage, "a")
+			scale.Spec.Replicas = test.size
+			_, err := updateScale(t, storage, "a", scale)
+			refused := apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.says) && strings.Contains(err.Error(), "spec.replicas")
+			if test.says == "" && err != nil || test.says != "" && !refused {
+				t.Errorf("answered with %v", err)
+			}
+		})
 	}
 }
 

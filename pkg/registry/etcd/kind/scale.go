@@ -30,6 +30,8 @@ type Scalable[T Object] struct {
 	SetWanted func(obj T, replicas int32)
 	Observed  func(obj T) int32
 	Selector  func(obj T) string
+	// Unsafe says why the object must not be scaled to that now; empty if it may.
+	Unsafe func(obj T, replicas int32) string
 }
 
 // ScaleREST serves autoscaling/v1 Scale as a subresource. A change runs through the
@@ -170,6 +172,12 @@ func (i *scaledObject[T]) UpdatedObject(ctx context.Context, old runtime.Object)
 	after, err := i.requested(ctx, before)
 	if err != nil {
 		return nil, err
+	}
+	if why := i.scalable.Unsafe(obj, after.Spec.Replicas); why != "" && after.Spec.Replicas != before.Spec.Replicas {
+		// Not a conflict: clients try those again until they give up, and tell nobody why.
+		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), i.name, field.ErrorList{
+			field.Forbidden(field.NewPath("spec", "replicas"), why),
+		})
 	}
 	managed, err := owners.ToParent(after.ManagedFields)
 	if err != nil {

@@ -151,6 +151,7 @@ func (f *facts) memberSteps() []v1beta2.NextStep {
 				Why:     "etcd of member " + m.Name + " ends again and again: see what it said last",
 				Command: f.kubectl("logs " + m.Name + " -c etcd --previous --tail=50"),
 			})
+			list = append(list, f.replaceSteps(m)...)
 		case !runs(pod):
 			list = append(list, v1beta2.NextStep{
 				Why:     "etcd of member " + m.Name + " does not run: see what Kubernetes waits for",
@@ -164,6 +165,22 @@ func (f *facts) memberSteps() []v1beta2.NextStep {
 		}
 	}
 	return list
+}
+
+// replaceSteps says how to have another member take the place of one whose data is
+// damaged, if the others are a quorum without it: then they have all of its data.
+func (f *facts) replaceSteps(m *v1beta2.MemberHealth) []v1beta2.NextStep {
+	if f.Confirmed == nil || len(f.serving) < quorum(len(f.voters)) {
+		return nil
+	}
+	what := "pod/" + m.Name
+	if m.Claim != nil {
+		what = "pvc/" + m.Name + " " + what
+	}
+	return []v1beta2.NextStep{{
+		Why:     "if it says that the data of member " + m.Name + " is damaged or gone, have another member take its place; the others have all of it",
+		Command: f.kubectl("delete --wait=false " + what),
+	}}
 }
 
 // controllerSteps are about why nobody repairs the cluster.

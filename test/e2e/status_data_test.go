@@ -1,0 +1,198 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+// tryDamagedLog flips a bit in the log of a member: it does not start any more, which is
+// said; the others serve, and what /health says is to be typed has another one take its
+// place.
+func tryDamagedLog(t *testing.T) {
+	s := start(t)
+	c := s.create("damaged", 3, etcdVersion, withVolumes)
+	data := c.fill()
+	victim := c.follower()
+	s.must(harness.Damage("etcd", dataMount, victim.Pod), "damage the log of a member")
+	missed := func(object *clusterObject) bool {
+		return slices.Equal(object.Status.Members.Unready, []string{victim.Pod.Name}) && len(object.Status.Members.Ready) == 2 &&
+			is(object, v1beta2.ClusterConditionDegraded, corev1.ConditionTrue) && is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
+	}
+	c.await(s.within(noticeWithin), "the member to be missed", missed)
+	c.keeps(10*time.Second, "that the member does not serve", func(object *clusterObject) bool { return !missed(object) })
+	for _, p := range c.members.Live() {
+		if p.Name != victim.Pod.Name {
+			c.has(p, data)
+		}
+	}
+	var command string
+	s.must(wait.PollUntilContextCancel(s.within(time.Minute), time.Second, true, func(context.Context) (bool, error) {
+		for _, step := range c.health().NextSteps {
+			if strings.Contains(step.Command, "pvc/"+victim.Pod.Name) {
+				command = step.Command
+			}
+		}
+		return command != "", nil
+	}), "what to do about the damaged member")
+	c.typed(command)
+	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
+		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Pod.Name)
+	})
+	c.settle(3)
+	for member, id := range c.ids() {
+		if id == victim.ID {
+			t.Errorf("%s came back as member %x", member, id)
+		}
+	}
+	c.holds(data)
+}
+
+// tryCorrupt raises etcd's alarm for members whose data differs: etcd takes no writes, so
+// the cluster is not available, whatever its quorum says.
+func tryCorrupt(t *testing.T) {
+	s := start(t)
+	c := s.create("corrupt", 3, etcdVersion)
+	data, answer := c.fill(), c.follower()
+	client, err := c.members.Client(answer.Pod)
+	s.must(err, "connect")
+	alarm := func(action pb.AlarmRequest_AlarmAction) {
+		t.Helper()
+		_, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(s.ctx(),
+			&pb.AlarmRequest{Action: action, MemberID: answer.ID, Alarm: pb.AlarmType_CORRUPT})
+		s.must(err, "alarm: %v", action)
+	}
+	alarm(pb.AlarmRequest_ACTIVATE)
+	if _, err := client.Put(s.ctx(), "x", "y"); err == nil {
+		t.Fatal("etcd takes writes")
+	}
+	object := c.await(s.within(noticeWithin), "that it is not available", func(object *clusterObject) bool {
+		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionFalse)
+	})
+	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
+		v1beta2.ClusterConditionDegraded:   corev1.ConditionTrue,
+		v1beta2.ClusterConditionQuorumLost: corev1.ConditionFalse,
+	})
+	if available := condition(object, v1beta2.ClusterConditionAvailable); available.Reason != "DataCorrupt" || !strings.Contains(available.Message, "alarm disarm") {
+		t.Errorf("it is not available because %+v", available)
+	}
+	alarm(pb.AlarmRequest_DEACTIVATE)
+	c.await(s.within(time.Minute), "that it is available again", func(object *clusterObject) bool {
+		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && settled(object, 3)
+	})
+	c.settle(3)
+	c.holds(data)
+}
+
+// protect turns etcd's own authorization on, for a root user and whoever else.
+func (c *cluster) protect(client *clientv3.Client, password string, others ...string) {
+	c.Helper()
+	_, err := client.RoleAdd(c.ctx(), "root")
+	c.must(err, "add the role root")
+	for _, user := range append([]string{"root"}, others...) {
+		_, err := client.UserAddWithOptions(c.ctx(), user, password, &clientv3.UserAddOptions{NoPassword: password == ""})
+		c.must(err, "add user %s", user)
+		_, err = client.UserGrantRole(c.ctx(), user, "root")
+		c.must(err, "grant user %s everything", user)
+	}
+	_, err = client.AuthEnable(c.ctx())
+	c.must(err, "turn authorization on")
+}
+
+// tryDenied turns etcd's own authorization on where the controller has no certificate: what
+// is so is not known any more, and it is said why.
+func tryDenied(t *testing.T) {
+	s := start(t)
+	c := s.create("denied", 1, etcdVersion)
+	data := c.fill()
+	client, err := c.members.Client(c.members.Live()[0])
+	s.must(err, "connect")
+	c.protect(client, "secret")
+	object := c.await(s.within(noticeWithin), "that etcd refuses to answer", func(object *clusterObject) bool {
+		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "EtcdDenied"
+	})
+	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
+		v1beta2.ClusterConditionAvailable:  corev1.ConditionUnknown,
+		v1beta2.ClusterConditionQuorumLost: corev1.ConditionUnknown,
+	})
+	s.contains(object.Status.BlockedBy.Unblock, "root", "auth disable")
+	uids := c.uids()
+	root, err := clientv3.New(clientv3.Config{Endpoints: client.Endpoints(), Username: "root", Password: "secret", Context: s.ctx(), DialTimeout: 10 * time.Second})
+	s.must(err, "connect as root")
+	_, err = root.AuthDisable(s.ctx())
+	s.must(err, "turn authorization off")
+	s.must(root.Close(), "close")
+	c.settle(1)
+	if now := c.uids(); len(now) != 1 || now[c.members.Live()[0].Name] != uids[c.members.Live()[0].Name] {
+		t.Errorf("the members were %v and are %v", uids, now)
+	}
+	c.holds(data)
+}
+
+// tryTakenService makes two clusters of which one has the name of the other's service.
+func tryTakenService(t *testing.T) {
+	s := start(t)
+	first := s.create("taken-client", 1, etcdVersion)
+	kept := first.fill()
+	second := s.cluster("taken")
+	s.apply(manifest("taken", 1, etcdVersion))
+	object := second.await(s.ctx(), "that the name is taken", func(object *clusterObject) bool {
+		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "NameTaken"
+	})
+	s.contains(object.Status.BlockedBy.Message, "taken-client")
+	first.settle(1)
+	first.holds(kept)
+	s.kubectl("delete", "etcd", "taken-client")
+	second.await(s.ctx(), "a service of its own", func(object *clusterObject) bool {
+		return settled(object, 1) && object.Status.ServiceName == "taken-client" && object.Status.BlockedBy == nil
+	})
+	data := second.fill()
+	second.holds(data)
+}
+
+// TestEtcdAuthorization turns etcd's own authorization on in a cluster with certificates:
+// everything that the controller and the API server do, they do as its user root.
+func TestEtcdAuthorization(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.cluster("authorized")
+	c.secure("authorized-client-tls", "tls.crt", "tls.key", "ca.crt")
+	s.apply(manifest("authorized", 3, etcdVersion, withAutoTLS))
+	c.settle(3)
+	data := c.fill()
+	client, err := c.members.Client(c.members.Live()[0])
+	s.must(err, "connect")
+	c.protect(client, "", "etcd-client")
+
+	victim := c.follower()
+	s.kubectl("delete", "pod", victim.Pod.Name, "--wait=false")
+	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
+		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Pod.Name)
+	})
+	c.awaitVerdict(v1beta2.VerdictHealthy)
+	before := c.leader().Pod.Name
+	if moved := post[v1beta2.EtcdClusterLeaderMove](c, "moveleader", "{}"); moved.Status.Leader == before {
+		t.Errorf("the leadership was not moved: %+v", moved.Status)
+	}
+	asked := post[v1beta2.EtcdClusterOperation](c, "defrag", "{}").Status.ID
+	object := c.await(s.within(time.Minute), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.Over() })
+	if op := object.Status.Operation; op.ID != asked || op.Phase != v1beta2.OperationSucceeded {
+		t.Errorf("the operation is %+v", op)
+	}
+	s.kubectl("scale", "etcd/authorized", "--replicas=1")
+	c.settle(1)
+	c.holds(data)
+}
