@@ -202,7 +202,7 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 		plan.Refused = o.Seed.Refused
 		return plan
 	}
-	plan.Wait = o.refused(&Wait{string(r.Phase), "the backup is restored in the new first member" + because(r.Message)})
+	plan.Wait = o.refused(o.filling(r))
 	if o.Seed == nil {
 		return plan
 	}
@@ -213,6 +213,15 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 		plan.Phase, plan.Revision = v1beta2.RestorePhaseStarting, o.Seed.Revision-r.RevisionBump
 	}
 	return plan
+}
+
+// filling says how it goes with the new first member.
+func (o *Observed) filling(r *v1beta2.RecoveryStatus) *Wait {
+	if r.Message == "" {
+		return &Wait{string(r.Phase), "the backup is restored in the new first member"}
+	}
+	return &Wait{"SeedLost", fmt.Sprintf("nothing was touched, and it is tried again: %s; give it what it lacks in spec.pod of the cluster, "+
+		"or delete EtcdRestore %s, which leaves everything as it is", strings.TrimRight(r.Message, ". "), o.Restore.Name)}
 }
 
 // refusal is what was written down before the recovery was cancelled for it.

@@ -99,6 +99,9 @@ func recovery(phase v1beta2.RecoveryPhase, edits ...func(*v1beta2.RecoveryStatus
 
 func cancelledAlready(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
 func somebodyElses(r *v1beta2.RecoveryStatus)    { r.ID = "other" }
+func evicted(r *v1beta2.RecoveryStatus) {
+	r.Message = "the new first member c-seed was taken away: Evicted: disk"
+}
 
 func seed(s Seed) func(*Observed) { return func(o *Observed) { o.Seed = &s } }
 
@@ -212,6 +215,8 @@ func TestDecide(t *testing.T) {
 		"it was asked":         {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
 		"and that was written": {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
 		"it is filled":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
+		"it is tried again":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait SeedLost"},
+		"it is evicted":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{"Evicted", "x"}})}, "Restoring: wait Evicted"},
 		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{"StoreUnavailable", "x"}})}, "Restoring: wait StoreUnavailable"},
 		"it gets no seed":      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
 		"it is blocked":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
@@ -353,6 +358,10 @@ func TestTargets(t *testing.T) {
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
 		}}
 	}
+	disk := func(p *v1beta2.PodPolicy, limit string) *v1beta2.PodPolicy {
+		p.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(limit)}
+		return p
+	}
 	for name, test := range map[string]struct {
 		pod   *v1beta2.PodPolicy
 		quota string
@@ -365,6 +374,10 @@ func TestTargets(t *testing.T) {
 		"very small volume":  {volume("64Mi"), "", fmt.Sprintf("3.6.16/%d", 32<<20)},
 		"volume of no size":  {&v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}, "", "3.6.16/2147483648"},
 		"volume under quota": {volume("4Gi"), "8Gi", fmt.Sprintf("3.6.16/%d", 4<<30-128<<20)},
+		"limited disk":       {disk(&v1beta2.PodPolicy{}, "1Gi"), "", fmt.Sprintf("3.6.16/%d", (1<<30-48<<20-128<<20)/2)},
+		"large disk":         {disk(&v1beta2.PodPolicy{}, "10Gi"), "", "3.6.16/2147483648"},
+		"disk for nothing":   {disk(&v1beta2.PodPolicy{}, "100Mi"), "", "3.6.16/1"},
+		"disk and volume":    {disk(volume("1Gi"), "256Mi"), "", fmt.Sprintf("3.6.16/%d", 208<<20)},
 	} {
 		c := &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{Version: "3.6.16", Pod: test.pod}}
 		if test.quota != "" {

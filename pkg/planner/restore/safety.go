@@ -56,7 +56,9 @@ func safety(o *Observed) (Plan, bool) {
 	case b == nil:
 		plan.Action, plan.Copy = ActionCopy, want
 		plan.Wait = &Wait{"SafetyCopy", fmt.Sprintf("EtcdBackup %s is to store the data that the cluster has now", want.Name)}
-	case b.DeletionTimestamp != nil || b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
+	case b.DeletionTimestamp != nil:
+		plan.Wait = &Wait{"SafetyCopyFailed", fmt.Sprintf("nothing was touched: EtcdBackup %s is being deleted; when it is gone, it is made again", b.Name)}
+	case b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
 		plan.Wait = &Wait{"SafetyCopyFailed", fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
 	case b.Spec.BackupPolicy != nil && b.Spec.BackupPolicy.Suspend:
 		return Plan{}, false // somebody has said that the copy is not wanted
@@ -90,12 +92,8 @@ func copying(b *v1beta2.EtcdBackup) *Wait {
 	progress := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing)
 	switch {
 	case b.Status.Phase == v1beta2.BackupPhaseFailed:
-		why := b.Status.Reason
-		if progress != nil {
-			why = strings.TrimPrefix(why+"; "+progress.Message, "; ")
-		}
-		return &Wait{"SafetyCopyFailed", fmt.Sprintf("nothing was touched: EtcdBackup %s could not store the data that the cluster has now: %s; "+
-			"mend its store, or name another one in spec.backup of the cluster%s", b.Name, why, without)}
+		return &Wait{"SafetyCopyFailed", fmt.Sprintf("nothing was touched: EtcdBackup %s could not store the data that the cluster has now%s; "+
+			"mend its store, or name another one in spec.backup of the cluster%s", b.Name, failure(b), without)}
 	case progress == nil || progress.Reason == "Running":
 		return &Wait{"SafetyCopy", text}
 	case progress.Reason == ReasonRefused:
@@ -103,6 +101,18 @@ func copying(b *v1beta2.EtcdBackup) *Wait {
 	default:
 		return &Wait{"SafetyCopy", text + because(progress.Message) + without}
 	}
+}
+
+// failure says why a copy could not be made, and whether that is tried again.
+func failure(b *v1beta2.EtcdBackup) string {
+	text := because(b.Status.Reason)
+	if c := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionSucceeded); c != nil && c.Status == metav1.ConditionFalse {
+		text = because(c.Reason) + text
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing); c != nil && c.Message != "" {
+		text += "; " + c.Message
+	}
+	return text
 }
 
 // silent is true if no member answers that could be copied. The wait is what is to come
