@@ -171,8 +171,9 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Sweep implements objectstore.Store. Uploads that were not finished are no objects,
-// cost nothing, and expire by themselves after a week.
+// Sweep implements objectstore.Store. Uploads that were not finished are no objects, are
+// listed nowhere, and expire by themselves after a week: only who has begun one knows the
+// address of its session.
 func (s *Store) Sweep(context.Context, string, time.Time) (int, error) { return 0, nil }
 
 const (
