@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -71,7 +72,7 @@ func in(phase v1beta2.RestorePhase) func(*Observed) {
 // job is a Job with an outcome; nil while it runs.
 func job(attempt int32, outcome *Outcome, edits ...func(*Job)) func(*Observed) {
 	return func(o *Observed) {
-		j := Job{Name: fmt.Sprintf("j%d", attempt), Attempt: attempt, Target: target, Created: epoch, Started: true, Outcome: outcome}
+		j := Job{Job: transfer.Job{Name: fmt.Sprintf("j%d", attempt), Created: epoch, Started: true}, Attempt: attempt, Target: target, Outcome: outcome}
 		for _, edit := range edits {
 			edit(&j)
 		}
@@ -216,14 +217,14 @@ func TestDecide(t *testing.T) {
 		"and that was written": {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
 		"it is filled":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
 		"it is tried again":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait SeedLost"},
-		"it is evicted":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{"Evicted", "x"}})}, "Restoring: wait Evicted"},
-		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{"StoreUnavailable", "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it is evicted":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
+		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
 		"it gets no seed":      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
 		"it is blocked":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
 		"it gets none later":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonPodRefused)}, "Starting: wait PodRefused"},
 		"it starts":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
-		"it is corrupt now":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}})}, "Restoring: refused Corrupt"},
-		"so it is given up":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
+		"it is corrupt now":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: refused Corrupt"},
+		"so it is given up":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
 		"and waited for":       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), refusedBefore}, "Restoring: wait Seeding"},
 		"and told":             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), refusedBefore}, "Restoring: record false Corrupt"},
 		"given up by others":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
