@@ -43,6 +43,8 @@ const (
 	// restoreOverhead is what a data directory needs beside the database: the log that
 	// etcd allocates in advance, and room for the next piece of it.
 	restoreOverhead = 2 * 64 << 20
+	// agentRoom is more than the agent takes, which a seed holds beside the snapshot.
+	agentRoom = 48 << 20
 )
 
 // RestoreCheck is one look at a backup.
@@ -70,21 +72,44 @@ type RestoreTarget struct {
 func (t RestoreTarget) String() string { return fmt.Sprintf("%s/%d", t.Version, t.MaxSize) }
 
 // RestoreTargetOf returns what a backup must fit to be restored into c: its version, its
-// quota, and the volume of a member where it has one.
+// quota, the volume of a member where it has one, and what its pod may take of the disk of
+// a node.
 func RestoreTargetOf(c *v1beta2.EtcdCluster) RestoreTarget {
 	t := RestoreTarget{Version: Version(c), MaxSize: QuotaBackendBytes(c)}
 	if t.MaxSize < 0 {
 		t.MaxSize = 0 // etcd knows no quota then
 	}
-	spec := podPolicy(c).PersistentVolumeClaimSpec
-	if spec == nil {
-		return t
-	}
-	volume := spec.Resources.Requests.Storage().Value()
-	if room := max(volume-restoreOverhead, volume/2); volume > 0 && (t.MaxSize == 0 || room < t.MaxSize) {
-		t.MaxSize = room
+	for _, room := range []int64{volumeRoom(c), ephemeralRoom(c)} {
+		if room > 0 && (t.MaxSize == 0 || room < t.MaxSize) {
+			t.MaxSize = room
+		}
 	}
 	return t
+}
+
+// volumeRoom is how large a database the volume of a member takes; 0 if that is not known.
+func volumeRoom(c *v1beta2.EtcdCluster) int64 {
+	spec := podPolicy(c).PersistentVolumeClaimSpec
+	if spec == nil {
+		return 0
+	}
+	volume := spec.Resources.Requests.Storage().Value()
+	return max(volume-restoreOverhead, volume/2)
+}
+
+// ephemeralRoom is how large a snapshot a seed may hold before Kubernetes evicts it; 0 if
+// nothing limits that. Without a volume the data lies beside the snapshot that it was
+// restored from.
+func ephemeralRoom(c *v1beta2.EtcdCluster) int64 {
+	limit, found := podPolicy(c).Resources.Limits[corev1.ResourceEphemeralStorage]
+	if !found || limit.IsZero() {
+		return 0
+	}
+	room := limit.Value() - agentRoom
+	if podPolicy(c).PersistentVolumeClaimSpec == nil {
+		room = (room - restoreOverhead) / 2
+	}
+	return max(room, 1)
 }
 
 // RestoreLabels returns the labels of the Jobs of one EtcdRestore.

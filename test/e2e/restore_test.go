@@ -144,6 +144,15 @@ func (c *cluster) state(data harness.Data) state {
 // the data that it had.
 func (c *cluster) untouched(was state) {
 	c.Helper()
+	c.serves(was)
+	if r := c.get().Status.Recovery; r.InProgress() {
+		c.Errorf("a recovery is under way: %+v", r)
+	}
+}
+
+// serves fails the test unless the cluster is what it was, whatever is made beside it.
+func (c *cluster) serves(was state) {
+	c.Helper()
 	data := was.data
 	now := c.state(data)
 	if now.clusterID != was.clusterID || now.revision != was.revision || !maps.Equal(now.ids, was.ids) || !maps.Equal(now.pods, was.pods) {
@@ -151,9 +160,6 @@ func (c *cluster) untouched(was state) {
 		c.Errorf("the cluster was %+v and is %+v", was, now)
 	}
 	c.holds(data)
-	if r := c.get().Status.Recovery; r.InProgress() {
-		c.Errorf("a recovery is under way: %+v", r)
-	}
 }
 
 // TestRestoreInPlace spoils the data of a cluster and restores it from an EtcdBackup.

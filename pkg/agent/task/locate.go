@@ -66,7 +66,7 @@ func versionOf(m *manifest.Manifest) string {
 
 func checkSize(size, limit int64) error {
 	if limit > 0 && size > limit {
-		return fmt.Errorf("%w: the snapshot has %d bytes, there is room for %d: use a larger volume, or a larger spec.etcd.quotaBackendBytes", errUnsupported, size, limit)
+		return fmt.Errorf("%w: the snapshot has %d bytes, there is room for %d: use a larger volume, a larger limit of ephemeral-storage in spec.pod.resources, or a larger spec.etcd.quotaBackendBytes", errUnsupported, size, limit)
 	}
 	return nil
 }

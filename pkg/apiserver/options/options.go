@@ -68,6 +68,7 @@ func New() (*Options, error) {
 	// The storage codec is chosen by the storage factory, not here.
 	recommended := genericoptions.NewRecommendedOptions(defaultEtcdPrefix, nil)
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	recommended.ExtraAdmissionInitializers = admissionInitializers
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.SecureServing.ServerCert.CertDirectory = ""
 

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agentjob reads what has become of a Job that runs the agent, and of its pods: why
-// they wait, how they ended, and in which words that can be told. It only looks at
-// objects that it is given.
+// they wait, how they ended, and in which words that can be told. It is the base of the
+// controllers of backups and of restores, which have what their Jobs do in common.
 package agentjob

@@ -103,12 +103,9 @@ func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
 			klog.FromContext(ctx).Error(err, "Leaving a Job alone that is not ours", "job", klog.KObj(job))
 			continue
 		}
-		own := agentjob.PodsOf(job, pods)
-		if agentjob.Ended(job) != nil && agentjob.NewestFinished(own) == nil {
-			// The Job's end may be seen before that of its pod, which knows the result.
-			if own, err = r.livePods(ctx, b, job); err != nil {
-				return err
-			}
+		own, err := r.jobs().Pods(ctx, b, job, pods)
+		if err != nil {
+			return err
 		}
 		s.jobs = append(s.jobs, job)
 		s.Jobs = append(s.Jobs, r.viewOf(ctx, job, attempt, own))
@@ -141,16 +138,9 @@ func (r *Reconciler) liveJobs(ctx context.Context, b *v1beta2.EtcdBackup) ([]*ba
 	return jobs, nil
 }
 
-func (r *Reconciler) livePods(ctx context.Context, b *v1beta2.EtcdBackup, job *batchv1.Job) ([]*corev1.Pod, error) {
-	list, err := r.Objects.ListJobPods(ctx, b.Namespace, b.UID)
-	if err != nil {
-		return nil, fmt.Errorf("list pods of Jobs: %w", err)
-	}
-	pods := make([]*corev1.Pod, 0, len(list))
-	for i := range list {
-		pods = append(pods, &list[i])
-	}
-	return agentjob.PodsOf(job, pods), nil
+// jobs looks at the Jobs, and deletes them.
+func (r *Reconciler) jobs() agentjob.Observer {
+	return agentjob.Observer{Objects: r.Objects, Progress: r.Progress}
 }
 
 func attemptOf(job *batchv1.Job) (planner.Attempt, error) {

@@ -10,7 +10,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
@@ -18,50 +17,17 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// viewOf says what has become of a Job. Its pod knows more than the Job, and earlier.
+// viewOf says what has become of a Job.
 func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt planner.Attempt, pods []*corev1.Pod) planner.Job {
-	v := planner.Job{
-		Name: job.Name, Attempt: attempt, Created: job.CreationTimestamp.Time, Deleting: job.DeletionTimestamp != nil,
-	}
-	if pod := agentjob.NewestFinished(pods); pod != nil {
-		v.Started = true
-		v.Outcome = outcomeOf(job, pod)
-		return v
-	}
-	if end := agentjob.Ended(job); end != nil {
-		v.Started = true
-		v.Outcome = withoutPod(job, end)
-		return v
-	}
-	if agentjob.MayBeRefused(job, pods, r.Clock.Now()) {
-		v.Refused, v.Waiting = true, r.refused(ctx, job)
-	}
-	for _, pod := range pods {
-		v.PodMade = pod.CreationTimestamp.Time
-		if agentjob.Started(pod) {
-			v.Started = true
-			if pod.DeletionTimestamp == nil && pod.Status.PodIP != "" {
-				progress, err := r.Progress.Of(ctx, pod.Status.PodIP)
-				if err != nil {
-					klog.FromContext(ctx).V(4).Info("The agent did not say how far it is", "pod", klog.KObj(pod), "error", err)
-				}
-				v.Progress = progress
-			}
-		} else if v.Waiting == "" {
-			v.Waiting = agentjob.WaitingFor(pod)
-		}
+	seen := r.jobs().Look(ctx, job, pods, r.Clock.Now())
+	v := planner.Job{Job: seen.Job, Attempt: attempt}
+	switch {
+	case seen.Finished != nil:
+		v.Outcome = outcomeOf(job, seen.Finished)
+	case seen.Lost != nil:
+		v.Outcome = withoutPod(job, seen.Lost)
 	}
 	return v
-}
-
-// refused says why Kubernetes makes no pod for a Job; "" if that cannot be told.
-func (r *Reconciler) refused(ctx context.Context, job *batchv1.Job) string {
-	events, err := r.Objects.ListJobEvents(ctx, job.Namespace, job.UID)
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Why a Job has no pod cannot be read", "job", klog.KObj(job))
-		return ""
-	}
-	return agentjob.RefusedFor(job, events)
 }
 
 // outcomeOf reads what the agent said when it ended: one container that failed is a

@@ -122,7 +122,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		r.leave(key)
 	}
 	for _, name := range plan.Delete {
-		failed = errors.Join(failed, r.deleteJob(ctx, s, name))
+		failed = errors.Join(failed, r.jobs().Delete(ctx, s.jobs, name))
 	}
 	failed = errors.Join(failed, r.writeStatus(ctx, key, s, plan))
 	return plan.RequeueAfter, failed
@@ -248,19 +248,6 @@ func (r *Reconciler) create(ctx context.Context, s *seen, job *batchv1.Job) (*ba
 		return nil, fmt.Errorf("it belongs to somebody else: %w", err)
 	}
 	return live, nil
-}
-
-func (r *Reconciler) deleteJob(ctx context.Context, s *seen, name string) error {
-	for _, job := range s.jobs {
-		if job.Name != name {
-			continue
-		}
-		err := r.Objects.DeleteJob(ctx, job.Namespace, name, metav1.Preconditions{UID: &job.UID})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete Job %s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // running lists the Jobs that have not ended. One whose pod Kubernetes does not start

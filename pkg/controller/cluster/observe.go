@@ -196,6 +196,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Restart:     p.Annotations[resources.AnnotationRestart],
 		Peers:       resources.InitialMembers(p),
 		MayFill:     resources.MayFill(p),
+		Made:        p.CreationTimestamp.Time,
 	}
 	o.Trust, o.Certificates = p.Annotations[resources.AnnotationTrust], p.Annotations[resources.AnnotationCertificates]
 	o.Authorities = p.Annotations[resources.AnnotationAuthorities]

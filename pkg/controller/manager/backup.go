@@ -5,17 +5,18 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -28,22 +29,24 @@ func newBackupLoops(o *Options, c clients, caches caches, recorder record.EventR
 	jobs := caches.jobs.Batch().V1().Jobs()
 	jobPods := caches.jobs.Core().V1().Pods()
 
+	watched := []watch{
+		{etcdBackups.Informer(), &v1beta2.EtcdBackup{}, keyOfItself},
+		{jobs.Informer(), &batchv1.Job{}, keyOfBackupJob},
+		{jobPods.Informer(), nil, keyOfBackupJob},
+	}
 	var reconciler *backup.Reconciler
 	backups = controller.NewLoop("EtcdBackup", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		return reconciler.Reconcile(ctx, key)
 	}).Punctual()
 	reconciler, err = backup.NewReconciler(backup.Config{
 		Cache: backup.Listers{
+			Listers:     agentjob.Listers{JobList: jobs.Lister(), PodsOfJobs: jobPods.Lister(), Labels: resources.BackupLabels},
 			EtcdBackups: etcdBackups.Lister(), EtcdClusters: etcdClusters.Lister(), MemberPods: caches.kube.Core().V1().Pods().Lister(),
-			JobList: jobs.Lister(), PodsOfJobs: jobPods.Lister(),
 		},
-		Objects: backup.API{Kubernetes: c.kubernetes, Etcd: c.etcd},
-		Gate: controller.NewGate(map[string]func() string{
-			controller.KindOf(&v1beta2.EtcdBackup{}): seenBy(etcdBackups.Informer()),
-			controller.KindOf(&batchv1.Job{}):        seenBy(jobs.Informer()),
-		}),
+		Objects:     backup.NewAPI(c.kubernetes, c.etcd),
+		Gate:        gateOf(watched),
 		Recorder:    recorder,
-		Progress:    backup.NewAgentProgress(),
+		Progress:    agentjob.NewAgentProgress(),
 		Clock:       clock.RealClock{},
 		AgentImage:  o.AgentImage,
 		MaxRunning:  o.MaxBackups,
@@ -53,28 +56,12 @@ func newBackupLoops(o *Options, c clients, caches caches, recorder record.EventR
 	if err != nil {
 		return nil, nil, err
 	}
-	ofCluster := backup.NewClusters(reconciler, controller.NewGate(map[string]func() string{
-		controller.KindOf(&v1beta2.EtcdBackup{}):  seenBy(etcdBackups.Informer()),
-		controller.KindOf(&v1beta2.EtcdCluster{}): seenBy(etcdClusters.Informer()),
-	}))
-	clusters = controller.NewLoop("EtcdClusterBackups", clock.RealClock{}, ofCluster.Reconcile)
-
-	for _, feed := range []struct {
-		loop     *controller.Loop
-		informer cache.SharedIndexInformer
-		keyOf    func(metav1.Object) (types.NamespacedName, bool)
-	}{
-		{backups, etcdBackups.Informer(), keyOfItself},
-		{backups, jobs.Informer(), keyOfBackupJob},
-		{backups, jobPods.Informer(), keyOfBackupJob},
-		{clusters, etcdClusters.Informer(), keyOfItself},
-		{clusters, etcdBackups.Informer(), keyOfBackedUp},
-	} {
-		if err := feed.loop.Feed(feed.informer, feed.keyOf); err != nil {
-			return nil, nil, err
-		}
+	watchedByClusters := []watch{
+		{etcdClusters.Informer(), &v1beta2.EtcdCluster{}, keyOfItself},
+		{etcdBackups.Informer(), &v1beta2.EtcdBackup{}, keyOfBackedUp},
 	}
-	return backups, clusters, nil
+	clusters = controller.NewLoop("EtcdClusterBackups", clock.RealClock{}, backup.NewClusters(reconciler, gateOf(watchedByClusters)).Reconcile)
+	return backups, clusters, errors.Join(feed(backups, watched), feed(clusters, watchedByClusters))
 }
 
 // keyOfBackupJob is for a Job of a backup and for its pods.

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -155,6 +154,14 @@ func newClusterLoop(
 	budgets := caches.kube.Policy().V1().PodDisruptionBudgets()
 	slices := caches.kube.Discovery().V1().EndpointSlices()
 
+	watched := []watch{
+		{clusters.Informer(), &v1beta2.EtcdCluster{}, keyOfItself},
+		{pods.Informer(), &corev1.Pod{}, keyOfMemberObject},
+		{services.Informer(), &corev1.Service{}, keyOfMemberObject},
+		{claims.Informer(), &corev1.PersistentVolumeClaim{}, keyOfMemberObject},
+		{budgets.Informer(), &policyv1.PodDisruptionBudget{}, keyOfMemberObject},
+		{slices.Informer(), nil, keyOfClientSlice},
+	}
 	var reconciler *cluster.Reconciler
 	loop := controller.NewLoop("EtcdCluster", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		result, err := reconciler.Reconcile(ctx, key)
@@ -171,14 +178,8 @@ func newClusterLoop(
 		CertManager: &cluster.CertManagerAPI{
 			Discovery: c.kubernetes.Discovery(), Dynamic: c.dynamic, Clock: clock.RealClock{},
 		},
-		Etcd: cluster.EtcdPool{Pool: pool},
-		Gate: controller.NewGate(map[string]func() string{
-			controller.KindOf(&v1beta2.EtcdCluster{}):          seenBy(clusters.Informer()),
-			controller.KindOf(&corev1.Pod{}):                   seenBy(pods.Informer()),
-			controller.KindOf(&corev1.Service{}):               seenBy(services.Informer()),
-			controller.KindOf(&corev1.PersistentVolumeClaim{}): seenBy(claims.Informer()),
-			controller.KindOf(&policyv1.PodDisruptionBudget{}): seenBy(budgets.Informer()),
-		}),
+		Etcd:        cluster.EtcdPool{Pool: pool},
+		Gate:        gateOf(watched),
 		Recorder:    recorder,
 		Waker:       waker,
 		Background:  tasks,
@@ -191,22 +192,7 @@ func newClusterLoop(
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := loop.Feed(clusters.Informer(), keyOfItself); err != nil {
-		return nil, nil, err
-	}
-	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), services.Informer(), claims.Informer(), budgets.Informer()} {
-		if err := loop.Feed(informer, keyOfMemberObject); err != nil {
-			return nil, nil, err
-		}
-	}
-	if err := loop.Feed(slices.Informer(), keyOfClientSlice); err != nil {
-		return nil, nil, err
-	}
-	return loop, []func(context.Context){waker.Run, tasks.Run}, nil
-}
-
-func seenBy(informer cache.SharedIndexInformer) func() string {
-	return informer.GetStore().LastStoreSyncResourceVersion
+	return loop, []func(context.Context){waker.Run, tasks.Run}, feed(loop, watched)
 }
 
 func keyOfItself(object metav1.Object) (types.NamespacedName, bool) {

@@ -4,19 +4,15 @@
 package manager
 
 import (
-	"context"
-	"time"
-
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -29,20 +25,23 @@ func newRestoreLoop(o *Options, c clients, caches caches, recorder record.EventR
 	jobs := caches.jobs.Batch().V1().Jobs()
 	jobPods := caches.jobs.Core().V1().Pods()
 
+	watched := []watch{
+		{etcdRestores.Informer(), &v1beta2.EtcdRestore{}, keyOfItself},
+		{jobs.Informer(), &batchv1.Job{}, keyOfRestoreJob},
+		{jobPods.Informer(), nil, keyOfRestoreJob},
+		{etcdClusters.Informer(), &v1beta2.EtcdCluster{}, keyOfRestored},
+		{etcdBackups.Informer(), &v1beta2.EtcdBackup{}, keyOfSafetyCopy},
+	}
 	reconciler, err := restore.NewReconciler(restore.Config{
 		Cache: restore.Listers{
+			Listers:      agentjob.Listers{JobList: jobs.Lister(), PodsOfJobs: jobPods.Lister(), Labels: resources.RestoreLabels},
 			EtcdRestores: etcdRestores.Lister(), EtcdBackups: etcdBackups.Lister(), EtcdClusters: etcdClusters.Lister(),
-			MemberPods: caches.kube.Core().V1().Pods().Lister(), JobList: jobs.Lister(), PodsOfJobs: jobPods.Lister(),
+			MemberPods: caches.kube.Core().V1().Pods().Lister(),
 		},
-		Objects: restore.API{Kubernetes: c.kubernetes, Etcd: c.etcd},
-		Gate: controller.NewGate(map[string]func() string{
-			controller.KindOf(&v1beta2.EtcdRestore{}): seenBy(etcdRestores.Informer()),
-			controller.KindOf(&v1beta2.EtcdCluster{}): seenBy(etcdClusters.Informer()),
-			controller.KindOf(&v1beta2.EtcdBackup{}):  seenBy(etcdBackups.Informer()),
-			controller.KindOf(&batchv1.Job{}):         seenBy(jobs.Informer()),
-		}),
+		Objects:     restore.NewAPI(c.kubernetes, c.etcd),
+		Gate:        gateOf(watched),
 		Recorder:    recorder,
-		Progress:    backup.NewAgentProgress(),
+		Progress:    agentjob.NewAgentProgress(),
 		Clock:       clock.RealClock{},
 		AgentImage:  o.AgentImage,
 		Responsible: o.Responsible,
@@ -50,24 +49,8 @@ func newRestoreLoop(o *Options, c clients, caches caches, recorder record.EventR
 	if err != nil {
 		return nil, err
 	}
-	loop := controller.NewLoop("EtcdRestore", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
-		return reconciler.Reconcile(ctx, key)
-	})
-	for _, feed := range []struct {
-		informer cache.SharedIndexInformer
-		keyOf    func(metav1.Object) (types.NamespacedName, bool)
-	}{
-		{etcdRestores.Informer(), keyOfItself},
-		{jobs.Informer(), keyOfRestoreJob},
-		{jobPods.Informer(), keyOfRestoreJob},
-		{etcdClusters.Informer(), keyOfRestored},
-		{etcdBackups.Informer(), keyOfSafetyCopy},
-	} {
-		if err := loop.Feed(feed.informer, feed.keyOf); err != nil {
-			return nil, err
-		}
-	}
-	return loop, nil
+	loop := controller.NewLoop("EtcdRestore", clock.RealClock{}, reconciler.Reconcile)
+	return loop, feed(loop, watched)
 }
 
 // keyOfRestoreJob is for a Job of a restore and for its pods.

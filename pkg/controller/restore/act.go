@@ -161,19 +161,6 @@ func (r *Reconciler) discard(ctx context.Context, s *seen) error {
 	return nil
 }
 
-func (r *Reconciler) deleteJob(ctx context.Context, s *seen, name string) error {
-	for _, job := range s.jobs {
-		if job.Name != name {
-			continue
-		}
-		err := r.Objects.DeleteJob(ctx, job.Namespace, name, metav1.Preconditions{UID: &job.UID})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("delete Job %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
 func (r *Reconciler) normal(s *seen, reason, format string, args ...any) {
 	r.Recorder.Eventf(s.Restore, corev1.EventTypeNormal, reason, format, args...)
 }

@@ -6,14 +6,10 @@ package restore
 import (
 	"context"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	batchlisters "k8s.io/client-go/listers/batch/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -25,12 +21,12 @@ import (
 
 // Listers is the Cache that informers fill.
 type Listers struct {
+	agentjob.Listers
+
 	EtcdRestores etcdlisters.EtcdRestoreLister
 	EtcdBackups  etcdlisters.EtcdBackupLister
 	EtcdClusters etcdlisters.EtcdClusterLister
 	MemberPods   corelisters.PodLister
-	JobList      batchlisters.JobLister
-	PodsOfJobs   corelisters.PodLister
 }
 
 // Restore implements Cache.
@@ -58,24 +54,16 @@ func (l Listers) Member(namespace, name string) (*corev1.Pod, error) {
 	return l.MemberPods.Pods(namespace).Get(name)
 }
 
-// Jobs implements Cache.
-func (l Listers) Jobs(namespace string, restore types.UID) ([]*batchv1.Job, error) {
-	return l.JobList.Jobs(namespace).List(jobSelector(restore))
-}
-
-// JobPods implements Cache.
-func (l Listers) JobPods(namespace string, restore types.UID) ([]*corev1.Pod, error) {
-	return l.PodsOfJobs.Pods(namespace).List(jobSelector(restore))
-}
-
-func jobSelector(restore types.UID) labels.Selector {
-	return labels.SelectorFromSet(resources.RestoreLabels(restore))
-}
-
 // API is the live API, through clients.
 type API struct {
-	Kubernetes kubernetes.Interface
-	Etcd       versioned.Interface
+	agentjob.API
+
+	Etcd versioned.Interface
+}
+
+// NewAPI returns the API that these clients lead to.
+func NewAPI(kubernetes kubernetes.Interface, etcd versioned.Interface) API {
+	return API{API: agentjob.API{Kubernetes: kubernetes, Labels: resources.RestoreLabels}, Etcd: etcd}
 }
 
 // GetRestore implements Objects.
@@ -119,50 +107,4 @@ func (a API) DeleteCluster(ctx context.Context, namespace, name string, only met
 // CreateBackup implements Objects.
 func (a API) CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
 	return a.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Create(ctx, backup, metav1.CreateOptions{})
-}
-
-// GetJob implements Objects.
-func (a API) GetJob(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
-	return a.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
-}
-
-// ListJobs implements Objects.
-func (a API) ListJobs(ctx context.Context, namespace string, restore types.UID) ([]batchv1.Job, error) {
-	list, err := a.Kubernetes.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{LabelSelector: jobSelector(restore).String()})
-	if err != nil {
-		return nil, err
-	}
-	return list.Items, nil
-}
-
-// ListJobPods implements Objects.
-func (a API) ListJobPods(ctx context.Context, namespace string, restore types.UID) ([]corev1.Pod, error) {
-	list, err := a.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: jobSelector(restore).String()})
-	if err != nil {
-		return nil, err
-	}
-	return list.Items, nil
-}
-
-// CreateJob implements Objects.
-func (a API) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
-	return a.Kubernetes.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{})
-}
-
-// DeleteJob implements Objects.
-func (a API) DeleteJob(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
-	background := metav1.DeletePropagationBackground
-	return a.Kubernetes.BatchV1().Jobs(namespace).Delete(ctx, name, metav1.DeleteOptions{
-		Preconditions: &only, PropagationPolicy: &background,
-	})
-}
-
-// ListJobEvents implements Objects.
-func (a API) ListJobEvents(ctx context.Context, namespace string, job types.UID) ([]corev1.Event, error) {
-	about := fields.Set{"involvedObject.uid": string(job), "reason": agentjob.EventRefused}
-	list, err := a.Kubernetes.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String()})
-	if err != nil {
-		return nil, err
-	}
-	return list.Items, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -156,12 +157,9 @@ func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
 			klog.FromContext(ctx).Error(err, "Leaving a Job alone that is not ours", "job", klog.KObj(job))
 			continue
 		}
-		own := agentjob.PodsOf(job, pods)
-		if agentjob.Ended(job) != nil && agentjob.NewestFinished(own) == nil {
-			// The Job's end may be seen before that of its pod, which knows the result.
-			if own, err = r.livePods(ctx, s.Restore, job); err != nil {
-				return err
-			}
+		own, err := r.jobs().Pods(ctx, s.Restore, job, pods)
+		if err != nil {
+			return err
 		}
 		s.jobs = append(s.jobs, job)
 		s.Jobs = append(s.Jobs, r.viewOf(ctx, job, int32(attempt), own))
@@ -169,64 +167,25 @@ func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
 	return nil
 }
 
-func (r *Reconciler) livePods(ctx context.Context, restore *v1beta2.EtcdRestore, job *batchv1.Job) ([]*corev1.Pod, error) {
-	list, err := r.Objects.ListJobPods(ctx, restore.Namespace, restore.UID)
-	if err != nil {
-		return nil, fmt.Errorf("list pods of Jobs: %w", err)
-	}
-	pods := make([]*corev1.Pod, 0, len(list))
-	for i := range list {
-		pods = append(pods, &list[i])
-	}
-	return agentjob.PodsOf(job, pods), nil
+// jobs looks at the Jobs, and deletes them.
+func (r *Reconciler) jobs() agentjob.Observer {
+	return agentjob.Observer{Objects: r.Objects, Progress: r.Progress}
 }
 
-// viewOf says what has become of a Job. Its pod knows more than the Job, and earlier.
+// viewOf says what has become of a Job.
 func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt int32, pods []*corev1.Pod) planner.Job {
-	v := planner.Job{
-		Name: job.Name, Attempt: attempt, Target: job.Annotations[resources.AnnotationRestoreTarget],
-		Created: job.CreationTimestamp.Time, Deleting: job.DeletionTimestamp != nil,
-	}
-	if pod := agentjob.NewestFinished(pods); pod != nil {
-		v.Started, v.Outcome = true, outcomeOf(job, pod)
-		return v
-	}
-	if end := agentjob.Ended(job); end != nil {
-		v.Started = true
+	seen := r.jobs().Look(ctx, job, pods, r.Clock.Now())
+	v := planner.Job{Job: seen.Job, Attempt: attempt, Target: job.Annotations[resources.AnnotationRestoreTarget]}
+	switch {
+	case seen.Finished != nil:
+		v.Outcome = outcomeOf(job, seen.Finished)
+	case seen.Lost != nil:
 		v.Outcome = &planner.Outcome{
-			Reason: "JobLost", Message: "the pod was deleted before it said what came of it", Retryable: true, Completion: end.LastTransitionTime.Time,
-		}
-		return v
-	}
-	if agentjob.MayBeRefused(job, pods, r.Clock.Now()) {
-		v.Refused, v.Waiting = true, r.refused(ctx, job)
-	}
-	for _, pod := range pods {
-		v.PodMade = pod.CreationTimestamp.Time
-		switch {
-		case !agentjob.Started(pod):
-			v.Waiting = agentjob.WaitingFor(pod)
-		case pod.DeletionTimestamp == nil && pod.Status.PodIP != "":
-			progress, err := r.Progress.Of(ctx, pod.Status.PodIP)
-			if err != nil {
-				klog.FromContext(ctx).V(4).Info("The agent did not say how far it is", "pod", klog.KObj(pod), "error", err)
-			}
-			v.Started, v.Progress = true, progress
-		default:
-			v.Started = true
+			Reason: transfer.ReasonJobLost, Message: "the pod was deleted before it said what came of it", Retryable: true,
+			Completion: seen.Lost.LastTransitionTime.Time,
 		}
 	}
 	return v
-}
-
-// refused says why Kubernetes makes no pod for a Job; "" if that cannot be told.
-func (r *Reconciler) refused(ctx context.Context, job *batchv1.Job) string {
-	events, err := r.Objects.ListJobEvents(ctx, job.Namespace, job.UID)
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Why a Job has no pod cannot be read", "job", klog.KObj(job))
-		return ""
-	}
-	return agentjob.RefusedFor(job, events)
 }
 
 // outcomeOf reads what the agent said when it ended.

@@ -9,10 +9,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 )
 
 // Cache reads what the informers hold; it may lag behind. Objects that it returns are
@@ -34,6 +34,8 @@ type Cache interface {
 // Objects reads and writes the live API. A read here is never older than the moment at
 // which it is made.
 type Objects interface {
+	agentjob.Objects
+
 	GetRestore(ctx context.Context, namespace, name string) (*v1beta2.EtcdRestore, error)
 	UpdateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error)
 	UpdateRestoreStatus(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error)
@@ -44,34 +46,14 @@ type Objects interface {
 	DeleteCluster(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 
 	CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
-
-	GetJob(ctx context.Context, namespace, name string) (*batchv1.Job, error)
-	// ListJobs lists the Jobs of one EtcdRestore, and ListJobPods their pods.
-	ListJobs(ctx context.Context, namespace string, restore types.UID) ([]batchv1.Job, error)
-	ListJobPods(ctx context.Context, namespace string, restore types.UID) ([]corev1.Pod, error)
-	// ListJobEvents lists the events about a Job that tell of pods that were refused.
-	ListJobEvents(ctx context.Context, namespace string, job types.UID) ([]corev1.Event, error)
-	CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error)
-	// DeleteJob deletes a Job and, in the background, its pods.
-	DeleteJob(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 }
 
-// Gate knows which of the controller's own writes the cache has not shown yet.
-type Gate interface {
-	// Ready is true if the cache shows every write that was noted for the key.
-	Ready(key types.NamespacedName) bool
-	// Note remembers that an object was written for the key.
-	Note(key types.NamespacedName, written metav1.Object)
-	// Forget drops what was noted for the key.
-	Forget(key types.NamespacedName)
-}
-
-// Recorder records events about an object.
-type Recorder interface {
-	Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any)
-}
-
-// Progress asks a running agent how far it has come.
-type Progress interface {
-	Of(ctx context.Context, podIP string) (*v1beta2.TransferProgress, error)
-}
+// What both controllers of transfers are given.
+type (
+	// Gate knows which of the controller's own writes the cache has not shown yet.
+	Gate = agentjob.Gate
+	// Recorder records events about an object.
+	Recorder = agentjob.Recorder
+	// Progress asks a running agent how far it has come.
+	Progress = agentjob.Progress
+)

@@ -112,7 +112,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 	}
 	var failed error
 	for _, name := range plan.Delete {
-		failed = errors.Join(failed, r.deleteJob(ctx, s, name))
+		failed = errors.Join(failed, r.jobs().Delete(ctx, s.jobs, name))
 	}
 	if plan.Action == planner.ActionHold || plan.Action == planner.ActionRelease {
 		return gateFallback, failed // what was observed is not what is stored any more

@@ -99,15 +99,12 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Sweep implements objectstore.Store. Azure drops uncommitted blocks by itself after
-// a week, and does not let them be listed without making them a blob.
-func (s *Store) Sweep(context.Context, string, time.Time) (int, error) { return 0, nil }
-
 // upload implements objectstore.Parts.
 type upload struct {
 	client  *blockblob.Client
 	options objectstore.PutOptions
-	// salt keeps the blocks of two uploads of the same key apart.
+	// salt keeps the blocks of two uploads of the same key apart, and tells when this one
+	// was begun, in nanoseconds since 1970.
 	salt int64
 }
 
@@ -147,17 +144,38 @@ func (u *upload) Complete(ctx context.Context, count int) error {
 	return err
 }
 
-// Abort implements objectstore.Parts: blocks without a blob cannot be deleted, and
-// go by themselves.
+// Abort implements objectstore.Parts: blocks cannot be deleted without making them a blob
+// for a moment, which is left to Sweep.
 func (u *upload) Abort(context.Context) error { return nil }
 
 // block names a block; all names of a blob's blocks must have the same length.
 func (u *upload) block(number int) string {
-	var id [16]byte
-	binary.BigEndian.PutUint64(id[:8], uint64(u.salt))
-	binary.BigEndian.PutUint64(id[8:], uint64(number))
+	var id [blockName]byte
+	binary.BigEndian.PutUint64(id[:blockName/2], uint64(u.salt))
+	binary.BigEndian.PutUint64(id[blockName/2:], uint64(number))
 	return base64.StdEncoding.EncodeToString(id[:])
 }
+
+// blockName is the length of the name of a block before it is encoded.
+const blockName = 16
+
+// begunAt returns when the upload of a block was begun, by its name; false for a block that
+// this package has not named.
+func begunAt(block string) (time.Time, bool) {
+	id, err := base64.StdEncoding.DecodeString(block)
+	if err != nil || len(id) != blockName {
+		return time.Time{}, false
+	}
+	at := time.Unix(0, int64(binary.BigEndian.Uint64(id[:blockName/2])))
+	number := binary.BigEndian.Uint64(id[blockName/2:])
+	return at, at.After(firstRelease) && number > 0 && number <= maxBlocks
+}
+
+// maxBlocks is how many blocks a blob may have.
+const maxBlocks = 50_000
+
+// firstRelease is before any block was named so.
+var firstRelease = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func body(data []byte) io.ReadSeekCloser { return streaming.NopCloser(bytes.NewReader(data)) }
 

@@ -6,8 +6,13 @@ package abs
 import (
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
@@ -45,8 +50,71 @@ func TestAcceptance(t *testing.T) {
 		Denied: func(t *testing.T) objectstore.Store {
 			return open(t, endpoint, name, base64.StdEncoding.EncodeToString([]byte("wrong")), nil)
 		},
-		Missing: func(t *testing.T) objectstore.Store { return open(t, endpoint, "none", storetest.AccountKey, nil) },
+		Missing:   func(t *testing.T) objectstore.Store { return open(t, endpoint, "none", storetest.AccountKey, nil) },
+		Leftovers: true,
+		Aborted:   true,
 	})
+}
+
+// TestSweepSpares: what is no leftover of ours stays, whatever there is beside it, and what
+// a sweep has left that was killed goes.
+func TestSweepSpares(t *testing.T) {
+	endpoint := storetest.Azure(t)
+	store := open(t, endpoint, "spared", storetest.AccountKey, nil)
+	ctx, now := t.Context(), time.Now()
+	if _, err := store.client.Create(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	stage := func(key string, begun time.Time) *upload {
+		u := &upload{client: store.client.NewBlockBlobClient(key), salt: begun.UnixNano()}
+		if err := u.PutPart(ctx, 1, []byte("part")); err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	old := now.Add(-48 * time.Hour)
+	stage("abandoned", old)
+	running := stage("running", now)
+	stage("again", old)
+	again := stage("again", now)
+	stage("empty", old)
+	if _, err := store.client.NewBlockBlobClient("empty").CommitBlockList(ctx, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.client.NewBlockBlobClient("killed").CommitBlockList(ctx, nil, &blockblob.CommitBlockListOptions{
+		Metadata: map[string]*string{sweepMark: ptr.To("true")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.client.NewBlockBlobClient("theirs").StageBlock(ctx, base64.StdEncoding.EncodeToString([]byte("0001")), body([]byte("x")), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := objectstore.PutBytes(ctx, store, "whole", []byte("data"), objectstore.PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stage("whole", old)
+
+	if n, err := store.Sweep(ctx, "", now.Add(-24*time.Hour)); err != nil || n != 2 {
+		t.Errorf("swept %d, %v; want what was abandoned, and what was killed", n, err)
+	}
+	for key, u := range map[string]*upload{"running": running, "again": again} {
+		if err := u.Complete(ctx, 1); err != nil {
+			t.Errorf("%s cannot be finished any more: %v", key, err)
+		}
+	}
+	var found []string
+	for object, err := range store.List(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, object.Key)
+	}
+	if want := []string{"again", "empty", "running", "whole"}; !slices.Equal(found, want) {
+		t.Errorf("there are %v, want %v", found, want)
+	}
+	if list, err := store.client.NewBlockBlobClient("theirs").GetBlockList(ctx, blockblob.BlockListTypeAll, nil); err != nil || len(list.UncommittedBlocks) != 1 {
+		t.Errorf("what another program sends: %+v, %v", list.UncommittedBlocks, err)
+	}
 }
 
 func TestBadSecrets(t *testing.T) {

@@ -5,8 +5,10 @@ package gcs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"golang.org/x/oauth2"
@@ -44,7 +46,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	options := []option.ClientOption{
-		option.WithHTTPClient(&http.Client{Transport: &oauth2.Transport{Source: tokens, Base: c.Transport}}),
+		option.WithHTTPClient(&http.Client{Transport: &oauth2.Transport{Source: identity{tokens}, Base: c.Transport}}),
 	}
 	if c.Endpoint != "" {
 		endpoint := c.Endpoint
@@ -86,3 +88,33 @@ func tokenSource(ctx context.Context, dir string) (oauth2.TokenSource, error) {
 	}
 	return parsed.TokenSource, nil
 }
+
+// identity tells what went wrong with a token from what went wrong with a request.
+type identity struct{ oauth2.TokenSource }
+
+// Token implements oauth2.TokenSource.
+func (i identity) Token() (*oauth2.Token, error) {
+	token, err := i.TokenSource.Token()
+	var unreachable *url.Error
+	if err == nil || errors.As(err, &unreachable) {
+		return token, err
+	}
+	return nil, &tokenError{err}
+}
+
+// tokenError says that there is no token. What Google answered is not repeated: it may quote
+// what it was asked with.
+type tokenError struct{ cause error }
+
+// Error implements error.
+func (e *tokenError) Error() string {
+	const text = "no token for the identity of the workload"
+	var answer *oauth2.RetrieveError
+	if errors.As(e.cause, &answer) && answer.ErrorCode != "" {
+		return text + ": " + answer.ErrorCode
+	}
+	return text + ": its exchange was refused"
+}
+
+// Unwrap keeps the original reachable.
+func (e *tokenError) Unwrap() error { return e.cause }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/googleapis/gax-go/v2"
-	"golang.org/x/oauth2"
 	"google.golang.org/api/googleapi"
 	"google.golang.org/api/storage/v1"
 
@@ -171,8 +170,9 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Sweep implements objectstore.Store. Uploads that were not finished are no objects,
-// cost nothing, and expire by themselves after a week.
+// Sweep implements objectstore.Store. Uploads that were not finished are no objects, are
+// listed nowhere, and expire by themselves after a week: only who has begun one knows the
+// address of its session.
 func (s *Store) Sweep(context.Context, string, time.Time) (int, error) { return 0, nil }
 
 const (
@@ -205,7 +205,7 @@ func passing(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, objectstore.ErrStalled) {
 		return false
 	}
-	var token *oauth2.RetrieveError
+	var token *tokenError
 	if errors.As(err, &token) {
 		return false
 	}
@@ -226,16 +226,14 @@ func failed(op, key string, err error) error {
 	}
 	e := &objectstore.Error{Op: op, Key: key, Cause: err}
 	var answer *googleapi.Error
-	var token *oauth2.RetrieveError
+	var token *tokenError
 	switch {
 	case errors.As(err, &answer):
 		e.Kind = kindOf(answer.Code)
 		// Its text quotes the whole answer, which may quote the request.
 		e.Cause = answerError{answer}
 	case errors.As(err, &token):
-		e.Kind = objectstore.ErrDenied
-		// Its text quotes the whole answer.
-		e.Cause = fmt.Errorf("fetching a token: %s", token.ErrorCode)
+		e.Kind, e.Cause = objectstore.ErrDenied, token
 	case errors.Is(err, objectstore.ErrStalled):
 		e.Kind = objectstore.ErrStalled
 	}

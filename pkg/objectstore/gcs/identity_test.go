@@ -4,9 +4,12 @@
 package gcs
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,5 +51,85 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 	object, err := opened.Stat(t.Context(), "k")
 	if err != nil || object.Size != 7 || authorization != "Bearer token-of-the-pod" {
 		t.Errorf("%+v, %v; asked with %q", object, err, authorization)
+	}
+}
+
+// federated sets what a pod has whose service account Google knows by federation: a file of
+// credentials that names who exchanges the token of the pod for one of Google's.
+func federated(t *testing.T, exchange string) {
+	t.Helper()
+	dir := t.TempDir()
+	token := filepath.Join(dir, "token")
+	credentials := filepath.Join(dir, "credentials.json")
+	for name, text := range map[string]string{
+		token: podToken,
+		credentials: fmt.Sprintf(`{"type":"external_account","audience":%q,"subject_token_type":"urn:ietf:params:oauth:token-type:jwt",
+"token_url":"%s/v1/token","credential_source":{"file":%q}}`, pool, exchange, token),
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", credentials)
+	t.Setenv("HOME", t.TempDir())
+}
+
+const (
+	pool     = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/k"
+	podToken = "canary-token-of-the-pod"
+)
+
+// TestFederatedIdentity: a token of the pod is exchanged for one of Google's, once for all
+// requests; where that is refused, nobody is shown the token.
+func TestFederatedIdentity(t *testing.T) {
+	exchanged, refuses := 0, false
+	exchange := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := r.ParseForm(); err != nil || r.Form.Get("subject_token") != podToken || r.Form.Get("audience") != pool ||
+			r.Form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:token-exchange" || !strings.Contains(r.Form.Get("scope"), "devstorage.read_write") {
+			http.Error(w, "unexpected", http.StatusBadRequest)
+			return
+		}
+		if refuses {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"the token %s is expired"}`, podToken)
+			return
+		}
+		exchanged++
+		_, _ = fmt.Fprint(w, `{"access_token":"token-of-the-identity","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer","expires_in":3600}`)
+	}))
+	t.Cleanup(exchange.Close)
+	federated(t, exchange.URL)
+	authorization := ""
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		authorization = r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"name":"k","size":"7","updated":"2026-01-02T03:04:05Z"}`)
+	}))
+	t.Cleanup(store.Close)
+	transport, err := objectstore.NewTransport(objectstore.TransportConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	opened := func() *Store {
+		opened, err := New(t.Context(), Config{Bucket: "b", Endpoint: store.URL, Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opened
+	}
+	first := opened()
+	for range 2 {
+		if object, err := first.Stat(t.Context(), "k"); err != nil || object.Size != 7 || authorization != "Bearer token-of-the-identity" {
+			t.Errorf("%+v, %v; asked with %q", object, err, authorization)
+		}
+	}
+	if exchanged != 1 {
+		t.Errorf("the token was exchanged %d times", exchanged)
+	}
+	refuses = true
+	if _, err := opened().Stat(t.Context(), "k"); !errors.Is(err, objectstore.ErrDenied) || strings.Contains(err.Error(), podToken) {
+		t.Errorf("refused: %v", err)
 	}
 }

@@ -46,6 +46,8 @@ type Options struct {
 	Missing func(t *testing.T) objectstore.Store
 	// Leftovers are left by an upload that is killed, and can be swept.
 	Leftovers bool
+	// Aborted says that a Put that fails, too, leaves what only Sweep deletes.
+	Aborted bool
 }
 
 // Run checks a store.

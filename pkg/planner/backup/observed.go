@@ -4,13 +4,12 @@
 package backup
 
 import (
-	"cmp"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 )
 
 // Observed is everything that a decision about one EtcdBackup depends on.
@@ -25,12 +24,7 @@ type Observed struct {
 }
 
 // Wait is what is waited for.
-type Wait struct {
-	// Reason in one CamelCase word.
-	Reason string
-	// Message for a reader.
-	Message string
-}
+type Wait = transfer.Wait
 
 // Attempt names one attempt at the backup for one slot.
 type Attempt struct {
@@ -44,47 +38,10 @@ func (a Attempt) same(b Attempt) bool { return a.Number == b.Number && a.Slot.Eq
 
 // Job is one Job of the backup.
 type Job struct {
-	Name    string
+	transfer.Job
 	Attempt Attempt
-	// Created is when the Job was made.
-	Created time.Time
-	// Started is true once its container has been started.
-	Started bool
-	// Waiting says why the container has not been started yet, if Kubernetes says so.
-	Waiting string
-	// Refused is true while Kubernetes makes no pod for it, for the reason in Waiting if
-	// it has told one.
-	Refused bool
-	// PodMade is when its pod was made; zero while it has none.
-	PodMade time.Time
-	// Deleting is true of a Job that is going away.
-	Deleting bool
-	// Progress of a running transfer, if it is known.
-	Progress *v1beta2.TransferProgress
 	// Outcome is nil while the Job is not finished.
 	Outcome *Outcome
-}
-
-// late is true if Kubernetes has had its time to start the pod. A pod that was refused
-// for long has all of it from when it was made.
-func (j *Job) late(now time.Time) bool {
-	since := j.Created
-	if j.PodMade.After(since) {
-		since = j.PodMade
-	}
-	return !j.Started && now.Sub(since) >= startTimeout
-}
-
-// unstarted says why it has not been started; nil if that is not known.
-func (j *Job) unstarted() *Wait {
-	switch {
-	case j.Refused:
-		return &Wait{ReasonRefused, cmp.Or(j.Waiting, fmt.Sprintf("Kubernetes has made no pod for Job %s yet", j.Name))}
-	case !j.Started && j.Waiting != "":
-		return &Wait{ReasonNotStarted, j.Waiting}
-	default:
-		return nil
-	}
 }
 
 // Outcome is what came of a Job.
@@ -115,11 +72,11 @@ type Outcome struct {
 // Reasons of failures that the controller finds itself. Others come from the agent.
 const (
 	// ReasonNotStarted is a Job whose pod Kubernetes could not start.
-	ReasonNotStarted = "PodNotStarted"
+	ReasonNotStarted = transfer.ReasonNotStarted
 	// ReasonRefused is a Job, or its pod, that Kubernetes does not let be made.
-	ReasonRefused = v1beta2.ReasonPodRefused
+	ReasonRefused = transfer.ReasonRefused
 	// ReasonJobLost is a Job that is gone, or ended without saying how.
-	ReasonJobLost = "JobLost"
+	ReasonJobLost = transfer.ReasonJobLost
 )
 
 func (o *Observed) policy() *v1beta2.BackupPolicy {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 )
 
 // Action is what is done.
@@ -28,8 +30,6 @@ const (
 const AncestorFinalizer = "backup-operator-periodic"
 
 const (
-	// startTimeout is how long Kubernetes may take to start a pod.
-	startTimeout = 10 * time.Minute
 	// progressPeriod is how often a running transfer is looked at.
 	progressPeriod = 10 * time.Second
 	// startPeriod is how often a Job whose pod has not started is looked at.
@@ -135,8 +135,8 @@ func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 		return Plan{}, false
 	case j.Outcome != nil:
 		return Plan{Attempt: j.Attempt, Record: j.Outcome}, true
-	case j.late(o.Now):
-		message := fmt.Sprintf("the pod of Job %s was not started within %s", j.Name, startTimeout)
+	case j.Late(o.Now):
+		message := fmt.Sprintf("the pod of Job %s was not started within %s", j.Name, transfer.StartTimeout)
 		if j.Waiting != "" {
 			message += ": " + j.Waiting
 		}
@@ -168,7 +168,7 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 	plan := Plan{Attempt: j.Attempt, RequeueAfter: progressPeriod}
 	if !j.Started {
 		plan.RequeueAfter = startPeriod
-		plan.Wait = j.unstarted()
+		plan.Wait = j.Unstarted()
 	}
 	return plan, true
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 )
 
 var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -57,7 +58,9 @@ func (s *scene) begins(slot time.Time, number int32) *Job {
 	if plan.Action != ActionSave || plan.Attempt.Number != number || !plan.Attempt.Slot.Equal(slot) {
 		s.Fatalf("plan %+v, want attempt %d for %s", plan, number, slot)
 	}
-	s.Jobs = append(s.Jobs, Job{Name: slot.Format(time.RFC3339) + "/" + string('0'+number), Attempt: plan.Attempt, Created: s.Now})
+	s.Jobs = append(s.Jobs, Job{
+		Job: transfer.Job{Name: slot.Format(time.RFC3339) + "/" + string('0'+number), Created: s.Now}, Attempt: plan.Attempt,
+	})
 	s.step()
 	s.is(v1beta2.BackupPhaseRunning)
 	return &s.Jobs[len(s.Jobs)-1]
@@ -282,7 +285,7 @@ func TestPodThatIsRefused(t *testing.T) {
 		t.Errorf("it is looked at again after %s", plan.RequeueAfter)
 	}
 	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonRefused)
-	s.Now = s.Now.Add(startTimeout)
+	s.Now = s.Now.Add(transfer.StartTimeout)
 	if plan := s.step(); plan.Record == nil || !strings.Contains(plan.Record.Message, "exceeded quota") {
 		t.Fatalf("plan %+v", plan)
 	}
@@ -298,7 +301,7 @@ func TestPodThatDoesNotStart(t *testing.T) {
 	job.Waiting = `Unschedulable: persistentvolumeclaim "backups" not found`
 	s.step()
 	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonNotStarted)
-	s.Now = s.Now.Add(startTimeout)
+	s.Now = s.Now.Add(transfer.StartTimeout)
 	if plan := s.step(); plan.Record == nil || plan.Record.Reason != ReasonNotStarted || !strings.Contains(plan.Record.Message, "backups") {
 		t.Fatalf("plan %+v", plan)
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 )
 
 // Bounds of the history, whatever the retention. Of older backups the store alone
@@ -143,21 +144,8 @@ func run(status *v1beta2.BackupStatus, j *Job) {
 	if j.Attempt.Number == 1 {
 		status.Reason = ""
 	}
-	if noticeable(status.Progress, j.Progress) {
+	if transfer.Noticeable(status.Progress, j.Progress) {
 		status.Progress = j.Progress.DeepCopy()
-	}
-}
-
-// noticeable is true if a transfer has come a tenth of its way further, so that a
-// large one costs few writes of the status.
-func noticeable(before, now *v1beta2.TransferProgress) bool {
-	switch {
-	case now == nil:
-		return false
-	case before == nil:
-		return true
-	default:
-		return now.Bytes-before.Bytes >= max(now.TotalBytes, now.Bytes)/10 && now.Bytes > before.Bytes
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 )
 
 // walk drives one EtcdBackup through a random life: Jobs that succeed, fail, vanish and
@@ -107,7 +108,7 @@ func (w *walk) begin(a Attempt) {
 		w.fail("attempt %d", a.Number)
 	}
 	w.made[name(a)] = true
-	w.o.Jobs = append(w.o.Jobs, Job{Name: name(a), Attempt: a, Created: w.o.Now})
+	w.o.Jobs = append(w.o.Jobs, Job{Job: transfer.Job{Name: name(a), Created: w.o.Now}, Attempt: a})
 }
 
 func (w *walk) deleted(job string) {

@@ -150,6 +150,8 @@ type Pod struct {
 	Refreshed    bool
 	// Waiting says why the pod does not run, in the words of Kubernetes.
 	Waiting string
+	// Made is when the pod was made.
+	Made time.Time
 }
 
 // PodRole is the role that a pod is labelled with. The disruption budget counts

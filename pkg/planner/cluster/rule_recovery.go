@@ -176,8 +176,8 @@ func (o *Observed) source(wanted string) *Member {
 // on the peer service.
 func startRecovery(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	next := r.DeepCopy()
-	next.Phase, next.Message = v1beta2.RecoveryPhaseSeeding, ""
-	next.Seed, next.ClusterID = o.NewName, ""
+	// The message stays: it says why there is another seed.
+	next.Phase, next.Seed, next.ClusterID = v1beta2.RecoveryPhaseSeeding, o.NewName, ""
 	next.OldMembers, next.OldClusterID = o.everyName(), o.PeerService.ClusterID
 	if next.OldClusterID == unknownClusterID {
 		next.OldClusterID = o.knownClusterID()

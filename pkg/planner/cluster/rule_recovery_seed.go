@@ -3,7 +3,14 @@
 
 package cluster
 
-import "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// maxSeedPause is how long a restore rests at most between two seeds.
+const maxSeedPause = 10 * time.Minute
 
 // seedRecovery fills the seed and waits until it serves.
 func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
@@ -15,6 +22,11 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 		return abandon(o, r, "the cluster is declared to have no members"), true
 	case !restores && o.Etcd.Linearizable:
 		return abandon(o, r, "a quorum of the members answers again"), true
+	}
+	if o.seedPauses(r) {
+		return wait(recheckWaiting, "WaitingForSeed",
+			"the new first member "+r.Seed+" has ended"+waitingFor(o.Reseed.Pod)+"; the next one is made after a while",
+			"give it what it lacked: another one is made at once when the spec changes"), !o.bootstrapped()
 	}
 	if why := o.seedUnfit(r); why != "" {
 		next := r.DeepCopy()
@@ -59,6 +71,21 @@ func (o *Observed) waitForSeed(r *v1beta2.RecoveryStatus) Plan {
 // giveUp says how a person ends a recovery that cannot go on.
 func giveUp(r *v1beta2.RecoveryStatus) string {
 	return "to give the recovery up, delete pod " + r.Seed + ": what is left of the old members is kept, and a backup can be restored with an EtcdRestore"
+}
+
+// seedPauses is true while a seed that Kubernetes has ended, such as for what it took of
+// the disk of its node, is not made again: each fetches the whole backup, and what has
+// ended one may end the next. The first is followed at once, later ones the later the
+// longer it has gone on; another declaration may help, so it is tried at once.
+func (o *Observed) seedPauses(r *v1beta2.RecoveryStatus) bool {
+	p := o.Reseed.Pod
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || p == nil || !p.Finished || p.Terminating || p.Outdated || o.stale(p) {
+		return false
+	}
+	pause := min(p.Made.Sub(r.RequestedAt.Time)/2, maxSeedPause)
+	// A clock that was set back does not make it longer.
+	age := o.Now.Sub(p.Made)
+	return age >= 0 && age < pause
 }
 
 // seedUnfit says why the seed must be made anew, from what is there now; empty if it

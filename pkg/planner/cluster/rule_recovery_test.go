@@ -58,7 +58,15 @@ func seedPod(id uint64, edit ...func(*Reseed)) func(*Observed) {
 	}
 }
 
-func crashes(r *Reseed)    { r.Pod.Running = false }
+func crashes(r *Reseed) { r.Pod.Running = false }
+
+// evicted is a seed that Kubernetes has ended, which was made some time before now.
+func evicted(ago time.Duration) func(*Reseed) {
+	return func(r *Reseed) {
+		r.Pod.Running, r.Pod.Finished, r.Pod.Waiting, r.Pod.Made = false, true, "Evicted: disk", testNow.Add(-ago)
+	}
+}
+
 func stale(r *Reseed)      { r.Pod.Template = "before" }
 func otherImage(r *Reseed) { r.Pod.Outdated = true }
 
@@ -194,6 +202,18 @@ func TestRecoverySeeds(t *testing.T) {
 			"recovery: DropSeed seed, RecordRecovery Pending"},
 		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(seeding, restores), seedPod(0)), "steady"},
 		{"and looks after it", 3, "a b", edits(recorded(seeding, restores), seedPod(0)), "scale-up: AddLearner c-new, CreatePod c-new[a b c-new]"},
+		{"a restore whose seed is evicted", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Hour-time.Second))),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"and evicted again", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute))), "steady"},
+		{"until it is declared otherwise", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), stale)),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"or has waited", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(maxSeedPause))),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"a new cluster waits, too", 3, "", edits(silent, recorded(seeding, restores, early), seedPod(0, evicted(time.Minute))), "recovery: wait WaitingForSeed"},
+		{"by a clock that was set back it does not", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(-time.Minute))),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"a survivor is never waited with", 3, lost, edits(noQuorum, recorded(seeding, early), seedPod(0, evicted(time.Minute))),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
 		{"a restore that serves", 3, "a b c", edits(recorded(seeding, restores), seedPod(0xbeef)), "recovery: ProveWrite, RecordRecovery Switching"},
 		{"a restore of a new cluster", 3, "", edits(silent, recorded(seeding, restores), seedPod(0)), "recovery: wait WaitingForSeed"},
 		{"a record that somebody wiped", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID = seeding, "c0ffee" })),
@@ -293,5 +313,26 @@ func TestWayOut(t *testing.T) {
 		if loss.forGood != byItself || strings.Contains(loss.unblock, "nothing: after") != byItself || strings.Contains(loss.unblock, "/recover ") == byItself {
 			t.Errorf("%s: for good %t: %s", text, loss.forGood, loss.unblock)
 		}
+	}
+}
+
+// TestASecondSeedSaysWhy: what has ended the one before is said as long as the next one is
+// filled, and not any more once that serves.
+func TestASecondSeedSaysWhy(t *testing.T) {
+	why := func(r *v1beta2.RecoveryStatus) { restores(r); r.Message = "it was evicted" }
+	recordOf := func(o Observed) v1beta2.RecoveryStatus {
+		for _, a := range Decide(o).Actions {
+			if record, ok := a.(RecordRecovery); ok {
+				return record.Recovery
+			}
+		}
+		t.Fatal("nothing is recorded")
+		return v1beta2.RecoveryStatus{}
+	}
+	if r := recordOf(observed(t, 3, "a b c", recorded(pending, why))); r.Phase != seeding || r.Message != "it was evicted" {
+		t.Errorf("the next seed: %s %q", r.Phase, r.Message)
+	}
+	if r := recordOf(observed(t, 3, "a b c", recorded(seeding, why), seedPod(0xbeef))); r.Phase != switching || r.Message != "" {
+		t.Errorf("it serves: %s %q", r.Phase, r.Message)
 	}
 }

@@ -4,14 +4,13 @@
 package restore
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 )
 
 // Finalizer keeps an EtcdRestore until the cluster that it has asked was told of its
@@ -41,58 +40,16 @@ type Observed struct {
 }
 
 // Wait is what is waited for.
-type Wait struct {
-	// Reason in one CamelCase word.
-	Reason string
-	// Message for a reader.
-	Message string
-}
+type Wait = transfer.Wait
 
 // Job is one Job that looks at the backup.
 type Job struct {
-	Name    string
+	transfer.Job
 	Attempt int32
 	// Target is what the backup is checked against, as resources.RestoreTarget writes it.
 	Target string
-	// Created is when the Job was made.
-	Created time.Time
-	// Started is true once its container has been started.
-	Started bool
-	// Waiting says why the container has not been started yet, if Kubernetes says so.
-	Waiting string
-	// Refused is true while Kubernetes makes no pod for it, for the reason in Waiting if
-	// it has told one.
-	Refused bool
-	// PodMade is when its pod was made; zero while it has none.
-	PodMade time.Time
-	// Deleting is true of a Job that is going away.
-	Deleting bool
-	// Progress of a running transfer, if it is known.
-	Progress *v1beta2.TransferProgress
 	// Outcome is nil while the Job is not finished.
 	Outcome *Outcome
-}
-
-// late is true if Kubernetes has had its time to start the pod. A pod that was refused
-// for long has all of it from when it was made.
-func (j *Job) late(now time.Time) bool {
-	since := j.Created
-	if j.PodMade.After(since) {
-		since = j.PodMade
-	}
-	return !j.Started && now.Sub(since) >= startTimeout
-}
-
-// unstarted says why it has not been started; nil if that is not known.
-func (j *Job) unstarted() *Wait {
-	switch {
-	case j.Refused:
-		return &Wait{ReasonRefused, cmp.Or(j.Waiting, fmt.Sprintf("Kubernetes has made no pod for Job %s yet", j.Name))}
-	case !j.Started && j.Waiting != "":
-		return &Wait{ReasonNotStarted, j.Waiting}
-	default:
-		return nil
-	}
 }
 
 // Outcome is what came of a Job.
@@ -127,11 +84,11 @@ type Seed struct {
 }
 
 // ReasonNotStarted is a Job whose pod Kubernetes could not start.
-const ReasonNotStarted = "PodNotStarted"
+const ReasonNotStarted = transfer.ReasonNotStarted
 
 // ReasonRefused is a pod, or another object, that Kubernetes does not let be made: it goes
 // on by itself once it does.
-const ReasonRefused = v1beta2.ReasonPodRefused
+const ReasonRefused = transfer.ReasonRefused
 
 // ended is true once nothing more is done for the restore.
 func (o *Observed) ended() bool {
@@ -192,7 +149,7 @@ func (o *Observed) newest() *Job {
 // refused says why the cluster cannot make the pod that it needs; otherwise it goes on.
 func (o *Observed) refused(otherwise *Wait) *Wait {
 	if b := o.Cluster.Status.BlockedBy; b != nil && b.Reason == ReasonRefused {
-		return &Wait{b.Reason, b.Message}
+		return &Wait{Reason: b.Reason, Message: b.Message}
 	}
 	return otherwise
 }

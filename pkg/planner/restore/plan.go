@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -41,8 +42,6 @@ const (
 )
 
 const (
-	// startTimeout is how long Kubernetes may take to start a pod.
-	startTimeout = 10 * time.Minute
 	// progressPeriod is how often something that runs is looked at.
 	progressPeriod = 5 * time.Second
 	// waitPeriod is how often it is looked whether what is waited for has come.
@@ -182,7 +181,7 @@ func follow(o *Observed) (Plan, bool) {
 		}
 	case v1beta2.RecoveryPhaseSwitching, v1beta2.RecoveryPhaseCleaning:
 		plan.Phase = v1beta2.RestorePhaseStarting
-		plan.Wait = o.refused(&Wait{string(r.Phase), "the cluster goes over to the restored data" + because(r.Message)})
+		plan.Wait = o.refused(&Wait{Reason: string(r.Phase), Message: "the cluster goes over to the restored data" + because(r.Message)})
 	default:
 		return o.seeding(plan, r), true
 	}
@@ -202,7 +201,7 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 		plan.Refused = o.Seed.Refused
 		return plan
 	}
-	plan.Wait = o.refused(&Wait{string(r.Phase), "the backup is restored in the new first member" + because(r.Message)})
+	plan.Wait = o.refused(o.filling(r))
 	if o.Seed == nil {
 		return plan
 	}
@@ -213,6 +212,16 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 		plan.Phase, plan.Revision = v1beta2.RestorePhaseStarting, o.Seed.Revision-r.RevisionBump
 	}
 	return plan
+}
+
+// filling says how it goes with the new first member.
+func (o *Observed) filling(r *v1beta2.RecoveryStatus) *Wait {
+	if r.Message == "" {
+		return &Wait{Reason: string(r.Phase), Message: "the backup is restored in the new first member"}
+	}
+	return &Wait{Reason: "SeedLost", Message: fmt.Sprintf("nothing was touched, and it is tried again: %s; give it what it lacks in spec.pod of the cluster, "+
+		"or delete EtcdRestore %s, which leaves everything as it is", strings.TrimRight(r.Message, ". "), o.Restore.Name)}
+
 }
 
 // refusal is what was written down before the recovery was cancelled for it.
@@ -273,12 +282,12 @@ func verify(o *Observed) (Plan, bool) {
 	}
 	plan.Delete = o.superseded(j)
 	switch {
-	case j.Outcome == nil && !j.Refused && j.late(o.Now):
-		message := fmt.Sprintf("the pod of Job %s was not started within %s%s", j.Name, startTimeout, because(j.Waiting))
+	case j.Outcome == nil && !j.Refused && j.Late(o.Now):
+		message := fmt.Sprintf("the pod of Job %s was not started within %s%s", j.Name, transfer.StartTimeout, because(j.Waiting))
 		return plan.failed(ReasonNotStarted, message), true
 	case j.Outcome == nil:
 		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
-		plan.Wait = j.unstarted()
+		plan.Wait = j.Unstarted()
 		return plan, true
 	case !j.Outcome.Succeeded:
 		return o.retry(plan, place, j), true
@@ -328,7 +337,7 @@ func (o *Observed) retry(plan Plan, place *v1beta2.BackupPlace, j *Job) Plan {
 	pause := firstRetry << (j.Attempt - 1)
 	// A clock that was set back does not make a retry wait longer than it would.
 	if left := min(found.Completion.Add(pause).Sub(o.Now), pause); left > 0 {
-		plan.Wait = &Wait{found.Reason, fmt.Sprintf("attempt %d of %d failed: %s", j.Attempt, maxAttempts, found.Message)}
+		plan.Wait = &Wait{Reason: found.Reason, Message: fmt.Sprintf("attempt %d of %d failed: %s", j.Attempt, maxAttempts, found.Message)}
 		plan.RequeueAfter = left
 		return plan
 	}
@@ -355,15 +364,17 @@ func prepare(o *Observed) (Plan, bool) {
 	}
 	if o.Restore.Spec.ClusterTemplate == nil {
 		if left := o.Restore.CreationTimestamp.Add(createGrace).Sub(o.Now); left > 0 && left <= createGrace {
-			plan.Wait, plan.RequeueAfter = &Wait{"ClusterNotFound", fmt.Sprintf(
-				"EtcdCluster %s does not exist; if it is not created either, it is made with %d members", o.Restore.Spec.EtcdCluster.Name, defaultSize)}, left
+			plan.Wait, plan.RequeueAfter = &Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf(
+				"EtcdCluster %s does not exist; if it is not created either, it is made with %d members", o.Restore.Spec.EtcdCluster.Name, defaultSize)},
+				left
 			return plan, true
 		}
 	}
 	if o.Restore.Spec.ClusterTemplate == nil && strings.TrimSpace(found.EtcdVersion) == "" {
-		plan.Wait = &Wait{"ClusterNotFound", fmt.Sprintf(
+		plan.Wait = &Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf(
 			"EtcdCluster %s does not exist, and the backup does not say which version of etcd it is of: create the cluster, or give spec.clusterTemplate in another EtcdRestore",
 			o.Restore.Spec.EtcdCluster.Name)}
+
 		return plan, true
 	}
 	plan.Action, plan.Cluster = ActionCreate, o.newCluster(found)

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -71,7 +72,7 @@ func in(phase v1beta2.RestorePhase) func(*Observed) {
 // job is a Job with an outcome; nil while it runs.
 func job(attempt int32, outcome *Outcome, edits ...func(*Job)) func(*Observed) {
 	return func(o *Observed) {
-		j := Job{Name: fmt.Sprintf("j%d", attempt), Attempt: attempt, Target: target, Created: epoch, Started: true, Outcome: outcome}
+		j := Job{Job: transfer.Job{Name: fmt.Sprintf("j%d", attempt), Created: epoch, Started: true}, Attempt: attempt, Target: target, Outcome: outcome}
 		for _, edit := range edits {
 			edit(&j)
 		}
@@ -99,6 +100,9 @@ func recovery(phase v1beta2.RecoveryPhase, edits ...func(*v1beta2.RecoveryStatus
 
 func cancelledAlready(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
 func somebodyElses(r *v1beta2.RecoveryStatus)    { r.ID = "other" }
+func evicted(r *v1beta2.RecoveryStatus) {
+	r.Message = "the new first member c-seed was taken away: Evicted: disk"
+}
 
 func seed(s Seed) func(*Observed) { return func(o *Observed) { o.Seed = &s } }
 
@@ -212,13 +216,15 @@ func TestDecide(t *testing.T) {
 		"it was asked":         {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
 		"and that was written": {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
 		"it is filled":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
-		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{"StoreUnavailable", "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it is tried again":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait SeedLost"},
+		"it is evicted":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
+		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
 		"it gets no seed":      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
 		"it is blocked":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
 		"it gets none later":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonPodRefused)}, "Starting: wait PodRefused"},
 		"it starts":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
-		"it is corrupt now":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}})}, "Restoring: refused Corrupt"},
-		"so it is given up":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{"Corrupt", "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
+		"it is corrupt now":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: refused Corrupt"},
+		"so it is given up":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
 		"and waited for":       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), refusedBefore}, "Restoring: wait Seeding"},
 		"and told":             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), refusedBefore}, "Restoring: record false Corrupt"},
 		"given up by others":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
@@ -353,6 +359,10 @@ func TestTargets(t *testing.T) {
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
 		}}
 	}
+	disk := func(p *v1beta2.PodPolicy, limit string) *v1beta2.PodPolicy {
+		p.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(limit)}
+		return p
+	}
 	for name, test := range map[string]struct {
 		pod   *v1beta2.PodPolicy
 		quota string
@@ -365,6 +375,10 @@ func TestTargets(t *testing.T) {
 		"very small volume":  {volume("64Mi"), "", fmt.Sprintf("3.6.16/%d", 32<<20)},
 		"volume of no size":  {&v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}, "", "3.6.16/2147483648"},
 		"volume under quota": {volume("4Gi"), "8Gi", fmt.Sprintf("3.6.16/%d", 4<<30-128<<20)},
+		"limited disk":       {disk(&v1beta2.PodPolicy{}, "1Gi"), "", fmt.Sprintf("3.6.16/%d", (1<<30-48<<20-128<<20)/2)},
+		"large disk":         {disk(&v1beta2.PodPolicy{}, "10Gi"), "", "3.6.16/2147483648"},
+		"disk for nothing":   {disk(&v1beta2.PodPolicy{}, "100Mi"), "", "3.6.16/1"},
+		"disk and volume":    {disk(volume("1Gi"), "256Mi"), "", fmt.Sprintf("3.6.16/%d", 208<<20)},
 	} {
 		c := &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{Version: "3.6.16", Pod: test.pod}}
 		if test.quota != "" {

@@ -55,9 +55,11 @@ func safety(o *Observed) (Plan, bool) {
 	switch {
 	case b == nil:
 		plan.Action, plan.Copy = ActionCopy, want
-		plan.Wait = &Wait{"SafetyCopy", fmt.Sprintf("EtcdBackup %s is to store the data that the cluster has now", want.Name)}
-	case b.DeletionTimestamp != nil || b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
-		plan.Wait = &Wait{"SafetyCopyFailed", fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
+		plan.Wait = &Wait{Reason: "SafetyCopy", Message: fmt.Sprintf("EtcdBackup %s is to store the data that the cluster has now", want.Name)}
+	case b.DeletionTimestamp != nil:
+		plan.Wait = &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("nothing was touched: EtcdBackup %s is being deleted; when it is gone, it is made again", b.Name)}
+	case b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
+		plan.Wait = &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
 	case b.Spec.BackupPolicy != nil && b.Spec.BackupPolicy.Suspend:
 		return Plan{}, false // somebody has said that the copy is not wanted
 	case b.Status.Succeeded:
@@ -65,7 +67,7 @@ func safety(o *Observed) (Plan, bool) {
 		plan.Copied = &v1beta2.RestoreSafetyCopy{
 			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI,
 		}
-		plan.Wait = &Wait{"SafetyCopy", fmt.Sprintf("EtcdBackup %s has stored the data that the cluster has now", b.Name)}
+		plan.Wait = &Wait{Reason: "SafetyCopy", Message: fmt.Sprintf("EtcdBackup %s has stored the data that the cluster has now", b.Name)}
 		plan.RequeueAfter = time.Second
 	default:
 		plan.Wait = copying(b)
@@ -90,19 +92,27 @@ func copying(b *v1beta2.EtcdBackup) *Wait {
 	progress := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing)
 	switch {
 	case b.Status.Phase == v1beta2.BackupPhaseFailed:
-		why := b.Status.Reason
-		if progress != nil {
-			why = strings.TrimPrefix(why+"; "+progress.Message, "; ")
-		}
-		return &Wait{"SafetyCopyFailed", fmt.Sprintf("nothing was touched: EtcdBackup %s could not store the data that the cluster has now: %s; "+
-			"mend its store, or name another one in spec.backup of the cluster%s", b.Name, why, without)}
+		return &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("nothing was touched: EtcdBackup %s could not store the data that the cluster has now%s; "+
+			"mend its store, or name another one in spec.backup of the cluster%s", b.Name, failure(b), without)}
 	case progress == nil || progress.Reason == "Running":
-		return &Wait{"SafetyCopy", text}
+		return &Wait{Reason: "SafetyCopy", Message: text}
 	case progress.Reason == ReasonRefused:
-		return &Wait{ReasonRefused, text + because(progress.Message) + without}
+		return &Wait{Reason: ReasonRefused, Message: text + because(progress.Message) + without}
 	default:
-		return &Wait{"SafetyCopy", text + because(progress.Message) + without}
+		return &Wait{Reason: "SafetyCopy", Message: text + because(progress.Message) + without}
 	}
+}
+
+// failure says why a copy could not be made, and whether that is tried again.
+func failure(b *v1beta2.EtcdBackup) string {
+	text := because(b.Status.Reason)
+	if c := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionSucceeded); c != nil && c.Status == metav1.ConditionFalse {
+		text = because(c.Reason) + text
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing); c != nil && c.Message != "" {
+		text += "; " + c.Message
+	}
+	return text
 }
 
 // silent is true if no member answers that could be copied. The wait is what is to come
@@ -124,7 +134,7 @@ func (o *Observed) silent() (bool, *Wait) {
 		}
 		since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
 		if left && err == nil && o.Now.Sub(since) < lossGrace {
-			return true, &Wait{"WaitingForMember", fmt.Sprintf(
+			return true, &Wait{Reason: "WaitingForMember", Message: fmt.Sprintf(
 				"no member answers whose data could be copied before it is replaced; in %s the cluster is restored without", lossGrace)}
 		}
 		return true, nil
@@ -161,7 +171,7 @@ func (o *Observed) safetyCopy() (*v1beta2.EtcdBackup, *Wait) {
 	}{o.id(), spec, o.Restore.Status.SafetyCopy}
 	raw, err := json.Marshal(seed)
 	if err != nil {
-		return nil, &Wait{"InvalidRequest", err.Error()}
+		return nil, &Wait{Reason: "InvalidRequest", Message: err.Error()}
 	}
 	sum := sha256.Sum256(raw)
 	suffix := safetySuffix + "-" + hex.EncodeToString(sum[:])[:copyHash]
@@ -195,7 +205,7 @@ func (o *Observed) safetySpec() (*v1beta2.BackupSpec, *Wait) {
 			ServiceAccountName: from.ServiceAccountName,
 		}
 	case o.Restore.Spec.Decryption != nil:
-		return nil, &Wait{"NoPlaceForSafetyCopy", "the backup is encrypted, and a copy of the data that the cluster has now shall be, too: " +
+		return nil, &Wait{Reason: "NoPlaceForSafetyCopy", Message: "the backup is encrypted, and a copy of the data that the cluster has now shall be, too: " +
 			"name the place and the recipients in spec.backup of the cluster"}
 	default:
 		from := o.Restore.Spec.RestoreSource.DeepCopy()

@@ -189,6 +189,14 @@ func TestSafetyCopyObject(t *testing.T) {
 	if name := long.SafetyCopyName(); len(name) > maxObjectName || strings.Contains(name, ".-") {
 		t.Errorf("name %q", name)
 	}
+	o = observed(uncopied, copiedTo(func(b *v1beta2.EtcdBackup) {
+		told("RetryScheduled", "attempt 1 of 12 failed")(b)
+		b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "no bucket x"
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: backup.ConditionSucceeded, Status: metav1.ConditionFalse, Reason: "BucketNotFound"})
+	}))
+	if got := Decide(o).Wait; got == nil || !strings.Contains(got.Message, ": BucketNotFound: no bucket x; attempt 1 of 12 failed; mend its store") {
+		t.Errorf("why it fails: %+v", got)
+	}
 	if o := observed(uncopied, copiedTo(func(b *v1beta2.EtcdBackup) {
 		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
 	})); Status(o, Decide(o)).SafetyCopy == nil || Status(o, Decide(o)).SafetyCopy.Revision != 60 {

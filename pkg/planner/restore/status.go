@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 )
 
 // Conditions of an EtcdRestore.
@@ -45,7 +46,7 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 	switch {
 	case plan.Progress == nil && (plan.Phase != v1beta2.RestorePhaseVerifying || plan.Record != nil || plan.Action != ActionNone):
 		status.Progress = nil
-	case noticeable(status.Progress, plan.Progress):
+	case transfer.Noticeable(status.Progress, plan.Progress):
 		status.Progress = plan.Progress.DeepCopy()
 	}
 	switch {
@@ -64,19 +65,6 @@ func record(o *Observed, status *v1beta2.RestoreStatus, r *Record) {
 	status.Succeeded, status.Reason, status.Phase = r.Succeeded, "", v1beta2.RestorePhaseSucceeded
 	if !r.Succeeded {
 		status.Reason, status.Phase = r.Message, v1beta2.RestorePhaseFailed
-	}
-}
-
-// noticeable is true if a transfer has come a tenth of its way further, so that a large
-// one costs few writes of the status.
-func noticeable(before, now *v1beta2.TransferProgress) bool {
-	switch {
-	case now == nil:
-		return false
-	case before == nil:
-		return true
-	default:
-		return now.Bytes > before.Bytes && now.Bytes-before.Bytes >= max(now.TotalBytes, now.Bytes)/10
 	}
 }
 
