@@ -1,0 +1,127 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// trusts is what a member trusts and takes: the authority of now, or that of before.
+type trusts struct {
+	before, accepts bool
+}
+
+// issuance is what cert-manager has done of what it was asked for.
+type issuance struct {
+	secret  CertificateState
+	request ObjectState
+	served  bool
+}
+
+func issuances() []issuance {
+	var list []issuance
+	for state := CertificateUnknown; state <= CertificateUsable; state++ {
+		for _, request := range []ObjectState{Missing, Current, Drifted, Foreign} {
+			list = append(list, issuance{state, request, true})
+		}
+		list = append(list, issuance{state, Missing, false})
+	}
+	return list
+}
+
+// see makes the observation of an issuance and of what each member trusts.
+func (i issuance) see(members []trusts) func(*Observed) {
+	return func(o *Observed) {
+		requested()(o)
+		o.Trust, o.CertManager.Served = "now", i.served
+		o.Certificates[1].State, o.Certificates[1].Message = i.secret, "as it is"
+		o.CertManager.Requests[1].State = i.request
+		for n := range o.Pods {
+			o.Pods[n].Trust = "now"
+			if members[n].before {
+				o.Pods[n].Trust = "before"
+			}
+			o.Pods[n].Accepts = members[n].accepts
+		}
+	}
+}
+
+// TestCertManagerNeverCostsAQuorum: whatever cert-manager has issued, late, anew or not any
+// more, and however far the members have come with it, nobody is touched while a secret
+// cannot be used, and one at a time restarts when another authority can.
+func TestCertManagerNeverCostsAQuorum(t *testing.T) {
+	states, restarts := 0, 0
+	each := func(health, trust int, i issuance) {
+		var marks []string
+		var members []trusts
+		for _, name := range []string{"a", "b", "c"} {
+			marks = append(marks, name+":claim"+[]string{"", ",down", ",sick"}[health%3])
+			members = append(members, []trusts{{false, true}, {true, true}, {true, false}}[trust%3])
+			health, trust = health/3, trust/3
+		}
+		text := strings.Join(marks, " ")
+		o := observed(t, 3, text, i.see(members))
+		plan := Decide(o)
+		states++
+		f := countFacts(&o, true)
+		for _, invariant := range planInvariants {
+			if wrong := invariant.check(f, plan); wrong != "" {
+				t.Fatalf("%s: %s: %s, %+v, %+v: %s", invariant.name, wrong, text, i, members, describe(plan))
+			}
+		}
+		touched := slices.ContainsFunc(plan.Actions, touches)
+		if i.secret != CertificateUsable && (touched || plan.Wait == nil) {
+			t.Fatalf("a secret cannot be used: %s, %+v, %+v: %s", text, i, members, describe(plan))
+		}
+		if slices.ContainsFunc(plan.Actions, recreates) {
+			restarts++
+		}
+	}
+	for health := range 27 {
+		for trust := range 27 {
+			for _, i := range issuances() {
+				each(health, trust, i)
+			}
+		}
+	}
+	if restarts == 0 {
+		t.Error("nobody ever restarts for another authority")
+	}
+	t.Logf("%d states, %d restarts", states, restarts)
+}
+
+// touches is true for what takes a member, its pod or its data from what runs.
+func touches(a Action) bool {
+	switch a.(type) {
+	case DeletePod, RecreatePod, UpgradePod, RemoveMember, DeleteClaim, CreatePod, AddMember, MoveLeader:
+		return true
+	default:
+		return false
+	}
+}
+
+func recreates(a Action) bool {
+	_, is := a.(RecreatePod)
+	return is
+}
+
+// TestCertManagerRollout: an issuer that is late is waited for, what it issues anew is rolled
+// out one by one, and a secret that somebody deletes stops that until it is back.
+func TestCertManagerRollout(t *testing.T) {
+	old := trusts{before: true, accepts: true}
+	usable := issuance{CertificateUsable, Current, true}
+	missing := issuance{CertificateMissing, Current, true}
+	checkDecisions(t, []decision{
+		{"it is late, and the members serve", 3, "a:claim b:claim c:claim", edits(missing.see([]trusts{{}, {}, {}})), "certificates: wait SecretMissing"},
+		{"it issues from another authority", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, old, old})), "rollout: RecreatePod b " + testVersion},
+		{"the next one waits", 3, "a:claim b:claim,sick c:claim", edits(usable.see([]trusts{old, {}, old})), "rollout: wait WaitingForMember"},
+		{"then it is its turn", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, {}, old})), "rollout: RecreatePod c " + testVersion},
+		{"the leader hands over first", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, {}, {}})), "rollout: MoveLeader a>b"},
+		{"the secret is deleted in the middle", 3, "a:claim b:claim c:claim", edits(missing.see([]trusts{old, {}, old})), "certificates: wait SecretMissing"},
+		{"a secret that the issuer has spoilt", 3, "a:claim b:claim c:claim",
+			edits(issuance{CertificateUnusable, Current, true}.see([]trusts{old, old, old})), "certificates: wait CertificateUnusable"},
+	})
+}
