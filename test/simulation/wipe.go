@@ -73,8 +73,7 @@ func (w *World) dirOf(pod *corev1.Pod) *dataDir {
 func (w *World) giveUpWiped() {
 	for _, object := range w.store.list(kindPod) {
 		pod := object.(*corev1.Pod)
-		dir := w.dirOf(pod)
-		if dir == nil || !(dir.wiped && dir.empty() || dir.damaged && dir.lineage != nil && dir.lineage.members.isVoter(dir.id)) {
+		if dir := w.dirOf(pod); dir == nil || !dir.forAPerson() {
 			continue
 		}
 		if claim, found := lookup[claimObject](w.store, kindClaim, claimName(pod)); found {
@@ -82,6 +81,12 @@ func (w *World) giveUpWiped() {
 		}
 		_ = w.store.deleteObject(kindPod, pod.Name, metav1.Preconditions{UID: &pod.UID})
 	}
+}
+
+// forAPerson is true for data that only a person gives up: it is gone, or it is damaged and
+// its member votes.
+func (d *dataDir) forAPerson() bool {
+	return d.wiped && d.empty() || d.damaged && d.lineage != nil && d.lineage.members.isVoter(d.id)
 }
 
 // damageEvents damage the disk of who is joining, now and then.
