@@ -246,6 +246,29 @@ func TestBackupSchedule(t *testing.T) {
 	s.must(s.checkStored(good[0].URI), "a backup whose object was deleted")
 }
 
+// TestBackupCron has a backup due at a time of day in a zone that is hours and a half away.
+func TestBackupCron(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.volume()
+	s.create("daily", 1, etcdVersion).fill()
+	zone, err := time.LoadLocation("Asia/Kathmandu")
+	s.must(err, "find the zone")
+	// The next full minute that is not about to begin.
+	due := time.Now().Add(10 * time.Second).Truncate(time.Minute).Add(time.Minute)
+	s.apply(backupManifest("nightly", fmt.Sprintf("  etcdCluster: {name: daily}\n  backupPolicy: {schedule: %q, timeZone: %s}", due.In(zone).Format("4 15 * * *"), zone)+toVolume))
+	b := s.awaitBackup(s.ctx(), "nightly", "its time to be known", func(b *v1beta2.EtcdBackup) bool { return b.Status.NextScheduleTime != nil })
+	if !b.Status.NextScheduleTime.Time.Equal(due) || b.Status.Attempts != 0 {
+		t.Errorf("it is due at %v, not at %v; attempts: %d", b.Status.NextScheduleTime, due, b.Status.Attempts)
+	}
+	b = s.awaitBackup(s.ctx(), "nightly", "success", succeeded)
+	next := due.In(zone).AddDate(0, 0, 1)
+	if !b.Status.LastScheduleTime.Time.Equal(due) || b.Status.LastSuccessDate.Time.Before(due) || !b.Status.NextScheduleTime.Time.Equal(next) {
+		t.Errorf("made for %v at %v, the next one is due at %v; want %v and %v", b.Status.LastScheduleTime, b.Status.LastSuccessDate, b.Status.NextScheduleTime, due, next)
+	}
+	s.must(s.checkStored(b.Status.URI), "the backup of the day")
+}
+
 // TestBackupsThatCannotSucceed stand beside one that does.
 func TestBackupsThatCannotSucceed(t *testing.T) {
 	t.Parallel()

@@ -233,7 +233,7 @@ func (c *cluster) undone(r *v1beta2.EtcdRestore, backup string) {
 	c.kubectl("delete", "etcdcluster", "undone", "--wait=false")
 }
 
-// TestRestoreSecured destroys every member and volume of a cluster with TLS.
+// TestRestoreSecured destroys every member and volume of a cluster with TLS and users.
 func TestRestoreSecured(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -243,6 +243,7 @@ func TestRestoreSecured(t *testing.T) {
 	s.apply(manifest("vault", 3, etcdVersion, withAutoTLS, withVolumes))
 	c.settle(3)
 	data := c.fill()
+	c.guard()
 	s.apply(backupManifest("sealed", "  etcdCluster: {name: vault}"+toVolume))
 	backup := s.awaitBackup(s.ctx(), "sealed", "success", succeeded)
 	for _, p := range c.members.Live() {
@@ -264,6 +265,7 @@ func TestRestoreSecured(t *testing.T) {
 			t.Errorf("member %s has no volume", m.Name)
 		}
 	}
+	c.guarded()
 	s.noCanary()
 }
 

@@ -50,25 +50,37 @@ func TestTLSRecoveryAuto(t *testing.T) {
 	c.secure("guarded-client-tls", "tls.crt", "tls.key", "ca.crt")
 	s.apply(manifest("guarded", 3, etcdVersion, withAutoTLS))
 	c.settle(3)
-	client, err := c.members.Client(c.leader().Pod)
-	s.must(err, "connect")
-	for _, name := range []string{"root", "etcd-client"} {
-		_, err := client.UserAddWithOptions(s.ctx(), name, "", &clientv3.UserAddOptions{NoPassword: true})
-		s.must(err, "add user %s", name)
-		_, err = client.UserGrantRole(s.ctx(), name, "root")
-		s.must(err, "grant user %s a role", name)
-	}
-	_, err = client.AuthEnable(s.ctx())
-	s.must(err, "want users to prove themselves")
+	c.guard()
 	c.recoverSecure()
-	client, err = c.members.Client(c.leader().Pod)
-	s.must(err, "connect")
-	status, err := client.AuthStatus(s.ctx())
-	s.must(err, "ask for users")
-	users, err := client.UserList(s.ctx())
-	s.must(err, "list the users")
+	c.guarded()
+}
+
+// guard makes users prove who they are, by their certificates.
+func (c *cluster) guard() {
+	c.Helper()
+	client, err := c.members.Client(c.leader().Pod)
+	c.must(err, "connect")
+	for _, name := range []string{"root", "etcd-client"} {
+		_, err := client.UserAddWithOptions(c.ctx(), name, "", &clientv3.UserAddOptions{NoPassword: true})
+		c.must(err, "add user %s", name)
+		_, err = client.UserGrantRole(c.ctx(), name, "root")
+		c.must(err, "grant user %s a role", name)
+	}
+	_, err = client.AuthEnable(c.ctx())
+	c.must(err, "want users to prove themselves")
+}
+
+// guarded fails the test unless they still must, and are who they were.
+func (c *cluster) guarded() {
+	c.Helper()
+	client, err := c.members.Client(c.leader().Pod)
+	c.must(err, "connect")
+	status, err := client.AuthStatus(c.ctx())
+	c.must(err, "ask for users")
+	users, err := client.UserList(c.ctx())
+	c.must(err, "list the users")
 	if !status.Enabled || len(users.Users) != 2 {
-		t.Errorf("afterwards users must prove themselves: %t, and are %v", status.Enabled, users.Users)
+		c.Errorf("afterwards users must prove themselves: %t, and are %v", status.Enabled, users.Users)
 	}
 	c.refusesStrangers()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"k8s.io/utils/ptr"
@@ -34,6 +35,9 @@ func (s *Store) Sweep(ctx context.Context, prefix string, before time.Time) (int
 	})
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
+		if bloberror.HasCode(err, bloberror.UnsupportedQueryParameter, bloberror.InvalidQueryParameterValue) {
+			return swept, nil // a kind of account that does not list them: they go after a week
+		}
 		if err != nil {
 			return swept, failed("sweep", prefix, err)
 		}

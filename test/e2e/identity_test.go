@@ -1,0 +1,277 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+const (
+	// roleAnnotation is what users of AWS put on a service account, and webAudience whom its
+	// tokens are for.
+	roleAnnotation = "eks.amazonaws.com/role-arn"
+	webAudience    = "sts.amazonaws.com"
+	backupRole     = "arn:aws:iam::1:role/backups"
+	tokenVariable  = "AWS_WEB_IDENTITY_TOKEN_FILE"
+)
+
+// identityPolicy does to the pods of the annotated service account what the webhook of AWS
+// does: a token for AWS in each container that is not left out, and variables that say
+// where. The last of them is for this test: it is not AWS that is asked.
+const identityPolicy = `apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: %[1]s}
+spec:
+  paramKind: {apiVersion: v1, kind: ServiceAccount}
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  matchConditions:
+  - {name: account, expression: "has(object.spec.serviceAccountName) && object.spec.serviceAccountName == 'backups'"}
+  variables:
+  - name: skipped
+    expression: >-
+      has(object.metadata.annotations) && 'eks.amazonaws.com/skip-containers' in object.metadata.annotations ?
+      object.metadata.annotations['eks.amazonaws.com/skip-containers'].split(',') : []
+  - name: role
+    expression: "params.metadata.annotations['eks.amazonaws.com/role-arn']"
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: >-
+        [JSONPatch{op: "add", path: "/spec/volumes/-", value: Object.spec.volumes{name: "aws-iam-token",
+        projected: Object.spec.volumes.projected{defaultMode: 420, sources: [Object.spec.volumes.projected.sources{
+        serviceAccountToken: Object.spec.volumes.projected.sources.serviceAccountToken{
+        audience: "sts.amazonaws.com", expirationSeconds: 86400, path: "token"}}]}}}]
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >-
+        Object{spec: Object.spec{containers: object.spec.containers.filter(c, !(c.name in variables.skipped)).map(c,
+        Object.spec.containers{name: c.name, env: [
+        Object.spec.containers.env{name: "AWS_REGION", value: "us-east-1"},
+        Object.spec.containers.env{name: "AWS_ROLE_ARN", value: variables.role},
+        Object.spec.containers.env{name: "AWS_WEB_IDENTITY_TOKEN_FILE", value: "/var/run/secrets/eks.amazonaws.com/serviceaccount/token"},
+        Object.spec.containers.env{name: "AWS_ENDPOINT_URL_STS", value: "%[2]s"}],
+        volumeMounts: [Object.spec.containers.volumeMounts{name: "aws-iam-token", readOnly: true,
+        mountPath: "/var/run/secrets/eks.amazonaws.com/serviceaccount"}]})}}
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >-
+        Object{spec: Object.spec{initContainers: (has(object.spec.initContainers) ? object.spec.initContainers : []).filter(c, !(c.name in variables.skipped)).map(c,
+        Object.spec.initContainers{name: c.name, env: [
+        Object.spec.initContainers.env{name: "AWS_REGION", value: "us-east-1"},
+        Object.spec.initContainers.env{name: "AWS_ROLE_ARN", value: variables.role},
+        Object.spec.initContainers.env{name: "AWS_WEB_IDENTITY_TOKEN_FILE", value: "/var/run/secrets/eks.amazonaws.com/serviceaccount/token"},
+        Object.spec.initContainers.env{name: "AWS_ENDPOINT_URL_STS", value: "%[2]s"}],
+        volumeMounts: [Object.spec.initContainers.volumeMounts{name: "aws-iam-token", readOnly: true,
+        mountPath: "/var/run/secrets/eks.amazonaws.com/serviceaccount"}]})}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: %[1]s}
+spec:
+  policyName: %[1]s
+  paramRef: {name: backups, parameterNotFoundAction: Deny}
+  matchResources:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
+`
+
+// tokenExchange stands in for the service of AWS that gives keys for tokens. It asks the
+// cluster whose token it is.
+type tokenExchange struct {
+	s   *scenario
+	url string
+
+	mu sync.Mutex
+	// refuses has it give no keys.
+	refuses bool
+	// given counts the keys, wrong are the requests that it did not expect.
+	given int
+	wrong []string
+}
+
+// exchange runs it on this machine, at the address that pods see it by.
+func (s *scenario) exchange(podIP string) *tokenExchange {
+	s.Helper()
+	route, err := new(net.Dialer).DialContext(s.ctx(), "udp", net.JoinHostPort(podIP, "9")) // nothing is sent
+	s.must(err, "find the way to pods")
+	here, _, err := net.SplitHostPort(route.LocalAddr().String())
+	s.must(err, "read the address of this machine")
+	s.must(route.Close(), "close")
+	listener, err := new(net.ListenConfig).Listen(s.ctx(), "tcp", net.JoinHostPort(here, "0"))
+	s.must(err, "listen")
+	e := &tokenExchange{s: s, url: "http://" + listener.Addr().String()}
+	server := &http.Server{Handler: e, ReadHeaderTimeout: time.Minute}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	s.Cleanup(func() {
+		_ = server.Close()
+		serving.Wait()
+	})
+	return e
+}
+
+// ServeHTTP implements http.Handler.
+func (e *tokenExchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	user, err := e.userOf(r)
+	if err != nil || user != "system:serviceaccount:"+e.s.namespace+":backups" {
+		e.wrong = append(e.wrong, fmt.Sprintf("%s: %v", user, err))
+	}
+	if err != nil || e.refuses {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprint(w, `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>AccessDenied</Code>`+
+			`<Message>Not authorized to perform sts:AssumeRoleWithWebIdentity</Message></Error></ErrorResponse>`)
+		return
+	}
+	e.given++
+	type credentials struct {
+		AccessKeyID     string `xml:"AccessKeyId"`
+		SecretAccessKey string
+		Expiration      string
+	}
+	// There is no session token with it, as there is with AWS: this server refuses those.
+	answer := struct {
+		XMLName     xml.Name    `xml:"https://sts.amazonaws.com/doc/2011-06-15/ AssumeRoleWithWebIdentityResponse"`
+		Credentials credentials `xml:"AssumeRoleWithWebIdentityResult>Credentials"`
+	}{Credentials: credentials{"admin", canary, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}}
+	_ = xml.NewEncoder(w).Encode(answer)
+}
+
+// userOf returns whose token a request shows.
+func (e *tokenExchange) userOf(r *http.Request) (string, error) {
+	if err := r.ParseForm(); err != nil {
+		return "", err
+	}
+	if action, role := r.Form.Get("Action"), r.Form.Get("RoleArn"); action != "AssumeRoleWithWebIdentity" || role != backupRole {
+		return "", fmt.Errorf("it asks for %q as %q", action, role)
+	}
+	review, err := env.Kube.AuthenticationV1().TokenReviews().Create(r.Context(), &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: r.Form.Get("WebIdentityToken"), Audiences: []string{webAudience}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	if !review.Status.Authenticated || !slices.Contains(review.Status.Audiences, webAudience) {
+		return "", fmt.Errorf("the token is not good: %s", review.Status.Error)
+	}
+	return review.Status.User.Username, nil
+}
+
+func (e *tokenExchange) refuse(yes bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refuses = yes
+}
+
+// identify gives the service account "backups" its role, and waits until its pods are given
+// tokens for that.
+func (s *scenario) identify(e *tokenExchange) {
+	s.Helper()
+	s.kubectl("create", "serviceaccount", "backups")
+	s.kubectl("annotate", "serviceaccount", "backups", roleAnnotation+"="+backupRole)
+	s.apply(fmt.Sprintf(identityPolicy, s.namespace, e.url))
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		policies := env.Kube.AdmissionregistrationV1()
+		if err := policies.MutatingAdmissionPolicyBindings().Delete(ctx, s.namespace, metav1.DeleteOptions{}); err != nil {
+			s.Errorf("delete the binding: %v", err)
+		}
+		if err := policies.MutatingAdmissionPolicies().Delete(ctx, s.namespace, metav1.DeleteOptions{}); err != nil {
+			s.Errorf("delete the policy: %v", err)
+		}
+	})
+	probe := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: s.namespace},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: "backups", AutomountServiceAccountToken: new(bool), SecurityContext: restrictedPod(),
+			Volumes:    []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			Containers: []corev1.Container{{Name: "x", Image: "x", SecurityContext: restrictedContainer()}},
+		},
+	}
+	var last error
+	err := wait.PollUntilContextCancel(s.within(time.Minute), 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var made *corev1.Pod
+		made, last = env.Kube.CoreV1().Pods(s.namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return last == nil && identified(&made.Spec.Containers[0]), nil
+	})
+	s.must(err, "wait for the policy (%v)", last)
+}
+
+// identified is true of a container that is told where its token is, and can read it.
+func identified(c *corev1.Container) bool {
+	return slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == tokenVariable }) &&
+		slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "aws-iam-token" })
+}
+
+// TestIdentityOfTheWorkload backs up and restores without a Secret, as users of AWS do: the
+// service account has a role, the pods get a token for it, and that is exchanged for keys.
+func TestIdentityOfTheWorkload(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	store := s.s3()
+	s.kubectl("delete", "secret", "aws", "aws-wrong", "store", "store-wrong")
+	c := s.create("known", 1, etcdVersion)
+	data := c.fill()
+	sts := s.exchange(c.members.Live()[0].Status.PodIP)
+	s.identify(sts)
+
+	sts.refuse(true)
+	s.apply(backupManifest("trusted", `  etcdCluster: {name: known}
+  serviceAccountName: backups
+  storageType: S3
+  s3: {path: backups/trusted, endpoint: "http://store:7070", forcePathStyle: true}`))
+	s.awaitBackup(s.ctx(), "trusted", "a refusal", func(b *v1beta2.EtcdBackup) bool { return reasonOf(b) == string(agent.ClassStoreDenied) })
+	sts.refuse(false)
+	backup := s.awaitBackup(s.ctx(), "trusted", "success", succeeded)
+	s.hasSnapshot(store.fetch(backup.Status.URI), data)
+
+	c.spoil(data)
+	s.apply(restoreManifest("back", "known", "  backup: {name: trusted}"))
+	if r := s.restored("back"); r.Status.SafetyCopy == nil || !strings.HasPrefix(r.Status.SafetyCopy.URI, "s3://backups/trusted-safety/") {
+		t.Errorf("the safety copy is %+v", r.Status.SafetyCopy)
+	}
+	c.settle(1)
+	c.holds(data)
+	seed := c.members.Live()[0]
+	if seed.Spec.ServiceAccountName != "backups" || *seed.Spec.AutomountServiceAccountToken {
+		t.Errorf("the new member is %q", seed.Spec.ServiceAccountName)
+	}
+	for i := range seed.Spec.InitContainers {
+		if ctr := &seed.Spec.InitContainers[i]; identified(ctr) != (ctr.Name == resources.InitFetch) {
+			t.Errorf("container %s has a token: %t", ctr.Name, identified(ctr))
+		}
+	}
+	if identified(&seed.Spec.Containers[0]) {
+		t.Error("etcd has a token")
+	}
+	sts.mu.Lock()
+	defer sts.mu.Unlock()
+	// For the backup, for the look at it, for the safety copy, and for the new member.
+	if len(sts.wrong) > 0 || sts.given < 4 {
+		t.Errorf("keys were given %d times; unexpected: %v", sts.given, sts.wrong)
+	}
+	s.noCanary()
+}
