@@ -4,7 +4,9 @@
 package restore
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,6 +154,15 @@ func (o *Observed) refused(otherwise *Wait) *Wait {
 		return &Wait{Reason: b.Reason, Message: b.Message}
 	}
 	return otherwise
+}
+
+// filling says how it goes with the new first member.
+func (o *Observed) filling(r *v1beta2.RecoveryStatus) *Wait {
+	if r.Message == "" {
+		return &Wait{Reason: string(r.Phase), Message: "the backup is restored in the new first member"}
+	}
+	return &Wait{Reason: "SeedLost", Message: fmt.Sprintf("nothing was touched, and it is tried again: %s; give it what it lacks in spec.pod of the cluster, "+
+		"or delete EtcdRestore %s, which leaves everything as it is", strings.TrimRight(r.Message, ". "), o.Restore.Name)}
 }
 
 func metaTime(t time.Time) *metav1.Time {

@@ -214,16 +214,6 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 	return plan
 }
 
-// filling says how it goes with the new first member.
-func (o *Observed) filling(r *v1beta2.RecoveryStatus) *Wait {
-	if r.Message == "" {
-		return &Wait{Reason: string(r.Phase), Message: "the backup is restored in the new first member"}
-	}
-	return &Wait{Reason: "SeedLost", Message: fmt.Sprintf("nothing was touched, and it is tried again: %s; give it what it lacks in spec.pod of the cluster, "+
-		"or delete EtcdRestore %s, which leaves everything as it is", strings.TrimRight(r.Message, ". "), o.Restore.Name)}
-
-}
-
 // refusal is what was written down before the recovery was cancelled for it.
 func (o *Observed) refusal() *Record {
 	for i := range o.Restore.Status.Conditions {
