@@ -139,6 +139,9 @@ func certificatesValid(o *Observed, _ Plan) v1beta2.ClusterCondition {
 		return v1beta2.ClusterCondition{Type: t}
 	}
 	if c := o.unusable(); c != nil {
+		if len(o.issue(Plan{})) > 0 {
+			return is(t, corev1.ConditionUnknown, "Issuing", "the certificate in secret "+c.Secret+" is just issued: "+c.Message)
+		}
 		status := corev1.ConditionFalse
 		if c.State == CertificateUnknown {
 			status = corev1.ConditionUnknown

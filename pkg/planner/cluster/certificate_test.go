@@ -218,6 +218,22 @@ func TestStaticAuthorityIsReplaced(t *testing.T) {
 	})
 }
 
+// TestCertificateThatIsJustIssued: what the controller makes itself in a moment is no
+// fault, and no warning.
+func TestCertificateThatIsJustIssued(t *testing.T) {
+	missing := func(o *Observed) {
+		o.Certificates[0].State, o.Certificates[0].Message = CertificateMissing, "it does not exist"
+	}
+	o := observed(t, 3, "a b c", issuedHere(missing))
+	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionUnknown || c.Reason != "Issuing" {
+		t.Errorf("CertificatesValid is %+v", c)
+	}
+	o = observed(t, 3, "a b c", certified(CertificateMissing)) // somebody else's to make
+	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "SecretMissing" {
+		t.Errorf("CertificatesValid is %+v", c)
+	}
+}
+
 func TestAuthorityThatNobodyTrusts(t *testing.T) {
 	o := observed(t, 3, "a b c", func(o *Observed) {
 		o.Trust = "now"

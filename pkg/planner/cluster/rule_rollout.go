@@ -109,7 +109,7 @@ func (o *Observed) awaitRestarts(more bool) (Plan, bool) {
 		pod := o.pod(m.Name)
 		if o.restarts(m) || (more && m.Version == "" && !pod.gone() && o.due(m) == asDeclared) {
 			return wait(recheckWaiting, "WaitingForMember",
-				"member "+m.Name+" restarts with version "+pod.Version, "nothing, unless it lasts"), true
+				"member "+m.Name+" restarts with version "+pod.Version+waitingFor(pod), "nothing, unless it lasts"), true
 		}
 	}
 	return Plan{}, false

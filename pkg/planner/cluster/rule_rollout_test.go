@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -141,4 +142,14 @@ func TestRuleMend(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	unknown := func(o *Observed) { o.Pods[1].Template = "" }
 	checkDecisions(t, []decision{{"a pod of an earlier release", 3, "a b c", edits(unknown), "steady: LabelPod b voter"}})
+}
+
+// TestRestartThatCannotStart: whoever waits is told what Kubernetes says of the pod.
+func TestRestartThatCannotStart(t *testing.T) {
+	o := observed(t, 3, "a b c", func(o *Observed) {
+		o.Pods[1].Restarting, o.Pods[1].Waiting = true, "ImagePullBackOff: there is no such image"
+	})
+	if plan, found := o.awaitRestarts(false); !found || !strings.Contains(plan.Wait.Message, "there is no such image") {
+		t.Errorf("waits for %+v", plan.Wait)
+	}
 }
