@@ -75,6 +75,37 @@ func TestLinearizableRecovery(t *testing.T) {
 	c.bumped()
 }
 
+// TestLinearizableDelete lets clients read, write and swap while their cluster is deleted
+// and another one is made under its name. What the old one acknowledged was true to its
+// end, and the new one begins with nothing: no client is answered by a mixture.
+func TestLinearizableDelete(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.create("reborn", 3, etcdVersion)
+	old := c.clusterID()
+	clients, step := c.clients()
+	history := func() {
+		before := len(clients.History.Operations())
+		s.until(s.within(30*time.Second), "a history", func() bool { return len(clients.History.Operations()) > before+200 })
+	}
+	step("nothing happens", history)
+	step("it is deleted", func() { s.kubectl("delete", "etcd/reborn", "--timeout=60s") })
+	step("another one has its name", func() {
+		s.apply(manifest("reborn", 3, etcdVersion))
+		c.settle(3)
+	})
+	step("afterwards", history)
+	young := c.clusterID()
+
+	s.must(clients.Stop(), "stop the clients")
+	s.must(clients.History.Succeeds(old, young), "who answered")
+	for name, id := range map[string]uint64{"old": old, "new": young} {
+		part := clients.History.Of(id)
+		t.Logf("the %s cluster: %v", name, part)
+		s.must(part.Check(decisionTime), "the answers of the %s cluster", name)
+	}
+}
+
 // rotate replaces the authority of a cluster with certificates of its own, and waits
 // until no member trusts the old one any more.
 func (c *cluster) rotate(request string) {

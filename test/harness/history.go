@@ -37,6 +37,8 @@ type Operation struct {
 	// Found is what a Get, or a Swap that was not carried out, found.
 	Found   string
 	Swapped bool
+	// Cluster is the ID of the cluster that answered, 0 if none did.
+	Cluster uint64
 	// Err is why there is no answer. It may have been carried out all the same.
 	Err error
 	// Call and Return are times since the history began.
@@ -81,7 +83,10 @@ func (h *History) record(ctx context.Context, c *clientv3.Client, o Operation) O
 func (o *Operation) carryOut(ctx context.Context, c *clientv3.Client) error {
 	switch o.Kind {
 	case Put:
-		_, err := c.Put(ctx, o.Key, o.Value)
+		r, err := c.Put(ctx, o.Key, o.Value)
+		if err == nil {
+			o.Cluster = r.Header.ClusterId
+		}
 		return err
 	case Swap:
 		holds := clientv3.Compare(clientv3.Value(o.Key), "=", o.Old)
@@ -92,6 +97,7 @@ func (o *Operation) carryOut(ctx context.Context, c *clientv3.Client) error {
 		if err != nil {
 			return err
 		}
+		o.Cluster = r.Header.ClusterId
 		if o.Swapped = r.Succeeded; !o.Swapped {
 			o.Found = valueOf((*clientv3.GetResponse)(r.Responses[0].GetResponseRange()))
 		}
@@ -99,7 +105,7 @@ func (o *Operation) carryOut(ctx context.Context, c *clientv3.Client) error {
 	default:
 		r, err := c.Get(ctx, o.Key)
 		if err == nil {
-			o.Found = valueOf(r)
+			o.Cluster, o.Found = r.Header.ClusterId, valueOf(r)
 		}
 		return err
 	}
@@ -110,6 +116,40 @@ func valueOf(r *clientv3.GetResponse) string {
 		return ""
 	}
 	return string(r.Kvs[0].Value)
+}
+
+// Of returns the part of the history that one cluster answered, with the requests that
+// nobody answered: it may have carried them out.
+func (h *History) Of(cluster uint64) *History {
+	part := &History{begun: h.begun}
+	for _, o := range h.Operations() {
+		if o.Err != nil || o.Cluster == cluster {
+			part.operations = append(part.operations, o)
+		}
+	}
+	return part
+}
+
+// Succeeds returns an error unless every answer came from one of two clusters, and none
+// from the old one to a request that was made after the young one had answered.
+func (h *History) Succeeds(old, young uint64) error {
+	operations := h.Operations()
+	born := time.Duration(math.MaxInt64)
+	for i := range operations {
+		if o := &operations[i]; o.Err == nil && o.Cluster == young {
+			born = min(born, o.Return)
+		}
+	}
+	for i := range operations {
+		switch o := &operations[i]; {
+		case o.Err != nil, o.Cluster == young:
+		case o.Cluster != old:
+			return fmt.Errorf("cluster %x answered: %+v", o.Cluster, *o)
+		case o.Call > born:
+			return fmt.Errorf("cluster %x answered after its successor had, %v after the beginning: %+v", old, born, *o)
+		}
+	}
+	return nil
 }
 
 // certain returns the operations as far as they say something. A write without an

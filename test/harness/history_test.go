@@ -61,3 +61,39 @@ func TestHistoryCheck(t *testing.T) {
 		})
 	}
 }
+
+// TestSuccession: what one cluster answers says nothing of another one, except that the
+// old one must not answer any more.
+func TestSuccession(t *testing.T) {
+	t.Parallel()
+	put := func(cluster uint64, key, value string, call, back time.Duration) Operation {
+		return Operation{Kind: Put, Key: key, Value: value, Cluster: cluster, Call: call, Return: back}
+	}
+	found := func(cluster uint64, key, value string, call, back time.Duration) Operation {
+		return Operation{Kind: Get, Key: key, Found: value, Cluster: cluster, Call: call, Return: back}
+	}
+	h := &History{operations: []Operation{put(1, "k", "a", 0, 1), found(1, "k", "a", 2, 3), found(2, "k", "", 4, 5), put(2, "k", "b", 6, 7)}}
+	if err := h.Check(time.Second); err == nil {
+		t.Error("an empty cluster is taken for the one that had data")
+	}
+	for _, cluster := range []uint64{1, 2} {
+		if err := h.Of(cluster).Check(time.Second); err != nil {
+			t.Errorf("cluster %d: %v", cluster, err)
+		}
+	}
+	if err := h.Succeeds(1, 2); err != nil {
+		t.Error(err)
+	}
+	h.add(found(2, "k", "a", 8, 9)) // what only the old one had
+	if err := h.Of(2).Check(time.Second); err == nil {
+		t.Error("data of the old cluster is in the young one, and nobody notices")
+	}
+	for name, o := range map[string]Operation{
+		"the old one answers again": found(1, "k", "a", 8, 9), "a third one answers": found(3, "k", "", 8, 9),
+	} {
+		late := &History{operations: append(h.Operations(), o)}
+		if err := late.Succeeds(1, 2); err == nil {
+			t.Errorf("%s, and nobody notices", name)
+		}
+	}
+}
