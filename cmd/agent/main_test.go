@@ -111,7 +111,7 @@ func TestSaveToS3(t *testing.T) {
 	makeBucket(t, endpoint, "backups")
 	request := func() *agent.Request {
 		return &agent.Request{
-			ID: "transfer", StallTimeoutSeconds: 5, TimeoutSeconds: 60,
+			ID: "transfer", StallTimeoutSeconds: 30, TimeoutSeconds: 60,
 			Etcd: &agent.Etcd{Endpoints: []agent.Endpoint{{Name: "m0", URL: cluster.Member("m0").ClientURL}}},
 			Store: &agent.Store{
 				Type: v1beta2.BackupStorageTypeS3, Bucket: "backups", Key: "k", Endpoint: endpoint, ForcePathStyle: true,

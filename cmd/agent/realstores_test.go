@@ -150,7 +150,7 @@ func realVolume(t testing.TB) *realStore {
 // saveTo is a request for a backup of a member.
 func saveTo(store *agent.Store, id, member string) *agent.Request {
 	return &agent.Request{
-		ID: id, StallTimeoutSeconds: 5, TimeoutSeconds: 100, Store: store,
+		ID: id, StallTimeoutSeconds: 30, TimeoutSeconds: 100, Store: store,
 		Etcd: &agent.Etcd{Endpoints: []agent.Endpoint{{Name: "m0", URL: member}}},
 		Save: &agent.Save{Layout: manifest.LayoutDirectory, Owner: manifest.Owner{Namespace: "n", Name: "c", UID: "u"}, Started: time.Now()},
 	}

@@ -47,7 +47,7 @@ func TestStoreWithAnAuthorityOfItsOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &agent.Request{
-				ID: name, StallTimeoutSeconds: 5, TimeoutSeconds: 60,
+				ID: name, StallTimeoutSeconds: 30, TimeoutSeconds: 60,
 				Etcd: &agent.Etcd{Endpoints: []agent.Endpoint{{URL: member.ClientURL}}},
 				Store: &agent.Store{
 					Type: v1beta2.BackupStorageTypeS3, Bucket: "backups", Key: "k", Endpoint: front.URL, ForcePathStyle: true, InsecureSkipTLSVerify: test.insecure,
