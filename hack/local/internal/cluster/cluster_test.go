@@ -125,7 +125,7 @@ func TestLockSurvivesRemoval(t *testing.T) {
 		}
 		second <- err
 	}()
-	if err := os.RemoveAll(c.Layout.State); err != nil {
+	if err := c.removeState(); err != nil {
 		t.Fatal(err)
 	}
 	unlock()

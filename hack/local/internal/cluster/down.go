@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,7 +88,15 @@ func (c *Cluster) removeState() error {
 			return err
 		}
 	}
-	return os.RemoveAll(c.Layout.State)
+	if err := os.Remove(c.Layout.Lock()); err != nil {
+		return err
+	}
+	// Whoever waits may have made a lock of its own there by now: then the directory is
+	// that command's.
+	if err := os.Remove(c.Layout.State); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // endAll kills the nodes first, so that nothing of them reacts to the end of the
