@@ -192,6 +192,8 @@ func TestRecoverySeeds(t *testing.T) {
 			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: wait SourceLost"},
 		{"who can come back does, meanwhile", 3, "a:nopod,index=0 b:claim,nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: CreatePod b[a b c], wait SourceLost"},
+		{"who was declared badly is mended, meanwhile", 3, "a:claim,down,index=0 b:claim,down,stale,index=0 c:claim,down,stale,index=0",
+			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: RecreatePod b " + testVersion + " waiting, RecreatePod c " + testVersion + " waiting, wait WaitingForSeed"},
 		{"a person deletes the seed", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(seeding), seedPod(0, func(r *Reseed) { r.Pod.Terminating = true })), "recovery: DropSeed seed, RecordRecovery Pending"},
 		{"and it is gone", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
