@@ -271,6 +271,12 @@ func (r *Reconciler) removeMember(ctx context.Context, key types.NamespacedName,
 			return err
 		}
 	}
+	if a.Reason != planner.RemoveLost && s.podOf(a.Name) == nil {
+		// Whoever is chosen because no pod of it is seen may serve, and lead, all the same.
+		if err := r.confirmNoPod(ctx, key, s, a.Name); err != nil {
+			return err
+		}
+	}
 	if err := r.confirmRemoval(ctx, s, a); err != nil {
 		return err
 	}

@@ -88,9 +88,18 @@ func (r *Reconciler) confirmSeed(ctx context.Context, s *seen, name string) erro
 }
 
 func (r *Reconciler) confirmLost(ctx context.Context, key types.NamespacedName, s *seen, name string) error {
+	if err := r.confirmNoPod(ctx, key, s, name); err != nil {
+		return err
+	}
+	return r.confirmNoClaim(ctx, key, s, name)
+}
+
+// confirmNoPod makes sure that a pod that was not seen is not there either, and that it has
+// not only lost its labels.
+func (r *Reconciler) confirmNoPod(ctx context.Context, key types.NamespacedName, s *seen, name string) error {
 	pod, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
 	if notFound(err) {
-		return r.confirmNoClaim(ctx, key, s, name)
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read pod %s: %w", name, err)
@@ -102,7 +111,7 @@ func (r *Reconciler) confirmLost(ctx context.Context, key types.NamespacedName, 
 		}
 		return fmt.Errorf("pod %s exists: %w", name, ErrStale)
 	}
-	return r.confirmNoClaim(ctx, key, s, name)
+	return nil
 }
 
 // confirmNoClaim makes sure that the data is gone with the pod.
@@ -203,6 +212,24 @@ func (r *Reconciler) confirmStatus(ctx context.Context, s *seen) error {
 		return fmt.Errorf("the status of the cluster is another one now: %w", ErrStale)
 	}
 	return nil
+}
+
+// confirmGone makes sure that the hidden seed of a recovery has neither a pod nor a volume.
+func (r *Reconciler) confirmGone(ctx context.Context, s *seen, name string) error {
+	if _, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name); !notFound(err) {
+		return stillThere("pod", name, err)
+	}
+	if _, err := r.Objects.GetClaim(ctx, s.Cluster.Namespace, name); !notFound(err) {
+		return stillThere("claim", name, err)
+	}
+	return nil
+}
+
+func stillThere(kind, name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", kind, name, err)
+	}
+	return fmt.Errorf("%s %s exists: %w", kind, name, ErrStale)
 }
 
 // confirmSpec makes sure that the cluster still is as it was observed to be declared,

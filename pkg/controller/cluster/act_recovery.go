@@ -61,6 +61,11 @@ func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedNam
 			return err
 		}
 	}
+	if a.Gone != "" {
+		if err := r.confirmGone(ctx, s, a.Gone); err != nil {
+			return err
+		}
+	}
 	record, err := r.confirmUnchanged(ctx, s)
 	if err != nil {
 		return err

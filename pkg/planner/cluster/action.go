@@ -161,10 +161,11 @@ type LabelPod struct {
 
 // RecordRecovery writes how far a recovery has come on the peer service, if nobody has
 // written there since the observation. Lost are voters that must be seen to be gone in
-// the live API first.
+// the live API first, and Gone is a seed that must.
 type RecordRecovery struct {
 	Recovery v1beta2.RecoveryStatus
 	Lost     []string
+	Gone     string
 }
 
 // CreateReseed makes the seed of a recovery and its volume, hidden from the services.

@@ -264,6 +264,9 @@ func describeAction(action Action) string {
 		if len(a.Lost) > 0 {
 			text += " lost " + strings.Join(a.Lost, " ")
 		}
+		if a.Gone != "" {
+			text += " gone " + a.Gone
+		}
 		return text
 	case RequestRestore:
 		return kind + " " + a.Name + " from " + a.Backup + " lost " + strings.Join(a.Lost, " ")

@@ -267,7 +267,12 @@ func (o *Observed) expectedLoss(source *Member) string {
 // switchLineage takes the old members out of service. The seed is hidden until all of
 // them are.
 func switchLineage(o *Observed, r *v1beta2.RecoveryStatus) Plan {
-	if p := o.Reseed.Pod; p == nil {
+	if p := o.Reseed.Pod; p == nil && o.seedLost(r) {
+		next := r.DeepCopy()
+		next.Phase, next.CompletionTime = v1beta2.RecoveryPhaseAbandoned, o.nowTime()
+		next.Message = "the new first member " + r.Seed + " was lost before it was let in, and nothing is left that it could be filled from"
+		return Plan{Actions: []Action{RecordRecovery{Recovery: *next, Gone: r.Seed}}, RequeueAfter: recheckWaiting}
+	} else if p == nil {
 		// Nobody but the controller has written to it, so it may start from its source
 		// again if its disk went with it.
 		return Plan{Actions: []Action{CreateReseed{Recovery: *r}}, RequeueAfter: recheckWaiting}
@@ -282,6 +287,12 @@ func switchLineage(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
 	next.OldMembers = o.oldMembers(r)
 	return Plan{Actions: []Action{Retire{Recovery: *r}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}
+}
+
+// seedLost is true if the data was in the pod of the seed only, which is gone, and so are the
+// old members that it came from. Where there are volumes a person may find it on those.
+func (o *Observed) seedLost(r *v1beta2.RecoveryStatus) bool {
+	return !o.persistent() && !o.Reseed.Hidden && o.claim(r.Seed) == nil && !o.refills(r) && len(o.remains()) == 0
 }
 
 // cleanLineage lets the seed in and gives the volumes of the old members up once the

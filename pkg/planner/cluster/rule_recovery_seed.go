@@ -47,6 +47,8 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	plan := o.waitForSeed(r)
 	if back, spoke := ruleReturn(o); spoke {
 		plan.Actions = back.Actions // a quorum that can come back shall
+	} else if mend, spoke := ruleMend(o); spoke {
+		plan.Actions = mend.Actions // and so where a declaration has cost it that was corrected
 	}
 	return plan, true
 }
