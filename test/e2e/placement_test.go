@@ -57,8 +57,9 @@ func TestPlacement(t *testing.T) {
 	c := s.create("placed", 3, etcdVersion, placed)
 	data := c.fill()
 	c.arePlaced()
-	s.kubectl("delete", "pod", c.follower().Pod.Name, "--wait=false")
-	c.rolled(3, func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil })
+	victim := c.follower().Pod
+	s.kubectl("delete", "pod", victim.Name, "--wait=false")
+	c.rolled(3, func(p *corev1.Pod) bool { return p.UID != victim.UID })
 	c.arePlaced()
 	c.holds(data)
 }
