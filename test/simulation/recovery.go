@@ -46,9 +46,11 @@ func (e *etcdWorld) fill(r *run, dir *dataDir, pod *corev1.Pod) error {
 	}
 	e.w.checks.reseeding(l, pod)
 	e.lineages = append(e.lineages, l)
-	// What it was a member of before is forgotten; every write keeps its place.
+	// What it was a member of before is forgotten; every write keeps its place. The log
+	// is new, so that no version comes upon what an older one has written.
 	for i := range source.log {
 		old := source.log[i]
+		old.by = 0
 		if old.kind != entryWrite {
 			old = entry{term: old.term, kind: entryEmpty}
 		}
