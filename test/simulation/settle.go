@@ -22,6 +22,8 @@ const (
 	settleTime = 40 * time.Minute
 	settleStep = 5 * time.Second
 	restTime   = 2 * time.Minute
+	// sayTime is how soon a controller says what it has seen last.
+	sayTime = time.Second
 	// leastPace is how often a controller looks at a cluster at rest at least.
 	leastPace = 40 * time.Second
 )
@@ -297,6 +299,8 @@ func (w *World) goalStatus(cluster *v1beta2.EtcdCluster, l *lineage) string {
 // controller writes nothing while it does. It returns false if that must be looked at
 // again.
 func (w *World) rests() bool {
+	// What has made it so may have been a moment ago, and is said in the status yet.
+	w.advance(sayTime)
 	c := w.controllers[0]
 	writes, reconciles, recovered := c.writes, c.reconciles, w.stats.Recovered
 	w.advance(w.rest)
