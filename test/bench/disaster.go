@@ -39,13 +39,21 @@ func (s *subject) loseAll(ctx context.Context, i int, data harness.Data) error {
 	for _, pod := range s.members.Live() {
 		lost = append(lost, pod.UID)
 	}
+	var served time.Duration
 	voters, ready, err := s.timed(ctx, 3, lost, func(ctx context.Context) error {
-		return s.kubectl(ctx, "", "delete", "pods", "-l", "etcd_cluster="+s.name, "--force", "--grace-period=0", "--wait=false")
+		from := time.Now()
+		err := s.kubectl(ctx, "", "delete", "pods", "-l", "etcd_cluster="+s.name, "--force", "--grace-period=0", "--wait=false")
+		if err == nil {
+			err = s.awaitWrite(ctx, lost...)
+		}
+		served = time.Since(from)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.say("%s %d: voters %.2f s, ready %.2f s", name, i+1, voters.Seconds(), ready.Seconds())
+	s.say("%s %d: first write %.2f s, voters %.2f s, ready %.2f s", name, i+1, served.Seconds(), voters.Seconds(), ready.Seconds())
+	s.table.addTime(name+": first write", served)
 	s.table.addTime(name+": voters", voters)
 	s.table.addTime(name+": ready", ready)
 	return errors.Join(s.settle(ctx, 3), s.members.Holds(ctx, data))
@@ -149,10 +157,13 @@ func (s *subject) recover(ctx context.Context) error {
 // writeTimeout bounds one write: a member without a quorum does not refuse, it waits.
 const writeTimeout = 250 * time.Millisecond
 
-// awaitWrite waits until any member takes a write.
-func (s *subject) awaitWrite(ctx context.Context) error {
+// awaitWrite waits until any member takes a write whose pod is not one of those lost.
+func (s *subject) awaitWrite(ctx context.Context, lost ...types.UID) error {
 	return wait.PollUntilContextCancel(ctx, harness.PollInterval, true, func(ctx context.Context) (bool, error) {
 		for _, pod := range s.members.Live() {
+			if slices.Contains(lost, pod.UID) {
+				continue
+			}
 			client, err := s.members.Client(pod)
 			if err != nil {
 				continue // it has no address yet
