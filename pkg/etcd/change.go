@@ -91,23 +91,6 @@ func (c *Client) MoveLeader(ctx context.Context, to uint64) error {
 	}
 }
 
-// Alarms returns the alarms of the cluster. Asking is a raft proposal; MemberHealth
-// has them for nothing.
-func (c *Client) Alarms(ctx context.Context) ([]Alarm, error) {
-	var alarms []Alarm
-	err := c.change(ctx, "list alarms", func(ctx context.Context, cc *grpc.ClientConn) error {
-		resp, err := pb.NewMaintenanceClient(cc).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
-		if err != nil {
-			return err
-		}
-		for _, a := range resp.Alarms {
-			alarms = append(alarms, alarmOf(a))
-		}
-		return nil
-	})
-	return alarms, err
-}
-
 // change sends something to a voter, the leader if possible, exactly once.
 func (c *Client) change(ctx context.Context, op string, f func(context.Context, *grpc.ClientConn) error) error {
 	ctx, cancel := c.bounded(ctx)

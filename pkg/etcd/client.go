@@ -52,10 +52,22 @@ func (c *Client) Status(ctx context.Context, e Endpoint) (MemberHealth, error) {
 
 // Statuses asks all members about themselves at the same time. The result has an
 // entry for the name of each endpoint. None takes longer than the pool's time-out
-// for one member, whatever happens to the others.
+// for one member, whatever happens to the others; the alarms of members before 3.4 may
+// take a little more.
 func (c *Client) Statuses(ctx context.Context) map[string]StatusResult {
 	results := make(map[string]StatusResult, len(c.target.Endpoints))
+	var answers []answer
 	for a := range c.ask(ctx) {
+		answers = append(answers, a)
+	}
+	var said []*MemberHealth
+	for i := range answers {
+		if answers[i].err == nil {
+			said = append(said, &answers[i].health)
+		}
+	}
+	c.TellAlarms(ctx, said...)
+	for _, a := range answers {
 		results[a.endpoint.Name] = StatusResult{Health: a.health, Err: a.err}
 	}
 	return results

@@ -37,16 +37,3 @@ func (c *Client) Defragment(ctx context.Context, e Endpoint) error {
 		return err
 	})
 }
-
-// Disarm takes back an alarm of one type of one member. It is raised again if its
-// cause remains. That it was not raised is no error.
-func (c *Client) Disarm(ctx context.Context, alarm Alarm) error {
-	return c.change(ctx, "disarm alarm", func(ctx context.Context, cc *grpc.ClientConn) error {
-		_, err := pb.NewMaintenanceClient(cc).Alarm(ctx, &pb.AlarmRequest{
-			Action:   pb.AlarmRequest_DEACTIVATE,
-			MemberID: alarm.MemberID,
-			Alarm:    pb.AlarmType(pb.AlarmType_value[string(alarm.Type)]),
-		})
-		return err
-	})
-}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type fakeServer struct {
 	pb.UnimplementedKVServer
 
 	version string
+	index   uint64
 	mu      sync.Mutex
 	calls   []string
 }
@@ -35,7 +37,12 @@ func (f *fakeServer) note(call string) {
 }
 
 func (f *fakeServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version}, nil
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version, RaftIndex: f.index}, nil
+}
+
+func (f *fakeServer) Alarm(_ context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
+	f.note(fmt.Sprint("alarm ", r.Action))
+	return &pb.AlarmResponse{Alarms: []*pb.AlarmMember{{MemberID: 9, Alarm: pb.AlarmType_NOSPACE}}}, nil
 }
 
 func (f *fakeServer) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
@@ -288,5 +295,45 @@ func TestAddressIsDialedInsteadOfTheURL(t *testing.T) {
 	ask(t, p, Target{}, e)
 	if err := p.WaitServing(t.Context(), Target{}, e); err != nil {
 		t.Error(err)
+	}
+}
+
+// An etcd before 3.4 tells no applied index: the committed one shows who is behind.
+func TestSnapshotSourcesOfOldServers(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	var target Target
+	for name, index := range map[string]uint64{"a": 10, "b": 5000, "c": 5001} {
+		s := &fakeServer{version: "3.3.27", index: index}
+		target.Endpoints = append(target.Endpoints, s.serve(t, name))
+	}
+	sources, err := p.Client(target).SnapshotSources(t.Context())
+	if err != nil || len(sources) != 3 || sources[0].Name != "c" || sources[1].Name != "b" || sources[2].Name != "a" {
+		t.Errorf("%+v, %v", sources, err)
+	}
+}
+
+// An etcd before 3.4 leaves the alarms out of its status, and has to be asked for them,
+// which costs a proposal: once, and nobody who tells them.
+func TestAlarmsOfOldServers(t *testing.T) {
+	t.Parallel()
+	for version, asked := range map[string]bool{"3.2.13": true, "3.3.27": true, "3.4.0": false, "3.6.16": false, "": false} {
+		p := NewPool(PoolConfig{})
+		s := &fakeServer{version: version}
+		e := s.serve(t, "a")
+		b := e
+		b.Name = "b"
+		results := p.Client(Target{Endpoints: []Endpoint{e, b}}).Statuses(t.Context())
+		told := map[bool]string{true: "[alarm GET]", false: "[]"}[asked]
+		for name, r := range results {
+			if r.Err != nil || slices.Contains(r.Health.Alarms, Alarm{MemberID: 9, Type: AlarmNoSpace}) != asked {
+				t.Errorf("%q: %s says %+v, %v", version, name, r.Health, r.Err)
+			}
+		}
+		if got := fmt.Sprint(s.calls); got != told || len(results) != 2 {
+			t.Errorf("%q: asked %s of %d members", version, got, len(results))
+		}
+		p.Close()
 	}
 }

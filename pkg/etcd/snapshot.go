@@ -73,7 +73,7 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 		case slices.Contains(a.health.Alarms, Alarm{MemberID: a.health.ID, Type: AlarmCorrupt}):
 			corrupt = &Error{Op: op, Member: a.endpoint.Name, Kind: ErrCorrupt}
 		default:
-			newest = max(newest, a.health.RaftApplied)
+			newest = max(newest, a.health.Progress())
 			candidates = append(candidates, a)
 		}
 	}
@@ -86,7 +86,7 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	}
 	order := func(a answer) int {
 		switch {
-		case a.health.RaftApplied+snapshotLag < newest:
+		case a.health.Progress()+snapshotLag < newest:
 			return 2
 		case a.health.Leader == a.health.ID:
 			return 1
@@ -95,7 +95,7 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 		}
 	}
 	slices.SortFunc(candidates, func(a, b answer) int {
-		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.health.RaftApplied, a.health.RaftApplied),
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.health.Progress(), a.health.Progress()),
 			cmp.Compare(a.endpoint.URL, b.endpoint.URL))
 	})
 	var sources []Endpoint

@@ -66,7 +66,8 @@ type MemberHealth struct {
 	DBSizeInUse int64
 	Quota       int64
 	RaftTerm    uint64
-	// RaftIndex is committed; RaftApplied is what the member has applied of it.
+	// RaftIndex is committed; RaftApplied is what the member has applied of it, and 0
+	// before 3.4, which does not tell.
 	RaftIndex   uint64
 	RaftApplied uint64
 	Learner     bool
@@ -77,6 +78,15 @@ type MemberHealth struct {
 	// CertificateExpiry is when the certificate ends that the member showed; zero
 	// without TLS.
 	CertificateExpiry time.Time
+}
+
+// Progress is how far the member has come, to compare members by: what it has applied, and
+// where it does not tell that, what it knows to be committed.
+func (h *MemberHealth) Progress() uint64 {
+	if h.RaftApplied == 0 {
+		return h.RaftIndex
+	}
+	return h.RaftApplied
 }
 
 // AlarmType is what an alarm is about.

@@ -27,6 +27,7 @@ const (
 )
 
 const (
+	loopback       = "127.0.0.1"
 	agentVolume    = "etcd-agent"
 	agentDir       = "/opt/etcd-agent"
 	operatorVolume = "etcd-client-tls"
@@ -73,6 +74,10 @@ func ReseedPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod, a
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name: agentVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 	})
+	if !featuresOf(Version(c)).restoresNameless {
+		// A hidden seed has no name in the DNS. Nobody dials this address.
+		pod.Spec.HostAliases = append(pod.Spec.HostAliases, corev1.HostAlias{IP: loopback, Hostnames: []string{Host(c, r.Seed)}})
+	}
 	if place := r.Source.Backup; place != nil {
 		// Only who fetches needs the account. etcd shares the pod, but is given no token of it.
 		actAs(&pod.ObjectMeta, &pod.Spec, place.ServiceAccountName, place.StorageType, InitInstall, InitRestore, ContainerName)

@@ -90,6 +90,23 @@ func TestReseedPodFromAMember(t *testing.T) {
 	}
 }
 
+// An old etcd's program looks its own name up, which the DNS does not know of a hidden pod.
+func TestReseedPodKnowsItsName(t *testing.T) {
+	t.Parallel()
+	for version, needed := range map[string]bool{"3.2.13": true, "3.3.27": true, "3.6.16": false} {
+		c := lostCluster(false)
+		c.Spec.Version = version
+		pod, err := ReseedPod(c, recovery(func(*v1beta2.RecoveryStatus) {}), MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := slices.ContainsFunc(pod.Spec.HostAliases, func(a corev1.HostAlias) bool { return slices.Contains(a.Hostnames, "c-new.c.n.svc") })
+		if known != needed {
+			t.Errorf("%s: the pod knows %+v", version, pod.Spec.HostAliases)
+		}
+	}
+}
+
 func TestReseedPodFromAStore(t *testing.T) {
 	t.Parallel()
 	r := recovery(func(r *v1beta2.RecoveryStatus) {

@@ -52,14 +52,33 @@ type features struct {
 	// peerSkipsNames: --peer-skip-client-san-verification without "experimental" before
 	// it; both at once are refused. Since 3.6.0.
 	peerSkipsNames bool
+	// revisionBump: its program can raise the revision of what it restores. Since 3.4.27,
+	// 3.5.10 and 3.6.0.
+	revisionBump bool
+	// restoresNameless: its program restores for a name that the DNS does not know. Before,
+	// it looks up what it is told to advertise, as long as it takes. Taken as since 3.5.0;
+	// who needs no name takes no harm from one.
+	restoresNameless bool
 }
+
+// RevisionGoesBack is what somebody must know before a version of etcd restores in the
+// place of newer data: empty, unless its program cannot raise the revision meanwhile.
+func RevisionGoesBack(version string) string {
+	if BumpsRevision(version) {
+		return ""
+	}
+	return "etcd " + NormalizeVersion(version) + " cannot raise the revision when it restores, so that revisions are given again: restart clients that watch or that keep what they have read"
+}
+
+// BumpsRevision is true if a version of etcd can raise the revision when it restores.
+func BumpsRevision(version string) bool { return featuresOf(NormalizeVersion(version)).revisionBump }
 
 // featuresOf returns what a version can do. A version that is no version (a tag of a
 // private repository) is taken for a new one.
 func featuresOf(version string) features {
 	v, err := semver.NewVersion(version)
 	if err != nil {
-		return features{metricsListener: true, compactionMode: true, learners: true, serializableHealth: true, livez: true, peerSkipsNames: true}
+		return features{metricsListener: true, compactionMode: true, learners: true, serializableHealth: true, livez: true, peerSkipsNames: true, revisionBump: true, restoresNameless: true}
 	}
 	since := func(minor, patch uint64) bool {
 		if v.Major() != 3 {
@@ -75,5 +94,7 @@ func featuresOf(version string) features {
 		serializableHealth: since(5, 3),
 		livez:              since(5, 11) || (is34 && since(4, 29)),
 		peerSkipsNames:     since(6, 0),
+		restoresNameless:   since(5, 0),
+		revisionBump:       since(5, 10) || (is34 && since(4, 27)),
 	}
 }

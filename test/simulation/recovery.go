@@ -21,7 +21,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-var errNoSource = errors.New("the member that the snapshot is fetched from does not answer")
+var (
+	errNoSource = errors.New("the member that the snapshot is fetched from does not answer")
+	errNoBump   = errors.New("etcd's program knows no revision bump")
+	errNameless = errors.New("etcd's program waits for the DNS to know the name of a hidden pod")
+)
 
 // fill does what the init containers of the seed of a recovery do: it fetches the
 // snapshot of a member and makes a data directory from it.
@@ -32,6 +36,9 @@ func (e *etcdWorld) fill(r *run, dir *dataDir, pod *corev1.Pod) error {
 	}
 	restore, err := initRequest(pod, resources.InitRestore, agent.CommandRestore)
 	if err != nil {
+		return err
+	}
+	if err := mayRestore(pod, restore.Restore); err != nil {
 		return err
 	}
 	source := e.fetch(fetch)
@@ -103,6 +110,31 @@ func initRequest(pod *corev1.Pod, name string, command agent.Command) (*agent.Re
 		}
 	}
 	return nil, fmt.Errorf("pod %s has no init container %s with a request", pod.Name, name)
+}
+
+// mayRestore is what etcd's program says of what it is asked for.
+func mayRestore(pod *corev1.Pod, restore *agent.Restore) error {
+	version := restoringVersion(pod)
+	if restore.RevisionBump > 0 && !resources.BumpsRevision(version) {
+		return fmt.Errorf("%w: %s", errNoBump, version)
+	}
+	looksUp := strings.HasPrefix(version, "v3.2.") || strings.HasPrefix(version, "v3.3.")
+	if url := restore.PeerURLs[0]; looksUp && !slices.ContainsFunc(pod.Spec.HostAliases, func(a corev1.HostAlias) bool {
+		return slices.ContainsFunc(a.Hostnames, func(host string) bool { return strings.Contains(url, "//"+host+":") })
+	}) {
+		return fmt.Errorf("%w: %s", errNameless, url)
+	}
+	return nil
+}
+
+// restoringVersion is the version of etcd whose program restores.
+func restoringVersion(pod *corev1.Pod) string {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.Name == resources.InitRestore {
+			return c.Image[strings.LastIndexByte(c.Image, ':')+1:]
+		}
+	}
+	return ""
 }
 
 // ProveWrite implements cluster.Etcd.

@@ -37,6 +37,10 @@ func (w *World) askRestore(id, backup string) {
 	w.restores[id] = true
 	w.recoveries++
 	w.stats.fault("restore")
+	bump := int64(1000)
+	if !resources.BumpsRevision(cluster.Spec.Version) {
+		bump = 0
+	}
 	edit(w.store, kindCluster, clusterName, func(c *v1beta2.EtcdCluster) {
 		c.Status.Recovery = &v1beta2.RecoveryStatus{
 			ID: id, Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
@@ -44,7 +48,7 @@ func (w *World) askRestore(id, backup string) {
 				StorageType: v1beta2.BackupStorageTypeS3, SHA256: backup,
 				RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/" + backup}},
 			}},
-			RevisionBump: 1000, RequestedAt: metav1.NewTime(w.Now()),
+			RevisionBump: bump, RequestedAt: metav1.NewTime(w.Now()),
 		}
 	})
 }

@@ -33,6 +33,9 @@ const (
 	// retryRefused is when to try again what Kubernetes does not allow: nothing tells when
 	// it does.
 	retryRefused = 5 * time.Second
+	// retryUnhealthy is when to ask etcd again for a change of its members that it does not
+	// make yet: before 3.4 they must have been connected for five seconds.
+	retryUnhealthy = 500 * time.Millisecond
 	// retryServiceRefused is the same for the service for clients, which holds nothing up.
 	retryServiceRefused = 30 * time.Second
 )
@@ -78,6 +81,8 @@ func lasting(err error) *planner.Wait {
 	case errors.Is(err, ErrEnding), errors.Is(err, errServiceRefused): // the latter has a condition of its own
 	case errors.Is(err, ErrRefused):
 		reason, unblock = v1beta2.ReasonPodRefused, "raise the quota or change the policy that is named; it is tried again every few seconds"
+	case errors.Is(err, etcd.ErrUnhealthy):
+		reason, unblock = "EtcdUnhealthy", "nothing, unless it lasts: etcd changes its members only after all of them have been connected for some seconds"
 	case errors.Is(err, etcd.ErrDenied):
 		reason, unblock = "EtcdDenied", planner.UnblockDenied
 	case errors.Is(err, errNotOurs):
@@ -109,6 +114,9 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		case errors.Is(err, ErrRefused):
 			klog.FromContext(ctx).Info("Waiting until Kubernetes allows it", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = retryRefused
+		case errors.Is(err, etcd.ErrUnhealthy):
+			klog.FromContext(ctx).V(2).Info("Waiting until etcd allows it", "action", fmt.Sprintf("%T", action), "err", err)
+			result.retryAfter = retryUnhealthy
 		case errors.Is(err, errServiceRefused):
 			klog.FromContext(ctx).Info("The service for clients cannot be as it is declared", "err", err)
 			result.serviceRefused = err

@@ -115,3 +115,19 @@ func TestLastingErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestEtcdIsNotReadyForAChange: what etcd refuses until its members have been connected for
+// a while is asked for again soon, and not later each time.
+func TestEtcdIsNotReadyForAChange(t *testing.T) {
+	t.Parallel()
+	g := &guarded{stopped(), &etcd.Error{Op: "promote member", Kind: etcd.ErrUnhealthy}}
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
+	r := &Reconciler{Config: Config{Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: clock}}
+	s := &seen{Observed: planner.Observed{Cluster: g.cluster, Now: clock.Now()}}
+	result, err := r.act(t.Context(), types.NamespacedName{Namespace: "n", Name: "c"}, s,
+		planner.Plan{Actions: []planner.Action{planner.PromoteMember{ID: 1, Name: "c-a"}}})
+	plan := result.revised(planner.Plan{RequeueAfter: time.Minute})
+	if err != nil || plan.RequeueAfter == 0 || plan.RequeueAfter > time.Second || plan.Wait == nil || plan.Wait.Reason != "EtcdUnhealthy" {
+		t.Errorf("waits for %+v, looks again after %s, fails with %v", plan.Wait, plan.RequeueAfter, err)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 const (
@@ -202,16 +203,21 @@ func startRecovery(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 		return wait(recheckQuorum, "WaitingForSurvivor", "no member answers that the cluster could go on from", "nothing, unless it lasts")
 	}
 	next.Source.Member, next.Source.RaftIndex = source.Name, signed(source.RaftIndex)
-	next.RevisionBump = revisionBump
 	next.Version = o.Cluster.Spec.Version
 	if v := o.runs(source); v != nil {
 		next.Version = v.String()
+	}
+	if resources.BumpsRevision(next.Version) {
+		next.RevisionBump = revisionBump
 	}
 	next.Survivors = nil
 	for _, m := range o.survivors() {
 		next.Survivors = append(next.Survivors, v1beta2.RecoverySurvivor{Name: m.Name, RaftIndex: signed(m.RaftIndex), DBSize: m.DBSize})
 	}
 	next.ExpectedLoss = o.expectedLoss(source)
+	if back := resources.RevisionGoesBack(next.Version); back != "" {
+		next.ExpectedLoss += "; " + back
+	}
 	action := RecordRecovery{Recovery: *next}
 	if r.Trigger == v1beta2.RecoveryTriggerAutomatic {
 		action.Lost = o.lostVoters()

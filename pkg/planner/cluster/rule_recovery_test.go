@@ -301,6 +301,26 @@ func TestRecoveryIsTold(t *testing.T) {
 	}
 }
 
+// TestRecoveryOfAnEtcdThatCannotRaiseTheRevision: what its program does not know is not
+// asked of it, and that is said before it is done.
+func TestRecoveryOfAnEtcdThatCannotRaiseTheRevision(t *testing.T) {
+	old := func(version string) func(*Observed) {
+		return func(o *Observed) {
+			o.Cluster.Spec.Version = version
+			for i := range o.Etcd.Members {
+				o.Etcd.Members[i].Version = version
+			}
+		}
+	}
+	for version, bump := range map[string]int64{"3.3.27": 0, "3.4.23": 0, "3.5.9": 0, "3.4.27": revisionBump, "3.5.10": revisionBump} {
+		plan := Decide(observed(t, 3, "a:noleader,index=90 b:nopod,index=0 c:down,index=0", noQuorum, asked(), old(version)))
+		record := plan.Actions[0].(RecordRecovery).Recovery
+		if record.Version != version || record.RevisionBump != bump || strings.Contains(record.ExpectedLoss, "cannot raise the revision") != (bump == 0) {
+			t.Errorf("%s: the plan is %+v", version, record)
+		}
+	}
+}
+
 // TestSourceLostIsTold: the status names who is gone, and what a person can do.
 func TestSourceLostIsTold(t *testing.T) {
 	o := observed(t, 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", noQuorum, recorded(seeding), seedPod(0))

@@ -261,6 +261,9 @@ func verify(o *Observed) (Plan, bool) {
 			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: give it another name, or leave the template out to restore in place",
 			o.Cluster.Name)), true
 	}
+	if why := o.cannotBump(); why != "" {
+		return plan.failed("Unsupported", why), true
+	}
 	place, wait := o.source()
 	if wait != nil {
 		plan.Wait = wait
@@ -393,6 +396,9 @@ func ask(o *Observed) Plan {
 		plan.Recovery.ExpectedLoss = fmt.Sprintf("everything that was written after revision %d of the backup", found.Revision)
 		if c := o.Restore.Status.SafetyCopy; c != nil {
 			plan.Recovery.ExpectedLoss += fmt.Sprintf("; EtcdBackup %s has it up to revision %d", c.Backup, c.Revision)
+		}
+		if back := resources.RevisionGoesBack(resources.Version(o.Cluster)); back != "" {
+			plan.Recovery.ExpectedLoss += "; " + back
 		}
 	}
 	return plan

@@ -84,6 +84,14 @@ func good() *Outcome {
 	return &Outcome{Succeeded: true, Key: "key/dir/snapshot.db", SHA256: "abc", Revision: 42, Size: 1000, EtcdVersion: "3.6.16", Verified: true, Completion: epoch}
 }
 
+// of has a cluster and a backup that fits it be of a version.
+func of(version string) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Spec.Version = version
+		job(1, good(), func(j *Job) { j.Target = o.target().String() })(o)
+	}
+}
+
 func bad(reason string, retryable bool) *Outcome {
 	return &Outcome{Reason: reason, Message: "because", Retryable: retryable, Completion: epoch.Add(time.Minute)}
 }
@@ -203,39 +211,42 @@ func TestDecide(t *testing.T) {
 		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, job(1, good())}, "Verifying: ask from key/dir/snapshot.db sum abc bump 1000000000"},
 
 		// In place.
-		"it is held first":     {[]func(*Observed){job(1, good())}, "Verifying: hold"},
-		"then it is asked":     {[]func(*Observed){job(1, good()), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"with another bump":    {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"paused":               {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
-		"asleep":               {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }}, "Verifying: wait ClusterHibernated"},
-		"going":                {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }}, "Verifying: wait ClusterTerminating"},
-		"another recovery":     {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSeeding, somebodyElses)}, "Verifying: wait RecoveryUnderWay"},
-		"after another one":    {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, somebodyElses)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"who asked reads it":   {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
-		"who has not asked":    {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"it was asked":         {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
-		"and that was written": {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
-		"it is filled":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
-		"it is tried again":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait SeedLost"},
-		"it is evicted":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
-		"it cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
-		"it gets no seed":      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
-		"it is blocked":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
-		"it gets none later":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonPodRefused)}, "Starting: wait PodRefused"},
-		"it starts":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
-		"it is corrupt now":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: refused Corrupt"},
-		"so it is given up":    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
-		"and waited for":       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), refusedBefore}, "Restoring: wait Seeding"},
-		"and told":             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), refusedBefore}, "Restoring: record false Corrupt"},
-		"given up by others":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
-		"no way back":          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching)}, "Starting: wait Switching"},
-		"it proves itself":     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
-		"it has":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
-		"it was lost at once":  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
-		"the request is gone":  {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: record false RecoveryLost"},
-		"so is the cluster":    {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
-		"it is over":           {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), job(1, good())}, "Succeeded: release without j1"},
-		"a log stays":          {[]func(*Observed){in(v1beta2.RestorePhaseFailed), job(1, bad("x", true)), job(2, bad("x", true))}, "Failed: without j1"},
+		"it is held first":            {[]func(*Observed){job(1, good())}, "Verifying: hold"},
+		"then it is asked":            {[]func(*Observed){job(1, good()), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"with another bump":           {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"by an etcd that cannot bump": {[]func(*Observed){of("3.4.26"), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"though it is asked for one":  {[]func(*Observed){of("3.4.26"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: record false Unsupported"},
+		"by one that can":             {[]func(*Observed){of("3.4.27"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1"},
+		"paused":                      {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
+		"asleep":                      {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }}, "Verifying: wait ClusterHibernated"},
+		"going":                       {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }}, "Verifying: wait ClusterTerminating"},
+		"another recovery":            {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSeeding, somebodyElses)}, "Verifying: wait RecoveryUnderWay"},
+		"after another one":           {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, somebodyElses)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"who asked reads it":          {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
+		"who has not asked":           {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"it was asked":                {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
+		"and that was written":        {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
+		"it is filled":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
+		"it is tried again":           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait SeedLost"},
+		"it is evicted":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
+		"it cannot be fetched":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it gets no seed":             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
+		"it is blocked":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
+		"it gets none later":          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonPodRefused)}, "Starting: wait PodRefused"},
+		"it starts":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
+		"it is corrupt now":           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: refused Corrupt"},
+		"so it is given up":           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
+		"and waited for":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), refusedBefore}, "Restoring: wait Seeding"},
+		"and told":                    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), refusedBefore}, "Restoring: record false Corrupt"},
+		"given up by others":          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
+		"no way back":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching)}, "Starting: wait Switching"},
+		"it proves itself":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
+		"it has":                      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
+		"it was lost at once":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
+		"the request is gone":         {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: record false RecoveryLost"},
+		"so is the cluster":           {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
+		"it is over":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), job(1, good())}, "Succeeded: release without j1"},
+		"a log stays":                 {[]func(*Observed){in(v1beta2.RestorePhaseFailed), job(1, bad("x", true)), job(2, bad("x", true))}, "Failed: without j1"},
 
 		// New clusters.
 		"by template":           {[]func(*Observed){homeless, templated, job(1, good()), held}, "Verifying: create 3.6.16 of 1"},

@@ -93,11 +93,25 @@ func (o *Observed) bump() int64 {
 	switch {
 	case o.Restore.Spec.RevisionBump != nil:
 		return *o.Restore.Spec.RevisionBump
-	case o.fills():
+	case o.fills(), !resources.BumpsRevision(resources.Version(o.Cluster)):
 		return 0
 	default:
 		return defaultBump
 	}
+}
+
+// cannotBump says why the revision cannot be raised as the EtcdRestore asks for.
+func (o *Observed) cannotBump() string {
+	wanted, version := ptr.Deref(o.Restore.Spec.RevisionBump, 0), ""
+	if c := o.subject(); c != nil {
+		version = resources.Version(c)
+	} else if j := o.newest(); j != nil && j.Outcome != nil {
+		version = j.Outcome.EtcdVersion
+	}
+	if wanted == 0 || version == "" || resources.BumpsRevision(version) {
+		return ""
+	}
+	return fmt.Sprintf("spec.revisionBump is %d and etcd %s cannot raise the revision when it restores: leave it out in another EtcdRestore, or restore into a newer version of etcd", wanted, version)
 }
 
 // defaultBump is far more than a cluster writes between a backup and its restore.

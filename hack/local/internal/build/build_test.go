@@ -30,7 +30,7 @@ func TestProgramsAreDistinct(t *testing.T) {
 			t.Errorf("%s: no module: %v", p.name, err)
 		}
 	}
-	for _, name := range []string{"kubectl", "kubelet", "etcd", "etcdctl", "etcdutl", "etcd-3.5", "etcdutl-3.7", "etcdctl-3.6.11"} {
+	for _, name := range []string{"kubectl", "kubelet", "etcd", "etcdctl", "etcdutl", "etcd-3.5", "etcdutl-3.7", "etcdctl-3.6.11", "etcd-3.3", "etcdctl-3.3"} {
 		if !current[name] {
 			t.Errorf("no %s among the programs", name)
 		}
@@ -89,7 +89,7 @@ func TestImagesUseBuiltPrograms(t *testing.T) {
 	}
 	for _, ref := range []string{
 		"quay.io/coreos/etcd:v3.5.35", "quay.io/coreos/etcd:v3.6.16", "quay.io/coreos/etcd:v3.6.11",
-		"quay.io/coreos/etcd:v3.7.3", "quay.io/coreos/etcd:v3.4.23", "docker.io/library/busybox:1.35",
+		"quay.io/coreos/etcd:v3.7.3", "quay.io/coreos/etcd:v3.3.27", "quay.io/coreos/etcd:v3.4.23", "docker.io/library/busybox:1.35",
 	} {
 		if !refs[ref] {
 			t.Errorf("no image %s", ref)

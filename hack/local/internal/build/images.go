@@ -44,7 +44,7 @@ func (b *Builder) recipes() []recipe {
 		b.kubectl(),
 	}
 	for _, release := range etcdReleases {
-		all = append(all, b.etcd(release.version))
+		all = append(all, b.etcd(release))
 	}
 	return append(all, b.debianEtcd())
 }
@@ -58,12 +58,12 @@ func (b *Builder) singleProgram(name, ref, component, program string) recipe {
 	}}
 }
 
-// etcd is laid out like the published image: three programs, no shell, and the
-// server as the command (not the entrypoint), so that a pod's args replace it.
-func (b *Builder) etcd(version string) recipe {
-	r := recipe{name: "etcd-" + version, ref: etcdRepository + ":v" + version}
-	for _, program := range []string{"etcd", "etcdctl", "etcdutl"} {
-		r.inputs = append(r.inputs, filepath.Join(b.Layout.Bin("etcd-"+version), program))
+// etcd is laid out like the published image: its programs, no shell, and the server as
+// the command (not the entrypoint), so that a pod's args replace it.
+func (b *Builder) etcd(release etcdRelease) recipe {
+	r := recipe{name: "etcd-" + release.version, ref: etcdRepository + ":v" + release.version}
+	for _, p := range release.programs() {
+		r.inputs = append(r.inputs, p.file(b))
 	}
 	r.spec = func(context.Context) (image.Spec, error) { return etcdSpec(r.inputs), nil }
 	return r

@@ -31,6 +31,7 @@ type etcdRelease struct {
 	version string
 	module  string // its directory below build
 	suffix  string // of its programs in the flat directory; the default release has none
+	single  bool   // one module for all of it, as before 3.5
 }
 
 var etcdReleases = []etcdRelease{
@@ -38,6 +39,31 @@ var etcdReleases = []etcdRelease{
 	{version: "3.5.35", module: "etcd-3.5", suffix: "-3.5"},
 	{version: "3.6.11", module: "etcd-3.6-previous", suffix: "-3.6.11"},
 	{version: "3.7.3", module: "etcd-3.7", suffix: "-3.7"},
+	{version: "3.3.27", module: "etcd-3.3", suffix: "-3.3", single: true},
+}
+
+// etcdSingle is the module of releases that are one module.
+const etcdSingle = "github.com/coreos/etcd"
+
+// programs returns what an image of the release holds.
+func (r etcdRelease) programs() []program {
+	commands := []program{
+		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3"},
+		{name: "etcdctl", pkg: "go.etcd.io/etcd/etcdctl/v3"},
+		{name: "etcdutl", pkg: "go.etcd.io/etcd/etcdutl/v3"},
+	}
+	// Every program prints the version of this module as its own.
+	pin := "go.etcd.io/etcd/api/v3@v" + r.version
+	if r.single {
+		commands = []program{{name: "etcd", pkg: etcdSingle}, {name: "etcdctl", pkg: etcdSingle + "/etcdctl"}}
+		pin = etcdSingle + "@v" + r.version + "+incompatible"
+	}
+	for i := range commands {
+		p := &commands[i]
+		p.component, p.module, p.ldflags = "etcd-"+r.version, r.module, strip
+		p.pin, p.current = pin, p.name+r.suffix
+	}
+	return commands
 }
 
 // program is one program that is built from a Go module.
@@ -67,20 +93,7 @@ func programs() []program {
 		})
 	}
 	for _, release := range etcdReleases {
-		for _, command := range []struct{ name, module string }{
-			{"etcd", "server"}, {"etcdctl", "etcdctl"}, {"etcdutl", "etcdutl"},
-		} {
-			all = append(all, program{
-				component: "etcd-" + release.version,
-				name:      command.name,
-				module:    release.module,
-				pkg:       "go.etcd.io/etcd/" + command.module + "/v3",
-				ldflags:   strip,
-				// Every program prints the version of this module as its own.
-				pin:     "go.etcd.io/etcd/api/v3@v" + release.version,
-				current: command.name + release.suffix,
-			})
-		}
+		all = append(all, release.programs()...)
 	}
 	return append(all,
 		program{

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func furthest(health *v1beta2.EtcdClusterHealth, leader string) *v1beta2.MemberH
 		if m.Name == leader || m.Role != v1beta2.MemberRoleFollower || !m.Answered || m.Leader == "" || (m.Pod != nil && m.Pod.Terminating) {
 			continue
 		}
-		if best == nil || m.RaftApplied > best.RaftApplied {
+		if best == nil || cmp.Or(cmp.Compare(m.RaftApplied, best.RaftApplied), cmp.Compare(m.RaftIndex, best.RaftIndex)) > 0 {
 			best = m
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // RecoverREST takes the request to go on without the quorum of a cluster. It writes the
@@ -150,6 +151,13 @@ func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterReco
 		if s.RaftIndex > source.RaftIndex {
 			plan.ExpectedLoss += fmt.Sprintf("; and %d raft entries that %s has and %s has not", s.RaftIndex-source.RaftIndex, s.Name, source.Name)
 		}
+	}
+	version := source.Version
+	if version == "" {
+		version = cluster.Spec.Version
+	}
+	if back := resources.RevisionGoesBack(version); back != "" {
+		plan.ExpectedLoss += "; " + back
 	}
 	return plan, nil
 }

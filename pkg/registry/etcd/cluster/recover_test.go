@@ -82,6 +82,26 @@ func TestRecoverPlans(t *testing.T) {
 	}
 }
 
+// What an old etcd cannot do is said in the plan, before anything is done.
+func TestRecoverTellsThatTheRevisionGoesBack(t *testing.T) {
+	t.Parallel()
+	for version, back := range map[string]bool{"3.3.27": true, "3.6.16": false} {
+		storage, _ := newStorage(t)
+		lostCluster(t, storage, func(c *v1beta2.EtcdCluster) {
+			for i := range c.Status.MemberStatuses {
+				c.Status.MemberStatuses[i].Version = version
+			}
+		})
+		plan, err := ask(t, storage, &v1beta2.EtcdClusterRecovery{}, metav1.DryRunAll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loss := plan.Status.ExpectedLoss; strings.Contains(loss, "etcd "+version+" cannot raise the revision") != back {
+			t.Errorf("%s: the plan says %q", version, loss)
+		}
+	}
+}
+
 func TestRecoverRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

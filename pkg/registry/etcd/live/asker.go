@@ -122,6 +122,15 @@ func (a *Asker) ask(ctx context.Context, cluster *v1beta2.EtcdCluster, found *Fo
 		})
 	}
 	group.Wait()
+	var said []*etcd.MemberHealth
+	for i := range p.Answers {
+		if p.Answers[i].Err == nil {
+			said = append(said, &p.Answers[i].Health)
+		}
+	}
+	if p.Confirmed != nil {
+		client.TellAlarms(ctx, said...)
+	}
 	return p
 }
 

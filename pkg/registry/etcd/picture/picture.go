@@ -94,7 +94,7 @@ func (a *Answer) ahead(b *Answer) bool {
 	if a.Health.RaftTerm != b.Health.RaftTerm {
 		return a.Health.RaftTerm > b.Health.RaftTerm
 	}
-	return a.Health.RaftApplied > b.Health.RaftApplied
+	return a.Health.Progress() > b.Health.Progress()
 }
 
 // members returns everything that is a member, or looks like one, by name.

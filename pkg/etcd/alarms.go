@@ -1,0 +1,74 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+)
+
+// alarmsTimeout bounds the question for alarms that no status tells: without a quorum it is
+// not answered.
+const alarmsTimeout = 500 * time.Millisecond
+
+// TellAlarms adds the alarms of the cluster to what members before 3.4 have said, who leave
+// them out of their status. Nobody is asked unless there is such a member that follows a
+// leader, because asking is a raft proposal.
+func (c *Client) TellAlarms(ctx context.Context, members ...*MemberHealth) {
+	silent := slices.DeleteFunc(slices.Clone(members), func(m *MemberHealth) bool { return m.Leader == 0 || tellsAlarms(m.Version) })
+	if len(silent) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, alarmsTimeout)
+	defer cancel()
+	alarms, err := c.Alarms(ctx)
+	for _, m := range silent {
+		m.Alarms = alarms
+		if err != nil {
+			m.Errors = append(m.Errors, "its alarms are not known: "+err.Error())
+		}
+	}
+}
+
+// tellsAlarms is true for servers that tell alarms with their status. A version that cannot
+// be read counts as new.
+func tellsAlarms(version string) bool {
+	v, err := semver.NewVersion(version)
+	return err != nil || v.Major() > 3 || (v.Major() == 3 && v.Minor() >= 4)
+}
+
+// Alarms returns the alarms of the cluster. Asking is a raft proposal; MemberHealth
+// has them for nothing.
+func (c *Client) Alarms(ctx context.Context) ([]Alarm, error) {
+	var alarms []Alarm
+	err := c.change(ctx, "list alarms", func(ctx context.Context, cc *grpc.ClientConn) error {
+		resp, err := pb.NewMaintenanceClient(cc).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
+		if err != nil {
+			return err
+		}
+		for _, a := range resp.Alarms {
+			alarms = append(alarms, alarmOf(a))
+		}
+		return nil
+	})
+	return alarms, err
+}
+
+// Disarm takes back an alarm of one type of one member. It is raised again if its
+// cause remains. That it was not raised is no error.
+func (c *Client) Disarm(ctx context.Context, alarm Alarm) error {
+	return c.change(ctx, "disarm alarm", func(ctx context.Context, cc *grpc.ClientConn) error {
+		_, err := pb.NewMaintenanceClient(cc).Alarm(ctx, &pb.AlarmRequest{
+			Action:   pb.AlarmRequest_DEACTIVATE,
+			MemberID: alarm.MemberID,
+			Alarm:    pb.AlarmType(pb.AlarmType_value[string(alarm.Type)]),
+		})
+		return err
+	})
+}
