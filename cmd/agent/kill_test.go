@@ -208,8 +208,8 @@ func killAgain(t *testing.T, s *realStore, k killer, place *agent.Store, member 
 		t.Errorf("it was killed %d times: nothing was tested", kills)
 	}
 	swept, err := store.Sweep(t.Context(), "", time.Now().Add(time.Hour))
-	// Google cleans up by itself; at Azure the attempt after each kill has taken the place of
-	// what was sent for the same key.
+	// At Google an upload is one request, of which nothing stays; at Azure the attempt after each
+	// kill has taken the place of what was sent for the same key.
 	byItself := s.kind == v1beta2.BackupStorageTypeGCS || s.kind == v1beta2.BackupStorageTypeABS
 	if err != nil || (swept == 0) != byItself {
 		t.Errorf("swept %d, %v: a killed upload was to be found", swept, err)

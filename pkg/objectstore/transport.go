@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -73,12 +74,15 @@ type watchedConn struct {
 	net.Conn
 
 	stall time.Duration
+	// gaveUp is true once nothing moved for too long. Who reads finds that out and closes,
+	// and who writes at the same time is to hear of that and not of a closed connection.
+	gaveUp atomic.Bool
 }
 
 // Read implements net.Conn.
 func (c *watchedConn) Read(p []byte) (int, error) {
 	if err := c.extend(); err != nil {
-		return 0, err
+		return 0, c.stalled(err)
 	}
 	n, err := c.Conn.Read(p)
 	return n, c.stalled(err)
@@ -87,7 +91,7 @@ func (c *watchedConn) Read(p []byte) (int, error) {
 // Write implements net.Conn.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	if err := c.extend(); err != nil {
-		return 0, err
+		return 0, c.stalled(err)
 	}
 	n, err := c.Conn.Write(p)
 	return n, c.stalled(err)
@@ -107,6 +111,9 @@ func (e stalledError) Unwrap() error   { return ErrStalled }
 
 func (c *watchedConn) stalled(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.gaveUp.Store(true)
+	}
+	if err != nil && c.gaveUp.Load() {
 		return stalledError{c.stall}
 	}
 	return err

@@ -84,7 +84,7 @@ func Upload(ctx context.Context, r io.Reader, parts Parts) (int64, error) {
 		size = min(size, known.Len()+1)
 	}
 	first := make([]byte, size)
-	n, err := readPart(ctx, r, first)
+	n, err := ReadPart(ctx, r, first)
 	switch {
 	case errors.Is(err, io.EOF):
 		return int64(n), parts.PutWhole(ctx, first[:n])
@@ -138,7 +138,7 @@ func uploadParts(ctx context.Context, r io.Reader, parts Parts, first []byte) (i
 		if buffer = <-free; buffer == nil {
 			buffer = make([]byte, PartSize)
 		}
-		n, readErr = readPart(ctx, r, buffer)
+		n, readErr = ReadPart(ctx, r, buffer)
 		if readErr != nil && !errors.Is(readErr, io.EOF) {
 			fail(readErr)
 			break
@@ -154,8 +154,8 @@ func uploadParts(ctx context.Context, r io.Reader, parts Parts, first []byte) (i
 	return total, parts.Complete(ctx, number)
 }
 
-// readPart fills buffer. The error is io.EOF if r ended in it, or at its end.
-func readPart(ctx context.Context, r io.Reader, buffer []byte) (int, error) {
+// ReadPart fills buffer. The error is io.EOF if r ended in it, or at its end.
+func ReadPart(ctx context.Context, r io.Reader, buffer []byte) (int, error) {
 	n := 0
 	for n < len(buffer) {
 		if ctx.Err() != nil {

@@ -63,29 +63,7 @@ spec:
         projected: Object.spec.volumes.projected{defaultMode: 420, sources: [Object.spec.volumes.projected.sources{
         serviceAccountToken: Object.spec.volumes.projected.sources.serviceAccountToken{
         audience: "sts.amazonaws.com", expirationSeconds: 86400, path: "token"}}]}}}]
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: >-
-        Object{spec: Object.spec{containers: object.spec.containers.filter(c, !(c.name in variables.skipped)).map(c,
-        Object.spec.containers{name: c.name, env: [
-        Object.spec.containers.env{name: "AWS_REGION", value: "us-east-1"},
-        Object.spec.containers.env{name: "AWS_ROLE_ARN", value: variables.role},
-        Object.spec.containers.env{name: "AWS_WEB_IDENTITY_TOKEN_FILE", value: "/var/run/secrets/eks.amazonaws.com/serviceaccount/token"},
-        Object.spec.containers.env{name: "AWS_ENDPOINT_URL_STS", value: "%[2]s"}],
-        volumeMounts: [Object.spec.containers.volumeMounts{name: "aws-iam-token", readOnly: true,
-        mountPath: "/var/run/secrets/eks.amazonaws.com/serviceaccount"}]})}}
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: >-
-        Object{spec: Object.spec{initContainers: (has(object.spec.initContainers) ? object.spec.initContainers : []).filter(c, !(c.name in variables.skipped)).map(c,
-        Object.spec.initContainers{name: c.name, env: [
-        Object.spec.initContainers.env{name: "AWS_REGION", value: "us-east-1"},
-        Object.spec.initContainers.env{name: "AWS_ROLE_ARN", value: variables.role},
-        Object.spec.initContainers.env{name: "AWS_WEB_IDENTITY_TOKEN_FILE", value: "/var/run/secrets/eks.amazonaws.com/serviceaccount/token"},
-        Object.spec.initContainers.env{name: "AWS_ENDPOINT_URL_STS", value: "%[2]s"}],
-        volumeMounts: [Object.spec.initContainers.volumeMounts{name: "aws-iam-token", readOnly: true,
-        mountPath: "/var/run/secrets/eks.amazonaws.com/serviceaccount"}]})}}
----
+%[2]s%[3]s---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
 metadata: {name: %[1]s}
@@ -94,6 +72,20 @@ spec:
   paramRef: {name: backups, parameterNotFoundAction: Deny}
   matchResources:
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
+`
+
+// identityOf gives the token to one of the lists of containers of a pod.
+const identityOf = `  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >-
+        Object{spec: Object.spec{%[1]s: (has(object.spec.%[1]s) ? object.spec.%[1]s : []).filter(c, !(c.name in variables.skipped)).map(c,
+        Object.spec.%[1]s{name: c.name, env: [
+        Object.spec.%[1]s.env{name: "AWS_REGION", value: "us-east-1"},
+        Object.spec.%[1]s.env{name: "AWS_ROLE_ARN", value: variables.role},
+        Object.spec.%[1]s.env{name: "AWS_WEB_IDENTITY_TOKEN_FILE", value: "/var/run/secrets/eks.amazonaws.com/serviceaccount/token"},
+        Object.spec.%[1]s.env{name: "AWS_ENDPOINT_URL_STS", value: "%[2]s"}],
+        volumeMounts: [Object.spec.%[1]s.volumeMounts{name: "aws-iam-token", readOnly: true,
+        mountPath: "/var/run/secrets/eks.amazonaws.com/serviceaccount"}]})}}
 `
 
 // tokenExchange stands in for the service of AWS that gives keys for tokens. It asks the
@@ -191,7 +183,7 @@ func (s *scenario) identify(e *tokenExchange) {
 	s.Helper()
 	s.kubectl("create", "serviceaccount", "backups")
 	s.kubectl("annotate", "serviceaccount", "backups", roleAnnotation+"="+backupRole)
-	s.apply(fmt.Sprintf(identityPolicy, s.namespace, e.url))
+	s.apply(fmt.Sprintf(identityPolicy, s.namespace, fmt.Sprintf(identityOf, "containers", e.url), fmt.Sprintf(identityOf, "initContainers", e.url)))
 	s.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 		defer cancel()

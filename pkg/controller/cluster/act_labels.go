@@ -33,12 +33,7 @@ func (r *Reconciler) showPod(ctx context.Context, key types.NamespacedName, s *s
 		r.Gate.Note(key, live)
 		return nil
 	}
-	updated, err := r.Objects.UpdatePod(ctx, pod)
-	if err != nil {
-		return conflictIsStale(err)
-	}
-	r.Gate.Note(key, updated)
-	return nil
+	return r.writePod(ctx, key, pod)
 }
 
 func (r *Reconciler) showClaim(ctx context.Context, key types.NamespacedName, s *seen, live *corev1.PersistentVolumeClaim) error {
@@ -50,12 +45,7 @@ func (r *Reconciler) showClaim(ctx context.Context, key types.NamespacedName, s 
 		r.Gate.Note(key, live)
 		return nil
 	}
-	updated, err := r.Objects.UpdateClaim(ctx, claim)
-	if err != nil {
-		return conflictIsStale(err)
-	}
-	r.Gate.Note(key, updated)
-	return nil
+	return r.writeClaim(ctx, key, claim)
 }
 
 // showService repairs a service that the cache does not show.

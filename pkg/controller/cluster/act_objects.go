@@ -316,6 +316,15 @@ func (r *Reconciler) writeClaim(ctx context.Context, key types.NamespacedName, c
 	return nil
 }
 
+func (r *Reconciler) writePod(ctx context.Context, key types.NamespacedName, pod *corev1.Pod) error {
+	updated, err := r.Objects.UpdatePod(ctx, pod)
+	if err != nil {
+		return conflictIsStale(err)
+	}
+	r.Gate.Note(key, updated)
+	return nil
+}
+
 // ownClaim reads a claim and returns it if it is the one observed and ours; nil if
 // it is gone.
 func (r *Reconciler) ownClaim(ctx context.Context, s *seen, name, uid string) (*corev1.PersistentVolumeClaim, error) {
@@ -362,10 +371,5 @@ func (r *Reconciler) changePod(ctx context.Context, key types.NamespacedName, s 
 	if !differs {
 		return nil
 	}
-	updated, err := r.Objects.UpdatePod(ctx, changed)
-	if err != nil {
-		return conflictIsStale(err)
-	}
-	r.Gate.Note(key, updated)
-	return nil
+	return r.writePod(ctx, key, changed)
 }

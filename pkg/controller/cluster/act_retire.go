@@ -35,22 +35,18 @@ func (r *Reconciler) retire(ctx context.Context, key types.NamespacedName, s *se
 		if !resources.Retired(&claim.Labels, s.Cluster.Name) {
 			continue
 		}
-		updated, err := r.Objects.UpdateClaim(ctx, claim)
-		if err != nil {
-			return conflictIsStale(err)
+		if err := r.writeClaim(ctx, key, claim); err != nil {
+			return err
 		}
-		r.Gate.Note(key, updated)
 	}
 	for i := range pods {
 		pod := pods[i].DeepCopy()
 		if !resources.Retired(&pod.Labels, s.Cluster.Name) {
 			continue
 		}
-		updated, err := r.Objects.UpdatePod(ctx, pod)
-		if err != nil {
-			return conflictIsStale(err)
+		if err := r.writePod(ctx, key, pod); err != nil {
+			return err
 		}
-		r.Gate.Note(key, updated)
 	}
 	leaving := ""
 	for i := range pods {
@@ -127,11 +123,9 @@ func (r *Reconciler) reveal(ctx context.Context, key types.NamespacedName, s *se
 	if err == nil && resources.Owns(s.Cluster, claim) {
 		claim = claim.DeepCopy()
 		if resources.Revealed(&claim.Labels, s.Cluster.Name) {
-			updated, err := r.Objects.UpdateClaim(ctx, claim)
-			if err != nil {
-				return conflictIsStale(err)
+			if err := r.writeClaim(ctx, key, claim); err != nil {
+				return err
 			}
-			r.Gate.Note(key, updated)
 		}
 	}
 	pod, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
@@ -148,12 +142,7 @@ func (r *Reconciler) reveal(ctx context.Context, key types.NamespacedName, s *se
 	if !resources.Revealed(&pod.Labels, s.Cluster.Name) {
 		return nil
 	}
-	updated, err := r.Objects.UpdatePod(ctx, pod)
-	if err != nil {
-		return conflictIsStale(err)
-	}
-	r.Gate.Note(key, updated)
-	return nil
+	return r.writePod(ctx, key, pod)
 }
 
 // dropRetired deletes the volumes of the old members, or gives them up where the user

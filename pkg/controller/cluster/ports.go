@@ -10,10 +10,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 )
 
@@ -125,20 +125,13 @@ type Background interface {
 	Forget(key types.NamespacedName)
 }
 
-// Gate knows which of the controller's own writes the cache has not shown yet.
-type Gate interface {
-	// Ready is true if the cache shows every write that was noted for the key.
-	Ready(key types.NamespacedName) bool
-	// Note remembers that an object was written for the key.
-	Note(key types.NamespacedName, written metav1.Object)
-	// Forget drops what was noted for the key.
-	Forget(key types.NamespacedName)
-}
-
-// Recorder records events about an object.
-type Recorder interface {
-	Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any)
-}
+// What the controllers of transfers are given too.
+type (
+	// Gate knows which of the controller's own writes the cache has not shown yet.
+	Gate = agentjob.Gate
+	// Recorder records events about an object.
+	Recorder = agentjob.Recorder
+)
 
 // Waker calls back when something answers that did not, or the other way round.
 type Waker interface {

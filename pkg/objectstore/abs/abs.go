@@ -78,6 +78,9 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.O
 				return
 			}
 			for _, item := range page.Segment.BlobItems {
+				if directory(item) {
+					continue
+				}
 				object := objectstore.Object{Key: ptr.Deref(item.Name, "")}
 				if p := item.Properties; p != nil {
 					object.Size, object.Modified = ptr.Deref(p.ContentLength, 0), ptr.Deref(p.LastModified, time.Time{})
@@ -88,6 +91,12 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.O
 			}
 		}
 	}
+}
+
+// directory is true for what an account with a hierarchical namespace lists among its blobs,
+// and deletes only when nothing is in it.
+func directory(item *container.BlobItem) bool {
+	return item.Properties != nil && ptr.Deref(item.Properties.ResourceType, "") == "directory"
 }
 
 // Delete implements objectstore.Store.

@@ -4,8 +4,11 @@
 package abs
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -116,6 +119,60 @@ func TestSweepSpares(t *testing.T) {
 	}
 	if list, err := store.client.NewBlockBlobClient("theirs").GetBlockList(ctx, blockblob.BlockListTypeAll, nil); err != nil || len(list.UncommittedBlocks) != 1 {
 		t.Errorf("what another program sends: %+v, %v", list.UncommittedBlocks, err)
+	}
+}
+
+// listing is what an account with a hierarchical namespace answers: directories are among
+// the blobs, tags have no quotes, and what is not committed has neither tag nor time.
+const listing = `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="c"><Blobs>
+<Blob><Name>a</Name><Properties><Etag>0x1</Etag><ResourceType>directory</ResourceType><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob>
+<Blob><Name>a/killed</Name><Properties><Etag>0x2</Etag><ResourceType>file</ResourceType><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType></Properties><Metadata><etcdoperatorswept>true</etcdoperatorswept></Metadata></Blob>
+<Blob><Name>a/sent</Name><Properties><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob>
+</Blobs><NextMarker/></EnumerationResults>`
+
+// TestSweepAsDocumented: what the service is asked, one request after the other.
+func TestSweepAsDocumented(t *testing.T) {
+	block := (&upload{salt: time.Now().Add(-48 * time.Hour).UnixNano()}).block(1)
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		path := strings.TrimPrefix(r.URL.Path, "/"+storetest.Account)
+		switch {
+		case query.Get("comp") == "list":
+			asked = append(asked, "list "+query.Get("prefix")+" with "+query.Get("include"))
+			_, _ = io.WriteString(w, listing)
+		case r.Method == http.MethodGet:
+			asked = append(asked, "get "+query.Get("comp")+" "+query.Get("blocklisttype")+" "+path)
+			_, _ = fmt.Fprintf(w, "<BlockList><CommittedBlocks/><UncommittedBlocks><Block><Name>%s</Name><Size>1</Size></Block></UncommittedBlocks></BlockList>", block)
+		case r.Method == http.MethodPut:
+			body, _ := io.ReadAll(r.Body)
+			asked = append(asked, fmt.Sprintf("put %s %s if none matches %s, %d blocks", query.Get("comp"), path, r.Header.Get("If-None-Match"), bytes.Count(body, []byte("<Latest>"))))
+			w.Header().Set("Etag", `"0x3"`)
+			w.WriteHeader(http.StatusCreated)
+		default:
+			asked = append(asked, r.Method+" "+path+" if it is "+r.Header.Get("If-Match"))
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	t.Cleanup(server.Close)
+	store := open(t, server.URL, "c", storetest.AccountKey, nil)
+	if n, err := store.Sweep(t.Context(), "a/", time.Now()); n != 2 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	want := []string{
+		"list a/ with metadata,uncommittedblobs",
+		`DELETE /c/a/killed if it is "0x2"`,
+		"get blocklist all /c/a/sent",
+		"put blocklist /c/a/sent if none matches *, 0 blocks",
+		`DELETE /c/a/sent if it is "0x3"`,
+	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	for object, err := range store.List(t.Context(), "a/") {
+		if err != nil || object.Key == "a" {
+			t.Errorf("listed: %+v, %v", object, err)
+		}
 	}
 }
 

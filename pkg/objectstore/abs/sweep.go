@@ -42,7 +42,7 @@ func (s *Store) Sweep(ctx context.Context, prefix string, before time.Time) (int
 			return swept, failed("sweep", prefix, err)
 		}
 		for _, item := range page.Segment.BlobItems {
-			if item.Name == nil || item.Properties == nil || ptr.Deref(item.Properties.ContentLength, 0) != 0 {
+			if item.Name == nil || item.Properties == nil || ptr.Deref(item.Properties.ContentLength, 0) != 0 || directory(item) {
 				continue
 			}
 			gone, err := s.discard(ctx, item, before)
@@ -60,7 +60,7 @@ func (s *Store) Sweep(ctx context.Context, prefix string, before time.Time) (int
 // discard deletes what an interrupted upload has left, and says whether it did.
 func (s *Store) discard(ctx context.Context, item *container.BlobItem, before time.Time) (bool, error) {
 	client := s.client.NewBlockBlobClient(*item.Name)
-	etag := item.Properties.ETag
+	etag := quoted(item.Properties.ETag) // one that is not committed has none
 	if !marked(item.Metadata) {
 		abandoned, err := abandoned(ctx, client, before)
 		if err != nil || !abandoned {
@@ -84,6 +84,14 @@ func (s *Store) discard(ctx context.Context, item *container.BlobItem, before ti
 		return false, unless(objectstore.ErrExists, *item.Name, unless(objectstore.ErrNotFound, *item.Name, err))
 	}
 	return true, nil
+}
+
+// quoted gives back what a listing leaves out of a tag and a condition has.
+func quoted(etag *azcore.ETag) *azcore.ETag {
+	if etag == nil || strings.HasPrefix(string(*etag), `"`) {
+		return etag
+	}
+	return ptr.To(`"` + *etag + `"`)
 }
 
 // abandoned is true if nothing but blocks is there, and all of them are of uploads of this

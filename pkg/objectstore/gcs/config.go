@@ -45,9 +45,8 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []option.ClientOption{
-		option.WithHTTPClient(&http.Client{Transport: &oauth2.Transport{Source: identity{tokens}, Base: c.Transport}}),
-	}
+	client := &http.Client{Transport: &oauth2.Transport{Source: identity{tokens}, Base: c.Transport}}
+	options := []option.ClientOption{option.WithHTTPClient(client)}
 	if c.Endpoint != "" {
 		endpoint := c.Endpoint
 		if !strings.Contains(endpoint, "://") {
@@ -59,7 +58,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", objectstore.ErrCredentials, err)
 	}
-	return &Store{service: service, bucket: c.Bucket}, nil
+	return &Store{service: service, client: client, bucket: c.Bucket, keptParts: keptParts}, nil
 }
 
 func tokenSource(ctx context.Context, dir string) (oauth2.TokenSource, error) {

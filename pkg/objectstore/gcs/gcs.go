@@ -12,75 +12,44 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/api/googleapi"
 	"google.golang.org/api/storage/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 )
 
-// chunkRetry is how long sending one chunk is retried.
-const chunkRetry = 2 * time.Minute
-
 // Store is a bucket. It implements objectstore.Store.
 type Store struct {
 	service *storage.Service
-	bucket  string
+	// client is what service uses.
+	client *http.Client
+	bucket string
+	// keptParts is how much of an object is kept while it is sent.
+	keptParts int
 }
 
 var _ objectstore.Store = (*Store)(nil)
 
-// Put implements objectstore.Store. The object comes to be with the last chunk, which
-// is only sent after r has ended well.
+// Put implements objectstore.Store. The object is one request, so that an interrupted one
+// leaves nothing. What fails in passing is repeated while all that was sent is still in
+// memory; a larger object that fails later fails.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
 	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
 		return 0, err
 	}
-	source := &source{ctx: ctx, r: r}
-	call := s.service.Objects.Insert(s.bucket, &storage.Object{Name: key}).Context(ctx).
-		Media(source, googleapi.ContentType(options.Type()), googleapi.ChunkSize(objectstore.PartSize), googleapi.ChunkRetryDeadline(chunkRetry))
-	failures := 0
-	call = call.WithRetry(&gax.Backoff{Initial: firstDelay, Max: maxDelay, Multiplier: 2}, func(err error) bool {
-		// The library also asks about what did not fail, and knows no limit.
-		if err == nil {
-			return false
-		}
-		failures++
-		return failures <= maxFailures && passing(err)
-	})
-	if !options.Overwrite {
-		call = call.IfGenerationMatch(0)
+	u := &upload{store: s, key: key, options: options}
+	n, err := u.read(ctx, r)
+	if err != nil {
+		return n, failed("put", key, err)
 	}
-	_, err := call.Do()
-	if source.err != nil {
-		return source.n, failed("put", key, source.err)
+	_, err = retry(ctx, u.again, func() (struct{}, error) { return struct{}{}, u.send(ctx) })
+	if u.rest != nil {
+		n += u.rest.n
 	}
 	err = failed("put", key, err)
 	var e *objectstore.Error
 	if errors.As(err, &e) && errors.Is(e.Kind, objectstore.ErrNotFound) {
 		e.Kind = objectstore.ErrNoBucket // that is all that can be missing
-	}
-	return source.n, err
-}
-
-// source remembers how r ended, and ends with its context.
-type source struct {
-	ctx context.Context //nolint:containedctx // a reader has no context of its own
-	r   io.Reader
-	n   int64
-	err error
-}
-
-// Read implements io.Reader.
-func (s *source) Read(p []byte) (int, error) {
-	if s.ctx.Err() != nil {
-		s.err = context.Cause(s.ctx)
-		return 0, s.err
-	}
-	n, err := s.r.Read(p)
-	s.n += int64(n)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
 	}
 	return n, err
 }
@@ -94,7 +63,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if part := objectstore.ByteRange(offset, length); part != "" {
 		call.Header().Set("Range", part)
 	}
-	response, err := retry(ctx, func() (*http.Response, error) { return call.Download() }) //nolint:bodyclose // who reads it closes it
+	response, err := retry(ctx, passing, func() (*http.Response, error) { return call.Download() }) //nolint:bodyclose // who reads it closes it
 	if err != nil {
 		return nil, s.missing(ctx, failed("get", key, err))
 	}
@@ -104,7 +73,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 // Stat implements objectstore.Store.
 func (s *Store) Stat(ctx context.Context, key string) (objectstore.Object, error) {
 	call := s.service.Objects.Get(s.bucket, key).Context(ctx)
-	object, err := retry(ctx, func() (*storage.Object, error) { return call.Do() })
+	object, err := retry(ctx, passing, func() (*storage.Object, error) { return call.Do() })
 	if err != nil {
 		return objectstore.Object{}, s.missing(ctx, failed("stat", key, err))
 	}
@@ -139,7 +108,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.O
 		token := ""
 		for {
 			call := s.service.Objects.List(s.bucket).Prefix(prefix).PageToken(token).Context(ctx)
-			page, err := retry(ctx, func() (*storage.Objects, error) { return call.Do() })
+			page, err := retry(ctx, passing, func() (*storage.Objects, error) { return call.Do() })
 			if err = failed("list", prefix, err); err != nil {
 				var e *objectstore.Error
 				if errors.As(err, &e) && errors.Is(e.Kind, objectstore.ErrNotFound) {
@@ -163,32 +132,27 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.O
 // Delete implements objectstore.Store.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	call := s.service.Objects.Delete(s.bucket, key).Context(ctx)
-	_, err := retry(ctx, func() (struct{}, error) { return struct{}{}, call.Do() })
+	_, err := retry(ctx, passing, func() (struct{}, error) { return struct{}{}, call.Do() })
 	if err = failed("delete", key, err); errors.Is(err, objectstore.ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
-// Sweep implements objectstore.Store. Uploads that were not finished are no objects, are
-// listed nowhere, and expire by themselves after a week: only who has begun one knows the
-// address of its session.
+// Sweep implements objectstore.Store: an interrupted Put leaves nothing.
 func (s *Store) Sweep(context.Context, string, time.Time) (int, error) { return 0, nil }
 
 const (
-	maxTries = 5
-	// maxFailures of all requests of one upload.
-	maxFailures = 50
-	firstDelay  = 200 * time.Millisecond
-	maxDelay    = 10 * time.Second
+	maxTries   = 5
+	firstDelay = 200 * time.Millisecond
 )
 
-// retry repeats a call that changes nothing if it is repeated, while the store says
-// that it cannot answer now.
-func retry[T any](ctx context.Context, call func() (T, error)) (T, error) {
+// retry repeats a call that changes nothing if it is repeated, while again says that this
+// may help.
+func retry[T any](ctx context.Context, again func(error) bool, call func() (T, error)) (T, error) {
 	for try := 1; ; try++ {
 		result, err := call()
-		if err == nil || try == maxTries || !passing(err) {
+		if err == nil || try == maxTries || !again(err) {
 			return result, err
 		}
 		timer := time.NewTimer(firstDelay << try)
@@ -201,6 +165,7 @@ func retry[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	}
 }
 
+// passing is true if the store says that it cannot answer now, or does not answer.
 func passing(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, objectstore.ErrStalled) {
 		return false

@@ -5,6 +5,7 @@ package gcs
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -23,6 +24,11 @@ func open(t *testing.T, endpoint, bucket string, proxy *storetest.Proxy) *Store 
 	if proxy != nil {
 		proxy.Use(transport)
 	}
+	return openOver(t, endpoint, bucket, transport)
+}
+
+func openOver(t *testing.T, endpoint, bucket string, transport *http.Transport) *Store {
+	t.Helper()
 	t.Cleanup(transport.CloseIdleConnections)
 	secret := storetest.Secret(t, map[string]string{tokenFile: storetest.Token})
 	store, err := New(t.Context(), Config{Bucket: bucket, Endpoint: endpoint, CredentialsDir: secret, Transport: transport})
@@ -32,18 +38,30 @@ func open(t *testing.T, endpoint, bucket string, proxy *storetest.Proxy) *Store 
 	return store
 }
 
-// The stand-in checks no token, so denials are tested apart.
+// The stand-in checks no token, so denials are tested apart. All of the suite's objects are
+// kept while they are sent, and then none is.
 func TestAcceptance(t *testing.T) {
 	endpoint := storetest.GCS(t)
 	const bucket = "backups"
 	if _, err := open(t, endpoint, bucket, nil).service.Buckets.Insert("p", &storage.Bucket{Name: bucket}).Do(); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Run(t, storetest.Options{
-		Open:    func(t *testing.T) objectstore.Store { return open(t, endpoint, bucket, nil) },
-		Through: func(t *testing.T, p *storetest.Proxy) objectstore.Store { return open(t, endpoint, bucket, p) },
-		Missing: func(t *testing.T) objectstore.Store { return open(t, endpoint, "none", nil) },
-	})
+	for name, parts := range map[string]int{"Kept": keptParts, "Streamed": 0} {
+		opened := func(t *testing.T, bucket string, p *storetest.Proxy) objectstore.Store {
+			t.Helper()
+			store := open(t, endpoint, bucket, p)
+			store.keptParts = parts
+			return store
+		}
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, storetest.Options{
+				Open:    func(t *testing.T) objectstore.Store { return opened(t, bucket, nil) },
+				Through: func(t *testing.T, p *storetest.Proxy) objectstore.Store { return opened(t, bucket, p) },
+				Missing: func(t *testing.T) objectstore.Store { return opened(t, "none", nil) },
+				Once:    parts == 0,
+			})
+		})
+	}
 }
 
 func TestBadSecrets(t *testing.T) {

@@ -32,25 +32,48 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(node.URL, "http://"))
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
 	t.Setenv("HOME", t.TempDir())
-	var authorization string
+	store := newKnown(t)
+	store.mustStat(t, store.open(t), "token-of-the-pod")
+}
+
+// known is a store that is asked by an identity.
+type known struct {
+	endpoint      string
+	authorization string // of the last request
+}
+
+func newKnown(t *testing.T) *known {
+	t.Helper()
+	k := &known{}
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		authorization = r.Header.Get("Authorization")
+		k.authorization = r.Header.Get("Authorization")
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprint(w, `{"name":"k","size":"7","updated":"2026-01-02T03:04:05Z"}`)
 	}))
 	t.Cleanup(store.Close)
+	k.endpoint = store.URL
+	return k
+}
+
+// open opens it without a secret.
+func (k *known) open(t *testing.T) *Store {
+	t.Helper()
 	transport, err := objectstore.NewTransport(objectstore.TransportConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	opened, err := New(t.Context(), Config{Bucket: "b", Endpoint: store.URL, Transport: transport})
+	opened, err := New(t.Context(), Config{Bucket: "b", Endpoint: k.endpoint, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, err := opened.Stat(t.Context(), "k")
-	if err != nil || object.Size != 7 || authorization != "Bearer token-of-the-pod" {
-		t.Errorf("%+v, %v; asked with %q", object, err, authorization)
+	return opened
+}
+
+func (k *known) mustStat(t *testing.T, opened *Store, token string) {
+	t.Helper()
+	if object, err := opened.Stat(t.Context(), "k"); err != nil || object.Size != 7 || k.authorization != "Bearer "+token {
+		t.Errorf("%+v, %v; asked with %q", object, err, k.authorization)
 	}
 }
 
@@ -100,36 +123,16 @@ func TestFederatedIdentity(t *testing.T) {
 	}))
 	t.Cleanup(exchange.Close)
 	federated(t, exchange.URL)
-	authorization := ""
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		authorization = r.Header.Get("Authorization")
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprint(w, `{"name":"k","size":"7","updated":"2026-01-02T03:04:05Z"}`)
-	}))
-	t.Cleanup(store.Close)
-	transport, err := objectstore.NewTransport(objectstore.TransportConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(transport.CloseIdleConnections)
-	opened := func() *Store {
-		opened, err := New(t.Context(), Config{Bucket: "b", Endpoint: store.URL, Transport: transport})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return opened
-	}
-	first := opened()
+	store := newKnown(t)
+	first := store.open(t)
 	for range 2 {
-		if object, err := first.Stat(t.Context(), "k"); err != nil || object.Size != 7 || authorization != "Bearer token-of-the-identity" {
-			t.Errorf("%+v, %v; asked with %q", object, err, authorization)
-		}
+		store.mustStat(t, first, "token-of-the-identity")
 	}
 	if exchanged != 1 {
 		t.Errorf("the token was exchanged %d times", exchanged)
 	}
 	refuses = true
-	if _, err := opened().Stat(t.Context(), "k"); !errors.Is(err, objectstore.ErrDenied) || strings.Contains(err.Error(), podToken) {
+	if _, err := store.open(t).Stat(t.Context(), "k"); !errors.Is(err, objectstore.ErrDenied) || strings.Contains(err.Error(), podToken) {
 		t.Errorf("refused: %v", err)
 	}
 }

@@ -22,13 +22,22 @@ func (s *suite) through(t *testing.T) (objectstore.Store, *Proxy) {
 	return s.Through(t, proxy), proxy
 }
 
-// serverErrors lets the store answer with 503 now and then: every call succeeds.
+// serverErrors lets the store answer with 503 now and then: every call succeeds, or the next
+// one does where a large object is sent once.
 func (s *suite) serverErrors(t *testing.T) {
 	store, proxy := s.through(t)
 	ctx, key := s.context(t), prefix(t)+"k"
 	data := random(t, large)
 	proxy.FailEvery(3)
+	if s.Once {
+		if _, err := store.Put(ctx, key, unsized{bytes.NewReader(data)}, objectstore.PutOptions{}); err == nil {
+			t.Error("stored with a 503")
+		}
+		s.nothingLeft(ctx, t, store, key)
+		proxy.FailEvery(0)
+	}
 	put(ctx, t, store, key, data)
+	proxy.FailEvery(3)
 	object, err := store.Stat(ctx, key)
 	if err != nil {
 		t.Fatalf("Stat: %v", err)
@@ -93,12 +102,19 @@ func (s *suite) slow(t *testing.T) {
 	}
 }
 
-// cutUpload cuts the connection in the middle of an upload: it is taken up again.
+// cutUpload cuts the connection in the middle of an upload: it is taken up again, or fails
+// and leaves nothing.
 func (s *suite) cutUpload(t *testing.T) {
 	store, proxy := s.through(t)
 	ctx, key := s.context(t), prefix(t)+"k"
 	data := random(t, large)
 	proxy.CutOnceAfter(3 << 20)
+	if s.Once {
+		if _, err := store.Put(ctx, key, unsized{bytes.NewReader(data)}, objectstore.PutOptions{}); err == nil {
+			t.Error("an upload that was cut looked whole")
+		}
+		s.nothingLeft(ctx, t, store, key)
+	}
 	put(ctx, t, store, key, data)
 	mustHave(ctx, t, store, key, data)
 	if !proxy.HasCut() {

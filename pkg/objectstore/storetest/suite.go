@@ -48,6 +48,8 @@ type Options struct {
 	Leftovers bool
 	// Aborted says that a Put that fails, too, leaves what only Sweep deletes.
 	Aborted bool
+	// Once says that a large object is sent once: a Put that was cut fails.
+	Once bool
 }
 
 // Run checks a store.
