@@ -56,7 +56,7 @@ func TestLinearizableRecovery(t *testing.T) {
 	clients, step := c.clients()
 	w := c.write()
 	step("nothing happens", func() {
-		s.until(s.within(30*time.Second), "a history", func() bool { return len(clients.History.Operations()) > 200 })
+		s.until(s.within(30*time.Second), "a history", func() bool { return clients.History.Answers() > 200 })
 	})
 	step("the quorum is lost, and the cluster goes on", func() {
 		survivor := c.leader().Pod
@@ -66,9 +66,9 @@ func TestLinearizableRecovery(t *testing.T) {
 		s.must(err, "ask for the recovery")
 		c.recovered(3)
 	})
-	before := len(clients.History.Operations())
+	before := clients.History.Answers()
 	step("afterwards", func() {
-		s.until(s.within(30*time.Second), "the history to go on", func() bool { return len(clients.History.Operations()) > before+200 })
+		s.until(s.within(30*time.Second), "the history to go on", func() bool { return clients.History.Answers() > before+200 })
 	})
 	c.stopped(w)
 	c.explained(clients)
@@ -85,8 +85,8 @@ func TestLinearizableDelete(t *testing.T) {
 	old := c.clusterID()
 	clients, step := c.clients()
 	history := func() {
-		before := len(clients.History.Operations())
-		s.until(s.within(30*time.Second), "a history", func() bool { return len(clients.History.Operations()) > before+200 })
+		before := clients.History.Answers()
+		s.until(s.within(30*time.Second), "a history", func() bool { return clients.History.Answers() > before+200 })
 	}
 	step("nothing happens", history)
 	step("it is deleted", func() { s.kubectl("delete", "etcd/reborn", "--timeout=60s") })

@@ -94,6 +94,9 @@ func (c *cluster) explained(clients *harness.Clients) {
 	c.Helper()
 	c.must(clients.Stop(), "stop the clients")
 	c.Log(clients.History)
+	if n := clients.History.Answers(); n < 200 {
+		c.Errorf("the clients got %d answers: nothing was tested", n)
+	}
 	c.must(clients.History.Check(decisionTime), "the answers that the clients got")
 }
 

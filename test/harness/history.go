@@ -69,6 +69,17 @@ func (h *History) Operations() []Operation {
 	return slices.Clone(h.operations)
 }
 
+// Answers counts the requests that were answered. A history without any proves nothing.
+func (h *History) Answers() int {
+	n := 0
+	for _, o := range h.Operations() {
+		if o.Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // record carries out one operation.
 func (h *History) record(ctx context.Context, c *clientv3.Client, o Operation) Operation {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -130,9 +141,18 @@ func (h *History) Of(cluster uint64) *History {
 	return part
 }
 
-// Succeeds returns an error unless every answer came from one of two clusters, and none
-// from the old one to a request that was made after the young one had answered.
+// Succeeds returns an error unless there are two clusters and each has answered, nobody
+// else has, and the old one answered no request that was made after the young one had
+// answered.
 func (h *History) Succeeds(old, young uint64) error {
+	if old == young {
+		return fmt.Errorf("there is no other cluster than %x", old)
+	}
+	for _, id := range []uint64{old, young} {
+		if !slices.ContainsFunc(h.Operations(), func(o Operation) bool { return o.Err == nil && o.Cluster == id }) {
+			return fmt.Errorf("cluster %x has answered nothing", id)
+		}
+	}
 	operations := h.Operations()
 	born := time.Duration(math.MaxInt64)
 	for i := range operations {

@@ -84,6 +84,20 @@ func TestSuccession(t *testing.T) {
 	if err := h.Succeeds(1, 2); err != nil {
 		t.Error(err)
 	}
+	for name, wrong := range map[string]*History{
+		"nobody answers the clients": {}, "the young one does not": h.Of(1), "the old one did not": h.Of(2),
+	} {
+		if err := wrong.Succeeds(1, 2); err == nil {
+			t.Errorf("%s, and nobody notices", name)
+		}
+	}
+	if err := h.Of(1).Succeeds(1, 1); err == nil {
+		t.Error("the old one goes on, and nobody notices")
+	}
+	unanswered := &History{operations: []Operation{{Kind: Put, Key: "k", Value: "c", Err: errors.New("connection reset")}}}
+	if h.Answers() != 4 || unanswered.Answers() != 0 {
+		t.Errorf("%d and %d answers", h.Answers(), unanswered.Answers())
+	}
 	h.add(found(2, "k", "a", 8, 9)) // what only the old one had
 	if err := h.Of(2).Check(time.Second); err == nil {
 		t.Error("data of the old cluster is in the young one, and nobody notices")

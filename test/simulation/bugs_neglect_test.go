@@ -24,6 +24,7 @@ func bugsOfNeglect() []bug {
 		{name: "takes a pod that is ready for a member's answer", rules: "S2", wrap: trusting(whoIsReady), story: hideAndRestart},
 		{name: "believes what a member has said once", rules: "S2 S8", wrap: trusting(whateverHappens), story: hideAndRestart},
 		{name: "goes on without members that are only down", rules: "S1", wrap: deciding(takeDownForGone), story: mostMachinesDown},
+		{name: "goes on from a copy although another member has more", rules: "S1", wrap: deciding(keepCopy), story: hideTheBest},
 		{name: "lets a member begin again on an emptied disk", rules: "S4 S5", wrap: doing(forgetJoined), story: wipeDisks},
 		{name: "waits for a learner whose data is damaged", rules: "L1", wrap: doing(awaitWedged), story: damageLearner},
 		{name: "does nothing while a member is not healthy", rules: "L1", wrap: doing(stopAtUnhealthy), story: only(false, EventForceDeletePod)},
@@ -142,6 +143,37 @@ func mostMachinesDown(s *Schedule) {
 		s.Events = append(s.Events, Event{At: time.Minute, Kind: EventNodeDown, A: int(s.Seed) + i, For: 2 * time.Minute})
 	}
 	s.Events = append(s.Events, Event{At: 3 * time.Minute, Kind: EventResume})
+}
+
+// keepCopy does not look at who answers once the new first member is being filled.
+func keepCopy(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	r := o.PeerService.Recovery
+	if r == nil || r.Phase != v1beta2.RecoveryPhaseSeeding {
+		return decide(o)
+	}
+	o.Etcd.Members = slices.Clone(o.Etcd.Members)
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		m.RaftIndex = min(m.RaftIndex, uint64(r.Source.RaftIndex))
+	}
+	return decide(o)
+}
+
+// hideTheBest has two members left of five, of which one has lagged behind, and the other
+// one cannot be asked for a moment.
+func hideTheBest(s *Schedule) {
+	s.Size, s.Volumes, s.Recovers, s.Automatic, s.Version = 5, false, true, false, versionLines[0][0]
+	d := newDice(s.Seed, 9)
+	const lost = 90 * time.Second
+	s.Events = []Event{
+		{At: time.Minute, Kind: EventCutMember, A: d.IntN(5), B: 1, For: 3 * time.Minute},
+		{At: lost, Kind: EventSlowStart, For: time.Minute},
+		{At: lost, Kind: EventDisaster, A: d.IntN(5), B: 1},
+		{At: lost, Kind: EventHideMember, A: d.IntN(5), For: 6 * time.Second},
+		{At: lost + 3*time.Second, Kind: EventRecover},
+		{At: lost + 5*time.Second, Kind: EventRecover},
+	}
+	s.Events = append(s.Events, Event{At: 4 * time.Minute, Kind: EventResume})
 }
 
 func forgetJoined(_ planner.Observed, plan planner.Plan) planner.Plan {

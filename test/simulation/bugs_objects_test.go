@@ -36,6 +36,8 @@ func bugsOfObjects() []bug {
 		{name: "takes the pods of a cluster of size 0 away that has no volumes", rules: "S1", wrap: doing(sleepWithoutVolumes), admitted: true},
 		{name: "guards only the declared size against evictions", rules: "budget", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return declaredBudget{c.Objects, c.Cache} }), story: shrinkAndDrain},
 		{name: "writes the services again and again", rules: "L3", wrap: deciding(writeServices)},
+		{name: "writes a status every second in which nothing has changed", rules: "L3", wrap: writeStatus(time.Second)},
+		{name: "writes such a status twice a minute", rules: "L3", wrap: writeStatus(30 * time.Second)},
 	}
 }
 
@@ -281,4 +283,27 @@ func writeServices(_ *manager, c cluster.Config, o planner.Observed, decide deci
 		_, _ = c.Objects.UpdateService(context.Background(), service)
 	}
 	return decide(o)
+}
+
+// writeStatus writes what a status has said already, with the time of day, no more often
+// than this.
+func writeStatus(every time.Duration) func(*manager, cluster.Config) cluster.Config {
+	return func(m *manager, c cluster.Config) cluster.Config {
+		last := time.Time{}
+		return deciding(func(_ *manager, c cluster.Config, o planner.Observed, decide decider) planner.Plan {
+			if live, err := c.Objects.GetCluster(context.Background(), namespace, clusterName); err == nil && o.Now.Sub(last) >= every {
+				last = o.Now
+				live = live.DeepCopy()
+				for i := range live.Status.Conditions {
+					live.Status.Conditions[i].LastUpdateTime = o.Now.Format(time.RFC3339)
+				}
+				_, _ = c.Objects.UpdateClusterStatus(context.Background(), live)
+			}
+			plan := decide(o)
+			if plan.RequeueAfter == 0 || plan.RequeueAfter > every {
+				plan.RequeueAfter = every
+			}
+			return plan
+		})(m, c)
+	}
 }

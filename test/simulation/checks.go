@@ -81,6 +81,8 @@ type look struct {
 	changed    bool
 	// refused holds when nothing listened where a member would, by the name of its pod.
 	refused map[string]time.Duration
+	// applied is how many entries each who answered had applied, by the name of its pod.
+	applied map[string]int
 }
 
 func newChecks(w *World) *checks {
@@ -106,12 +108,18 @@ func (l *look) saw(k kind, object metav1.Object) {
 // asked remembers who answered, and where nothing listened.
 func (l *look) asked(w *World, results map[string]etcd.StatusResult) {
 	l.healthy, l.leaders, l.refused = nil, map[uint64]int{}, map[string]time.Duration{}
+	if l.applied == nil {
+		l.applied = map[string]int{}
+	}
 	for name, r := range results {
 		if errors.Is(r.Err, etcd.ErrUnavailable) {
 			l.refused[name] = w.now
 		}
 	}
 	for _, p := range w.etcd.processes {
+		if r, asked := results[p.run.name]; asked && r.Err == nil {
+			l.applied[p.run.name] = p.applied
+		}
 		if p.leader != 0 && p.serves && !w.etcd.unreachable[p.run.name] {
 			l.healthy = append(l.healthy, p.dir.id)
 			l.leaders[p.leader]++

@@ -229,9 +229,48 @@ func (c *checks) switching(service *corev1.Service) {
 	if c.acting != nil && record.Trigger != v1beta2.RecoveryTriggerRestore && c.judge(l).live && !c.w.disturbed(&c.acting.look) {
 		c.violated("S1", "recovery of %s, whose quorum serves", describeMembers(l.members))
 	}
+	c.overtaken(l, record)
 	l.replaced = true
 	c.w.stats.Recovered++
 	c.w.trace("replaced: %s", describeMembers(l.members))
+}
+
+// overtaken: what the cluster goes on from has every acknowledged write that one of those
+// has who answered the controller, unless a person has said from whom to go on.
+func (c *checks) overtaken(l *lineage, record *v1beta2.RecoveryStatus) {
+	h := c.w.histories[l.owner]
+	seed := c.w.etcd.seedOf(record)
+	if c.acting == nil || record.Trigger == v1beta2.RecoveryTriggerRestore || record.Member != "" || c.w.disturbed(&c.acting.look) ||
+		seed == nil || h == nil || h.lineage != l {
+		return
+	}
+	for _, p := range c.w.etcd.processes {
+		pod, found := p.run.pod()
+		if p.dir.lineage != l || !found || pod.DeletionTimestamp != nil {
+			continue
+		}
+		for _, a := range h.acked {
+			if a.index <= c.acting.look.applied[p.run.name] && p.dir.holds(a) && !seed.holds(a) {
+				c.violated("S1", "recovery without write %d, which was acknowledged as entry %d, and %s has it", a.number, a.index, p.run.name)
+				return
+			}
+		}
+	}
+}
+
+// holds is true if a log has a write where it was acknowledged.
+func (d *dataDir) holds(a ackedWrite) bool {
+	return a.index <= len(d.log) && d.log[a.index-1].write == a.number
+}
+
+// seedOf returns the data that a cluster goes on from.
+func (e *etcdWorld) seedOf(record *v1beta2.RecoveryStatus) *dataDir {
+	for _, l := range slices.Backward(e.lineages) {
+		if l.seed == record.Seed && fmt.Sprintf("%x", l.clusterID) == record.ClusterID && len(l.order) > 0 {
+			return l.dirs[l.order[0]]
+		}
+	}
+	return nil
 }
 
 // beginning is called with every record: what begins by itself must not, while members may
@@ -324,7 +363,7 @@ func (c *checks) goOn(was, is *lineage) {
 	var kept []ackedWrite
 	for _, d := range is.dirs {
 		for _, a := range h.acked {
-			if a.index <= len(d.log) && d.log[a.index-1].write == a.number {
+			if d.holds(a) {
 				kept = append(kept, a)
 			}
 		}

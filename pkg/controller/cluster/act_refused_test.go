@@ -6,11 +6,14 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -141,42 +144,125 @@ func TestRefusedService(t *testing.T) {
 	}
 }
 
-// guarded is an etcd, and an API, that refuse what is asked of them.
+// guarded is an etcd that refuses what is asked of it, and a cluster that nothing else is
+// there of.
 type guarded struct {
 	*oneMember
 	answer error
+	said   *v1beta2.ClusterStatus
 }
 
+// Promote, Statuses and Members implement Etcd.
 func (g *guarded) Promote(context.Context, etcd.Target, uint64) error { return g.answer }
 
+func (g *guarded) Statuses(context.Context, etcd.Target) map[string]etcd.StatusResult { return nil }
+
+func (g *guarded) Members(context.Context, etcd.Target) (etcd.Membership, error) {
+	return etcd.Membership{}, &etcd.Error{Op: "list members", Kind: etcd.ErrUnavailable}
+}
+
+// CreatePodDisruptionBudget and UpdateClusterStatus implement Objects.
+func (g *guarded) CreatePodDisruptionBudget(context.Context, *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	return nil, g.answer
+}
+
+func (g *guarded) UpdateClusterStatus(_ context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	g.said = &c.Status
+	return c, nil
+}
+
+// Cluster and the others implement Cache.
+func (g *guarded) Cluster(string, string) (*v1beta2.EtcdCluster, error) { return g.cluster, nil }
+
+func (g *guarded) Service(_, name string) (*corev1.Service, error) {
+	return nil, apierrors.NewNotFound(corev1.Resource("services"), name)
+}
+
+func (g *guarded) PodDisruptionBudget(_, name string) (*policyv1.PodDisruptionBudget, error) {
+	return nil, apierrors.NewNotFound(policyv1.Resource("poddisruptionbudgets"), name)
+}
+
+func (g *guarded) Pods(string, string) ([]*corev1.Pod, error) { return nil, nil }
+
+func (g *guarded) Pod(_, name string) (*corev1.Pod, error) {
+	return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+}
+
+func (g *guarded) Claim(_, name string) (*corev1.PersistentVolumeClaim, error) {
+	return nil, apierrors.NewNotFound(corev1.Resource("persistentvolumeclaims"), name)
+}
+
+func (g *guarded) Claims(string, string) ([]*corev1.PersistentVolumeClaim, error) { return nil, nil }
+
+func (g *guarded) Routed(string, string) (map[types.UID]bool, error) { return nil, nil }
+
 // TestLastingErrors: what goes on until somebody changes something is said in the status,
-// also where it is an error that is tried again.
+// also where it is an error that is tried again, and what there is to be done about it.
 func TestLastingErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		answer error
-		reason string
+		answer          error
+		reason, unblock string
 	}{
-		"etcd's own authorization": {&etcd.Error{Op: "promote member", Kind: etcd.ErrDenied}, "EtcdDenied"},
-		"a right that is missing":  {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "c-a", errors.New("no")), "Forbidden"},
-		"a name that is taken":     {errNotOurs, "NameTaken"},
-		"a server that is busy":    {apierrors.NewTooManyRequests("later", 1), ""},
-		"no quorum":                {&etcd.Error{Op: "promote member", Kind: etcd.ErrNoQuorum}, ""},
+		"etcd's own authorization": {&etcd.Error{Op: "promote member", Kind: etcd.ErrDenied}, "EtcdDenied", "user root"},
+		"a right that is missing":  {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "c-a", errors.New("no")), "Forbidden", "give the controller the right"},
+		"a name that is taken":     {fmt.Errorf("service c-client exists: %w", errNotOurs), "NameTaken", "delete what is named"},
+		"a server that is busy":    {apierrors.NewTooManyRequests("later", 1), "", ""},
+		"no quorum":                {&etcd.Error{Op: "promote member", Kind: etcd.ErrNoQuorum}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := &guarded{stopped(), test.answer}
+			g := &guarded{oneMember: stopped(), answer: test.answer}
 			clock := noon()
-			r := &Reconciler{Config: Config{Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: clock}}
-			s := &seen{Observed: planner.Observed{Cluster: g.cluster, Now: clock.Now()}}
-			result, err := r.act(t.Context(), types.NamespacedName{Namespace: "n", Name: "c"}, s,
-				planner.Plan{Actions: []planner.Action{planner.PromoteMember{ID: 1, Name: "c-a"}}})
-			plan, reason := result.revised(planner.Plan{}), ""
-			if plan.Wait != nil {
-				reason = plan.Wait.Reason
+			r := &Reconciler{Config: Config{
+				Cache: g, Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: clock, Background: NewTasks(func(types.NamespacedName) {}),
+				Suffix: func() string { return "x" }, Responsible: func(*v1beta2.EtcdCluster) bool { return true },
+				Decide: func(planner.Observed) planner.Plan {
+					return planner.Plan{Actions: []planner.Action{planner.PromoteMember{ID: 1, Name: "c-a"}}}
+				},
+			}}
+			_, err := r.Reconcile(t.Context(), types.NamespacedName{Namespace: "n", Name: "c"})
+			if err == nil || !errors.Is(err, test.answer) {
+				t.Errorf("it fails with %v, and is not tried again", err)
 			}
-			if reason != test.reason || err == nil {
-				t.Errorf("waits for %+v and fails with %v", plan.Wait, err)
+			if g.said == nil {
+				t.Fatal("it says nothing")
+			}
+			switch b := g.said.BlockedBy; {
+			case test.reason == "" && b != nil:
+				t.Errorf("says %+v of what may pass", b)
+			case test.reason != "" && (b == nil || b.Reason != test.reason || !strings.Contains(b.Message, test.answer.Error()) || !strings.Contains(b.Unblock, test.unblock)):
+				t.Errorf("blocked by %+v", b)
+			}
+		})
+	}
+}
+
+// TestActStopsWhereItFails: what follows was decided on what failed, so it is not done, but
+// for the upkeep, which everything else goes on without; what keeps that out is said, too.
+func TestActStopsWhereItFails(t *testing.T) {
+	t.Parallel()
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "poddisruptionbudgets"}, "c", errors.New("no"))
+	remove := planner.DeletePod{Name: "c-a", UID: "pod-uid"}
+	for name, test := range map[string]struct {
+		first  planner.Action
+		follow bool
+	}{
+		"a change of the membership": {planner.PromoteMember{ID: 1, Name: "c-a"}, false},
+		"the upkeep":                 {planner.EnsurePodDisruptionBudget{Voters: 3}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := &guarded{oneMember: stopped(), answer: forbidden}
+			clock := noon()
+			r := &Reconciler{Config: Config{Cache: g, Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: clock}}
+			s := &seen{Observed: planner.Observed{Cluster: g.cluster, Now: clock.Now()}}
+			result, err := r.act(t.Context(), types.NamespacedName{Namespace: "n", Name: "c"}, s, planner.Plan{Actions: []planner.Action{test.first, remove}})
+			if !errors.Is(err, forbidden) || result.wait == nil || result.wait.Reason != "Forbidden" {
+				t.Errorf("it waits for %+v and fails with %v", result.wait, err)
+			}
+			if followed := slices.Contains(g.calls, "delete pod"); followed != test.follow {
+				t.Errorf("it goes on %t: %q", followed, g.calls)
 			}
 		})
 	}
@@ -186,8 +272,8 @@ func TestLastingErrors(t *testing.T) {
 // a while is asked for again soon, and not later each time.
 func TestEtcdIsNotReadyForAChange(t *testing.T) {
 	t.Parallel()
-	g := &guarded{stopped(), &etcd.Error{Op: "promote member", Kind: etcd.ErrUnhealthy}}
-	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
+	g := &guarded{oneMember: stopped(), answer: &etcd.Error{Op: "promote member", Kind: etcd.ErrUnhealthy}}
+	clock := noon()
 	r := &Reconciler{Config: Config{Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: clock}}
 	s := &seen{Observed: planner.Observed{Cluster: g.cluster, Now: clock.Now()}}
 	result, err := r.act(t.Context(), types.NamespacedName{Namespace: "n", Name: "c"}, s,

@@ -1,0 +1,87 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// notebook is a live API that keeps what is recorded.
+type notebook struct {
+	*hiddenSeed
+	written *corev1.Service
+}
+
+func (n *notebook) UpdateService(_ context.Context, s *corev1.Service) (*corev1.Service, error) {
+	n.written = s
+	return s, nil
+}
+
+// TestRecordLooksAgain: how far a recovery has come is recorded only if all that this was
+// decided on is still so in the live API.
+func TestRecordLooksAgain(t *testing.T) {
+	t.Parallel()
+	lost := planner.RecordRecovery{Lost: []string{"c-a"}}
+	gone := planner.RecordRecovery{Gone: "c-a"}
+	here := stopped()
+	pod := func(h *hiddenSeed) { h.pod = here.pod }
+	claim := func(h *hiddenSeed) { h.claim = here.claim }
+	rewritten := func(h *hiddenSeed) { h.cluster.ResourceVersion = "8" }
+	cancelled := func(id string) func(*hiddenSeed) {
+		return func(h *hiddenSeed) { h.cluster.Status.Recovery = &v1beta2.RecoveryStatus{ID: id, Cancelled: true} }
+	}
+	for _, test := range []struct {
+		name   string
+		action planner.RecordRecovery
+		since  func(*hiddenSeed)
+		stale  bool
+	}{
+		{"nothing has happened", planner.RecordRecovery{}, func(*hiddenSeed) {}, false},
+		{"the lost voters are gone", lost, func(*hiddenSeed) {}, false},
+		{"a lost voter has a pod", lost, pod, true},
+		{"a lost voter has a volume", lost, claim, true},
+		{"another status says who votes", lost, rewritten, true},
+		{"a status that proves nothing was written", planner.RecordRecovery{}, rewritten, false},
+		{"the seed is gone", gone, func(*hiddenSeed) {}, false},
+		{"the seed has a pod", gone, pod, true},
+		{"the seed has a volume", gone, claim, true},
+		{"it was cancelled", planner.RecordRecovery{}, cancelled("r"), true},
+		{"another one was cancelled", planner.RecordRecovery{}, cancelled("before"), false},
+		{"the cluster is another one", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.UID = "other" }, true},
+		{"the cluster goes away", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
+		{"another process has gone on", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseSwitching, "old") }, true},
+		{"it stands for another etcd", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseSeeding, "new") }, true},
+		{"the service is another cluster's", planner.RecordRecovery{}, func(h *hiddenSeed) { h.service.OwnerReferences[0].UID = "other" }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := &hiddenSeed{oneMember: stopped()}
+			h.pod, h.claim, h.cluster.ResourceVersion = nil, nil, "7"
+			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
+			s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
+			test.since(h)
+			api := &notebook{hiddenSeed: h}
+			action := test.action
+			action.Recovery = v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSwitching, Seed: "c-s"}
+			err := (&Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}).recordRecovery(t.Context(), types.NamespacedName{}, s, action)
+			if test.stale != errors.Is(err, ErrStale) || (err != nil && !test.stale) || test.stale != (api.written == nil) {
+				t.Fatalf("wrote %v and answers %v", api.written, err)
+			}
+			if api.written != nil && recordOf(api.written).Phase != v1beta2.RecoveryPhaseSwitching {
+				t.Errorf("recorded %q", api.written.Annotations[resources.AnnotationRecovery])
+			}
+		})
+	}
+}
