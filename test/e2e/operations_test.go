@@ -183,8 +183,17 @@ func TestMoveLeader(t *testing.T) {
 func TestDefrag(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	c := s.create("full", 3, etcdVersion, `
-  etcd: {quotaBackendBytes: 16Mi}`)
+	s.create("full", 3, etcdVersion, smallQuota).fullAndBack()
+}
+
+// smallQuota is soon reached.
+const smallQuota = `
+  etcd: {quotaBackendBytes: 16Mi}`
+
+// fullAndBack fills the database until etcd takes no more, and does what health says.
+func (c *cluster) fullAndBack() {
+	s, t := c.scenario, c.T
+	c.Helper()
 	client, err := c.members.Client(c.leader().Pod)
 	s.must(err, "connect")
 	value, revision, full := strings.Repeat("x", 256<<10), int64(0), false

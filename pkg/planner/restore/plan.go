@@ -393,13 +393,7 @@ func ask(o *Observed) Plan {
 		RevisionBump: o.bump(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
 	}
 	if !o.fills() {
-		plan.Recovery.ExpectedLoss = fmt.Sprintf("everything that was written after revision %d of the backup", found.Revision)
-		if c := o.Restore.Status.SafetyCopy; c != nil {
-			plan.Recovery.ExpectedLoss += fmt.Sprintf("; EtcdBackup %s has it up to revision %d", c.Backup, c.Revision)
-		}
-		if back := resources.RevisionGoesBack(resources.Version(o.Cluster)); back != "" {
-			plan.Recovery.ExpectedLoss += "; " + back
-		}
+		plan.Recovery.ExpectedLoss = o.expectedLoss(found.Revision)
 	}
 	return plan
 }

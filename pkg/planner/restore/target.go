@@ -100,6 +100,18 @@ func (o *Observed) bump() int64 {
 	}
 }
 
+// expectedLoss says what the cluster will not have after a restore in place.
+func (o *Observed) expectedLoss(revision int64) string {
+	text := fmt.Sprintf("everything that was written after revision %d of the backup", revision)
+	if c := o.Restore.Status.SafetyCopy; c != nil {
+		text += fmt.Sprintf("; EtcdBackup %s has it up to revision %d", c.Backup, c.Revision)
+	}
+	if back := resources.RevisionGoesBack(resources.Version(o.Cluster)); back != "" {
+		text += "; " + back
+	}
+	return text
+}
+
 // cannotBump says why the revision cannot be raised as the EtcdRestore asks for.
 func (o *Observed) cannotBump() string {
 	wanted, version := ptr.Deref(o.Restore.Spec.RevisionBump, 0), ""

@@ -190,6 +190,15 @@ func TestVerdict(t *testing.T) {
 			steps: []string{`-p '{"spec":{"etcd":{"quotaBackendBytes":"8Gi"}}}'`},
 		},
 		{
+			name: "what is in use is not told", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) { p.Answers[0].Health.DBSize, p.Answers[0].Health.DBSizeInUse = gib, 0 },
+		},
+		{
+			name: "nearly full, and what is in use is not told", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
+			change: func(p *Picture) { p.Answers[0].Health.DBSize, p.Answers[0].Health.DBSizeInUse = 2*gib, 0 },
+			steps:  []string{`-p '{"spec":{"etcd":{"quotaBackendBytes":"8Gi"}}}'`},
+		},
+		{
 			name: "corrupt", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
 			change: func(p *Picture) {
 				p.Answers[0].Health.Alarms = []etcd.Alarm{{MemberID: 3, Type: etcd.AlarmCorrupt}}

@@ -130,8 +130,12 @@ func (f *facts) space() (full, waste bool) {
 		if m.Quota == 0 || m.DBSize == 0 {
 			continue
 		}
-		full = full || 100*m.DBSizeInUse >= fullFrom*m.Quota
-		waste = waste || (100*m.DBSize >= wasteFrom*m.Quota && 2*m.DBSizeInUse < m.DBSize)
+		inUse := m.DBSizeInUse
+		if inUse == 0 {
+			inUse = m.DBSize // before 3.4 it is not told, and may be all
+		}
+		full = full || 100*inUse >= fullFrom*m.Quota
+		waste = waste || (100*m.DBSize >= wasteFrom*m.Quota && 2*inUse < m.DBSize)
 	}
 	return full, waste
 }
