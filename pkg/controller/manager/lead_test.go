@@ -10,11 +10,16 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 )
 
-var errWork = errors.New("what the work came to")
+var (
+	errWork     = errors.New("what the work came to")
+	errNoAnswer = errors.New("the API does not answer")
+)
 
 // leading starts to lead with a work that ends when it is let.
 func leading(t *testing.T, kube *fake.Clientset, work func(context.Context) error) (quit func(), result chan error) {
@@ -27,6 +32,21 @@ func leading(t *testing.T, kube *fake.Clientset, work func(context.Context) erro
 	result = make(chan error, 1)
 	go func() { result <- lead(ctx, o, clients{lease: kube}, work) }()
 	return quit, result
+}
+
+// patience is far longer than anything here takes.
+const patience = 20 * time.Second
+
+// await fails the test if nothing comes.
+func await[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(patience):
+		t.Fatalf("never came: %s", what)
+		panic("not reached")
+	}
 }
 
 func holder(t *testing.T, kube *fake.Clientset) string {
@@ -51,9 +71,9 @@ func TestLeaseOutlivesTheWork(t *testing.T) {
 		<-end
 		return errWork
 	})
-	<-began
+	await(t, "the beginning of the work", began)
 	quit()
-	<-ending
+	await(t, "the end of the work's context", ending)
 	select {
 	case err := <-result:
 		t.Fatalf("it returned while work went on: %v", err)
@@ -63,7 +83,7 @@ func TestLeaseOutlivesTheWork(t *testing.T) {
 		t.Fatalf("the lease is held by %q while work goes on", got)
 	}
 	close(end)
-	if err := <-result; !errors.Is(err, errWork) {
+	if err := await(t, "the return", result); !errors.Is(err, errWork) {
 		t.Errorf("it returned %v", err)
 	}
 	if got := holder(t, kube); got != "" {
@@ -81,13 +101,48 @@ func TestQuitBeforeLeading(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	})
-	<-began
+	await(t, "the beginning of the work", began)
 	o := NewOptions()
 	o.LeaseNamespace, o.LeaseName, o.Identity = "n", "lease", "second"
 	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 2*time.Second, time.Second, 20*time.Millisecond
 	ctx, quit := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, quit)
-	if err := lead(ctx, o, clients{lease: kube}, func(context.Context) error { return errWork }); err != nil {
+	second := make(chan error, 1)
+	go func() { second <- lead(ctx, o, clients{lease: kube}, func(context.Context) error { return errWork }) }()
+	if err := await(t, "the return", second); err != nil {
 		t.Errorf("it returned %v", err)
 	}
+}
+
+// TestWorkEndsByItself: then nobody holds the lease any more, and it is told why.
+func TestWorkEndsByItself(t *testing.T) {
+	t.Parallel()
+	kube := fake.NewClientset()
+	_, result := leading(t, kube, func(context.Context) error { return errWork })
+	if err := await(t, "the return", result); !errors.Is(err, errWork) {
+		t.Errorf("it returned %v", err)
+	}
+	if got := holder(t, kube); got != "" {
+		t.Errorf("the lease is held by %q in the end", got)
+	}
+}
+
+// TestLeaseIsLost: whoever cannot renew it stops its work, because another one may have it,
+// and ends.
+func TestLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	kube := fake.NewClientset()
+	began, stopped := make(chan struct{}), make(chan struct{})
+	_, result := leading(t, kube, func(ctx context.Context) error {
+		close(began)
+		<-ctx.Done()
+		close(stopped)
+		return nil
+	})
+	await(t, "the beginning of the work", began)
+	kube.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errNoAnswer })
+	if err := await(t, "the return", result); !errors.Is(err, ErrLeaseLost) {
+		t.Errorf("it returned %v", err)
+	}
+	await(t, "the end of the work", stopped)
 }

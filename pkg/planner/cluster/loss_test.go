@@ -55,6 +55,13 @@ func TestLossIsProved(t *testing.T) {
 			"quorum: wait QuorumLost"},
 		{"a majority is gone whoever votes", 5, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0 f:learner,down,index=0", may,
 			goesOn + "c d e"},
+		{"a learner that comes back to its volume may vote by now", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,terminating,claim,index=0", may, waits},
+		{"whoever comes back to its volume counts by the survivor's list", 3, "a:noleader,index=90 b:terminating,claim,index=0 c:nopod,index=0 d:nopod,index=0",
+			append(may, viewOf("a", "a", "b", "c")), waits},
+		{"so does one that somebody else has added: nobody knows where it is", 3, lost,
+			append(may, viewOf("a", "a", "b", "x"), func(o *Observed) { o.member("a").View.Members[2].Stranger = true }), waits},
+		{"whoever comes back is not lost where a majority is", 5, "a:noleader,index=90 b:terminating,claim,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0", may,
+			goesOn + "c d e"},
 	})
 }
 
@@ -69,6 +76,8 @@ func TestWhatTheProofWaitsFor(t *testing.T) {
 		{"a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", edits(withoutLearners), "not proved before d, which may vote by now, answers or is gone"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0", edits(viewOf("a", "a", "b", "c")), "by the member list of a enough voters are left"},
 		{lost, edits(func(o *Observed) { o.member("a").View = &View{} }), "the member list of a could not be read"},
+		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,noleader,index=80", edits(viewOf("d", "a", "b", "c", "d")), "of 4 voters do not serve"},
+		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,nopod,index=0", nil, "3 of 3 voters do not serve"},
 	} {
 		o := observed(t, 3, tt.members, append(edits(noQuorum, automatic(time.Hour)), tt.edits...)...)
 		if loss := o.quorumLoss(); loss.forGood || !strings.Contains(loss.message, tt.want) || !strings.Contains(loss.unblock, "/recover ") {

@@ -1,0 +1,170 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// parted are members without a quorum, of which each has its own list.
+type parted struct {
+	*oneMember
+	answers map[string]etcd.StatusResult
+	list    error
+	awaited []string
+}
+
+func (p *parted) Statuses(context.Context, etcd.Target) map[string]etcd.StatusResult {
+	return p.answers
+}
+
+func (p *parted) Members(context.Context, etcd.Target) (etcd.Membership, error) {
+	return etcd.Membership{}, p.list
+}
+
+func (p *parted) OwnMembers(_ context.Context, _ etcd.Target, e etcd.Endpoint) (etcd.Membership, error) {
+	if e.Name == "c-mute" {
+		return etcd.Membership{}, &etcd.Error{Op: "list own members", Kind: etcd.ErrTimeout}
+	}
+	return etcd.Membership{Members: []etcd.Member{
+		{ID: 1, Name: e.Name, PeerURLs: []string{resources.PeerURL(p.cluster, e.Name)}},
+		{ID: 9, PeerURLs: []string{"http://elsewhere:2380"}},
+	}}, nil
+}
+
+// Await and AwaitEnd implement Waker.
+func (p *parted) Await(_ types.NamespacedName, _ etcd.Target, e etcd.Endpoint) {
+	p.awaited = append(p.awaited, e.Name)
+}
+
+func (p *parted) AwaitEnd(types.NamespacedName, etcd.Target, etcd.Endpoint) {}
+
+// observeParted has these members answer, each with the ID by which the status knows it
+// unless it gives another one.
+func observeParted(t *testing.T, answers map[string]etcd.StatusResult, list error) (*seen, *parted) {
+	t.Helper()
+	p := &parted{oneMember: stopped(), answers: answers, list: list}
+	var pods []*corev1.Pod
+	for name := range answers {
+		p.cluster.Status.MemberStatuses = append(p.cluster.Status.MemberStatuses, v1beta2.MemberStatus{ID: "1", Name: name, Role: v1beta2.MemberRoleFollower})
+		pod := resources.Pod(p.cluster, resources.MemberPod{Name: name})
+		pod.Status.PodIP, pod.Status.Phase = "10.0.0.1", corev1.PodRunning
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: resources.ContainerName, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		}}
+		pods = append(pods, pod)
+	}
+	s := &seen{Observed: planner.Observed{Cluster: p.cluster}}
+	r := &Reconciler{Config: Config{Etcd: p, Objects: p, Waker: p}}
+	r.observeEtcd(t.Context(), types.NamespacedName{}, s, pods)
+	return s, p
+}
+
+// TestViews: without a quorum each member that answers is asked whom it knows itself. One
+// that is not the member that the status knows by this name says nothing of that one.
+func TestViews(t *testing.T) {
+	t.Parallel()
+	health := func(id uint64, learner bool) etcd.StatusResult {
+		return etcd.StatusResult{Health: etcd.MemberHealth{ID: id, Learner: learner, RaftIndex: 9}}
+	}
+	s, _ := observeParted(t, map[string]etcd.StatusResult{
+		"c-votes": health(1, false), "c-learns": health(1, true), "c-mute": health(1, false), "c-other": health(2, false),
+		"c-silent": {Err: &etcd.Error{Op: "status", Kind: etcd.ErrTimeout}},
+	}, &etcd.Error{Op: "list members", Kind: etcd.ErrNoQuorum})
+	got := map[string]*planner.View{}
+	for _, m := range s.Etcd.Members {
+		if m.View != nil {
+			got[m.Name] = m.View
+		}
+	}
+	want := map[string]*planner.View{
+		"c-votes":  {Members: []planner.Member{{ID: 1, Name: "c-votes", Started: true}, {ID: 9, Stranger: true}}},
+		"c-learns": {Learner: true},
+		"c-mute":   {},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the views: %s", diff)
+	}
+}
+
+// TestDenied: a member that refuses to answer serves, so nobody waits for it to start, and it
+// is told from one that does not.
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	const leader = 7
+	follows := etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: leader}}
+	denied, silent := &etcd.Error{Op: "status", Kind: etcd.ErrDenied}, &etcd.Error{Op: "status", Kind: etcd.ErrUnavailable}
+	for name, test := range map[string]struct {
+		answer     etcd.StatusResult
+		list       error
+		is, awaits bool
+	}{
+		"it refuses to say how it is":      {etcd.StatusResult{Err: denied}, nil, true, false},
+		"it refuses to tell of the others": {follows, denied, true, false},
+		"it does not answer":               {etcd.StatusResult{Err: silent}, nil, false, true},
+		"it does not know the others":      {follows, silent, false, false},
+	} {
+		s, p := observeParted(t, map[string]etcd.StatusResult{"c-a": test.answer}, test.list)
+		if s.Etcd.Denied != test.is || len(p.awaited) > 0 != test.awaits || s.Etcd.Err == "" {
+			t.Errorf("%s: denied %t, %q is awaited, %q", name, s.Etcd.Denied, p.awaited, s.Etcd.Err)
+		}
+	}
+}
+
+// TestWhoHasJoinedNeverBeginsAgain: the pod of a voter names nobody but itself, whether that
+// is made anew or changed, and one that does not is seen.
+func TestWhoHasJoinedNeverBeginsAgain(t *testing.T) {
+	t.Parallel()
+	n := &nursery{hiddenSeed: &hiddenSeed{oneMember: stopped()}}
+	r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n}}
+	s := &seen{Observed: planner.Observed{Cluster: n.cluster}}
+	may := map[string]bool{"c-a": true, "c-b": true}
+	for _, joined := range []bool{false, true} {
+		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a", "c-b"}, Returns: true, Joined: joined}
+		if err := r.do(t.Context(), types.NamespacedName{}, s, action); err != nil {
+			t.Fatal(err)
+		}
+		if o := observedPod(n.cluster, n.made); o.MayFill == joined || len(o.Peers) == len(may) == joined {
+			t.Errorf("joined %t: made a pod that may fill %t, of %v", joined, o.MayFill, o.Peers)
+		}
+		n.pod = resources.Pod(n.cluster, resources.MemberPod{
+			Name: "c-a", Seed: true, InitialCluster: []resources.Peer{{Name: "c-a", URL: resources.PeerURL(n.cluster, "c-a")}},
+		})
+		n.pod.UID, n.calls = "pod-uid", nil
+		if !observedPod(n.cluster, n.pod).MayFill {
+			t.Fatal("a seed does not begin anew: nothing is tested")
+		}
+		var labelled *corev1.Pod
+		api := &labeller{n, &labelled}
+		r := &Reconciler{Config: Config{Objects: api, Etcd: n, Gate: n, Recorder: n}}
+		label := planner.LabelPod{Name: "c-a", UID: "pod-uid", Role: planner.PodVoter, Joined: joined}
+		if err := r.do(t.Context(), types.NamespacedName{}, s, label); err != nil {
+			t.Fatal(err)
+		}
+		if changed := labelled != nil && !resources.MayFill(labelled); changed != joined {
+			t.Errorf("joined %t: the pod may not begin again any more %t", joined, changed)
+		}
+	}
+}
+
+// labeller keeps the pod that was changed.
+type labeller struct {
+	*nursery
+	pod **corev1.Pod
+}
+
+func (l *labeller) UpdatePod(_ context.Context, p *corev1.Pod) (*corev1.Pod, error) {
+	*l.pod = p
+	return p, nil
+}
