@@ -243,6 +243,18 @@ func TestNobodyReadsAfterPut(t *testing.T) {
 	}
 }
 
+// TestBodyEnds: who has begun to read the body of a request comes too late once it has ended.
+func TestBodyEnds(t *testing.T) {
+	b := &body{r: zeros{}}
+	if n, err := b.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	b.end()
+	if n, err := b.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("%d more bytes, %v", n, err)
+	}
+}
+
 // TestMemory: however large an object is, no more is allocated than what is kept.
 func TestMemory(t *testing.T) {
 	store := answering(t, func(w http.ResponseWriter, r *http.Request) {
