@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 const (
@@ -30,7 +29,7 @@ const (
 func TestBeforeLearners(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	c := s.create("early", 3, beforeLearners, smallQuota)
+	c := s.create("early", 3, beforeLearners)
 	data := c.fill()
 	c.tellsAll(beforeLearners)
 	w := c.write()
@@ -53,11 +52,8 @@ func TestBeforeLearners(t *testing.T) {
 		t.Errorf("%s has led, and the answer is %+v", before, moved.Status)
 	}
 	c.tellsAll(beforeLearners)
-	c.served(w)
 	c.holds(data)
-	c.fullAndBack()
 
-	w = c.write()
 	if s.hasImage(withLearners) {
 		c.step(beforeLearners, withLearners)
 		if now := c.ids(); !maps.Equal(now, ids) {
@@ -71,19 +67,13 @@ func TestBeforeLearners(t *testing.T) {
 	} else {
 		t.Logf("there is no image of %s: the upgrade is left out", withLearners)
 	}
-	c.served(w)
-	c.holds(data)
-}
-
-// served ends a writer that nearly always had an answer.
-func (c *cluster) served(w *harness.Writer) {
-	c.Helper()
 	report := c.stopped(w)
+	c.holds(data)
 	if most := report.Sent / 100; report.Failed > most {
-		c.Errorf("%d of %d writes failed, more than %d: %v", report.Failed, report.Sent, most, report.Errors)
+		t.Errorf("%d of %d writes failed, more than %d: %v", report.Failed, report.Sent, most, report.Errors)
 	}
 	if report.LongestGap > 5*time.Second {
-		c.Errorf("nothing was acknowledged for %v", report.LongestGap)
+		t.Errorf("nothing was acknowledged for %v", report.LongestGap)
 	}
 }
 
@@ -135,15 +125,15 @@ func (s *scenario) hasImage(version string) bool {
 }
 
 // TestBeforeLearnersRecovered restores a backup of an etcd whose program cannot raise the
-// revision in place, and goes on from a survivor, with certificates and volumes. Of two
-// members the loss of one is the loss of the quorum.
+// revision in place, goes on from a survivor and has its database filled, with certificates
+// and volumes. Of two members the loss of one is the loss of the quorum.
 func TestBeforeLearnersRecovered(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.volume()
 	c := s.cluster("sealed")
 	c.secure("sealed-client-tls", "tls.crt", "tls.key", "ca.crt")
-	s.apply(manifest("sealed", 2, beforeLearners, withAutoTLS, withVolumes))
+	s.apply(manifest("sealed", 2, beforeLearners, withAutoTLS, withVolumes, smallQuota))
 	c.are(c.settle(2), map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
 		v1beta2.ClusterConditionCertificatesValid: corev1.ConditionTrue,
 		v1beta2.ClusterConditionAvailable:         corev1.ConditionTrue,
@@ -180,4 +170,6 @@ func TestBeforeLearnersRecovered(t *testing.T) {
 	if c.clusterID() == clusterID {
 		t.Error("the cluster has the ID that it had before")
 	}
+	c.fullAndBack()
+	c.holds(data)
 }
