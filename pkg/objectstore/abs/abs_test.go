@@ -6,8 +6,6 @@ package abs
 import (
 	"encoding/base64"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -116,23 +114,6 @@ func TestSweepSpares(t *testing.T) {
 	}
 	if list, err := store.client.NewBlockBlobClient("theirs").GetBlockList(ctx, blockblob.BlockListTypeAll, nil); err != nil || len(list.UncommittedBlocks) != 1 {
 		t.Errorf("what another program sends: %+v, %v", list.UncommittedBlocks, err)
-	}
-}
-
-// TestSweepOfAnAccountThatListsNone: that is no error, or every backup would warn of it.
-func TestSweepOfAnAccountThatListsNone(t *testing.T) {
-	asked := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.RawQuery, "uncommittedblobs") {
-			asked++
-		}
-		w.Header().Set("X-Ms-Error-Code", "InvalidQueryParameterValue")
-		w.WriteHeader(http.StatusBadRequest)
-	}))
-	t.Cleanup(server.Close)
-	n, err := open(t, server.URL, "c", storetest.AccountKey, nil).Sweep(t.Context(), "", time.Now())
-	if n != 0 || err != nil || asked != 1 {
-		t.Errorf("swept %d, %v; it was asked %d times", n, err, asked)
 	}
 }
 
