@@ -222,6 +222,8 @@ func TestRecoverySeeds(t *testing.T) {
 			"recovery: RecordRecovery Seeding from "},
 		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" })),
 			"recovery: DropSeed x, RecordRecovery Abandoned"},
+		{"and everything on the service was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" }),
+			func(o *Observed) { o.PeerService.ClusterID = "" }), "recovery: RecordBootstrap c0ffee, DropSeed x, RecordRecovery Abandoned"},
 	})
 }
 
