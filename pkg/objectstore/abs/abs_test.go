@@ -176,23 +176,6 @@ func TestSweepAsDocumented(t *testing.T) {
 	}
 }
 
-// TestSweepOfAnAccountThatListsNone: that is no error, or every backup would warn of it.
-func TestSweepOfAnAccountThatListsNone(t *testing.T) {
-	asked := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.RawQuery, "uncommittedblobs") {
-			asked++
-		}
-		w.Header().Set("X-Ms-Error-Code", "InvalidQueryParameterValue")
-		w.WriteHeader(http.StatusBadRequest)
-	}))
-	t.Cleanup(server.Close)
-	n, err := open(t, server.URL, "c", storetest.AccountKey, nil).Sweep(t.Context(), "", time.Now())
-	if n != 0 || err != nil || asked != 1 {
-		t.Errorf("swept %d, %v; it was asked %d times", n, err, asked)
-	}
-}
-
 func TestBadSecrets(t *testing.T) {
 	const canary = "canary-5d1c!"
 	for name, entries := range map[string]map[string]string{

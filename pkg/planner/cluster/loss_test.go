@@ -86,6 +86,14 @@ func TestWhatTheProofWaitsFor(t *testing.T) {
 	}
 }
 
+// TestWhoDecidesNothing: nobody is named whose vote would change nothing.
+func TestWhoDecidesNothing(t *testing.T) {
+	o := observed(t, 3, "a:noleader,index=90 b:down,index=0 c:down,index=0 d:learner,down,index=0", noQuorum, automatic(time.Hour))
+	if loss := o.quorumLoss(); loss.forGood || strings.Contains(loss.message, "not proved before") || !strings.Contains(loss.message, "voters do not serve") {
+		t.Errorf("for good %t: %q", loss.forGood, loss.message)
+	}
+}
+
 // TestVoteComesAfterTheStatus: who is not said to have started is not promoted.
 func TestVoteComesAfterTheStatus(t *testing.T) {
 	unsaid := func(o *Observed) { o.Cluster.Status.MemberStatuses = nil }

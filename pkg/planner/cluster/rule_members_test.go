@@ -102,6 +102,8 @@ func TestRuleReplace(t *testing.T) {
 func TestRuleScaleDown(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the last one goes: first its clients", 3, "a b c d e", nil, "scale-down: LabelPod e leaving"},
+		{"not while who is counted on follows another leader than the others", 2, "a:leads b c",
+			edits(func(o *Observed) { o.Etcd.Members[1].Leader = o.Etcd.Members[2].ID }), "scale-down: wait QuorumAtRisk"},
 		{"until the service does not lead to it", 3, "a b c d e:leaving,routed", nil, "scale-down: wait WaitingForService"},
 		{"then its pod, which ends what it was asked for", 3, "a b c d e:leaving", nil, "scale-down: DismissPod e"},
 		{"until it serves no more", 3, "a b c d e:leaving,terminating", nil, "scale-down: wait WaitingForPod"},

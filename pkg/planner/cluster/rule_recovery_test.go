@@ -172,6 +172,9 @@ func TestRecoverySeeds(t *testing.T) {
 		{"unless this one was asked for", 5, better,
 			edits(noQuorum, recorded(seeding, func(r *v1beta2.RecoveryStatus) { r.Member = "a" }), seedPod(0xbeef)),
 			"recovery: ProveWrite, RecordRecovery Switching"},
+		{"and that one has gone on", 3, "a:noleader,index=91 b:nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding, func(r *v1beta2.RecoveryStatus) { r.Member = "a" }), seedPod(0xbeef)),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
 		{"the source is gone and the seed serves", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPod(0xbeef)),
 			"recovery: ProveWrite, RecordRecovery Switching"},
 		{"the source is gone before", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPod(0)),
@@ -222,6 +225,8 @@ func TestRecoverySeeds(t *testing.T) {
 			"recovery: RecordRecovery Seeding from "},
 		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" })),
 			"recovery: DropSeed x, RecordRecovery Abandoned"},
+		{"and everything on the service was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" }),
+			func(o *Observed) { o.PeerService.ClusterID = "" }), "recovery: RecordBootstrap c0ffee, DropSeed x, RecordRecovery Abandoned"},
 	})
 }
 
