@@ -62,6 +62,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		22747: "two controllers deleted the only pod",
 		23755: "a voter that the last status called a learner was not mended, of two",
 		24908: "the record of a seed was wiped before clients were let in",
+		92326: "a declaration cost the first member before a status had named it",
 	} {
 		if r := Run(NewSchedule(seed), Variant{}, newStats(), false); r.Violation != nil {
 			t.Errorf("seed %d, in which %s: %v", seed, what, r.Violation)

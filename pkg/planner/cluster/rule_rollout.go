@@ -165,7 +165,14 @@ func (o *Observed) renew(m *Member, target *version.Version, upgrade, outage boo
 // come back that a bad declaration has cost.
 func ruleMend(o *Observed) (Plan, bool) {
 	target, low := parse(o.Cluster.Spec.Version), o.lowest()
-	if target == nil || low == nil {
+	if target == nil {
+		return Plan{}, false
+	}
+	if !o.Etcd.Linearizable && len(o.Etcd.Members) == 0 {
+		actions := o.mendFirst(target)
+		return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
+	}
+	if low == nil {
 		return Plan{}, false
 	}
 	_, refused := o.refuseStep(low, target)
@@ -184,6 +191,24 @@ func ruleMend(o *Observed) (Plan, bool) {
 		}
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
+}
+
+// mendFirst does the same for a cluster that has served and of which no status has named a
+// member yet. Its volumes say who they are; nobody says what they run, so that they keep
+// the version that they were made for.
+func (o *Observed) mendFirst(target *version.Version) []Action {
+	var actions []Action
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		switch {
+		case !p.Owned || p.gone() || p.Running || o.claim(p.Name) == nil:
+		case o.stale(p):
+			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Waiting: true})
+		case p.Outdated && sameVersion(p.Version, target): // from another repository
+			actions = append(actions, UpgradePod{Name: p.Name, UID: p.UID, Version: target.String(), Waiting: true})
+		}
+	}
+	return actions
 }
 
 // onlyIdle restricts an action to a container that does not run.

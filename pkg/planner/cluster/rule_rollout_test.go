@@ -135,8 +135,18 @@ func TestRuleMend(t *testing.T) {
 		{"without a volume its data would go", 1, "a:stale,down", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"all that do not run", 3, "a:claim b:claim,stale,down c:claim,stale,down", edits(noQuorum),
 			"mend: RecreatePod b " + testVersion + " waiting, RecreatePod c " + testVersion + " waiting"},
+		{"the first one, that no status has named", 3, "a:claim,stale,down", edits(noQuorum, unnamed), "mend: RecreatePod a " + testVersion + " waiting"},
+		{"with an image that does not exist", 3, "a:claim,outdated,down", edits(noQuorum, unnamed), "mend: UpgradePod a " + testVersion + " waiting"},
+		{"as it was before another version is declared", 3, "a:claim,stale,down", edits(noQuorum, unnamed, wants("3.7.3")), "mend: RecreatePod a " + testVersion + " waiting"},
+		{"which it does not move to before it is known", 3, "a:claim,outdated,down", edits(noQuorum, unnamed, wants("3.7.3")), "quorum: wait QuorumLost"},
+		{"it runs", 3, "a:claim,stale,sick", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
+		{"it has no volume", 3, "a:stale,down", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
+		{"it goes", 3, "a:claim,stale,down,terminating", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
 	})
 }
+
+// unnamed is a cluster of which no status has named a member.
+func unnamed(o *Observed) { o.Etcd.Members = nil }
 
 // TestAdopt lets a pod say what it was made from that does not.
 func TestAdopt(t *testing.T) {
