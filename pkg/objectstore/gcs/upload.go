@@ -110,7 +110,7 @@ func (u *upload) send(ctx context.Context) error {
 	}
 	response, err := u.store.client.Do(request)
 	if err == nil {
-		defer googleapi.CloseBody(response)
+		defer response.Body.Close()
 		err = googleapi.CheckResponse(response)
 	}
 	cancel()
