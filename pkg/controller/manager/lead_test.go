@@ -6,6 +6,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,6 +133,8 @@ func TestWorkEndsByItself(t *testing.T) {
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
+	var silent atomic.Bool
+	kube.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return silent.Load(), nil, errNoAnswer })
 	began, stopped := make(chan struct{}), make(chan struct{})
 	_, result := leading(t, kube, func(ctx context.Context) error {
 		close(began)
@@ -140,7 +143,7 @@ func TestLeaseIsLost(t *testing.T) {
 		return nil
 	})
 	await(t, "the beginning of the work", began)
-	kube.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errNoAnswer })
+	silent.Store(true)
 	if err := await(t, "the return", result); !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("it returned %v", err)
 	}
