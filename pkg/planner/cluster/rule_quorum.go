@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ruleHibernate takes the pods of a cluster of size 0 away. Members and volumes
@@ -223,7 +225,7 @@ func (o *Observed) whoSurvives() string {
 // answered by itself.
 func (o *Observed) howToRecover(forGood bool) string {
 	if o.source("") == nil {
-		if b := o.Cluster.Status.LastBackup; forGood && o.recoversByItself() && b != nil && b.Verified && len(o.remains()) == 0 {
+		if b := o.Cluster.Status.LastBackup; forGood && o.recoversByItself() && resources.Restorable(b) == nil && len(o.remains()) == 0 {
 			return fmt.Sprintf("nothing: after %v the last backup, EtcdBackup %s, is restored", recoveryGrace, b.Name)
 		}
 		return "restore a backup with an EtcdRestore"
