@@ -15,8 +15,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// policy keeps EtcdBackups out that carry a label, in one namespace.
-func policy(t *testing.T, namespace string) {
+// policy keeps objects of a kind out that carry a label, in one namespace.
+func policy(t *testing.T, namespace, resource string) {
 	t.Helper()
 	policies, bindings := env.client.AdmissionregistrationV1().ValidatingAdmissionPolicies(), env.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	fail := admissionv1.Fail
@@ -27,7 +27,7 @@ func policy(t *testing.T, namespace string) {
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: []admissionv1.OperationType{admissionv1.Create},
 				Rule: admissionv1.Rule{
-					APIGroups: []string{v1beta2.SchemeGroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"etcdbackups"},
+					APIGroups: []string{v1beta2.SchemeGroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{resource},
 				},
 			}}}},
 			Validations: []admissionv1.Validation{{Expression: "!('tape' in object.metadata.labels)", Message: "no tapes here"}},
@@ -120,7 +120,7 @@ func TestBackupThatIsAskedForIsAdmitted(t *testing.T) {
 	s := newSource(t)
 	mustKubectl(t, "-n", s.namespace, "patch", "etcdcluster", "a", "--type=merge", "-p", intoClaim)
 	path := raw(s.namespace, "a", "backup")
-	policy(t, s.namespace)
+	policy(t, s.namespace, "etcdbackups")
 	tape := `{"metadata":{"labels":{"tape":"yes"}}}`
 	eventually(t, func(ctx context.Context) error { // the policy is read by a watch
 		output, err := env.kubectlWith(ctx, nil, tape, "create", "--raw", path+"?dryRun=All", "-f", "-")

@@ -172,6 +172,7 @@ func TestOperationsHaveRightsOfTheirOwn(t *testing.T) {
 		{"create", "--raw", raw(namespace, "a", "defrag"), "-f", "-"},
 		{"create", "--raw", raw(namespace, "a", "moveleader"), "-f", "-"},
 		{"create", "--raw", raw(namespace, "a", "restart"), "-f", "-"},
+		{"create", "--raw", raw(namespace, "a", "restore"), "-f", "-"},
 	} {
 		contains(t, refusedKubectl(t, "{}", append(args, "--as=editor-"+namespace)...), "forbidden")
 	}
@@ -183,6 +184,10 @@ func TestOperationsHaveRightsOfTheirOwn(t *testing.T) {
 		{"edit", "create", "etcdclusters/moveleader", "yes"},
 		{"view", "create", "etcdclusters/restart", "no"},
 		{"edit", "create", "etcdclusters/restart", "yes"},
+		{"view", "create", "etcdclusters/restore", "no"},
+		{"edit", "create", "etcdclusters/restore", "yes"},
+		{"restore", "create", "etcdclusters/restore", "yes"},
+		{"restore", "create", "etcdclusters/backup", "no"},
 	} {
 		user := test.role + "-" + namespace
 		mustKubectl(t, "-n", namespace, "create", "rolebinding", fmt.Sprintf("%s-%s-%s", test.role, test.verb, test.resource[13:]), "--clusterrole=etcd-operator:"+test.role, "--user="+user)

@@ -73,8 +73,8 @@ func (r *Clusters) observe(c *v1beta2.EtcdCluster) (planner.ClusterObserved, int
 		if b.Name == planner.ScheduledName(c.Name) {
 			o.Scheduled = b
 		}
-		if SourceOf(b) != c.Name || b.Annotations[resources.AnnotationSafetyCopy] != "" {
-			continue // a safety copy holds what somebody did not want any more
+		if !resources.BackupOf(b, c.Name) {
+			continue
 		}
 		o.Backups = append(o.Backups, b)
 		if newest == nil || newest.Status.LastSuccessDate.Before(&b.Status.LastSuccessDate) {

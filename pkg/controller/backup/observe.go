@@ -6,7 +6,6 @@ package backup
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,36 +152,4 @@ func attemptOf(job *batchv1.Job) (planner.Attempt, error) {
 		return planner.Attempt{}, fmt.Errorf("annotation %s: %w", resources.AnnotationAttempt, err)
 	}
 	return planner.Attempt{Slot: slot, Number: int32(number)}, nil
-}
-
-// SourceOf names what a backup reads, as far as can be told: the cluster, also if the
-// backup names the service of one, or else the endpoints.
-func SourceOf(b *v1beta2.EtcdBackup) string {
-	if b.Spec.EtcdCluster != nil {
-		return b.Spec.EtcdCluster.Name
-	}
-	if name := clusterOfEndpoints(b); name != "" {
-		return name
-	}
-	return strings.Join(b.Spec.EtcdEndpoints, ",")
-}
-
-// clusterOfEndpoints returns the name of the cluster whose service for clients the
-// endpoints name, "" if they do not name one.
-func clusterOfEndpoints(b *v1beta2.EtcdBackup) string {
-	found := ""
-	for _, endpoint := range b.Spec.EtcdEndpoints {
-		u, err := url.Parse(endpoint)
-		if err != nil {
-			return ""
-		}
-		service, rest, _ := strings.Cut(u.Hostname(), ".")
-		namespace, _, _ := strings.Cut(rest, ".")
-		name, ok := strings.CutSuffix(service, "-client")
-		if !ok || name == "" || (namespace != "" && namespace != b.Namespace) || (found != "" && found != name) {
-			return ""
-		}
-		found = name
-	}
-	return found
 }

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -98,20 +97,5 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("outcome %+v", o)
 			}
 		})
-	}
-}
-
-func TestSourceOf(t *testing.T) {
-	t.Parallel()
-	for want, spec := range map[string]v1beta2.BackupSpec{
-		"a":                   {EtcdCluster: &v1beta2.EtcdClusterRef{Name: "a"}},
-		"b":                   {EtcdEndpoints: []string{"http://b-client:2379"}},
-		"c":                   {EtcdEndpoints: []string{"https://c-client.ns.svc:2379", "https://c-client.ns.svc.cluster.local:2379"}},
-		"http://d.example:1":  {EtcdEndpoints: []string{"http://d.example:1"}},
-		"http://x-client.y:1": {EtcdEndpoints: []string{"http://x-client.y:1"}},
-	} {
-		if got := SourceOf(&v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}, Spec: spec}); got != want {
-			t.Errorf("source of %v is %q, want %q", spec.EtcdEndpoints, got, want)
-		}
 	}
 }

@@ -156,7 +156,7 @@ func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen
 		r.admission.leave(key)
 		return plan.Postponed(*invalid), false, nil
 	}
-	source := types.NamespacedName{Namespace: key.Namespace, Name: SourceOf(s.Backup)}
+	source := types.NamespacedName{Namespace: key.Namespace, Name: resources.SourceOf(s.Backup)}
 	job.Annotations[resources.AnnotationSource] = source.Name
 	running, err := r.running()
 	if err != nil {

@@ -76,5 +76,5 @@ func keyOfBackedUp(object metav1.Object) (types.NamespacedName, bool) {
 	if !ok {
 		return types.NamespacedName{}, false
 	}
-	return types.NamespacedName{Namespace: b.Namespace, Name: backup.SourceOf(b)}, true
+	return types.NamespacedName{Namespace: b.Namespace, Name: resources.SourceOf(b)}, true
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // AnnotationOfCluster marks the EtcdBackup that is kept for spec.backup of the cluster
@@ -49,7 +50,7 @@ type ClusterPlan struct {
 
 // DecideCluster says what is done about the backups of a cluster.
 func DecideCluster(o ClusterObserved) ClusterPlan {
-	plan := ClusterPlan{LastBackup: o.lastBackup()}
+	plan := ClusterPlan{LastBackup: resources.LastBackup(o.Cluster, o.Backups)}
 	taken := o.Scheduled != nil && o.Scheduled.Annotations[AnnotationOfCluster] != o.Cluster.Name
 	if !taken && o.Cluster.DeletionTimestamp == nil {
 		plan.Create, plan.Update = o.scheduled()
@@ -117,23 +118,6 @@ func SpecOfCluster(c *v1beta2.EtcdCluster) v1beta2.BackupSpec {
 		}
 	}
 	return spec
-}
-
-// lastBackup returns the newest good backup that was made since the cluster is there:
-// an EtcdBackup may tell of an earlier cluster of the same name. What the status tells
-// already is kept when the EtcdBackup is deleted, for the backup is still stored.
-func (o *ClusterObserved) lastBackup() *v1beta2.LastBackup {
-	last := o.Cluster.Status.LastBackup.DeepCopy()
-	for _, b := range o.Backups {
-		at := b.Status.LastSuccessDate
-		if at.IsZero() || at.Time.Before(o.Cluster.CreationTimestamp.Time) {
-			continue
-		}
-		if last == nil || last.Time.Time.Before(at.Time) {
-			last = &v1beta2.LastBackup{Name: b.Name, Time: at, Revision: b.Status.EtcdRevision, Verified: b.Status.Verified}
-		}
-	}
-	return last
 }
 
 // verdict is what one periodic backup contributes to the condition of its cluster.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ruleHibernate takes the pods of a cluster of size 0 away. Members and volumes
@@ -155,7 +157,7 @@ func (o *Observed) quorumLoss() quorumLoss {
 	case voters == 0 && len(o.remains()) == 0:
 		return quorumLoss{corev1.ConditionTrue, true, "QuorumLost",
 			"no pod and no volume of any member is left",
-			"restore a backup with an EtcdRestore"}
+			o.howToRestore()}
 	case voters == 0 && !slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Owned && p.Ready }):
 		return quorumLoss{corev1.ConditionTrue, false, "QuorumLost",
 			"no member of etcd is known, and no pod serves clients" + because(o.Etcd.Err),
@@ -223,15 +225,26 @@ func (o *Observed) whoSurvives() string {
 // answered by itself.
 func (o *Observed) howToRecover(forGood bool) string {
 	if o.source("") == nil {
-		if b := o.Cluster.Status.LastBackup; forGood && o.recoversByItself() && b != nil && b.Verified && len(o.remains()) == 0 {
+		if b := o.Cluster.Status.LastBackup; forGood && o.recoversByItself() && resources.Restorable(b) == nil && len(o.remains()) == 0 {
 			return fmt.Sprintf("nothing: after %v the last backup, EtcdBackup %s, is restored", recoveryGrace, b.Name)
 		}
-		return "restore a backup with an EtcdRestore"
+		return o.howToRestore()
 	}
 	if forGood && o.recoversByItself() {
 		return fmt.Sprintf("nothing: after %v it goes on from the member that has lost the least", recoveryGrace)
 	}
 	return "create etcdclusters/" + o.Cluster.Name + "/recover to go on from the member that has lost the least (dryRun=All shows the plan), or restore a backup with an EtcdRestore"
+}
+
+// howToRestore says what a person can do where no member answers. Where a pod or a volume
+// is left that may come back, nothing is offered to be typed without a thought.
+func (o *Observed) howToRestore() string {
+	b := o.Cluster.Status.LastBackup
+	if resources.Restorable(b) != nil || len(o.remains()) > 0 {
+		return "restore a backup with an EtcdRestore"
+	}
+	return "create etcdclusters/" + o.Cluster.Name + "/restore to restore the last backup, EtcdBackup " + b.Name +
+		" (dryRun=All shows what it would be), or restore another one with an EtcdRestore"
 }
 
 func because(err string) string {

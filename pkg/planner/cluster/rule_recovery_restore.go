@@ -3,7 +3,12 @@
 
 package cluster
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
 
 // lastAid restores the last backup of a cluster of which no member and no volume is left,
 // if the spec allows it: then there is nothing to go on from, and nothing to lose. It is
@@ -14,15 +19,12 @@ func lastAid(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	backup := o.Cluster.Status.LastBackup
-	switch {
-	case backup == nil:
-		return wait(recheckSteady, "NoBackup",
-			"no pod and no volume of any member is left, and no backup of this cluster is known",
-			"restore a backup with an EtcdRestore"), true
-	case !backup.Verified:
-		return wait(recheckSteady, "BackupNotVerified",
-			fmt.Sprintf("no pod and no volume of any member is left, and the last backup, EtcdBackup %s, was not verified", backup.Name),
-			"restore a backup with an EtcdRestore"), true
+	if err := resources.Restorable(backup); err != nil {
+		reason := "NoBackup"
+		if errors.Is(err, resources.ErrBackupNotVerified) {
+			reason = "BackupNotVerified"
+		}
+		return wait(recheckSteady, reason, "no pod and no volume of any member is left, and "+err.Error(), "restore a backup with an EtcdRestore"), true
 	}
 	name := o.firstAidName()
 	plan := wait(recheckSteady, "WaitingForRestore",

@@ -352,6 +352,29 @@ func TestWayOut(t *testing.T) {
 	}
 }
 
+// TestWayOutByABackup: the request that restores the last backup is named where there is
+// one, and only where nothing is left that could come back.
+func TestWayOutByABackup(t *testing.T) {
+	nothing, volume := "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", "a:down,claim,index=0 b:nopod,index=0 c:nopod,index=0"
+	for _, test := range []struct {
+		members string
+		last    *v1beta2.LastBackup
+		named   bool
+	}{
+		{nothing, &v1beta2.LastBackup{Name: "nightly", Verified: true}, true},
+		{nothing, &v1beta2.LastBackup{Name: "nightly"}, false},
+		{nothing, nil, false},
+		{volume, &v1beta2.LastBackup{Name: "nightly", Verified: true}, false},
+	} {
+		o := observed(t, 3, test.members, noQuorum)
+		o.Cluster.Status.LastBackup = test.last
+		way := o.quorumLoss().unblock
+		if named := strings.Contains(way, "etcdclusters/c/restore") && strings.Contains(way, "EtcdBackup nightly"); named != test.named || !strings.Contains(way, "with an EtcdRestore") {
+			t.Errorf("%s with %+v: %s", test.members, test.last, way)
+		}
+	}
+}
+
 // TestASecondSeedSaysWhy: what has ended the one before is said as long as the next one is
 // filled, and not any more once that serves.
 func TestASecondSeedSaysWhy(t *testing.T) {

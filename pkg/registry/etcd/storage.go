@@ -34,6 +34,10 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, ne
 	if err != nil {
 		return nil, err
 	}
+	restores, err := restore.NewStorage(scheme, optsGetter)
+	if err != nil {
+		return nil, err
+	}
 	clusters, err := cluster.NewStorage(scheme, optsGetter, cluster.Dependencies{
 		Asker: needs.Asker,
 		Backups: &kind.Creator[*v1beta2.EtcdBackup]{
@@ -43,12 +47,15 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, ne
 			Scheme:    scheme,
 			Admission: needs.Admission,
 		},
+		Restores: &kind.Creator[*v1beta2.EtcdRestore]{
+			Store:     restores.EtcdRestore.Store,
+			Kind:      v1beta2.SchemeGroupVersion.WithKind("EtcdRestore"),
+			Resource:  v1beta2.SchemeGroupVersion.WithResource("etcdrestores"),
+			Scheme:    scheme,
+			Admission: needs.Admission,
+		},
 		Authorizer: needs.Authorizer,
 	})
-	if err != nil {
-		return nil, err
-	}
-	restores, err := restore.NewStorage(scheme, optsGetter)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +70,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, ne
 		"etcdclusters/restart":    clusters.Restart,
 		"etcdclusters/recover":    clusters.Recover,
 		"etcdclusters/backup":     clusters.Backup,
+		"etcdclusters/restore":    clusters.Restore,
 		"etcdclusters/proxy":      clusters.Proxy,
 		"etcdbackups":             backups.EtcdBackup,
 		"etcdbackups/status":      backups.Status,

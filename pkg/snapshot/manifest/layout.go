@@ -34,6 +34,7 @@ const (
 	manifestName   = "manifest.json"
 	manifestSuffix = ".manifest.json"
 	snapshotName   = "snapshot.db"
+	suffixAge      = ".age"
 	layoutVersion  = "v1"
 	directoryTime  = "20060102T150405Z"
 	seriesTime     = "2006-01-02-15:04:05"
@@ -70,7 +71,7 @@ func (p Place) SnapshotKey(id string, started time.Time, revision int64, compres
 			name += ".zst"
 		}
 		if encryption == EncryptionAge {
-			name += ".age"
+			name += suffixAge
 		}
 		return p.Prefix() + fmt.Sprintf("%s-%020d-%s/", started.UTC().Format(directoryTime), revision, shortID(id)) + name
 	case LayoutSeries:
@@ -79,6 +80,10 @@ func (p Place) SnapshotKey(id string, started time.Time, revision int64, compres
 		return p.Key
 	}
 }
+
+// NamedEncrypted is true if the name of a stored snapshot, a key or a URI, says that it is
+// encrypted. Only LayoutDirectory names it so.
+func NamedEncrypted(key string) bool { return strings.HasSuffix(key, suffixAge) }
 
 // AttemptPrefix is what the keys of a transfer begin with, whatever revision it got:
 // a later attempt finds there what an earlier one has done.

@@ -18,6 +18,7 @@ import (
 // +genclient:method=Defrag,verb=create,subresource=defrag,input=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdClusterOperation,result=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdClusterOperation
 // +genclient:method=Restart,verb=create,subresource=restart,input=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdClusterOperation,result=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdClusterOperation
 // +genclient:method=Backup,verb=create,subresource=backup,input=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdBackup,result=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdBackup
+// +genclient:method=Restore,verb=create,subresource=restore,input=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdRestore,result=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdRestore
 // +genclient:method=Recover,verb=create,subresource=recover,input=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdClusterRecovery,result=github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2.EtcdClusterRecovery
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 

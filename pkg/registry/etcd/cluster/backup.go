@@ -6,16 +6,12 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -24,9 +20,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
-
-// backupTime is how the moment stands in the name of a backup.
-const backupTime = "20060102-150405"
 
 // Backups is where EtcdBackups are kept. Create must run everything that a request
 // for an EtcdBackup runs, admission included.
@@ -44,10 +37,8 @@ type BackupREST struct {
 	asker    *live.Asker
 	clock    clock.PassiveClock
 
-	// busy holds the clusters for which a request is being carried out, so that of two
-	// requests at the same time one sees the backup of the other.
-	mu   sync.Mutex
-	busy map[types.NamespacedName]bool
+	// busy lets of two requests at the same time one see the backup of the other.
+	busy busy
 }
 
 var (
@@ -56,7 +47,7 @@ var (
 )
 
 func newBackup(clusters getter, backups Backups, asker *live.Asker) *BackupREST {
-	return &BackupREST{clusters: clusters, backups: backups, asker: asker, clock: clock.RealClock{}, busy: map[types.NamespacedName]bool{}}
+	return &BackupREST{clusters: clusters, backups: backups, asker: asker, clock: clock.RealClock{}}
 }
 
 // New returns an empty request.
@@ -93,7 +84,7 @@ func (r *BackupREST) Create(
 	if err != nil {
 		return nil, err
 	}
-	release, err := r.claim(cluster)
+	release, err := r.busy.claim(cluster, "backup")
 	if err != nil {
 		return nil, err
 	}
@@ -104,19 +95,7 @@ func (r *BackupREST) Create(
 	if err := r.served(ctx, cluster); err != nil {
 		return nil, err
 	}
-	return r.backups.Create(resourceContext(ctx), backup, options)
-}
-
-// resourceContext is that of a request for an EtcdBackup itself.
-func resourceContext(ctx context.Context) context.Context {
-	info, ok := request.RequestInfoFrom(ctx)
-	if !ok {
-		return ctx
-	}
-	own := *info
-	own.Resource, own.Subresource, own.Name = "etcdbackups", "", ""
-	own.Parts = []string{own.Resource}
-	return request.WithRequestInfo(ctx, &own)
+	return r.backups.Create(resourceContext(ctx, "etcdbackups"), backup, options)
 }
 
 // backup returns what is to be created: what was asked for, completed by what the
@@ -141,7 +120,7 @@ func (r *BackupREST) backup(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdBac
 		Spec: *asked.Spec.DeepCopy(),
 	}
 	if backup.Name == "" && backup.GenerateName == "" {
-		backup.GenerateName = cluster.Name + "-" + strings.ToLower(r.clock.Now().UTC().Format(backupTime)) + "-"
+		backup.GenerateName = generateName(cluster, r.clock)
 	}
 	if backup.Labels == nil {
 		backup.Labels = map[string]string{}
@@ -173,31 +152,11 @@ func useDestination(spec *v1beta2.BackupSpec, policy *v1beta2.ClusterBackupPolic
 	}
 }
 
-// claim keeps two requests for one cluster from overtaking each other.
-func (r *BackupREST) claim(cluster *v1beta2.EtcdCluster) (release func(), err error) {
-	key := types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.busy[key] {
-		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters/backup"), cluster.Name, fmt.Errorf("another request for a backup is being carried out"))
-	}
-	r.busy[key] = true
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.busy, key)
-	}, nil
-}
-
 // alone makes sure that no backup of the cluster is under way.
 func (r *BackupREST) alone(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
-	obj, err := r.backups.List(resourceContext(ctx), &metainternalversion.ListOptions{})
+	list, err := listBackups(ctx, r.backups)
 	if err != nil {
 		return err
-	}
-	list, ok := obj.(*v1beta2.EtcdBackupList)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
 	}
 	for i := range list.Items {
 		b := &list.Items[i]
@@ -207,6 +166,18 @@ func (r *BackupREST) alone(ctx context.Context, cluster *v1beta2.EtcdCluster) er
 		}
 	}
 	return nil
+}
+
+func listBackups(ctx context.Context, backups Backups) (*v1beta2.EtcdBackupList, error) {
+	obj, err := backups.List(resourceContext(ctx, "etcdbackups"), &metainternalversion.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := obj.(*v1beta2.EtcdBackupList)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
+	}
+	return list, nil
 }
 
 // underWay is true for a backup that is being made. A series waits most of the time,

@@ -10,37 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/backup"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
 )
 
 // withBackups returns the storage of clusters whose backups are kept, too.
 func withBackups(t *testing.T) (Storage, backup.Storage) {
 	t.Helper()
-	etcd := registrytest.New(t)
-	backups, err := backup.NewStorage(etcd.Scheme, etcd.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(backups.EtcdBackup.Destroy)
-	storage, err := NewStorage(etcd.Scheme, etcd.Options, Dependencies{
-		Asker: live.NewAsker(nil, nil, clock.RealClock{}),
-		Backups: &kind.Creator[*v1beta2.EtcdBackup]{
-			Store: backups.EtcdBackup.Store, Scheme: etcd.Scheme,
-			Kind: v1beta2.SchemeGroupVersion.WithKind("EtcdBackup"), Resource: v1beta2.SchemeGroupVersion.WithResource("etcdbackups"),
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(storage.EtcdCluster.Destroy)
-	registrytest.Await(t, storage.EtcdCluster.Store)
-	registrytest.Await(t, backups.EtcdBackup.Store)
+	storage, backups, _ := withRestores(t)
 	return storage, backups
 }
 

@@ -95,7 +95,7 @@ var (
 	errPaused     = errors.New("spec.paused is true: resume the cluster, or nobody carries the recovery out")
 	errInProgress = errors.New("a recovery is under way; see status.recovery")
 	errOther      = errors.New("spec.clusterUID is the UID of another cluster")
-	errNobody     = errors.New("no member answers that the cluster could go on from: restore a backup with an EtcdRestore")
+	errNobody     = errors.New("no member answers that the cluster could go on from: restore a backup: create etcdclusters/restore, or an EtcdRestore")
 )
 
 // planRecovery returns the recovery as the last status of the cluster lets it be planned.

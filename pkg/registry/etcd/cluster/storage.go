@@ -28,6 +28,7 @@ type Storage struct {
 	Restart     *OperationREST
 	Recover     *RecoverREST
 	Backup      *BackupREST
+	Restore     *RestoreREST
 	Proxy       *ProxyREST
 }
 
@@ -37,6 +38,8 @@ type Dependencies struct {
 	Asker *live.Asker
 	// Backups is where backups are created.
 	Backups Backups
+	// Restores is where restores are created.
+	Restores Restores
 	// Authorizer is asked a second time before data is handed out; nil allows it.
 	Authorizer authorizer.Authorizer
 }
@@ -77,6 +80,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		Restart:     newRestart(store, rules),
 		Recover:     &RecoverREST{status: status, clock: clock.RealClock{}},
 		Backup:      newBackup(store, needs.Backups, needs.Asker),
+		Restore:     &RestoreREST{clusters: store, backups: needs.Backups, restores: needs.Restores, clock: clock.RealClock{}},
 		Proxy:       newProxy(store, needs.Asker, needs.Authorizer),
 	}, nil
 }

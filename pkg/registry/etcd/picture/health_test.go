@@ -101,6 +101,11 @@ func (p *Picture) gone(keep ...int) {
 	p.Pods, p.Claims, p.Answers = pods, claims, answers
 }
 
+// backedUp gives the cluster a last backup.
+func (p *Picture) backedUp(verified bool) {
+	p.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Time: metav1.NewTime(p.AskedAt.Add(-time.Hour)), Revision: 7, Verified: verified}
+}
+
 // leaderless takes the quorum away.
 func (p *Picture) leaderless() {
 	p.Confirmed, p.ConfirmErr = nil, &etcd.Error{Op: "list members", Kind: etcd.ErrNoQuorum}
@@ -224,7 +229,26 @@ func TestVerdict(t *testing.T) {
 		{
 			name: "all are gone for good", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
 			change: func(p *Picture) { p.leaderless(); p.gone() },
-			says:   []string{"no pod of a member runs"}, steps: []string{"get etcdbackups"},
+			says:   []string{"no pod of a member runs"}, steps: []string{"nobody is left to recover from: restore a backup; these exist: kubectl -n ns get etcdbackups"},
+		},
+		{
+			name: "all are gone for good and there is a backup", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Picture) { p.leaderless(); p.gone(); p.backedUp(true) },
+			steps: []string{
+				"nobody is left to recover from: restore the last backup, EtcdBackup nightly of 2026-05-01T02:00:00Z",
+				"echo '{}' | kubectl create --raw '/apis/etcd.database.coreos.com/v1beta2/namespaces/ns/etcdclusters/c/restore?dryRun=All' -f -",
+				"or another backup; these exist: kubectl -n ns get etcdbackups",
+			},
+		},
+		{
+			name: "all are gone for good and the backup was not read back", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Picture) { p.leaderless(); p.gone(); p.backedUp(false) },
+			steps:  []string{"nobody is left to recover from: restore a backup; these exist: kubectl -n ns get etcdbackups"},
+		},
+		{
+			name: "one volume is left, and nobody answers", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Picture) { p.leaderless(); p.stopped(1, 0); p.gone(1); p.backedUp(true) },
+			steps:  []string{"somebody's pod or volume is left", "if what is left is lost for good: restore the last backup", "restore?dryRun=All"},
 		},
 		{
 			name: "an election that takes its time", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-1),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 const (
@@ -72,10 +73,34 @@ func (f *facts) quorumSteps() []v1beta2.NextStep {
 	}
 	list := f.saveEach("first save what a survivor has")
 	why := fmt.Sprintf("%d of %s are gone with their data, so the quorum cannot come back by itself", gone, count(len(f.voters), "voter"))
-	if len(f.answered()) == 0 {
-		return append(list, v1beta2.NextStep{Why: why + " and nobody is left to recover from: restore a backup; these exist", Command: f.kubectl("get etcdbackups")})
+	switch {
+	case len(f.answered()) == 0 && gone == len(f.voters):
+		return append(list, f.restoreSteps(why+" and nobody is left to recover from")...)
+	case len(f.answered()) == 0:
+		list = append(list, v1beta2.NextStep{
+			Why:     why + "; nobody answers, but somebody's pod or volume is left: with that one back a recovery loses less than a backup that is restored",
+			Command: f.kubectl("get pods,pvc,nodes,events -o wide"),
+		})
+		return append(list, f.restoreSteps("if what is left is lost for good")...)
 	}
 	return append(list, v1beta2.NextStep{Why: why + ": see what a recovery would do, then do it without dryRun", Command: f.post("recover?dryRun=All")})
+}
+
+// restoreSteps are for a cluster of which only backups are left. A restore touches nothing
+// before it has found its backup good.
+func (f *facts) restoreSteps(why string) []v1beta2.NextStep {
+	last := f.Cluster.Status.LastBackup
+	if resources.Restorable(last) != nil {
+		return []v1beta2.NextStep{{Why: why + ": restore a backup; these exist", Command: f.kubectl("get etcdbackups")}}
+	}
+	return []v1beta2.NextStep{
+		{
+			Why: fmt.Sprintf("%s: restore the last backup, EtcdBackup %s of %s; see which one it would be, then do it without dryRun",
+				why, last.Name, last.Time.UTC().Format(time.RFC3339)),
+			Command: f.post("restore?dryRun=All"),
+		},
+		{Why: "or another backup; these exist", Command: f.kubectl("get etcdbackups")},
+	}
 }
 
 // saveEach saves what the members have that answer.

@@ -116,6 +116,12 @@ func ExtractEtcdClusterRestart(etcdCluster *etcdv1beta2.EtcdCluster, fieldManage
 	return ExtractEtcdClusterFrom(etcdCluster, fieldManager, "restart")
 }
 
+// ExtractEtcdClusterRestore extracts the applied configuration owned by fieldManager from
+// etcdCluster for the restore subresource.
+func ExtractEtcdClusterRestore(etcdCluster *etcdv1beta2.EtcdCluster, fieldManager string) (*EtcdClusterApplyConfiguration, error) {
+	return ExtractEtcdClusterFrom(etcdCluster, fieldManager, "restore")
+}
+
 // ExtractEtcdClusterScale extracts the applied configuration owned by fieldManager from
 // etcdCluster for the scale subresource.
 func ExtractEtcdClusterScale(etcdCluster *etcdv1beta2.EtcdCluster, fieldManager string) (*EtcdClusterApplyConfiguration, error) {

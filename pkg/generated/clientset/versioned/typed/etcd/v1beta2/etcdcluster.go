@@ -47,6 +47,7 @@ type EtcdClusterInterface interface {
 	Defrag(ctx context.Context, etcdClusterName string, etcdClusterOperation *etcdv1beta2.EtcdClusterOperation, opts v1.CreateOptions) (*etcdv1beta2.EtcdClusterOperation, error)
 	Restart(ctx context.Context, etcdClusterName string, etcdClusterOperation *etcdv1beta2.EtcdClusterOperation, opts v1.CreateOptions) (*etcdv1beta2.EtcdClusterOperation, error)
 	Backup(ctx context.Context, etcdClusterName string, etcdBackup *etcdv1beta2.EtcdBackup, opts v1.CreateOptions) (*etcdv1beta2.EtcdBackup, error)
+	Restore(ctx context.Context, etcdClusterName string, etcdRestore *etcdv1beta2.EtcdRestore, opts v1.CreateOptions) (*etcdv1beta2.EtcdRestore, error)
 	Recover(ctx context.Context, etcdClusterName string, etcdClusterRecovery *etcdv1beta2.EtcdClusterRecovery, opts v1.CreateOptions) (*etcdv1beta2.EtcdClusterRecovery, error)
 
 	EtcdClusterExpansion
@@ -192,6 +193,22 @@ func (c *etcdClusters) Backup(ctx context.Context, etcdClusterName string, etcdB
 		SubResource("backup").
 		VersionedParams(&opts, scheme.ParameterCodec).
 		Body(etcdBackup).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Restore takes the representation of a etcdRestore and creates it.  Returns the server's representation of the etcdRestore, and an error, if there is any.
+func (c *etcdClusters) Restore(ctx context.Context, etcdClusterName string, etcdRestore *etcdv1beta2.EtcdRestore, opts v1.CreateOptions) (result *etcdv1beta2.EtcdRestore, err error) {
+	result = &etcdv1beta2.EtcdRestore{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("etcdclusters").
+		Name(etcdClusterName).
+		SubResource("restore").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(etcdRestore).
 		Do(ctx).
 		Into(result)
 	return

@@ -138,6 +138,18 @@ func (c *fakeEtcdClusters) Backup(ctx context.Context, etcdClusterName string, e
 	return obj.(*v1beta2.EtcdBackup), err
 }
 
+// Restore takes the representation of a etcdRestore and creates it.  Returns the server's representation of the etcdRestore, and an error, if there is any.
+func (c *fakeEtcdClusters) Restore(ctx context.Context, etcdClusterName string, etcdRestore *v1beta2.EtcdRestore, opts v1.CreateOptions) (result *v1beta2.EtcdRestore, err error) {
+	emptyResult := &v1beta2.EtcdRestore{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), etcdClusterName, "restore", c.Namespace(), etcdRestore, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1beta2.EtcdRestore), err
+}
+
 // Recover takes the representation of a etcdClusterRecovery and creates it.  Returns the server's representation of the etcdClusterRecovery, and an error, if there is any.
 func (c *fakeEtcdClusters) Recover(ctx context.Context, etcdClusterName string, etcdClusterRecovery *v1beta2.EtcdClusterRecovery, opts v1.CreateOptions) (result *v1beta2.EtcdClusterRecovery, err error) {
 	emptyResult := &v1beta2.EtcdClusterRecovery{}
