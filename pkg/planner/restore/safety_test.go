@@ -92,6 +92,8 @@ func TestSafetyCopies(t *testing.T) {
 		edits []func(*Observed)
 		want  string
 	}{
+		"not before it is held":  {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: hold"},
+		"nor while it is paused": {[]func(*Observed){uncopied, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
 		"it serves":              {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
 		"nothing is known of it": {[]func(*Observed){uncopied}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
 		"one survives":           {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
@@ -120,6 +122,8 @@ func TestSafetyCopies(t *testing.T) {
 		"it is written down":  {[]func(*Observed){uncopied, copiedTo(ready)}, "Verifying: wait SafetyCopy"},
 		"and the cluster":     {[]func(*Observed){uncopied, copied(epoch)}, ask},
 		"it is old":           {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"the cluster is new":  {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"it is not":           {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch)}, ask},
 		"before another one":  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
 		"after the other one": {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(-time.Second))}, ask},
 	} {
@@ -135,6 +139,10 @@ func TestSafetyCopies(t *testing.T) {
 			}
 		})
 	}
+}
+
+func madeAt(at time.Time) func(*Observed) {
+	return func(o *Observed) { o.Cluster.CreationTimestamp = metav1.NewTime(at) }
 }
 
 func ownStore(o *Observed) {
@@ -177,6 +185,7 @@ func TestSafetyCopyObject(t *testing.T) {
 	names := map[string]string{b.Name: "first"}
 	for name, edit := range map[string]func(*Observed){
 		"another store": ownStore, "an old copy": copied(epoch.Add(-time.Hour)), "another restore": func(o *Observed) { o.Restore.UID = "other" },
+		"a cluster of the same name": func(o *Observed) { o.Cluster.UID = "other" },
 	} {
 		o := observed(uncopied, encrypted, edit)
 		got := o.SafetyCopyName()
