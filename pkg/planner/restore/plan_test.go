@@ -152,6 +152,9 @@ func say(p Plan) string {
 	case p.Cluster != nil:
 		text += fmt.Sprintf(" %s of %d", p.Cluster.Spec.Version, *p.Cluster.Spec.Replicas)
 	}
+	if p.Copied != nil {
+		text += fmt.Sprintf(" copied %d", p.Copied.Revision)
+	}
 	if p.Refused != nil {
 		text += " refused " + p.Refused.Reason
 	}
@@ -168,10 +171,18 @@ func say(p Plan) string {
 }
 
 func pathOf(p *v1beta2.BackupPlace) string {
-	if p.S3 != nil {
+	switch {
+	case p.S3 != nil:
 		return p.S3.Path
+	case p.ABS != nil:
+		return p.ABS.Path
+	case p.GCS != nil:
+		return p.GCS.Path
+	case p.OSS != nil:
+		return p.OSS.Path
+	default:
+		return p.PersistentVolumeClaim.Path
 	}
-	return p.PersistentVolumeClaim.Path
 }
 
 func TestDecide(t *testing.T) {
@@ -206,6 +217,9 @@ func TestDecide(t *testing.T) {
 		"newest of EtcdBackup":  {[]func(*Observed){fromBackup(nil)}, "Verifying: verify 1 of p/b/new/snapshot.db against " + target + " sum sum"},
 		"older one":             {[]func(*Observed){fromBackup(ptr.To[int64](5))}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target},
 		"a failed one":          {[]func(*Observed){fromBackup(ptr.To[int64](7))}, "Verifying: wait BackupNotFound"},
+		"the newest by name":    {[]func(*Observed){fromBackup(ptr.To[int64](9))}, "Verifying: verify 1 of p/b/new/snapshot.db against " + target + " sum sum"},
+		"one that failed later": {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].URI = "pvc://backups/p/b/x" }}, "Verifying: wait BackupNotFound"},
+		"one that is nowhere":   {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].Succeeded = true }}, "Verifying: wait BackupNotFound"},
 		"an EtcdBackup moved":   {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup.Status.URI = "s3://b/k" }}, "Verifying: wait InvalidRequest"},
 		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, job(1, good())}, "Verifying: ask from key/dir/snapshot.db sum abc bump 1000000000"},
 
@@ -222,6 +236,7 @@ func TestDecide(t *testing.T) {
 		"another recovery":            {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSeeding, somebodyElses)}, "Verifying: wait RecoveryUnderWay"},
 		"after another one":           {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, somebodyElses)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
 		"who asked reads it":          {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
+		"who has asked":               {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseRestoring)}, "Verifying: wait AnotherRestore"},
 		"who has not asked":           {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
 		"it was asked":                {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
 		"and that was written":        {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
@@ -260,6 +275,9 @@ func TestDecide(t *testing.T) {
 		"of nothing":            {[]func(*Observed){homeless}, "Verifying: verify 1 of bucket/key against /0"},
 		"of the backup":         {[]func(*Observed){homeless, held, job(1, good(), unknownTarget)}, "Verifying: create 3.6.16 of 3"},
 		"not at once":           {[]func(*Observed){homeless, held, job(1, good(), unknownTarget), func(o *Observed) { o.Now = epoch.Add(time.Second) }}, "Verifying: wait ClusterNotFound"},
+		"that cannot bump": {[]func(*Observed){homeless, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true, EtcdVersion: "3.4.23"}, unknownTarget), func(o *Observed) {
+			o.Restore.Spec.RevisionBump = ptr.To[int64](1)
+		}}, "Verifying: record false Unsupported"},
 		"of an unknown version": {[]func(*Observed){homeless, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
 		"it fits what it made":  {[]func(*Observed){filling, held, job(1, good(), unknownTarget)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
 		"not if it is larger":   {[]func(*Observed){filling, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", EtcdVersion: "3.6.16", Verified: true, Size: 1 << 40}, unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},

@@ -54,8 +54,13 @@ func TestNewClusterIsMarked(t *testing.T) {
 	if diff := cmp.Diff(want, c.Annotations); diff != "" || c.Labels["a"] != "b" || c.Name != "c" || c.Namespace != "ns" {
 		t.Errorf("cluster %+v: %s", c, diff)
 	}
-	if len(o.Restore.Spec.ClusterTemplate.Annotations) != 1 {
+	*c.Spec.Replicas = 9
+	if len(o.Restore.Spec.ClusterTemplate.Annotations) != 1 || *o.Restore.Spec.ClusterTemplate.Spec.Replicas != 1 {
 		t.Error("the template was changed")
+	}
+	o.Restore.Spec.ClusterTemplate.Annotations[scopeAnnotation] = "mine"
+	if c := o.newCluster(good()); c.Annotations[scopeAnnotation] != "mine" {
+		t.Errorf("who looks after it is %s, against the template", c.Annotations[scopeAnnotation])
 	}
 }
 
