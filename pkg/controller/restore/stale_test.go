@@ -56,6 +56,37 @@ func TestStaleRestore(t *testing.T) {
 	}
 }
 
+// TestOwnWrites: after a write nothing is asked nor done until the caches show it. A
+// finalizer of somebody else stays all the time.
+func TestOwnWrites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster()
+	w.addRestore(func(r *v1beta2.EtcdRestore) { r.Finalizers = []string{"somebody/else"} })
+	for range 40 {
+		w.sync()
+		before := w.live.rv
+		if _, err := w.reconcile(); err != nil {
+			t.Fatal(err)
+		}
+		if w.live.rv == before {
+			w.turn()
+			continue
+		}
+		before, calls := w.live.rv, w.calls
+		if after, err := w.reconcile(); err != nil || after == 0 {
+			t.Errorf("looks again after %s, %v", after, err)
+		}
+		if w.live.rv != before || w.calls != calls {
+			t.Fatalf("the cache is behind, and there are %d calls: %v", w.calls-calls, w.events)
+		}
+		w.turn()
+	}
+	if r := w.live.restores["r"]; !r.Status.Succeeded || len(r.Finalizers) != 1 || r.Finalizers[0] != "somebody/else" {
+		t.Errorf("it came to %v, %+v", r.Finalizers, r.Status)
+	}
+}
+
 // TestJobOfSomebodyElse: what has the name of a Job, and is not of this restore, is neither
 // read nor deleted, and nothing is done meanwhile.
 func TestJobOfSomebodyElse(t *testing.T) {

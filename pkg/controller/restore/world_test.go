@@ -419,6 +419,9 @@ func (w *world) CreateBackup(_ context.Context, b *v1beta2.EtcdBackup) (*v1beta2
 		if _, taken := w.live.backups[b.Name]; taken {
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "etcdbackups"}, b.Name)
 		}
+		if w.full {
+			return nil, quota("etcdbackups", b.Name)
+		}
 		stored := b.DeepCopy()
 		w.version(stored)
 		w.live.backups[b.Name] = stored
