@@ -7,9 +7,14 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // effects is what a controller has made.
@@ -116,4 +121,89 @@ func TestJobOfSomebodyElse(t *testing.T) {
 		w.turn()
 	}
 	w.restored("when it is gone", 0)
+}
+
+// until lets everybody do what there is to do until the restore is so far.
+func (w *world) until(phase v1beta2.RecoveryPhase) {
+	w.Helper()
+	for range 40 {
+		if c := w.live.clusters["c"]; c != nil && c.Status.Recovery != nil && c.Status.Recovery.Phase == phase {
+			return
+		}
+		w.turn()
+	}
+	w.Fatalf("it never came to %s", phase)
+}
+
+// TestDeletedIsSeenLive: what a deletion depends on is not taken from a cache that does not
+// show the request yet: it would be forgotten there, and carried out.
+func TestDeletedIsSeenLive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster()
+	w.addRestore(nil)
+	before := w.live.clone().clusters
+	w.until(v1beta2.RecoveryPhaseSeeding)
+	w.delete()
+	w.sync()
+	w.restart()
+	w.cached.clusters = before
+	if _, err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if r, c := w.live.restores["r"], w.live.clusters["c"]; r == nil || len(r.Finalizers) == 0 || !c.Status.Recovery.Cancelled {
+		t.Errorf("it goes on without anybody who has asked for it: %+v", c.Status.Recovery)
+	}
+}
+
+// TestOneAfterTheOther: what another restore has asked of the same cluster is waited for,
+// what one has asked of another cluster is not.
+func TestOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	for cluster, waits := range map[string]bool{"c": true, "d": false} {
+		w := newWorld(t)
+		w.addCluster()
+		w.addRestore(nil)
+		w.addRestore(func(r *v1beta2.EtcdRestore) {
+			r.Name, r.UID, r.Spec.EtcdCluster.Name, r.Status.Phase = "q", "uid-q", cluster, v1beta2.RestorePhaseRestoring
+		})
+		for range 20 {
+			w.turn()
+		}
+		if (w.asked == 0) != waits {
+			t.Errorf("a restore of %s is under way, and c is asked %d times", cluster, w.asked)
+		}
+	}
+}
+
+// TestSeedIsTheClusters: a backup that its first member finds damaged is given up; what a
+// pod of somebody else says counts for nothing.
+func TestSeedIsTheClusters(t *testing.T) {
+	t.Parallel()
+	for owner, refused := range map[types.UID]bool{"uid-c": true, "other": false} {
+		w := newWorld(t)
+		w.addCluster()
+		w.addRestore(nil)
+		w.until(v1beta2.RecoveryPhaseSeeding)
+		result := agent.Result{Command: agent.CommandFetch, ID: "i", Started: epoch, Finished: epoch, Error: &agent.Error{Class: agent.ClassCorrupt, Message: "flipped"}}
+		raw, err := result.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.live.pods["c-seed"] = &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "c-seed", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}},
+			Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
+				Name: resources.InitFetch, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: string(raw)}},
+			}}},
+		}
+		for range 3 {
+			w.sync()
+			if _, err := w.reconcile(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if cancelled := w.live.clusters["c"].Status.Recovery.Cancelled; cancelled != refused {
+			t.Errorf("the pod of %s says that it is damaged: cancelled %t", owner, cancelled)
+		}
+	}
 }

@@ -495,6 +495,9 @@ func (w *world) CreateJob(_ context.Context, job *batchv1.Job) (*batchv1.Job, er
 		if w.full {
 			return nil, quota("jobs", job.Name)
 		}
+		if image := job.Spec.Template.Spec.Containers[0].Image; image != "agent:v1" {
+			w.Errorf("Job %s runs %q", job.Name, image)
+		}
 		made := job.DeepCopy()
 		made.CreationTimestamp = metav1.NewTime(w.clock.Now())
 		w.version(made)
