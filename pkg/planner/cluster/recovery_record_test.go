@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,10 @@ func recordOf(t *testing.T, o Observed) v1beta2.RecoveryStatus {
 }
 
 func leftover(o *Observed) { o.Pods = append(o.Pods, Pod{Name: "x", UID: "pod-x", Owned: true}) }
+
+func madeAgo(ago time.Duration) func(*Reseed) {
+	return func(r *Reseed) { r.Pod.Made = testNow.Add(-ago) }
+}
 
 func seedClaim(o *Observed) {
 	o.Claims = append(o.Claims, Claim{Name: "seed", UID: "claim-seed", Owned: true})
@@ -50,6 +55,13 @@ func TestRecoveryIsOfOneTime(t *testing.T) {
 			"recovery: wait WaitingForSeed"},
 		{"the volume of the only new member is left", 3, "seed:nopod,claim", edits(noQuorum, recorded(cleaning), revealed), "return: CreatePod seed[seed]"},
 		{"others may bring the new quorum back", 3, "seed:nopod d:down e:down", edits(noQuorum, recorded(cleaning), revealed), "quorum: wait QuorumLost"},
+		{"a seed that runs is waited for, however old", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, madeAgo(time.Minute))), "steady"},
+		{"an evicted one that goes is not", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), func(r *Reseed) { r.Pod.Terminating = true })),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"nor one of an image that was taken back", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), otherImage)),
+			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"a seed without its pod has its volume", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedClaim),
+			"recovery: CreateReseed seed"},
 		{"its volume is left though none are declared", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(switching), seedClaim),
 			"recovery: CreateReseed seed"},
 	})
@@ -80,5 +92,28 @@ func TestSourceVersion(t *testing.T) {
 	o.Etcd.Members[0].Version = "3.5.21"
 	if r := recordOf(t, o); r.Version != "3.5.21" {
 		t.Errorf("the seed runs %s", r.Version)
+	}
+}
+
+// TestWritesProveTheRightOne: a hidden seed is written to by itself, the new cluster through
+// its members.
+func TestWritesProveTheRightOne(t *testing.T) {
+	revealed := func(o *Observed) { o.Etcd.ClusterID, o.PeerService.ClusterID = 0xbeef, "beef" }
+	for hidden, o := range map[bool]Observed{
+		true:  observed(t, 3, lost, noQuorum, recorded(seeding), seedPod(0xbeef)),
+		false: observed(t, 3, "seed", recorded(cleaning), revealed),
+	} {
+		if write, ok := Decide(o).Actions[0].(ProveWrite); !ok || write.Hidden != hidden {
+			t.Errorf("the first action is %#v", Decide(o).Actions[0])
+		}
+	}
+}
+
+// TestLossOfAChosenSource tells what another member has that the chosen one has not.
+func TestLossOfAChosenSource(t *testing.T) {
+	chosen := func(r *v1beta2.RecoveryStatus) { r.Member = "a" }
+	o := observed(t, 5, "a:noleader,index=90 b:noleader,index=95 c:nopod d:nopod e:nopod", noQuorum, asked(chosen))
+	if loss := recordOf(t, o).ExpectedLoss; !strings.Contains(loss, "5 raft entries that b has and a has not") {
+		t.Errorf("it says %q", loss)
 	}
 }
