@@ -87,7 +87,7 @@ func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Sto
 		if err != nil || m.ID != t.request.ID {
 			return nil, err
 		}
-		return &manifest.Stored{Key: key, Manifest: m}, nil
+		return t.whole(ctx, &manifest.Stored{Key: key, Manifest: m})
 	}
 	for object, err := range t.store.List(ctx, place.AttemptPrefix(t.request.Save.Started)) {
 		if err != nil {
@@ -102,10 +102,26 @@ func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Sto
 		case err != nil:
 			return nil, err
 		case m.ID == t.request.ID && place.InPlace(object.Key, m):
-			return &manifest.Stored{Key: object.Key, Manifest: m}, nil
+			if done, err := t.whole(ctx, &manifest.Stored{Key: object.Key, Manifest: m}); done != nil || err != nil {
+				return done, err
+			}
 		}
 	}
 	return nil, nil
+}
+
+// whole returns a backup of this transfer if its snapshot is there. A manifest alone, which
+// arrived after it was taken back, is no backup and goes: nobody may take it for one.
+func (t *run) whole(ctx context.Context, s *manifest.Stored) (*manifest.Stored, error) {
+	object, err := t.store.Stat(ctx, s.Manifest.SnapshotKey(s.Key))
+	switch {
+	case err == nil && object.Size == s.Manifest.StoredSize:
+		return s, nil
+	case err != nil && !errors.Is(err, objectstore.ErrNotFound):
+		return nil, err
+	}
+	klog.FromContext(ctx).Info("Deleting a manifest without its snapshot", "key", s.Key)
+	return nil, t.store.Delete(ctx, s.Key)
 }
 
 func (t *run) readManifest(ctx context.Context, key string) (*manifest.Manifest, error) {
@@ -176,12 +192,23 @@ func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.End
 	m := t.describeSnapshot(stream, place, options, key, sums)
 	stored := &manifest.Stored{Key: place.Layout.ManifestKey(key), Manifest: m}
 	if err := t.finishSnapshot(ctx, key, stored); err != nil {
-		// What is not verified does not stay.
-		cleanupCtx, cancel := afterwards(ctx)
-		defer cancel()
-		return nil, errors.Join(err, t.store.Delete(cleanupCtx, key))
+		return nil, errors.Join(err, t.takeBack(ctx, key, stored, err))
 	}
 	return stored, nil
+}
+
+// takeBack deletes what did not become a backup. A manifest whose answer was lost may be
+// there all the same, and goes first: without its snapshot it would pass for a backup.
+func (t *run) takeBack(ctx context.Context, key string, s *manifest.Stored, failed error) error {
+	if errors.Is(failed, objectstore.ErrExists) {
+		return nil // there is a manifest, and whose it is could not be read: its snapshot stays
+	}
+	ctx, cancel := afterwards(ctx)
+	defer cancel()
+	if err := t.store.Delete(ctx, s.Key); err != nil {
+		return err
+	}
+	return t.store.Delete(ctx, key)
 }
 
 // putSnapshot stores the stream under a key at which there is nothing of worth yet. It

@@ -371,6 +371,16 @@ func TestKilledAtEveryStep(t *testing.T) {
 					return context.Cause(ctx)
 				}
 			},
+			"before the answer to the manifest": func(s *breaking, kill func()) {
+				s.put = func(ctx context.Context, key string, r io.Reader) error {
+					if !manifest.IsManifest(key) {
+						return nil
+					}
+					_, err := s.Store.Put(ctx, key, r, objectstore.PutOptions{})
+					kill()
+					return errors.Join(err, context.Cause(ctx))
+				}
+			},
 		} {
 			t.Run(string(layout)+"/"+name, func(t *testing.T) {
 				b := newBench(t, cluster)
@@ -396,6 +406,33 @@ func TestKilledAtEveryStep(t *testing.T) {
 				}
 				b.checkSaved(saved, "", false)
 			})
+		}
+	}
+}
+
+// A manifest that comes to a store after its snapshot was taken back, or whose snapshot is
+// not the one that it describes, does not count as what an attempt has done.
+func TestManifestAlone(t *testing.T) {
+	cluster := etcdtest.New(t)
+	for _, layout := range []manifest.Layout{manifest.LayoutDirectory, manifest.LayoutSeries, manifest.LayoutObject} {
+		b := newBench(t, cluster)
+		request := b.saveRequest("id-1", layout)
+		for what, damage := range map[string]func(key string) error{
+			"gone": func(key string) error { return b.store.Delete(t.Context(), key) },
+			"cut":  func(key string) error { return os.Truncate(filepath.Join(b.dir, key), 512) },
+		} {
+			saved := b.mustRun(agent.CommandSave, request)
+			if err := damage(saved.Key); err != nil {
+				t.Fatal(err)
+			}
+			again := b.mustRun(agent.CommandSave, request)
+			if again.AlreadyDone {
+				t.Errorf("%s: the snapshot is %s, and it counts as done", layout, what)
+			}
+			b.checkSaved(again, "", false)
+		}
+		if result := b.mustRun(agent.CommandSave, request); !result.AlreadyDone {
+			t.Errorf("%s: it is made again", layout)
 		}
 	}
 }

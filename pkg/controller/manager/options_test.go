@@ -5,7 +5,10 @@ package manager_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -59,8 +62,46 @@ func TestOptionsThatContradictAreRefused(t *testing.T) {
 	if idle.Complete() == nil {
 		t.Error("--workers=0 was accepted")
 	}
+	for name, edit := range map[string]func(*manager.Options){
+		"no agent": func(o *manager.Options) { o.AgentImage = "" }, "no backups": func(o *manager.Options) { o.MaxBackups = 0 },
+	} {
+		o := manager.NewOptions()
+		edit(o)
+		if o.Complete() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
 	fine := manager.NewOptions()
 	if err := fine.Complete(); err != nil || fine.Identity == "" {
 		t.Errorf("defaults: error %v, identity %q", err, fine.Identity)
+	}
+}
+
+// TestFlags: each flag sets what it names, and nothing else; none is left out here.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	got, flags := manager.NewOptions(), pflag.NewFlagSet("controller", pflag.ContinueOnError)
+	got.AddFlags(flags)
+	given := map[string]string{
+		"kubeconfig": "file", "namespace": "ns", "cluster-wide": "true", "workers": "3", "agent-image": "agent:1", "max-concurrent-backups": "4",
+		"listen-addr": "127.0.0.1:1", "kube-api-qps": "5.5", "kube-api-burst": "6", "leader-elect-resource-namespace": "leases",
+		"leader-elect-resource-name": "lease", "leader-elect-lease-duration": "7s", "leader-elect-renew-deadline": "8s", "leader-elect-retry-period": "9s",
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if given[f.Name] == "" || given[f.Name] == f.DefValue {
+			t.Errorf("--%s is not tried", f.Name)
+		}
+	})
+	for name, value := range given {
+		if err := flags.Set(name, value); err != nil {
+			t.Error(err)
+		}
+	}
+	want := &manager.Options{
+		Kubeconfig: "file", Namespace: "ns", ClusterWide: true, Workers: 3, AgentImage: "agent:1", MaxBackups: 4, ListenAddress: "127.0.0.1:1",
+		QPS: 5.5, Burst: 6, LeaseNamespace: "leases", LeaseName: "lease", LeaseDuration: 7 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 9 * time.Second,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
 	}
 }

@@ -42,6 +42,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"Jobs":        {func(w *world) { w.addCluster(); w.addRestore(nil) }, func(w *world, on bool) { w.full = on }, 0},
 		"pods":        {func(w *world) { w.addCluster(); w.addRestore(nil) }, func(w *world, on bool) { w.podless = on }, 0},
+		"safety copy": {func(w *world) { w.addCluster(); w.addRestore(nil) }, func(w *world, on bool) { w.full = on && len(w.live.jobs) > 0 }, 0},
 		"new cluster": {func(w *world) { w.addRestore(nil) }, func(w *world, on bool) { w.full = on && len(w.live.jobs) > 0 }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

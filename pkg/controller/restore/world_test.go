@@ -419,6 +419,9 @@ func (w *world) CreateBackup(_ context.Context, b *v1beta2.EtcdBackup) (*v1beta2
 		if _, taken := w.live.backups[b.Name]; taken {
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "etcdbackups"}, b.Name)
 		}
+		if w.full {
+			return nil, quota("etcdbackups", b.Name)
+		}
 		stored := b.DeepCopy()
 		w.version(stored)
 		w.live.backups[b.Name] = stored
@@ -491,6 +494,9 @@ func (w *world) CreateJob(_ context.Context, job *batchv1.Job) (*batchv1.Job, er
 		}
 		if w.full {
 			return nil, quota("jobs", job.Name)
+		}
+		if image := job.Spec.Template.Spec.Containers[0].Image; image != "agent:v1" {
+			w.Errorf("Job %s runs %q", job.Name, image)
 		}
 		made := job.DeepCopy()
 		made.CreationTimestamp = metav1.NewTime(w.clock.Now())

@@ -11,15 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -156,6 +152,9 @@ func say(p Plan) string {
 	case p.Cluster != nil:
 		text += fmt.Sprintf(" %s of %d", p.Cluster.Spec.Version, *p.Cluster.Spec.Replicas)
 	}
+	if p.Copied != nil {
+		text += fmt.Sprintf(" copied %d", p.Copied.Revision)
+	}
 	if p.Refused != nil {
 		text += " refused " + p.Refused.Reason
 	}
@@ -172,10 +171,18 @@ func say(p Plan) string {
 }
 
 func pathOf(p *v1beta2.BackupPlace) string {
-	if p.S3 != nil {
+	switch {
+	case p.S3 != nil:
 		return p.S3.Path
+	case p.ABS != nil:
+		return p.ABS.Path
+	case p.GCS != nil:
+		return p.GCS.Path
+	case p.OSS != nil:
+		return p.OSS.Path
+	default:
+		return p.PersistentVolumeClaim.Path
 	}
-	return p.PersistentVolumeClaim.Path
 }
 
 func TestDecide(t *testing.T) {
@@ -199,6 +206,9 @@ func TestDecide(t *testing.T) {
 		"it must fit otherwise": {[]func(*Observed){job(1, good()), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
 		"it is encrypted":       {[]func(*Observed){job(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: record false Encrypted"},
 		"nothing was verified":  {[]func(*Observed){job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a"})}, "Verifying: record false Internal"},
+		"nobody knows its sum":  {[]func(*Observed){job(1, &Outcome{Succeeded: true, Verified: true, Key: "k"})}, "Verifying: record false Internal"},
+		"nor where it is":       {[]func(*Observed){job(1, &Outcome{Succeeded: true, Verified: true, SHA256: "a"})}, "Verifying: record false Internal"},
+		"it is opened":          {[]func(*Observed){held, decrypted, job(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: ask from bucket/k sum a bump 1000000000"},
 		"the template is taken": {[]func(*Observed){templated}, "Verifying: record false ClusterExists"},
 
 		// Sources.
@@ -207,6 +217,9 @@ func TestDecide(t *testing.T) {
 		"newest of EtcdBackup":  {[]func(*Observed){fromBackup(nil)}, "Verifying: verify 1 of p/b/new/snapshot.db against " + target + " sum sum"},
 		"older one":             {[]func(*Observed){fromBackup(ptr.To[int64](5))}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target},
 		"a failed one":          {[]func(*Observed){fromBackup(ptr.To[int64](7))}, "Verifying: wait BackupNotFound"},
+		"the newest by name":    {[]func(*Observed){fromBackup(ptr.To[int64](9))}, "Verifying: verify 1 of p/b/new/snapshot.db against " + target + " sum sum"},
+		"one that failed later": {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].URI = "pvc://backups/p/b/x" }}, "Verifying: wait BackupNotFound"},
+		"one that is nowhere":   {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].Succeeded = true }}, "Verifying: wait BackupNotFound"},
 		"an EtcdBackup moved":   {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup.Status.URI = "s3://b/k" }}, "Verifying: wait InvalidRequest"},
 		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, job(1, good())}, "Verifying: ask from key/dir/snapshot.db sum abc bump 1000000000"},
 
@@ -223,6 +236,7 @@ func TestDecide(t *testing.T) {
 		"another recovery":            {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSeeding, somebodyElses)}, "Verifying: wait RecoveryUnderWay"},
 		"after another one":           {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, somebodyElses)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
 		"who asked reads it":          {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
+		"who has asked":               {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseRestoring)}, "Verifying: wait AnotherRestore"},
 		"who has not asked":           {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
 		"it was asked":                {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
 		"and that was written":        {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
@@ -244,6 +258,13 @@ func TestDecide(t *testing.T) {
 		"it has":                      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
 		"it was lost at once":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
 		"the request is gone":         {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: record false RecoveryLost"},
+		"so goes the cluster":         {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), leaving}, "Starting: record false ClusterDeleted"},
+		"somebody cancels it":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "x"}})}, "Restoring: wait Seeding"},
+		"a condition is no refusal":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
+		"Jobs stay until it is told":  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded), job(1, good()), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: record true Restored"},
+		"a Job that goes, goes once":  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), job(1, nil, going)}, "Restoring: wait Seeding"},
+		"also when it is over":        {[]func(*Observed){in(v1beta2.RestorePhaseSucceeded), job(1, good(), going)}, "Succeeded:"},
+		"nothing runs on":             {[]func(*Observed){in(v1beta2.RestorePhaseFailed), job(1, nil)}, "Failed: without j1"},
 		"so is the cluster":           {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
 		"it is over":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), job(1, good())}, "Succeeded: release without j1"},
 		"a log stays":                 {[]func(*Observed){in(v1beta2.RestorePhaseFailed), job(1, bad("x", true)), job(2, bad("x", true))}, "Failed: without j1"},
@@ -254,8 +275,15 @@ func TestDecide(t *testing.T) {
 		"of nothing":            {[]func(*Observed){homeless}, "Verifying: verify 1 of bucket/key against /0"},
 		"of the backup":         {[]func(*Observed){homeless, held, job(1, good(), unknownTarget)}, "Verifying: create 3.6.16 of 3"},
 		"not at once":           {[]func(*Observed){homeless, held, job(1, good(), unknownTarget), func(o *Observed) { o.Now = epoch.Add(time.Second) }}, "Verifying: wait ClusterNotFound"},
+		"that cannot bump": {[]func(*Observed){homeless, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true, EtcdVersion: "3.4.23"}, unknownTarget), func(o *Observed) {
+			o.Restore.Spec.RevisionBump = ptr.To[int64](1)
+		}}, "Verifying: record false Unsupported"},
 		"of an unknown version": {[]func(*Observed){homeless, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
 		"it fits what it made":  {[]func(*Observed){filling, held, job(1, good(), unknownTarget)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"not if it is larger":   {[]func(*Observed){filling, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", EtcdVersion: "3.6.16", Verified: true, Size: 1 << 40}, unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"nor of that version":   {[]func(*Observed){filling, held, job(1, good(), unknownTarget), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
+		"nor looked at so":      {[]func(*Observed){filling, held, job(1, good(), func(j *Job) { j.Target = "3.6.16/1" })}, "Verifying: verify 2 of bucket/key against " + target},
+		"nor by template":       {[]func(*Observed){filling, templated, held, job(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
 		"a user made it":        {[]func(*Observed){held, job(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
 
 		// Deletion.
@@ -268,6 +296,7 @@ func TestDecide(t *testing.T) {
 		"what it has made goes":     {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": discard"},
 		"also if it never began":    {[]func(*Observed){deleted, held, filling}, ": discard"},
 		"not what serves":           {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": release"},
+		"nor what goes already":     {[]func(*Observed){deleted, held, filling, leaving}, ": release"},
 		"not past the switch":       {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": release"},
 		"not somebody else's":       {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": release"},
 		"nothing is left":           {[]func(*Observed){deleted, held, homeless}, ": release"},
@@ -295,6 +324,16 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func leaving(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }
+
+func going(j *Job) { j.Deleting = true }
+
+func untrue(condition string) func(*Observed) {
+	return func(o *Observed) {
+		meta.SetStatusCondition(&o.Restore.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: "X"})
+	}
+}
+
 func blocked(reason string) func(*Observed) {
 	return func(o *Observed) { o.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{Reason: reason, Message: "because"} }
 }
@@ -304,49 +343,6 @@ func unknownTarget(j *Job) { j.Target = "/0" }
 func other(phase v1beta2.RestorePhase) func(*Observed) {
 	return func(o *Observed) {
 		o.Others = []*v1beta2.EtcdRestore{{ObjectMeta: metav1.ObjectMeta{Name: "o"}, Status: v1beta2.RestoreStatus{Phase: phase}}}
-	}
-}
-
-// TestServiceAccounts: who reads the backup acts as the restore says, else as the
-// EtcdBackup has written it, and the first member as the Job did.
-func TestServiceAccounts(t *testing.T) {
-	t.Parallel()
-	own := func(o *Observed) { o.Restore.Spec.ServiceAccountName = "reader" }
-	writer := func(o *Observed) { o.Backup.Spec.ServiceAccountName = "writer" }
-	for name, test := range map[string]struct {
-		edits []func(*Observed)
-		want  string
-	}{
-		"nobody":            {nil, ""},
-		"from a store":      {[]func(*Observed){own}, "reader"},
-		"from an object":    {[]func(*Observed){fromBackup(nil), writer}, "writer"},
-		"from one as other": {[]func(*Observed){fromBackup(nil), writer, own}, "reader"},
-	} {
-		look := Decide(observed(test.edits...))
-		ask := Decide(observed(append(test.edits, held, job(1, good()))...))
-		if look.Check == nil || ask.Recovery == nil {
-			t.Fatalf("%s: %s, %s", name, say(look), say(ask))
-		}
-		if look.Check.Place.ServiceAccountName != test.want || ask.Recovery.Source.Backup.ServiceAccountName != test.want {
-			t.Errorf("%s: %q looks, %q fetches; want %q", name, look.Check.Place.ServiceAccountName, ask.Recovery.Source.Backup.ServiceAccountName, test.want)
-		}
-	}
-}
-
-// TestNewClusterIsMarked makes a cluster that never starts empty, and that this restore
-// may take away again.
-func TestNewClusterIsMarked(t *testing.T) {
-	t.Parallel()
-	o := observed(homeless, templated, func(o *Observed) {
-		o.Restore.Annotations = map[string]string{"other": "z", scopeAnnotation: "clusterwide"}
-	})
-	c := o.newCluster(good())
-	want := map[string]string{"x": "y", scopeAnnotation: "clusterwide", v1beta2.AnnotationRestore: "r", AnnotationRestoreUID: "uid-r"}
-	if diff := cmp.Diff(want, c.Annotations); diff != "" || c.Labels["a"] != "b" || c.Name != "c" || c.Namespace != "ns" {
-		t.Errorf("cluster %+v: %s", c, diff)
-	}
-	if len(o.Restore.Spec.ClusterTemplate.Annotations) != 1 {
-		t.Error("the template was changed")
 	}
 }
 
@@ -360,43 +356,5 @@ func TestStatusOfARefusal(t *testing.T) {
 	if status.Phase != v1beta2.RestorePhaseFailed || status.Succeeded || status.Reason != "because" || status.CompletionTime == nil ||
 		verified == nil || verified.Status != metav1.ConditionFalse || succeeded == nil || succeeded.Reason != "Unsupported" {
 		t.Errorf("status %+v", status)
-	}
-}
-
-func TestTargets(t *testing.T) {
-	t.Parallel()
-	volume := func(size string) *v1beta2.PodPolicy {
-		return &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
-		}}
-	}
-	disk := func(p *v1beta2.PodPolicy, limit string) *v1beta2.PodPolicy {
-		p.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse(limit)}
-		return p
-	}
-	for name, test := range map[string]struct {
-		pod   *v1beta2.PodPolicy
-		quota string
-		want  string
-	}{
-		"default":            {nil, "", "3.6.16/2147483648"},
-		"quota":              {nil, "8Gi", "3.6.16/8589934592"},
-		"volume":             {volume("1Gi"), "", fmt.Sprintf("3.6.16/%d", 1<<30-128<<20)},
-		"large volume":       {volume("100Gi"), "", "3.6.16/2147483648"},
-		"very small volume":  {volume("64Mi"), "", fmt.Sprintf("3.6.16/%d", 32<<20)},
-		"volume of no size":  {&v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}, "", "3.6.16/2147483648"},
-		"volume under quota": {volume("4Gi"), "8Gi", fmt.Sprintf("3.6.16/%d", 4<<30-128<<20)},
-		"limited disk":       {disk(&v1beta2.PodPolicy{}, "1Gi"), "", fmt.Sprintf("3.6.16/%d", (1<<30-48<<20-128<<20)/2)},
-		"large disk":         {disk(&v1beta2.PodPolicy{}, "10Gi"), "", "3.6.16/2147483648"},
-		"disk for nothing":   {disk(&v1beta2.PodPolicy{}, "100Mi"), "", "3.6.16/1"},
-		"disk and volume":    {disk(volume("1Gi"), "256Mi"), "", fmt.Sprintf("3.6.16/%d", 208<<20)},
-	} {
-		c := &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{Version: "3.6.16", Pod: test.pod}}
-		if test.quota != "" {
-			c.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(resource.MustParse(test.quota))}
-		}
-		if got := resources.RestoreTargetOf(c).String(); got != test.want {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
-		}
 	}
 }

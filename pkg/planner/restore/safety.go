@@ -78,8 +78,8 @@ func safety(o *Observed) (Plan, bool) {
 // safe is true if there is a copy of what the cluster has now, or nearly now.
 func (o *Observed) safe() bool {
 	c := o.Restore.Status.SafetyCopy
-	if c == nil || o.Now.Sub(c.Time.Time) > copyLife {
-		return false
+	if c == nil || o.Now.Sub(c.Time.Time) > copyLife || c.Time.Before(&o.Cluster.CreationTimestamp) {
+		return false // it is of another time, or of a cluster that had the name before
 	}
 	r := o.Cluster.Status.Recovery
 	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) // a restore since then has changed everything
@@ -163,12 +163,13 @@ func (o *Observed) safetyCopy() (*v1beta2.EtcdBackup, *Wait) {
 	if wait != nil {
 		return nil, wait
 	}
-	// Where it goes may be mended, and a copy grows old: each has a name of its own.
+	// Where it goes may be mended, a copy grows old, and a cluster may be made anew under
+	// its name: each has a name of its own.
 	seed := struct {
-		UID    string
-		Spec   *v1beta2.BackupSpec
-		Before *v1beta2.RestoreSafetyCopy
-	}{o.id(), spec, o.Restore.Status.SafetyCopy}
+		UID, Cluster string
+		Spec         *v1beta2.BackupSpec
+		Before       *v1beta2.RestoreSafetyCopy
+	}{o.id(), string(o.Cluster.UID), spec, o.Restore.Status.SafetyCopy}
 	raw, err := json.Marshal(seed)
 	if err != nil {
 		return nil, &Wait{Reason: "InvalidRequest", Message: err.Error()}

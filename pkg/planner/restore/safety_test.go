@@ -25,6 +25,10 @@ func sourceOf(s *v1beta2.BackupSpec) string {
 		return s.S3.Path
 	case s.GCS != nil:
 		return s.GCS.Path
+	case s.ABS != nil:
+		return s.ABS.Path
+	case s.OSS != nil:
+		return s.OSS.Path
 	default:
 		return s.PersistentVolumeClaim.ClaimName + ":" + s.PersistentVolumeClaim.Path
 	}
@@ -87,11 +91,19 @@ func TestSafetyCopies(t *testing.T) {
 	ready := func(b *v1beta2.EtcdBackup) {
 		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
 	}
+	goes := func(b *v1beta2.EtcdBackup) { ready(b); b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }
+	runs := func(b *v1beta2.EtcdBackup) {
+		told("Running", "attempt 1 runs")(b)
+		b.Status.Phase = v1beta2.BackupPhaseRunning
+	}
+	elsewhere := func(b *v1beta2.EtcdBackup) { ready(b); b.Spec.EtcdCluster = nil }
 	failed := func(b *v1beta2.EtcdBackup) { b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "denied" }
 	for name, test := range map[string]struct {
 		edits []func(*Observed)
 		want  string
 	}{
+		"not before it is held":  {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: hold"},
+		"nor while it is paused": {[]func(*Observed){uncopied, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
 		"it serves":              {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
 		"nothing is known of it": {[]func(*Observed){uncopied}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
 		"one survives":           {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
@@ -102,6 +114,9 @@ func TestSafetyCopies(t *testing.T) {
 		"they do not":            {[]func(*Observed){uncopied, members(stored, hangs), quorumLost(lossGrace)}, ask},
 		"nothing is left":        {[]func(*Observed){uncopied, members(gone), quorumLost(0)}, ask},
 		"it is a new one":        {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
+		"it is being made":       {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
+		"it was new once":        {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
+		"it has not begun":       {[]func(*Observed){uncopied, phase(v1beta2.ClusterPhaseNone)}, ask},
 		"to its own store":       {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: copy to its/own wait SafetyCopy"},
 		"beside an EtcdBackup":   {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: copy to backups:p-safety wait SafetyCopy"},
 		"beside the root": {[]func(*Observed){uncopied, fromBackup(nil), func(o *Observed) {
@@ -110,18 +125,26 @@ func TestSafetyCopies(t *testing.T) {
 		"not in the clear": {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoPlaceForSafetyCopy"},
 		"but to its own":   {[]func(*Observed){uncopied, members(serves), decrypted, ownStore}, "Verifying: copy to its/own wait SafetyCopy"},
 
-		"it is made":          {[]func(*Observed){uncopied, copiedTo(told("Running", "attempt 1 runs"))}, "Verifying: wait SafetyCopy"},
-		"it gets no pod":      {[]func(*Observed){uncopied, copiedTo(told(ReasonRefused, "quota"))}, "Verifying: wait PodRefused"},
-		"it fails":            {[]func(*Observed){uncopied, copiedTo(failed)}, "Verifying: wait SafetyCopyFailed"},
-		"it fails, all fail":  {[]func(*Observed){uncopied, copiedTo(failed), members(gone), quorumLost(0)}, ask},
-		"it is not wanted":    {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })}, ask},
-		"it is another's":     {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdCluster.Name = "other" })}, "Verifying: wait SafetyCopyFailed"},
-		"it goes":             {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) })}, "Verifying: wait SafetyCopyFailed"},
-		"it is written down":  {[]func(*Observed){uncopied, copiedTo(ready)}, "Verifying: wait SafetyCopy"},
-		"and the cluster":     {[]func(*Observed){uncopied, copied(epoch)}, ask},
-		"it is old":           {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"before another one":  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"after the other one": {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(-time.Second))}, ask},
+		"it is made":                        {[]func(*Observed){uncopied, copiedTo(runs)}, "Verifying: wait SafetyCopy"},
+		"it gets no pod":                    {[]func(*Observed){uncopied, copiedTo(told(ReasonRefused, "quota"))}, "Verifying: wait PodRefused"},
+		"it fails":                          {[]func(*Observed){uncopied, copiedTo(failed)}, "Verifying: wait SafetyCopyFailed"},
+		"it fails, all fail":                {[]func(*Observed){uncopied, copiedTo(failed), members(gone), quorumLost(0)}, ask},
+		"it is not wanted":                  {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })}, ask},
+		"it is another's":                   {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdCluster.Name = "other" })}, "Verifying: wait SafetyCopyFailed"},
+		"it goes":                           {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) })}, "Verifying: wait SafetyCopyFailed"},
+		"it is written down":                {[]func(*Observed){uncopied, copiedTo(ready)}, "Verifying: copied 60 wait SafetyCopy"},
+		"and goes at once":                  {[]func(*Observed){uncopied, copiedTo(goes)}, "Verifying: wait SafetyCopyFailed"},
+		"it is of endpoints":                {[]func(*Observed){uncopied, copiedTo(elsewhere)}, "Verifying: wait SafetyCopyFailed"},
+		"with another one":                  {[]func(*Observed){uncopied, copied(epoch), over2(epoch)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"it serves, and the quorum is lost": {[]func(*Observed){uncopied, members(serves), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"something else is lost":            {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Type = "Other" }}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"nothing is lost":                   {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Status = corev1.ConditionFalse }}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"and the cluster":                   {[]func(*Observed){uncopied, copied(epoch)}, ask},
+		"it is old":                         {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"the cluster is new":                {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"it is not":                         {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch)}, ask},
+		"before another one":                {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"after the other one":               {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(-time.Second))}, ask},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +158,14 @@ func TestSafetyCopies(t *testing.T) {
 			}
 		})
 	}
+}
+
+func phase(phase v1beta2.ClusterPhase) func(*Observed) {
+	return func(o *Observed) { o.Cluster.Status.Phase = phase }
+}
+
+func madeAt(at time.Time) func(*Observed) {
+	return func(o *Observed) { o.Cluster.CreationTimestamp = metav1.NewTime(at) }
 }
 
 func ownStore(o *Observed) {
@@ -159,7 +190,7 @@ func TestSafetyCopyObject(t *testing.T) {
 	encrypted := func(o *Observed) {
 		fromBackup(nil)(o)
 		o.Backup.Spec.Encryption = &v1beta2.BackupEncryption{AgeRecipientsSecret: "recipients"}
-		o.Backup.Spec.ServiceAccountName = "writer"
+		o.Backup.Spec.Compression, o.Backup.Spec.ServiceAccountName = v1beta2.CompressionZstd, "writer"
 		o.Backup.Spec.BackupPolicy = &v1beta2.BackupPolicy{Schedule: "@hourly"}
 		o.Restore.Spec.ServiceAccountName = "reader"
 		o.Cluster.Annotations = map[string]string{scopeAnnotation: "clusterwide"}
@@ -167,7 +198,7 @@ func TestSafetyCopyObject(t *testing.T) {
 	o := observed(uncopied, encrypted)
 	b := Decide(o).Copy
 	if b == nil || b.Namespace != "ns" || len(b.OwnerReferences) > 0 || b.Spec.EtcdCluster.Name != "c" || b.Spec.BackupPolicy != nil ||
-		b.Spec.Encryption.AgeRecipientsSecret != "recipients" || b.Spec.ServiceAccountName != "writer" ||
+		b.Spec.Encryption.AgeRecipientsSecret != "recipients" || b.Spec.ServiceAccountName != "writer" || b.Spec.Compression != v1beta2.CompressionZstd ||
 		b.Annotations[resources.AnnotationSafetyCopy] != "r" || b.Annotations[scopeAnnotation] != "clusterwide" || !strings.HasPrefix(b.Name, "r-safety-") {
 		t.Fatalf("made %+v", b)
 	}
@@ -177,6 +208,7 @@ func TestSafetyCopyObject(t *testing.T) {
 	names := map[string]string{b.Name: "first"}
 	for name, edit := range map[string]func(*Observed){
 		"another store": ownStore, "an old copy": copied(epoch.Add(-time.Hour)), "another restore": func(o *Observed) { o.Restore.UID = "other" },
+		"a cluster of the same name": func(o *Observed) { o.Cluster.UID = "other" },
 	} {
 		o := observed(uncopied, encrypted, edit)
 		got := o.SafetyCopyName()
@@ -201,5 +233,36 @@ func TestSafetyCopyObject(t *testing.T) {
 		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
 	})); Status(o, Decide(o)).SafetyCopy == nil || Status(o, Decide(o)).SafetyCopy.Revision != 60 {
 		t.Errorf("the status does not tell of it: %+v", Status(o, Decide(o)))
+	}
+}
+
+// TestSafetyCopyPlaces: beside each kind of place, once, and as whoever reads there.
+func TestSafetyCopyPlaces(t *testing.T) {
+	t.Parallel()
+	if b := Decide(observed(uncopied, ownStore)).Copy; b == nil || b.Spec.BackupPolicy != nil || b.Spec.EtcdCluster.Name != "c" {
+		t.Errorf("a series is made: %+v", b)
+	}
+	for kind, place := range map[v1beta2.BackupStorageType]v1beta2.RestoreSource{
+		v1beta2.BackupStorageTypeS3:  {S3: &v1beta2.S3RestoreSource{Path: "bucket/key"}},
+		v1beta2.BackupStorageTypeABS: {ABS: &v1beta2.ABSSource{Path: "bucket/key"}},
+		v1beta2.BackupStorageTypeGCS: {GCS: &v1beta2.GCSSource{Path: "bucket/key"}},
+		v1beta2.BackupStorageTypeOSS: {OSS: &v1beta2.OSSSource{Path: "bucket/key"}},
+	} {
+		o := observed(uncopied, func(o *Observed) {
+			o.Restore.Spec.BackupStorageType, o.Restore.Spec.RestoreSource = kind, place
+			o.Restore.Spec.ServiceAccountName = "reader"
+		})
+		b := Decide(o).Copy
+		if b == nil || b.Spec.StorageType != kind || sourceOf(&b.Spec) != "bucket/key-safety" || b.Spec.ServiceAccountName != "reader" {
+			t.Fatalf("%s: %+v", kind, b)
+		}
+		o.Restore.Status.SafetyCopy = &v1beta2.RestoreSafetyCopy{Backup: b.Name, Time: metav1.NewTime(epoch)}
+		asked := Decide(o).Recovery
+		if asked == nil || pathOf(asked.Source.Backup) != "bucket/key/dir/snapshot.db" || pathOf(&v1beta2.BackupPlace{RestoreSource: o.Restore.Spec.RestoreSource}) != "bucket/key" {
+			t.Errorf("%s: asked for %+v", kind, asked)
+		}
+	}
+	if o := observed(uncopied, in(v1beta2.RestorePhaseRestoring)); o.SafetyCopyName() != "" {
+		t.Error("a copy is looked for after the cluster was asked")
 	}
 }

@@ -79,7 +79,7 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	switch {
 	case plan.Record != nil && plan.Phase == v1beta2.RestorePhaseVerifying:
 		set(ConditionVerified, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
-	case !verifying || plan.Revision > 0 || plan.Action == ActionHold || plan.Action == ActionAsk || plan.Action == ActionCreate || plan.Action == ActionCopy:
+	case !verifying || plan.Revision > 0:
 		set(ConditionVerified, metav1.ConditionTrue, "Verified", "the backup was read and fits the cluster")
 	case meta.FindStatusCondition(status.Conditions, ConditionVerified) == nil:
 		set(ConditionVerified, metav1.ConditionUnknown, "NotYet", "the backup has not been read yet")
