@@ -22,11 +22,13 @@ type Gate struct {
 
 	mu      sync.Mutex
 	written map[types.NamespacedName]map[string]string
+	// newest holds the newest resource version that each cache was seen to have.
+	newest map[string]string
 }
 
 // NewGate returns a gate over caches, keyed by KindOf an object.
 func NewGate(seen map[string]func() string) *Gate {
-	return &Gate{seen: seen, written: map[types.NamespacedName]map[string]string{}}
+	return &Gate{seen: seen, written: map[types.NamespacedName]map[string]string{}, newest: map[string]string{}}
 }
 
 // KindOf names the kind of an object for NewGate.
@@ -51,6 +53,7 @@ func (g *Gate) Note(key types.NamespacedName, object metav1.Object) {
 func (g *Gate) Ready(key types.NamespacedName) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.goBack()
 	byKind := g.written[key]
 	for kind, rv := range byKind {
 		if seen, known := g.seen[kind]; known && older(seen(), rv) {
@@ -60,6 +63,21 @@ func (g *Gate) Ready(key types.NamespacedName) bool {
 	}
 	delete(g.written, key)
 	return true
+}
+
+// goBack forgets what was written of kinds whose cache shows an earlier time than before.
+// Their API was restored from a backup: the versions that were noted never come, or mean
+// something else when they do.
+func (g *Gate) goBack() {
+	for kind, seen := range g.seen {
+		now := seen()
+		if now != "" && older(now, g.newest[kind]) {
+			for _, byKind := range g.written {
+				delete(byKind, kind)
+			}
+		}
+		g.newest[kind] = now
+	}
 }
 
 // Forget drops what was noted for key.

@@ -24,6 +24,10 @@ const (
 	// AnnotationRecovery on the peer service is the record of the last recovery, in
 	// JSON. No seed is made for a recovery that does not stand there.
 	AnnotationRecovery = "etcd.database.coreos.com/recovery"
+	// AnnotationRecoveries on the peer service holds the IDs of the recoveries that were
+	// ever begun, the oldest first. None of them is begun again when somebody asks for it
+	// once more, as an API does that was brought back from an earlier time.
+	AnnotationRecoveries = "etcd.database.coreos.com/recoveries"
 )
 
 const (

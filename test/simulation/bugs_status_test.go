@@ -5,8 +5,10 @@ package simulation
 
 import (
 	"context"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -23,6 +25,9 @@ func bugsOfStatus() []bug {
 		{name: "says Available as soon as there are pods", rules: "L2", wrap: writing(func(m *manager, c cluster.Config) cluster.Objects { return countsPods{c.Objects, c.Cache} })},
 		{name: "gives up a cluster whose start was interrupted", rules: "L1", wrap: giveUp},
 		{name: "does not look again unless Kubernetes calls", rules: "L1 L2 L3", wrap: deaf},
+		{name: "restores a backup again for an object from before", rules: "S6", wrap: deciding(forgetRecoveries), story: twoRestores},
+		{name: "takes what an old status says of a recovery for newer than the record", rules: "S1 S2 S6", wrap: deciding(believeStatus), story: oldAPIStories["from the midst of a restore"]},
+		{name: "waits for a write of its own that its API has forgotten", rules: "L1 L2 L3", wrap: patient, story: oldAPIStories["from before the first status"]},
 		{name: "does not say what it waits for", rules: "L1", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return unblocked{c.Objects} })},
 	}
 }
@@ -120,4 +125,48 @@ func (o unblocked) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdClust
 	c = c.DeepCopy()
 	c.Status.BlockedBy = nil
 	return o.Objects.UpdateClusterStatus(ctx, c)
+}
+
+// forgetRecoveries knows of the last recovery only.
+func forgetRecoveries(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	o.PeerService.Recoveries = nil
+	return decide(o)
+}
+
+// believeStatus goes by the status where that tells of a recovery.
+func believeStatus(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	if said := o.Cluster.Status.Recovery; said.InProgress() {
+		o.PeerService.Recovery, o.PeerService.Recoveries = said, nil
+	}
+	return decide(o)
+}
+
+// patientGate knows no time that goes back.
+type patientGate struct {
+	cluster.Gate
+	last int64
+	seen func() string
+}
+
+func patient(m *manager, c cluster.Config) cluster.Config {
+	c.Gate = &patientGate{Gate: c.Gate, seen: func() string { return m.cache.kinds[kindCluster].version }}
+	return c
+}
+
+// Note implements cluster.Gate.
+func (g *patientGate) Note(key types.NamespacedName, object metav1.Object) {
+	if _, ours := object.(*v1beta2.EtcdCluster); ours {
+		g.last = max(g.last, number(object.GetResourceVersion()))
+	}
+	g.Gate.Note(key, object)
+}
+
+// Ready implements cluster.Gate.
+func (g *patientGate) Ready(key types.NamespacedName) bool {
+	return g.Gate.Ready(key) && number(g.seen()) >= g.last
+}
+
+func number(version string) int64 {
+	n, _ := strconv.ParseInt(version, 10, 64)
+	return n
 }

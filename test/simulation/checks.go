@@ -58,6 +58,11 @@ type checks struct {
 	truthful []time.Duration
 	// made holds the owners of pods that were made for a version, with the version.
 	made map[[2]string]bool
+	// unwitnessed are clusters whose object came back, after they were deleted, with a status
+	// from before they have served.
+	unwitnessed map[string]bool
+	// restored holds the cluster ID that each recovery of a cluster has led to.
+	restored map[[2]string]string
 }
 
 // standing says whether an etcd can serve, now and after whoever is down came back.
@@ -86,7 +91,7 @@ type look struct {
 }
 
 func newChecks(w *World) *checks {
-	return &checks{w: w, recorded: map[string]*lineage{}, served: map[string]bool{}, gone: map[string]bool{}, made: map[[2]string]bool{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
+	return &checks{w: w, recorded: map[string]*lineage{}, served: map[string]bool{}, gone: map[string]bool{}, made: map[[2]string]bool{}, restored: map[[2]string]string{}, unwitnessed: map[string]bool{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
 }
 
 func (c *checks) violated(rule, format string, args ...any) {

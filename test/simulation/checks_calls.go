@@ -263,6 +263,7 @@ func (c *checks) bootstrapping(l *lineage) {
 	if l.token != l.owner {
 		c.violated("S4", "seed %s has token %q and not the UID of its cluster", l.seed, l.token)
 	}
+	c.beginsAnew(l.owner)
 	if was := c.recorded[l.owner]; was != nil && was.clusterID == l.clusterID && !c.served[l.owner] {
 		c.recorded[l.owner] = l // the same seed once more, as the record says
 	}

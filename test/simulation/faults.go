@@ -46,6 +46,8 @@ func (w *World) happen(e Event) {
 		w.wipe(e)
 	case EventDamage:
 		w.damage(e)
+	case EventOldAPI:
+		w.saveAPI(e)
 	case EventDisaster:
 		w.destroyMajority(e)
 	case EventRecover:

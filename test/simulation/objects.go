@@ -98,19 +98,29 @@ type change struct {
 // store is the Kubernetes API with the truth. An object in it is never changed, but
 // replaced.
 type store struct {
-	w       *World
-	tables  [kinds]table
-	log     [kinds][]change
-	version int64
-	uids    int
+	w      *World
+	tables [kinds]table
+	log    [kinds][]change
+	// versions holds the newest resource version of each kind: the kinds are those of
+	// two APIs, and of one the versions may go back.
+	versions [kinds]int64
+	uids     int
 }
 
 // firstVersion is the resource version of an empty store.
 const firstVersion = 100
 
-func (s *store) nextVersion() string {
-	s.version++
-	return strconv.FormatInt(s.version, 10)
+func newStore(w *World) *store {
+	s := &store{w: w}
+	for k := range s.versions {
+		s.versions[k] = firstVersion
+	}
+	return s
+}
+
+func (s *store) nextVersion(k kind) string {
+	s.versions[k]++
+	return strconv.FormatInt(s.versions[k], 10)
 }
 
 func (s *store) list(k kind) []metav1.Object {
@@ -123,7 +133,7 @@ func (s *store) list(k kind) []metav1.Object {
 }
 
 func (s *store) record(k kind, object metav1.Object, deleted bool) {
-	s.log[k] = append(s.log[k], change{version: strconv.FormatInt(s.version, 10), object: object, deleted: deleted})
+	s.log[k] = append(s.log[k], change{version: strconv.FormatInt(s.versions[k], 10), object: object, deleted: deleted})
 	s.w.changed(k, object, deleted)
 }
 
@@ -175,7 +185,7 @@ func (s *store) exists(uid types.UID) bool {
 
 // replace puts an object into the store under a new resource version.
 func (s *store) replace(k kind, object metav1.Object) {
-	object.SetResourceVersion(s.nextVersion())
+	object.SetResourceVersion(s.nextVersion(k))
 	s.tables[k].put(object)
 	s.record(k, object, false)
 }
@@ -233,7 +243,7 @@ func (s *store) remove(k kind, name string) {
 		return
 	}
 	s.tables[k].drop(name)
-	s.version++
+	s.versions[k]++
 	s.record(k, object, true)
 }
 

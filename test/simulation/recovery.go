@@ -222,6 +222,7 @@ func (c *checks) switching(service *corev1.Service) {
 	if record == nil || record.Phase != v1beta2.RecoveryPhaseSwitching && record.Phase != v1beta2.RecoveryPhaseCleaning {
 		return
 	}
+	c.restoredOnce(ownerOf(service), record.ID, record.ClusterID)
 	l := c.recorded[ownerOf(service)]
 	if l == nil || l.replaced || fmt.Sprintf("%x", l.clusterID) == record.ClusterID {
 		return

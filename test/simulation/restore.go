@@ -34,9 +34,18 @@ func (w *World) askRestore(id, backup string) {
 	if !found || cluster.Status.Recovery.InProgress() || w.restores[id] || w.backups[backup] == nil {
 		return
 	}
-	w.restores[id] = true
+	w.restores[id], w.asked[id] = true, backup
 	w.recoveries++
 	w.stats.fault("restore")
+	w.ask(id, backup)
+}
+
+// ask has the cluster go on from a backup.
+func (w *World) ask(id, backup string) {
+	cluster, found := lookup[clusterObject](w.store, kindCluster, clusterName)
+	if !found {
+		return
+	}
 	bump := int64(1000)
 	if !resources.BumpsRevision(cluster.Spec.Version) {
 		bump = 0

@@ -31,6 +31,9 @@ func Run(plan *Schedule, variant Variant, stats *Stats, tracing bool) Result {
 	var end time.Duration
 	for _, e := range plan.Events {
 		end = max(end, e.At)
+		if e.Kind == EventOldAPI {
+			end = max(end, e.At+e.For)
+		}
 	}
 	for w.now < end+time.Minute && w.checks.found == nil {
 		w.advance(time.Second)

@@ -99,6 +99,8 @@ const (
 	// EventWipe and EventDamage are not either; see wipeEvents and damageEvents.
 	EventWipe
 	EventDamage
+	// EventOldAPI is not either; see rollBackEvents.
+	EventOldAPI
 	eventKinds
 )
 
@@ -112,6 +114,7 @@ var eventNames = [eventKinds]string{
 	"disaster", "ask for a recovery",
 	"back up", "restore", "lose everything",
 	"declare larger volumes", "keep or give up volumes", "wipe a disk", "damage a learner",
+	"save the API and bring it back",
 }
 
 func (k EventKind) String() string { return eventNames[k] }
@@ -163,6 +166,7 @@ func NewSchedule(seed uint64) *Schedule {
 	volumeEvents(s)
 	wipeEvents(s)
 	damageEvents(s)
+	rollBackEvents(s)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
 }

@@ -31,6 +31,8 @@ type World struct {
 	// backups that are stored, by name, and restores that were asked for.
 	backups  map[string]*snapshot
 	restores map[string]bool
+	// asked holds the backup that each restore was to restore.
+	asked map[string]string
 	// operations that were asked for.
 	operations int
 	histories  map[string]*history
@@ -57,8 +59,8 @@ type World struct {
 }
 
 func newWorld(plan *Schedule, variant Variant, stats *Stats, tracing bool) *World {
-	w := &World{plan: plan, variant: variant, dice: newDice(plan.Seed, 2), histories: map[string]*history{}, backups: map[string]*snapshot{}, restores: map[string]bool{}, stats: stats, tracing: tracing, rest: restTime}
-	w.store = &store{w: w, version: firstVersion}
+	w := &World{plan: plan, variant: variant, dice: newDice(plan.Seed, 2), histories: map[string]*history{}, backups: map[string]*snapshot{}, restores: map[string]bool{}, asked: map[string]string{}, stats: stats, tracing: tracing, rest: restTime}
+	w.store = newStore(w)
 	w.etcd = newEtcdWorld(w)
 	w.nodes = newNodes()
 	w.checks = newChecks(w)

@@ -6,6 +6,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,5 +85,40 @@ func TestRecordLooksAgain(t *testing.T) {
 				t.Errorf("recorded %q", api.written.Annotations[resources.AnnotationRecovery])
 			}
 		})
+	}
+}
+
+// TestRecordRemembersEveryRecovery: who asks for one of them again is recognised, also
+// where the last one was recorded before that was so.
+func TestRecordRemembersEveryRecovery(t *testing.T) {
+	t.Parallel()
+	h := &hiddenSeed{oneMember: stopped()}
+	h.record(t, v1beta2.RecoveryPhaseSucceeded, "old")
+	r := &Reconciler{Config: Config{Objects: &notebook{hiddenSeed: h}, Etcd: h, Gate: h, Recorder: h}}
+	write := func(id string) []string {
+		t.Helper()
+		api := &notebook{hiddenSeed: h}
+		r.Objects = api
+		s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
+		a := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: id, Phase: v1beta2.RecoveryPhaseSeeding}}
+		if err := r.recordRecovery(t.Context(), types.NamespacedName{}, s, a); err != nil {
+			t.Fatal(err)
+		}
+		h.service = api.written
+		return recoveriesOf(api.written)
+	}
+	for _, step := range []struct {
+		id   string
+		want []string
+	}{{"second", []string{"r", "second"}}, {"second", []string{"r", "second"}}, {"third", []string{"r", "second", "third"}}} {
+		if got := write(step.id); !slices.Equal(got, step.want) {
+			t.Errorf("after %s: %q, want %q", step.id, got, step.want)
+		}
+	}
+	for i := range mostRecoveries {
+		write(fmt.Sprint("more-", i))
+	}
+	if got := recoveriesOf(h.service); len(got) != mostRecoveries || got[0] != "more-0" {
+		t.Errorf("%d are remembered, from %s on", len(got), got[0])
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,6 +77,7 @@ func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedNam
 		return fmt.Errorf("write the record of the recovery: %w", err)
 	}
 	record = record.DeepCopy()
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationRecoveries, strings.Join(begun(record, a.Recovery.ID), " "))
 	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationRecovery, string(text))
 	if a.Recovery.Phase == v1beta2.RecoveryPhaseCleaning {
 		metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationClusterID, a.Recovery.ClusterID)
@@ -204,6 +207,28 @@ func recordOf(service *corev1.Service) *v1beta2.RecoveryStatus {
 		return nil
 	}
 	return record
+}
+
+// mostRecoveries is how many recoveries are remembered. An API is not restored from before
+// as many.
+const mostRecoveries = 200
+
+// recoveriesOf returns the IDs of the recoveries that were ever begun.
+func recoveriesOf(service *corev1.Service) []string {
+	return strings.Fields(service.Annotations[resources.AnnotationRecoveries])
+}
+
+// begun returns the IDs of the recoveries that were ever begun, with another one. The one
+// of the record is among them, whoever has written it.
+func begun(service *corev1.Service, id string) []string {
+	list := recoveriesOf(service)
+	if before := recordOf(service); before != nil && !slices.Contains(list, before.ID) {
+		list = append(list, before.ID)
+	}
+	if !slices.Contains(list, id) {
+		list = append(list, id)
+	}
+	return list[max(0, len(list)-mostRecoveries):]
 }
 
 // dropSeed deletes a seed that nobody was let in to, and that has not taken the place of

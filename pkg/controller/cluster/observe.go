@@ -133,6 +133,7 @@ func (r *Reconciler) observeServices(key types.NamespacedName, s *seen) error {
 			s.PeerService.Seed = peer.Annotations[resources.AnnotationSeed]
 			s.PeerService.ClusterID = peer.Annotations[resources.AnnotationClusterID]
 			s.PeerService.Recovery = recordOf(peer)
+			s.PeerService.Recoveries = recoveriesOf(peer)
 			s.PeerService.Log = logRecordOf(peer)
 		}
 	}

@@ -66,6 +66,23 @@ func (o *Observed) electorate() []*Member {
 	return list
 }
 
+// unknownVoters returns the members whose pods say that they vote, and of whom the last
+// status knows nothing. None is let vote before a status has named it, so this status is
+// of an earlier time: the API may have been restored from a backup of its own.
+func (o *Observed) unknownVoters() []string {
+	var list []string
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if !p.Owned || p.gone() || p.Role != PodVoter && p.Role != PodLeaving || o.recovery().InProgress() && p.Name == o.recovery().Seed {
+			continue
+		}
+		if m := o.member(p.Name); m == nil || m.View == nil && !wasVoter(m) && !o.mayVote(m) {
+			list = append(list, p.Name)
+		}
+	}
+	return list
+}
+
 // doubts returns why a loss is not proved although those that are known to be left are no
 // quorum of those that are known to have voted; empty if the proof is complete.
 func (o *Observed) doubts() string {
@@ -79,6 +96,9 @@ func (o *Observed) doubts() string {
 		case m.View.resumes(o):
 			reasons = append(reasons, "by the member list of "+m.Name+" enough voters are left")
 		}
+	}
+	if unknown := o.unknownVoters(); len(unknown) > 0 {
+		reasons = append(reasons, "the last status is older than "+strings.Join(unknown, ", ")+", which may vote and have newer data")
 	}
 	return strings.Join(reasons, ", and ")
 }

@@ -20,6 +20,18 @@ func viewOf(name string, voters ...string) func(*Observed) {
 	}
 }
 
+// labelled has the pod of a member say what that is.
+func labelled(name string, role PodRole) func(*Observed) {
+	return func(o *Observed) { o.pod(name).Role = role }
+}
+
+// stranger is a pod of a member that the last status does not know.
+func stranger(name string, role PodRole) func(*Observed) {
+	return func(o *Observed) {
+		o.Pods = append(o.Pods, Pod{Name: name, UID: "pod-" + name, Owned: true, Running: true, Role: role})
+	}
+}
+
 // withoutLearners has the members run a version that knows no learners.
 func withoutLearners(o *Observed) {
 	const version = "3.3.27"
@@ -39,7 +51,13 @@ func TestLossIsProved(t *testing.T) {
 	const waits = "quorum: wait QuorumLost"
 	may := edits(noQuorum, automatic(time.Hour))
 	checkDecisions(t, []decision{
-		{"who was just added does not vote", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", may, goesOn + "b"},
+		{"who was just added does not vote", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", append(may, labelled("d", PodLearner)), goesOn + "b"},
+		{"unless its pod says that it does: the status is of an earlier time", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", may, waits},
+		{"nor does a learner that no status has named", 3, lost, append(may, stranger("d", PodLearner)), goesOn + "b c"},
+		{"but a voter that no status has named does", 3, lost, append(may, stranger("d", PodVoter)), waits},
+		{"and one that is about to leave", 3, lost, append(may, stranger("d", PodLeaving)), waits},
+		{"not one that is gone", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Terminating = true }), goesOn + "b c"},
+		{"nor one of somebody else", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Owned = false }), goesOn + "b c"},
 		{"unless etcd knows no learners", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", append(may, withoutLearners), waits},
 		{"a learner that is silent may vote by now", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", may, waits},
 		{"one that answers says that it does not", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,noleader,index=80", may, goesOn + "b"},

@@ -76,6 +76,8 @@ type PeerService struct {
 	Log LogRecord
 	// Recovery is the record of the last recovery; nil if there was none.
 	Recovery *v1beta2.RecoveryStatus
+	// Recoveries are the IDs of those that were ever begun.
+	Recoveries []string
 }
 
 // Reseed is the seed of a recovery under way.

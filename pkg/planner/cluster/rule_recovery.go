@@ -86,6 +86,10 @@ func (o *Observed) recordAgain(r *v1beta2.RecoveryStatus) Plan {
 	if answers := hexID(o.Etcd.ClusterID); o.Etcd.Linearizable && answers != r.OldClusterID && answers != r.ClusterID {
 		known = false
 	}
+	if o.pod(r.Seed) != nil || o.claim(r.Seed) != nil {
+		// It was let in. Nothing but the end is left to do, and nobody may be retired again.
+		known = known && r.Phase == v1beta2.RecoveryPhaseCleaning
+	}
 	if !known {
 		return abandon(o, r, "the cluster has gone on otherwise since then")
 	}
@@ -186,6 +190,8 @@ func startRecovery(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	switch {
 	case r.Cancelled:
 		return abandon(o, r, "it was cancelled")
+	case o.repeats(r):
+		return abandon(o, r, "it was carried out before, and the cluster has gone on since then: the API was brought back from an earlier time")
 	case o.size() == 0:
 		return abandon(o, r, "the cluster is declared to have no members")
 	case !o.concerns(r):
@@ -235,6 +241,14 @@ func (o *Observed) concerns(r *v1beta2.RecoveryStatus) bool {
 		return true
 	}
 	return slices.ContainsFunc(r.OldMembers, func(name string) bool { return slices.Contains(o.everyName(), name) })
+}
+
+// repeats is true for a request that was begun before, and that others have followed: the
+// API may have been restored from a backup of its own. To carry it out again would put
+// older data in the place of newer.
+func (o *Observed) repeats(r *v1beta2.RecoveryStatus) bool {
+	record := o.PeerService.Recovery
+	return (record == nil || record.ID != r.ID) && slices.Contains(o.PeerService.Recoveries, r.ID)
 }
 
 // everyName returns the names of all members, and of whatever else the cluster has.

@@ -80,6 +80,14 @@ func automatic(lostFor time.Duration) func(*Observed) {
 	}
 }
 
+// later is another recovery than the one that is asked for.
+func later(r *v1beta2.RecoveryStatus) { r.ID = "two" }
+
+// begun are the recoveries that were ever begun.
+func begun(ids ...string) func(*Observed) {
+	return func(o *Observed) { o.PeerService.Recoveries = ids }
+}
+
 func cancelled(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
 func restores(r *v1beta2.RecoveryStatus)  { r.Trigger = v1beta2.RecoveryTriggerRestore }
 func early(r *v1beta2.RecoveryStatus)     { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Hour)) }
@@ -124,6 +132,11 @@ func TestRecoveryStarts(t *testing.T) {
 		{"a request after an end", 3, lost, edits(noQuorum, recorded(abandoned), asked(func(r *v1beta2.RecoveryStatus) { r.ID = "two" })),
 			"recovery: RecordRecovery Seeding from a"},
 		{"the same one is over", 3, lost, edits(noQuorum, recorded(abandoned), asked()), "quorum: FindMember b, FindMember c, wait QuorumLost"},
+		{"not once more, after others", 3, lost, edits(noQuorum, asked(), recorded(succeeded, later), begun("one", "two")), "recovery: RecordRecovery Abandoned"},
+		{"nor a restore", 3, "a b c", edits(asked(restores), recorded(succeeded, later), begun("one", "two")), "recovery: RecordRecovery Abandoned"},
+		{"nor without a record of the last one", 3, "a b c", edits(asked(restores), begun("one")), "recovery: RecordRecovery Abandoned"},
+		{"another one, after others", 3, "a b c", edits(asked(restores), recorded(succeeded, later), begun("zero", "two")), "recovery: RecordRecovery Seeding from "},
+		{"the one that is to begin anew", 3, lost, edits(noQuorum, asked(), recorded(pending), begun("one")), "recovery: RecordRecovery Seeding from a"},
 	})
 }
 
@@ -225,6 +238,14 @@ func TestRecoverySeeds(t *testing.T) {
 			"recovery: RecordRecovery Seeding from "},
 		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" })),
 			"recovery: DropSeed x, RecordRecovery Abandoned"},
+		{"and a seed that was let in is none any more", 3, "a b seed", edits(asked(restores, func(r *v1beta2.RecoveryStatus) {
+			r.Phase, r.OldClusterID, r.ClusterID, r.Seed = switching, "0ld", "c0ffee", "seed"
+		})),
+			"recovery: DropSeed seed, RecordRecovery Abandoned"},
+		{"but for the end of that", 3, "a b seed", edits(asked(restores, func(r *v1beta2.RecoveryStatus) {
+			r.Phase, r.OldClusterID, r.ClusterID, r.Seed = cleaning, "0ld", "c0ffee", "seed"
+		})),
+			"recovery: RecordRecovery Cleaning"},
 		{"and everything on the service was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" }),
 			func(o *Observed) { o.PeerService.ClusterID = "" }), "recovery: RecordBootstrap c0ffee, DropSeed x, RecordRecovery Abandoned"},
 	})
