@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -27,6 +28,31 @@ func withDefaultBody(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// withStrictFields has a request that replaces data refused if it names a field that there
+// is not: an empty request means something, too, and a source that is misspelt would be
+// as good as none. A client that says how fields are checked has its way.
+func withStrictFields(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		if ok && info.Verb == "create" && info.Resource == "etcdclusters" && (info.Subresource == "restore" || info.Subresource == "recover") {
+			r = withQuery(r, "fieldValidation", metav1.FieldValidationStrict)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// withQuery gives a parameter a value if it has none.
+func withQuery(r *http.Request, key, value string) *http.Request {
+	query := r.URL.Query()
+	if query.Has(key) {
+		return r
+	}
+	query.Set(key, value)
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	return r
 }
 
 // withBody looks at the first byte: a client that streams does not say that nothing

@@ -53,3 +53,30 @@ func TestDefaultBody(t *testing.T) {
 		})
 	}
 }
+
+func TestStrictFields(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		info request.RequestInfo
+		url  string
+		want string
+	}{
+		{"a restore", request.RequestInfo{Verb: "create", Resource: "etcdclusters", Subresource: "restore"}, "/?dryRun=All", "dryRun=All&fieldValidation=Strict"},
+		{"a recovery", request.RequestInfo{Verb: "create", Resource: "etcdclusters", Subresource: "recover"}, "/", "fieldValidation=Strict"},
+		{"a client that knows better", request.RequestInfo{Verb: "create", Resource: "etcdclusters", Subresource: "restore"}, "/?fieldValidation=Ignore", "fieldValidation=Ignore"},
+		{"a backup", request.RequestInfo{Verb: "create", Resource: "etcdclusters", Subresource: "backup"}, "/?dryRun=All", "dryRun=All"},
+		{"a cluster", request.RequestInfo{Verb: "create", Resource: "etcdclusters"}, "/", ""},
+		{"a restore of its own", request.RequestInfo{Verb: "create", Resource: "etcdrestores"}, "/", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := "not served"
+			handler := withStrictFields(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.URL.RawQuery }))
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(request.WithRequestInfo(t.Context(), &test.info), http.MethodPost, test.url, nil))
+			if got != test.want {
+				t.Errorf("the query is %q, want %q", got, test.want)
+			}
+		})
+	}
+}

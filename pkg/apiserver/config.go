@@ -76,7 +76,7 @@ func NewConfig() (*Config, error) {
 		sets.NewString("watch"), sets.NewString("proxy", "log", "exec", "attach", "portforward"))
 
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(withDefaultBody(handler), config)
+		return genericapiserver.DefaultBuildHandlerChain(withStrictFields(withDefaultBody(handler)), config)
 	}
 
 	return &Config{Generic: generic, Scheme: scheme, Codecs: codecs}, nil

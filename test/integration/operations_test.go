@@ -228,6 +228,7 @@ func TestRecoveryIsAskedFor(t *testing.T) {
 		`{"metadata":{"name":"b"}}`:            "metadata.name",
 		`{"spec":{"clusterUID":"other"}}`:      "spec.clusterUID",
 		`{"spec":{"member":"a-y"}}`:            "spec.member",
+		`{"spec":{"membre":"a-x"}}`:            `unknown field "spec.membre"`,
 	} {
 		if output, err := post(t, body, path); err == nil || !strings.Contains(output, says) {
 			t.Errorf("%s: %v %s, want %s", body, err, output, says)

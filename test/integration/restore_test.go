@@ -57,6 +57,8 @@ func TestRestoreIsAskedFor(t *testing.T) {
 		`{"spec":{"etcdCluster":{"name":"b"}}}`:                                  "spec.etcdCluster.name",
 		`{"spec":{"clusterTemplate":{"spec":{"size":3}}}}`:                       "spec.clusterTemplate",
 		`{"spec":{"backupStorageType":"Tape"}}`:                                  "spec.backupStorageType",
+		`{"spec":{"bakcup":{"name":"older"}}}`:                                   `unknown field "spec.bakcup"`,
+		`{"backup":{"name":"older"}}`:                                            `unknown field "backup"`,
 		`{"metadata":{"uid":"other"}}`:                                           "UID",
 		`{"metadata":{"resourceVersion":"1"}}`:                                   "resource version",
 		`{"kind":"EtcdCluster","apiVersion":"etcd.database.coreos.com/v1beta2"}`: "EtcdCluster",
@@ -71,7 +73,7 @@ func TestRestoreIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, output, `"kind":"EtcdRestore"`, `"revision":81`)
+	contains(t, output, `"kind":"EtcdRestore"`, `"revision":81`, "Warning: the cluster goes back to EtcdBackup once of 20", "safety copy")
 	restores := env.etcd.EtcdV1beta2().EtcdRestores(namespace)
 	if list, err := restores.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
 		t.Fatalf("what was refused, or a dry run, has left %+v (%v)", list, err)
@@ -83,6 +85,7 @@ func TestRestoreIsAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		var made v1beta2.EtcdRestore
+		_, output, _ = strings.Cut(output, "\n") // the warning
 		if err := json.Unmarshal([]byte(output), &made); err != nil || made.Spec.EtcdCluster.Name != "a" || made.UID == "" || made.UID == created.UID ||
 			made.Spec.Backup == nil || made.Spec.Backup.Name != "once" || ptr.Deref(made.Spec.Backup.Revision, 0) != 81 || made.Labels["etcd_cluster"] != "a" {
 			t.Fatalf("made %s (%v)", output, err)

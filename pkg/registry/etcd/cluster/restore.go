@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
@@ -205,6 +207,8 @@ func (r *RestoreREST) useNewest(ctx context.Context, cluster *v1beta2.EtcdCluste
 				"the last backup, EtcdBackup %s, is encrypted: name the Secret with the identities in ageIdentitiesSecret", b.Name))}, nil
 		}
 		spec.Backup = &v1beta2.BackupReference{Name: last.Name, Revision: ptr.To(last.Revision)}
+		warning.AddWarning(ctx, "", fmt.Sprintf("the cluster goes back to EtcdBackup %s of %s, revision %d; what was written since is in the safety copy only, if a member is there to be copied",
+			last.Name, last.Time.UTC().Format(time.RFC3339), last.Revision))
 		return nil, nil
 	}
 	return missing(fmt.Sprintf("the last backup was made by EtcdBackup %s, which is gone", last.Name)), nil
