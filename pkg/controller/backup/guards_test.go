@@ -77,10 +77,47 @@ func TestPlacesAreTakenAtOnce(t *testing.T) {
 		w.addBackup("2", test.second, nil)
 		w.sync()
 		w.look("1")
-		w.look("2")
-		if n := len(w.open()); n != 1 {
-			t.Errorf("%s: %d Jobs", name, n)
+		after, err := w.reconcile(key(w.backup("2")))
+		if n := len(w.open()); err != nil || n != 1 || after == 0 {
+			t.Errorf("%s: %d Jobs, looks again after %s, %v", name, n, after, err)
 		}
+	}
+}
+
+// TestLongestDueFirst, whatever it is called, and who was refused keeps no place.
+func TestLongestDueFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.maxRunning = 1
+	w.restart()
+	for _, name := range []string{"first", "z", "y"} {
+		w.addCluster(name, 1)
+		w.addBackup(name, name, nil)
+		w.clock.SetTime(w.clock.Now().Add(time.Second))
+	}
+	w.sync()
+	w.full = true
+	w.look("first")
+	w.full = false
+	w.look("z")
+	if n := len(w.open()); n != 1 {
+		t.Fatalf("%d Jobs after the first was refused", n)
+	}
+	w.sync()
+	w.look("y")
+	w.look("first")
+	w.run(w.open()[0], "")
+	for range 2 {
+		w.sync()
+		w.look("z")
+	}
+	w.look("y") // it asks before who is due longer
+	if n := len(w.open()); n != 0 {
+		t.Errorf("%d Jobs: the one that is due longest waits", n)
+	}
+	w.look("first")
+	if got := w.moving(); got != "first" {
+		t.Errorf("%q goes first", got)
 	}
 }
 
