@@ -90,14 +90,14 @@ func TestLongestDueFirst(t *testing.T) {
 	w := newWorld(t)
 	w.maxRunning = 1
 	w.restart()
-	for _, name := range []string{"first", "z", "y"} {
+	for _, name := range []string{"zfirst", "z", "y"} {
 		w.addCluster(name, 1)
 		w.addBackup(name, name, nil)
 		w.clock.SetTime(w.clock.Now().Add(time.Second))
 	}
 	w.sync()
 	w.full = true
-	w.look("first")
+	w.look("zfirst")
 	w.full = false
 	w.look("z")
 	if n := len(w.open()); n != 1 {
@@ -105,7 +105,7 @@ func TestLongestDueFirst(t *testing.T) {
 	}
 	w.sync()
 	w.look("y")
-	w.look("first")
+	w.look("zfirst")
 	w.run(w.open()[0], "")
 	for range 2 {
 		w.sync()
@@ -115,8 +115,8 @@ func TestLongestDueFirst(t *testing.T) {
 	if n := len(w.open()); n != 0 {
 		t.Errorf("%d Jobs: the one that is due longest waits", n)
 	}
-	w.look("first")
-	if got := w.moving(); got != "first" {
+	w.look("zfirst")
+	if got := w.moving(); got != "zfirst" {
 		t.Errorf("%q goes first", got)
 	}
 }
@@ -238,5 +238,58 @@ func TestLastBackupIsOfTheCluster(t *testing.T) {
 	}
 	if got := w.backup("c-scheduled").Spec.BackupPolicy.Schedule; got != "@hourly" {
 		t.Errorf("it is made %s", got)
+	}
+}
+
+// TestJobThatTheCacheLost: an attempt that is under way is looked for in the live API before
+// it is given up.
+func TestJobThatTheCacheLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster("c", 1)
+	w.addBackup("b", "c", nil)
+	for range 2 {
+		w.sync()
+		w.look("b")
+	}
+	before := w.backup("b").Status
+	w.restart()
+	w.sync()
+	clear(w.cached.jobs)
+	w.look("b")
+	if after := w.backup("b").Status; before.Phase != v1beta2.BackupPhaseRunning || after.Phase != v1beta2.BackupPhaseRunning || len(w.live.jobs) != 1 {
+		t.Errorf("%s became %s, %d Jobs", before.Phase, after.Phase, len(w.live.jobs))
+	}
+}
+
+// TestNobodyElsesBackups: who is responsible goes by the cluster, and by the backup only
+// while there is none.
+func TestNobodyElsesBackups(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		cluster, backup bool
+		made            int
+	}{
+		"both": {true, true, 1}, "the cluster": {true, false, 1}, "the backup": {false, true, 0}, "neither": {false, false, 0},
+	} {
+		w := newWorld(t)
+		c := w.addCluster("c", 1)
+		w.addBackup("b", "c", nil)
+		w.sync()
+		before := w.live.rv
+		responsible := func(o metav1.Object) bool {
+			if _, ok := o.(*v1beta2.EtcdCluster); ok {
+				return test.cluster
+			}
+			return test.backup
+		}
+		w.reconciler.Responsible, w.clusters.Responsible = responsible, responsible
+		w.look("b")
+		if _, err := w.clusters.Reconcile(t.Context(), key(c)); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(w.open()); n != test.made || test.made == 0 && w.live.rv != before {
+			t.Errorf("%s: %d Jobs, %d writes", name, n, w.live.rv-before)
+		}
 	}
 }
