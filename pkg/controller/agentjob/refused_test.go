@@ -62,10 +62,14 @@ func TestRefusedFor(t *testing.T) {
 		events []corev1.Event
 		want   string
 	}{
-		"nothing":       {nil, ""},
-		"one":           {[]corev1.Event{event(1, "u", EventRefused, quota("nightly-0a1b-x7k2p"))}, want},
-		"the newest":    {[]corev1.Event{event(2, "u", EventRefused, quota("nightly-0a1b-aaaaa")), event(1, "u", EventRefused, "older")}, want},
-		"a series":      {[]corev1.Event{event(2, "u", EventRefused, "older"), series}, want},
+		"nothing":    {nil, ""},
+		"one":        {[]corev1.Event{event(1, "u", EventRefused, quota("nightly-0a1b-x7k2p"))}, want},
+		"the newest": {[]corev1.Event{event(2, "u", EventRefused, quota("nightly-0a1b-aaaaa")), event(1, "u", EventRefused, "older")}, want},
+		"a series":   {[]corev1.Event{event(2, "u", EventRefused, "older"), series}, want},
+		"made later": {[]corev1.Event{event(1, "u", EventRefused, "older"), {
+			ObjectMeta:     metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(epoch.Add(time.Hour))},
+			InvolvedObject: corev1.ObjectReference{UID: "u"}, Reason: EventRefused, Message: quota("nightly-0a1b-x7k2p"),
+		}}, want},
 		"another Job's": {[]corev1.Event{event(1, "other", EventRefused, "x")}, ""},
 		"other news":    {[]corev1.Event{event(1, "u", "SuccessfulCreate", "Created pod: x")}, ""},
 	} {

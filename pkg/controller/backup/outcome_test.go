@@ -8,11 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -59,10 +62,15 @@ func TestOutcomes(t *testing.T) {
 			init: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerInstall: terminated(0, "Completed", "")},
 			main: map[string]corev1.ContainerState{resources.ContainerRestore: terminated(1, "Error", corrupt)},
 		},
-		"refused":           {phase: corev1.PodFailed, reason: "InvalidCredentials", text: "Secrets that are used: aws", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(1, "Error", denied)}},
-		"out of memory":     {phase: corev1.PodFailed, reason: "OOMKilled", text: "exit code 137", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(137, "OOMKilled", "")}},
-		"killed":            {phase: corev1.PodFailed, reason: "AgentFailed", text: "exit code 137", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(137, "Error", "")}},
-		"no program":        {phase: corev1.PodFailed, reason: "StartError", text: "exit code 128", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(128, "StartError", "exec: no such file")}},
+		"refused":                 {phase: corev1.PodFailed, reason: "InvalidCredentials", text: "Secrets that are used: aws", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(1, "Error", denied)}},
+		"out of memory":           {phase: corev1.PodFailed, reason: "OOMKilled", text: "exit code 137", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(137, "OOMKilled", "")}},
+		"killed":                  {phase: corev1.PodFailed, reason: "AgentFailed", text: "exit code 137", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(137, "Error", "")}},
+		"no program":              {phase: corev1.PodFailed, reason: "StartError", text: "exit code 128", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(128, "StartError", "exec: no such file")}},
+		"failed, and says it has": {phase: corev1.PodFailed, reason: "AgentFailed", text: "exit code 1", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(1, "Error", saved)}},
+		"installed nothing": {
+			phase: corev1.PodFailed, reason: "AgentFailed", text: "container install",
+			init: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerInstall: terminated(1, "Error", "")},
+		},
 		"says nothing":      {phase: corev1.PodSucceeded, reason: "AgentFailed", text: "no result", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", "")}},
 		"evicted":           {phase: corev1.PodFailed, podReason: "Evicted", reason: "Evicted", text: "pod p"},
 		"never a container": {phase: corev1.PodFailed, reason: "PodFailed", text: "pod p"},
@@ -97,5 +105,40 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("outcome %+v", o)
 			}
 		})
+	}
+}
+// TestOutcomeIsWhatWasSaid: each fact of the agent arrives as what it is.
+func TestOutcomeIsWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	r := agent.Result{
+		Command: agent.CommandSave, ID: "i", Started: begun, Finished: begun.Add(time.Second), URI: "s3://b/k", Revision: 4, EtcdVersion: "3.6.16", Member: "m",
+		Size: 100, StoredSize: 50, SHA256: "a", StoredSHA256: "b", Warning: "w",
+	}
+	raw, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun.Add(time.Minute))}}
+	pod := &corev1.Pod{
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: resources.ContainerSave}}},
+		Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{
+			{Name: resources.ContainerSave, State: terminated(0, "Completed", string(raw))},
+		}},
+	}
+	want := &planner.Outcome{
+		Succeeded: true, Start: begun.Add(time.Minute), Completion: begun.Add(time.Minute), URI: "s3://b/k", Revision: 4, EtcdVersion: "3.6.16", Member: "m",
+		SnapshotSize: 100, StoredSize: 50, SHA256: "a", Warning: "w",
+	}
+	if diff := cmp.Diff(want, outcomeOf(job, pod)); diff != "" {
+		t.Errorf("outcome (-want +got):\n%s", diff)
+	}
+	job.Spec.ActiveDeadlineSeconds = ptr.To[int64](90)
+	end := &batchv1.JobCondition{Type: batchv1.JobFailed, Reason: batchv1.JobReasonDeadlineExceeded, LastTransitionTime: metav1.NewTime(begun.Add(time.Hour))}
+	if o := withoutPod(job, end); o.Succeeded || o.Reason != "DeadlineExceeded" || !strings.Contains(o.Message, "1m30s") || !o.Completion.Equal(begun.Add(time.Hour)) {
+		t.Errorf("it took too long: %+v", o)
+	}
+	end.Reason = "x"
+	if o := withoutPod(job, end); o.Succeeded || o.Reason != planner.ReasonJobLost {
+		t.Errorf("its pod is gone: %+v", o)
 	}
 }

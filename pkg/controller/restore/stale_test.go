@@ -207,3 +207,34 @@ func TestSeedIsTheClusters(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyElsesRestores: who is responsible goes by the cluster, and by the restore only
+// while there is none.
+func TestNobodyElsesRestores(t *testing.T) {
+	t.Parallel()
+	for _, existing := range []bool{true, false} {
+		for _, ofCluster := range []bool{true, false} {
+			for _, ofRestore := range []bool{true, false} {
+				w := newWorld(t)
+				if existing {
+					w.addCluster()
+				}
+				w.addRestore(nil)
+				w.sync()
+				before := w.live.rv
+				w.reconciler.Responsible = func(o metav1.Object) bool {
+					if _, ok := o.(*v1beta2.EtcdCluster); ok {
+						return ofCluster
+					}
+					return ofRestore
+				}
+				if _, err := w.reconcile(); err != nil {
+					t.Fatal(err)
+				}
+				if acts := w.live.rv != before; acts != (existing && ofCluster || !existing && ofRestore) {
+					t.Errorf("cluster exists %t and is ours %t, the restore is ours %t: acts %t", existing, ofCluster, ofRestore, acts)
+				}
+			}
+		}
+	}
+}
