@@ -268,7 +268,8 @@ func (w *World) goalCertificates(cluster *v1beta2.EtcdCluster, _ *lineage) strin
 		return "there is no authority"
 	}
 	request := cluster.Annotations[resources.AnnotationRotateAuthority]
-	if secret.Annotations[resources.AnnotationRotateAuthority] != request {
+	// One that was met stays so when the API was brought back from before it was made.
+	if request != "" && secret.Annotations[resources.AnnotationRotateAuthority] != request {
 		return "the request for another authority was not met"
 	}
 	if request != "" && cluster.Annotations[resources.AnnotationDropAuthority] == request &&

@@ -12,6 +12,10 @@ import (
 // oldAPIStories are times at which it is worst that the objects of our API are brought
 // back from an earlier time. Each story changes a schedule that was drawn.
 var oldAPIStories = map[string]func(*Schedule){
+	"at any time": func(s *Schedule) {
+		d := newDice(s.Seed, 14)
+		s.Events = append(s.Events, rollBackAt(d), rollBackAt(d))
+	},
 	"from before the first status": func(s *Schedule) {
 		d := newDice(s.Seed, 14)
 		s.Events = append(s.Events, goingBack(d, d.between(0, 3*time.Second), d.between(5*time.Second, 2*time.Minute)))

@@ -48,6 +48,8 @@ type Options struct {
 
 	// EmbeddedEtcdDir is where an etcd inside this process keeps the objects.
 	EmbeddedEtcdDir string
+	// AllowEmptyStorage makes a new storage although there are members of EtcdClusters.
+	AllowEmptyStorage bool
 
 	// ServingCertNamespace, ServingCertService and ServingCertSecret name what the
 	// self-made certificate is for and where it is kept.
@@ -104,6 +106,8 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	storage := sets.FlagSet("storage")
 	storage.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
 		"Directory in which an etcd inside this process keeps the objects. For a single server; several need --etcd-servers.")
+	storage.BoolVar(&o.AllowEmptyStorage, "allow-empty-storage", o.AllowEmptyStorage,
+		"Begin with an empty --embedded-etcd-dir although there are members of EtcdClusters that it does not know. Kubernetes deletes them then.")
 	o.Recommended.Etcd.AddFlags(storage)
 
 	serving := sets.FlagSet("secure serving")

@@ -36,6 +36,11 @@ func (o *Options) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if o.EmbeddedEtcdDir != "" {
+		if !o.AllowEmptyStorage && !embeddedetcd.Exists(o.EmbeddedEtcdDir) {
+			if err := o.confirmNewStorage(ctx); err != nil {
+				return err
+			}
+		}
 		etcd, err := embeddedetcd.Start(ctx, o.EmbeddedEtcdDir)
 		if err != nil {
 			return err

@@ -168,6 +168,16 @@ func (r *Reconciler) putClientService(ctx context.Context, key types.NamespacedN
 // the reply to an earlier attempt was lost.
 func (r *Reconciler) createPod(ctx context.Context, key types.NamespacedName, s *seen, version string, m resources.MemberPod) error {
 	c := atVersion(s.Cluster, version)
+	if resources.Claim(c, m.Name) != nil {
+		// A cache that is behind must not note another version on a volume than runs on it.
+		live, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, m.Name)
+		if err == nil {
+			return r.showPod(ctx, key, s, live)
+		}
+		if !notFound(err) {
+			return fmt.Errorf("read pod %s: %w", m.Name, err)
+		}
+	}
 	if err := r.markClaim(ctx, key, s, m.Name, resources.Version(c)); err != nil {
 		return err
 	}

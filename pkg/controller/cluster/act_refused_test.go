@@ -71,7 +71,7 @@ func TestRefusedPods(t *testing.T) {
 			t.Run(what+" "+name, func(t *testing.T) {
 				t.Parallel()
 				h := &hiddenSeed{oneMember: stopped()}
-				h.claim = nil
+				h.pod, h.claim = nil, nil
 				h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 				api := &strict{h, test.answer}
 				clock := noon()

@@ -187,3 +187,24 @@ func TestMendOfAnOlderState(t *testing.T) {
 		t.Errorf("a pod without its volume: %v, %q", err, m.calls)
 	}
 }
+
+// TestOldCacheNotesNoVersion: what runs on a volume stands on it, whatever a cache makes of
+// it that does not know the pod yet.
+func TestOldCacheNotesNoVersion(t *testing.T) {
+	t.Parallel()
+	for _, there := range []bool{true, false} {
+		n := &nursery{hiddenSeed: &hiddenSeed{oneMember: stopped()}}
+		if !there {
+			n.pod = nil
+		}
+		r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n}}
+		s := &seen{Observed: planner.Observed{Cluster: n.cluster}}
+		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a"}, Version: "3.5.27", Returns: true, Joined: true}
+		if err := r.do(t.Context(), types.NamespacedName{}, s, action); err != nil {
+			t.Fatal(err)
+		}
+		if noted := slices.Contains(n.calls, "update claim"); noted == there || (n.made != nil) == there {
+			t.Errorf("its pod exists %t: noted a version %t, made %v", there, noted, n.made)
+		}
+	}
+}

@@ -131,6 +131,7 @@ func TestWhoHasJoinedNeverBeginsAgain(t *testing.T) {
 	s := &seen{Observed: planner.Observed{Cluster: n.cluster}}
 	may := map[string]bool{"c-a": true, "c-b": true}
 	for _, joined := range []bool{false, true} {
+		n.pod = nil
 		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a", "c-b"}, Returns: true, Joined: joined}
 		if err := r.do(t.Context(), types.NamespacedName{}, s, action); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,105 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// ErrStorageLost is a storage that is new although EtcdClusters were stored before. Were it
+// served, garbage collection would delete all that belongs to them.
+var ErrStorageLost = errors.New("the storage is empty, and there are members of EtcdClusters, which Kubernetes would delete if they did not exist: " +
+	"bring the API's own data back, or, if the members may go, set --allow-empty-storage")
+
+const (
+	// askAgain is how often Kubernetes is asked that does not answer, and askFor how long:
+	// the rights to ask may be granted after the server was started.
+	askAgain = time.Second
+	askFor   = time.Minute
+)
+
+// confirmNewStorage makes sure that a storage which is about to be made is that of nobody
+// yet: Kubernetes must know of no pod and no claim that belongs to an EtcdCluster.
+func (o *Options) confirmNewStorage(ctx context.Context) error {
+	config, err := kubeConfig(o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
+	if err != nil {
+		return nil //nolint:nilerr // what comes next needs Kubernetes, too, and says so better
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return confirmNobodysStorage(ctx, kube, askAgain, askFor)
+}
+
+func confirmNobodysStorage(ctx context.Context, kube kubernetes.Interface, again, patience time.Duration) error {
+	var owned string
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, again, patience, true, func(ctx context.Context) (bool, error) {
+		if owned, last = firstOwned(ctx, kube); last != nil {
+			klog.FromContext(ctx).Info("Cannot tell yet whether the storage may be new", "err", last)
+		}
+		return last == nil, nil
+	})
+	switch {
+	case err != nil && last != nil:
+		return fmt.Errorf("find out whether there are members of EtcdClusters before a new storage is made: %w", last)
+	case err != nil:
+		return err
+	case owned != "":
+		return fmt.Errorf("%w; such as %s", ErrStorageLost, owned)
+	default:
+		return nil
+	}
+}
+
+// firstOwned names something that belongs to an EtcdCluster; empty if there is nothing.
+func firstOwned(ctx context.Context, kube kubernetes.Interface) (string, error) {
+	found := ""
+	members := metav1.ListOptions{LabelSelector: resources.LabelApp + "=" + resources.AppName}
+	for kind, list := range map[string]pager.ListPageFunc{
+		"pod": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return kube.CoreV1().Pods(corev1.NamespaceAll).List(ctx, o)
+		},
+		"persistentvolumeclaim": func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return kube.CoreV1().PersistentVolumeClaims(corev1.NamespaceAll).List(ctx, o)
+		},
+	} {
+		err := pager.New(list).EachListItem(ctx, members, func(item runtime.Object) error {
+			if object, ok := item.(metav1.Object); ok && found == "" && ownedByCluster(object) {
+				found = kind + " " + object.GetNamespace() + "/" + object.GetName()
+			}
+			return nil
+		})
+		if err != nil {
+			return "", fmt.Errorf("list each %s of members: %w", kind, err)
+		}
+	}
+	return found, nil
+}
+
+// ownedByCluster is true of what goes with an EtcdCluster.
+func ownedByCluster(object metav1.Object) bool {
+	ref := metav1.GetControllerOf(object)
+	if ref == nil {
+		return false
+	}
+	group, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && group.Group == v1beta2.SchemeGroupVersion.Group && ref.Kind == "EtcdCluster"
+}

@@ -1,0 +1,81 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// TestNewStorageIsNobodys: a server must not begin with an empty storage beside members
+// that belong to objects which it has lost.
+func TestNewStorageIsNobodys(t *testing.T) {
+	t.Parallel()
+	cluster := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n", UID: "u"}}
+	member := func(edit func(*metav1.ObjectMeta)) metav1.ObjectMeta {
+		meta := metav1.ObjectMeta{
+			Name: "a-x", Namespace: "n", Labels: resources.Labels("a"),
+			OwnerReferences: []metav1.OwnerReference{resources.Owner(cluster)},
+		}
+		edit(&meta)
+		return meta
+	}
+	as := func(*metav1.ObjectMeta) {}
+	for name, test := range map[string]struct {
+		there runtime.Object
+		named string
+	}{
+		"nothing":                    {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, ""},
+		"a pod of a member":          {&corev1.Pod{ObjectMeta: member(as)}, "pod n/a-x"},
+		"a volume of one":            {&corev1.PersistentVolumeClaim{ObjectMeta: member(as)}, "persistentvolumeclaim n/a-x"},
+		"a volume that is kept":      {&corev1.PersistentVolumeClaim{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences = nil })}, ""},
+		"a pod of somebody else":     {&corev1.Pod{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences[0].APIVersion = "apps/v1" })}, ""},
+		"a pod of another kind":      {&corev1.Pod{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences[0].Kind = "Other" })}, ""},
+		"a pod of another version":   {&corev1.Pod{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences[0].APIVersion = v1beta2.SchemeGroupVersion.Group + "/v2" })}, "pod n/a-x"},
+		"a pod that is not labelled": {&corev1.Pod{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.Labels = nil })}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := confirmNobodysStorage(t.Context(), fake.NewClientset(test.there), time.Millisecond, time.Second)
+			switch {
+			case test.named == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case test.named != "" && (!errors.Is(err, ErrStorageLost) || !strings.Contains(err.Error(), test.named)):
+				t.Errorf("want a refusal because of %s, got %v", test.named, err)
+			}
+		})
+	}
+}
+
+// TestNewStorageWaitsForAnAnswer: what cannot be found out is not taken for nothing.
+func TestNewStorageWaitsForAnAnswer(t *testing.T) {
+	t.Parallel()
+	kube := fake.NewClientset()
+	asked := 0
+	kube.PrependReactor("list", "persistentvolumeclaims", func(kubetesting.Action) (bool, runtime.Object, error) {
+		asked++
+		return asked <= 2, nil, apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), "", errors.New("not yet"))
+	})
+	if err := confirmNobodysStorage(t.Context(), kube, time.Millisecond, time.Minute); err != nil || asked != 3 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+	kube.PrependReactor("list", "pods", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("never"))
+	})
+	if err := confirmNobodysStorage(t.Context(), kube, time.Millisecond, 20*time.Millisecond); !apierrors.IsForbidden(err) {
+		t.Errorf("without an answer: %v", err)
+	}
+}

@@ -1,0 +1,53 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// TestLostStorage starts a server on an empty directory beside a member: served, it would
+// have Kubernetes delete that.
+func TestLostStorage(t *testing.T) {
+	t.Parallel()
+	space := newNamespace(t)
+	cluster := create(t, space, newCluster("a"))
+	_, err := env.client.CoreV1().PersistentVolumeClaims(space).Create(t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "a-x", Labels: resources.Labels("a"), OwnerReferences: []metav1.OwnerReference{resources.Owner(cluster)}},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, err := env.launch("emptied", port, "--embedded-etcd-dir="+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-refused.done:
+	case <-time.After(testPatience):
+		_ = refused.command.Process.Kill()
+		t.Fatalf("it serves from an empty storage:\n%s", refused.tail())
+	}
+	if said := refused.tail(); refused.err == nil || !strings.Contains(said, "the storage is empty") || !strings.Contains(said, "--allow-empty-storage") {
+		t.Errorf("it ended with %v and said\n%s", refused.err, said)
+	}
+}
