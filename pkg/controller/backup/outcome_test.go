@@ -107,6 +107,7 @@ func TestOutcomes(t *testing.T) {
 		})
 	}
 }
+
 // TestOutcomeIsWhatWasSaid: each fact of the agent arrives as what it is.
 func TestOutcomeIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
