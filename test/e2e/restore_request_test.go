@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -75,6 +78,32 @@ func TestRestoreOnRequest(t *testing.T) {
 	}
 	safety := s.awaitBackup(s.ctx(), copied.Backup, "success", succeeded)
 	s.must(s.checkStored(safety.Status.URI), "the safety copy")
+	c.lostAndRestored(made.Name)
+	c.holds(data)
+}
+
+// lostAndRestored takes everything from a cluster and types what /health says then.
+func (c *cluster) lostAndRestored(backup string) {
+	c.Helper()
+	for _, p := range c.members.Live() {
+		c.kubectl("delete", "pod", p.Name, "--force", "--grace-period=0")
+	}
+	c.await(c.within(time.Minute), "the loss to be said", func(object *clusterObject) bool {
+		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
+	})
+	steps := c.awaitVerdict(v1beta2.VerdictQuorumLost).NextSteps
+	i := slices.IndexFunc(steps, func(n v1beta2.NextStep) bool { return strings.Contains(n.Command, "/restore?dryRun=All'") })
+	if i < 0 {
+		c.Fatalf("health does not say what to do: %+v", steps)
+	}
+	c.contains(c.typed(steps[i].Command), `"name":"`+backup+`"`, "Warning: the cluster goes back to EtcdBackup "+backup)
+	_, out, _ := strings.Cut(c.typed(strings.Replace(steps[i].Command, "?dryRun=All", "", 1)), "\n")
+	var asked v1beta2.EtcdRestore
+	c.must(json.Unmarshal([]byte(out), &asked), "read the answer %s", out)
+	if r := c.restored(asked.Name); r.Status.SafetyCopy != nil {
+		c.Errorf("nobody was there to be copied: %+v", r.Status.SafetyCopy)
+	}
+	c.settle(1)
 }
 
 // examplePeople applies the published roles and returns how somebody on call is told apart.
