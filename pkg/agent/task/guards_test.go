@@ -105,6 +105,12 @@ func TestDoneByOthers(t *testing.T) {
 		b := newBench(t, cluster)
 		request := b.saveRequest("id-1", layout)
 		first := b.mustRun(agent.CommandSave, request)
+		if layout == manifest.LayoutDirectory { // nor does what is no manifest hinder it
+			at := manifest.Place{Layout: layout, Key: "backups/etcd", Owner: owner}.AttemptPrefix(request.Save.Started)
+			if err := objectstore.PutBytes(t.Context(), b.store, at+"0/manifest.json", []byte("x"), objectstore.PutOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		other := b.saveRequest("id-2", layout)
 		other.Save.Started = request.Save.Started
 		if result := b.mustRun(agent.CommandSave, other); result.AlreadyDone || layout == manifest.LayoutDirectory && result.Key == first.Key {

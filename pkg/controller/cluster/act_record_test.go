@@ -122,3 +122,24 @@ func TestRecordRemembersEveryRecovery(t *testing.T) {
 		t.Errorf("%d are remembered, from %s on", len(got), got[0])
 	}
 }
+
+// TestRecordOfTheNewCluster: with the last of the old members the service stands for the new
+// cluster and its first member, and not before.
+func TestRecordOfTheNewCluster(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[v1beta2.RecoveryPhase][2]string{
+		v1beta2.RecoveryPhaseSwitching: {"old", "c-old"}, v1beta2.RecoveryPhaseCleaning: {"new", "c-s"},
+	} {
+		h := &hiddenSeed{oneMember: stopped()}
+		h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
+		s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
+		api := &notebook{hiddenSeed: h}
+		action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-s", ClusterID: "new"}}
+		if err := (&Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}).recordRecovery(t.Context(), types.NamespacedName{}, s, action); err != nil {
+			t.Fatal(err)
+		}
+		if a := api.written.Annotations; a[resources.AnnotationClusterID] != want[0] || a[resources.AnnotationSeed] != want[1] {
+			t.Errorf("%s: it stands for %s in %s", phase, a[resources.AnnotationClusterID], a[resources.AnnotationSeed])
+		}
+	}
+}

@@ -257,3 +257,21 @@ func TestDropRetired(t *testing.T) {
 		}
 	}
 }
+
+// stuck is a live API that deletes no claim.
+type stuck struct{ *shelf }
+
+func (stuck) DeleteClaim(context.Context, string, string, metav1.Preconditions) error { return errMute }
+
+// TestVolumesThatStay: that an old volume could not be deleted ends the plan, so that the
+// recovery is not recorded as done.
+func TestVolumesThatStay(t *testing.T) {
+	t.Parallel()
+	s, r, seen, recovery := twoLineages(t)
+	recovery.OldMembers = []string{"c-old"}
+	resources.Retired(&s.claims["c-old"].Labels, "c")
+	r.Objects = stuck{s}
+	if err := r.dropRetired(t.Context(), seen, recovery); !errors.Is(err, errMute) {
+		t.Errorf("the answer is %v", err)
+	}
+}

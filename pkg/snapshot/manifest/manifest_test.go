@@ -186,3 +186,28 @@ func TestPrunable(t *testing.T) {
 		})
 	}
 }
+
+// TestInPlace: only what is of this owner, lies where this owner's lies, and is named so, is
+// this owner's to count and to delete.
+func TestInPlace(t *testing.T) {
+	owner := Owner{Namespace: "ns", Name: "c", UID: "u"}
+	place := Place{Layout: LayoutDirectory, Key: "k", Owner: owner}
+	inside := place.Prefix() + "x/manifest.json"
+	for name, test := range map[string]struct {
+		key    string
+		layout Layout
+		owner  Owner
+		want   bool
+	}{
+		"ours":           {inside, LayoutDirectory, owner, true},
+		"a snapshot":     {place.Prefix() + "x/snapshot.db", LayoutDirectory, owner, false},
+		"elsewhere":      {"other/v1/ns/c-u/x/manifest.json", LayoutDirectory, owner, false},
+		"another layout": {inside, LayoutSeries, owner, false},
+		"another life":   {inside, LayoutDirectory, Owner{Namespace: "ns", Name: "c", UID: "v"}, false},
+		"another space":  {inside, LayoutDirectory, Owner{Namespace: "x", Name: "c", UID: "u"}, false},
+	} {
+		if got := place.InPlace(test.key, &Manifest{Layout: test.layout, Owner: test.owner}); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
