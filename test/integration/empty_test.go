@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// TestLostStorage starts a server on an empty directory beside a member: served, it would
+// TestLostStorage starts servers on empty storages beside a member: served, they would
 // have Kubernetes delete that.
 func TestLostStorage(t *testing.T) {
 	t.Parallel()
@@ -32,12 +33,28 @@ func TestLostStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "data")
+	for name, storage := range map[string][]string{
+		"an empty directory": {"--embedded-etcd-dir=" + filepath.Join(t.TempDir(), "data")},
+		"the wrong prefix":   {"--etcd-servers=" + env.kubeEtcd.endpoint, "--etcd-prefix=/emptied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// What was refused once is refused again: nothing has been noted by then.
+			for range 2 {
+				refusesToServe(t, storage)
+			}
+		})
+	}
+}
+
+// refusesToServe starts a server that must end by itself, and say why.
+func refusesToServe(t *testing.T, storage []string) {
+	t.Helper()
 	port, err := freePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused, err := env.launch("emptied", port, "--embedded-etcd-dir="+dir)
+	refused, err := env.launch(fmt.Sprintf("emptied-%d", port), port, storage...)
 	if err != nil {
 		t.Fatal(err)
 	}

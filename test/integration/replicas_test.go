@@ -31,7 +31,7 @@ func TestReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		replica, err := env.launch(fmt.Sprintf("replica-%d", i), port,
-			"--etcd-servers="+env.kubeEtcd.endpoint, "--etcd-prefix=/replicas")
+			"--etcd-servers="+env.kubeEtcd.endpoint, "--etcd-prefix=/replicas", "--allow-empty-storage")
 		if err != nil {
 			t.Fatal(err)
 		}

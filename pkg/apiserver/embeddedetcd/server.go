@@ -21,8 +21,6 @@ import (
 const (
 	// name of the only member; it is part of the stored membership.
 	name = "embedded"
-	// dataDir is where its data is, below the directory that is given.
-	dataDir = "etcd"
 	// quotaBytes is what etcd's authors suggest at most for one database.
 	quotaBytes = 8 << 30
 	// progressInterval lets watch caches notice soon that they are up to date.
@@ -45,19 +43,13 @@ type Server struct {
 	socketDir string
 }
 
-// Exists is true if an etcd has had its data below dir.
-func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, dataDir, "member"))
-	return !errors.Is(err, os.ErrNotExist)
-}
-
 // Start runs etcd with its data below dir and returns when it can be used.
 func Start(ctx context.Context, dir string) (*Server, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	data := filepath.Join(dir, dataDir)
+	data := filepath.Join(dir, "etcd")
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, fmt.Errorf("directory of the embedded etcd: %w", err)
 	}

@@ -7,13 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/klog/v2"
@@ -32,14 +37,74 @@ const (
 	// the rights to ask may be granted after the server was started.
 	askAgain = time.Second
 	askFor   = time.Minute
+	// begunKey, below the prefix of all objects, is written when a storage begins to be
+	// used. One without objects may have had some that were deleted a moment ago, whose pods
+	// only wait for this server to say so.
+	begunKey = "begun"
+	// storagePatience is how long the storage may take to answer.
+	storagePatience = 30 * time.Second
 )
 
-// confirmNewStorage makes sure that a storage which is about to be made is that of nobody
-// yet: Kubernetes must know of no pod and no claim that belongs to an EtcdCluster.
+// confirmStorage makes sure that the storage is the one in which the EtcdClusters are that
+// Kubernetes knows members of, or that of nobody yet.
+func (o *Options) confirmStorage(ctx context.Context) error {
+	client, err := storageClient(o.Recommended.Etcd.StorageConfig.Transport)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	prefix := path.Join("/", o.Recommended.Etcd.StorageConfig.Prefix) + "/"
+	used, begun, err := storageUse(ctx, client, prefix)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look into the storage: %w", err)
+	case begun:
+		return nil
+	case !used && !o.AllowEmptyStorage:
+		if err := o.confirmNewStorage(ctx); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, storagePatience)
+	defer cancel()
+	if _, err := client.Put(ctx, prefix+begunKey, ""); err != nil {
+		return fmt.Errorf("note that the storage is used: %w", err)
+	}
+	return nil
+}
+
+// storageUse says whether anything is stored, and whether a server has noted its use.
+func storageUse(ctx context.Context, client *clientv3.Client, prefix string) (used, begun bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storagePatience)
+	defer cancel()
+	response, err := client.Txn(ctx).Then(
+		clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly()),
+		clientv3.OpGet(prefix+begunKey, clientv3.WithKeysOnly()),
+	).Commit()
+	if err != nil {
+		return false, false, err
+	}
+	return response.Responses[0].GetResponseRange().Count > 0, response.Responses[1].GetResponseRange().Count > 0, nil
+}
+
+// storageClient connects to the storage as the server itself does.
+func storageClient(to storagebackend.TransportConfig) (*clientv3.Client, error) {
+	config := clientv3.Config{Endpoints: to.ServerList, Logger: zap.NewNop()}
+	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
+		var err error
+		if config.TLS, err = (transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}).ClientConfig(); err != nil {
+			return nil, fmt.Errorf("certificates for the storage: %w", err)
+		}
+	}
+	return clientv3.New(config)
+}
+
+// confirmNewStorage makes sure that a storage without objects is that of nobody yet:
+// Kubernetes must know of no pod and no claim that belongs to an EtcdCluster.
 func (o *Options) confirmNewStorage(ctx context.Context) error {
 	config, err := kubeConfig(o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
-		return nil //nolint:nilerr // what comes next needs Kubernetes, too, and says so better
+		return fmt.Errorf("find out whether there are members of EtcdClusters before a new storage is made: %w", err)
 	}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {

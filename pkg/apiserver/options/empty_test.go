@@ -4,7 +4,9 @@
 package options
 
 import (
+	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -78,4 +83,77 @@ func TestNewStorageWaitsForAnAnswer(t *testing.T) {
 	if err := confirmNobodysStorage(t.Context(), kube, time.Millisecond, 20*time.Millisecond); !apierrors.IsForbidden(err) {
 		t.Errorf("without an answer: %v", err)
 	}
+}
+
+// TestStorageIsNoted: a storage that was used is recognised by what is in it, and without
+// objects by the note of whoever has begun it.
+func TestStorageIsNoted(t *testing.T) {
+	t.Parallel()
+	etcd, err := embeddedetcd.Start(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(etcd.Stop)
+	o, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
+	o.Recommended.Etcd.StorageConfig.Prefix = "objects" // a flag may leave the slash out
+	// A Kubernetes that says yes to nothing: who asks it is refused.
+	o.Recommended.CoreAPI.CoreAPIKubeconfigPath = unreachable(t)
+	client, err := storageClient(o.Recommended.Etcd.StorageConfig.Transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	confirmed := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		return o.confirmStorage(ctx) == nil
+	}
+	put := func(key string) {
+		if _, err := client.Put(t.Context(), key, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if put("/objectsofothers/a"); confirmed() {
+		t.Error("a storage without objects was taken without asking")
+	}
+	if put("/objects/etcdclusters/ns/a"); !confirmed() {
+		t.Error("a storage with objects was not recognised")
+	}
+	if _, err := client.Delete(t.Context(), "/objects/etcdclusters/ns/a"); err != nil {
+		t.Fatal(err)
+	}
+	if !confirmed() {
+		t.Error("a storage whose objects were deleted was not recognised")
+	}
+	o.Recommended.Etcd.StorageConfig.Prefix = "/another"
+	if confirmed() {
+		t.Error("another prefix was taken for the same")
+	}
+	o.AllowEmptyStorage = true
+	if !confirmed() {
+		t.Error("refused although it is allowed")
+	}
+	o.AllowEmptyStorage = false
+	if !confirmed() {
+		t.Error("what was allowed was not noted")
+	}
+}
+
+// unreachable is the configuration of a client for a Kubernetes that is not there.
+func unreachable(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"none": {Server: "https://127.0.0.1:1"}},
+		Contexts:       map[string]*clientcmdapi.Context{"none": {Cluster: "none"}},
+		CurrentContext: "none",
+	}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

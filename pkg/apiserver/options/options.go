@@ -48,7 +48,7 @@ type Options struct {
 
 	// EmbeddedEtcdDir is where an etcd inside this process keeps the objects.
 	EmbeddedEtcdDir string
-	// AllowEmptyStorage makes a new storage although there are members of EtcdClusters.
+	// AllowEmptyStorage begins with an empty storage although there are members of EtcdClusters.
 	AllowEmptyStorage bool
 
 	// ServingCertNamespace, ServingCertService and ServingCertSecret name what the
@@ -107,7 +107,7 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	storage.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
 		"Directory in which an etcd inside this process keeps the objects. For a single server; several need --etcd-servers.")
 	storage.BoolVar(&o.AllowEmptyStorage, "allow-empty-storage", o.AllowEmptyStorage,
-		"Begin with an empty --embedded-etcd-dir although there are members of EtcdClusters that it does not know. Kubernetes deletes them then.")
+		"Begin with an empty storage although there are members of EtcdClusters that it does not know. Kubernetes deletes them then.")
 	o.Recommended.Etcd.AddFlags(storage)
 
 	serving := sets.FlagSet("secure serving")

@@ -36,11 +36,6 @@ func (o *Options) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if o.EmbeddedEtcdDir != "" {
-		if !o.AllowEmptyStorage && !embeddedetcd.Exists(o.EmbeddedEtcdDir) {
-			if err := o.confirmNewStorage(ctx); err != nil {
-				return err
-			}
-		}
 		etcd, err := embeddedetcd.Start(ctx, o.EmbeddedEtcdDir)
 		if err != nil {
 			return err
@@ -58,6 +53,9 @@ func (o *Options) Run(ctx context.Context) error {
 
 	certificate, err := o.startServingCert(ctx)
 	if err != nil {
+		return err
+	}
+	if err := o.confirmStorage(ctx); err != nil {
 		return err
 	}
 	config, err := o.Config(certificate)
