@@ -143,3 +143,32 @@ func TestRecordOfTheNewCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordIsTheOneThatWasSeen: what is done for a recovery is done only while exactly that
+// one stands on the service.
+func TestRecordIsTheOneThatWasSeen(t *testing.T) {
+	t.Parallel()
+	const seeding = v1beta2.RecoveryPhaseSeeding
+	for name, test := range map[string]struct {
+		seen  v1beta2.RecoveryStatus
+		owner types.UID
+		stale bool
+	}{
+		"that one":        {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "", false},
+		"another one":     {v1beta2.RecoveryStatus{ID: "q", Phase: seeding, Seed: "c-a"}, "", true},
+		"another phase":   {v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSwitching, Seed: "c-a"}, "", true},
+		"another seed":    {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-b"}, "", true},
+		"somebody else's": {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "other", true},
+	} {
+		h := &hiddenSeed{oneMember: stopped()}
+		h.record(t, seeding, "old")
+		if test.owner != "" {
+			h.service.OwnerReferences[0].UID = test.owner
+		}
+		s := &seen{Observed: planner.Observed{Cluster: h.cluster}}
+		err := (&Reconciler{Config: Config{Objects: h}}).confirmRecord(t.Context(), s, &test.seen)
+		if errors.Is(err, ErrStale) != test.stale || err != nil && !test.stale {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -217,9 +217,11 @@ func TestSafetyCopyObject(t *testing.T) {
 		}
 		names[got] = name
 	}
-	long := observed(uncopied, func(o *Observed) { o.Restore.Name = strings.Repeat("a.", 126) + "a" })
-	if name := long.SafetyCopyName(); len(name) > maxObjectName || strings.Contains(name, ".-") {
-		t.Errorf("name %q", name)
+	for _, begin := range []string{"", "b"} { // one of them would be cut after a dot
+		long := observed(uncopied, func(o *Observed) { o.Restore.Name = begin + strings.Repeat("a.", 125) + "a" })
+		if name := long.SafetyCopyName(); len(name) > maxObjectName || strings.Contains(name, ".-") {
+			t.Errorf("name %q", name)
+		}
 	}
 	o = observed(uncopied, copiedTo(func(b *v1beta2.EtcdBackup) {
 		told("RetryScheduled", "attempt 1 of 12 failed")(b)
