@@ -8,7 +8,7 @@
 // controller sees of it, kubelet.go and nodes.go run pods, etcd_*.go is etcd down to
 // its log, clients.go writes, and call.go carries out, delays or cuts the controller's
 // calls. checks*.go are the rules of docs/architecture.md, settle.go is what a cluster
-// must come to.
+// must come to, and rollback.go brings our own API back from an earlier time.
 //
 // There are three ways to play it. A Schedule (schedule.go) is a random story with
 // faults. A phase (phases.go, sweep.go) is one thing that is done to a cluster, played
