@@ -73,7 +73,7 @@ func TestOldMembers(t *testing.T) {
 	for name, o := range map[string]Observed{
 		"it begins":       observed(t, 3, "a:noleader,index=90 b:nopod,index=0 d:nopod,index=0", noQuorum, asked(), leftover),
 		"the seed serves": observed(t, 3, "a b d", recorded(seeding, restores), seedPod(0xbeef), leftover),
-		"the switch":      observed(t, 3, "a b d", recorded(switching), seedPod(0xbeef), leftover),
+		"the switch":      observed(t, 3, "a b d", recorded(switching), seedPod(0xbeef), leftover, seedClaim),
 	} {
 		r := recordOf(t, o)
 		want := []string{"a", "b", "c", "d", "x"}
