@@ -162,6 +162,7 @@ func TestIssuing(t *testing.T) {
 			"certificates: wait SecretUnreadable"},
 
 		{"another authority is asked for", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"))), "steady: RenewAuthority 1"},
+		{"not by a request that is there no more", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Authority.Request = "1" })), "steady"},
 		{"once", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), func(o *Observed) { o.Authority.Request = "1" })), "steady"},
 		{"its time has come", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].Renewal = testNow })), "steady: RenewAuthority"},
 		{"not before all trust the one of now", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), otherTrust, overlap)), "steady"},

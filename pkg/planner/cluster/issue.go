@@ -90,7 +90,7 @@ func (o *Observed) issue(plan Plan) []Action {
 		return nil
 	case authority.State != CertificateUsable:
 		return []Action{IssueAuthority{Request: o.rotation()}}
-	case !o.Authority.Overlap && o.allTrust() && (o.rotation() != o.Authority.Request || !o.Now.Before(authority.Renewal)):
+	case !o.Authority.Overlap && o.allTrust() && (o.rotationAsked() || !o.Now.Before(authority.Renewal)):
 		return []Action{IssueAuthority{Request: o.rotation(), Renew: true}}
 	}
 	if actions := o.issueLeaves(); len(actions) > 0 {
@@ -105,6 +105,12 @@ func (o *Observed) issue(plan Plan) []Action {
 // rotation is what the user asks for with an annotation.
 func (o *Observed) rotation() string {
 	return o.Cluster.Annotations[resources.AnnotationRotateAuthority]
+}
+
+// rotationAsked is true of a request that was not met yet. That one is there no more, as
+// after the API was brought back from before it, asks for nothing.
+func (o *Observed) rotationAsked() bool {
+	return o.rotation() != "" && o.rotation() != o.Authority.Request
 }
 
 func (o *Observed) issueLeaves() []Action {
