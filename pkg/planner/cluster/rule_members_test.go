@@ -163,6 +163,9 @@ func TestRuleScaleUp(t *testing.T) {
 			"scale-up: AddLearner c-new, CreatePod c-new[a b c-new] 3.5.21"},
 		{"but not two", 3, "a b", edits(wants("3.8.0")), "scale-up: AddLearner c-new, CreatePod c-new[a b c-new] 3.6.11"},
 		{"and not one back", 3, "a b", edits(wants("3.5.9")), "scale-up: AddLearner c-new, CreatePod c-new[a b c-new] 3.6.11"},
+		{"one back while one of them is still there", 3, "a b:v=3.5.26,podv=3.5.26", edits(wants("3.5.26")), "scale-up: AddLearner c-new, CreatePod c-new[a b c-new]"},
+		{"but not when that one is about to restart", 3, "a b:v=3.5.26,podv=3.6.11", edits(wants("3.5.26")),
+			"scale-up: AddLearner c-new, CreatePod c-new[a b c-new] 3.6.11"},
 		{"judged by the slowest, even if it does not answer", 4, "a b c:down,podv=3.5.0", edits(wants("3.7.0")),
 			"scale-up: AddLearner c-new, CreatePod c-new[a b c c-new] 3.5.0"},
 	})

@@ -138,16 +138,25 @@ func (c *Claim) version() *version.Version {
 	return parse(c.Version)
 }
 
+// mayRun returns the newest version that a member may run by now: also one that answers
+// restarts as soon as the kubelet sees what its pod was made for. One that does not answer
+// may have run that, and what its volume was meant for, even if nobody has seen it.
+func (o *Observed) mayRun(m *Member) *version.Version {
+	has, p := o.runs(m), o.pod(m.Name)
+	if p == nil || !p.Unstarted {
+		has = newest(has, p.version())
+		if m.Version == "" {
+			has = newest(has, o.claim(m.Name).version())
+		}
+	}
+	return has
+}
+
 // leftBehind is true if no member is left that keeps the cluster at the minor version
-// of target, so that there is no way back to it. One that does not answer may have
-// run what its pod was made for, even if nobody has seen that.
+// of target, so that there is no way back to it.
 func (o *Observed) leftBehind(target *version.Version) bool {
 	for i := range o.Etcd.Members {
-		m := &o.Etcd.Members[i]
-		has := o.runs(m)
-		if p := o.pod(m.Name); m.Version == "" && (p == nil || !p.Unstarted) {
-			has = newest(has, o.pod(m.Name).version(), o.claim(m.Name).version())
-		}
+		has := o.mayRun(&o.Etcd.Members[i])
 		if has == nil || has.Minor() <= target.Minor() {
 			return false
 		}
@@ -172,11 +181,18 @@ func (o *Observed) mayStep(low, target *version.Version) bool {
 }
 
 // joinVersion returns the version for a member that is new: the declared one, unless
-// that would be a step that the others may not take.
+// that would be a step that the others may not take. Where there is no way back it is what
+// the last of the others may run by now, not what it ran before.
 func (o *Observed) joinVersion() string {
 	target, low := parse(o.Cluster.Spec.Version), o.lowest()
 	if target == nil || low == nil || o.mayStep(low, target) {
 		return ""
+	}
+	if o.leftBehind(target) {
+		low = nil
+		for i := range o.Etcd.Members {
+			low = oldest(low, o.mayRun(&o.Etcd.Members[i]))
+		}
 	}
 	return o.pinned(low)
 }
