@@ -117,10 +117,15 @@ func confirmNobodysStorage(ctx context.Context, kube kubernetes.Interface, again
 	var owned string
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, again, patience, true, func(ctx context.Context) (bool, error) {
-		if owned, last = firstOwned(ctx, kube); last != nil {
-			klog.FromContext(ctx).Info("Cannot tell yet whether the storage may be new", "err", last)
+		var err error
+		if owned, err = firstOwned(ctx, kube); err == nil {
+			return true, nil
 		}
-		return last == nil, nil
+		klog.FromContext(ctx).Info("Cannot tell yet whether the storage may be new", "err", err)
+		if last == nil || ctx.Err() == nil {
+			last = err // the end of the patience is not why
+		}
+		return false, nil
 	})
 	switch {
 	case err != nil && last != nil:

@@ -80,7 +80,7 @@ func TestNewStorageWaitsForAnAnswer(t *testing.T) {
 	kube.PrependReactor("list", "pods", func(kubetesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("never"))
 	})
-	if err := confirmNobodysStorage(t.Context(), kube, time.Millisecond, 20*time.Millisecond); !apierrors.IsForbidden(err) {
+	if err := confirmNobodysStorage(t.Context(), kube, 10*time.Millisecond, time.Second); !apierrors.IsForbidden(err) {
 		t.Errorf("without an answer: %v", err)
 	}
 }
