@@ -62,6 +62,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		22747:  "two controllers deleted the only pod",
 		23755:  "a voter that the last status called a learner was not mended, of two",
 		24908:  "the record of a seed was wiped before clients were let in",
+		301285: "a quorum came back while a recovery looked at it",
 		100598: "a cache that was behind noted an older version on a volume than runs on it",
 		92326:  "a declaration cost the first member before a status had named it",
 	} {

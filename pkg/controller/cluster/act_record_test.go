@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -170,5 +171,62 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 		if errors.Is(err, ErrStale) != test.stale || err != nil && !test.stale {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// voterBack is a member that may answer again since it was observed.
+type voterBack struct {
+	*hiddenSeed
+	health  etcd.StatusResult
+	members error
+}
+
+func (v *voterBack) Statuses(context.Context, etcd.Target) map[string]etcd.StatusResult {
+	return map[string]etcd.StatusResult{"c-old": v.health}
+}
+
+func (v *voterBack) Members(_ context.Context, target etcd.Target) (etcd.Membership, error) {
+	if len(target.Endpoints) == 0 {
+		return etcd.Membership{}, errors.New("nobody is asked")
+	}
+	return etcd.Membership{}, v.members
+}
+
+// TestNoSwitchBesideAQuorum: an old quorum that has come back since the members were
+// observed goes on untouched.
+func TestNoSwitchBesideAQuorum(t *testing.T) {
+	t.Parallel()
+	leads := etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: 1}}
+	for _, test := range []struct {
+		name    string
+		health  etcd.StatusResult
+		members error
+		from    v1beta2.RecoveryPhase
+		trigger v1beta2.RecoveryTrigger
+		stale   bool
+	}{
+		{"it answers", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, true},
+		{"also where nobody has asked", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerAutomatic, true},
+		{"a restore replaces who serves", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRestore, false},
+		{"the way back has ended before", leads, nil, v1beta2.RecoveryPhaseSwitching, v1beta2.RecoveryTriggerRequest, false},
+		{"one without a quorum answers", leads, errors.New("no leader"), v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+		{"one without a leader answers", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1}}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+		{"a learner answers", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: 2, Learner: true}}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+		{"nobody answers", etcd.StatusResult{Err: errors.New("gone")}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := &hiddenSeed{oneMember: stopped()}
+			h.record(t, test.from, "old")
+			api := &notebook{hiddenSeed: h}
+			s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
+			s.target = etcd.Target{Endpoints: []etcd.Endpoint{{Name: "c-old"}}}
+			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSwitching, Seed: "c-s", Trigger: test.trigger}}
+			r := &Reconciler{Config: Config{Objects: api, Etcd: &voterBack{h, test.health, test.members}, Gate: h, Recorder: h}}
+			err := r.recordRecovery(t.Context(), types.NamespacedName{}, s, action)
+			if errors.Is(err, ErrStale) != test.stale || (err == nil) == test.stale || (api.written == nil) != test.stale {
+				t.Errorf("%v, written %v", err, api.written)
+			}
+		})
 	}
 }

@@ -72,6 +72,12 @@ func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedNam
 	if err != nil {
 		return err
 	}
+	if before := recordOf(record); before != nil && before.Phase == v1beta2.RecoveryPhaseSeeding && a.Recovery.Phase == v1beta2.RecoveryPhaseSwitching &&
+		a.Recovery.Trigger != v1beta2.RecoveryTriggerRestore {
+		if err := r.confirmNoQuorum(ctx, s); err != nil {
+			return err
+		}
+	}
 	text, err := json.Marshal(&a.Recovery)
 	if err != nil {
 		return fmt.Errorf("write the record of the recovery: %w", err)
@@ -89,6 +95,31 @@ func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedNam
 	}
 	r.Gate.Note(key, updated)
 	r.announceRecovery(s, &a.Recovery)
+	return nil
+}
+
+// confirmNoQuorum makes sure that the old members have not come back since they were
+// observed, which may be a while ago if one of them was silent: then they go on untouched.
+func (r *Reconciler) confirmNoQuorum(ctx context.Context, s *seen) error {
+	if len(s.target.Endpoints) == 0 {
+		return nil
+	}
+	statusCtx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	answers, voters := r.Etcd.Statuses(statusCtx, s.target), s.to()
+	for _, e := range s.target.Endpoints {
+		if a := answers[e.Name]; a.Err == nil && !a.Health.Learner && a.Health.Leader != 0 {
+			voters.Endpoints = append(voters.Endpoints, e)
+		}
+	}
+	if len(voters.Endpoints) == 0 {
+		return nil
+	}
+	membersCtx, cancelMembers := context.WithTimeout(ctx, membersTimeout)
+	defer cancelMembers()
+	if _, err := r.Etcd.Members(membersCtx, voters); err == nil {
+		return fmt.Errorf("a quorum of the members answers again: %w", ErrStale)
+	}
 	return nil
 }
 
