@@ -60,7 +60,7 @@ image: dist/etcd-operator.tar ## Pack the programs as a container image, dist/et
 dist/etcd-operator.tar: local-tool build
 	@mkdir -p $(DIST)
 	@$(LOCAL) image --ref $(IMAGE) --out $@ --entrypoint '["/controller"]' --user 65532 \
-	  bin/agent=/agent bin/apiserver=/apiserver bin/controller=/controller LICENSE=/LICENSE
+	  bin/agent=/agent bin/apiserver=/apiserver bin/controller=/controller bin/launcher=/launcher LICENSE=/LICENSE
 
 .PHONY: generate
 generate: ## Generate code again after a change of the API types.

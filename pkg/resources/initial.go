@@ -26,14 +26,16 @@ const (
 // initialEnv comes behind the variables of the user: the last one of a name holds.
 func initialEnv() []corev1.EnvVar {
 	from := func(annotation string) *corev1.EnvVarSource {
-		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
-			APIVersion: "v1", FieldPath: "metadata.annotations['" + annotation + "']",
-		}}
+		return &corev1.EnvVarSource{FieldRef: annotationField(annotation)}
 	}
 	return []corev1.EnvVar{
 		{Name: envInitialCluster, ValueFrom: from(AnnotationInitialCluster)},
 		{Name: envInitialState, ValueFrom: from(AnnotationInitialState)},
 	}
+}
+
+func annotationField(annotation string) *corev1.ObjectFieldSelector {
+	return &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + annotation + "']"}
 }
 
 // initialAnnotations are those of a new pod.

@@ -38,6 +38,8 @@ const (
 const (
 	// AnnotationVersion on a pod is the version of etcd that it was made for.
 	AnnotationVersion = "etcd.version"
+	// AnnotationImage on a pod is the image that was requested for its etcd.
+	AnnotationImage = "etcd.database.coreos.com/image"
 	// AnnotationSeed on the peer service is the name that was claimed for the one
 	// seed of the cluster.
 	AnnotationSeed = "etcd.database.coreos.com/seed"

@@ -33,6 +33,10 @@ type MemberPod struct {
 	Learner bool
 	// Joined is true for a member that comes back to its data, and must not start without.
 	Joined bool
+	// Prepared is true for a pod that is made before its member, and Image holds the
+	// launcher that waits in it.
+	Prepared bool
+	Image    string
 	// InitialCluster lists all members, this one included.
 	InitialCluster []Peer
 	// Token is the initial cluster token of a seed: the UID of the cluster, so that
@@ -53,6 +57,7 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 	meta.Labels[LabelMember] = m.Name
 	meta.Labels[LabelRole] = role(m.Learner)
 	meta.Annotations[AnnotationVersion] = Version(c)
+	meta.Annotations[AnnotationImage] = Image(c)
 	meta.Annotations = merged(meta.Annotations, initialAnnotations(c, m))
 	for name, value := range map[string]string{
 		AnnotationTrust: m.Trust, AnnotationAuthorities: m.Authorities, AnnotationCertificates: m.Certificates,
@@ -82,6 +87,9 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 			ImagePullSecrets:              own.ImagePullSecrets,
 			SecurityContext:               podSecurityContext(policy),
 		},
+	}
+	if m.Prepared {
+		prepare(c, pod, m.Image)
 	}
 	markTemplate(c, pod)
 	return pod
@@ -152,14 +160,24 @@ func WithRole(live *corev1.Pod, role string) (*corev1.Pod, bool) {
 // restarts in place with its data, its arguments and its probes.
 func WithVersion(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 	pod := live.DeepCopy()
-	pod.Annotations = merged(pod.Annotations, map[string]string{AnnotationVersion: Version(c)})
-	changed := live.Annotations[AnnotationVersion] != Version(c)
+	requested := RequestedImage(live)
+	pod.Annotations = merged(pod.Annotations, map[string]string{AnnotationVersion: Version(c), AnnotationImage: Image(c)})
+	changed := live.Annotations[AnnotationVersion] != Version(c) || requested != Image(c)
 	for i := range pod.Spec.Containers {
-		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && ctr.Image != Image(c) {
+		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && requested != Image(c) {
 			supersede(pod, ctr.Image)
 			ctr.Image = Image(c)
-			changed = true
 		}
 	}
 	return pod, changed
+}
+
+// RequestedImage returns the image that the controller has requested for a pod. What the
+// pod has may be another one: an admission policy may rewrite it, such as to the name
+// of a mirror or to a digest. A pod of an earlier release does not say it.
+func RequestedImage(pod *corev1.Pod) string {
+	if image := pod.Annotations[AnnotationImage]; image != "" {
+		return image
+	}
+	return imageOf(pod)
 }

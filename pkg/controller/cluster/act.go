@@ -30,9 +30,6 @@ const (
 	// retryStale is when to look again after an outdated observation if no event comes
 	// before, which it should: a cache that stands still is no reason to run hot.
 	retryStale = time.Second
-	// retryRefused is when to try again what Kubernetes does not allow: nothing tells when
-	// it does.
-	retryRefused = 5 * time.Second
 	// retryUnhealthy is when to ask etcd again for a change of its members that it does not
 	// make yet: before 3.4 they must have been connected for five seconds.
 	retryUnhealthy = 500 * time.Millisecond
@@ -80,7 +77,9 @@ func lasting(err error) *planner.Wait {
 	switch {
 	case errors.Is(err, ErrEnding), errors.Is(err, errServiceRefused): // the latter has a condition of its own
 	case errors.Is(err, ErrRefused):
-		reason, unblock = v1beta2.ReasonPodRefused, "raise the quota or change the policy that is named; it is tried again every few seconds"
+		reason, unblock = v1beta2.ReasonPodRefused, "Raise the quota or change the policy that the message names. The controller tries again every few seconds."
+	case errors.Is(err, ErrPodFailed):
+		reason, unblock = "PodFailed", "Remove the cause that the message names, such as too little room on the nodes. The controller tries again every few seconds."
 	case errors.Is(err, etcd.ErrUnhealthy):
 		reason, unblock = "EtcdUnhealthy", "nothing, unless it lasts: etcd changes its members only after all of them have been connected for some seconds"
 	case errors.Is(err, etcd.ErrDenied):
@@ -104,16 +103,14 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 	var result outcome
 	var failed []error
 	for _, action := range plan.Actions {
-		err := r.doInTime(ctx, key, s, action)
+		err := r.unlessBlocked(ctx, key, s, action, &result)
 		switch {
 		case errors.Is(err, etcd.ErrLearnerNotReady):
 			result.retryAfter = max(retrySoon, plan.RequeueAfter)
 		case errors.Is(err, ErrStale):
 			klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = retryStale
-		case errors.Is(err, ErrRefused):
-			klog.FromContext(ctx).Info("Waiting until Kubernetes allows it", "action", fmt.Sprintf("%T", action), "err", err)
-			result.retryAfter = retryRefused
+		case errors.Is(err, ErrRefused), errors.Is(err, ErrPodFailed): // unlessBlocked says when to try again
 		case errors.Is(err, etcd.ErrUnhealthy):
 			klog.FromContext(ctx).V(2).Info("Waiting until etcd allows it", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = retryUnhealthy
@@ -133,12 +130,70 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 	return result, errors.Join(failed...)
 }
 
-func isUpkeep(action planner.Action) bool {
+// unlessBlocked carries out an action. It makes no pod for a cluster for which that has
+// just failed, and remembers what fails.
+func (r *Reconciler) unlessBlocked(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action, result *outcome) error {
+	if !makesPod(action) {
+		r.noteFailed(key, s, action)
+		return r.doInTime(ctx, key, s, action)
+	}
+	left, err := r.failures.blocked(key, r.Clock.Now())
+	if err == nil {
+		err = r.doInTime(ctx, key, s, action)
+		if !errors.Is(err, ErrRefused) {
+			r.failures.used(key)
+			return err
+		}
+		reason := fmt.Sprintf("%T %s", action, apierrors.ReasonForError(err))
+		if r.failures.note(key, r.Clock.Now(), reason, s.NewName, err) {
+			klog.FromContext(ctx).Info("Kubernetes rejects what a member needs", "action", fmt.Sprintf("%T", action), "err", err)
+			r.warning(s, EventPodRejected, "A pod or its PVC was %v", err)
+		}
+		left, _ = r.failures.blocked(key, r.Clock.Now())
+	}
+	result.retryAfter = max(retrySoon, left)
+	return err
+}
+
+// noteFailed remembers a pod that is deleted because it failed as a whole: the next one
+// may fare the same.
+func (r *Reconciler) noteFailed(key types.NamespacedName, s *seen, action planner.Action) {
+	a, deletes := action.(planner.DeletePod)
+	if !deletes {
+		return
+	}
+	for _, pods := range [][]planner.Pod{s.Pods, s.Prepared} {
+		for i := range pods {
+			p := &pods[i]
+			if p.UID != a.UID || !p.Finished {
+				continue
+			}
+			if r.failures.noteFailed(key, r.Clock.Now(), p.UID, podFailed(p.Name, p.Waiting)) {
+				r.warning(s, EventPodFailed, "Pod %s failed and another one takes its place: %s", p.Name, p.Waiting)
+			}
+		}
+	}
+}
+
+func makesPod(action planner.Action) bool {
 	switch action.(type) {
+	case planner.CreateSeed, planner.CreatePod, planner.PreparePod, planner.CreateClaim, planner.CreateReseed:
+		return true
+	default:
+		return false
+	}
+}
+
+func isUpkeep(action planner.Action) bool {
+	switch a := action.(type) {
 	case planner.RepairPeerService, planner.EnsureClientService, planner.EnsurePodDisruptionBudget,
 		planner.DeletePodDisruptionBudget, planner.LabelPod, planner.RepairClaim, planner.FindMember, planner.IssueAuthority,
-		planner.DropAuthority, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod:
+		planner.DropAuthority, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod, planner.PreparePod:
 		return true
+	case planner.DeletePod:
+		return a.Prepared
+	case planner.DeleteClaim:
+		return a.Prepared
 	default:
 		return false
 	}
@@ -173,12 +228,14 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 	case planner.CreateSeed:
 		return r.createSeed(ctx, key, s, a)
 	case planner.CreatePod:
-		if a.Returns {
-			if err := r.confirmClaim(ctx, s, a.Name); err != nil {
-				return err
-			}
+		if err := r.confirmClaim(ctx, s, a.Name); err != nil {
+			return err
 		}
 		return r.createPod(ctx, key, s, a.Version, resources.MemberPod{Name: a.Name, Learner: a.Learner, Joined: a.Joined, InitialCluster: peers(s, a.Peers)})
+	case planner.PreparePod:
+		return r.preparePod(ctx, key, s, a)
+	case planner.AdmitPod:
+		return r.admitPod(ctx, key, s, a)
 	case planner.CreateClaim:
 		return r.createClaim(ctx, key, s, a)
 	case planner.DeletePod:
@@ -257,6 +314,9 @@ func (r *Reconciler) addMember(ctx context.Context, s *seen, a planner.AddMember
 		}
 	}
 	add := r.Etcd.AddLearner
+	if err := r.confirmWaits(ctx, s, a); err != nil {
+		return err
+	}
 	if a.Voter {
 		// A voter raises the quorum at once, so those who serve must be there to stay.
 		if err := r.confirmOthers(ctx, s, ""); err != nil {

@@ -57,7 +57,7 @@ func (r *Reconciler) confirmAlone(ctx context.Context, s *seen, seed string) err
 		return fmt.Errorf("list the pods: %w", err)
 	}
 	for i := range pods {
-		if pods[i].Name != seed && metav1.IsControlledBy(&pods[i], s.Cluster) {
+		if pods[i].Name != seed && !resources.IsPrepared(pods[i].Annotations) && metav1.IsControlledBy(&pods[i], s.Cluster) {
 			return fmt.Errorf("pod %s exists: %w", pods[i].Name, ErrStale)
 		}
 	}
@@ -66,7 +66,7 @@ func (r *Reconciler) confirmAlone(ctx context.Context, s *seen, seed string) err
 		return fmt.Errorf("list the claims: %w", err)
 	}
 	for i := range claims {
-		if claims[i].Name != seed && resources.Owns(s.Cluster, &claims[i]) {
+		if claims[i].Name != seed && !resources.IsPrepared(claims[i].Annotations) && resources.Owns(s.Cluster, &claims[i]) {
 			return fmt.Errorf("claim %s exists: %w", claims[i].Name, ErrStale)
 		}
 	}
@@ -106,6 +106,9 @@ func (r *Reconciler) confirmNoPod(ctx context.Context, key types.NamespacedName,
 	}
 	live := observedPod(s.Cluster, pod)
 	if live.Owned && !live.Terminating && !live.Finished {
+		if resources.IsPrepared(pod.Annotations) && s.isPrepared(string(pod.UID)) {
+			return nil // no member has used it
+		}
 		if err := r.showPod(ctx, key, s, pod); err != nil {
 			return err
 		}
@@ -123,7 +126,7 @@ func (r *Reconciler) confirmNoClaim(ctx context.Context, key types.NamespacedNam
 	if err != nil {
 		return fmt.Errorf("read claim %s: %w", name, err)
 	}
-	if claim.DeletionTimestamp == nil && resources.Owns(s.Cluster, claim) {
+	if claim.DeletionTimestamp == nil && resources.Owns(s.Cluster, claim) && !resources.IsPrepared(claim.Annotations) {
 		if err := r.showClaim(ctx, key, s, claim); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func ending(err error) error {
 
 // ErrRefused means that Kubernetes does not let an object be made: a quota is used up, or
 // a policy forbids it. It is tried again until somebody has changed that.
-var ErrRefused = errors.New("refused by Kubernetes")
+var ErrRefused = errors.New("rejected by Kubernetes")
 
 // notMade tells why a pod, or its volume, could not be made.
 func notMade(err error) error {
@@ -212,12 +212,17 @@ func (r *Reconciler) createClaim(ctx context.Context, key types.NamespacedName, 
 	if claim == nil {
 		return nil
 	}
-	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, resources.Version(atVersion(s.Cluster, a.Version)))
+	return r.putClaim(ctx, key, s, claim, "")
+}
+
+// putClaim makes a claim for a member that will run a version; empty for the declared one.
+func (r *Reconciler) putClaim(ctx context.Context, key types.NamespacedName, s *seen, claim *corev1.PersistentVolumeClaim, version string) error {
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, resources.Version(atVersion(s.Cluster, version)))
 	created, err := r.Objects.CreateClaim(ctx, claim)
 	if apierrors.IsAlreadyExists(err) {
-		live, getErr := r.Objects.GetClaim(ctx, s.Cluster.Namespace, a.Name)
+		live, getErr := r.Objects.GetClaim(ctx, s.Cluster.Namespace, claim.Name)
 		if getErr != nil {
-			return fmt.Errorf("read claim %s: %w", a.Name, getErr)
+			return fmt.Errorf("read claim %s: %w", claim.Name, getErr)
 		}
 		return r.showClaim(ctx, key, s, live)
 	}
@@ -254,6 +259,12 @@ func (r *Reconciler) deletePod(ctx context.Context, s *seen, a planner.DeletePod
 		if _, err := r.Objects.GetClaim(ctx, s.Cluster.Namespace, a.Name); !notFound(err) {
 			return errors.Join(err, fmt.Errorf("claim %s exists: %w", a.Name, ErrStale))
 		}
+	}
+	if a.Prepared && !resources.IsPrepared(live.Annotations) {
+		return fmt.Errorf("pod %s was admitted: %w", a.Name, ErrStale)
+	}
+	if a.Prepared {
+		only.ResourceVersion = &live.ResourceVersion
 	}
 	if a.Leaves {
 		if err := r.confirmSpec(ctx, s); err != nil {
@@ -301,6 +312,9 @@ func (r *Reconciler) deleteClaim(ctx context.Context, s *seen, a planner.DeleteC
 	live, err := r.ownClaim(ctx, s, a.Name, a.UID)
 	if err != nil || live == nil {
 		return err
+	}
+	if a.Prepared && !resources.IsPrepared(live.Annotations) {
+		return fmt.Errorf("PVC %s was admitted: %w", a.Name, ErrStale)
 	}
 	err = r.Objects.DeleteClaim(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	if notFound(err) {

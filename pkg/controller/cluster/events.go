@@ -19,6 +19,8 @@ const (
 	EventGrowthRefused   = "VolumeGrowthRefused"
 	EventLeaderMoved     = "LeaderMoved"
 	EventServiceRepaired = "ServiceRepaired"
+	EventPodRejected     = "PodRejected"
+	EventPodFailed       = "PodFailed"
 	EventQuorumLost      = "QuorumLost"
 	EventQuorumRegained  = "QuorumRegained"
 

@@ -53,7 +53,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 	s := &seen{Observed: planner.Observed{
 		Now:      r.Clock.Now(),
 		Cluster:  c,
-		NewName:  c.Name + "-" + r.Suffix(),
+		NewName:  r.failures.name(key, c.Name+"-"+r.Suffix()),
 		Template: resources.TemplateHash(c),
 	}}
 	pods, err := r.Cache.Pods(key.Namespace, key.Name)
@@ -74,15 +74,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 	if err != nil {
 		return nil, fmt.Errorf("read from the cache where the client service leads: %w", err)
 	}
-	for _, p := range sorted(pods) {
-		o := observedPod(c, p)
-		o.Routed = routed[p.UID]
-		s.Pods = append(s.Pods, o)
-	}
-	for _, p := range claims {
-		s.Claims = append(s.Claims, observedClaim(c, p))
-	}
-	slices.SortFunc(s.Claims, func(a, b planner.Claim) int { return compare(a.Name, b.Name) })
+	s.sortObjects(pods, claims, routed)
 	r.observeCertificates(ctx, key, s)
 	s.Task = r.lastTask(key)
 	r.observeEtcd(ctx, key, s, pods)
@@ -90,6 +82,30 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 		return nil, err
 	}
 	return s, nil
+}
+
+// sortObjects tells the pods and PVCs of members from those that no member has used yet.
+func (s *seen) sortObjects(pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, routed map[types.UID]bool) {
+	for _, p := range sorted(pods) {
+		o := observedPod(s.Cluster, p)
+		o.Routed = routed[p.UID]
+		if o.Owned && resources.IsPrepared(p.Annotations) {
+			s.Prepared = append(s.Prepared, o)
+		} else {
+			s.Pods = append(s.Pods, o)
+		}
+	}
+	for _, p := range claims {
+		o := observedClaim(s.Cluster, p)
+		if o.Owned && resources.IsPrepared(p.Annotations) {
+			s.PreparedClaims = append(s.PreparedClaims, o)
+		} else {
+			s.Claims = append(s.Claims, o)
+		}
+	}
+	byName := func(a, b planner.Claim) int { return compare(a.Name, b.Name) }
+	slices.SortFunc(s.Claims, byName)
+	slices.SortFunc(s.PreparedClaims, byName)
 }
 
 // sorted puts ready pods first, so that they are asked first, in a stable order.
@@ -208,7 +224,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	}
 	for i := range p.Spec.Containers {
 		if ctr := &p.Spec.Containers[i]; ctr.Name == resources.ContainerName {
-			o.Outdated = ctr.Image != resources.Image(c)
+			o.Outdated = resources.RequestedImage(p) != resources.Image(c)
 		}
 	}
 	for i := range p.Status.ContainerStatuses {

@@ -256,7 +256,7 @@ func judgeSilence(m *planner.Member, p *planner.Pod) {
 func endpoints(c *v1beta2.EtcdCluster, pods []*corev1.Pod) []etcd.Endpoint {
 	var list []etcd.Endpoint
 	for _, p := range pods {
-		if p.Status.PodIP != "" && metav1.IsControlledBy(p, c) && observedPod(c, p).Running {
+		if p.Status.PodIP != "" && !resources.IsPrepared(p.Annotations) && metav1.IsControlledBy(p, c) && observedPod(c, p).Running {
 			list = append(list, endpointOf(c, p))
 		}
 	}

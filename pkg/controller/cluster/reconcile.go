@@ -49,7 +49,8 @@ type Config struct {
 // Reconciler moves one cluster at a time a step towards its spec.
 type Reconciler struct {
 	Config
-	secrets secretCache
+	secrets  secretCache
+	failures failures
 }
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
@@ -69,6 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (R
 	if apierrors.IsNotFound(err) {
 		r.Gate.Forget(key)
 		r.secrets.forget(key)
+		r.failures.forget(key)
 		r.Background.Forget(key)
 		return Result{}, nil
 	}

@@ -46,28 +46,42 @@ type RecordBootstrap struct {
 // starts with; empty for the declared one.
 type CreateSeed struct{ Name, Version string }
 
-// AddMember adds a member to etcd: as a learner, or as a voter where etcd is too
-// old to know learners. A voter whose pod must run for the quorum has its pod before
-// it is added. Replaces is true if it is one more than declared, until another one goes.
+// AddMember adds the member of the prepared pod with this UID to etcd: as a learner, or
+// as a voter where etcd is too old to know learners. Admitted is true if the pod was
+// admitted before. Replaces is true if it is one more than declared, until another one
+// goes.
 type AddMember struct {
-	Name            string
-	Voter, Replaces bool
+	Name, UID                 string
+	Voter, Replaces, Admitted bool
 }
 
-// CreatePod makes the pod of a member of etcd. Peers are the names of all members
-// in etcd's list, its own among them. Version is empty for the declared one. Returns
-// is true for a member that comes back to its volume, and Joined if that holds its data.
+// PreparePod makes the pod of a member that will be added to etcd when the pod waits for
+// that, and before it the PVC if NewClaim is true. Version is empty for the declared one.
+type PreparePod struct {
+	Name, Version string
+	NewClaim      bool
+}
+
+// AdmitPod lets etcd start in the prepared pod with this UID. Peers are the names of all
+// members in etcd's list, its own among them.
+type AdmitPod struct {
+	Name, UID string
+	Peers     []string
+}
+
+// CreatePod makes the pod of a member that returns to its volume. Peers are the names of
+// all members in etcd's list, its own among them. Version is empty for the declared one.
+// Joined is true if the volume holds its data.
 type CreatePod struct {
-	Name            string
-	Learner         bool
-	Peers           []string
-	Version         string
-	Returns, Joined bool
+	Name    string
+	Learner bool
+	Peers   []string
+	Version string
+	Joined  bool
 }
 
-// CreateClaim makes the volume claim of a member that will run a version; empty for
-// the declared one.
-type CreateClaim struct{ Name, Version string }
+// CreateClaim makes the PVC of the first member.
+type CreateClaim struct{ Name string }
 
 // PromoteMember makes a learner a voter.
 type PromoteMember struct {
@@ -107,14 +121,19 @@ type MoveLeader struct {
 // Hibernate is true, only while the cluster is declared to have none. If Stranded is
 // true, only a pod that does not run and has no claim. If Leaves is true, its member
 // still votes and is removed as soon as it has ended what clients asked it for: only
-// while the spec is as observed and the other voters that serve are here to stay.
+// while the spec is as observed and the other voters that serve are here to stay. If
+// Prepared is true, only a pod that no member has used.
 type DeletePod struct {
-	Name, UID                         string
-	Seed, Hibernate, Stranded, Leaves bool
+	Name, UID                                   string
+	Seed, Hibernate, Stranded, Leaves, Prepared bool
 }
 
-// DeleteClaim deletes exactly the claim with this UID.
-type DeleteClaim struct{ Name, UID string }
+// DeleteClaim deletes exactly the PVC with this UID. If Prepared is true, only one that
+// no member has used.
+type DeleteClaim struct {
+	Name, UID string
+	Prepared  bool
+}
 
 // ReleaseClaim gives up ownership of a claim that shall be retained, so that
 // nothing here deletes it later.
@@ -226,6 +245,8 @@ func (RecordBootstrap) action()           {}
 func (CreateSeed) action()                {}
 func (AddMember) action()                 {}
 func (CreatePod) action()                 {}
+func (PreparePod) action()                {}
+func (AdmitPod) action()                  {}
 func (CreateClaim) action()               {}
 func (PromoteMember) action()             {}
 func (RemoveMember) action()              {}

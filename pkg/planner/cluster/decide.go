@@ -199,6 +199,7 @@ func upkeep(o *Observed, plan Plan) []Action {
 	actions = append(actions, upkeepBudget(o, plan)...)
 	actions = append(actions, upkeepClaims(o)...)
 	actions = append(actions, upkeepRoles(o, plan)...)
+	actions = append(actions, upkeepPrepared(o, plan)...)
 	if plan.Wait != nil && o.Etcd.Linearizable {
 		// Before it waits for ever: perhaps not as many members are gone as it seems.
 		actions = append(actions, o.findLost()...)

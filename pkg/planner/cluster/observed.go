@@ -34,6 +34,11 @@ type Observed struct {
 
 	Pods   []Pod
 	Claims []Claim
+	// Prepared and PreparedClaims are pods and PVCs of this cluster that no member has
+	// used yet. They are not among Pods and Claims: to every rule about members it is as
+	// if they did not exist.
+	Prepared       []Pod
+	PreparedClaims []Claim
 	// Certificates that the cluster needs, in a fixed order; none without spec.TLS.
 	Certificates []Certificate
 	// Authority is set for a cluster whose certificates are issued here.
@@ -127,7 +132,8 @@ type Pod struct {
 	Routed bool
 	// Version of etcd that the pod was made for.
 	Version string
-	// Outdated is true if its image is not the one that is wanted now.
+	// Outdated is true if the image that was requested for it is not the one that is
+	// wanted now. An admission policy may have made it another one; that is no difference.
 	Outdated bool
 	// Template is the hash of what was declared when it was made; empty if unknown.
 	Template string

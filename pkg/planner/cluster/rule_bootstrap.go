@@ -41,7 +41,11 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 	if o.size() == 0 {
 		return wait(0, "NoMembersWanted", "the cluster was created with size 0 and has no data yet", "set spec.size"), true
 	}
-	return startSeed(o), true
+	plan := startSeed(o)
+	if o.pod(o.PeerService.Seed) != nil {
+		plan.Actions = append(plan.Actions, o.prepare()...)
+	}
+	return plan, true
 }
 
 // awaitsRestore is true for a cluster that was made to be filled from a backup. It must

@@ -51,10 +51,12 @@ func ruleInFlight(o *Observed) (Plan, bool) {
 	switch {
 	case m.Learner && len(o.voters()) >= o.size()+o.surge():
 		return removeMember(o, m, RemoveUnwanted), true
+	case !m.Started && !o.prepared(m.Name).gone():
+		// The controller stopped before it admitted the pod.
+		return Plan{Actions: []Action{o.admit(m)}, RequeueAfter: recheckWaiting}, true
 	case pod.gone() && o.claim(m.Name) == nil:
-		// Either the controller stopped before it made the pod, or the pod is lost with
-		// its disk. A member must never start again with less than it had, so both end
-		// the same way: this one goes and a new one comes.
+		// The pod is lost with its disk. A member must never start again with less than
+		// it had: this one goes and a new one comes.
 		return removeUnstarted(o, m, RemoveLost), true
 	case pod.gone():
 		return wait(recheckWaiting, "WaitingForPod", "pod "+m.Name+" is going away and comes back with its volume", "nothing, unless it lasts"), true
@@ -179,8 +181,8 @@ func promote(o *Observed, m *Member) Plan {
 	return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: recheckNow}
 }
 
-// ruleReplace takes out a voter whose pod is gone for good together with its data;
-// rule scale-up then adds a new one. A voter with a volume comes back by itself. If
+// ruleReplace takes out a voter whose pod is gone for good together with its data, once
+// the pod of its successor waits; rule scale-up then adds that one. A voter with a volume comes back by itself. If
 // there are more voters than wanted, rule scale-down takes the one out.
 func ruleReplace(o *Observed) (Plan, bool) {
 	if len(o.voters()) > o.size() {
@@ -195,6 +197,9 @@ func ruleReplace(o *Observed) (Plan, bool) {
 			return wait(recheckWaiting, "WaitingForPod",
 				"pod "+m.Name+" is going away and comes back with its volume",
 				"if its node is gone for good, delete the pod with --force"), true
+		}
+		if o.joining() == nil {
+			return o.awaitPrepared(), true
 		}
 		return removeVoter(o, m, RemoveLost), true
 	}

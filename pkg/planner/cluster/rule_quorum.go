@@ -41,6 +41,7 @@ func ruleReturn(o *Observed) (Plan, bool) {
 			continue // released, going away, or no longer a member: not ours to start
 		}
 		switch p := o.pod(c.Name); {
+		case o.prepared(c.Name) != nil: // it is admitted, or deleted first
 		case p == nil:
 			actions = append(actions, o.comeBack(c.Name))
 		case p.Finished && !p.Terminating:
@@ -65,7 +66,7 @@ func (o *Observed) stranded(p *Pod) bool {
 // comeBack makes the pod of a member that has a volume. It comes back as what it
 // was: bringing members to another version is for rule version.
 func (o *Observed) comeBack(name string) CreatePod {
-	pod := CreatePod{Name: name, Peers: o.peerNames(), Version: o.joinVersion(), Returns: true}
+	pod := CreatePod{Name: name, Peers: o.peerNames(), Version: o.joinVersion()}
 	m := o.member(name)
 	if m != nil {
 		pod.Learner, pod.Joined = m.Learner, m.Started && !m.Learner

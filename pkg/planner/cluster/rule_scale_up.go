@@ -5,11 +5,15 @@ package cluster
 
 import "fmt"
 
-// ruleScaleUp adds one member: one more, or one to replace another.
+// ruleScaleUp adds one member: one more, or one to replace another. It adds none before
+// the pod of that member waits for it.
 func ruleScaleUp(o *Observed) (Plan, bool) {
 	voters := len(o.voters())
 	if voters >= o.size()+o.surge() {
 		return Plan{}, false
+	}
+	if o.joining() == nil {
+		return o.awaitPrepared(), true
 	}
 	voter := !o.knowsLearners()
 	if healthy := o.healthyVoters(); healthy < quorum(voters) || (voter && healthy-len(o.restarting()) < voters) {
@@ -20,21 +24,16 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 	return Plan{Actions: o.join(voter), RequeueAfter: recheckWaiting}, true
 }
 
-// join adds a member and makes what it runs on. Whoever sees the pod sees the member
-// in etcd's list, so that a pod which is not there is an orphan. Only where the new
-// voter is needed for the quorum the pod comes first: if the controller stopped in
+// join adds the member of a prepared pod to etcd and admits the pod. Only where the new
+// voter is needed for the quorum the pod is admitted first: if the controller stopped in
 // between, nothing but the member itself could bring the quorum back.
 func (o *Observed) join(voter bool) []Action {
-	add := AddMember{Name: o.NewName, Voter: voter, Replaces: len(o.voters()) >= o.size()}
-	var actions []Action
-	if o.persistent() {
-		actions = append(actions, CreateClaim{Name: o.NewName, Version: o.joinVersion()})
-	}
-	actions = append(actions, CreatePod{
-		Name: o.NewName, Learner: !voter, Peers: append(o.peerNames(), o.NewName), Version: o.joinVersion(),
-	})
+	p := o.joining()
+	add := AddMember{Name: p.Name, UID: p.UID, Voter: voter, Replaces: len(o.voters()) >= o.size()}
+	admit := AdmitPod{Name: p.Name, UID: p.UID, Peers: append(o.peerNames(), p.Name)}
 	if voter && len(o.voters()) == 1 {
-		return append(actions, add)
+		add.Admitted = true
+		return []Action{admit, add}
 	}
-	return append([]Action{add}, actions...)
+	return []Action{add, admit}
 }

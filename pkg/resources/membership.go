@@ -1,0 +1,125 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// A prepared pod is made before its member: it is scheduled, its volumes are mounted
+// and the container of etcd runs, but what runs in it is the launcher, which waits. So
+// nothing outside of etcd, such as a quota, a policy, a node or an image, can hold up a
+// change of the membership once that has begun. When the member was added, the pod is
+// admitted: its annotations name the initial cluster, the kubelet writes that to a
+// file, and the launcher becomes etcd.
+const (
+	// AnnotationMembership with the value MembershipAwaited on a pod or a claim says
+	// that no member has used it yet. Admitted removes the annotation and nothing ever
+	// adds it again.
+	AnnotationMembership = "etcd.database.coreos.com/membership"
+	MembershipAwaited    = "Awaited"
+)
+
+const (
+	// InitLauncher is the init container that brings the launcher into the pod.
+	InitLauncher = "install-launcher"
+
+	launcherProgram  = "/launcher"
+	launcherVolume   = "etcd-launcher"
+	launcherDir      = "/opt/etcd-launcher"
+	membershipVolume = "etcd-membership"
+	membershipDir    = "/etc/etcd-membership"
+	membershipFile   = "initial-cluster"
+)
+
+// prepare makes pod wait for its member. Its container starts through the launcher,
+// with the command of any other member as the arguments.
+func prepare(c *v1beta2.EtcdCluster, pod *corev1.Pod, image string) {
+	pod.Annotations[AnnotationMembership] = MembershipAwaited
+	// etcd that is started without the launcher finds nobody to join, and ends.
+	delete(pod.Annotations, AnnotationInitialCluster)
+	pod.Annotations[AnnotationInitialState] = stateExisting
+	etcd := &pod.Spec.Containers[0]
+	etcd.Command = slices.Concat([]string{launcherDir + launcherProgram, "run"}, answers(etcd.StartupProbe),
+		[]string{membershipDir + "/" + membershipFile}, etcd.Command)
+	shared := corev1.VolumeMount{Name: launcherVolume, MountPath: launcherDir}
+	install := corev1.Container{
+		Name:            InitLauncher,
+		Image:           image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{launcherProgram, "install", launcherDir},
+		VolumeMounts:    []corev1.VolumeMount{shared},
+		// As much as etcd has: less would change the quality of service of the pod, and
+		// more would change what the pod takes from a quota.
+		Resources:       *etcd.Resources.DeepCopy(),
+		SecurityContext: containerSecurityContext(podPolicy(c)),
+	}
+	shared.ReadOnly = true
+	etcd.VolumeMounts = append(etcd.VolumeMounts, shared,
+		corev1.VolumeMount{Name: membershipVolume, MountPath: membershipDir, ReadOnly: true})
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, install)
+	pod.Spec.Volumes = append(pod.Spec.Volumes,
+		corev1.Volume{Name: launcherVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		corev1.Volume{Name: membershipVolume, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
+			Items: []corev1.DownwardAPIVolumeFile{{Path: membershipFile, FieldRef: annotationField(AnnotationInitialCluster)}},
+		}}},
+	)
+}
+
+// answers are the flags with which the launcher lets the startup probe of etcd succeed.
+func answers(probe *corev1.Probe) []string {
+	switch {
+	case probe == nil:
+		return nil
+	case probe.HTTPGet != nil:
+		return []string{"--answer-http=" + strconv.Itoa(probe.HTTPGet.Port.IntValue())}
+	case probe.TCPSocket != nil:
+		return []string{"--answer-tcp=" + strconv.Itoa(probe.TCPSocket.Port.IntValue())}
+	default:
+		return nil
+	}
+}
+
+// IsPrepared is true for a pod or a claim that no member has used yet.
+func IsPrepared(annotations map[string]string) bool {
+	return annotations[AnnotationMembership] == MembershipAwaited
+}
+
+// Admitted returns the prepared pod live so that etcd starts in it as a member of the
+// initial cluster peers, and whether that is a change.
+func Admitted(live *corev1.Pod, peers []Peer) (*corev1.Pod, bool) {
+	if !IsPrepared(live.Annotations) {
+		return live, false
+	}
+	pod := live.DeepCopy()
+	delete(pod.Annotations, AnnotationMembership)
+	pod.Annotations[AnnotationInitialCluster] = initialCluster(peers)
+	pod.Annotations[AnnotationInitialState] = stateExisting
+	return pod, true
+}
+
+// PreparedClaim returns the claim of a prepared pod; nil if the members of c have no
+// volumes of their own.
+func PreparedClaim(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim {
+	claim := Claim(c, member)
+	if claim != nil {
+		claim.Annotations[AnnotationMembership] = MembershipAwaited
+	}
+	return claim
+}
+
+// AdmittedClaim returns live as the claim of a member, and whether that is a change.
+func AdmittedClaim(live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
+	if !IsPrepared(live.Annotations) {
+		return live, false
+	}
+	claim := live.DeepCopy()
+	delete(claim.Annotations, AnnotationMembership)
+	return claim, true
+}
