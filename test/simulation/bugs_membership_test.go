@@ -28,7 +28,7 @@ func bugsOfMembership() []bug {
 		{name: "takes a member that does not answer for lost", rules: "S2 S5", wrap: doing(removeSilent)},
 		{name: "replaces a member whose volume is there", rules: "S5", wrap: doing(removeReturning)},
 		{name: "starts a lost member again on an empty disk", rules: "S5 L1", wrap: doing(restartEmpty)},
-		{name: "forgets a member that was added before its pod was made", rules: "L1", wrap: doing(forgetAdded)},
+		{name: "forgets a member that was added before its pod was admitted", rules: "L1", wrap: doing(forgetAdded)},
 		{name: "takes pods away without telling etcd", rules: "S2 S5 L1", wrap: doing(deleteOnly)},
 		{name: "restarts all members at once", rules: "S2 S8", wrap: doing(restartAll)},
 		{name: "restarts the leader without handing over", rules: "S8", wrap: doing(restartLeader)},
@@ -86,7 +86,13 @@ func addNext(o planner.Observed, plan planner.Plan) planner.Plan {
 	if !waitsFor(plan, "in-flight", "WaitingForMember", "LearnerCatchingUp") || len(o.Etcd.Members) >= sizeOf(o) {
 		return plan
 	}
-	return instead(plan, planner.AddMember{Name: o.NewName, Voter: true}, planner.CreatePod{Name: o.NewName, Peers: append(namesOf(o), o.NewName)})
+	for _, p := range o.Prepared {
+		if p.Running && !p.Terminating && !slices.Contains(namesOf(o), p.Name) {
+			return instead(plan, planner.AddMember{Name: p.Name, UID: p.UID, Voter: true},
+				planner.AdmitPod{Name: p.Name, UID: p.UID, Peers: append(namesOf(o), p.Name)})
+		}
+	}
+	return plan
 }
 
 func removeTwo(o planner.Observed, plan planner.Plan) planner.Plan {
@@ -146,7 +152,7 @@ func removeSilent(o planner.Observed, plan planner.Plan) planner.Plan {
 func removeReturning(o planner.Observed, plan planner.Plan) planner.Plan {
 	for _, a := range plan.Actions {
 		pod, creates := a.(planner.CreatePod)
-		if !creates || !pod.Returns || !o.Etcd.Linearizable {
+		if !creates || !o.Etcd.Linearizable {
 			continue
 		}
 		for _, m := range votersOf(o) {
@@ -159,9 +165,14 @@ func removeReturning(o planner.Observed, plan planner.Plan) planner.Plan {
 }
 
 func restartEmpty(o planner.Observed, plan planner.Plan) planner.Plan {
+	for _, p := range o.Prepared {
+		if slices.Contains(namesOf(o), p.Name) && p.Running {
+			return instead(plan, planner.AdmitPod{Name: p.Name, UID: p.UID, Peers: namesOf(o)})
+		}
+	}
 	for _, a := range plan.Actions {
 		if lost, removes := a.(planner.RemoveMember); removes && plan.Rule == "replace" && podNamed(o, lost.Name) == nil {
-			return instead(plan, planner.CreatePod{Name: lost.Name, Peers: namesOf(o)})
+			return instead(plan, planner.PreparePod{Name: lost.Name, NewClaim: true})
 		}
 	}
 	return plan
@@ -172,7 +183,7 @@ func forgetAdded(o planner.Observed, plan planner.Plan) planner.Plan {
 		return plan
 	}
 	for _, a := range plan.Actions {
-		if lost, removes := a.(planner.RemoveMember); removes && podNamed(o, lost.Name) == nil {
+		if _, admits := a.(planner.AdmitPod); admits {
 			plan.RequeueAfter = time.Second
 			return instead(plan)
 		}

@@ -115,7 +115,9 @@ func (c *checks) writing(by *manager, verb string, object metav1.Object) {
 	case *v1beta2.EtcdCluster:
 		c.writingStatus(by, o)
 	case *corev1.Pod:
-		c.made[[2]string{ownerOf(o), o.Annotations[resources.AnnotationVersion]}] = true
+		if !resources.IsPrepared(o.Annotations) {
+			c.made[[2]string{ownerOf(o), o.Annotations[resources.AnnotationVersion]}] = true
+		}
 		if live, found := lookup[*corev1.Pod](c.w.store, kindPod, o.Name); found && verb == "update" && image(live) != image(o) {
 			c.restarting(by, live)
 		}

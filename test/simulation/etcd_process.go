@@ -141,7 +141,7 @@ func (e *etcdWorld) start(r *run, dir *dataDir, pod *corev1.Pod) (*process, erro
 	if dir.damaged {
 		return nil, errDamaged
 	}
-	if dir.empty() && len(pod.Spec.InitContainers) > 0 {
+	if dir.empty() && fetches(pod) {
 		if err := e.fill(r, dir, pod); err != nil {
 			return nil, err
 		}
@@ -177,6 +177,11 @@ func command(pod *corev1.Pod) []string {
 		}
 	}
 	return nil
+}
+
+// fetches is true for the pod of a recovery, which fills its own directory.
+func fetches(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == resources.InitFetch })
 }
 
 // environment is true if etcd in a pod has a variable.

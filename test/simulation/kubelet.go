@@ -27,7 +27,9 @@ type run struct {
 	// tells such starts apart from those of before.
 	starting   bool
 	generation int
-	image      string
+	// launching is true while the launcher waits in the container for a member.
+	launching bool
+	image     string
 	// containers counts the containers that were made; seen is the generation of the
 	// pod that the kubelet knows, and late is true while it has not said that it has
 	// restarted a container for another image.
@@ -75,6 +77,8 @@ func (w *World) podChanged(pod *corev1.Pod, deleted bool) {
 		w.finalizeClaims()
 	case r.image != "" && image(pod) != r.image:
 		r.upgrade()
+	case r.launching && !resources.IsPrepared(pod.Annotations):
+		r.admit()
 	case r.mounts != nil && pod.Annotations[resources.AnnotationCertificates] != r.told:
 		r.told = pod.Annotations[resources.AnnotationCertificates]
 		r.remount(true)
@@ -191,6 +195,17 @@ func (r *run) start() {
 	}
 	r.image, r.seen = image(pod), pod.Generation
 	r.containers++
+	if resources.IsPrepared(pod.Annotations) {
+		r.launching = true
+		r.running()
+		return
+	}
+	r.startEtcd(pod, dir)
+}
+
+// startEtcd runs etcd in the container.
+func (r *run) startEtcd(pod *corev1.Pod, dir *dataDir) {
+	r.launching = false
 	r.w.checks.starting(r, dir)
 	process, err := r.w.etcd.start(r, dir, pod)
 	r.running()
@@ -207,6 +222,22 @@ func (r *run) start() {
 	}
 	r.w.trace("pod %s: etcd %s started as %x", r.name, process.version, dir.id)
 	r.w.etcd.tick()
+}
+
+// admit lets the launcher become etcd when the kubelet has written the annotation to the
+// file that it reads.
+func (r *run) admit() {
+	generation := r.generation
+	r.w.after(r.w.dice.between(20*time.Millisecond, 1500*time.Millisecond), func() {
+		pod, found := r.pod()
+		dir := r.emptyDir
+		if dir == nil && found {
+			dir = r.w.etcd.claimDir(claimName(pod))
+		}
+		if found && r.launching && r.generation == generation && !r.over && r.node.up && dir != nil && pod.DeletionTimestamp == nil {
+			r.startEtcd(pod, dir)
+		}
+	})
 }
 
 // running says in the status that the container runs; a late kubelet says so when
@@ -255,7 +286,7 @@ func (r *run) exited() {
 // halt stops the process. What is in its data directory stays.
 func (r *run) halt() {
 	r.generation++
-	r.starting = false
+	r.starting, r.launching = false, false
 	if r.process != nil {
 		r.w.etcd.stop(r.process)
 		r.process = nil

@@ -88,7 +88,7 @@ func (w *World) backUp(name string) {
 func (w *World) nothingIsLeft() bool {
 	for _, k := range []kind{kindPod, kindClaim} {
 		for _, object := range w.store.list(k) {
-			if object.GetLabels()[resources.LabelCluster] == clusterName {
+			if object.GetLabels()[resources.LabelCluster] == clusterName && !resources.IsPrepared(object.GetAnnotations()) {
 				return false
 			}
 		}

@@ -199,7 +199,7 @@ func TestOldCacheNotesNoVersion(t *testing.T) {
 		}
 		r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n}}
 		s := &seen{Observed: planner.Observed{Cluster: n.cluster}}
-		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a"}, Version: "3.5.27", Returns: true, Joined: true}
+		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a"}, Version: "3.5.27", Joined: true}
 		if err := r.do(t.Context(), types.NamespacedName{}, s, action); err != nil {
 			t.Fatal(err)
 		}

@@ -132,7 +132,7 @@ func TestWhoHasJoinedNeverBeginsAgain(t *testing.T) {
 	may := map[string]bool{"c-a": true, "c-b": true}
 	for _, joined := range []bool{false, true} {
 		n.pod = nil
-		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a", "c-b"}, Returns: true, Joined: joined}
+		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a", "c-b"}, Joined: joined}
 		if err := r.do(t.Context(), types.NamespacedName{}, s, action); err != nil {
 			t.Fatal(err)
 		}

@@ -87,8 +87,33 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 		edit(&o)
 	}
 	agree(&o)
+	if o.Prepared == nil {
+		prepareMissing(&o)
+	}
 	return o
 }
+
+// prepareMissing has as many pods wait as members are missing, the first one called
+// newName.
+func prepareMissing(o *Observed) {
+	o.Prepared, o.PreparedClaims = []Pod{}, nil
+	version, names := o.Cluster.Spec.Version, []string{newName, newName + "2", newName + "3", newName + "4", newName + "5", newName + "6"}
+	if v := o.joinVersion(); v != "" {
+		version = v
+	}
+	for _, name := range names[:o.missing()] {
+		o.Prepared = append(o.Prepared, Pod{
+			Name: name, UID: "pod-" + name, Owned: true, Running: true, Version: version, Template: testTemplate,
+			Restart: resources.RestartRequest(o.Cluster), Trust: o.Trust, Role: PodLearner,
+		})
+		if o.persistent() {
+			o.PreparedClaims = append(o.PreparedClaims, Claim{Name: name, UID: "claim-" + name, Owned: true, Version: version})
+		}
+	}
+}
+
+// unprepared has no pod wait.
+func unprepared(o *Observed) { o.Prepared = []Pod{} }
 
 // sayStarted has the last status say of the learners that have started that they have.
 func sayStarted(o *Observed) {
@@ -299,8 +324,15 @@ func describeAction(action Action) string {
 		return "AddLearner " + a.Name
 	case CreatePod:
 		return strings.TrimSpace(kind + " " + a.Name + "[" + strings.Join(a.Peers, " ") + "] " + a.Version)
-	case CreateClaim:
+	case AdmitPod:
+		return kind + " " + a.Name + "[" + strings.Join(a.Peers, " ") + "]"
+	case PreparePod:
+		if a.NewClaim {
+			kind += "AndClaim"
+		}
 		return strings.TrimSpace(kind + " " + a.Name + " " + a.Version)
+	case CreateClaim:
+		return kind + " " + a.Name
 	case PromoteMember:
 		return kind + " " + a.Name
 	case RemoveMember:
@@ -315,6 +347,8 @@ func describeAction(action Action) string {
 			kind = "DeleteStranded"
 		case a.Leaves:
 			kind = "DismissPod"
+		case a.Prepared:
+			kind = "DeletePrepared"
 		}
 		return kind + " " + a.Name
 	case LabelPod:

@@ -177,7 +177,7 @@ func TestIssuing(t *testing.T) {
 		{"no restart while both are trusted", 3, "a b c", edits(issuedHere(overlap, otherTrust, volumes)), "steady"},
 		{"a restart when only the new one is", 3, "a b:leads c", edits(issuedHere(otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
 		{"one at a time", 3, "a b:leads c:sick", edits(issuedHere(otherTrust, volumes)), "rollout: wait WaitingForMember"},
-		{"without a volume another one joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, CreatePod c-new[a b c c-new]"},
+		{"without a volume another one joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"and a restart where nobody vouched", 3, "a b:leads c", edits(issuedHere(overlap, unvouched, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
 		{"what is to be trusted is not known", 3, "a b c", edits(issuedHere(otherTrust, volumes, func(o *Observed) { o.Trust = "" })), "steady"},
 	})

@@ -126,7 +126,7 @@ func TestUpkeep(t *testing.T) {
 		{"budget while hibernating", 0, "a:nopod,claim", edits(noQuorum, budget(Current, 2)), "hibernate: DeletePodDisruptionBudget"},
 		{"budget is not judged without a quorum", 3, "a b:down c:down", edits(noQuorum, budget(Current, 1)), "quorum: wait QuorumLost"},
 		{"upkeep goes along with a change", 3, "a b", edits(clients(Missing)),
-			"scale-up: EnsureClientService, AddLearner c-new, CreatePod c-new[a b c-new]"},
+			"scale-up: EnsureClientService, AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"the budget grows before the voters do", 5, "a b c d:learner", edits(budget(Current, 2)),
 			"in-flight: EnsurePodDisruptionBudget 5, PromoteMember d"},
 		{"the budget stays while the voters shrink", 3, "a b c d e", edits(budget(Current, 3)), "scale-down: LabelPod e leaving"},

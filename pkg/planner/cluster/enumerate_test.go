@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,6 +123,9 @@ const (
 	secured
 	askedToRecover
 	reseeded
+	unpreparedPods
+	startingPods
+	interrupted
 	situations
 )
 
@@ -172,7 +176,31 @@ func (s surroundings) build(members []shape, o *Observed) {
 	case reseeded:
 		recorded(v1beta2.RecoveryPhaseSeeding)(o)
 		seedPod(0xbeef)(o)
-	case living, situations:
+	case living, situations, unpreparedPods, startingPods, interrupted:
+	}
+	s.prepare(o)
+}
+
+// prepare has pods wait for the members that are missing, unless the situation is about
+// those: there are none, they do not run yet, or the controller was stopped before it
+// admitted the pod of a member that it had added.
+func (s surroundings) prepare(o *Observed) {
+	prepareMissing(o)
+	switch s.situation {
+	case unpreparedPods:
+		o.Prepared, o.PreparedClaims = nil, nil
+	case startingPods:
+		for i := range o.Prepared {
+			o.Prepared[i].Running = false
+		}
+	case interrupted:
+		for i := range o.Etcd.Members {
+			if m := &o.Etcd.Members[i]; !m.Started {
+				o.Prepared = append(o.Prepared, Pod{Name: m.Name, UID: "prepared-" + m.Name, Owned: true, Running: i%2 == 0, Version: testVersion, Template: testTemplate})
+				o.Pods = slices.DeleteFunc(o.Pods, func(p Pod) bool { return p.Name == m.Name })
+			}
+		}
+	default:
 	}
 }
 

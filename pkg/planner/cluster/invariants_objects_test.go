@@ -14,6 +14,12 @@ func checkDeletePod(f *facts, p Plan) string {
 		if !ok {
 			continue
 		}
+		if d.Prepared {
+			if wrong := f.deletesPrepared(d); wrong != "" {
+				return wrong
+			}
+			continue
+		}
 		i := f.podIndex(d.Name)
 		if i < 0 || f.Pods[i].UID != d.UID {
 			return "deletes pod " + d.Name + ", which is not there or not ours"
@@ -59,6 +65,12 @@ func checkDeleteClaim(f *facts, p Plan) string {
 		var name, uid string
 		switch a := a.(type) {
 		case DeleteClaim:
+			if a.Prepared {
+				if !slices.ContainsFunc(f.PreparedClaims, func(c Claim) bool { return c.Name == a.Name && c.UID == a.UID }) || f.claimIndex(a.Name) >= 0 {
+					return "deletes the PVC " + a.Name + " as one that no member has used"
+				}
+				continue
+			}
 			name, uid = a.Name, a.UID
 		case ReleaseClaim:
 			name, uid = a.Name, a.UID
@@ -76,8 +88,58 @@ func checkDeleteClaim(f *facts, p Plan) string {
 	return ""
 }
 
-// checkCreatePod: a pod is made for a member that is new, or for one that has its
-// data. A member that has lost its data must never run again.
+// deletesPrepared: a prepared pod goes only if no member of the list waits for it.
+func (f *facts) deletesPrepared(d DeletePod) string {
+	i := slices.IndexFunc(f.Prepared, func(p Pod) bool { return p.Name == d.Name && p.UID == d.UID })
+	switch {
+	case i < 0 || f.podIndex(d.Name) >= 0:
+		return "deletes pod " + d.Name + " as one that no member has used"
+	case f.memberNamed(d.Name) != nil && !f.Prepared[i].Finished && !f.Prepared[i].Terminating && *f.Cluster.Spec.Replicas > 0:
+		return "deletes the pod that member " + d.Name + " waits for"
+	default:
+		return ""
+	}
+}
+
+// checkPrepared: a member is added only for a prepared pod that runs, and no more pods
+// are prepared than members are missing.
+func checkPrepared(f *facts, p Plan) string {
+	for _, a := range p.Actions {
+		switch a := a.(type) {
+		case AddMember:
+			i := slices.IndexFunc(f.Prepared, func(p Pod) bool { return p.Name == a.Name && p.UID == a.UID })
+			if i < 0 || !f.Prepared[i].Running || f.Prepared[i].Terminating || f.Prepared[i].Finished {
+				return "adds member " + a.Name + " although no pod waits for it"
+			}
+			c := slices.IndexFunc(f.PreparedClaims, func(c Claim) bool { return c.Name == a.Name && !c.Terminating })
+			if f.persistent() != (c >= 0) {
+				return "adds member " + a.Name + " without its volume"
+			}
+		case AdmitPod:
+			added := slices.ContainsFunc(p.Actions, func(b Action) bool { add, is := b.(AddMember); return is && add.Name == a.Name })
+			if !added && f.memberNamed(a.Name) == nil {
+				return "admits pod " + a.Name + ", which is no member"
+			}
+		case PreparePod:
+			waiting := 0
+			for i := range f.Prepared {
+				if f.memberNamed(f.Prepared[i].Name) == nil && !f.Prepared[i].Terminating && !f.Prepared[i].Finished && f.Prepared[i].Template == testTemplate {
+					waiting++
+				}
+			}
+			if waiting > int(*f.Cluster.Spec.Replicas) {
+				return "prepares more pods than there are members"
+			}
+			if f.memberNamed(a.Name) != nil || f.podIndex(a.Name) >= 0 || f.claimIndex(a.Name) >= 0 {
+				return "prepares a pod under the name of a member"
+			}
+		}
+	}
+	return ""
+}
+
+// checkCreatePod: a pod is made for a member that has its data. A member that has lost
+// its data must never run again.
 func checkCreatePod(f *facts, p Plan) string {
 	for _, a := range p.Actions {
 		c, ok := a.(CreatePod)

@@ -111,6 +111,7 @@ var planInvariants = []invariant{
 	{"S5 delete pod", checkDeletePod},
 	{"S5 delete claim", checkDeleteClaim},
 	{"S5 create pod", checkCreatePod},
+	{"S3 prepared", checkPrepared},
 	{"S1 recover", checkRecover},
 	{"size", checkSize},
 	{"L1 speaks", checkSpeaks},
@@ -360,6 +361,10 @@ func isStep(a Action) bool {
 		return false
 	case LabelPod:
 		return a.Role == PodLeaving
+	case DeletePod:
+		return !a.Prepared
+	case DeleteClaim:
+		return !a.Prepared
 	default:
 		return true
 	}

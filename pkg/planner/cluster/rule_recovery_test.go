@@ -219,7 +219,7 @@ func TestRecoverySeeds(t *testing.T) {
 		{"a restore that never starts as it was declared", 3, "a b c", edits(recorded(seeding, restores), seedPod(0, crashes, stale)),
 			"recovery: DropSeed seed, RecordRecovery Pending"},
 		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(seeding, restores), seedPod(0)), "steady"},
-		{"and looks after it", 3, "a b", edits(recorded(seeding, restores), seedPod(0)), "scale-up: AddLearner c-new, CreatePod c-new[a b c-new]"},
+		{"and looks after it", 3, "a b", edits(recorded(seeding, restores), seedPod(0)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"a restore whose seed is evicted", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Hour-time.Second))),
 			"recovery: DropSeed seed, RecordRecovery Pending"},
 		{"and evicted again", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute))), "steady"},
@@ -283,7 +283,7 @@ func TestRecoverySwitches(t *testing.T) {
 			}
 		}), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
 		{"and when it is lost at once", 3, "seed:nopod", edits(noQuorum, recorded(cleaning), revealed), "recovery: RecordRecovery Succeeded"},
-		{"then it grows", 3, "seed", edits(recorded(succeeded), revealed), "scale-up: AddLearner c-new, CreatePod c-new[seed c-new]"},
+		{"then it grows", 3, "seed", edits(recorded(succeeded), revealed), "scale-up: AddLearner c-new, AdmitPod c-new[seed c-new]"},
 	})
 }
 

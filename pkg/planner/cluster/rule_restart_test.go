@@ -35,7 +35,7 @@ func restartAsked(results ...string) func(*Observed) {
 func TestRestartIsForTheRollout(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"on a volume", 3, "a:claim b:claim,unasked c:claim", edits(restartAsked()), "rollout: RecreatePod b 3.6.11"},
-		{"without one", 3, "a b:unasked c", edits(restartAsked()), "scale-up: AddLearner c-new, CreatePod c-new[a b c c-new]"},
+		{"without one", 3, "a b:unasked c", edits(restartAsked()), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"nobody is left", 3, "a b c", edits(restartAsked()), "steady"},
 	})
 }

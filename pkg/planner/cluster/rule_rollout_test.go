@@ -68,7 +68,7 @@ func TestRuleRolloutVersion(t *testing.T) {
 		{"another repository is another image", 3, "a b c", edits(func(o *Observed) { o.Pods[2].Outdated = true }), "rollout: UpgradePod c " + testVersion},
 		{"without a quorum nothing restarts", 3, "a b c", edits(wants(next), noQuorum), "quorum: wait EtcdUnreachable"},
 		{"after replacing", 3, "a b c:nopod", edits(wants(next)), "replace: RemoveMember c Lost"},
-		{"after growing", 3, "a b", edits(wants(next)), "scale-up: AddLearner c-new, CreatePod c-new[a b c-new]"},
+		{"after growing", 3, "a b", edits(wants(next)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 	})
 }
 
@@ -95,7 +95,7 @@ func TestRuleRollout(t *testing.T) {
 		{"a request that was served before", 3, "a:claim b:claim c:claim", edits(asks), "steady"},
 		{"no request", 3, "a:claim,unasked b:claim c:claim", nil, "steady"},
 
-		{"without a volume another one joins first", 3, "a:stale b:stale c:stale", nil, "scale-up: AddLearner c-new, CreatePod c-new[a b c c-new]"},
+		{"without a volume another one joins first", 3, "a:stale b:stale c:stale", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"it is wanted", 3, "a:stale b:stale c:stale d:learner", nil, "in-flight: EnsurePodDisruptionBudget 4, PromoteMember d"},
 		{"clients must reach it", 3, "a:stale b:stale c:stale d:notready", nil, "scale-down: wait WaitingForReady"},
 		{"then one leaves that is not the leader: first its clients", 3, "a:stale b:stale c:stale d", nil, "scale-down: LabelPod c leaving"},
@@ -110,7 +110,7 @@ func TestRuleRollout(t *testing.T) {
 		{"the leader hands over before it leaves", 3, "a:stale,leaving b c d", nil, "scale-down: MoveLeader a>b"},
 		{"a leader that cannot be asked does not", 3, "a:stale,unknown,leads b c d", nil, "scale-down: wait WaitingForMember"},
 		{"and is last", 3, "a:stale,leaving b:leads c d", nil, "scale-down: RemoveMember a Replaced, DeletePod a"},
-		{"one is replaced like three", 1, "a:stale", nil, "scale-up: AddLearner c-new, CreatePod c-new[a c-new]"},
+		{"one is replaced like three", 1, "a:stale", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a c-new]"},
 		{"it hands over", 1, "a:stale,leaving b", nil, "scale-down: MoveLeader a>b"},
 		{"and leaves", 1, "a:stale,leaving b:leads", nil, "scale-down: RemoveMember a Replaced, DeletePod a"},
 		{"a change that was taken back", 3, "a b c d:learner,stale", nil, "in-flight: RemoveMember d Unwanted, DeletePod d"},
