@@ -146,6 +146,11 @@ func learn(c *v1beta2.EtcdCluster) *corev1.Pod {
 	return Pod(c, MemberPod{Name: second, Learner: true, InitialCluster: peers(c, first, second)})
 }
 
+// prepared is the pod of a member that is not added yet.
+func prepared(c *v1beta2.EtcdCluster) *corev1.Pod {
+	return Pod(c, MemberPod{Name: second, Learner: true, Prepared: true, Image: "agent:v1"})
+}
+
 func peers(c *v1beta2.EtcdCluster, members ...string) []Peer {
 	var out []Peer
 	for _, m := range members {
@@ -172,6 +177,8 @@ func TestGolden(t *testing.T) {
 		"pod-3.5.35-learner":     learn(newCluster(version("3.5.35"))),
 		"pod-3.6.16-seed":        seed(newCluster(version("v3.6.16"))),
 		"pod-3.6.16-learner":     learn(newCluster(version("3.6.16"))),
+		"pod-3.3.27-prepared":    prepared(newCluster(version("3.3.27"))),
+		"pod-3.6.16-prepared":    prepared(newCluster(version("3.6.16"), volumes)),
 		"pod-3.6.16-voter":       join(newCluster(version("3.6.16"))),
 		"pod-3.6.16-volume":      learn(newCluster(version("3.6.16"), volumes)),
 		"pod-3.6.16-options":     learn(newCluster(version("3.6.16"), everyOption)),

@@ -57,7 +57,7 @@ func TestRefusedPods(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, Seed: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
 	for what, action := range map[string]planner.Action{
-		"member": planner.CreatePod{Name: "c-a"}, "seed": planner.CreateReseed{Recovery: recovery},
+		"member": planner.PreparePod{Name: "c-a"}, "seed": planner.CreateReseed{Recovery: recovery},
 	} {
 		for name, test := range map[string]struct {
 			answer  error

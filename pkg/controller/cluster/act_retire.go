@@ -73,7 +73,7 @@ func (r *Reconciler) retire(ctx context.Context, key types.NamespacedName, s *se
 const retireGrace = 5 * time.Second
 
 // oldObjects returns the pods and claims of the cluster but those of the seed, as they
-// are in the live API.
+// are in the live API. Those that no member has used stay for the members to come.
 func (r *Reconciler) oldObjects(ctx context.Context, s *seen, recovery *v1beta2.RecoveryStatus) ([]corev1.Pod, []corev1.PersistentVolumeClaim, error) {
 	namespace := s.Cluster.Namespace
 	listedPods, err := r.Objects.ListPods(ctx, namespace, s.Cluster.Name)
@@ -99,13 +99,13 @@ func (r *Reconciler) oldObjects(ctx context.Context, s *seen, recovery *v1beta2.
 	var claims []corev1.PersistentVolumeClaim
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		pod, err := r.Objects.GetPod(ctx, namespace, name)
-		if err == nil && metav1.IsControlledBy(pod, s.Cluster) {
+		if err == nil && metav1.IsControlledBy(pod, s.Cluster) && !resources.IsPrepared(pod.Annotations) {
 			pods = append(pods, *pod)
 		} else if err != nil && !notFound(err) {
 			return nil, nil, fmt.Errorf("read pod %s: %w", name, err)
 		}
 		claim, err := r.Objects.GetClaim(ctx, namespace, name)
-		if err == nil && resources.Owns(s.Cluster, claim) {
+		if err == nil && resources.Owns(s.Cluster, claim) && !resources.IsPrepared(claim.Annotations) {
 			claims = append(claims, *claim)
 		} else if err != nil && !notFound(err) {
 			return nil, nil, fmt.Errorf("read claim %s: %w", name, err)

@@ -98,6 +98,7 @@ func stopped() *oneMember {
 	pod.UID, pod.ResourceVersion = "pod-uid", "7"
 	pod.Annotations[resources.AnnotationVersion] = "3.6.11"
 	pod.Spec.Containers[0].Image = "example.com/etcd:v3.6.11"
+	pod.Annotations[resources.AnnotationImage] = "example.com/etcd:v3.6.11"
 	pod.Status.PodIP = "10.0.0.1"
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name:  resources.ContainerName,

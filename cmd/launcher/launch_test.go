@@ -1,0 +1,173 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// started is what the launcher became.
+type started struct {
+	program       string
+	args, environ []string
+}
+
+// launched returns a launch that records what it becomes.
+func launched(file string, environ ...string) (*launch, *started) {
+	s := &started{}
+	return &launch{
+		file: file, command: []string{"/usr/local/bin/etcd", "--name=m"}, environ: environ, log: &bytes.Buffer{},
+		exec: func(program string, args, environ []string) error {
+			*s = started{program, args, environ}
+			return nil
+		},
+	}, s
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func TestWaitsForTheInitialCluster(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "initial-cluster")
+	l, s := launched(file, "A=1", "ETCD_INITIAL_CLUSTER=", "ETCD_INITIAL_CLUSTER_STATE=existing")
+	l.httpPort, l.tcpPort = freePort(t), freePort(t)
+	done := make(chan error, 1)
+	go func() { done <- l.run(t.Context()) }()
+
+	answered := func() error {
+		resp, err := http.Get("http://127.0.0.1:" + strconv.Itoa(l.httpPort) + "/livez")
+		if err != nil {
+			return err
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("status %d", resp.StatusCode)
+		}
+		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(l.tcpPort))
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	deadline, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for err := answered(); err != nil; err = answered() {
+		if deadline.Err() != nil {
+			t.Fatalf("the probes are not answered: %v", err)
+		}
+	}
+	if s.program != "" {
+		t.Fatal("etcd was started before the member was added")
+	}
+	// The kubelet makes the file when the pod starts, and fills it later.
+	for _, content := range []string{"", "m=http://m:2380,n=http://n:2380\n"} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if s.program != "/usr/local/bin/etcd" || !slices.Equal(s.args, l.command) {
+		t.Errorf("became %q %q", s.program, s.args)
+	}
+	want := []string{"A=1", "ETCD_INITIAL_CLUSTER_STATE=existing", "ETCD_INITIAL_CLUSTER=m=http://m:2380,n=http://n:2380"}
+	if !slices.Equal(s.environ, want) {
+		t.Errorf("environment %q, want %q", s.environ, want)
+	}
+	if err := answered(); err == nil {
+		t.Error("a port is still taken when etcd starts")
+	}
+}
+
+func TestStartsAtOnceAfterTheMemberWasAdded(t *testing.T) {
+	l, s := launched("/nowhere", "ETCD_INITIAL_CLUSTER=m=http://m:2380")
+	if err := l.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(s.environ, l.environ) {
+		t.Errorf("environment %q, want %q", s.environ, l.environ)
+	}
+}
+
+func TestWaitEndsWithTheContext(t *testing.T) {
+	l, s := launched(filepath.Join(t.TempDir(), "none"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.run(ctx); !errors.Is(err, context.Canceled) || s.program != "" {
+		t.Errorf("error %v, became %q", err, s.program)
+	}
+}
+
+// TestCommandOfPods: the launcher understands the command that pods give it.
+func TestCommandOfPods(t *testing.T) {
+	for version, port := range map[string]int{"3.6.16": resources.MetricsPort, "3.3.27": resources.PeerPort} {
+		c := &v1beta2.EtcdCluster{}
+		c.Name, c.Namespace, c.Spec.Version = "c", "n", version
+		pod := resources.Pod(c, resources.MemberPod{Name: "c-a", Prepared: true, Image: "image"})
+		command := pod.Spec.Containers[0].Command
+		l, err := parse(command[2:], &bytes.Buffer{})
+		if err != nil {
+			t.Fatalf("%s: %q: %v", version, command, err)
+		}
+		if command[1] != "run" || l.httpPort+l.tcpPort != port || l.command[0] != "/usr/local/bin/etcd" {
+			t.Errorf("%s: ports %d %d, command %q", version, l.httpPort, l.tcpPort, l.command)
+		}
+		if args := pod.Spec.InitContainers[0].Command; args[1] != "install" || filepath.Dir(command[0]) != args[2] {
+			t.Errorf("%s: %q installs what %q runs", version, args, command[0])
+		}
+	}
+}
+
+func TestInstall(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "launcher"), t.TempDir()
+	if err := os.WriteFile(from, []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := install(from, to); err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.Stat(filepath.Join(to, "launcher"))
+	if err != nil || stat.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v", stat, err)
+	}
+	if err := install(filepath.Join(to, "missing"), to); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if err := install(from, filepath.Join(to, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if left, err := os.ReadDir(to); err != nil || len(left) != 1 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{nil, {"other"}, {"install"}, {"run", "file"}, {"run", "--answer-http=x", "file", "etcd"}} {
+		if err := run(t.Context(), args, &bytes.Buffer{}); !errors.Is(err, errUsage) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}

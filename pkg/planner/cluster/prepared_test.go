@@ -1,0 +1,76 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// waitingPod adds a prepared pod, with a PVC if the members of the cluster have any.
+func waitingPod(name string, changes ...func(*Pod)) func(*Observed) {
+	return func(o *Observed) {
+		p := Pod{Name: name, UID: "pod-" + name, Owned: true, Running: true, Version: testVersion, Template: testTemplate, Made: testNow, Role: PodLearner}
+		for _, change := range changes {
+			change(&p)
+		}
+		o.Prepared = append(o.Prepared, p)
+		if o.persistent() {
+			o.PreparedClaims = append(o.PreparedClaims, Claim{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
+		}
+	}
+}
+
+func unscheduled(p *Pod) { p.Running, p.Waiting = false, "Unschedulable: 0/3 nodes are available" }
+
+func unusedClaim(name string) func(*Observed) {
+	return func(o *Observed) {
+		o.PreparedClaims = append(o.PreparedClaims, Claim{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
+	}
+}
+
+func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
+	slow := func(p *Pod) { unscheduled(p); p.Made = testNow.Add(-preparedPatience - time.Second) }
+	checkDecisions(t, []decision{
+		{"next to the first member while that starts", 3, "", edits(silent, pod("a", true), unprepared), "bootstrap: PreparePod c-new, wait WaitingForSeed"},
+		{"with their volumes", 3, "", edits(silent, pod("a", true), persist, claim("a", true), unprepared), "bootstrap: PreparePodAndClaim c-new, wait WaitingForSeed"},
+		{"one after the other", 3, "", edits(silent, pod("a", true), waitingPod("b")), "bootstrap: PreparePod c-new, wait WaitingForSeed"},
+		{"as many as are missing", 3, "", edits(silent, pod("a", true), waitingPod("b"), waitingPod("c", unscheduled)), "bootstrap: wait WaitingForSeed"},
+		{"not more", 2, "", edits(silent, pod("a", true), waitingPod("b"), waitingPod("c", unscheduled)), "bootstrap: DeletePrepared c, wait WaitingForSeed"},
+		{"while another member joins", 3, "a b:learner,sick", edits(unprepared), "in-flight: PreparePod c-new, wait WaitingForMember"},
+		{"to replace a lost member, which stays in the list meanwhile", 3, "a b c:nopod", edits(unprepared), "replace: PreparePod c-new, FindMember c, wait WaitingForPod"},
+		{"which goes when the pod waits", 3, "a b c:nopod", edits(waitingPod("d")), "replace: RemoveMember c Lost"},
+		{"and not when the pod is pending", 3, "a b c:nopod", edits(waitingPod("d", unscheduled)), "replace: FindMember c, wait WaitingForPod"},
+		{"no member is added for a pod that is pending", 3, "a b", edits(waitingPod("c", unscheduled)), "scale-up: wait WaitingForPod"},
+		{"the one that waits goes first", 3, "a", edits(waitingPod("b", unscheduled), waitingPod("c")), "scale-up: AddLearner c, AdmitPod c[a c]"},
+		{"one that was made for another declaration is made again", 3, "a b", edits(waitingPod("c", func(p *Pod) { p.Template = "before" })),
+			"scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
+		{"so is one for another image", 3, "a b", edits(waitingPod("c", func(p *Pod) { p.Outdated = true })),
+			"scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
+		{"one that failed", 3, "a b", edits(waitingPod("c", unscheduled, func(p *Pod) { p.Finished = true })),
+			"scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
+		{"with its volume, which may be tied to the node", 3, "a:claim b:claim", edits(waitingPod("c", unscheduled, func(p *Pod) { p.Finished = true })),
+			"scale-up: DeletePrepared c, DeleteClaim c, PreparePodAndClaim c-new, wait WaitingForPod"},
+		{"one that is pending for too long", 3, "a b", edits(waitingPod("c", slow)), "scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
+		{"a volume whose pod was rejected gets a pod", 3, "a:claim b:claim", edits(unprepared, unusedClaim("c")), "scale-up: PreparePod c, wait WaitingForPod"},
+		{"a volume that nobody needs goes", 3, "a:claim b:claim c:claim", edits(unprepared, unusedClaim("d")), "steady: DeleteClaim d"},
+		{"a pod that nobody needs goes", 3, "a b c", edits(waitingPod("d")), "steady: DeletePrepared d"},
+		{"also when the cluster shrinks", 1, "a b", edits(waitingPod("c"), func(o *Observed) { o.PodDisruptionBudget.MinAvailable = 2 }), "scale-down: DeletePrepared c, LabelPod b leaving"},
+		{"also when it hibernates", 0, "a:claim", edits(waitingPod("d")), "hibernate: DeletePrepared d, DeleteClaim d, DeletePod a"},
+		{"nothing is prepared without a quorum", 3, "a b:nopod c:nopod", edits(noQuorum, unprepared), "quorum: FindMember b, FindMember c, wait QuorumLost"},
+		{"a member whose pod was not admitted yet gets it", 3, "a b:unstarted,learner,nopod", edits(waitingPod("b"), waitingPod("c")), "in-flight: AdmitPod b[a b]"},
+		{"one whose pod failed before goes", 3, "a b:unstarted,learner,nopod", edits(waitingPod("b", unscheduled, func(p *Pod) { p.Finished = true }), waitingPod("c"), waitingPod("d")),
+			"in-flight: DeletePrepared b, RemoveMember b Lost"},
+		{"a volume that was admitted before its pod is not a member that returns", 3, "a:claim b:unstarted,learner,nopod,claim", edits(waitingPod("b"), waitingPod("c"), func(o *Observed) { o.PreparedClaims = o.PreparedClaims[1:] }),
+			"in-flight: AdmitPod b[a b]"},
+	})
+}
+
+func TestWaitSaysWhyThePodDoesNotRun(t *testing.T) {
+	plan := Decide(observed(t, 3, "a b", waitingPod("c", unscheduled)))
+	if plan.Wait == nil || !strings.Contains(plan.Wait.Message, "pod c of the next member does not run yet: Unschedulable: 0/3 nodes are available") {
+		t.Errorf("wait %+v", plan.Wait)
+	}
+}
