@@ -5,6 +5,7 @@ package backup
 
 import (
 	"context"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,8 @@ func (l Listers) Cluster(namespace, name string) (*v1beta2.EtcdCluster, error) {
 
 // Members implements Cache.
 func (l Listers) Members(namespace, name string) ([]*corev1.Pod, error) {
-	return l.MemberPods.Pods(namespace).List(labels.SelectorFromSet(resources.Labels(name)))
+	pods, err := l.MemberPods.Pods(namespace).List(labels.SelectorFromSet(resources.Labels(name)))
+	return slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return resources.IsPrepared(p.Annotations) }), err
 }
 
 // AllJobs implements Cache.

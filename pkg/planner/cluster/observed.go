@@ -13,8 +13,8 @@ import (
 )
 
 // Observed is everything that a decision is made from. Pods and claims must have
-// been read before etcd was asked: a pod is made only after its member was added,
-// so a pod that is not in the member list then belongs to no member.
+// been read before etcd was asked: a pod is admitted only after its member was added,
+// so one of Pods that is not in the member list then belongs to no member.
 type Observed struct {
 	// Now is the one time of this observation.
 	Now time.Time

@@ -26,7 +26,8 @@ import (
 
 // Found is what Kubernetes knows of a cluster, and how its members are reached.
 type Found struct {
-	// Pods and Claims that belong to exactly this cluster.
+	// Pods and Claims that belong to exactly this cluster, but not those that were
+	// made for a member that is not added yet.
 	Pods      []corev1.Pod
 	PodsKnown bool
 	Claims    []corev1.PersistentVolumeClaim
@@ -84,7 +85,7 @@ func (a *Asker) findPods(ctx context.Context, cluster *v1beta2.EtcdCluster, foun
 		return err
 	}
 	for i := range list.Items {
-		if resources.Owns(cluster, &list.Items[i]) {
+		if p := &list.Items[i]; resources.Owns(cluster, p) && !resources.IsPrepared(p.Annotations) {
 			found.Pods = append(found.Pods, list.Items[i])
 		}
 	}
@@ -97,7 +98,7 @@ func (a *Asker) findClaims(ctx context.Context, cluster *v1beta2.EtcdCluster, fo
 		return err
 	}
 	for i := range list.Items {
-		if resources.Owns(cluster, &list.Items[i]) {
+		if c := &list.Items[i]; resources.Owns(cluster, c) && !resources.IsPrepared(c.Annotations) {
 			found.Claims = append(found.Claims, list.Items[i])
 		}
 	}
