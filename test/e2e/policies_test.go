@@ -76,12 +76,13 @@ spec:
   egress: [{to: [{podSelector: {matchLabels: {name: store}}}], ports: [{port: 7070}]}]
 `
 
-// TestNetworkPolicies runs clusters where everything that artifacts/network-policies does
-// not allow is denied, in the namespace of the programs and in that of the members. It is
-// not parallel: while it runs the policies hold for the programs.
-func TestNetworkPolicies(t *testing.T) {
-	server := startFor(t, 8*time.Minute).s3()
-	s := server.scenario
+// underPolicies enforces NetworkPolicies and starts a scenario whose namespace, and that of
+// the programs, deny everything that artifacts/network-policies does not allow. Prepare
+// makes what is used before and after. The caller must not be parallel: the policies hold
+// for the programs as long as the test runs.
+func underPolicies(t *testing.T, prepare func(*scenario)) *scenario {
+	t.Helper()
+	s := startFor(t, 8*time.Minute)
 	stop, err := env.EnforceNetworkPolicies(s.ctx())
 	s.must(err, "enforce NetworkPolicies")
 	t.Cleanup(func() {
@@ -89,18 +90,28 @@ func TestNetworkPolicies(t *testing.T) {
 			t.Errorf("stop enforcing NetworkPolicies: %v", err)
 		}
 	})
-	plain := s.create("plain", 1, etcdVersion)
-	outside := s.another("outside")
-	s.client("friend", ", etcd-client: \"true\"")
-	s.client("stranger", "")
-	outside.client("outsider", "")
-	for client, from := range map[string]*scenario{"friend": s, "stranger": s, "outsider": outside} {
-		from.reaches(client, plain, true)
-	}
-
-	outside.reachesController("outsider", true)
-
+	prepare(s)
 	s.denyByDefault()
+	return s
+}
+
+// TestNetworkPolicies grows, heals, saves and restores a cluster where everything else is
+// denied, and asks it from pods that may and from pods that may not.
+func TestNetworkPolicies(t *testing.T) {
+	var plain *cluster
+	var outside *scenario
+	s := underPolicies(t, func(s *scenario) {
+		s.s3()
+		s.client("friend", ", etcd-client: \"true\"")
+		s.client("stranger", "")
+		plain = s.create("plain", 1, etcdVersion)
+		outside = s.another("outside")
+		outside.client("outsider", "")
+		for client, from := range map[string]*scenario{"friend": s, "stranger": s, "outsider": outside} {
+			from.reaches(client, plain, true)
+		}
+		outside.reachesController("outsider", true)
+	})
 	s.reaches("friend", plain, true)
 	s.reaches("stranger", plain, false)
 	outside.reaches("outsider", plain, false)
@@ -126,14 +137,12 @@ func TestNetworkPolicies(t *testing.T) {
 	plain.holds(data)
 	s.reaches("friend", plain, true)
 	s.reaches("stranger", plain, false)
-
-	s.secureUnderPolicies()
 }
 
-// secureUnderPolicies makes a cluster with certificates and replaces its CA, for which the
-// controller reads certificates on the peer port.
-func (s *scenario) secureUnderPolicies() {
-	s.Helper()
+// TestNetworkPoliciesWithTLS makes a cluster with certificates where everything else is
+// denied, and replaces its CA, for which the controller reads certificates on the peer port.
+func TestNetworkPoliciesWithTLS(t *testing.T) {
+	s := underPolicies(t, func(*scenario) {})
 	c := s.cluster("secure")
 	c.secure("secure-client-tls", "tls.crt", "tls.key", "ca.crt")
 	s.apply(manifest("secure", 3, etcdVersion, withAutoTLS))
@@ -164,17 +173,25 @@ func (s *scenario) reaches(pod string, c *cluster, want bool) {
 		"exec", pod, "--", "etcdctl", endpoint, "--dial-timeout=2s", "--command-timeout=3s", "get", "nothing")
 }
 
-// awaitExit repeats a command until it succeeds, or until it fails if it must not succeed.
+// awaitExit repeats a command until it succeeds, or until it fails if it must not succeed:
+// three times in a row, because a command may fail for another reason as well.
 func (s *scenario) awaitExit(want bool, what string, args ...string) {
 	s.Helper()
 	ctx := s.within(time.Minute)
-	for {
+	for needed := 3; ; {
 		out, err := env.Kubectl(ctx, harness.Command{Args: append([]string{"-n", s.namespace}, args...)})
 		if ctx.Err() != nil {
 			s.Fatalf("%s: %v: the last attempt: %s, error %v", what, context.Cause(ctx), out, err)
 		}
-		if (err == nil) == want {
+		switch {
+		case err == nil && want:
 			return
+		case err == nil:
+			needed = 3
+		case !want:
+			if needed--; needed == 0 {
+				return
+			}
 		}
 		select {
 		case <-ctx.Done():
