@@ -71,15 +71,15 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Workers:        8,
-		ListenAddress:  "0.0.0.0:8080",
-		MaxBackups:     10,
-		QPS:            200,
-		Burst:          400,
-		LeaseName:      "etcd-operator",
-		LeaseDuration:  15 * time.Second,
-		RenewDeadline:  10 * time.Second,
-		RetryPeriod:    2 * time.Second,
+		Workers:       8,
+		ListenAddress: "0.0.0.0:8080",
+		MaxBackups:    10,
+		QPS:           200,
+		Burst:         400,
+		LeaseName:     "etcd-operator",
+		LeaseDuration: 15 * time.Second,
+		RenewDeadline: 10 * time.Second,
+		RetryPeriod:   2 * time.Second,
 	}
 }
 
