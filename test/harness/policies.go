@@ -39,7 +39,7 @@ func (e *Environment) EnforceNetworkPolicies(ctx context.Context) (stop func() e
 		return errors.Join(all...)
 	}
 	for _, node := range nodes {
-		stopNode, err := e.enforceOn(node, program)
+		stopNode, err := e.enforceOn(ctx, node, program)
 		if err != nil {
 			return nil, errors.Join(err, stop())
 		}
@@ -49,9 +49,9 @@ func (e *Environment) EnforceNetworkPolicies(ctx context.Context) (stop func() e
 }
 
 // enforceOn starts the program inside a node and waits until it has read the policies. It
-// ends when its standard input does.
-func (e *Environment) enforceOn(node, program string) (stop func() error, err error) {
-	cmd := exec.Command(e.Local, "node", "shell", node, program, "--node="+node)
+// ends when its standard input does, and not with ctx: it has to remove its rules first.
+func (e *Environment) enforceOn(ctx context.Context, node, program string) (stop func() error, err error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), e.Local, "node", "shell", node, program, "--node="+node)
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
