@@ -48,6 +48,7 @@ run_e2e() {
     nodes=${nodes:-3}
   fi
   make --no-print-directory up NODES="$nodes" || return
+  (cd hack/local && "$LOCAL" build network-policies) || return
   KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
     gotest -count=1 -timeout=40m -parallel=4 ./test/e2e/...
 }

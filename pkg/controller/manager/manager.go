@@ -76,7 +76,14 @@ func Run(ctx context.Context, o *Options) error {
 	}
 	recorder := broadcaster.NewRecorder(events, corev1.EventSource{Component: "etcd-operator"})
 	return lead(ctx, o, c, func(ctx context.Context) error {
-		return runLoops(ctx, o, c, recorder)
+		image, err := agentImage(ctx, c.kubernetes.CoreV1(), o)
+		if err != nil {
+			return err
+		}
+		installed := *o
+		installed.AgentImage = image
+		klog.FromContext(ctx).Info("Backups and restores run the agent of this image", "image", image)
+		return runLoops(ctx, &installed, c, recorder)
 	})
 }
 

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/component-base/version"
 )
 
 // ScopeAnnotation marks clusters for a clusterwide controller; see Options.
@@ -22,6 +22,15 @@ const (
 
 // imageRepository has an image of every release.
 const imageRepository = "quay.io/etcd-operator/etcd-operator"
+
+// defaultNamespace is where artifacts/install puts the programs.
+const defaultNamespace = "etcd-operator-system"
+
+// Environment variables that tell the pod of the controller.
+const (
+	envPodNamespace = "POD_NAMESPACE"
+	envPodName      = "POD_NAME"
+)
 
 // Options are the command line of the controller.
 type Options struct {
@@ -39,7 +48,7 @@ type Options struct {
 	// ListenAddress serves /metrics, /healthz and /readyz.
 	ListenAddress string
 	// AgentImage is the image of what moves data: the Jobs of backups and the init
-	// containers of recoveries.
+	// containers of recoveries. Empty: the image of the controller's own pod.
 	AgentImage string
 	// MaxBackups is how many backups may run at once, over all clusters.
 	MaxBackups int
@@ -54,22 +63,23 @@ type Options struct {
 	LeaseDuration  time.Duration
 	RenewDeadline  time.Duration
 	RetryPeriod    time.Duration
+
+	// podNamespace and podName are the controller's own pod; empty outside of one.
+	podNamespace, podName string
 }
 
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Workers:        8,
-		ListenAddress:  "0.0.0.0:8080",
-		AgentImage:     imageRepository + ":" + version.Get().GitVersion,
-		MaxBackups:     10,
-		QPS:            200,
-		Burst:          400,
-		LeaseNamespace: "etcd-operator-system",
-		LeaseName:      "etcd-operator",
-		LeaseDuration:  15 * time.Second,
-		RenewDeadline:  10 * time.Second,
-		RetryPeriod:    2 * time.Second,
+		Workers:       8,
+		ListenAddress: "0.0.0.0:8080",
+		MaxBackups:    10,
+		QPS:           200,
+		Burst:         400,
+		LeaseName:     "etcd-operator",
+		LeaseDuration: 15 * time.Second,
+		RenewDeadline: 10 * time.Second,
+		RetryPeriod:   2 * time.Second,
 	}
 }
 
@@ -79,12 +89,12 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "look after the clusters of this namespace only, and only those without the annotation "+ScopeAnnotation+"="+ScopeClusterWide)
 	fs.BoolVar(&o.ClusterWide, "cluster-wide", o.ClusterWide, "look after the clusters of all namespaces that carry the annotation "+ScopeAnnotation+"="+ScopeClusterWide+" only; without this flag and without --namespace every cluster is looked after")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "how many clusters are reconciled at the same time")
-	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage, "image with the agent that moves backups; that of the controller itself has it")
+	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage, "image with the agent that moves backups; empty: the image of the controller's own pod, or of this release outside of a pod")
 	fs.IntVar(&o.MaxBackups, "max-concurrent-backups", o.MaxBackups, "how many backups run at the same time, over all clusters; of one cluster there is never more than one")
 	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /metrics, /healthz and /readyz")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API")
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "burst of requests to the API")
-	fs.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", o.LeaseNamespace, "namespace of the lease")
+	fs.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", o.LeaseNamespace, "namespace of the lease; empty: the namespace of the controller's own pod, or "+defaultNamespace)
 	fs.StringVar(&o.LeaseName, "leader-elect-resource-name", o.LeaseName, "name of the lease")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long the others wait for a leader that has vanished")
 	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long the leader tries to renew before it gives up")
@@ -99,11 +109,12 @@ func (o *Options) Complete() error {
 	if o.Workers < 1 {
 		return fmt.Errorf("--workers is %d and must be at least 1", o.Workers)
 	}
-	if o.AgentImage == "" {
-		return errors.New("--agent-image must name an image")
-	}
 	if o.MaxBackups < 1 {
 		return fmt.Errorf("--max-concurrent-backups is %d and must be at least 1", o.MaxBackups)
+	}
+	o.podNamespace, o.podName = os.Getenv(envPodNamespace), os.Getenv(envPodName)
+	if o.LeaseNamespace == "" {
+		o.LeaseNamespace = cmp.Or(o.podNamespace, defaultNamespace)
 	}
 	if o.Identity == "" {
 		host, err := os.Hostname()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -63,7 +64,7 @@ func TestOptionsThatContradictAreRefused(t *testing.T) {
 		t.Error("--workers=0 was accepted")
 	}
 	for name, edit := range map[string]func(*manager.Options){
-		"no agent": func(o *manager.Options) { o.AgentImage = "" }, "no backups": func(o *manager.Options) { o.MaxBackups = 0 },
+		"no backups": func(o *manager.Options) { o.MaxBackups = 0 },
 	} {
 		o := manager.NewOptions()
 		edit(o)
@@ -101,7 +102,7 @@ func TestFlags(t *testing.T) {
 		Kubeconfig: "file", Namespace: "ns", ClusterWide: true, Workers: 3, AgentImage: "agent:1", MaxBackups: 4, ListenAddress: "127.0.0.1:1",
 		QPS: 5.5, Burst: 6, LeaseNamespace: "leases", LeaseName: "lease", LeaseDuration: 7 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 9 * time.Second,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(manager.Options{})); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}
 }

@@ -54,6 +54,9 @@ func (b *Builder) Run(ctx context.Context) error {
 		}
 	}
 	for _, p := range programs() {
+		if p.onDemand {
+			continue
+		}
 		if err := b.item(ctx, p.component+"/"+p.name, "built", exists(p.file(b)), func() error { return p.build(ctx, b) }); err != nil {
 			return err
 		}
@@ -155,7 +158,7 @@ func (b *Builder) linkCurrent() error {
 		"busybox":     b.debianFile("busybox-static", "bin/busybox"),
 	}
 	for _, p := range programs() {
-		if p.current != "" {
+		if p.current != "" && !p.onDemand {
 			links[p.current] = p.file(b)
 		}
 	}

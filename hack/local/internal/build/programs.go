@@ -21,6 +21,7 @@ const (
 	LocalPathVersion  = "0.0.30"
 	VersitygwVersion  = "1.8.0"
 	FakeGCSVersion    = "1.56.1"
+	KubeRouterVersion = "1.6.1"
 	pauseVersion      = "1"
 	busyboxVersion    = "1.35"
 	debianEtcdVersion = "3.4.23"
@@ -75,6 +76,7 @@ type program struct {
 	ldflags   string
 	pin       string // module@version that the module must select; empty: not checked
 	current   string // its name in the flat directory; empty: not there
+	onDemand  bool   // built only when it is named
 }
 
 const strip = "-s -w"
@@ -115,6 +117,7 @@ func programs() []program {
 			pkg: "github.com/fsouza/fake-gcs-server", ldflags: strip,
 			pin: "github.com/fsouza/fake-gcs-server@v" + FakeGCSVersion, current: "fake-gcs-server",
 		},
+		networkPolicies(),
 		program{component: "pause-" + pauseVersion, name: "pause", module: "pause", pkg: ".", ldflags: strip},
 	)
 }
