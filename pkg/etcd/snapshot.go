@@ -52,7 +52,6 @@ type Snapshot struct {
 	err      error
 	received int64
 	total    int64
-	version  string
 }
 
 // SnapshotSources returns the members to ask for a snapshot, the best first: those
@@ -179,9 +178,6 @@ func (c *Client) memberRevision(ctx context.Context, e Endpoint, serializable bo
 	return revision, err
 }
 
-// StorageVersion is the version of the member's storage, empty before etcd 3.6.
-func (s *Snapshot) StorageVersion() string { return s.version }
-
 // Size is how many bytes the stream will have in all.
 func (s *Snapshot) Size() int64 { return s.total }
 
@@ -207,9 +203,6 @@ func (s *Snapshot) receive() error {
 	resp, err := s.stream.Recv()
 	if err != nil {
 		return err
-	}
-	if s.version == "" {
-		s.version = resp.GetVersion()
 	}
 	s.rest = resp.GetBlob()
 	if s.total == 0 {
