@@ -91,7 +91,8 @@ func (s versionless) SendMsg(message any) error {
 
 func newCluster(t testing.TB, change func(*Member)) *Cluster {
 	t.Helper()
-	pool := etcd.NewPool(etcd.PoolConfig{})
+	// A member that runs responds, however slow the machine is; one that does not is refused.
+	pool := etcd.NewPool(etcd.PoolConfig{StatusTimeout: patience})
 	t.Cleanup(pool.Close)
 	c := &Cluster{t: t, pool: pool, members: map[string]*Member{}}
 	m := c.newMember("m0")
