@@ -14,6 +14,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -45,7 +46,7 @@ type Snapshot struct {
 	stream   pb.Maintenance_SnapshotClient
 	cancel   context.CancelCauseFunc
 	stall    time.Duration
-	watchdog *time.Timer
+	watchdog clock.Timer
 	ctx      context.Context //nolint:containedctx // a reader has no context of its own
 	release  func(good bool)
 	rest     []byte
@@ -137,7 +138,7 @@ func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
 	}
 	s.release = func(good bool) { c.pool.release(conn, good) }
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.watchdog = time.AfterFunc(stall, func() { s.cancel(ErrStalled) })
+	s.watchdog = c.pool.config.Clock.AfterFunc(stall, func() { s.cancel(ErrStalled) })
 	s.stream, err = pb.NewMaintenanceClient(conn.cc).Snapshot(s.ctx, &pb.SnapshotRequest{})
 	if err == nil {
 		err = s.receive()
