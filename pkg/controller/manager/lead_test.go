@@ -23,8 +23,8 @@ var (
 	errNoAnswer = errors.New("the API does not answer")
 )
 
-// electing returns options for one who takes part in the election and does not lose the
-// lease, however slow the machine is.
+// electing returns options for a process that takes part in the election and does not lose
+// the lease, however slow the machine is.
 func electing(identity string) *Options {
 	o := NewOptions()
 	o.LeaseNamespace, o.LeaseName, o.Identity = "n", "lease", identity
@@ -32,7 +32,7 @@ func electing(identity string) *Options {
 	return o
 }
 
-// losing returns options for one that loses the lease soon after it cannot be renewed.
+// losing returns options for a process that loses the lease soon after it cannot renew it.
 func losing(identity string) *Options {
 	o := electing(identity)
 	o.LeaseDuration, o.RenewDeadline = 2*time.Second, time.Second
@@ -148,7 +148,7 @@ func TestLeaseIsLost(t *testing.T) {
 	kube := fake.NewClientset()
 	var silent atomic.Bool
 	kube.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		lease := action.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease) //nolint:forcetypeassert // it is that of the reactor
+		lease := action.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
 		return silent.Load() && ptr.Deref(lease.Spec.HolderIdentity, "") == "me", nil, errNoAnswer
 	})
 	began, stopped, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
