@@ -7,6 +7,7 @@ VERSION ?= v0.1.0
 IMAGE   ?= quay.io/etcd-operator/etcd-operator:$(VERSION)
 NODES   ?=
 IP_FAMILIES ?=
+PACKAGES ?=
 
 ROOT  := $(CURDIR)
 CACHE := $(if $(ETCD_OPERATOR_CACHE),$(ETCD_OPERATOR_CACHE),$(HOME)/.cache/etcd-operator)
@@ -79,6 +80,11 @@ unit: ## The quick part: unit and registry conformance tests with the race detec
 .PHONY: verify
 verify: ## Formatting, lint, generated code, licence headers, scripts.
 	@hack/test.sh verify
+
+.PHONY: flakes
+flakes: ## Unit tests ten times in random order, to find those that fail now and then (PACKAGES=./pkg/etcd for some); see docs/testing.md.
+	@hack/object-stores.sh
+	@hack/flakes.sh $(PACKAGES)
 
 .PHONY: simulation
 simulation: ## The controller against a simulated Kubernetes and etcd under random faults.

@@ -30,7 +30,8 @@ type Result struct {
 	Key string `json:"key,omitempty"`
 	// Revision of the key space: every write up to it is in the snapshot.
 	Revision int64 `json:"revision,omitempty"`
-	// EtcdVersion of the member, and the version of its storage (empty before 3.6).
+	// EtcdVersion of the member, and the version that the snapshot itself has: that of its
+	// storage, or that of the cluster before 3.6. It is empty if etcd had written neither.
 	EtcdVersion    string `json:"etcdVersion,omitempty"`
 	StorageVersion string `json:"storageVersion,omitempty"`
 	// Size in bytes and SHA256 of the snapshot, as etcd sent it.

@@ -6,7 +6,6 @@ package controller
 import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	etcdlisters "github.com/etcd-operator/etcd-operator/pkg/generated/listers/etcd/v1beta2"
 )
@@ -22,10 +21,10 @@ type certificateCollector struct {
 	clusters etcdlisters.EtcdClusterLister
 }
 
-// RegisterCertificateMetrics adds when the certificates of the clusters in a cache end
-// to what the process serves. It must be called once.
-func RegisterCertificateMetrics(clusters etcdlisters.EtcdClusterLister) error {
-	return legacyregistry.CustomRegister(&certificateCollector{clusters: clusters})
+// NewCertificateCollector returns a collector of when the certificates of the clusters in a
+// cache end. A registry takes it once.
+func NewCertificateCollector(clusters etcdlisters.EtcdClusterLister) metrics.StableCollector {
+	return &certificateCollector{clusters: clusters}
 }
 
 // DescribeWithStability implements metrics.StableCollector.

@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller"
@@ -17,6 +17,7 @@ import (
 )
 
 func TestCertificatesAreMeasured(t *testing.T) {
+	t.Parallel()
 	end := metav1.NewTime(time.Unix(1234567890, 0))
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	cluster := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}
@@ -26,11 +27,12 @@ func TestCertificatesAreMeasured(t *testing.T) {
 	if err := indexer.Add(cluster); err != nil {
 		t.Fatal(err)
 	}
-	if err := controller.RegisterCertificateMetrics(etcdlisters.NewEtcdClusterLister(indexer)); err != nil {
+	registry := metrics.NewKubeRegistry()
+	if err := registry.CustomRegister(controller.NewCertificateCollector(etcdlisters.NewEtcdClusterLister(indexer))); err != nil {
 		t.Fatal(err)
 	}
 	count := func() int {
-		families, err := legacyregistry.DefaultGatherer.Gather()
+		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 
 // PoolConfig says how much a Pool keeps. Fields that are zero have defaults.
 type PoolConfig struct {
-	// Clock tells when a connection has been idle for too long.
+	// Clock tells when a connection has been idle, or a snapshot has stalled, for too long.
 	Clock clock.WithDelayedExecution
 	// MaxIdle is the number of unused connections that are kept, the least recently
 	// used go first. Default 128.

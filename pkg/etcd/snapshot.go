@@ -14,6 +14,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -45,14 +46,13 @@ type Snapshot struct {
 	stream   pb.Maintenance_SnapshotClient
 	cancel   context.CancelCauseFunc
 	stall    time.Duration
-	watchdog *time.Timer
+	watchdog clock.Timer
 	ctx      context.Context //nolint:containedctx // a reader has no context of its own
 	release  func(good bool)
 	rest     []byte
 	err      error
 	received int64
 	total    int64
-	version  string
 }
 
 // SnapshotSources returns the members to ask for a snapshot, the best first: those
@@ -138,7 +138,7 @@ func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
 	}
 	s.release = func(good bool) { c.pool.release(conn, good) }
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.watchdog = time.AfterFunc(stall, func() { s.cancel(ErrStalled) })
+	s.watchdog = c.pool.config.Clock.AfterFunc(stall, func() { s.cancel(ErrStalled) })
 	s.stream, err = pb.NewMaintenanceClient(conn.cc).Snapshot(s.ctx, &pb.SnapshotRequest{})
 	if err == nil {
 		err = s.receive()
@@ -179,9 +179,6 @@ func (c *Client) memberRevision(ctx context.Context, e Endpoint, serializable bo
 	return revision, err
 }
 
-// StorageVersion is the version of the member's storage, empty before etcd 3.6.
-func (s *Snapshot) StorageVersion() string { return s.version }
-
 // Size is how many bytes the stream will have in all.
 func (s *Snapshot) Size() int64 { return s.total }
 
@@ -207,9 +204,6 @@ func (s *Snapshot) receive() error {
 	resp, err := s.stream.Recv()
 	if err != nil {
 		return err
-	}
-	if s.version == "" {
-		s.version = resp.GetVersion()
 	}
 	s.rest = resp.GetBlob()
 	if s.total == 0 {

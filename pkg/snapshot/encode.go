@@ -54,6 +54,10 @@ type Sums struct {
 	// StoredSize and StoredSHA256 of what is stored.
 	StoredSize   int64
 	StoredSHA256 string
+	// StorageVersion is the version of the data as the snapshot itself has it: that of its
+	// storage, or that of the cluster before etcd 3.6. It is empty if etcd had written
+	// neither, as in the first moments of a cluster. Only an Encoder knows it.
+	StorageVersion string
 }
 
 // Encoder reads a snapshot as it is stored. Close it.
@@ -70,6 +74,7 @@ type Encoder struct {
 // Source must end when its own context does.
 func Encode(source io.Reader, options Options) *Encoder {
 	input := newChecked(source, options.OnChecked)
+	input.pages = newPageReader()
 	e := &Encoder{input: input, output: input}
 	if options.Compression() == "" && options.Encryption() == "" {
 		return e // stored as it is: one sum is that of both
@@ -128,6 +133,7 @@ func (e *Encoder) Sums() (sums Sums, ok bool) {
 		return Sums{}, false
 	}
 	sums = Sums{Size: e.input.size, SHA256: e.input.sum, StoredSize: e.stored, StoredSHA256: e.input.sum}
+	sums.StorageVersion = e.input.pages.versions().version()
 	if e.sum != nil {
 		sums.StoredSHA256 = hex.EncodeToString(e.sum.Sum(nil))
 	}

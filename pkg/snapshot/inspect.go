@@ -18,6 +18,9 @@ type Facts struct {
 	// Version of the storage, or of the cluster where the storage has none (before
 	// 3.6); empty if neither is there.
 	Version string
+	// HasTerm is true of what etcd 3.5 or newer wrote. etcd takes a storage with a term
+	// and without a version for one of 3.5.
+	HasTerm bool
 }
 
 const (
@@ -46,19 +49,25 @@ func Inspect(name string) (facts Facts, err error) {
 		if last, _ := keys.Cursor().Last(); len(last) >= revisionLength {
 			facts.Revision = int64(binary.BigEndian.Uint64(last))
 		}
-		facts.Version = text(tx, "meta", "storageVersion")
-		if facts.Version == "" {
-			facts.Version = text(tx, "cluster", "clusterVersion")
-		}
-		return nil
+		noted, err := versionsIn(tx)
+		facts.Version, facts.HasTerm = noted.version(), noted.term
+		return err
 	})
 	return facts, err
 }
 
-func text(tx *bbolt.Tx, bucket, key string) string {
-	b := tx.Bucket([]byte(bucket))
-	if b == nil {
-		return ""
+func versionsIn(tx *bbolt.Tx) (noted versions, err error) {
+	for _, name := range []string{metaBucket, clusterBucket} {
+		bucket := tx.Bucket([]byte(name))
+		if bucket == nil {
+			continue
+		}
+		if err := bucket.ForEach(func(key, value []byte) error {
+			noted.add(name, string(key), value)
+			return nil
+		}); err != nil {
+			return versions{}, fmt.Errorf("%w: its versions cannot be read: %w", ErrCorrupt, err)
+		}
 	}
-	return string(b.Get([]byte(key)))
+	return noted, nil
 }

@@ -70,7 +70,7 @@ func TestRoundtrip(t *testing.T) {
 				sums, ok := encoder.Sums()
 				encoder.Close()
 				plain, coded := sha256.Sum256(data), sha256.Sum256(stored)
-				want := Sums{int64(len(data)), hex.EncodeToString(plain[:]), int64(len(stored)), hex.EncodeToString(coded[:])}
+				want := Sums{Size: int64(len(data)), SHA256: hex.EncodeToString(plain[:]), StoredSize: int64(len(stored)), StoredSHA256: hex.EncodeToString(coded[:])}
 				if !ok || sums != want {
 					t.Errorf("%d %s %s: sums %+v, want %+v", size, name, kind, sums, want)
 				}

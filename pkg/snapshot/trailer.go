@@ -28,7 +28,8 @@ const (
 // last bytes are held back until then.
 type checked struct {
 	source   io.Reader
-	database hash.Hash // of all before the trailer
+	database hash.Hash   // of all before the trailer
+	pages    *pageReader // of the same; nil if nobody asks for the versions
 	buffer   []byte
 	start    int // of what can be handed out or held back
 	end      int
@@ -56,6 +57,9 @@ func (c *checked) Read(p []byte) (int, error) {
 			n := copy(p, c.buffer[c.start:c.start+available])
 			if !c.ended {
 				c.database.Write(c.buffer[c.start : c.start+n])
+				if c.pages != nil {
+					c.pages.add(c.buffer[c.start : c.start+n])
+				}
 			}
 			c.start += n
 			return n, nil

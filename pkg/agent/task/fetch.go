@@ -101,7 +101,7 @@ func (t *run) fetchFrom(ctx context.Context, client *etcd.Client, source etcd.En
 	sums, _ := encoder.Sums()
 	r := t.result
 	r.Size, r.SHA256, r.Revision, r.Member = sums.Size, sums.SHA256, stream.Revision, source.Name
-	r.EtcdVersion, r.StorageVersion, r.Verified = stream.Health.Version, stream.StorageVersion(), true
+	r.EtcdVersion, r.StorageVersion, r.Verified = stream.Health.Version, sums.StorageVersion, true
 	return nil
 }
 

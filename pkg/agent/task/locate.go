@@ -55,8 +55,8 @@ func (t *run) locate(ctx context.Context, e agent.Expected) (*located, error) {
 	return found, checkVersion(versionOf(m), e.TargetVersion)
 }
 
-// versionOf is the version that a stored snapshot is of. Before 3.6 the storage has none
-// of its own.
+// versionOf returns the version that a stored snapshot is of. The version of the member
+// stands in for that of a snapshot that has none, such as one of a cluster's first moments.
 func versionOf(m *manifest.Manifest) string {
 	if m.StorageVersion != "" {
 		return m.StorageVersion
@@ -162,27 +162,50 @@ func (t *run) list(ctx context.Context, prefix string) ([]manifest.Stored, error
 	return backups, nil
 }
 
+// firstWithTerm is the first version whose snapshots have the term of the raft log. A
+// snapshot with a term and without a version is of this one or of any newer one.
+const firstWithTerm = "3.5.0"
+
 // checkVersion refuses a snapshot that the target does not start with: etcd reads the
 // storage of its own minor version and of the one before.
 func checkVersion(from, targetVersion string) error {
-	if targetVersion == "" || from == "" {
-		return nil
+	if err := checkNotOlder(from, targetVersion); err != nil {
+		return err
 	}
-	goal, err := semver.NewVersion(targetVersion)
-	if err != nil {
-		return fmt.Errorf("%w request: targetVersion %q is no version", agent.ErrInvalid, targetVersion)
-	}
-	have, err := semver.NewVersion(from)
-	if err != nil {
-		return fmt.Errorf("%w: it has the version %q", snapshot.ErrCorrupt, from)
-	}
-	if have.Major() != goal.Major() || have.Minor() > goal.Minor() {
-		return fmt.Errorf("%w: the snapshot is of etcd %d.%d, which etcd %s cannot read: restore it into %d.%d or newer",
-			errUnsupported, have.Major(), have.Minor(), targetVersion, have.Major(), have.Minor())
+	have, goal, err := parseVersions(from, targetVersion)
+	if err != nil || have == nil {
+		return err
 	}
 	if goal.Minor() > have.Minor()+1 {
 		return fmt.Errorf("%w: the snapshot is of etcd %d.%d, and etcd %s takes over only from the minor version before its own: restore it into %d.%d first",
 			errUnsupported, have.Major(), have.Minor(), targetVersion, have.Major(), have.Minor()+1)
 	}
 	return nil
+}
+
+// checkNotOlder refuses a snapshot that is newer than the target.
+func checkNotOlder(from, targetVersion string) error {
+	have, goal, err := parseVersions(from, targetVersion)
+	if err != nil || have == nil {
+		return err
+	}
+	if have.Major() != goal.Major() || have.Minor() > goal.Minor() {
+		return fmt.Errorf("%w: the snapshot is of etcd %d.%d, which etcd %s cannot read: restore it into %d.%d or newer",
+			errUnsupported, have.Major(), have.Minor(), targetVersion, have.Major(), have.Minor())
+	}
+	return nil
+}
+
+// parseVersions returns nothing if one of them is not known, so that nothing can be compared.
+func parseVersions(from, targetVersion string) (have, goal *semver.Version, err error) {
+	if targetVersion == "" || from == "" {
+		return nil, nil, nil
+	}
+	if goal, err = semver.NewVersion(targetVersion); err != nil {
+		return nil, nil, fmt.Errorf("%w request: targetVersion %q is no version", agent.ErrInvalid, targetVersion)
+	}
+	if have, err = semver.NewVersion(from); err != nil {
+		return nil, nil, fmt.Errorf("%w: it has the version %q", snapshot.ErrCorrupt, from)
+	}
+	return have, goal, nil
 }

@@ -287,7 +287,7 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 	return &manifest.Manifest{
 		FormatVersion: manifest.FormatVersion, ID: t.request.ID, Object: path.Base(key), Layout: place.Layout, Owner: place.Owner,
 		ClusterID: strconv.FormatUint(stream.Health.ClusterID, 16), MemberID: strconv.FormatUint(stream.Health.ID, 16),
-		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: stream.StorageVersion(), Revision: stream.Revision,
+		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: sums.StorageVersion, Revision: stream.Revision,
 		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,
 		Compression: options.Compression(), Encryption: options.Encryption(),
 		SafetyCopy: t.request.Save.SafetyCopy, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,

@@ -61,6 +61,9 @@ func (t *run) checkFacts(file string) error {
 		return err
 	}
 	t.result.Revision, t.result.StorageVersion = facts.Revision, facts.Version
+	if facts.Version == "" && facts.HasTerm {
+		return checkNotOlder(firstWithTerm, t.request.Verify.TargetVersion)
+	}
 	return checkVersion(facts.Version, t.request.Verify.TargetVersion)
 }
 

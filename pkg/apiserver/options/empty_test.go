@@ -107,40 +107,38 @@ func TestStorageIsNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	confirmed := func() bool {
+	// What is confirmed is confirmed at once. A refusal is a Kubernetes that is asked in vain.
+	confirm := func(what string) {
+		if err := o.confirmStorage(t.Context()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refuse := func(what string) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		return o.confirmStorage(ctx) == nil
+		if o.confirmStorage(ctx) == nil {
+			t.Error(what)
+		}
 	}
 	put := func(key string) {
 		if _, err := client.Put(t.Context(), key, "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if put("/objectsofothers/a"); confirmed() {
-		t.Error("a storage without objects was taken without asking")
-	}
-	if put("/objects/etcdclusters/ns/a"); !confirmed() {
-		t.Error("a storage with objects was not recognised")
-	}
+	put("/objectsofothers/a")
+	refuse("a storage without objects was taken without asking")
+	put("/objects/etcdclusters/ns/a")
+	confirm("a storage with objects was not recognised")
 	if _, err := client.Delete(t.Context(), "/objects/etcdclusters/ns/a"); err != nil {
 		t.Fatal(err)
 	}
-	if !confirmed() {
-		t.Error("a storage whose objects were deleted was not recognised")
-	}
+	confirm("a storage whose objects were deleted was not recognised")
 	o.Recommended.Etcd.StorageConfig.Prefix = "/another"
-	if confirmed() {
-		t.Error("another prefix was taken for the same")
-	}
+	refuse("another prefix was taken for the same")
 	o.AllowEmptyStorage = true
-	if !confirmed() {
-		t.Error("refused although it is allowed")
-	}
+	confirm("refused although it is allowed")
 	o.AllowEmptyStorage = false
-	if !confirmed() {
-		t.Error("what was allowed was not noted")
-	}
+	confirm("what was allowed was not noted")
 }
 
 // unreachable is the configuration of a client for a Kubernetes that is not there.

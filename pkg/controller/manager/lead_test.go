@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -22,12 +23,25 @@ var (
 	errNoAnswer = errors.New("the API does not answer")
 )
 
-// leading starts to lead with a work that ends when it is let.
-func leading(t *testing.T, kube *fake.Clientset, work func(context.Context) error) (quit func(), result chan error) {
-	t.Helper()
+// electing returns options for a process that takes part in the election and does not lose
+// the lease, however slow the machine is.
+func electing(identity string) *Options {
 	o := NewOptions()
-	o.LeaseNamespace, o.LeaseName, o.Identity = "n", "lease", "me"
-	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 2*time.Second, time.Second, 20*time.Millisecond
+	o.LeaseNamespace, o.LeaseName, o.Identity = "n", "lease", identity
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 2*time.Hour, time.Hour, 20*time.Millisecond
+	return o
+}
+
+// losing returns options for a process that loses the lease soon after it cannot renew it.
+func losing(identity string) *Options {
+	o := electing(identity)
+	o.LeaseDuration, o.RenewDeadline = 2*time.Second, time.Second
+	return o
+}
+
+// leading starts to lead with a work that ends when it is told to.
+func leading(t *testing.T, o *Options, kube *fake.Clientset, work func(context.Context) error) (quit func(), result chan error) {
+	t.Helper()
 	ctx, quit := context.WithCancel(t.Context())
 	t.Cleanup(quit)
 	result = make(chan error, 1)
@@ -65,7 +79,7 @@ func TestLeaseOutlivesTheWork(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
 	began, ending, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	quit, result := leading(t, kube, func(ctx context.Context) error {
+	quit, result := leading(t, electing("me"), kube, func(ctx context.Context) error {
 		close(began)
 		<-ctx.Done()
 		close(ending)
@@ -97,19 +111,18 @@ func TestQuitBeforeLeading(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
 	began := make(chan struct{})
-	_, _ = leading(t, kube, func(ctx context.Context) error {
+	_, _ = leading(t, electing("me"), kube, func(ctx context.Context) error {
 		close(began)
 		<-ctx.Done()
 		return nil
 	})
 	await(t, "the beginning of the work", began)
-	o := NewOptions()
-	o.LeaseNamespace, o.LeaseName, o.Identity = "n", "lease", "second"
-	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 2*time.Second, time.Second, 20*time.Millisecond
 	ctx, quit := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, quit)
 	second := make(chan error, 1)
-	go func() { second <- lead(ctx, o, clients{lease: kube}, func(context.Context) error { return errWork }) }()
+	go func() {
+		second <- lead(ctx, electing("second"), clients{lease: kube}, func(context.Context) error { return errWork })
+	}()
 	if err := await(t, "the return", second); err != nil {
 		t.Errorf("it returned %v", err)
 	}
@@ -119,7 +132,7 @@ func TestQuitBeforeLeading(t *testing.T) {
 func TestWorkEndsByItself(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
-	_, result := leading(t, kube, func(context.Context) error { return errWork })
+	_, result := leading(t, electing("me"), kube, func(context.Context) error { return errWork })
 	if err := await(t, "the return", result); !errors.Is(err, errWork) {
 		t.Errorf("it returned %v", err)
 	}
@@ -128,24 +141,59 @@ func TestWorkEndsByItself(t *testing.T) {
 	}
 }
 
-// TestLeaseIsLost: whoever cannot renew it stops its work, because another one may have it,
-// and ends.
+// TestLeaseIsLost: a leader that cannot renew the lease stops its work and ends. It leaves the
+// lease as it is, even if the API responds again, because the work may not have ended.
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
 	var silent atomic.Bool
-	kube.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return silent.Load(), nil, errNoAnswer })
-	began, stopped := make(chan struct{}), make(chan struct{})
-	_, result := leading(t, kube, func(ctx context.Context) error {
+	kube.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		lease := action.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
+		return silent.Load() && ptr.Deref(lease.Spec.HolderIdentity, "") == "me", nil, errNoAnswer
+	})
+	began, stopped, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	_, result := leading(t, losing("me"), kube, func(ctx context.Context) error {
 		close(began)
 		<-ctx.Done()
 		close(stopped)
+		<-end
 		return nil
 	})
+	defer close(end)
 	await(t, "the beginning of the work", began)
 	silent.Store(true)
 	if err := await(t, "the return", result); !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("it returned %v", err)
 	}
-	await(t, "the end of the work", stopped)
+	if got := holder(t, kube); got != "me" {
+		t.Errorf("the lease is held by %q while work goes on", got)
+	}
+	await(t, "the end of the work's context", stopped)
+}
+
+// TestLeaseIsLostAndTheWorkEndsAtOnce: a work that ends because the lease is lost, before its
+// loss was noticed, does not hide the loss.
+func TestLeaseIsLostAndTheWorkEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lose bool
+		want error
+	}{
+		"lost":           {true, ErrLeaseLost},
+		"ends by itself": {false, errWork},
+	} {
+		tenure := newTenure(t.Context())
+		leading, lose := context.WithCancel(tenure.election)
+		tenure.work(t.Context(), leading, func(ctx context.Context) error {
+			if test.lose {
+				lose()
+				<-ctx.Done()
+			}
+			return errWork
+		})
+		lose()
+		if err := tenure.outcome(); !errors.Is(err, test.want) {
+			t.Errorf("%s: it returned %v", name, err)
+		}
+	}
 }

@@ -87,9 +87,6 @@ func runLoops(ctx context.Context, o *Options, c clients, recorder record.EventR
 	if err != nil {
 		return err
 	}
-	if err := controller.RegisterCertificateMetrics(caches.etcd.Etcd().V1beta2().EtcdClusters().Lister()); err != nil {
-		return fmt.Errorf("register the metrics of certificates: %w", err)
-	}
 	if err := tell(o, caches); err != nil {
 		return err
 	}
@@ -121,6 +118,9 @@ func tell(o *Options, c caches) error {
 	collector := cluster.NewCollector(clusters.Lister(), o.Responsible)
 	if err := legacyregistry.CustomRegister(collector); err != nil {
 		return fmt.Errorf("add the metrics of clusters: %w", err)
+	}
+	if err := legacyregistry.CustomRegister(controller.NewCertificateCollector(clusters.Lister())); err != nil {
+		return fmt.Errorf("add the metrics of certificates: %w", err)
 	}
 	return collector.Count(clusters.Informer())
 }

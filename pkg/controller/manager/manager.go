@@ -5,7 +5,6 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -17,10 +16,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller"
@@ -28,10 +24,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
 )
-
-// ErrLeaseLost is returned by Run when another process took the lease over. The
-// process must end: whatever it still believes may be out of date.
-var ErrLeaseLost = errors.New("the lease was lost")
 
 // eventLimits leave room for the events of a cluster that is scaled or rolled several
 // times in a row; the defaults would drop them after the first 25.
@@ -85,75 +77,6 @@ func Run(ctx context.Context, o *Options) error {
 		klog.FromContext(ctx).Info("Backups and restores run the agent of this image", "image", image)
 		return runLoops(ctx, &installed, c, recorder)
 	})
-}
-
-// lead runs work while the lease is held. It returns when ctx ends and work has
-// returned, when work ends by itself, or when the lease is lost. The lease is given up
-// only after work has ended: who takes it over must not act beside it.
-func lead(ctx context.Context, o *Options, c clients, work func(context.Context) error) error {
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.LeaseNamespace, o.LeaseName,
-		c.lease.CoreV1(), c.lease.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: o.Identity})
-	if err != nil {
-		return fmt.Errorf("prepare the lease: %w", err)
-	}
-	election, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	result := make(chan error, 1)
-	// begun has room for one: the work, or the end of ctx, whichever comes first.
-	begun := make(chan struct{}, 1)
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:            lock,
-		LeaseDuration:   o.LeaseDuration,
-		RenewDeadline:   o.RenewDeadline,
-		RetryPeriod:     o.RetryPeriod,
-		ReleaseOnCancel: true,
-		Name:            o.LeaseName,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) {
-				if !first(begun) {
-					return
-				}
-				defer stop()
-				working, cancel := context.WithCancel(leading)
-				defer cancel()
-				defer context.AfterFunc(ctx, cancel)()
-				controller.SetLeader(true)
-				result <- work(working)
-			},
-			OnStoppedLeading: func() { controller.SetLeader(false) },
-			OnNewLeader: func(identity string) {
-				klog.FromContext(ctx).Info("The lease has a holder", "holder", identity)
-			},
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("prepare the election: %w", err)
-	}
-	defer context.AfterFunc(ctx, func() {
-		if first(begun) {
-			stop()
-		}
-	})()
-	elector.Run(election)
-	if election.Err() == nil {
-		return ErrLeaseLost
-	}
-	select {
-	case err := <-result:
-		return err
-	default:
-		return nil
-	}
-}
-
-// first is true for the first caller.
-func first(begun chan struct{}) bool {
-	select {
-	case begun <- struct{}{}:
-		return true
-	default:
-		return false
-	}
 }
 
 func newClients(o *Options) (clients, error) {

@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
+	"google.golang.org/grpc"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 )
@@ -64,9 +66,33 @@ func NewEverywhere(t testing.TB) *Cluster {
 	})
 }
 
+// NewWithoutStorageVersion is New with a voter that names no storage version while it sends a
+// snapshot, as a member does whose storage had none a moment before.
+func NewWithoutStorageVersion(t testing.TB) *Cluster {
+	t.Helper()
+	return newCluster(t, func(m *Member) {
+		m.config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainStreamInterceptor(
+			func(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+				return handle(server, versionless{stream})
+			})}
+	})
+}
+
+// versionless is a stream of snapshots that name no storage version.
+type versionless struct{ grpc.ServerStream }
+
+// SendMsg implements grpc.ServerStream.
+func (s versionless) SendMsg(message any) error {
+	if snapshot, ok := message.(*pb.SnapshotResponse); ok {
+		snapshot.Version = ""
+	}
+	return s.ServerStream.SendMsg(message)
+}
+
 func newCluster(t testing.TB, change func(*Member)) *Cluster {
 	t.Helper()
-	pool := etcd.NewPool(etcd.PoolConfig{})
+	// A member that runs responds, however slow the machine is; one that does not is refused.
+	pool := etcd.NewPool(etcd.PoolConfig{StatusTimeout: patience})
 	t.Cleanup(pool.Close)
 	c := &Cluster{t: t, pool: pool, members: map[string]*Member{}}
 	m := c.newMember("m0")

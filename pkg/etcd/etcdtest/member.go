@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -20,6 +21,9 @@ import (
 
 // Endpoint returns where the member serves clients.
 func (m *Member) Endpoint() etcd.Endpoint { return etcd.Endpoint{Name: m.Name, URL: m.ClientURL} }
+
+// Database returns the path of the member's database, which can be opened while it is stopped.
+func (m *Member) Database() string { return filepath.Join(m.config.Dir, "member", "snap", "db") }
 
 // Running is true between Start and Stop.
 func (m *Member) Running() bool {

@@ -43,7 +43,8 @@ type Manifest struct {
 	// Member is the name or the URL of the member that served the snapshot.
 	Member      string `json:"member,omitempty"`
 	EtcdVersion string `json:"etcdVersion,omitempty"`
-	// StorageVersion as etcd tells it; empty before etcd 3.6.
+	// StorageVersion is the version that the snapshot itself has: that of its storage, or
+	// that of the cluster before etcd 3.6. It is empty if etcd had written neither.
 	StorageVersion string `json:"storageVersion,omitempty"`
 	// Revision of the key space: every write up to it is in the snapshot.
 	Revision int64 `json:"revision"`

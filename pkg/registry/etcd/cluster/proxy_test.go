@@ -31,6 +31,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -52,6 +53,8 @@ type member struct {
 	pb.UnimplementedKVServer
 
 	database []byte
+	// clock is that of the client: it stands still unless the member lets it go on.
+	clock *testingclock.FakeClock
 	// half is called instead of sending the second half, hash instead of sending the hash.
 	half, hash func(pb.Maintenance_SnapshotServer) error
 	ended      chan struct{}
@@ -83,6 +86,20 @@ func (m *member) Snapshot(_ *pb.SnapshotRequest, stream pb.Maintenance_SnapshotS
 	}
 	sum := sha256.Sum256(m.database)
 	return stream.Send(&pb.SnapshotResponse{Blob: sum[:]})
+}
+
+// hang lets the client wait in vain.
+func (m *member) hang(stream pb.Maintenance_SnapshotServer, stall time.Duration) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		case <-tick.C:
+			m.clock.Step(stall)
+		}
+	}
 }
 
 // pausing is at its end after a while.
@@ -133,7 +150,8 @@ func newProxied(t *testing.T, m *member, version int) *proxied {
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: etcdtest.NewLink(t, listener.Addr().String(), resources.ClientPort).IP},
 	}
-	pool := etcd.NewPool(etcd.PoolConfig{})
+	m.clock = testingclock.NewFakeClock(time.Now())
+	pool := etcd.NewPool(etcd.PoolConfig{Clock: m.clock})
 	t.Cleanup(pool.Close)
 	registerMetrics() // as whoever makes the storage does
 	p := &proxied{T: t, rest: newProxy(one{cluster}, live.NewAsker(fake.NewClientset(pod), pool, clock.RealClock{}), nil)}
@@ -230,7 +248,7 @@ func TestSnapshotThatBreaks(t *testing.T) {
 	for name, broken := range map[string]*member{
 		"the member fails":    {half: func(pb.Maintenance_SnapshotServer) error { return status.Error(codes.Unavailable, "killed") }},
 		"the stream ends":     {half: func(pb.Maintenance_SnapshotServer) error { return nil }},
-		"the member hangs":    {half: func(s pb.Maintenance_SnapshotServer) error { <-s.Context().Done(); return s.Context().Err() }},
+		"the member hangs":    {},
 		"the hash is missing": {hash: func(pb.Maintenance_SnapshotServer) error { return nil }},
 		"the hash is wrong": {hash: func(s pb.Maintenance_SnapshotServer) error {
 			return s.Send(&pb.SnapshotResponse{Blob: make([]byte, sha256.Size)})
@@ -242,8 +260,8 @@ func TestSnapshotThatBreaks(t *testing.T) {
 				m := *broken
 				m.database = database(t, 3000*512)
 				p := newProxied(t, &m, version)
-				if m.half != nil {
-					p.rest.stall = shortStall
+				if name == "the member hangs" {
+					m.half = func(s pb.Maintenance_SnapshotServer) error { return m.hang(s, p.rest.stall) }
 				}
 				response := p.get(t.Context(), "/c/snapshot")
 				got, err := io.ReadAll(response.body)
@@ -326,7 +344,8 @@ func TestSnapshotAsksForCreate(t *testing.T) {
 func TestSnapshotWhoseMemberPauses(t *testing.T) {
 	t.Parallel()
 	for _, version := range []int{1, 2} {
-		raw := database(t, 3000*512)
+		// The client need not read for the server to write so little.
+		raw := database(t, 8<<10)
 		registerMetrics()
 		p := &proxied{T: t, rest: newProxy(nil, nil, nil)}
 		source := io.MultiReader(bytes.NewReader(raw[:1000]), pausing{time.After(3 * shortStall)}, bytes.NewReader(raw[1000:]))
