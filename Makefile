@@ -7,6 +7,7 @@ VERSION ?= v0.1.0
 IMAGE   ?= quay.io/etcd-operator/etcd-operator:$(VERSION)
 NODES   ?=
 IP_FAMILIES ?=
+KUBERNETES  ?=
 
 ROOT  := $(CURDIR)
 CACHE := $(if $(ETCD_OPERATOR_CACHE),$(ETCD_OPERATOR_CACHE),$(HOME)/.cache/etcd-operator)
@@ -34,8 +35,8 @@ demo: up ## The main job: a real Kubernetes, a three-member etcd, and a tour of 
 	@hack/demo.sh
 
 .PHONY: up
-up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes, IP_FAMILIES=ipv4, dual or ipv6) with the programs installed from artifacts/.
-	@$(LOCAL) up $(if $(NODES),--nodes $(NODES)) $(if $(IP_FAMILIES),--ip-families $(IP_FAMILIES))
+up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes, IP_FAMILIES=ipv4, dual or ipv6, KUBERNETES=1.32 to 1.36) with the programs installed from artifacts/.
+	@$(LOCAL) up $(if $(NODES),--nodes $(NODES)) $(if $(IP_FAMILIES),--ip-families $(IP_FAMILIES)) $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 	@$(LOCAL) load dist/etcd-operator.tar
 	@hack/install.sh
 
@@ -104,4 +105,4 @@ local-tool:
 
 .PHONY: local-build
 local-build: local-tool ## Build the Kubernetes and etcd programs and images that the local Kubernetes runs.
-	@$(LOCAL) build
+	@$(LOCAL) build $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
