@@ -57,6 +57,10 @@ type Options struct {
 	ServingCertService   string
 	ServingCertSecret    string
 
+	// late is what admission plugins wait for whose API the kube-apiserver does not serve;
+	// nil if it serves all.
+	late *lateAdmission
+
 	// AuthorizeFrontProxyRequests asks the kube-apiserver about requests that it has
 	// authorized and proxied itself, too.
 	AuthorizeFrontProxyRequests bool
@@ -70,7 +74,6 @@ func New() (*Options, error) {
 	// The storage codec is chosen by the storage factory, not here.
 	recommended := genericoptions.NewRecommendedOptions(defaultEtcdPrefix, nil)
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
-	recommended.ExtraAdmissionInitializers = admissionInitializers
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.SecureServing.ServerCert.CertDirectory = ""
 
@@ -80,13 +83,15 @@ func New() (*Options, error) {
 	run.ShutdownSendRetryAfter = true
 	run.ShutdownWatchTerminationGracePeriod = 5 * time.Second
 
-	return &Options{
+	o := &Options{
 		Recommended:          recommended,
 		ServerRun:            run,
 		ServingCertNamespace: ownNamespace(),
 		ServingCertService:   defaultService,
 		ServingCertSecret:    defaultSecret,
-	}, nil
+	}
+	recommended.ExtraAdmissionInitializers = o.admissionInitializers
+	return o, nil
 }
 
 func ownNamespace() string {
