@@ -23,9 +23,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/kubeapi"
 )
 
-// needs are the APIs that this server watches with its present flags. TestNeedsAreComplete
-// compares them with the informers that the server starts.
-func (o *Options) needs() []kubeapi.Need {
+// Needs are the APIs that this server watches with its present flags. The tests in test/oldest
+// compare them with what it does watch.
+func (o *Options) Needs() []kubeapi.Need {
 	var needs []kubeapi.Need
 	if o.Recommended.Admission != nil {
 		needs = append(needs, o.admissionNeeds()...)
@@ -83,7 +83,7 @@ func (o *Options) confirmAPIs(ctx context.Context) error {
 		return err
 	}
 	client := kube.Discovery().RESTClient()
-	needs := o.needs()
+	needs := o.Needs()
 	unmet, err := kubeapi.Await(ctx, client, clock.RealClock{}, needs)
 	if err != nil {
 		return err
