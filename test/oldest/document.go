@@ -23,7 +23,7 @@ import (
 // matter here, such as short names.
 type Document struct {
 	// Kubernetes is the version of the kube-apiserver.
-	Kubernetes string                            `json:"kubernetes"`
+	Kubernetes string                           `json:"kubernetes"`
 	Groups     []apidiscovery.APIGroupDiscovery `json:"groups"`
 }
 

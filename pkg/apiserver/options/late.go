@@ -26,7 +26,7 @@ import (
 )
 
 // latePeriod is how often a kube-apiserver is asked again for an API that it did not serve.
-const latePeriod = time.Minute
+const latePeriod = 30 * time.Second
 
 var enforced = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Namespace: "etcd_operator", Subsystem: "apiserver", Name: "admission_plugin_enforced",

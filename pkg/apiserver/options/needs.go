@@ -18,7 +18,6 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/kubeapi"
 )
@@ -84,13 +83,13 @@ func (o *Options) confirmAPIs(ctx context.Context) error {
 	}
 	client := kube.Discovery().RESTClient()
 	needs := o.Needs()
-	unmet, err := kubeapi.Await(ctx, client, clock.RealClock{}, needs)
+	unmet, err := kubeapi.Await(ctx, client, o.clock, needs)
 	if err != nil {
 		return err
 	}
 	registerMetrics()
 	for _, need := range needs {
-		if need.Optional && len(unmet) == 0 {
+		if need.Optional {
 			enforced.WithLabelValues(need.Part).Set(1)
 		}
 	}
@@ -99,7 +98,7 @@ func (o *Options) confirmAPIs(ctx context.Context) error {
 			"plugin", need.Part, "groupVersion", need.GroupVersion, "resources", need.Resources)
 		o.late = newLateAdmission(need)
 		o.Recommended.Admission.Decorators = append(o.late.decorators(), o.Recommended.Admission.Decorators...)
-		go o.late.run(ctx, client, clock.RealClock{})
+		go o.late.run(ctx, client, o.clock)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
 )
@@ -60,6 +61,8 @@ type Options struct {
 	// late is what admission plugins wait for whose API the kube-apiserver does not serve;
 	// nil if it serves all.
 	late *lateAdmission
+	// clock tells when a kube-apiserver is asked again which APIs it serves.
+	clock clock.Clock
 
 	// AuthorizeFrontProxyRequests asks the kube-apiserver about requests that it has
 	// authorized and proxied itself, too.
@@ -89,6 +92,7 @@ func New() (*Options, error) {
 		ServingCertNamespace: ownNamespace(),
 		ServingCertService:   defaultService,
 		ServingCertSecret:    defaultSecret,
+		clock:                clock.RealClock{},
 	}
 	recommended.ExtraAdmissionInitializers = o.admissionInitializers
 	return o, nil
