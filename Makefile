@@ -70,8 +70,8 @@ generate: ## Generate code again after a change of the API types.
 
 ##@ Check
 .PHONY: test
-test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e.
-	@hack/test.sh verify unit simulation integration e2e
+test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e on the newest and the oldest Kubernetes.
+	@hack/test.sh verify unit simulation integration e2e e2e-oldest
 
 .PHONY: unit
 unit: ## The quick part: unit and registry conformance tests with the race detector.
@@ -92,6 +92,10 @@ integration: ## The API server behind a real kube-apiserver.
 .PHONY: e2e
 e2e: ## Everything on the local Kubernetes.
 	@hack/test.sh e2e
+
+.PHONY: e2e-oldest
+e2e-oldest: ## The core suite on the oldest supported Kubernetes.
+	@hack/test.sh e2e-oldest
 
 .PHONY: bench
 bench: ## Measure times and footprints on the local Kubernetes; see docs/performance.md.
