@@ -35,7 +35,7 @@ func TestRecordedDiscovery(t *testing.T) {
 		t.Skipf("the kube-apiserver is %s: the document is that of %s", live.Kubernetes, recorded.Kubernetes)
 	}
 	if diff := cmp.Diff(recorded, live); diff != "" {
-		t.Errorf("the recorded document differs from that of the kube-apiserver (record it again as doc.go of test/oldest says):\n%s", diff)
+		t.Errorf("the recorded document differs from that of the kube-apiserver (hack/update-discovery.sh records it again):\n%s", diff)
 	}
 }
 

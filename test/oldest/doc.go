@@ -4,7 +4,5 @@
 // Package oldest checks that the programs use only what the oldest supported Kubernetes
 // serves. It does so without that Kubernetes: testdata has its discovery document, and
 // Server is a kube-apiserver that serves the resources of a document, empty, and nothing
-// else. This command records the document again, after `make local-build KUBERNETES=oldest`:
-//
-//	make integration KUBERNETES=oldest TESTFLAGS='-run TestRecordedDiscovery -update-discovery'
+// else. hack/update-discovery.sh records the document again.
 package oldest
