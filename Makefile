@@ -8,6 +8,7 @@ IMAGE   ?= quay.io/etcd-operator/etcd-operator:$(VERSION)
 NODES   ?=
 IP_FAMILIES ?=
 PACKAGES ?=
+KUBERNETES  ?=
 
 ROOT  := $(CURDIR)
 CACHE := $(if $(ETCD_OPERATOR_CACHE),$(ETCD_OPERATOR_CACHE),$(HOME)/.cache/etcd-operator)
@@ -35,8 +36,8 @@ demo: up ## The main job: a real Kubernetes, a three-member etcd, and a tour of 
 	@hack/demo.sh
 
 .PHONY: up
-up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes, IP_FAMILIES=ipv4, dual or ipv6) with the programs installed from artifacts/.
-	@$(LOCAL) up $(if $(NODES),--nodes $(NODES)) $(if $(IP_FAMILIES),--ip-families $(IP_FAMILIES))
+up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes, IP_FAMILIES=ipv4, dual or ipv6, KUBERNETES=1.32 to 1.36) with the programs installed from artifacts/.
+	@$(LOCAL) up $(if $(NODES),--nodes $(NODES)) $(if $(IP_FAMILIES),--ip-families $(IP_FAMILIES)) $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
 	@$(LOCAL) load dist/etcd-operator.tar
 	@hack/install.sh
 
@@ -70,8 +71,8 @@ generate: ## Generate code again after a change of the API types.
 
 ##@ Check
 .PHONY: test
-test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e.
-	@hack/test.sh verify unit simulation integration e2e
+test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e on the newest and the oldest Kubernetes.
+	@hack/test.sh verify unit simulation integration e2e e2e-oldest
 
 .PHONY: unit
 unit: ## The quick part: unit and registry conformance tests with the race detector.
@@ -98,6 +99,10 @@ integration: ## The API server behind a real kube-apiserver.
 e2e: ## Everything on the local Kubernetes.
 	@hack/test.sh e2e
 
+.PHONY: e2e-oldest
+e2e-oldest: ## The core suite on the oldest supported Kubernetes.
+	@hack/test.sh e2e-oldest
+
 .PHONY: bench
 bench: ## Measure times and footprints on the local Kubernetes; see docs/performance.md.
 	@hack/bench.sh
@@ -110,4 +115,4 @@ local-tool:
 
 .PHONY: local-build
 local-build: local-tool ## Build the Kubernetes and etcd programs and images that the local Kubernetes runs.
-	@$(LOCAL) build
+	@$(LOCAL) build $(if $(KUBERNETES),--kubernetes $(KUBERNETES))

@@ -37,20 +37,33 @@ run_simulation() { go test -v -count=1 -timeout=40m ./test/simulation -sweep-eve
 
 run_integration() {
   make --no-print-directory local-build &&
-    ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) gotest -race -count=1 ./test/integration/...
+    ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir ${KUBERNETES:+--kubernetes "$KUBERNETES"}) gotest -race -count=1 ./test/integration/...
 }
 
+# Three nodes, so that nodes can fail; a cluster that is up is taken as it is.
 run_e2e() {
-  # Three nodes, so that nodes can fail; a cluster that is up is taken as it is.
-  local nodes=${E2E_NODES:-}
+  make --no-print-directory local-tool && (cd hack/local && "$LOCAL" build network-policies) &&
+    on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
+}
+
+# The core suite on the oldest supported Kubernetes.
+run_e2e_oldest() { on_cluster 1 oldest 1 ./test/e2e -core; }
+
+# on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests on the cluster
+# that is up, or on one that is there for them only.
+on_cluster() {
+  local nodes=$1 kubernetes=$2 default=$3 result
+  shift 3
   if ! "$LOCAL" status >/dev/null 2>&1; then
     ours=yes
-    nodes=${nodes:-3}
+    nodes=${nodes:-$default}
   fi
-  make --no-print-directory up NODES="$nodes" || return
-  (cd hack/local && "$LOCAL" build network-policies) || return
-  KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
-    gotest -count=1 -timeout=40m -parallel=4 ./test/e2e/...
+  make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" &&
+    KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
+      gotest -count=1 -timeout=40m -parallel=4 "$@"
+  result=$?
+  finish
+  return $result
 }
 
 run() {
@@ -60,6 +73,7 @@ run() {
     simulation) run_simulation ;;
     integration) run_integration ;;
     e2e) run_e2e ;;
+    e2e-oldest) run_e2e_oldest ;;
     *)
       echo "unknown part $1" >&2
       return 2
@@ -70,6 +84,7 @@ run() {
 finish() {
   # A cluster that this run brought up goes with it; one that was up stays.
   if [[ -n $ours ]]; then make --no-print-directory down; fi
+  ours=
 }
 trap finish INT TERM
 
@@ -86,7 +101,6 @@ for part in "$@"; do
   report+=("$(printf '%-12s %-6s %4d s' "$part" $result $((SECONDS - start)))")
 done
 
-finish
 printf '\n== times\n'
 printf '%s\n' "${report[@]}"
 printf '%-12s %-6s %4d s\n' total "$([[ $failed == 0 ]] && echo ok || echo FAILED)" "$SECONDS"

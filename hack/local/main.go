@@ -19,6 +19,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/build"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/cluster"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/node"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/progress"
@@ -27,10 +28,11 @@ import (
 
 const usage = `usage: local COMMAND
 
-  build [PROGRAM...]     build every program and image that is missing, or only
+  build [--kubernetes V] [PROGRAM...]
+                         build every program and image that is missing, or only
                          the named programs
   up [--nodes N] [--audit] [--toleration-seconds S] [--ip-families ipv4|dual|ipv6]
-                         bring the cluster up, repair it, or add nodes to it
+     [--kubernetes V]    bring the cluster up, repair it, or add nodes to it
   down                   remove the cluster; what was built is kept
   check-clean            list what there is of a cluster; fail if there is anything
   status                 print what runs, with process ids and memory
@@ -40,11 +42,18 @@ const usage = `usage: local COMMAND
   node ACTION NAME       ` + nodeUsage + `
   node shell NAME [COMMAND...]
                          run a command inside a node
-  kubeconfig, bin-dir, images-dir, logs-dir, state-dir
+  bin-dir [--kubernetes V]
+                         print where the programs of that version are
+  kubeconfig, images-dir, logs-dir, state-dir
                          print where something is
+
+V is a minor version of Kubernetes, "newest" or "oldest". Without it, it is that of the
+cluster that is up, or else the newest.
 `
 
 const nodeUsage = `kill, start, reboot, partition, heal, kubelet-stop or kubelet-start`
+
+const kubernetesUsage = `minor version of Kubernetes, "newest" or "oldest"`
 
 // errUsage says that the command line makes no sense.
 var errUsage = errors.New("see above")
@@ -81,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 	case "kubeconfig":
 		return printPath(l.Kubeconfig())
 	case "bin-dir":
-		return printPath(l.Current())
+		return printPrograms(l, args)
 	case "images-dir":
 		return printPath(l.Images())
 	case "logs-dir":
@@ -101,6 +110,34 @@ func run(ctx context.Context, args []string) error {
 	return command(ctx, &cluster.Cluster{Layout: l, Progress: progress.New()}, args)
 }
 
+// printPrograms prints the flat directory of programs.
+func printPrograms(l layout.Layout, args []string) error {
+	release, rest, err := releaseFlag("bin-dir", &cluster.Cluster{Layout: l}, args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return errUsage
+	}
+	return printPath(l.Current(release))
+}
+
+// releaseFlag parses a command line with nothing but the flag of the release, and returns
+// the other arguments.
+func releaseFlag(command string, c *cluster.Cluster, args []string) (kubernetes.Release, []string, error) {
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
+	minor := flags.String("kubernetes", "", kubernetesUsage)
+	if err := flags.Parse(args); err != nil {
+		return kubernetes.Release{}, nil, errUsage
+	}
+	if *minor == "" {
+		release, err := c.Kubernetes()
+		return release, flags.Args(), err
+	}
+	release, err := kubernetes.Parse(*minor)
+	return release, flags.Args(), err
+}
+
 func printPath(path string) error {
 	_, err := fmt.Println(path)
 	return err
@@ -109,10 +146,14 @@ func printPath(path string) error {
 // clusterCommands need a machine that can run a cluster.
 var clusterCommands = map[string]func(context.Context, *cluster.Cluster, []string) error{
 	"build": func(ctx context.Context, c *cluster.Cluster, args []string) error {
-		builder := &build.Builder{Layout: c.Layout, Progress: c.Progress}
+		release, names, err := releaseFlag("build", c, args)
+		if err != nil {
+			return err
+		}
+		builder := &build.Builder{Layout: c.Layout, Progress: c.Progress, Kubernetes: release}
 		run := builder.Run
-		if len(args) > 0 {
-			run = func(ctx context.Context) error { return builder.RunOnly(ctx, args) }
+		if len(names) > 0 {
+			run = func(ctx context.Context) error { return builder.RunOnly(ctx, names) }
 		}
 		if err := run(ctx); err != nil {
 			return err
@@ -156,7 +197,7 @@ var clusterCommands = map[string]func(context.Context, *cluster.Cluster, []strin
 		return c.Node(ctx, args[0], args[1], args[2:])
 	},
 	node.InitCommand: func(_ context.Context, c *cluster.Cluster, args []string) error {
-		if os.Getpid() != 1 || len(args) != 2 {
+		if os.Getpid() != 1 || len(args) != 3 {
 			return errUsage
 		}
 		n, err := topology.ParseNode(args[0])
@@ -167,7 +208,11 @@ var clusterCommands = map[string]func(context.Context, *cluster.Cluster, []strin
 		if err != nil {
 			return err
 		}
-		return node.RunInit(c.Layout, n, families)
+		release, err := kubernetes.Parse(args[2])
+		if err != nil {
+			return err
+		}
+		return node.RunInit(c.Layout, n, families, release)
 	},
 }
 
@@ -177,6 +222,7 @@ func up(ctx context.Context, c *cluster.Cluster, args []string) error {
 	audit := flags.Bool("audit", false, "log every request to the API server")
 	toleration := flags.Int("toleration-seconds", 300, "how long pods stay bound to a node that is lost")
 	families := flags.String("ip-families", "", "addresses of the cluster: ipv4, dual or ipv6; dual by default where the machine has IPv6")
+	minor := flags.String("kubernetes", "", kubernetesUsage)
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errUsage
 	}
@@ -188,6 +234,13 @@ func up(ctx context.Context, c *cluster.Cluster, args []string) error {
 			return err
 		}
 		request.Families = &parsed
+	}
+	if *minor != "" {
+		release, err := kubernetes.Parse(*minor)
+		if err != nil {
+			return err
+		}
+		request.Kubernetes = &release
 	}
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -34,8 +35,18 @@ const (
 // env is the local Kubernetes; TestMain sets it.
 var env *harness.Environment
 
+var coreOnly = flag.Bool("core", false, "run the core suite only")
+
 func TestMain(m *testing.M) {
+	flag.Parse()
 	var err error
+	if *coreOnly {
+		err = flag.Set("test.run", "^("+strings.Join(Core(), "|")+")$")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
+		os.Exit(1)
+	}
 	if env, err = harness.Load("e2e"); err != nil {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
 		os.Exit(1)

@@ -122,7 +122,7 @@ func (e *environment) stop() {
 }
 
 // errNoPrograms says how to get what the tests need.
-var errNoPrograms = errors.New("kube-apiserver and kubectl 1.36 are needed: run \"make local-build\", or set ETCD_OPERATOR_BIN to a directory that holds them")
+var errNoPrograms = errors.New("kube-apiserver and kubectl are needed: run \"make local-build\", or set ETCD_OPERATOR_BIN to a directory that holds them")
 
 func (e *environment) findPrograms(context.Context) error {
 	e.bin = os.Getenv("ETCD_OPERATOR_BIN")

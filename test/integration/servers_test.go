@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // kubeEtcd holds what the kube-apiserver stores. It is gone after the tests.
@@ -217,7 +219,13 @@ func (e *environment) waitRegistered(ctx context.Context) error {
 		if apierrors.IsServiceUnavailable(err) || apierrors.IsNotFound(err) {
 			return false, nil
 		}
-		return err == nil, err
+		if err != nil {
+			return false, err
+		}
+		// An older kube-apiserver learns the schemas a moment later; kubectl needs them.
+		last = "its schemas are not published"
+		schemas, err := e.client.Discovery().OpenAPIV3().Paths()
+		return schemas["apis/"+v1beta2.SchemeGroupVersion.String()] != nil, err
 	})
 	if err != nil {
 		return fmt.Errorf("%w (last: %s)\n%s", err, last, e.server.tail())

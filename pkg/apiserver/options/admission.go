@@ -15,18 +15,35 @@ import (
 )
 
 // admissionInitializers gives admission informers of which those of parameters do not count
-// for the server's readiness.
-func admissionInitializers(c *server.RecommendedConfig) ([]admission.PluginInitializer, error) {
+// for the server's readiness, nor those of a plugin whose API the kube-apiserver does not
+// serve yet.
+func (o *Options) admissionInitializers(c *server.RecommendedConfig) ([]admission.PluginInitializer, error) {
 	if c.ClientConfig == nil || c.SharedInformerFactory == nil {
 		return nil, nil
 	}
+	apart, err := newParametersApart(c)
+	if err != nil {
+		return nil, err
+	}
+	initializers := []admission.PluginInitializer{apart}
+	if o.late != nil {
+		late, err := o.late.initializer(c, apart)
+		if err != nil {
+			return nil, err
+		}
+		initializers = append(initializers, late)
+	}
+	return initializers, nil
+}
+
+func newParametersApart(c *server.RecommendedConfig) (*parametersApart, error) {
 	client, err := kubernetes.NewForConfig(c.ClientConfig)
 	if err != nil {
 		return nil, fmt.Errorf("client for the parameters of policies: %w", err)
 	}
-	return []admission.PluginInitializer{&parametersApart{
+	return &parametersApart{
 		SharedInformerFactory: c.SharedInformerFactory, parameters: informers.NewSharedInformerFactory(client, 0),
-	}}, nil
+	}, nil
 }
 
 // parametersApart are the informers of admission. A policy of the cluster may name any kind

@@ -17,6 +17,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
 )
@@ -57,6 +58,12 @@ type Options struct {
 	ServingCertService   string
 	ServingCertSecret    string
 
+	// late is what admission plugins wait for whose API the kube-apiserver does not serve;
+	// nil if it serves all.
+	late *lateAdmission
+	// clock tells when a kube-apiserver is asked again which APIs it serves.
+	clock clock.Clock
+
 	// AuthorizeFrontProxyRequests asks the kube-apiserver about requests that it has
 	// authorized and proxied itself, too.
 	AuthorizeFrontProxyRequests bool
@@ -70,7 +77,6 @@ func New() (*Options, error) {
 	// The storage codec is chosen by the storage factory, not here.
 	recommended := genericoptions.NewRecommendedOptions(defaultEtcdPrefix, nil)
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
-	recommended.ExtraAdmissionInitializers = admissionInitializers
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.SecureServing.ServerCert.CertDirectory = ""
 
@@ -80,13 +86,16 @@ func New() (*Options, error) {
 	run.ShutdownSendRetryAfter = true
 	run.ShutdownWatchTerminationGracePeriod = 5 * time.Second
 
-	return &Options{
+	o := &Options{
 		Recommended:          recommended,
 		ServerRun:            run,
 		ServingCertNamespace: ownNamespace(),
 		ServingCertService:   defaultService,
 		ServingCertSecret:    defaultSecret,
-	}, nil
+		clock:                clock.RealClock{},
+	}
+	recommended.ExtraAdmissionInitializers = o.admissionInitializers
+	return o, nil
 }
 
 func ownNamespace() string {

@@ -58,6 +58,9 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := o.confirmStorage(ctx); err != nil {
 		return err
 	}
+	if err := o.confirmAPIs(ctx); err != nil {
+		return err
+	}
 	config, err := o.Config(certificate)
 	if err != nil {
 		return err

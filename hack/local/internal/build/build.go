@@ -18,6 +18,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/containerd"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/image"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/progress"
 )
@@ -30,6 +31,8 @@ var errUnavailable = errors.New("not available here")
 type Builder struct {
 	Layout   layout.Layout
 	Progress *progress.Printer
+	// Kubernetes is the release whose programs are built.
+	Kubernetes kubernetes.Release
 	// Store is the directory of the store that nodes start with, and Archives are
 	// the images in it; both are known after Run.
 	Store    string
@@ -53,7 +56,7 @@ func (b *Builder) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, p := range programs() {
+	for _, p := range programs(b.Kubernetes) {
 		if p.onDemand {
 			continue
 		}
@@ -80,12 +83,13 @@ func (b *Builder) RunOnly(ctx context.Context, names []string) error {
 		return err
 	}
 	defer unlock()
+	all := programs(b.Kubernetes)
 	for _, name := range names {
-		i := slices.IndexFunc(programs(), func(p program) bool { return p.current == name })
+		i := slices.IndexFunc(all, func(p program) bool { return p.current == name })
 		if i < 0 {
 			return fmt.Errorf("there is no program %s to build", name)
 		}
-		p := programs()[i]
+		p := all[i]
 		if err := b.item(ctx, p.component+"/"+p.name, "built", exists(p.file(b)), func() error { return p.build(ctx, b) }); err != nil {
 			return err
 		}
@@ -157,7 +161,7 @@ func (b *Builder) linkCurrent() error {
 		"etcdctl-3.4": b.debianFile("etcd-client", "usr/bin/etcdctl"),
 		"busybox":     b.debianFile("busybox-static", "bin/busybox"),
 	}
-	for _, p := range programs() {
+	for _, p := range programs(b.Kubernetes) {
 		if p.current != "" && !p.onDemand {
 			links[p.current] = p.file(b)
 		}
@@ -171,7 +175,7 @@ func (b *Builder) linkCurrent() error {
 }
 
 func (b *Builder) link(name, target string) error {
-	dir := b.Layout.Current()
+	dir := b.Layout.Current(b.Kubernetes)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the directory of programs: %w", err)
 	}
@@ -205,7 +209,7 @@ func (b *Builder) source() (string, error) {
 	}
 	for ; ; dir = filepath.Dir(dir) {
 		for _, candidate := range []string{filepath.Join(dir, "build"), filepath.Join(dir, "hack", "local", "build")} {
-			if exists(filepath.Join(candidate, "kubernetes", "go.mod")) {
+			if exists(filepath.Join(candidate, b.Kubernetes.Module(), "go.mod")) {
 				return candidate, nil
 			}
 		}

@@ -11,13 +11,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 )
 
 func TestProgramsAreDistinct(t *testing.T) {
-	b := &Builder{Layout: layout.Layout{Cache: "/cache", State: "/state"}}
+	for _, release := range kubernetes.Releases() {
+		t.Run(release.Minor(), func(t *testing.T) { checkDistinct(t, release) })
+	}
+}
+
+func checkDistinct(t *testing.T, release kubernetes.Release) {
+	b := &Builder{Layout: layout.Layout{Cache: "/cache", State: "/state"}, Kubernetes: release}
 	files, current := map[string]bool{}, map[string]bool{}
-	for _, p := range programs() {
+	for _, p := range programs(release) {
 		if files[p.file(b)] {
 			t.Errorf("two programs are built as %s", p.file(b))
 		}
@@ -40,7 +47,13 @@ func TestProgramsAreDistinct(t *testing.T) {
 // The versions in the code and in the go.mod files must be changed together. The
 // build checks it too, but only when it builds.
 func TestPinsMatchModules(t *testing.T) {
-	for _, p := range programs() {
+	for _, release := range kubernetes.Releases() {
+		t.Run(release.Minor(), func(t *testing.T) { checkPins(t, release) })
+	}
+}
+
+func checkPins(t *testing.T, release kubernetes.Release) {
+	for _, p := range programs(release) {
 		module, version, ok := strings.Cut(p.pin, "@")
 		if !ok {
 			continue
@@ -51,6 +64,32 @@ func TestPinsMatchModules(t *testing.T) {
 		}
 		if !strings.Contains(string(raw), module+" "+version) {
 			t.Errorf("%s/go.mod does not select %s %s", p.module, module, version)
+		}
+	}
+}
+
+// Kubernetes is built from one release: the modules that its repository publishes with it
+// have the same minor and patch version.
+func TestStagingModulesMatchRelease(t *testing.T) {
+	for _, release := range kubernetes.Releases() {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "build", release.Module(), "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "v0." + strings.TrimPrefix(release.Version, "1.")
+		found := 0
+		for line := range strings.Lines(string(raw)) {
+			module, replacement, ok := strings.Cut(strings.TrimSpace(line), " => ")
+			if !ok {
+				continue
+			}
+			found++
+			if replacement != module+" "+want {
+				t.Errorf("%s: %s is replaced by %s, want %s", release.Module(), module, replacement, want)
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s/go.mod replaces no module", release.Module())
 		}
 	}
 }
@@ -70,9 +109,15 @@ func TestKubernetesLdflags(t *testing.T) {
 }
 
 func TestImagesUseBuiltPrograms(t *testing.T) {
-	b := &Builder{Layout: layout.Layout{Cache: "/cache", State: "/state"}}
+	for _, release := range kubernetes.Releases() {
+		t.Run(release.Minor(), func(t *testing.T) { checkImages(t, release) })
+	}
+}
+
+func checkImages(t *testing.T, release kubernetes.Release) {
+	b := &Builder{Layout: layout.Layout{Cache: "/cache", State: "/state"}, Kubernetes: release}
 	built := map[string]bool{}
-	for _, p := range programs() {
+	for _, p := range programs(release) {
 		built[p.file(b)] = true
 	}
 	refs := map[string]bool{}
@@ -89,7 +134,7 @@ func TestImagesUseBuiltPrograms(t *testing.T) {
 	}
 	for _, ref := range []string{
 		"quay.io/coreos/etcd:v3.5.35", "quay.io/coreos/etcd:v3.6.16", "quay.io/coreos/etcd:v3.6.11",
-		"quay.io/coreos/etcd:v3.7.3", "quay.io/coreos/etcd:v3.3.27", "quay.io/coreos/etcd:v3.4.23", "docker.io/library/busybox:1.35",
+		"registry.k8s.io/kubectl:v1.36.3", "quay.io/coreos/etcd:v3.7.3", "quay.io/coreos/etcd:v3.3.27", "quay.io/coreos/etcd:v3.4.23", "docker.io/library/busybox:1.35",
 	} {
 		if !refs[ref] {
 			t.Errorf("no image %s", ref)

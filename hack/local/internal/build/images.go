@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/containerd"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/image"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 )
 
 // References of the images that the cluster itself runs.
@@ -20,10 +21,12 @@ const (
 	CoreDNSImage   = "registry.k8s.io/coredns/coredns:v" + CoreDNSVersion
 	LocalPathImage = "docker.io/rancher/local-path-provisioner:v" + LocalPathVersion
 	BusyboxImage   = "docker.io/library/busybox:" + busyboxVersion
-	KubectlImage   = "registry.k8s.io/kubectl:v" + KubernetesVersion
 )
 
-const etcdRepository = "quay.io/coreos/etcd"
+const (
+	etcdRepository    = "quay.io/coreos/etcd"
+	kubectlRepository = "registry.k8s.io/kubectl"
+)
 
 // recipe describes one image.
 type recipe struct {
@@ -129,10 +132,12 @@ func (b *Builder) busybox() recipe {
 	}}
 }
 
-// kubectl is for Jobs that ask the API server for something.
+// kubectl is for Jobs that ask the API server for something. The image has the newest
+// release on every cluster, because manifests name it.
 func (b *Builder) kubectl() recipe {
-	file := filepath.Join(b.Layout.Bin("kubernetes-v"+KubernetesVersion), "kubectl")
-	return recipe{name: "kubectl-v" + KubernetesVersion, ref: KubectlImage, inputs: []string{file}, spec: func(context.Context) (image.Spec, error) {
+	version := "v" + kubernetes.Newest().Version
+	file := filepath.Join(b.Layout.Bin(kubernetes.Newest().Component()), kubectl)
+	return recipe{name: "kubectl-" + version, ref: kubectlRepository + ":" + version, inputs: []string{file}, spec: func(context.Context) (image.Spec, error) {
 		return image.Spec{Entrypoint: []string{"/bin/kubectl"}, Files: append(image.Base(), image.File{Dest: "/bin/kubectl", Source: file})}, nil
 	}}
 }

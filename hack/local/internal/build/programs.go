@@ -11,12 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 )
 
-// Versions. The modules below hack/local/build pin the same ones: a build fails
+// Versions, beside those of Kubernetes. The modules below hack/local/build pin the same ones: a build fails
 // when they differ.
 const (
-	KubernetesVersion = "1.36.3"
 	CoreDNSVersion    = "1.14.7"
 	LocalPathVersion  = "0.0.30"
 	VersitygwVersion  = "1.8.0"
@@ -81,18 +82,16 @@ type program struct {
 
 const strip = "-s -w"
 
-func programs() []program {
+// programs returns what a cluster of the release needs.
+func programs(release kubernetes.Release) []program {
 	var all []program
-	for _, name := range []string{"kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"} {
-		all = append(all, program{
-			component: "kubernetes-v" + KubernetesVersion,
-			name:      name,
-			module:    "kubernetes",
-			pkg:       "k8s.io/kubernetes/cmd/" + name,
-			ldflags:   kubernetesLdflags(KubernetesVersion),
-			pin:       "k8s.io/kubernetes@v" + KubernetesVersion,
-			current:   name,
-		})
+	for _, name := range []string{"kube-apiserver", kubectl, "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"} {
+		all = append(all, kubernetesProgram(release, name))
+	}
+	if release != kubernetes.Newest() {
+		image := kubernetesProgram(kubernetes.Newest(), kubectl)
+		image.current = ""
+		all = append(all, image)
 	}
 	for _, release := range etcdReleases {
 		all = append(all, release.programs()...)
@@ -120,6 +119,21 @@ func programs() []program {
 		networkPolicies(),
 		program{component: "pause-" + pauseVersion, name: "pause", module: "pause", pkg: ".", ldflags: strip},
 	)
+}
+
+// kubectl is also in an image, which always has the newest release.
+const kubectl = "kubectl"
+
+func kubernetesProgram(release kubernetes.Release, name string) program {
+	return program{
+		component: release.Component(),
+		name:      name,
+		module:    release.Module(),
+		pkg:       "k8s.io/kubernetes/cmd/" + name,
+		ldflags:   kubernetesLdflags(release.Version),
+		pin:       "k8s.io/kubernetes@v" + release.Version,
+		current:   name,
+	}
 }
 
 // kubernetesLdflags stamps the version, which the modules themselves do not carry.

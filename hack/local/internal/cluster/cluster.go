@@ -16,7 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/build"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/controlplane"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/node"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/process"
@@ -40,15 +42,18 @@ type settings struct {
 	TolerationSeconds int  `json:"tolerationSeconds"`
 	// Families are fixed: everything in a cluster has its addresses.
 	Families topology.Families `json:"families,omitempty"`
+	// Kubernetes is fixed: what is stored may be unreadable for an older release.
+	Kubernetes kubernetes.Release `json:"kubernetes"`
 }
 
 func (s settings) options() controlplane.Options {
-	return controlplane.Options{Audit: s.Audit, TolerationSeconds: s.TolerationSeconds, Families: s.Families}
+	return controlplane.Options{Audit: s.Audit, TolerationSeconds: s.TolerationSeconds, Families: s.Families, Kubernetes: s.Kubernetes}
 }
 
 // load returns the settings of the existing cluster, or ErrDown.
 func (c *Cluster) load() (settings, error) {
-	var s settings
+	// Settings without a release are those of a time when there was only the newest.
+	s := settings{Kubernetes: kubernetes.Newest()}
 	raw, err := os.ReadFile(c.Layout.Settings())
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, ErrDown
@@ -77,8 +82,23 @@ func (c *Cluster) table() process.Table {
 	return process.Table{Dir: filepath.Join(c.Layout.Run(), "processes"), Mark: c.Layout.State}
 }
 
-func (c *Cluster) machine(n topology.Node) node.Machine {
-	return node.Machine{Node: n, Layout: c.Layout, Table: c.table()}
+func (c *Cluster) machine(n topology.Node, release kubernetes.Release) node.Machine {
+	return node.Machine{Node: n, Layout: c.Layout, Table: c.table(), Kubernetes: release}
+}
+
+// builder builds for a cluster of the release.
+func (c *Cluster) builder(release kubernetes.Release) *build.Builder {
+	return &build.Builder{Layout: c.Layout, Progress: c.Progress, Kubernetes: release}
+}
+
+// Kubernetes returns the release of the existing cluster, or the newest if there is no
+// cluster.
+func (c *Cluster) Kubernetes() (kubernetes.Release, error) {
+	s, err := c.load()
+	if errors.Is(err, ErrDown) {
+		return kubernetes.Newest(), nil
+	}
+	return s.Kubernetes, err
 }
 
 // lock keeps two terminals from changing the cluster at once. The lock lies in the

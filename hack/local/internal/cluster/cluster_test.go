@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/progress"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/topology"
@@ -19,8 +20,9 @@ import (
 func TestMerge(t *testing.T) {
 	number := func(n int) *int { return &n }
 	yes, no := true, false
+	release := func(r kubernetes.Release) *kubernetes.Release { return &r }
 	families := func(f topology.Families) *topology.Families { return &f }
-	existing := settings{Nodes: 3, Audit: true, TolerationSeconds: 5}
+	existing := settings{Kubernetes: kubernetes.Oldest(), Nodes: 3, Audit: true, TolerationSeconds: 5}
 	for name, test := range map[string]struct {
 		request Request
 		old     *settings
@@ -28,17 +30,20 @@ func TestMerge(t *testing.T) {
 		noIPv6  bool
 		fails   bool
 	}{
-		"defaults":                         {want: settings{Nodes: 1, TolerationSeconds: 300, Families: topology.Dual}},
-		"a new cluster":                    {request: Request{Nodes: number(2), Audit: &yes}, want: settings{Nodes: 2, Audit: true, TolerationSeconds: 300, Families: topology.Dual}},
+		"defaults":                         {want: settings{Kubernetes: kubernetes.Newest(), Nodes: 1, TolerationSeconds: 300, Families: topology.Dual}},
+		"a new cluster":                    {request: Request{Nodes: number(2), Audit: &yes}, want: settings{Kubernetes: kubernetes.Newest(), Nodes: 2, Audit: true, TolerationSeconds: 300, Families: topology.Dual}},
 		"an existing one stays as it is":   {old: &existing, want: existing},
 		"the same size":                    {request: Request{Nodes: number(3)}, old: &existing, want: existing},
-		"more nodes":                       {request: Request{Nodes: number(5)}, old: &existing, want: settings{Nodes: 5, Audit: true, TolerationSeconds: 5}},
-		"no audit any more":                {request: Request{Audit: &no}, old: &existing, want: settings{Nodes: 3, TolerationSeconds: 5}},
-		"no IPv6 here":                     {noIPv6: true, want: settings{Nodes: 1, TolerationSeconds: 300, Families: topology.IPv4}},
+		"more nodes":                       {request: Request{Nodes: number(5)}, old: &existing, want: settings{Kubernetes: kubernetes.Oldest(), Nodes: 5, Audit: true, TolerationSeconds: 5}},
+		"no audit any more":                {request: Request{Audit: &no}, old: &existing, want: settings{Kubernetes: kubernetes.Oldest(), Nodes: 3, TolerationSeconds: 5}},
+		"no IPv6 here":                     {noIPv6: true, want: settings{Kubernetes: kubernetes.Newest(), Nodes: 1, TolerationSeconds: 300, Families: topology.IPv4}},
 		"IPv6 where there is none":         {request: Request{Families: families(topology.Dual)}, noIPv6: true, fails: true},
-		"one family":                       {request: Request{Families: families(topology.IPv6)}, want: settings{Nodes: 1, TolerationSeconds: 300, Families: topology.IPv6}},
-		"the same families":                {request: Request{Families: families(topology.IPv4)}, old: &existing, want: settings{Nodes: 3, Audit: true, TolerationSeconds: 5, Families: topology.IPv4}},
+		"one family":                       {request: Request{Families: families(topology.IPv6)}, want: settings{Kubernetes: kubernetes.Newest(), Nodes: 1, TolerationSeconds: 300, Families: topology.IPv6}},
+		"the same families":                {request: Request{Families: families(topology.IPv4)}, old: &existing, want: settings{Kubernetes: kubernetes.Oldest(), Nodes: 3, Audit: true, TolerationSeconds: 5, Families: topology.IPv4}},
 		"other families":                   {request: Request{Families: families(topology.Dual)}, old: &existing, fails: true},
+		"an older Kubernetes":              {request: Request{Kubernetes: release(kubernetes.Oldest())}, want: settings{Kubernetes: kubernetes.Oldest(), Nodes: 1, TolerationSeconds: 300, Families: topology.Dual}},
+		"the same Kubernetes":              {request: Request{Kubernetes: release(kubernetes.Oldest())}, old: &existing, want: existing},
+		"another Kubernetes":               {request: Request{Kubernetes: release(kubernetes.Newest())}, old: &existing, fails: true},
 		"fewer nodes":                      {request: Request{Nodes: number(2)}, old: &existing, fails: true},
 		"no nodes":                         {request: Request{Nodes: number(0)}, fails: true},
 		"too many nodes":                   {request: Request{Nodes: number(1000)}, fails: true},
@@ -71,12 +76,22 @@ func TestSettings(t *testing.T) {
 	if err := os.MkdirAll(c.Layout.State, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	want := settings{Nodes: 2, TolerationSeconds: 7, Families: topology.Dual}
+	want := settings{Nodes: 2, TolerationSeconds: 7, Families: topology.Dual, Kubernetes: kubernetes.Oldest()}
 	if err := c.save(want); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := c.load(); err != nil || got != want {
 		t.Errorf("got %+v %v", got, err)
+	}
+	if got, err := c.Kubernetes(); err != nil || got != kubernetes.Oldest() {
+		t.Errorf("the cluster runs %v, %v", got, err)
+	}
+	// A cluster that was made before there was a choice.
+	if err := os.WriteFile(c.Layout.Settings(), []byte(`{"nodes":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Kubernetes(); err != nil || got != kubernetes.Newest() {
+		t.Errorf("the cluster without a release runs %v, %v", got, err)
 	}
 }
 

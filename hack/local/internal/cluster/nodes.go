@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/apiclient"
-	"github.com/etcd-operator/etcd-operator/hack/local/internal/build"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/network"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/node"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/topology"
@@ -90,7 +89,7 @@ func (c *Cluster) Node(ctx context.Context, action, name string, args []string) 
 	if n.Index > s.Nodes {
 		return fmt.Errorf("the cluster has no node %s, only %s", name, describe(s))
 	}
-	machine := c.machine(n)
+	machine := c.machine(n, s.Kubernetes)
 	if action == "shell" {
 		return machine.Shell(args)
 	}
@@ -128,7 +127,7 @@ func (c *Cluster) nodeAction(ctx context.Context, action string, machine node.Ma
 }
 
 func (c *Cluster) startNode(ctx context.Context, machine node.Machine, s settings) error {
-	builder := &build.Builder{Layout: c.Layout, Progress: c.Progress}
+	builder := c.builder(s.Kubernetes)
 	if err := builder.Run(ctx); err != nil {
 		return err
 	}
@@ -154,14 +153,14 @@ func (c *Cluster) Load(ctx context.Context, archives []string) error {
 	failures := make([]error, len(nodes))
 	var loading sync.WaitGroup
 	for i, n := range nodes {
-		loading.Go(func() { failures[i] = c.loadInto(ctx, n, archives) })
+		loading.Go(func() { failures[i] = c.loadInto(ctx, c.machine(n, s.Kubernetes), archives) })
 	}
 	loading.Wait()
 	return errors.Join(failures...)
 }
 
-func (c *Cluster) loadInto(ctx context.Context, n topology.Node, archives []string) error {
-	machine := c.machine(n)
+func (c *Cluster) loadInto(ctx context.Context, machine node.Machine, archives []string) error {
+	n := machine.Node
 	if _, ok := machine.InitPID(); !ok {
 		c.Progress.Step("%s does not run: skipped; load again after booting it", n.Name())
 		return nil

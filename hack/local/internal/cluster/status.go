@@ -35,6 +35,7 @@ func (c *Cluster) Status(ctx context.Context, out io.Writer) error {
 		api = err.Error()
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "Kubernetes %s\n", s.Kubernetes.Version)
 	fmt.Fprintln(table, "NAME\tPID\tMEMORY\tSTATE")
 	for _, name := range controlplane.Components() {
 		state := ""
@@ -49,15 +50,15 @@ func (c *Cluster) Status(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", name, record.PID, mebibytes(process.Memory(record.PID)), state)
 	}
 	for _, n := range topology.Nodes(s.Nodes) {
-		if err := c.nodeStatus(ctx, table, n, ready); err != nil {
+		if err := c.nodeStatus(ctx, table, c.machine(n, s.Kubernetes), ready); err != nil {
 			return err
 		}
 	}
 	return table.Flush()
 }
 
-func (c *Cluster) nodeStatus(ctx context.Context, table io.Writer, n topology.Node, ready map[string]bool) error {
-	machine := c.machine(n)
+func (c *Cluster) nodeStatus(ctx context.Context, table io.Writer, machine node.Machine, ready map[string]bool) error {
+	n := machine.Node
 	pid, ok := machine.InitPID()
 	if !ok {
 		_, err := fmt.Fprintf(table, "%s\t-\t-\tdoes not run\n", n.Name())

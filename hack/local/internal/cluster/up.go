@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/apiclient"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/build"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/controlplane"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/network"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/node"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/process"
@@ -28,6 +29,7 @@ type Request struct {
 	Audit             *bool
 	TolerationSeconds *int
 	Families          *topology.Families
+	Kubernetes        *kubernetes.Release
 }
 
 // defaultTolerationSeconds is Kubernetes' own default.
@@ -41,7 +43,7 @@ const readyTimeout = 5 * time.Minute
 func (r Request) merge(old settings, exists, hasIPv6 bool) (settings, error) {
 	s := old
 	if !exists {
-		s = settings{Nodes: 1, TolerationSeconds: defaultTolerationSeconds, Families: topology.IPv4}
+		s = settings{Nodes: 1, TolerationSeconds: defaultTolerationSeconds, Families: topology.IPv4, Kubernetes: kubernetes.Newest()}
 		if hasIPv6 {
 			s.Families = topology.Dual
 		}
@@ -58,11 +60,18 @@ func (r Request) merge(old settings, exists, hasIPv6 bool) (settings, error) {
 	if r.Families != nil {
 		s.Families = *r.Families
 	}
+	if r.Kubernetes != nil {
+		s.Kubernetes = *r.Kubernetes
+	}
 	if s.Families.HasIPv6() && !hasIPv6 {
 		return s, fmt.Errorf("this machine has no IPv6 (see /proc/sys/net/ipv6/conf/*/disable_ipv6): a cluster here has IPv4 alone")
 	}
 	if exists && s.Families.Name() != old.Families.Name() {
 		return s, fmt.Errorf("the cluster has %s and cannot change to %s: take it down first (this deletes everything in it), then bring it up anew", old.Families.Text(), s.Families.Text())
+	}
+	if exists && s.Kubernetes != old.Kubernetes {
+		return s, fmt.Errorf("the cluster runs Kubernetes %s and cannot change to %s: take it down first (this deletes everything in it), then bring it up again",
+			old.Kubernetes.Minor(), s.Kubernetes.Minor())
 	}
 	if s.Nodes < 1 || s.Nodes > topology.MaxNodes {
 		return s, fmt.Errorf("a cluster has 1 to %d nodes, not %d", topology.MaxNodes, s.Nodes)
@@ -82,7 +91,12 @@ func (c *Cluster) Up(ctx context.Context, request Request) error {
 	if err := checkKernel(ctx); err != nil {
 		return err
 	}
-	builder := &build.Builder{Layout: c.Layout, Progress: c.Progress}
+	// What is wrong with the request is said before anything is built for it.
+	planned, _, err := c.wanted(request)
+	if err != nil {
+		return err
+	}
+	builder := c.builder(planned.Kubernetes)
 	if err := builder.Run(ctx); err != nil {
 		return err
 	}
@@ -94,19 +108,18 @@ func (c *Cluster) Up(ctx context.Context, request Request) error {
 		return err
 	}
 	defer unlock()
-	old, err := c.load()
-	if err != nil && !errors.Is(err, ErrDown) {
-		return err
-	}
-	exists, hasIPv6 := err == nil, network.HasIPv6()
-	wanted, err := request.merge(old, exists, hasIPv6)
+	wanted, exists, err := c.wanted(request)
 	if err != nil {
 		return err
+	}
+	if wanted.Kubernetes != builder.Kubernetes {
+		return fmt.Errorf("the programs of Kubernetes %s were built, but another command has brought up a cluster with %s meanwhile: run the command again",
+			builder.Kubernetes.Minor(), wanted.Kubernetes.Minor())
 	}
 	if err := network.CheckFree(ctx, wanted.Families); err != nil {
 		return err
 	}
-	if !exists && !hasIPv6 && request.Families == nil {
+	if !exists && !network.HasIPv6() && request.Families == nil {
 		c.Progress.Step("this machine has no IPv6: the cluster gets IPv4 alone")
 	}
 	if err := c.save(wanted); err != nil {
@@ -120,11 +133,22 @@ func (c *Cluster) Up(ctx context.Context, request Request) error {
 		return err
 	}
 	if started == 0 {
-		c.Progress.Step("the cluster is already up with %s and %s", describe(wanted), wanted.Families.Text())
+		c.Progress.Step("the cluster is already up with Kubernetes %s, %s and %s", wanted.Kubernetes.Minor(), describe(wanted), wanted.Families.Text())
 	} else {
-		c.Progress.Step("the cluster is up with %s and %s", describe(wanted), wanted.Families.Text())
+		c.Progress.Step("the cluster is up with Kubernetes %s, %s and %s", wanted.Kubernetes.Minor(), describe(wanted), wanted.Families.Text())
 	}
 	return nil
+}
+
+// wanted returns the settings that the request asks for, and whether there is a cluster.
+func (c *Cluster) wanted(request Request) (settings, bool, error) {
+	old, err := c.load()
+	exists := err == nil
+	if err != nil && !errors.Is(err, ErrDown) {
+		return settings{}, false, err
+	}
+	wanted, err := request.merge(old, exists, network.HasIPv6())
+	return wanted, exists, err
 }
 
 func describe(s settings) string {
@@ -223,7 +247,7 @@ func (c *Cluster) bootNodes(ctx context.Context, wanted settings, builder *build
 	touched := 0
 	var booting []node.Machine
 	for _, n := range nodes {
-		machine := c.machine(n)
+		machine := c.machine(n, wanted.Kubernetes)
 		if _, running := machine.InitPID(); running {
 			repaired, err := c.repair(ctx, machine)
 			if err != nil {
@@ -247,7 +271,7 @@ func (c *Cluster) bootNodes(ctx context.Context, wanted settings, builder *build
 		c.Progress.Step("node %s has booted", machine.Node.Name())
 	}
 	for _, n := range nodes {
-		imported, err := c.machine(n).EnsureImages(ctx, builder.Store, builder.Archives)
+		imported, err := c.machine(n, wanted.Kubernetes).EnsureImages(ctx, builder.Store, builder.Archives)
 		if err != nil {
 			return touched, err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/pki"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/topology"
@@ -20,6 +21,8 @@ type Options struct {
 	TolerationSeconds int
 	// Families are the cluster's families of addresses.
 	Families topology.Families
+	// Kubernetes is the release whose programs run.
+	Kubernetes kubernetes.Release
 }
 
 func (o Options) serviceCIDRs() string {

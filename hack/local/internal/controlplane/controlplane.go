@@ -120,7 +120,7 @@ func (c *ControlPlane) ensure(ctx context.Context, name string, args []string) (
 	c.Started++
 	return c.Table.Start(process.Spec{
 		Name:  name,
-		Exe:   filepath.Join(c.Layout.Current(), name),
+		Exe:   filepath.Join(c.Layout.Current(c.Options.Kubernetes), name),
 		Args:  args,
 		Log:   filepath.Join(c.Layout.Logs(), name+".log"),
 		Netns: network.Netns(topology.ControlPlaneNetns),

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 )
 
 // Environment variables that move the two directories.
@@ -60,8 +62,11 @@ func FromEnvironment() (Layout, error) {
 // Bin is the directory of one built component, such as "etcd-3.6.16".
 func (l Layout) Bin(component string) string { return filepath.Join(l.Cache, "bin", component) }
 
-// Current is the flat directory with a link to every program.
-func (l Layout) Current() string { return l.Bin("current") }
+// Current is the flat directory with a link to every program of a cluster of the release.
+// Each minor version of Kubernetes has its own: what runs is never linked anew.
+func (l Layout) Current(release kubernetes.Release) string {
+	return l.Bin("current-" + release.Minor())
+}
 
 // Images is the directory of the built images.
 func (l Layout) Images() string { return filepath.Join(l.Cache, "images") }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/containerd"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/pki"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/process"
@@ -63,7 +64,7 @@ type initProcess struct {
 
 // RunInit is what the init of a node does. It never returns, unless the node
 // cannot boot.
-func RunInit(l layout.Layout, node topology.Node, families topology.Families) error {
+func RunInit(l layout.Layout, node topology.Node, families topology.Families, release kubernetes.Release) error {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGCHLD, kubeletStartSignal, kubeletStopSignal)
 	p := paths{layout: l, node: node}
@@ -81,12 +82,12 @@ func RunInit(l layout.Layout, node topology.Node, families topology.Families) er
 		limit.Cur = limit.Max // Go would give children the old soft limit back
 		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
 	}
-	init := &initProcess{paths: p, daemons: daemons(p, families), families: families, restart: make(chan *daemon, 8)}
+	init := &initProcess{paths: p, daemons: daemons(p, families, release), families: families, restart: make(chan *daemon, 8)}
 	return init.run(signals)
 }
 
-func daemons(p paths, families topology.Families) []*daemon {
-	current := p.layout.Current()
+func daemons(p paths, families topology.Families, release kubernetes.Release) []*daemon {
+	current := p.layout.Current(release)
 	certs := pki.Store{Dir: p.layout.PKI()}
 	return []*daemon{
 		{name: runtimeName, exe: runtimeName, args: []string{"--config=" + p.config(containerdConfig)}},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/cgroup"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/containerd"
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/network"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/process"
@@ -40,6 +41,8 @@ type Machine struct {
 	Node   topology.Node
 	Layout layout.Layout
 	Table  process.Table
+	// Kubernetes is the release whose kubelet and kube-proxy run.
+	Kubernetes kubernetes.Release
 }
 
 func (m Machine) paths() paths { return paths{layout: m.Layout, node: m.Node} }
@@ -69,7 +72,7 @@ func (m Machine) Boot(ctx context.Context, store string, peers []topology.Node, 
 	_, err := m.Table.Start(process.Spec{
 		Name: m.record(),
 		Exe:  "/proc/self/exe",
-		Args: []string{"etcd-operator-local", InitCommand, m.Node.Name(), families.Name()},
+		Args: []string{"etcd-operator-local", InitCommand, m.Node.Name(), families.Name(), m.Kubernetes.Minor()},
 		Env: []string{
 			layout.CacheEnv + "=" + m.Layout.Cache,
 			layout.StateEnv + "=" + m.Layout.State,
@@ -241,7 +244,7 @@ func (m Machine) Shell(command []string) error {
 	nsenter := "/usr/bin/nsenter"
 	args := append([]string{nsenter, "--target", fmt.Sprint(pid), "--mount", "--pid", "--net", "--uts", "--ipc", "--"}, command...)
 	env := append(os.Environ(),
-		"PATH="+m.Layout.Current()+":"+process.Path,
+		"PATH="+m.Layout.Current(m.Kubernetes)+":"+process.Path,
 		"CONTAINERD_ADDRESS="+m.paths().socket(), "CONTAINERD_NAMESPACE=k8s.io",
 		"KUBECONFIG="+m.Layout.Kubeconfig(),
 	)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/pki"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/topology"
@@ -81,7 +82,7 @@ func TestWriteConfigs(t *testing.T) {
 func TestDaemons(t *testing.T) {
 	p := paths{layout: layout.Layout{Cache: "/cache", State: "/state"}, node: topology.Node{Index: 2}}
 	var names []string
-	for _, d := range daemons(p, topology.Dual) {
+	for _, d := range daemons(p, topology.Dual, kubernetes.Newest()) {
 		names = append(names, d.name)
 		if d.name == kubeletName {
 			for _, want := range []string{"--hostname-override=n2", "--node-ip=172.30.0.12,fd5e:7cd0:e01::12", "--kubeconfig=/state/pki/kubelet-n2.kubeconfig"} {

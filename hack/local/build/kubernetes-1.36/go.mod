@@ -1,4 +1,4 @@
-module github.com/etcd-operator/etcd-operator/hack/local/build/kubernetes
+module github.com/etcd-operator/etcd-operator/hack/local/build/kubernetes-1.36
 
 go 1.26.0
 
