@@ -19,6 +19,8 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 )
 
 const (
@@ -60,6 +62,9 @@ type Options struct {
 	// AuthorizeFrontProxyRequests asks the kube-apiserver about requests that it has
 	// authorized and proxied itself, too.
 	AuthorizeFrontProxyRequests bool
+
+	// DefaultEtcdVersion is written into EtcdClusters that are created without a version.
+	DefaultEtcdVersion string
 }
 
 // New returns the defaults.
@@ -86,6 +91,7 @@ func New() (*Options, error) {
 		ServingCertNamespace: ownNamespace(),
 		ServingCertService:   defaultService,
 		ServingCertSecret:    defaultSecret,
+		DefaultEtcdVersion:   v1beta2.DefaultVersion,
 	}, nil
 }
 
@@ -124,6 +130,10 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 		"Ask the kube-apiserver to authorize requests that it has proxied itself, which it has authorized before it did. "+
 			"Costs a SubjectAccessReview per user, verb and object name.")
 	o.Recommended.Authorization.AddFlags(authorization)
+
+	sets.FlagSet("etcd clusters").StringVar(&o.DefaultEtcdVersion, "default-etcd-version", o.DefaultEtcdVersion,
+		"Version of etcd, such as 3.6.16, that is written into an EtcdCluster that is created without spec.version. Existing clusters keep theirs. "+
+			"All API servers of an installation need the same value.")
 
 	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
 	o.Recommended.Audit.AddFlags(sets.FlagSet("audit"))
@@ -164,6 +174,9 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Recommended.EgressSelector.Validate()...)
 	errs = append(errs, o.Recommended.Traces.Validate()...)
 	errs = append(errs, o.ServerRun.Validate()...)
+	if err := validation.ValidateVersion(o.DefaultEtcdVersion); err != nil {
+		errs = append(errs, fmt.Errorf("--default-etcd-version: %w", err))
+	}
 	if o.SelfMadeCertificate() {
 		for flag, value := range map[string]string{
 			"--serving-cert-namespace": o.ServingCertNamespace,

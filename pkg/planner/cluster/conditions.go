@@ -23,13 +23,13 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 	result := make([]v1beta2.ClusterCondition, 0, len(o.Cluster.Status.Conditions))
 	computed := map[v1beta2.ClusterConditionType]bool{}
 	for _, compute := range []condition{
-		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared,
+		ready, reconciling, stalled, available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared,
 	} {
 		c := compute(o, plan)
-		if c.Status == "" {
-			continue // it is not about this cluster
-		}
 		computed[c.Type] = true
+		if c.Status == "" {
+			continue // it is not about this cluster, or not there while it is not True
+		}
 		result = append(result, stamp(o, c))
 	}
 	for _, c := range o.Cluster.Status.Conditions {
@@ -42,7 +42,7 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 
 func stamp(o *Observed, c v1beta2.ClusterCondition) v1beta2.ClusterCondition {
 	now := o.Now.UTC().Format(time.RFC3339)
-	c.LastUpdateTime, c.LastTransitionTime = now, now
+	c.LastUpdateTime, c.LastTransitionTime, c.ObservedGeneration = now, now, o.Cluster.Generation
 	for _, old := range o.Cluster.Status.Conditions {
 		if old.Type != c.Type {
 			continue

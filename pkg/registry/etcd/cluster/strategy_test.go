@@ -20,7 +20,7 @@ func TestValidationOfThisKind(t *testing.T) {
 		obj.Namespace, obj.ResourceVersion = "default", "1"
 		return obj
 	}
-	strategy := newStrategy(runtime.NewScheme())
+	strategy := newStrategy(runtime.NewScheme(), v1beta2.DefaultVersion)
 	status := kind.NewStatusStrategy(strategy)
 
 	if errs := strategy.Validate(t.Context(), stored()); len(errs) > 0 {
@@ -43,7 +43,7 @@ func TestValidationOfThisKind(t *testing.T) {
 	}
 
 	warned := stored()
-	warned.Spec.Version = v1beta2.DefaultVersion
+	warned.Spec.Version = "3.4.45"
 	if warnings := strategy.WarningsOnCreate(t.Context(), warned); len(warnings) == 0 {
 		t.Error("no warning")
 	}
