@@ -97,6 +97,9 @@ func (o *Observed) unmet(plan Plan) *standing {
 	if o.size() == 0 {
 		return o.unmetAsleep(plan)
 	}
+	if plan.Wait != nil && plan.Rule != "operation" {
+		return &standing{reason: plan.Wait.Reason, message: plan.Wait.Message}
+	}
 	if p := progressing(o, plan); p.Status == corev1.ConditionTrue && plan.Rule != "operation" {
 		return &standing{reason: p.Reason, message: cmp.Or(p.Message, "the controller brings the cluster to its declaration")}
 	}
