@@ -20,12 +20,15 @@ type condition func(*Observed, Plan) v1beta2.ClusterCondition
 // conditions computes every condition and keeps the times of those that did not
 // change. Conditions of other authors are kept as they are.
 func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
-	result := make([]v1beta2.ClusterCondition, 0, len(o.Cluster.Status.Conditions))
-	computed := map[v1beta2.ClusterConditionType]bool{}
+	list := o.standing(plan).conditions()
 	for _, compute := range []condition{
-		ready, reconciling, stalled, available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared,
+		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared,
 	} {
-		c := compute(o, plan)
+		list = append(list, compute(o, plan))
+	}
+	result := make([]v1beta2.ClusterCondition, 0, len(list))
+	computed := map[v1beta2.ClusterConditionType]bool{}
+	for _, c := range list {
 		computed[c.Type] = true
 		if c.Status == "" {
 			continue // it is not about this cluster, or not there while it is not True

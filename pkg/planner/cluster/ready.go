@@ -46,30 +46,24 @@ type standing struct {
 	reason, message string
 }
 
-func ready(o *Observed, plan Plan) v1beta2.ClusterCondition {
-	s := o.standing(plan)
-	status := corev1.ConditionFalse
+// conditions returns the three. Reconciling and Stalled have no status, and are not there,
+// while they are not True, as kstatus wants.
+func (s standing) conditions() []v1beta2.ClusterCondition {
+	whileTrue := func(t v1beta2.ClusterConditionType, holds bool) v1beta2.ClusterCondition {
+		if !holds {
+			return v1beta2.ClusterCondition{Type: t}
+		}
+		return is(t, corev1.ConditionTrue, s.reason, s.message)
+	}
+	ready := is(v1beta2.ClusterConditionReady, corev1.ConditionFalse, s.reason, s.message)
 	if s.ready {
-		status = corev1.ConditionTrue
+		ready.Status = corev1.ConditionTrue
 	}
-	return is(v1beta2.ClusterConditionReady, status, s.reason, s.message)
-}
-
-// reconciling is there only while it is True, as kstatus wants.
-func reconciling(o *Observed, plan Plan) v1beta2.ClusterCondition {
-	return whileTrue(v1beta2.ClusterConditionReconciling, o.standing(plan), func(s standing) bool { return !s.ready && !s.stalled })
-}
-
-// stalled is there only while it is True, as kstatus wants.
-func stalled(o *Observed, plan Plan) v1beta2.ClusterCondition {
-	return whileTrue(v1beta2.ClusterConditionStalled, o.standing(plan), func(s standing) bool { return s.stalled })
-}
-
-func whileTrue(t v1beta2.ClusterConditionType, s standing, holds func(standing) bool) v1beta2.ClusterCondition {
-	if !holds(s) {
-		return v1beta2.ClusterCondition{Type: t}
+	return []v1beta2.ClusterCondition{
+		ready,
+		whileTrue(v1beta2.ClusterConditionReconciling, !s.ready && !s.stalled),
+		whileTrue(v1beta2.ClusterConditionStalled, s.stalled),
 	}
-	return is(t, corev1.ConditionTrue, s.reason, s.message)
 }
 
 // standing says whether the cluster is as declared, and if not, whether the controller
