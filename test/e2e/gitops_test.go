@@ -143,3 +143,36 @@ func TestOrphan(t *testing.T) {
 	s.kubectl("delete", "etcd", "kept", "--wait")
 	untouched("after that was deleted")
 }
+
+// TestBackupAndRestoreReady waits for a backup, and for a restore into a new cluster whose
+// template names no version: it runs the version that the backup is of.
+func TestBackupAndRestoreReady(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.volume()
+	const older = "3.5.35"
+	old := s.create("old", 1, older)
+	data := old.fill()
+	s.apply(backupManifest("once", "  etcdCluster: {name: old}"+toVolume))
+	s.waitReady("etcdbackup/once")
+	if got := s.kstatus("etcdbackup/once"); got != status.CurrentStatus {
+		t.Errorf("kstatus of the backup is %s, want Current", got)
+	}
+
+	const template = "  backup: {name: once}\n  clusterTemplate:\n    spec: {size: 1}"
+	s.apply(restoreManifest("twin", "twin", template))
+	twin := s.cluster("twin")
+	s.waitReady("etcdrestore/twin")
+	s.waitReady("etcd/twin")
+	if object := twin.get(); object.Spec.Version != older || object.Status.CurrentVersion != older {
+		t.Errorf("version %s is declared and %s runs, want that of the backup, %s", object.Spec.Version, object.Status.CurrentVersion, older)
+	}
+	twin.holds(data)
+
+	// A restore that failed for good waits for a person.
+	s.apply(restoreManifest("taken", "twin", template))
+	s.kubectl("wait", "--for=condition=Stalled", "etcdrestore/taken", "--timeout=60s")
+	if got := s.kstatus("etcdrestore/taken"); got != status.FailedStatus {
+		t.Errorf("kstatus of a failed restore is %s, want Failed", got)
+	}
+}
