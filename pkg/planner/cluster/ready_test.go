@@ -180,6 +180,7 @@ func checkReady(o *Observed, s v1beta2.ClusterStatus) string {
 			if c.Status == corev1.ConditionTrue {
 				yes = append(yes, string(c.Type))
 			}
+		default: // says something else
 		}
 	}
 	if len(yes) != 1 {
