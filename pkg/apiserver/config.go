@@ -37,6 +37,9 @@ type Config struct {
 	// SecondAuthorizer is asked before the data of a cluster is handed out, whoever has
 	// authorized the request before; nil allows it.
 	SecondAuthorizer authorizer.Authorizer
+	// DefaultEtcdVersion is for clusters that are created without a version; empty for the
+	// version that this release recommends.
+	DefaultEtcdVersion string
 }
 
 // CompletedConfig is a Config with everything derived that can be derived. It can
@@ -97,9 +100,10 @@ func (c CompletedConfig) New() (*Server, error) {
 	generic.RegisterDestroyFunc(pool.Close)
 	live.RegisterMetrics()
 	storage, err := registry.NewStorage(c.Scheme, c.generic.RESTOptionsGetter, registry.Dependencies{
-		Asker:      live.NewAsker(c.Kubernetes, pool, clock.RealClock{}),
-		Admission:  c.generic.AdmissionControl,
-		Authorizer: c.SecondAuthorizer,
+		Asker:          live.NewAsker(c.Kubernetes, pool, clock.RealClock{}),
+		Admission:      c.generic.AdmissionControl,
+		Authorizer:     c.SecondAuthorizer,
+		DefaultVersion: c.DefaultEtcdVersion,
 	})
 	if err != nil {
 		return nil, err

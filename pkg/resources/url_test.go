@@ -51,7 +51,7 @@ func TestMemberFromPeerURLRefusesOthers(t *testing.T) {
 func TestImageAndVersion(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ repository, version, image string }{
-		{"", "", "quay.io/coreos/etcd:v3.2.13"},
+		{"", "", "quay.io/coreos/etcd:v3.6.16"},
 		{"", "3.1.10", "quay.io/coreos/etcd:v3.1.10"},
 		{"", "v3.6.16", "quay.io/coreos/etcd:v3.6.16"},
 		{"registry.example.com:5000/etcd", " v3.7.3 ", "registry.example.com:5000/etcd:v3.7.3"},

@@ -23,6 +23,7 @@ func (o *Options) Config(certificate dynamiccertificates.CertKeyContentProvider)
 	if err != nil {
 		return nil, err
 	}
+	config.DefaultEtcdVersion = o.DefaultEtcdVersion
 	generic := config.Generic
 	if err := o.ServerRun.ApplyTo(&generic.Config); err != nil {
 		return nil, err

@@ -20,6 +20,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 )
 
 const (
@@ -67,6 +69,9 @@ type Options struct {
 	// AuthorizeFrontProxyRequests asks the kube-apiserver about requests that it has
 	// authorized and proxied itself, too.
 	AuthorizeFrontProxyRequests bool
+
+	// DefaultEtcdVersion is written into EtcdClusters that are created without a version.
+	DefaultEtcdVersion string
 }
 
 // New returns the defaults.
@@ -92,6 +97,7 @@ func New() (*Options, error) {
 		ServingCertNamespace: ownNamespace(),
 		ServingCertService:   defaultService,
 		ServingCertSecret:    defaultSecret,
+		DefaultEtcdVersion:   v1beta2.DefaultVersion,
 		clock:                clock.RealClock{},
 	}
 	recommended.ExtraAdmissionInitializers = o.admissionInitializers
@@ -134,6 +140,10 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 			"Costs a SubjectAccessReview per user, verb and object name.")
 	o.Recommended.Authorization.AddFlags(authorization)
 
+	sets.FlagSet("etcd clusters").StringVar(&o.DefaultEtcdVersion, "default-etcd-version", o.DefaultEtcdVersion,
+		"Version of etcd, such as 3.6.16, that is written into an EtcdCluster that is created without spec.version. Existing clusters keep theirs. "+
+			"All API servers of an installation need the same value.")
+
 	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
 	o.Recommended.Audit.AddFlags(sets.FlagSet("audit"))
 	o.Recommended.Features.AddFlags(sets.FlagSet("features"))
@@ -173,6 +183,9 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Recommended.EgressSelector.Validate()...)
 	errs = append(errs, o.Recommended.Traces.Validate()...)
 	errs = append(errs, o.ServerRun.Validate()...)
+	if err := validation.ValidateVersion(o.DefaultEtcdVersion); err != nil {
+		errs = append(errs, fmt.Errorf("--default-etcd-version: %w", err))
+	}
 	if o.SelfMadeCertificate() {
 		for flag, value := range map[string]string{
 			"--serving-cert-namespace": o.ServingCertNamespace,

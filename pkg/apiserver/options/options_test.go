@@ -74,6 +74,8 @@ func TestValidate(t *testing.T) {
 		{"plain etcd elsewhere", []string{"--etcd-servers=https://a:2379,http://b:2379"}, ErrPlainEtcd, "http://b:2379"},
 		{"no name of the secret", []string{"--embedded-etcd-dir=/data", "--serving-cert-secret="}, nil, "--serving-cert-secret"},
 		{"an encoding nobody knows", []string{"--embedded-etcd-dir=/data", "--storage-media-type=text/plain"}, nil, "--storage-media-type"},
+		{"a default version that is none", []string{"--embedded-etcd-dir=/data", "--default-etcd-version=3.6"}, nil, "--default-etcd-version: "},
+		{"no default version", []string{"--embedded-etcd-dir=/data", "--default-etcd-version="}, nil, "--default-etcd-version: "},
 		{"negative timeout", []string{"--embedded-etcd-dir=/data", "--request-timeout=-1s"}, nil, "--request-timeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -86,6 +88,7 @@ func TestValidate(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"--etcd-servers=https://etcd:2379"},
+		{"--etcd-servers=https://etcd:2379", "--default-etcd-version=3.5.26"},
 		{"--etcd-servers=http://127.0.0.1:2379,http://localhost:2379,http://[::1]:2379"},
 		{"--etcd-servers=unix:///run/etcd.sock"},
 	} {

@@ -1418,7 +1418,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterCondition(ref common.ReferenceCallback)
 					},
 					"lastUpdateTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastUpdateTime is when the condition last changed in any field.",
+							Description: "lastUpdateTime is when status, reason or message last changed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1442,6 +1442,13 @@ func schema_pkg_apis_etcd_v1beta2_ClusterCondition(ref common.ReferenceCallback)
 							Description: "message for a reader.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the generation of the spec that this condition is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 				},
@@ -1611,7 +1618,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is the version of etcd that the members shall run, such as \"3.6.16\"; a leading \"v\" is ignored. Default: 3.2.13, which is what an old manifest without a version has always meant; set it.",
+							Description: "version is the version of etcd that the members shall run, such as \"3.6.16\"; a leading \"v\" is ignored. Default: the version that the API server recommends when the cluster is created. It is stored then and does not change by itself; an update without a version keeps the stored one. In an EtcdRestore's clusterTemplate the default is the version that the backup is of.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -208,7 +208,7 @@ func (o *ClusterObserved) stamp(v *verdict) *v1beta2.ClusterCondition {
 	now := o.Now.UTC().Format(time.RFC3339)
 	c := v1beta2.ClusterCondition{
 		Type: v1beta2.ClusterConditionBackupHealthy, Status: v.status, Reason: v.reason, Message: v.message,
-		LastTransitionTime: now, LastUpdateTime: now,
+		LastTransitionTime: now, LastUpdateTime: now, ObservedGeneration: o.Cluster.Generation,
 	}
 	for _, old := range o.Cluster.Status.Conditions {
 		if old.Type != c.Type {

@@ -48,6 +48,7 @@ func Status(o Observed, plan Plan) v1beta2.BackupStatus {
 	}
 	status.Phase = phase(&status)
 	conditions(&o, &status, plan)
+	o.standing(&status, plan).Write(&status.Conditions, o.Backup.Generation, o.Now)
 	return status
 }
 

@@ -20,16 +20,19 @@ type condition func(*Observed, Plan) v1beta2.ClusterCondition
 // conditions computes every condition and keeps the times of those that did not
 // change. Conditions of other authors are kept as they are.
 func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
-	result := make([]v1beta2.ClusterCondition, 0, len(o.Cluster.Status.Conditions))
-	computed := map[v1beta2.ClusterConditionType]bool{}
+	list := o.standing(plan).conditions()
 	for _, compute := range []condition{
 		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared,
 	} {
-		c := compute(o, plan)
-		if c.Status == "" {
-			continue // it is not about this cluster
-		}
+		list = append(list, compute(o, plan))
+	}
+	result := make([]v1beta2.ClusterCondition, 0, len(list))
+	computed := map[v1beta2.ClusterConditionType]bool{}
+	for _, c := range list {
 		computed[c.Type] = true
+		if c.Status == "" {
+			continue // it is not about this cluster, or not there while it is not True
+		}
 		result = append(result, stamp(o, c))
 	}
 	for _, c := range o.Cluster.Status.Conditions {
@@ -42,7 +45,7 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 
 func stamp(o *Observed, c v1beta2.ClusterCondition) v1beta2.ClusterCondition {
 	now := o.Now.UTC().Format(time.RFC3339)
-	c.LastUpdateTime, c.LastTransitionTime = now, now
+	c.LastUpdateTime, c.LastTransitionTime, c.ObservedGeneration = now, now, o.Cluster.Generation
 	for _, old := range o.Cluster.Status.Conditions {
 		if old.Type != c.Type {
 			continue

@@ -37,6 +37,9 @@ func checkStatus(f *facts, s v1beta2.ClusterStatus) string {
 	case int(s.Replicas) != f.voters:
 		return "wrong size"
 	}
+	if problem := checkReady(f.Observed, s); problem != "" {
+		return problem
+	}
 	for _, name := range s.Members.Ready {
 		if m := f.memberNamed(name); m.Health != Healthy || m.Learner {
 			return "member " + name + " called ready"

@@ -298,8 +298,14 @@ func verify(o *Observed) (Plan, bool) {
 // follows is true of a cluster that was made for what the Job has found, which therefore
 // fits it.
 func (o *Observed) follows(j *Job) bool {
-	return o.made() && o.Restore.Spec.ClusterTemplate == nil && j.Target == resources.RestoreTarget{}.String() &&
-		resources.Version(o.Cluster) == j.Outcome.EtcdVersion && j.Outcome.Size <= resources.RestoreTargetOf(o.Cluster).MaxSize
+	if !o.made() || !o.followsVersion() || resources.Version(o.Cluster) != j.Outcome.EtcdVersion {
+		return false
+	}
+	fits := resources.RestoreTargetOf(o.Cluster)
+	if o.Restore.Spec.ClusterTemplate == nil {
+		return j.Target == resources.RestoreTarget{}.String() && j.Outcome.Size <= fits.MaxSize
+	}
+	return j.Target == resources.RestoreTarget{MaxSize: fits.MaxSize}.String()
 }
 
 func (p Plan) failed(reason, message string) Plan {

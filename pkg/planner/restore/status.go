@@ -29,6 +29,7 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 	status := *o.Restore.Status.DeepCopy()
 	status.ObservedGeneration = o.Restore.Generation
 	if o.ended() {
+		o.standing(&status, plan).Write(&status.Conditions, o.Restore.Generation, o.Now)
 		return status
 	}
 	if plan.Phase != "" && !(status.Phase == v1beta2.RestorePhaseStarting && plan.Phase == v1beta2.RestorePhaseRestoring) {
@@ -56,6 +57,7 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 		status.Reason = plan.Refused.Message
 	}
 	conditions(&o, &status, plan)
+	o.standing(&status, plan).Write(&status.Conditions, o.Restore.Generation, o.Now)
 	return status
 }
 

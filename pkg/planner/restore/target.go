@@ -40,7 +40,18 @@ func (o *Observed) target() resources.RestoreTarget {
 	if c == nil {
 		return resources.RestoreTarget{}
 	}
-	return resources.RestoreTargetOf(c)
+	target := resources.RestoreTargetOf(c)
+	if o.Cluster == nil && o.followsVersion() {
+		target.Version = ""
+	}
+	return target
+}
+
+// followsVersion is true if the cluster that the restore makes runs the version of etcd
+// that the backup is of, because nothing names another one.
+func (o *Observed) followsVersion() bool {
+	t := o.Restore.Spec.ClusterTemplate
+	return t == nil || t.Spec.Version == ""
 }
 
 // newCluster returns the cluster to make for a backup that was found good: as the template
@@ -54,6 +65,10 @@ func (o *Observed) newCluster(found *Outcome) *v1beta2.EtcdCluster {
 	if t := r.Spec.ClusterTemplate; t != nil {
 		c.Labels, c.Spec = maps.Clone(t.Labels), *t.Spec.DeepCopy()
 		maps.Copy(c.Annotations, t.Annotations)
+		if found != nil && o.followsVersion() {
+			// Empty if the backup does not say it: the API server knows a default.
+			c.Spec.Version = found.EtcdVersion
+		}
 	} else {
 		c.Spec = v1beta2.ClusterSpec{Replicas: ptr.To[int32](defaultSize), Version: found.EtcdVersion}
 	}
@@ -115,7 +130,7 @@ func (o *Observed) expectedLoss(revision int64) string {
 // cannotBump says why the revision cannot be raised as the EtcdRestore asks for.
 func (o *Observed) cannotBump() string {
 	wanted, version := ptr.Deref(o.Restore.Spec.RevisionBump, 0), ""
-	if c := o.subject(); c != nil {
+	if c := o.subject(); c != nil && (o.Cluster != nil || !o.followsVersion()) {
 		version = resources.Version(c)
 	} else if j := o.newest(); j != nil && j.Outcome != nil {
 		version = j.Outcome.EtcdVersion

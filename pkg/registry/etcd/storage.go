@@ -26,6 +26,9 @@ type Dependencies struct {
 	Admission admission.Interface
 	// Authorizer is asked a second time before data is handed out; nil allows it.
 	Authorizer authorizer.Authorizer
+	// DefaultVersion of etcd for clusters that are created without one; empty for the
+	// version that this release recommends.
+	DefaultVersion string
 }
 
 // NewStorage returns the endpoint of every resource and subresource of v1beta2.
@@ -54,7 +57,8 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, ne
 			Scheme:    scheme,
 			Admission: needs.Admission,
 		},
-		Authorizer: needs.Authorizer,
+		Authorizer:     needs.Authorizer,
+		DefaultVersion: needs.DefaultVersion,
 	})
 	if err != nil {
 		return nil, err

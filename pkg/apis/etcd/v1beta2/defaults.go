@@ -3,19 +3,19 @@
 
 package v1beta2
 
-// Defaults that the original etcd-operator had; old manifests rely on them.
-const (
-	DefaultRepository = "quay.io/coreos/etcd"
-	DefaultVersion    = "3.2.13"
-)
+// DefaultRepository is what the original etcd-operator had; old manifests rely on it.
+const DefaultRepository = "quay.io/coreos/etcd"
+
+// DefaultVersion is the version of etcd that this release recommends. The API server
+// writes it into an EtcdCluster that is created without a version. It is not a decoding
+// default: those apply whenever an object is read, and would change the version of an
+// existing cluster with an update of the program.
+const DefaultVersion = "3.6.16"
 
 // SetDefaults_ClusterSpec fills what an old manifest may leave out.
 func SetDefaults_ClusterSpec(spec *ClusterSpec) {
 	if spec.Repository == "" {
 		spec.Repository = DefaultRepository
-	}
-	if spec.Version == "" {
-		spec.Version = DefaultVersion
 	}
 	if spec.PodDisruptionBudget == "" {
 		spec.PodDisruptionBudget = PodDisruptionBudgetEnabled

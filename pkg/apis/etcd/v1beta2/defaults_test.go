@@ -18,7 +18,7 @@ import (
 // generated for would be missing there. A field that want does not name stays unset.
 func TestDefaults(t *testing.T) {
 	for _, c := range []struct{ name, kind, given, want string }{
-		{"cluster", "EtcdCluster", "{}", "{repository: quay.io/coreos/etcd, version: 3.2.13, podDisruptionBudget: Enabled}"},
+		{"cluster", "EtcdCluster", "{}", "{repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled}"},
 		{
 			"cluster, all set", "EtcdCluster", "{size: 1, repository: a, version: 3.6.8, podDisruptionBudget: Disabled, recovery: {quorumLoss: Automatic}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}}}",
 			"{size: 1, repository: a, version: 3.6.8, podDisruptionBudget: Disabled, recovery: {quorumLoss: Automatic}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}}}",
@@ -47,7 +47,7 @@ func TestDefaults(t *testing.T) {
 		{"restore from OSS", "EtcdRestore", "{oss: {path: a, ossSecret: b}}", "{oss: {path: a, ossSecret: b, endpoint: 'http://oss-cn-hangzhou.aliyuncs.com'}}"},
 		{
 			"restore to a new cluster", "EtcdRestore", "{clusterTemplate: {spec: {size: 3, recovery: {}, backup: {storageType: S3}, TLS: {certManager: {issuerRef: {name: d}}}, pod: {persistentVolumeClaimRetentionPolicy: {}}}}}",
-			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, version: 3.2.13, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual}, backup: {storageType: S3, compression: None, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",
+			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual}, backup: {storageType: S3, compression: None, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestDefaultsOfLists(t *testing.T) {
 	for _, list := range []runtime.Object{clusters, backups, restores} {
 		scheme.Default(list)
 	}
-	if clusters.Items[1].Spec.Version != v1beta2.DefaultVersion || backups.Items[1].Spec.Verify != v1beta2.VerificationHash || restores.Items[1].Spec.OSS.Endpoint == "" {
+	if clusters.Items[1].Spec.Repository != v1beta2.DefaultRepository || backups.Items[1].Spec.Verify != v1beta2.VerificationHash || restores.Items[1].Spec.OSS.Endpoint == "" {
 		t.Error("items of a list have no defaults")
 	}
 }

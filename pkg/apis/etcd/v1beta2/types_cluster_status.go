@@ -168,6 +168,10 @@ type ClusterConditionType string
 
 // Condition types of an EtcdCluster.
 const (
+	ClusterConditionReady       ClusterConditionType = ConditionReady
+	ClusterConditionReconciling ClusterConditionType = ConditionReconciling
+	ClusterConditionStalled     ClusterConditionType = ConditionStalled
+
 	ClusterConditionAvailable         ClusterConditionType = "Available"
 	ClusterConditionProgressing       ClusterConditionType = "Progressing"
 	ClusterConditionDegraded          ClusterConditionType = "Degraded"
@@ -200,7 +204,7 @@ type ClusterCondition struct {
 	Type ClusterConditionType `json:"type" protobuf:"bytes,1,opt,name=type,casttype=ClusterConditionType"`
 	// status: True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status,casttype=k8s.io/api/core/v1.ConditionStatus"`
-	// lastUpdateTime is when the condition last changed in any field.
+	// lastUpdateTime is when status, reason or message last changed.
 	LastUpdateTime string `json:"lastUpdateTime,omitempty" protobuf:"bytes,3,opt,name=lastUpdateTime"`
 	// lastTransitionTime is when the status last changed.
 	LastTransitionTime string `json:"lastTransitionTime,omitempty" protobuf:"bytes,4,opt,name=lastTransitionTime"`
@@ -208,4 +212,24 @@ type ClusterCondition struct {
 	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
 	// message for a reader.
 	Message string `json:"message,omitempty" protobuf:"bytes,6,opt,name=message"`
+	// observedGeneration is the generation of the spec that this condition is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,7,opt,name=observedGeneration"`
 }
+
+// Condition types that every kind of this group has. They follow what kubectl wait,
+// Flux, Argo CD and Helm expect: Ready says whether the object is as declared, and
+// Reconciling and Stalled are present only while they are True. At most one of the
+// three is True.
+const (
+	// ConditionReady is True once what the spec declares has been reached.
+	ConditionReady = "Ready"
+	// ConditionReconciling is there while the controller works towards the spec.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is there while a person or something outside must change before
+	// the controller can go on.
+	ConditionStalled = "Stalled"
+)
+
+// ReasonNotObserved is the reason of ConditionReady in an object that no controller has
+// looked at yet.
+const ReasonNotObserved = "NotObserved"

@@ -25,7 +25,9 @@ func ValidateEtcdCluster(cluster *v1beta2.EtcdCluster) field.ErrorList {
 
 func validateCluster(cluster *v1beta2.EtcdCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&cluster.ObjectMeta, true, clusterNameMessages, field.NewPath("metadata"))
-	return append(errs, validateClusterSpec(&cluster.Spec, field.NewPath("spec"))...)
+	path := field.NewPath("spec")
+	errs = append(errs, validateVersion(cluster.Spec.Version, path.Child("version"))...)
+	return append(errs, validateClusterSpec(&cluster.Spec, path)...)
 }
 
 // clusterNameMessages says what is wrong with the name of a cluster: services are
@@ -38,10 +40,10 @@ func clusterNameMessages(name string, prefix bool) []string {
 	return messages
 }
 
+// validateClusterSpec leaves the version to the caller, which knows whether it may be empty.
 func validateClusterSpec(spec *v1beta2.ClusterSpec, path *field.Path) field.ErrorList {
 	errs := validateSize(spec, path.Child("size"))
 	errs = append(errs, validateRepository(spec.Repository, path.Child("repository"))...)
-	errs = append(errs, validateVersion(spec.Version, path.Child("version"))...)
 	if spec.Pod != nil {
 		errs = append(errs, validatePodPolicy(spec.Pod, path.Child("pod"))...)
 	}

@@ -40,6 +40,9 @@ func validateRestoreSpec(restore *v1beta2.EtcdRestore, path *field.Path) field.E
 	if template, at := spec.ClusterTemplate, path.Child("clusterTemplate"); template != nil {
 		errs = append(errs, validateTemplateMeta(&template.ObjectMeta, restore, at.Child("metadata"))...)
 		errs = append(errs, validateClusterSpec(&template.Spec, at.Child("spec"))...)
+		if template.Spec.Version != "" { // empty: the version that the backup is of
+			errs = append(errs, validateVersion(template.Spec.Version, at.Child("spec", "version"))...)
+		}
 		if size := template.Spec.Replicas; size != nil && *size == 0 && hasVolumes(&template.Spec) {
 			errs = append(errs, field.Invalid(at.Child("spec", "size"), *size, "must be at least 1, because a restore has succeeded only when the cluster serves a write"))
 		}

@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 
@@ -50,6 +51,16 @@ func parseVersion(version string) (*semver.Version, bool) {
 		return nil, false
 	}
 	return parsed, true
+}
+
+// ValidateVersion says what is wrong with a version that stands outside an object, such
+// as in a flag.
+func ValidateVersion(version string) error {
+	errs := validateVersion(version, nil)
+	if len(errs) == 0 {
+		return nil
+	}
+	return errors.New(errs[0].ErrorBody())
 }
 
 func validateVersion(version string, path *field.Path) field.ErrorList {

@@ -5,6 +5,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +15,14 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// learnerMinor is the first minor version of etcd 3 whose members can join without a
-// vote.
-const learnerMinor = 4
+// supportedMinors lists the minor versions of etcd 3 that the etcd project makes patch
+// releases of. Its last patch release of 3.4 was 3.4.45, of June 2026. A newer minor
+// version than these is not warned about: it is more probable that this table is old.
+var supportedMinors = []uint64{5, 6, 7}
+
+// guardedSize is the number of members from which a cluster is taken for one that must
+// not lose its data.
+const guardedSize = 3
 
 // recommendedQuota is the most that etcd's makers advise.
 var recommendedQuota = resource.MustParse("8Gi")
@@ -31,6 +37,10 @@ func clusterSpecWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 	var warnings []string
 	if size := spec.Replicas; size != nil && *size > 0 && *size%2 == 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: %d members tolerate no more failures than %d; choose an odd number", path.Child("size"), *size, *size-1))
+	}
+	if size := spec.Replicas; size != nil && *size >= guardedSize && !hasVolumes(spec) {
+		warnings = append(warnings, fmt.Sprintf("%s: is not set, so that a member's data goes with its pod and the cluster is lost when most pods go at once; "+
+			"set it when you create the cluster, because it cannot be added later", path.Child("pod", "persistentVolumeClaimSpec")))
 	}
 	warnings = append(warnings, versionWarnings(spec.Version, path.Child("version"))...)
 	if spec.Pod != nil {
@@ -56,15 +66,21 @@ func clusterSpecWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 
 func versionWarnings(version string, path *field.Path) []string {
 	parsed, ok := parseVersion(version)
-	switch {
-	case !ok:
+	if !ok || parsed.Minor() >= slices.Min(supportedMinors) {
 		return nil
-	case strings.TrimPrefix(version, "v") == v1beta2.DefaultVersion:
-		return []string{fmt.Sprintf("%s: %s is the default that old manifests rely on and has reached its end of life; name a supported version", path, version)}
-	case parsed.Minor() < learnerMinor:
-		return []string{fmt.Sprintf("%s: %s has reached its end of life and has no learners, so that a new member votes before it has caught up; upgrade to 3.4 or later", path, echo(version))}
 	}
-	return nil
+	return []string{fmt.Sprintf("%s: etcd %s has reached its end of life and gets no security fixes; use %s, one minor version at a time",
+		path, echo(version), supportedVersions())}
+}
+
+// supportedVersions lists them for a reader: "3.5, 3.6 or 3.7".
+func supportedVersions() string {
+	names := make([]string, 0, len(supportedMinors))
+	for _, minor := range supportedMinors {
+		names = append(names, fmt.Sprintf("3.%d", minor))
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 func podWarnings(pod *v1beta2.PodPolicy, path *field.Path) []string {
@@ -74,6 +90,10 @@ func podWarnings(pod *v1beta2.PodPolicy, path *field.Path) []string {
 	}
 	if pod.DNSTimeoutInSecond != 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: has no effect, because nothing waits for DNS", path.Child("DNSTimeoutInSecond")))
+	}
+	if claim := pod.PersistentVolumeClaimSpec; claim != nil && slices.Contains(claim.AccessModes, corev1.ReadWriteMany) {
+		warnings = append(warnings, fmt.Sprintf("%s: ReadWriteMany volumes are usually file shares of a network, on which etcd is slow and locks of its files may not hold; use ReadWriteOnce on block storage",
+			path.Child("persistentVolumeClaimSpec", "accessModes")))
 	}
 	if pod.AntiAffinity {
 		warnings = append(warnings, fmt.Sprintf("%s: is deprecated; use affinity or topologySpreadConstraints", path.Child("antiAffinity")))

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // warned compares the fields that warnings are about.
@@ -33,15 +35,26 @@ func TestClusterWarnings(t *testing.T) {
 	const s3 = "storageType: S3, s3: {path: b/k}"
 	for _, c := range []specCase{
 		{"none", "{pod: {etcdEnv: [{name: ETCD_LOG_LEVEL, value: info}, {name: NAME, value: x}]}, etcd: {quotaBackendBytes: 8Gi, extraArgs: [--enable-pprof]}, backup: {schedule: '@daily', timeZone: UTC, retention: {}, " + s3 + "}}", nil},
-		{"even", "size: 4", []string{"spec.size"}},
+		{"even", "size: 4", []string{"spec.size", "spec.pod.persistentVolumeClaimSpec"}},
+		{"two", "size: 2", []string{"spec.size"}},
+		{"three without volumes", "size: 3", []string{"spec.pod.persistentVolumeClaimSpec"}},
+		{"three without volumes, with a policy", "{size: 3, pod: {}}", []string{"spec.pod.persistentVolumeClaimSpec"}},
+		{"three with volumes", "{size: 3, pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}", nil},
+		{"volumes for one pod", "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOncePod]}}", nil},
+		{"shared volumes", "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce, ReadWriteMany]}}", []string{"spec.pod.persistentVolumeClaimSpec.accessModes"}},
 		{"certificates from nowhere", "TLS: {}", []string{"spec.TLS"}},
 		{"certificates", "TLS: {auto: {}}", nil},
 		{"hibernated", "size: 0", nil},
 		{"no size", "size: null", nil},
-		{"old default", "version: ''", []string{"spec.version"}},
-		{"old default, given", "version: v3.2.13", []string{"spec.version"}},
-		{"no learners", "version: 3.3.27", []string{"spec.version"}},
-		{"learners", "version: 3.4.0", nil},
+		{"3.1", "version: 3.1.10", []string{"spec.version"}},
+		{"3.2", "version: v3.2.13", []string{"spec.version"}},
+		{"3.3", "version: 3.3.27", []string{"spec.version"}},
+		{"3.4", "version: 3.4.45", []string{"spec.version"}},
+		{"3.5", "version: 3.5.0", nil},
+		{"3.6", "version: 3.6.16", nil},
+		{"3.7", "version: 3.7.0-rc.1", nil},
+		{"newer than this release", "version: 3.8.0", nil},
+		{"the default", "version: " + v1beta2.DefaultVersion, nil},
 		{"not a version", "version: x", nil},
 		{"without effect", "pod: {busyboxImage: x, DNSTimeoutInSecond: 1}", []string{"spec.pod.busyboxImage", "spec.pod.DNSTimeoutInSecond"}},
 		{"deprecated", "pod: {antiAffinity: true}", []string{"spec.pod.antiAffinity"}},
@@ -60,8 +73,27 @@ func TestClusterWarnings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			warned(t, WarningsForEtcdCluster(cluster(t, c.spec)), c.want...)
+			single := cluster(t, "size: 1")
+			parse(t, c.spec, &single.Spec)
+			warned(t, WarningsForEtcdCluster(single), c.want...)
 		})
+	}
+}
+
+// TestWarningsSayWhatToDo looks at the words of those that are about the safety of data.
+func TestWarningsSayWhatToDo(t *testing.T) {
+	for spec, want := range map[string][]string{
+		"size: 4":                    {"4 members tolerate no more failures than 3", "choose an odd number"},
+		"size: 5":                    {"goes with its pod", "set it when you create the cluster"},
+		"{size: 1, version: 3.4.45}": {"etcd 3.4.45 has reached its end of life", "use 3.5, 3.6 or 3.7, one minor version at a time"},
+		"pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteMany]}}": {"file shares", "use ReadWriteOnce on block storage"},
+	} {
+		got := strings.Join(WarningsForEtcdCluster(cluster(t, spec)), "\n")
+		for _, text := range want {
+			if !strings.Contains(got, text) {
+				t.Errorf("%s: %q is not said in %q", spec, text, got)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package backup
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -16,9 +17,12 @@ type strategy = kind.Strategy[*v1beta2.EtcdBackup, v1beta2.BackupSpec, v1beta2.B
 
 func newStrategy(typer runtime.ObjectTyper) strategy {
 	return kind.NewStrategy(typer, kind.Definition[*v1beta2.EtcdBackup, v1beta2.BackupSpec, v1beta2.BackupStatus]{
-		GroupVersion:         v1beta2.SchemeGroupVersion,
-		Spec:                 func(obj *v1beta2.EtcdBackup) *v1beta2.BackupSpec { return &obj.Spec },
-		Status:               func(obj *v1beta2.EtcdBackup) *v1beta2.BackupStatus { return &obj.Status },
+		GroupVersion: v1beta2.SchemeGroupVersion,
+		Spec:         func(obj *v1beta2.EtcdBackup) *v1beta2.BackupSpec { return &obj.Spec },
+		Status:       func(obj *v1beta2.EtcdBackup) *v1beta2.BackupStatus { return &obj.Status },
+		InitialStatus: func(created metav1.Time) v1beta2.BackupStatus {
+			return v1beta2.BackupStatus{Conditions: kind.NotObserved(created)}
+		},
 		Validate:             validation.ValidateEtcdBackup,
 		ValidateUpdate:       validation.ValidateEtcdBackupUpdate,
 		ValidateStatusUpdate: validation.ValidateEtcdBackupStatusUpdate,

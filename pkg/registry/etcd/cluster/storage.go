@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -42,6 +44,9 @@ type Dependencies struct {
 	Restores Restores
 	// Authorizer is asked a second time before data is handed out; nil allows it.
 	Authorizer authorizer.Authorizer
+	// DefaultVersion of etcd for clusters that are created without one; empty for the
+	// version that this release recommends.
+	DefaultVersion string
 }
 
 // REST serves etcdclusters.
@@ -52,7 +57,6 @@ type REST struct {
 var (
 	_ rest.StandardStorage    = &REST{}
 	_ rest.ShortNamesProvider = &REST{}
-	_ rest.CategoriesProvider = &REST{}
 )
 
 // NewStorage returns the endpoints of etcdclusters, kept where optsGetter says.
@@ -63,7 +67,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		New:      func() runtime.Object { return &v1beta2.EtcdCluster{} },
 		NewList:  func() runtime.Object { return &v1beta2.EtcdClusterList{} },
 	}
-	rules := newStrategy(typer)
+	rules := newStrategy(typer, cmp.Or(needs.DefaultVersion, v1beta2.DefaultVersion))
 	store, status, err := kind.NewStore(resource, rules, newTable(clock.RealClock{}), optsGetter)
 	if err != nil {
 		return Storage{}, err
@@ -87,6 +91,3 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 
 // ShortNames lets users write "kubectl get etcd".
 func (*REST) ShortNames() []string { return []string{"etcd"} }
-
-// Categories shows clusters in "kubectl get all".
-func (*REST) Categories() []string { return []string{"all"} }

@@ -87,8 +87,8 @@ func TestNames(t *testing.T) {
 	if names := storage.EtcdCluster.ShortNames(); len(names) != 1 || names[0] != "etcd" {
 		t.Errorf("short names %q, want etcd", names)
 	}
-	if categories := storage.EtcdCluster.Categories(); len(categories) != 1 || categories[0] != "all" {
-		t.Errorf("categories %q, want all", categories)
+	if _, ok := any(storage.EtcdCluster).(rest.CategoriesProvider); ok {
+		t.Error("clusters have categories: kubectl delete all --all must not delete databases")
 	}
 	if singular := storage.EtcdCluster.GetSingularName(); singular != "etcdcluster" {
 		t.Errorf("singular name %q, want etcdcluster", singular)

@@ -5,7 +5,11 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -20,7 +24,7 @@ func TestValidationOfThisKind(t *testing.T) {
 		obj.Namespace, obj.ResourceVersion = "default", "1"
 		return obj
 	}
-	strategy := newStrategy(runtime.NewScheme())
+	strategy := newStrategy(runtime.NewScheme(), v1beta2.DefaultVersion)
 	status := kind.NewStatusStrategy(strategy)
 
 	if errs := strategy.Validate(t.Context(), stored()); len(errs) > 0 {
@@ -43,8 +47,57 @@ func TestValidationOfThisKind(t *testing.T) {
 	}
 
 	warned := stored()
-	warned.Spec.Version = v1beta2.DefaultVersion
+	warned.Spec.Version = "3.4.45"
 	if warnings := strategy.WarningsOnCreate(t.Context(), warned); len(warnings) == 0 {
 		t.Error("no warning")
+	}
+}
+
+// TestVersionIsStoredOnce: a cluster that names no version gets the default of the server
+// that creates it, and keeps it beside a server with another one.
+func TestVersionIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	first, later := newStrategy(runtime.NewScheme(), "3.6.16"), newStrategy(runtime.NewScheme(), "3.7.3")
+	unnamed := func() *v1beta2.EtcdCluster {
+		obj := valid("a")
+		obj.Spec.Version = ""
+		return obj
+	}
+	created := unnamed()
+	first.PrepareForCreate(t.Context(), created)
+	if created.Spec.Version != "3.6.16" {
+		t.Fatalf("version %q is stored", created.Spec.Version)
+	}
+	update := unnamed()
+	later.PrepareForUpdate(t.Context(), update, created)
+	if update.Spec.Version != "3.6.16" || update.Generation != created.Generation {
+		t.Errorf("an update without a version makes it %q, generation %d", update.Spec.Version, update.Generation)
+	}
+	named := unnamed()
+	named.Spec.Version = "3.1.10"
+	later.PrepareForCreate(t.Context(), named)
+	if named.Spec.Version != "3.1.10" {
+		t.Errorf("a version that was named becomes %q", named.Spec.Version)
+	}
+	later.PrepareForUpdate(t.Context(), named, created)
+	if named.Spec.Version != "3.1.10" || named.Generation != created.Generation+1 {
+		t.Errorf("a change of the version makes it %q, generation %d", named.Spec.Version, named.Generation)
+	}
+}
+
+// TestNewClusterIsNotReady: whatever status came with the request, no client takes a new
+// cluster for ready.
+func TestNewClusterIsNotReady(t *testing.T) {
+	t.Parallel()
+	obj := valid("a")
+	obj.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)))
+	obj.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionReady, Status: corev1.ConditionTrue}}
+	newStrategy(runtime.NewScheme(), "3.6.16").PrepareForCreate(t.Context(), obj)
+	want := []v1beta2.ClusterCondition{{
+		Type: v1beta2.ClusterConditionReady, Status: corev1.ConditionUnknown, Reason: v1beta2.ReasonNotObserved, Message: kind.MessageNotObserved,
+		LastUpdateTime: "2026-01-02T02:04:05Z", LastTransitionTime: "2026-01-02T02:04:05Z",
+	}}
+	if diff := cmp.Diff(want, obj.Status.Conditions); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -33,6 +33,16 @@ type Definition[T Object, S, U any] struct {
 	Spec   func(obj T) *S
 	Status func(obj T) *U
 
+	// InitialStatus is the status of an object that was created at that time and that no
+	// controller has looked at. Nil leaves it empty.
+	InitialStatus func(created metav1.Time) U
+	// DefaultOnCreate fills, in an object that is created, what is stored from then on.
+	// Nil fills nothing. Decoding defaults apply whenever an object is read; these do not.
+	DefaultOnCreate func(obj T)
+	// KeepOnUpdate takes from the stored object what DefaultOnCreate has filled and the
+	// update leaves out. Nil takes nothing.
+	KeepOnUpdate func(newer, older T)
+
 	Validate             func(obj T) field.ErrorList
 	ValidateUpdate       func(newer, older T) field.ErrorList
 	ValidateStatusUpdate func(newer, older T) field.ErrorList

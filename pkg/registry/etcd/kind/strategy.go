@@ -39,7 +39,8 @@ func (Strategy[T, S, U]) AllowUnconditionalUpdate() bool { return true }
 // Canonicalize has nothing to do: defaults are filled when the object is decoded.
 func (Strategy[T, S, U]) Canonicalize(runtime.Object) {}
 
-// PrepareForCreate drops a status that came with the request.
+// PrepareForCreate replaces a status that came with the request by the initial one, and
+// fills defaults that are stored.
 func (s Strategy[T, S, U]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	typed, ok := obj.(T)
 	if !ok {
@@ -47,16 +48,26 @@ func (s Strategy[T, S, U]) PrepareForCreate(_ context.Context, obj runtime.Objec
 	}
 	var none U
 	*s.Status(typed) = none
+	if s.InitialStatus != nil {
+		*s.Status(typed) = s.InitialStatus(typed.GetCreationTimestamp())
+	}
 	typed.SetGeneration(1)
+	if s.DefaultOnCreate != nil {
+		s.DefaultOnCreate(typed)
+	}
 }
 
-// PrepareForUpdate keeps the stored status and counts changes of the spec.
+// PrepareForUpdate keeps the stored status, and the stored defaults that the update
+// leaves out, and counts changes of the spec.
 func (s Strategy[T, S, U]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	newer, older, ok := both[T](obj, old)
 	if !ok {
 		return
 	}
 	*s.Status(newer) = *s.Status(older)
+	if s.KeepOnUpdate != nil {
+		s.KeepOnUpdate(newer, older)
+	}
 	newer.SetGeneration(older.GetGeneration())
 	if !sameSpec(s.Spec(newer), s.Spec(older)) {
 		newer.SetGeneration(older.GetGeneration() + 1)

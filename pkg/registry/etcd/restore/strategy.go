@@ -4,6 +4,9 @@
 package restore
 
 import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -16,12 +19,25 @@ type strategy = kind.Strategy[*v1beta2.EtcdRestore, v1beta2.RestoreSpec, v1beta2
 
 func newStrategy(typer runtime.ObjectTyper) strategy {
 	return kind.NewStrategy(typer, kind.Definition[*v1beta2.EtcdRestore, v1beta2.RestoreSpec, v1beta2.RestoreStatus]{
-		GroupVersion:         v1beta2.SchemeGroupVersion,
-		Spec:                 func(obj *v1beta2.EtcdRestore) *v1beta2.RestoreSpec { return &obj.Spec },
-		Status:               func(obj *v1beta2.EtcdRestore) *v1beta2.RestoreStatus { return &obj.Status },
+		GroupVersion: v1beta2.SchemeGroupVersion,
+		Spec:         func(obj *v1beta2.EtcdRestore) *v1beta2.RestoreSpec { return &obj.Spec },
+		Status:       func(obj *v1beta2.EtcdRestore) *v1beta2.RestoreStatus { return &obj.Status },
+		InitialStatus: func(created metav1.Time) v1beta2.RestoreStatus {
+			return v1beta2.RestoreStatus{Conditions: kind.NotObserved(created)}
+		},
+		// A restore does not change, and an update without the version of its template is no
+		// change: objects that were created by earlier servers have one.
+		KeepOnUpdate:         keepVersion,
 		Validate:             validation.ValidateEtcdRestore,
 		ValidateUpdate:       validation.ValidateEtcdRestoreUpdate,
 		ValidateStatusUpdate: validation.ValidateEtcdRestoreStatusUpdate,
 		Warnings:             validation.WarningsForEtcdRestore,
 	})
+}
+
+func keepVersion(newer, older *v1beta2.EtcdRestore) {
+	if newer.Spec.ClusterTemplate != nil && older.Spec.ClusterTemplate != nil {
+		version := &newer.Spec.ClusterTemplate.Spec.Version
+		*version = cmp.Or(*version, older.Spec.ClusterTemplate.Spec.Version)
+	}
 }

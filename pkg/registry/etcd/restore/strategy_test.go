@@ -6,7 +6,10 @@ package restore
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
@@ -46,5 +49,45 @@ func TestValidationOfThisKind(t *testing.T) {
 	warned.Spec.S3.InsecureSkipTLSVerify = true
 	if warnings := strategy.WarningsOnCreate(t.Context(), warned); len(warnings) == 0 {
 		t.Error("no warning")
+	}
+}
+
+// TestVersionOfTheTemplateStays: an update that leaves out the version of the template is
+// no change, and an empty one stays empty: it stands for that of the backup.
+func TestVersionOfTheTemplateStays(t *testing.T) {
+	t.Parallel()
+	strategy := newStrategy(runtime.NewScheme())
+	made := func(version string) *v1beta2.EtcdRestore {
+		obj := valid("a")
+		obj.Namespace, obj.ResourceVersion = "default", "1"
+		obj.Spec.ClusterTemplate = &v1beta2.EtcdClusterTemplate{Spec: v1beta2.ClusterSpec{
+			Replicas: ptr.To[int32](1), Repository: v1beta2.DefaultRepository, Version: version, PodDisruptionBudget: v1beta2.PodDisruptionBudgetEnabled,
+		}}
+		return obj
+	}
+	for _, stored := range []string{"3.2.13", ""} {
+		old, update := made(stored), made("")
+		strategy.PrepareForUpdate(t.Context(), update, old)
+		if got := update.Spec.ClusterTemplate.Spec.Version; got != stored || update.Generation != old.Generation {
+			t.Errorf("version %q becomes %q, generation %d", stored, got, update.Generation)
+		}
+		if errs := strategy.ValidateUpdate(t.Context(), update, old); len(errs) > 0 {
+			t.Errorf("version %q: %v", stored, errs)
+		}
+	}
+	created := made("")
+	strategy.PrepareForCreate(t.Context(), created)
+	if got := created.Spec.ClusterTemplate.Spec.Version; got != "" {
+		t.Errorf("version %q is stored", got)
+	}
+	if errs := strategy.Validate(t.Context(), created); len(errs) > 0 {
+		t.Errorf("a template without a version: %v", errs)
+	}
+	if c := meta.FindStatusCondition(created.Status.Conditions, v1beta2.ConditionReady); c == nil || c.Status != metav1.ConditionUnknown {
+		t.Errorf("a new restore says %+v", created.Status.Conditions)
+	}
+	wrong := made("x")
+	if errs := strategy.Validate(t.Context(), wrong); len(errs) == 0 {
+		t.Error("a version that is none is taken")
 	}
 }

@@ -20,7 +20,7 @@ type ClusterConditionApplyConfiguration struct {
 	Type *etcdv1beta2.ClusterConditionType `json:"type,omitempty"`
 	// status: True, False or Unknown.
 	Status *v1.ConditionStatus `json:"status,omitempty"`
-	// lastUpdateTime is when the condition last changed in any field.
+	// lastUpdateTime is when status, reason or message last changed.
 	LastUpdateTime *string `json:"lastUpdateTime,omitempty"`
 	// lastTransitionTime is when the status last changed.
 	LastTransitionTime *string `json:"lastTransitionTime,omitempty"`
@@ -28,6 +28,8 @@ type ClusterConditionApplyConfiguration struct {
 	Reason *string `json:"reason,omitempty"`
 	// message for a reader.
 	Message *string `json:"message,omitempty"`
+	// observedGeneration is the generation of the spec that this condition is about.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 
 // ClusterConditionApplyConfiguration constructs a declarative configuration of the ClusterCondition type for use with
@@ -81,5 +83,13 @@ func (b *ClusterConditionApplyConfiguration) WithReason(value string) *ClusterCo
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *ClusterConditionApplyConfiguration) WithMessage(value string) *ClusterConditionApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *ClusterConditionApplyConfiguration) WithObservedGeneration(value int64) *ClusterConditionApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }

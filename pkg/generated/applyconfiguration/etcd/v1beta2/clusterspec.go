@@ -23,8 +23,10 @@ type ClusterSpecApplyConfiguration struct {
 	// <repository>:v<version>. Default: quay.io/coreos/etcd.
 	Repository *string `json:"repository,omitempty"`
 	// version is the version of etcd that the members shall run, such as "3.6.16";
-	// a leading "v" is ignored. Default: 3.2.13, which is what an old manifest
-	// without a version has always meant; set it.
+	// a leading "v" is ignored. Default: the version that the API server recommends
+	// when the cluster is created. It is stored then and does not change by itself; an
+	// update without a version keeps the stored one. In an EtcdRestore's clusterTemplate
+	// the default is the version that the backup is of.
 	Version *string `json:"version,omitempty"`
 	// paused stops every action of the controller on this cluster while true. The
 	// status goes on being kept.

@@ -1,0 +1,107 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+)
+
+// TestReady says what Flux and Helm make of the status of each stage.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	begun := func(ago time.Duration) func(*Observed) {
+		return func(o *Observed) { o.Restore.Status.StartTime = metaTime(o.Now.Add(-ago)) }
+	}
+	paused := func(o *Observed) { o.Cluster.Spec.Paused = true }
+	ended := func(phase v1beta2.RestorePhase, reason string) func(*Observed) {
+		return func(o *Observed) {
+			o.Restore.Status.Phase = phase
+			is := metav1.ConditionFalse
+			if phase == v1beta2.RestorePhaseSucceeded {
+				is = metav1.ConditionTrue
+			}
+			o.Restore.Status.Conditions = []metav1.Condition{{Type: ConditionSucceeded, Status: is, Reason: reason, Message: "as it was"}}
+		}
+	}
+	for name, test := range map[string]struct {
+		edits  []func(*Observed)
+		want   status.Status
+		reason string
+	}{
+		"new":                        {nil, status.InProgressStatus, "Verifying"},
+		"the backup is bad":          {[]func(*Observed){job(1, bad("HashMismatch", false))}, status.FailedStatus, "HashMismatch"},
+		"the store does not answer":  {[]func(*Observed){job(1, bad("StoreUnreachable", true))}, status.InProgressStatus, ""},
+		"the cluster is paused":      {[]func(*Observed){job(1, good()), held, paused}, status.InProgressStatus, "ClusterPaused"},
+		"the cluster stays paused":   {[]func(*Observed){job(1, good()), held, paused, begun(transfer.StalledSoon)}, status.FailedStatus, "ClusterPaused"},
+		"another restore goes first": {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseRestoring), begun(time.Hour)}, status.InProgressStatus, "AnotherRestore"},
+		"the cluster goes over":      {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseSwitching), begun(time.Hour)}, status.InProgressStatus, ""},
+		"restored":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseSucceeded)}, status.CurrentStatus, "Restored"},
+		"given up":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseAbandoned)}, status.FailedStatus, "Abandoned"},
+		"succeeded before an update": {[]func(*Observed){ended(v1beta2.RestorePhaseSucceeded, "Restored")}, status.CurrentStatus, "Restored"},
+		"failed before an update":    {[]func(*Observed){ended(v1beta2.RestorePhaseFailed, "Encrypted")}, status.FailedStatus, "Encrypted"},
+	} {
+		o := observed(test.edits...)
+		o.Restore.Generation = 1
+		shown := o.Restore.DeepCopy()
+		shown.Status = Status(o, Decide(o))
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(shown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := status.Compute(&unstructured.Unstructured{Object: object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready := meta.FindStatusCondition(shown.Status.Conditions, v1beta2.ConditionReady)
+		if ready == nil || got.Status != test.want || test.reason != "" && ready.Reason != test.reason {
+			t.Errorf("%s: %s, want %s %s: %+v", name, got.Status, test.want, test.reason, ready)
+		}
+		again := o
+		again.Restore = shown
+		if s := Status(again, Decide(again)); shown.Status.CompletionTime != nil && meta.FindStatusCondition(s.Conditions, v1beta2.ConditionReady).Reason != ready.Reason {
+			t.Errorf("%s: what is said of it changes after its end", name)
+		}
+	}
+}
+
+// TestVersionOfANewCluster: a template without a version makes a cluster of the version
+// that the backup is of, and the backup is not checked against another one.
+func TestVersionOfANewCluster(t *testing.T) {
+	t.Parallel()
+	unversioned := func(o *Observed) { o.Restore.Spec.ClusterTemplate.Spec.Version = "" }
+	look := Decide(observed(homeless, templated, unversioned))
+	if look.Check == nil || look.Check.Target.Version != "" || look.Check.Target.MaxSize == 0 {
+		t.Fatalf("the backup is checked against %+v", look.Check)
+	}
+	target := func(j *Job) { j.Target = look.Check.Target.String() }
+	for _, test := range []struct{ backup, want string }{{"3.5.26", "3.5.26"}, {"", ""}} {
+		found := good()
+		found.EtcdVersion = test.backup
+		made := Decide(observed(homeless, templated, unversioned, held, job(1, found, target)))
+		if made.Action != ActionCreate || made.Cluster.Spec.Version != test.want {
+			t.Fatalf("backup of %q: %s", test.backup, say(made))
+		}
+		if test.want == "" {
+			continue
+		}
+		// The cluster that was made fits what was found, so that it is not looked at again.
+		next := observed(templated, unversioned, held, job(1, found, target), func(o *Observed) {
+			o.Cluster = made.Cluster.DeepCopy()
+			o.Cluster.UID = "made"
+		})
+		if plan := Decide(next); plan.Action != ActionAsk {
+			t.Errorf("backup of %q: %s, not asked", test.backup, say(plan))
+		}
+	}
+}

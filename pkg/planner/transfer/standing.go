@@ -1,0 +1,46 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// StalledSoon is how long the controller waits for what only a person or another program
+// changes before an object is Stalled: manifests are applied one after the other.
+const StalledSoon = time.Minute
+
+// Standing is what the conditions Ready, Reconciling and Stalled of an object say. At most
+// one of Ready and Stalled is true; if neither is, the object is Reconciling.
+type Standing struct {
+	Ready, Stalled  bool
+	Reason, Message string
+}
+
+// Write writes the standing into the conditions of an object of a generation. Reconciling
+// and Stalled are there only while they are True, as kstatus wants.
+func (s Standing) Write(conditions *[]metav1.Condition, generation int64, now time.Time) {
+	set := func(t string, is bool) {
+		status := metav1.ConditionFalse
+		switch {
+		case is:
+			status = metav1.ConditionTrue
+		case t != v1beta2.ConditionReady:
+			meta.RemoveStatusCondition(conditions, t)
+			return
+		}
+		meta.SetStatusCondition(conditions, metav1.Condition{
+			Type: t, Status: status, Reason: s.Reason, Message: s.Message,
+			ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		})
+	}
+	set(v1beta2.ConditionReady, s.Ready)
+	set(v1beta2.ConditionReconciling, !s.Ready && !s.Stalled)
+	set(v1beta2.ConditionStalled, s.Stalled)
+}
