@@ -4,6 +4,7 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -19,6 +20,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -26,12 +28,11 @@ import (
 )
 
 const (
-	consumerImage  = "registry.k8s.io/kube-apiserver:consumer"
-	consumerToken  = "consumer"
-	consumerPort   = 6443
-	consumerUser   = 65532
-	consumerFiles  = "/etc/consumer"
-	consumerSecret = "consumer"
+	consumerImage = "registry.k8s.io/kube-apiserver:consumer"
+	consumerToken = "consumer"
+	consumerPort  = 6443
+	consumerUser  = 65532
+	consumerFiles = "/etc/consumer"
 	// consumerStart is how long a kube-apiserver may take to start.
 	consumerStart = 90 * time.Second
 )
@@ -40,19 +41,24 @@ const (
 // cluster through its client Service: one connection for each kind of object, which stays
 // until the member at its end closes it.
 type Consumer struct {
+	// Namespace that objects are written to, in the kube-apiserver.
 	Namespace string
 	Kube      kubernetes.Interface
+
+	environment *Environment
+	// pod is where the kube-apiserver runs.
+	pod types.NamespacedName
 }
 
 // ConsumerOptions describe a Consumer.
 type ConsumerOptions struct {
 	Namespace string
+	// Name of the pod, and of the Secret with its files.
+	Name string
 	// Cluster is the name of the EtcdCluster.
 	Cluster string
 	// Secret, if not empty, holds the client's certificate as tls.crt, tls.key and ca.crt.
 	Secret string
-	// Node, if not empty, is the node that the kube-apiserver runs on.
-	Node string
 }
 
 // consumerLoaded makes tests that run at the same time load the image only once.
@@ -66,12 +72,12 @@ func (e *Environment) Consumer(ctx context.Context, o ConsumerOptions) (*Consume
 	if err := e.loadConsumer(ctx); err != nil {
 		return nil, err
 	}
-	files, err := consumerSecretOf(o.Namespace)
+	files, err := consumerSecret(o)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := e.Kube.CoreV1().Secrets(o.Namespace).Create(ctx, files, metav1.CreateOptions{}); err != nil {
-		return nil, fmt.Errorf("create Secret %s of the kube-apiserver: %w", consumerSecret, err)
+		return nil, fmt.Errorf("create Secret %s of the kube-apiserver: %w", o.Name, err)
 	}
 	pod, err := e.Kube.CoreV1().Pods(o.Namespace).Create(ctx, consumerPod(o), metav1.CreateOptions{})
 	if err != nil {
@@ -105,7 +111,22 @@ func (e *Environment) Consumer(ctx context.Context, o ConsumerOptions) (*Consume
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the kube-apiserver: %w", err)
 	}
-	return &Consumer{Namespace: metav1.NamespaceDefault, Kube: kube}, nil
+	return &Consumer{
+		Namespace: metav1.NamespaceDefault, Kube: kube, environment: e,
+		pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+	}, nil
+}
+
+// Refused returns how many connections to etcd were refused since then. After each of them
+// gRPC waits for a second or longer before it tries again: that is what makes a gap.
+func (c *Consumer) Refused(ctx context.Context, since time.Time) (int, error) {
+	logs, err := c.environment.Kube.CoreV1().Pods(c.pod.Namespace).GetLogs(c.pod.Name, &corev1.PodLogOptions{
+		SinceTime: ptr.To(metav1.NewTime(since)),
+	}).DoRaw(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the log of the kube-apiserver: %w", err)
+	}
+	return bytes.Count(logs, []byte("connect: connection refused")), nil
 }
 
 // loadConsumer makes the image of the kube-apiserver that the local Kubernetes itself
@@ -134,9 +155,9 @@ func (e *Environment) loadConsumer(ctx context.Context) error {
 	return nil
 }
 
-// consumerSecretOf returns the files of the kube-apiserver: the token of its one user
+// consumerSecret returns the files of the kube-apiserver: the token of its one user
 // and the key of its service accounts.
-func consumerSecretOf(namespace string) (*corev1.Secret, error) {
+func consumerSecret(o ConsumerOptions) (*corev1.Secret, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
@@ -150,7 +171,7 @@ func consumerSecretOf(namespace string) (*corev1.Secret, error) {
 		return nil, err
 	}
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: consumerSecret},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
 		Data: map[string][]byte{
 			"tokens.csv": []byte(consumerToken + `,admin,admin,"system:masters"` + "\n"),
 			"sa.key":     pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
@@ -185,7 +206,7 @@ func consumerArgs(o ConsumerOptions) []string {
 func consumerPod(o ConsumerOptions) *corev1.Pod {
 	volumes := []corev1.Volume{
 		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-		{Name: "files", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: consumerSecret}}},
+		{Name: "files", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: o.Name}}},
 	}
 	mounts := []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}, {Name: "files", MountPath: consumerFiles}}
 	if o.Secret != "" {
@@ -193,9 +214,8 @@ func consumerPod(o ConsumerOptions) *corev1.Pod {
 		mounts = append(mounts, corev1.VolumeMount{Name: "etcd", MountPath: "/etc/etcd"})
 	}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: "consumer"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
 		Spec: corev1.PodSpec{
-			NodeName:                     o.Node,
 			AutomountServiceAccountToken: ptr.To(false),
 			EnableServiceLinks:           ptr.To(false),
 			SecurityContext: &corev1.PodSecurityContext{
