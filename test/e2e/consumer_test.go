@@ -25,6 +25,8 @@ const (
 	// otherwise.
 	consumerRounds         = 1
 	consumerRoundsVariable = "ETCD_OPERATOR_CONSUMER_ROUNDS"
+	// consumerSizeVariable asks for a database of so many MiB.
+	consumerSizeVariable = "ETCD_OPERATOR_CONSUMER_MIB"
 	consumerInterval       = 20 * time.Millisecond
 	// consumerRound bounds one repetition of all operations of a test.
 	consumerRound = 4 * time.Minute
@@ -52,15 +54,22 @@ type consumption struct {
 // startConsumption makes a namespace for a cluster that a kube-apiserver uses.
 func startConsumption(t *testing.T) (*scenario, int) {
 	t.Helper()
-	rounds := consumerRounds
-	if v := os.Getenv(consumerRoundsVariable); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 {
-			t.Fatalf("%s is %q, not a positive number", consumerRoundsVariable, v)
-		}
-		rounds = n
-	}
+	rounds := positive(t, consumerRoundsVariable, consumerRounds)
 	return startFor(t, testTimeout+time.Duration(rounds)*consumerRound), rounds
+}
+
+// positive reads a number from the environment.
+func positive(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	v := os.Getenv(variable)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		t.Fatalf("%s is %q, not a positive number", variable, v)
+	}
+	return n
 }
 
 // consume starts the kube-apiserver of a cluster.
@@ -243,4 +252,19 @@ func (u *consumption) clientTrust() string {
 	secret, err := env.Kube.CoreV1().Secrets(u.namespace).Get(u.ctx(), u.cluster.name+"-client-tls", metav1.GetOptions{})
 	u.must(err, "read the certificate of clients")
 	return string(secret.Data["ca.crt"])
+}
+
+// TestConsumerLargeDatabase defragments a large database, which is a measurement and runs
+// only where a size is asked for.
+func TestConsumerLargeDatabase(t *testing.T) {
+	size := positive(t, consumerSizeVariable, 0)
+	if size == 0 {
+		t.Skipf("set %s to the size of the database in MiB", consumerSizeVariable)
+	}
+	s, rounds := startConsumption(t)
+	u := s.create("used", 3, etcdVersion, "\n  etcd: {quotaBackendBytes: 4Gi}").consume(rounds, "")
+	const value = 512 << 10
+	_, err := u.members.Fill(s.ctx(), size<<20/value, value)
+	s.must(err, "fill %d MiB", size)
+	u.repeat("defragmentation", func(int) { u.operate("defrag") })
 }
