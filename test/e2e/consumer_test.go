@@ -27,7 +27,7 @@ const (
 	consumerRoundsVariable = "ETCD_OPERATOR_CONSUMER_ROUNDS"
 	// consumerSizeVariable asks for a database of so many MiB.
 	consumerSizeVariable = "ETCD_OPERATOR_CONSUMER_MIB"
-	consumerInterval       = 20 * time.Millisecond
+	consumerInterval     = 20 * time.Millisecond
 	// consumerRound bounds one repetition of all operations of a test.
 	consumerRound = 4 * time.Minute
 	// consumerGap is the time without an acknowledged write that is counted as a gap.
