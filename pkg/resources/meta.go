@@ -28,7 +28,8 @@ const (
 	AppName = "etcd"
 
 	// RoleVoter, RoleLearner and RoleLeaving are the values of LabelRole. A voter is
-	// leaving while its clients are sent elsewhere, before it is removed.
+	// leaving while its clients are sent elsewhere, before it is removed, restarts or is
+	// defragmented.
 	RoleVoter   = "voter"
 	RoleLearner = "learner"
 	RoleLeaving = "leaving"

@@ -112,6 +112,7 @@ func container(c *v1beta2.EtcdCluster, m MemberPod) corev1.Container {
 		},
 		VolumeMounts:    append([]corev1.VolumeMount{{Name: dataVolume, MountPath: dataMount}}, mounts...),
 		SecurityContext: containerSecurityContext(own),
+		Lifecycle:       drainHook(c),
 	}
 	if container.ImagePullPolicy == "" {
 		container.ImagePullPolicy = corev1.PullIfNotPresent

@@ -19,9 +19,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// mostUnanswered is how many writes may fail when one of an even number of voters is
-// removed: while it still runs, because none of the others could be missed otherwise. What
-// it was asked at that time stays without an answer: the more, the slower the disk.
+// mostUnanswered is how many writes may fail while one of an even number of voters is
+// removed. A member that hands over drops what is under way: the more, the slower the disk.
 const mostUnanswered = 30
 
 // TestScale goes from three to five members, back, and down to one, while somebody
@@ -86,7 +85,7 @@ func TestScaleThroughService(t *testing.T) {
 		because  string
 	}{
 		{4, 5, "a connection may be made while a node still leads to a member that has just left"},
-		{3, mostUnanswered, "the member is removed while it runs"},
+		{3, mostUnanswered, "writes that are under way in a hand-over are dropped"},
 	} {
 		w, err := harness.WriteThrough(s.ctx(), writeInterval, address, 10)
 		s.must(err, "write through %s", address)

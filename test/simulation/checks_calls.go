@@ -237,12 +237,14 @@ func (c *checks) deletingPod(by *manager, pod *corev1.Pod) {
 		return
 	}
 	claim, kept := lookup[claimObject](c.w.store, kindClaim, claimName(pod))
-	if kept && claim.DeletionTimestamp == nil && pod.Labels[resources.LabelRole] != resources.RoleLeaving {
+	voters, serving := by.look.members.voters(), by.look.serving(p.dir.id)
+	cluster, found := lookup[clusterObject](c.w.store, kindCluster, clusterName)
+	// A pod that clients were led away from goes for good only if there are too many.
+	surplus := !found || voters > int(*cluster.Spec.Replicas)
+	if kept && claim.DeletionTimestamp == nil && (pod.Labels[resources.LabelRole] != resources.RoleLeaving || !surplus) {
 		c.restarting(by, pod)
 		return
 	}
-	voters, serving := by.look.members.voters(), by.look.serving(p.dir.id)
-	cluster, found := lookup[clusterObject](c.w.store, kindCluster, clusterName)
 	switch {
 	case 2*serving <= voters:
 		c.violated("S2", "stop of %s: %d of %d voters were seen to serve meanwhile", pod.Name, serving, voters)

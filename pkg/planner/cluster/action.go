@@ -268,7 +268,8 @@ type Plan struct {
 	Actions []Action
 	// Wait is what the cluster waits for, if it waits.
 	Wait *Wait
-	// Leaving is the name of the voter that is about to be removed, if there is one.
+	// Leaving is the name of the voter that is out of the client Service, or is about to
+	// be: it is removed, restarts or is defragmented next. Empty if there is none.
 	Leaving string
 	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
 	RequeueAfter time.Duration

@@ -208,8 +208,8 @@ func upkeep(o *Observed, plan Plan) []Action {
 }
 
 // upkeepRoles labels the pods with what their members are, and those that do not say
-// what they were made from. Voters that have joined have their data. Whoever was about to leave and need not any more gets its
-// clients back.
+// what they were made from. Voters that have joined have their data. Pods that need not
+// stay out of the client Service any longer rejoin it.
 func upkeepRoles(o *Observed, plan Plan) []Action {
 	if !o.Etcd.Linearizable {
 		return nil
@@ -225,7 +225,7 @@ func upkeepRoles(o *Observed, plan Plan) []Action {
 		switch {
 		case m.Learner:
 			role = PodLearner
-		case p.Role == PodLeaving && (plan.Leaving == m.Name || plan.Leaving == "" && len(o.voters()) > o.size()):
+		case o.staysOut(m, plan):
 			role = PodLeaving
 		}
 		joined := m.Started && !m.Learner

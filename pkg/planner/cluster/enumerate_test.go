@@ -89,6 +89,12 @@ func alphabet(kinds []memberKind, pods []podState, versions, leaving bool) []sha
 					}
 					if leaving && k == kindVoter && !c && p == podReady {
 						shapes = append(shapes, shape{kind: k, health: h, pod: p, leaving: true}, shape{kind: k, health: h, pod: p, leaving: true, routed: true})
+						if h == Healthy {
+							shapes = append(shapes, shape{kind: k, health: h, pod: p, routed: true})
+						}
+						if versions && h == Healthy {
+							shapes = append(shapes, shape{kind: k, health: h, pod: p, old: true, routed: true}, shape{kind: k, health: h, pod: p, old: true, leaving: true})
+						}
 					}
 					if versions && k == kindVoter && (h == Healthy && p == podReady || h == Unhealthy && p == podWaiting) {
 						shapes = append(shapes, shape{kind: k, health: h, pod: p, claim: c, stale: true})

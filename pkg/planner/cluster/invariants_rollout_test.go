@@ -79,3 +79,24 @@ func (f *facts) toReplace(name string) bool {
 	return i >= 0 && f.Pods[i].Template != testTemplate && !f.Pods[i].Terminating && !f.Pods[i].Finished &&
 		(c < 0 || f.Claims[c].Terminating)
 }
+
+// checkDrained: no member that serves restarts, is defragmented or is stopped while clients
+// are led to it and could be led to another one.
+func checkDrained(f *facts, p Plan) string {
+	for _, a := range p.Actions {
+		name, waiting, _ := restarted(a)
+		if d, ok := a.(DeletePod); ok && d.Leaves {
+			name = d.Name
+		}
+		i, m := f.podIndex(name), f.memberNamed(name)
+		if i < 0 || m == nil || waiting || !f.serves(m) || !f.Pods[i].Routed {
+			continue
+		}
+		for j := range f.Pods {
+			if other := f.memberNamed(f.Pods[j].Name); other != nil && other != m && !other.Learner && f.serves(other) && f.Pods[j].Routed {
+				return "stops " + name + " while clients are led to it"
+			}
+		}
+	}
+	return ""
+}

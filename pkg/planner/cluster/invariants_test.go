@@ -105,6 +105,7 @@ var planInvariants = []invariant{
 	{"S2 list", checkList},
 	{"S2 remove", checkRemove},
 	{"S2 restart", checkRestart},
+	{"drained", checkDrained},
 	{"S2 promote", checkPromote},
 	{"S2 leader", checkLeader},
 	{"S4 seed", checkSeed},

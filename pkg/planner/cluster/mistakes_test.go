@@ -95,6 +95,11 @@ var mistakes = []mistake{
 		}
 		return []Action{a}
 	})},
+	{name: "restarts a member that clients are led to", rule: "drained", see: func(o *Observed) {
+		for i := range o.Pods {
+			o.Pods[i].Routed = false
+		}
+	}},
 	{name: "makes a second seed", rule: "S4 seed", do: func(o *Observed, p Plan) Plan {
 		if p.Rule == "quorum" {
 			p.Actions = []Action{CreateSeed{Name: o.PeerService.Seed}}

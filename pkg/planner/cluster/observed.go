@@ -171,7 +171,7 @@ const (
 	PodVoter   PodRole = "voter"
 	PodLearner PodRole = "learner"
 	// PodLeaving is a voter whose clients are sent elsewhere, because it is about to be
-	// removed.
+	// removed, to restart or to be defragmented.
 	PodLeaving PodRole = "leaving"
 )
 

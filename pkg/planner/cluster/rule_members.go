@@ -319,8 +319,9 @@ func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
 // dismiss takes a voter that serves away from its clients before it is removed. etcd
 // gives requests to a removed member no answer; when its pod is deleted it ends those
 // that it has, and tells clients to go elsewhere. So the pod goes first, wherever the
-// other voters are a quorum meanwhile and may lose no fewer than they may afterwards: of
-// four voters that are to be three none may be lost once one has stopped.
+// other voters are a quorum meanwhile. The member votes until it has ended its clients'
+// requests, and is removed as soon as it does not respond any more. Of four voters that
+// are to be three none may be lost in between.
 func (o *Observed) dismiss(m *Member) (Plan, bool) {
 	pod := o.pod(m.Name)
 	if pod == nil || pod.Finished || (m.Health != Healthy && !pod.Routed) {
@@ -337,7 +338,7 @@ func (o *Observed) dismiss(m *Member) (Plan, bool) {
 	case !pod.Terminating && pod.Routed:
 		return wait(recheckWaiting, "WaitingForService",
 			"the service for clients still leads to member "+m.Name+", which is about to be removed", "nothing, unless it lasts"), true
-	case m.Health != Healthy || o.without(m) < quorum(voters) || quorum(voters) > quorum(voters-1):
+	case m.Health != Healthy || o.without(m) < quorum(voters):
 		return Plan{}, false
 	case pod.Terminating:
 		return wait(recheckWaiting, "WaitingForPod",

@@ -110,7 +110,7 @@ func (o *Observed) end(op *v1beta2.ClusterOperation, phase v1beta2.OperationPhas
 
 // hold waits for the cluster to be fit for the next step, but not for ever.
 func (o *Observed) hold(op *v1beta2.ClusterOperation, plan Plan) Plan {
-	if o.Now.Sub(op.StartTime.Time) > operationPatience {
+	if plan.Wait != nil && o.Now.Sub(op.StartTime.Time) > operationPatience {
 		op.Message = fmt.Sprintf("gave up after %s: %s", operationPatience, plan.Wait.Message)
 		return o.end(op, v1beta2.OperationFailed)
 	}
@@ -137,12 +137,8 @@ func (o *Observed) defrag(op *v1beta2.ClusterOperation) Plan {
 	if plan, waits := o.awaitOthers(m); waits {
 		return o.hold(op, plan)
 	}
-	if to := o.successor(m); to != nil && o.leader() == m {
-		return Plan{
-			Operation:    op,
-			Actions:      []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}},
-			RequeueAfter: recheckNow,
-		}
+	if plan, waits := o.drain(m); waits {
+		return o.hold(op, plan)
 	}
 	op.Results = append(op.Results, v1beta2.OperationResult{Member: m.Name, State: v1beta2.OperationRunning, DBSizeBefore: m.DBSize})
 	return o.defragment(op, m)
@@ -151,7 +147,7 @@ func (o *Observed) defrag(op *v1beta2.ClusterOperation) Plan {
 // defragment has one member do it, unless it is at it already. One that hangs is given
 // up after a while.
 func (o *Observed) defragment(op *v1beta2.ClusterOperation, m *Member) Plan {
-	plan := Plan{Operation: op, RequeueAfter: recheckWaiting}
+	plan := Plan{Operation: op, RequeueAfter: recheckWaiting, Leaving: m.Name}
 	id := taskID(op, m.Name)
 	if m.Health != Healthy && (o.Task.ID != id || o.Task.Done) && o.Now.Sub(op.StartTime.Time) > operationPatience {
 		r := op.Result(m.Name)

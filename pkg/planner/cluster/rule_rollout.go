@@ -115,7 +115,7 @@ func (o *Observed) awaitRestarts(more bool) (Plan, bool) {
 	return Plan{}, false
 }
 
-// restart makes one member what is declared, in place. In a cluster of fewer than three
+// restart makes one member what is declared, in place, after it was drained. In a cluster of fewer than three
 // voters the others are no quorum meanwhile, so there it costs a short outage, and
 // every other voter must serve before.
 func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan {
@@ -131,15 +131,20 @@ func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan
 		// once takes the last member away from the service.
 		return waitReady(other)
 	}
+	if plan, waits := o.awaitService(m); waits {
+		return plan
+	}
 	leader := o.leader()
 	if leader == nil && m.Health == Healthy && voters > 1 {
 		// It may be the leader, who hands over first.
-		return wait(recheckWaiting, "NoLeader", "most members do not agree yet about who leads", "nothing, unless it lasts")
+		plan := wait(recheckWaiting, "NoLeader", "most members do not agree yet about who leads", "nothing, unless it lasts")
+		plan.Leaving = m.Name
+		return plan
 	}
-	if to := o.successor(m); to != nil && leader == m {
-		return Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
+	if plan, waits := o.drain(m); waits {
+		return plan
 	}
-	return Plan{Actions: []Action{o.renew(m, target, upgrade, outage)}, RequeueAfter: recheckWaiting}
+	return Plan{Actions: []Action{o.renew(m, target, upgrade, outage)}, RequeueAfter: recheckWaiting, Leaving: m.Name}
 }
 
 func waitReady(m *Member) Plan {

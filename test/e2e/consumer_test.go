@@ -1,0 +1,270 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+const (
+	// consumerRounds is how often each operation is repeated, unless the variable says
+	// otherwise.
+	consumerRounds         = 1
+	consumerRoundsVariable = "ETCD_OPERATOR_CONSUMER_ROUNDS"
+	// consumerSizeVariable asks for a database of so many MiB.
+	consumerSizeVariable = "ETCD_OPERATOR_CONSUMER_MIB"
+	consumerInterval     = 20 * time.Millisecond
+	// consumerRound bounds one repetition of all operations of a test.
+	consumerRound = 4 * time.Minute
+	// consumerGap is the time without an acknowledged write that is counted as a gap.
+	consumerGap = 500 * time.Millisecond
+	// undisturbed is how long the writer writes while nothing happens, for comparison.
+	undisturbed = 10 * time.Second
+)
+
+// handOver is what etcd says to writes that are under way while one member hands over to
+// another: to those that the leader has been sent, and to those that were passed on to it.
+var handOver = []string{"raft proposal dropped", "possibly due to previous leader failure"}
+
+// consumption is a cluster, the kube-apiserver that uses it, and what that has seen of
+// each operation.
+type consumption struct {
+	*cluster
+	consumer *harness.Consumer
+	rounds   int
+	names    []string
+	seen     map[string][]*harness.ConsumerReport
+	refused  map[string]int
+}
+
+// startConsumption makes a namespace for a cluster that a kube-apiserver uses.
+func startConsumption(t *testing.T) (*scenario, int) {
+	t.Helper()
+	rounds := positive(t, consumerRoundsVariable, consumerRounds)
+	return startFor(t, testTimeout+time.Duration(rounds)*consumerRound), rounds
+}
+
+// positive reads a number from the environment.
+func positive(t *testing.T, variable string, otherwise int) int {
+	t.Helper()
+	v := os.Getenv(variable)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		t.Fatalf("%s is %q, not a positive number", variable, v)
+	}
+	return n
+}
+
+// consume starts the kube-apiserver of a cluster.
+func (c *cluster) consume(rounds int, secret string) *consumption {
+	c.Helper()
+	u := &consumption{cluster: c, rounds: rounds, seen: map[string][]*harness.ConsumerReport{}, refused: map[string]int{}}
+	u.restartConsumer("consumer", secret)
+	u.during("nothing", func(int) { <-c.within(undisturbed).Done() })
+	c.Cleanup(u.tell)
+	return u
+}
+
+// restartConsumer starts a kube-apiserver, which reads its certificates.
+func (u *consumption) restartConsumer(name, secret string) {
+	u.Helper()
+	consumer, err := env.Consumer(u.ctx(), harness.ConsumerOptions{Namespace: u.namespace, Name: name, Cluster: u.cluster.name, Secret: secret})
+	u.must(err, "start a kube-apiserver on %s", u.cluster.name)
+	u.consumer = consumer
+}
+
+// repeat repeats an operation while the kube-apiserver writes.
+func (u *consumption) repeat(what string, do func(round int)) {
+	u.Helper()
+	for i := range u.rounds {
+		u.during(what, func(int) { do(i) })
+	}
+}
+
+// during does something while the kube-apiserver writes. What was acknowledged must be
+// there in the end, and no write may fail but those that etcd drops in a hand-over.
+func (u *consumption) during(what string, do func(round int)) {
+	u.Helper()
+	round := len(u.seen[what])
+	w, err := u.consumer.Write(u.ctx(), fmt.Sprintf("%s-%d", what, round), consumerInterval)
+	u.must(err, "write through the kube-apiserver")
+	from := time.Now()
+	do(round)
+	took := time.Since(from)
+	report := w.Stop()
+	refused, err := u.consumer.Refused(u.ctx(), from)
+	u.must(err, "count refused connections")
+	u.Logf("%s %d: %v; %d connections were refused; %v", what, round+1, took.Round(10*time.Millisecond), refused, report)
+	u.must(u.consumer.Kept(u.ctx(), report), "after %s", what)
+	for _, f := range report.Failures {
+		if !slices.ContainsFunc(handOver, func(text string) bool { return strings.Contains(f.Err.Error(), text) }) {
+			u.Errorf("%s %d: a write failed: %v", what, round+1, f.Err)
+		}
+	}
+	if round == 0 {
+		u.names = append(u.names, what)
+	}
+	u.seen[what] = append(u.seen[what], report)
+	u.refused[what] += refused
+}
+
+// tell sums up what the kube-apiserver has seen.
+func (u *consumption) tell() {
+	u.Helper()
+	for _, what := range u.names {
+		failed, gaps, longest := 0, 0, time.Duration(0)
+		for _, r := range u.seen[what] {
+			failed += len(r.Failures)
+			longest = max(longest, r.LongestGap)
+			if r.LongestGap > consumerGap {
+				gaps++
+			}
+		}
+		u.Logf("%s: %d times, %d of them with a gap above %v, the longest %v; %d failed writes, %d refused connections",
+			what, len(u.seen[what]), gaps, consumerGap, longest.Round(time.Millisecond), failed, u.refused[what])
+	}
+}
+
+// upgrade goes to the other patch release.
+func (u *consumption) upgrade(int) {
+	u.Helper()
+	v := etcdVersion
+	if u.get().Spec.Version == etcdVersion {
+		v = previousVersion
+	}
+	u.kubectl(patchVersion(u.cluster.name, v)...)
+	u.await(u.ctx(), "version "+v, func(o *clusterObject) bool { return o.Status.CurrentVersion == v && settled(o, 3) })
+}
+
+// operate asks for an operation and waits until it is over.
+func (u *consumption) operate(operation string) {
+	u.Helper()
+	asked := post[v1beta2.EtcdClusterOperation](u.cluster, operation, "{}")
+	object := u.await(u.ctx(), "the end of the operation", func(object *clusterObject) bool {
+		op := object.Status.Operation
+		return op != nil && op.ID == asked.Status.ID && op.Over()
+	})
+	if op := object.Status.Operation; op.Phase != v1beta2.OperationSucceeded {
+		u.Errorf("%s came to %+v", operation, op)
+	}
+	u.settle(3)
+}
+
+// drainNode drains the node of a member, of another one each time, and gives it back.
+func (u *consumption) drainNode(round int) {
+	u.Helper()
+	u.awaitDisruptionsAllowed(1)
+	nodes := slices.Sorted(maps.Keys(u.nodes()))
+	node := nodes[round%len(nodes)]
+	u.must(u.drain(node, time.Minute), "drain %s", node)
+	u.kubectl("uncordon", node)
+	u.settle(3)
+}
+
+// TestConsumer upgrades, restarts and defragments a cluster that a kube-apiserver keeps
+// its objects in and reaches through the client Service.
+func TestConsumer(t *testing.T) {
+	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", withVolumes}} {
+		t.Run(kind.name, func(t *testing.T) {
+			s, rounds := startConsumption(t)
+			c := s.create("used", 3, previousVersion, kind.more)
+			u := c.consume(rounds, "")
+			u.repeat("upgrade", u.upgrade)
+			u.repeat("restart", func(int) { u.operate("restart") })
+			u.repeat("defragmentation", func(int) { u.operate("defrag") })
+		})
+	}
+}
+
+// TestConsumerDrain drains the nodes of such a cluster.
+func TestConsumerDrain(t *testing.T) {
+	needNodes(t, 3)
+	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", oneNodeEach}} {
+		t.Run(kind.name, func(t *testing.T) {
+			s, rounds := startConsumption(t)
+			c := s.create("used", 3, etcdVersion, kind.more)
+			s.uncordonLater(slices.Collect(maps.Keys(c.nodes()))...)
+			u := c.consume(rounds, "")
+			u.repeat("drain", u.drainNode)
+		})
+	}
+}
+
+// TestConsumerAuthority replaces the CA of such a cluster. A kube-apiserver reads the CAs
+// that it trusts when it starts, so it is started again before the old one is dropped.
+func TestConsumerAuthority(t *testing.T) {
+	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", withVolumes}} {
+		t.Run(kind.name, func(t *testing.T) {
+			s, rounds := startConsumption(t)
+			c := s.cluster("used")
+			c.secure("used-client-tls", "tls.crt", "tls.key", "ca.crt")
+			s.apply(manifest("used", 3, etcdVersion, withAutoTLS, kind.more))
+			c.settle(3)
+			u := c.consume(rounds, "used-client-tls")
+			for i := range rounds {
+				u.rotate(strconv.Itoa(i + 1))
+			}
+		})
+	}
+}
+
+// rotate replaces the CA.
+func (u *consumption) rotate(request string) {
+	u.Helper()
+	before, shown := u.clientTrust(), u.serials()
+	u.during("rotation", func(int) {
+		u.kubectl("annotate", "--overwrite", "etcd/"+u.cluster.name, "etcd.database.coreos.com/rotate-ca="+request)
+		u.shows(shown)
+	})
+	u.restartConsumer("consumer-"+request, "used-client-tls")
+	u.during("drop-of-the-old-CA", func(int) {
+		u.kubectl("annotate", "--overwrite", "etcd/"+u.cluster.name, "etcd.database.coreos.com/drop-old-ca="+request)
+		u.await(u.ctx(), "the members to trust only the new CA", func(object *v1beta2.EtcdCluster) bool {
+			valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
+			trust := u.clientTrust()
+			return settled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" &&
+				trust != before && strings.Count(trust, "BEGIN CERTIFICATE") == 1
+		})
+		u.settle(3)
+	})
+}
+
+// clientTrust returns the CAs that clients are told to trust.
+func (u *consumption) clientTrust() string {
+	u.Helper()
+	secret, err := env.Kube.CoreV1().Secrets(u.namespace).Get(u.ctx(), u.cluster.name+"-client-tls", metav1.GetOptions{})
+	u.must(err, "read the certificate of clients")
+	return string(secret.Data["ca.crt"])
+}
+
+// TestConsumerLargeDatabase defragments a large database, which is a measurement and runs
+// only where a size is asked for.
+func TestConsumerLargeDatabase(t *testing.T) {
+	size := positive(t, consumerSizeVariable, 0)
+	if size == 0 {
+		t.Skipf("set %s to the size of the database in MiB", consumerSizeVariable)
+	}
+	s, rounds := startConsumption(t)
+	u := s.create("used", 3, etcdVersion, "\n  etcd: {quotaBackendBytes: 4Gi}").consume(rounds, "")
+	const value = 512 << 10
+	_, err := u.members.Fill(s.ctx(), size<<20/value, value)
+	s.must(err, "fill %d MiB", size)
+	u.repeat("defragmentation", func(int) { u.operate("defrag") })
+}
