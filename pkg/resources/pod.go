@@ -155,9 +155,10 @@ func WithVersion(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 	pod.Annotations = merged(pod.Annotations, map[string]string{AnnotationVersion: Version(c)})
 	changed := live.Annotations[AnnotationVersion] != Version(c)
 	for i := range pod.Spec.Containers {
-		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && ctr.Image != Image(c) {
+		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && RequestedImage(pod) != Image(c) {
 			supersede(pod, ctr.Image)
 			ctr.Image = Image(c)
+			delete(pod.Annotations, AnnotationImageRegistry)
 			changed = true
 		}
 	}

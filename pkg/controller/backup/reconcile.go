@@ -33,7 +33,7 @@ const (
 	startGrace = 15 * time.Second
 )
 
-// Config is what a Reconciler works with. Every field is required.
+// Config is what a Reconciler works with. Every field is required but Platform.
 type Config struct {
 	Cache    Cache
 	Objects  Objects
@@ -43,6 +43,8 @@ type Config struct {
 	Clock    clock.PassiveClock
 	// AgentImage is the image of the Jobs.
 	AgentImage string
+	// Platform is what the installation says about every pod.
+	Platform resources.Platform
 	// MaxRunning is how many Jobs may run at once, over all clusters.
 	MaxRunning int
 	// Responsible says whether an EtcdBackup, or the cluster that it is of, is this
@@ -197,7 +199,7 @@ func (r *Reconciler) jobOf(s *seen, a planner.Attempt) (*batchv1.Job, *planner.W
 	if err != nil {
 		return nil, &planner.Wait{Reason: "InvalidRequest", Message: err.Error()}
 	}
-	return job, nil
+	return r.Platform.Job(job), nil
 }
 
 // current is true if the live API shows the same status and the same Jobs as were

@@ -182,7 +182,7 @@ func (r *Reconciler) createPod(ctx context.Context, key types.NamespacedName, s 
 		return err
 	}
 	m = s.certified(m)
-	created, err := r.Objects.CreatePod(ctx, resources.Pod(c, m))
+	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, resources.Pod(c, m)))
 	if apierrors.IsAlreadyExists(err) {
 		live, getErr := r.Objects.GetPod(ctx, s.Cluster.Namespace, m.Name)
 		if getErr != nil {

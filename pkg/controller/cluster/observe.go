@@ -76,7 +76,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 	}
 	for _, p := range sorted(pods) {
 		o := observedPod(c, p)
-		o.Routed = routed[p.UID]
+		o.Routed, o.Outdated = routed[p.UID], o.Outdated || !o.Running && r.Platform.Misplaced(c, p)
 		s.Pods = append(s.Pods, o)
 	}
 	for _, p := range claims {
@@ -206,11 +206,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 			o.Waiting = cond.Reason + ": " + cond.Message
 		}
 	}
-	for i := range p.Spec.Containers {
-		if ctr := &p.Spec.Containers[i]; ctr.Name == resources.ContainerName {
-			o.Outdated = ctr.Image != resources.Image(c)
-		}
-	}
+	o.Outdated = resources.RequestedImage(p) != resources.Image(c)
 	for i := range p.Status.ContainerStatuses {
 		cs := &p.Status.ContainerStatuses[i]
 		if cs.Name != resources.ContainerName {

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ScopeAnnotation marks clusters for a clusterwide controller; see Options.
@@ -19,9 +21,6 @@ const (
 	ScopeAnnotation  = "etcd.database.coreos.com/scope"
 	ScopeClusterWide = "clusterwide"
 )
-
-// imageRepository has an image of every release.
-const imageRepository = "quay.io/etcd-operator/etcd-operator"
 
 // Options are the command line of the controller.
 type Options struct {
@@ -41,6 +40,9 @@ type Options struct {
 	// AgentImage is the image of what moves data: the Jobs of backups and the init
 	// containers of recoveries.
 	AgentImage string
+	// Platform and PodUser are what the installation says about every pod.
+	Platform resources.Platform
+	PodUser  PodUser
 	// MaxBackups is how many backups may run at once, over all clusters.
 	MaxBackups int
 	// QPS and Burst bound the requests to the API.
@@ -61,7 +63,9 @@ func NewOptions() *Options {
 	return &Options{
 		Workers:        8,
 		ListenAddress:  "0.0.0.0:8080",
-		AgentImage:     imageRepository + ":" + version.Get().GitVersion,
+		AgentImage:     resources.DefaultAgentRepository + ":" + version.Get().GitVersion,
+		Platform:       newPlatform(),
+		PodUser:        PodUserAuto,
 		MaxBackups:     10,
 		QPS:            200,
 		Burst:          400,
@@ -80,6 +84,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.ClusterWide, "cluster-wide", o.ClusterWide, "look after the clusters of all namespaces that carry the annotation "+ScopeAnnotation+"="+ScopeClusterWide+" only; without this flag and without --namespace every cluster is looked after")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "how many clusters are reconciled at the same time")
 	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage, "image with the agent that moves backups; that of the controller itself has it")
+	o.addPlatformFlags(fs)
 	fs.IntVar(&o.MaxBackups, "max-concurrent-backups", o.MaxBackups, "how many backups run at the same time, over all clusters; of one cluster there is never more than one")
 	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /metrics, /healthz and /readyz")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API")
@@ -104,6 +109,9 @@ func (o *Options) Complete() error {
 	}
 	if o.MaxBackups < 1 {
 		return fmt.Errorf("--max-concurrent-backups is %d and must be at least 1", o.MaxBackups)
+	}
+	if err := o.checkPlatform(); err != nil {
+		return err
 	}
 	if o.Identity == "" {
 		host, err := os.Hostname()
