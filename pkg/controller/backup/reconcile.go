@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -263,16 +265,17 @@ func (r *Reconciler) running() ([]transfer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list pods of Jobs from the cache: %w", err)
 	}
-	moving := map[types.UID]bool{}
+	made := map[types.UID][]*corev1.Pod{}
 	for _, pod := range pods {
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && agentjob.Started(pod) {
-			moving[owner.UID] = true
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+			made[owner.UID] = append(made[owner.UID], pod)
 		}
 	}
 	var running []transfer
 	for _, job := range jobs {
 		young := r.Clock.Since(job.CreationTimestamp.Time) < startGrace
-		if agentjob.Ended(job) == nil && job.DeletionTimestamp == nil && (young || moving[job.UID]) {
+		moving := slices.ContainsFunc(made[job.UID], func(pod *corev1.Pod) bool { return agentjob.Started(job, pod) })
+		if agentjob.Ended(job) == nil && job.DeletionTimestamp == nil && (young || moving) {
 			running = append(running, transfer{
 				job:    types.NamespacedName{Namespace: job.Namespace, Name: job.Name},
 				source: types.NamespacedName{Namespace: job.Namespace, Name: job.Annotations[resources.AnnotationSource]},
