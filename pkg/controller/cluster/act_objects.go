@@ -203,6 +203,9 @@ func atVersion(c *v1beta2.EtcdCluster, version string) *v1beta2.EtcdCluster {
 		return c
 	}
 	c = c.DeepCopy()
+	if resources.NormalizeVersion(version) != resources.Version(c) {
+		c.Spec.ImageDigest = "" // it is that of the declared version
+	}
 	c.Spec.Version = version
 	return c
 }

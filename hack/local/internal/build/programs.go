@@ -21,6 +21,7 @@ const (
 	LocalPathVersion  = "0.0.30"
 	VersitygwVersion  = "1.8.0"
 	FakeGCSVersion    = "1.56.1"
+	RegistryVersion   = "3.1.2"
 	pauseVersion      = "1"
 	busyboxVersion    = "1.35"
 	debianEtcdVersion = "3.4.23"
@@ -114,6 +115,11 @@ func programs() []program {
 			component: "fake-gcs-server-" + FakeGCSVersion, name: "fake-gcs-server", module: "fake-gcs-server",
 			pkg: "github.com/fsouza/fake-gcs-server", ldflags: strip,
 			pin: "github.com/fsouza/fake-gcs-server@v" + FakeGCSVersion, current: "fake-gcs-server",
+		},
+		program{
+			component: "registry-" + RegistryVersion, name: "registry", module: "registry",
+			pkg: "github.com/distribution/distribution/v3/cmd/registry", ldflags: strip,
+			pin: "github.com/distribution/distribution/v3@v" + RegistryVersion, current: "registry",
 		},
 		program{component: "pause-" + pauseVersion, name: "pause", module: "pause", pkg: ".", ldflags: strip},
 	)
