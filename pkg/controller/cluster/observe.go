@@ -76,7 +76,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 	}
 	for _, p := range sorted(pods) {
 		o := observedPod(c, p)
-		o.Routed, o.Outdated = routed[p.UID], o.Outdated || !o.Running && r.Platform.Misplaced(c, p)
+		o.Routed, o.Outdated = routed[p.UID], o.Outdated || r.misplaced(c, p)
 		s.Pods = append(s.Pods, o)
 	}
 	for _, p := range claims {
@@ -90,6 +90,12 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 		return nil, err
 	}
 	return s, nil
+}
+
+// misplaced is true for a pod whose container does not run and whose image is in another
+// registry by now. A member that runs needs no other registry.
+func (r *Reconciler) misplaced(c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
+	return r.Platform.Misplaced(c, p) && !observedPod(c, p).Running
 }
 
 // sorted puts ready pods first, so that they are asked first, in a stable order.
