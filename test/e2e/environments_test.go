@@ -140,8 +140,8 @@ func TestUserRangeOfNamespace(t *testing.T) {
 	}
 }
 
-// meshPolicies add to every pod of a Job what a service mesh does: something that prepares
-// the network and a proxy that never ends.
+// meshPolicies add to every pod of a Job what a service mesh does: a container that
+// prepares the network, and a proxy that never ends.
 const meshPolicies = `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
 metadata: {name: %%[1]s}
@@ -153,19 +153,10 @@ spec:
   matchConditions:
   - {name: job, expression: "'app' in object.metadata.labels && object.metadata.labels['app'] in ['etcd-backup', 'etcd-restore']"}
   mutations:
-  - patchType: ApplyConfiguration
-    applyConfiguration:
+  - patchType: JSONPatch
+    jsonPatch:
       expression: >-
-        Object{spec: Object.spec{
-        initContainers: [Object.spec.initContainers{name: "proxy-init", image: "%[1]s", command: ["true"],
-        securityContext: Object.spec.initContainers.securityContext{allowPrivilegeEscalation: false,
-        capabilities: Object.spec.initContainers.securityContext.capabilities{drop: ["ALL"]}}}]}}
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: >-
-        Object{spec: Object.spec{%[2]s: [Object.spec.%[2]s{name: "proxy", image: "%[1]s", command: ["sleep", "3600"], %[3]s
-        securityContext: Object.spec.%[2]s.securityContext{allowPrivilegeEscalation: false,
-        capabilities: Object.spec.%[2]s.securityContext.capabilities{drop: ["ALL"]}}}]}}
+        %[1]s
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
@@ -175,19 +166,29 @@ spec:
   matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %%[1]s}}}
 `
 
+// injected returns a container as an expression of a policy.
+func injected(list, name, command, more string) string {
+	return fmt.Sprintf(`Object.spec.%[1]s{name: "%[2]s", image: "docker.io/library/busybox:1.35", command: [%[3]s], %[4]s
+        securityContext: Object.spec.%[1]s.securityContext{allowPrivilegeEscalation: false,
+        capabilities: Object.spec.%[1]s.securityContext.capabilities{drop: ["ALL"]}}}`, list, name, command, more)
+}
+
 // TestServiceMesh has a proxy beside the agent in every Job.
 func TestServiceMesh(t *testing.T) {
 	t.Parallel()
-	const busybox = "docker.io/library/busybox:1.35"
-	for name, policies := range map[string]string{
-		"sidecar container":        fmt.Sprintf(meshPolicies, busybox, "containers", ""),
-		"native sidecar container": fmt.Sprintf(meshPolicies, busybox, "initContainers", `restartPolicy: "Always",`),
+	const serve = `"sleep", "3600"`
+	prepare := injected("initContainers", "proxy-init", `"true"`, "")
+	for name, patch := range map[string]string{
+		"sidecar container": `[JSONPatch{op: "add", path: "/spec/initContainers", value: [` + prepare + `]},
+        JSONPatch{op: "add", path: "/spec/containers/-", value: ` + injected("containers", "proxy", serve, "") + `}]`,
+		"native sidecar container": `[JSONPatch{op: "add", path: "/spec/initContainers", value: [` + prepare + `,
+        ` + injected("initContainers", "proxy", serve, `restartPolicy: "Always",`) + `]}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
 			s.volume()
-			s.admission(policies)
+			s.admission(fmt.Sprintf(meshPolicies, patch))
 			proxies := s.watchContainers("proxy")
 			s.roundTrip("meshed", "")
 			if pods := proxies(); len(pods) < 3 {
