@@ -140,64 +140,6 @@ func TestUserRangeOfNamespace(t *testing.T) {
 	}
 }
 
-// meshPolicies add to every pod of a Job what a service mesh does: a container that
-// prepares the network, and a proxy that never ends.
-const meshPolicies = `apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicy
-metadata: {name: %%[1]s}
-spec:
-  failurePolicy: Fail
-  reinvocationPolicy: Never
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
-  matchConditions:
-  - {name: job, expression: "'app' in object.metadata.labels && object.metadata.labels['app'] in ['etcd-backup', 'etcd-restore']"}
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch:
-      expression: >-
-        %[1]s
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingAdmissionPolicyBinding
-metadata: {name: %%[1]s}
-spec:
-  policyName: %%[1]s
-  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %%[1]s}}}
-`
-
-// injected returns a container as an expression of a policy.
-func injected(list, name, command, more string) string {
-	return fmt.Sprintf(`Object.spec.%[1]s{name: "%[2]s", image: "docker.io/library/busybox:1.35", command: [%[3]s], %[4]s
-        securityContext: Object.spec.%[1]s.securityContext{allowPrivilegeEscalation: false,
-        capabilities: Object.spec.%[1]s.securityContext.capabilities{drop: ["ALL"]}}}`, list, name, command, more)
-}
-
-// TestServiceMesh has a proxy beside the agent in every Job.
-func TestServiceMesh(t *testing.T) {
-	t.Parallel()
-	const serve = `"sleep", "3600"`
-	prepare := injected("initContainers", "proxy-init", `"true"`, "")
-	for name, patch := range map[string]string{
-		"sidecar container": `[JSONPatch{op: "add", path: "/spec/initContainers", value: [` + prepare + `]},
-        JSONPatch{op: "add", path: "/spec/containers/-", value: ` + injected("containers", "proxy", serve, "") + `}]`,
-		"native sidecar container": `[JSONPatch{op: "add", path: "/spec/initContainers", value: [` + prepare + `,
-        ` + injected("initContainers", "proxy", serve, `restartPolicy: "Always",`) + `]}]`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t)
-			s.volume()
-			s.admission(fmt.Sprintf(meshPolicies, patch))
-			proxies := s.watchContainers("proxy")
-			s.roundTrip("meshed", "")
-			if pods := proxies(); len(pods) < 3 {
-				t.Errorf("only the pods %v had a proxy", pods)
-			}
-		})
-	}
-}
-
 const limits = `apiVersion: v1
 kind: LimitRange
 metadata: {name: limits}
@@ -244,19 +186,4 @@ func TestLimits(t *testing.T) {
 func (s *scenario) watchUsers() (users func() map[string]bool) {
 	s.Helper()
 	return s.remember(func(p *corev1.Pod) []string { return []string{fmt.Sprint(*p.Spec.SecurityContext.RunAsUser)} })
-}
-
-// watchContainers remembers the pods that have ever had a running container of this name.
-func (s *scenario) watchContainers(name string) (pods func() map[string]bool) {
-	s.Helper()
-	return s.remember(func(p *corev1.Pod) []string {
-		for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
-			for i := range list {
-				if list[i].Name == name && list[i].State.Running != nil {
-					return []string{p.Name}
-				}
-			}
-		}
-		return nil
-	})
 }
