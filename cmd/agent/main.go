@@ -37,6 +37,8 @@ const (
 	headerTimeout  = 5 * time.Second
 	// statusTimeout is long: a member that is slow can still serve a backup.
 	statusTimeout = 10 * time.Second
+	// patience is more than the proxy of a service mesh takes to be ready.
+	patience = 15 * time.Second
 )
 
 // errNotDone ends the program when the result has said why.
@@ -107,7 +109,7 @@ func taskCommand(command agent.Command, short string) *cobra.Command {
 func run(ctx context.Context, command agent.Command, raw, resultFile, progressHost string, out io.Writer) error {
 	pool := etcd.NewPool(etcd.PoolConfig{StatusTimeout: statusTimeout})
 	defer pool.Close()
-	runner := &task.Runner{Open: openStore, Pool: pool, Clock: clock.RealClock{}, Version: version.Get().GitVersion, Progress: &task.Progress{}}
+	runner := &task.Runner{Open: openStore, Pool: pool, Clock: clock.RealClock{}, Version: version.Get().GitVersion, Progress: &task.Progress{}, Patience: patience}
 	request, err := agent.DecodeRequest(command, []byte(raw))
 	if err != nil {
 		now := time.Now().UTC()

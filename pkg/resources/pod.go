@@ -168,17 +168,8 @@ func WithVersion(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && requested != Image(c) {
 			supersede(pod, ctr.Image)
 			ctr.Image = Image(c)
+			delete(pod.Annotations, AnnotationImageRegistry)
 		}
 	}
 	return pod, changed
-}
-
-// RequestedImage returns the image that the controller has requested for a pod. What the
-// pod has may be another one: an admission policy may rewrite it, such as to the name
-// of a mirror or to a digest. A pod of an earlier release does not say it.
-func RequestedImage(pod *corev1.Pod) string {
-	if image := pod.Annotations[AnnotationImage]; image != "" {
-		return image
-	}
-	return imageOf(pod)
 }

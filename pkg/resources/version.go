@@ -25,13 +25,18 @@ func Version(c *v1beta2.EtcdCluster) string {
 	return v1beta2.DefaultVersion
 }
 
-// Image returns the image of the members: <repository>:v<version>.
+// Image returns the image of the members: <repository>:v<version>, and @<digest> if the
+// spec names one.
 func Image(c *v1beta2.EtcdCluster) string {
 	repository := c.Spec.Repository
 	if repository == "" {
 		repository = v1beta2.DefaultRepository
 	}
-	return repository + ":v" + Version(c)
+	image := repository + ":v" + Version(c)
+	if c.Spec.ImageDigest != "" {
+		image += "@" + c.Spec.ImageDigest
+	}
+	return image
 }
 
 // features is what a release of etcd can do, as far as the pod depends on it.

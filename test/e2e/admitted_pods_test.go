@@ -23,11 +23,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// mirror is where the policy of TestPodsChangedByPolicy takes images from.
-const mirror = "mirror.example.com"
+// otherRegistry is where the policy of TestPodsChangedByPolicy takes images from.
+const otherRegistry = "mirror.example.com"
 
 // rewritePolicy does to the pods of one namespace what policies of platform teams do:
-// images come from a mirror, and there is one more container, label and toleration.
+// images come from another registry, and there is one more container, label and toleration.
 const rewritePolicy = `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
 metadata: {name: %[1]s}
@@ -58,7 +58,7 @@ spec:
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
 `
 
-// mirrored gives every node the images of etcd under the name of the mirror.
+// mirrored gives every node the images of etcd under the name of the other registry.
 func (s *scenario) mirrored(versions ...string) {
 	s.Helper()
 	nodes, err := env.ReadyNodes(s.ctx())
@@ -68,7 +68,7 @@ func (s *scenario) mirrored(versions ...string) {
 	for _, node := range nodes {
 		for _, v := range versions {
 			_, err := env.LocalTool(s.ctx(), "node", "shell", node, "ctr", "--namespace", "k8s.io", "--address", filepath.Join(state, "run", node, "containerd.sock"),
-				"images", "tag", "--force", "quay.io/coreos/etcd:v"+v, mirror+"/coreos/etcd:v"+v)
+				"images", "tag", "--force", "quay.io/coreos/etcd:v"+v, otherRegistry+"/coreos/etcd:v"+v)
 			s.must(err, "tag an image on node %s", node)
 		}
 	}
@@ -117,13 +117,13 @@ func TestPodsChangedByPolicy(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.mirrored(previousVersion, etcdVersion)
-	s.governed(fmt.Sprintf(rewritePolicy, s.namespace, mirror), func(p *corev1.Pod) bool {
-		return strings.HasPrefix(p.Spec.Containers[0].Image, mirror)
+	s.governed(fmt.Sprintf(rewritePolicy, s.namespace, otherRegistry), func(p *corev1.Pod) bool {
+		return strings.HasPrefix(p.Spec.Containers[0].Image, otherRegistry)
 	})
 	c := s.create("changed", 3, previousVersion, withVolumes)
 	data := c.fill()
 	before := c.uids()
-	if image := c.kubectl("get", "pods", "-l", "etcd_cluster=changed", "-o", "jsonpath={.items[0].spec.containers[0].image}"); image != mirror+"/coreos/etcd:v"+previousVersion {
+	if image := c.kubectl("get", "pods", "-l", "etcd_cluster=changed", "-o", "jsonpath={.items[0].spec.containers[0].image}"); image != otherRegistry+"/coreos/etcd:v"+previousVersion {
 		t.Fatalf("the policy did not change the image: %s", image)
 	}
 	w := c.write()

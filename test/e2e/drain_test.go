@@ -49,16 +49,16 @@ func needNodes(t *testing.T, n int) {
 
 // TestDrain drains the node of one member whose volume is there, under a client that
 // writes. A second node cannot be drained meanwhile. When the first one is given back the
-// same member returns, and then the second one can.
+// same member returns, and then the second one can, and the third.
 func TestDrain(t *testing.T) {
 	needNodes(t, 3)
-	s := start(t)
+	s := startFor(t, 2*testTimeout)
 	c := s.create("drained", 3, etcdVersion, oneNodeEach)
 	data, ids := c.fill(), c.ids()
 	c.awaitDisruptionsAllowed(1)
 	pods := c.members.Live()
-	one, two := pods[0].Spec.NodeName, pods[1].Spec.NodeName
-	s.uncordonLater(one, two)
+	one, two, three := pods[0].Spec.NodeName, pods[1].Spec.NodeName, pods[2].Spec.NodeName
+	s.uncordonLater(one, two, three)
 	w := c.write()
 	down := c.followDown()
 
@@ -71,10 +71,12 @@ func TestDrain(t *testing.T) {
 	}
 	s.kubectl("uncordon", one)
 	c.settle(3)
-	c.awaitDisruptionsAllowed(1)
-	s.must(c.drain(two, time.Minute), "drain %s", two)
-	s.kubectl("uncordon", two)
-	c.settle(3)
+	for _, node := range []string{two, three} {
+		c.awaitDisruptionsAllowed(1)
+		s.must(c.drain(node, time.Minute), "drain %s", node)
+		s.kubectl("uncordon", node)
+		c.settle(3)
+	}
 	if n := down(); n > 1 {
 		t.Errorf("%d voters were down at the same time", n)
 	}

@@ -6,6 +6,7 @@ package task
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -26,6 +27,10 @@ type Runner struct {
 	// Version of this program, for manifests.
 	Version  string
 	Progress *Progress
+	// Patience is how long a request begins again whose first connection is refused: the
+	// proxy of a service mesh that starts beside the agent takes no connections before it
+	// is ready. Zero: it does not begin again.
+	Patience time.Duration
 }
 
 // run is one request that is being worked on.
@@ -36,6 +41,9 @@ type run struct {
 	result  *agent.Result
 	store   objectstore.Store // nil if the request has none
 }
+
+// patienceStep is the pause between two connections that are refused.
+const patienceStep = 500 * time.Millisecond
 
 // cleanupTimeout bounds what is done after a failure, when ctx may have ended.
 const cleanupTimeout = 30 * time.Second
@@ -54,6 +62,17 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 	}
 	logger.Info("Started")
 	err := r.do(ctx, command, request, result)
+	for r.refused(err) && r.Clock.Since(result.Started) < r.Patience {
+		select {
+		case <-time.After(patienceStep):
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		logger.V(2).Info("Connection refused, trying again", "reason", err.Error())
+		err = r.do(ctx, command, request, result)
+	}
 	if err != nil {
 		result.Error = describe(ctx, err)
 	}
@@ -66,6 +85,13 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 			"member", result.Member, "alreadyDone", result.AlreadyDone, "warning", result.Warning)
 	}
 	return result
+}
+
+// refused is true if a request failed because nothing takes its connections, before any
+// byte was moved.
+func (r *Runner) refused(err error) bool {
+	_, moved, _ := r.Progress.Get()
+	return moved == 0 && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, etcd.ErrUnavailable))
 }
 
 func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.Request, result *agent.Result) error {

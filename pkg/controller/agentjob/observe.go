@@ -27,7 +27,7 @@ type Observer struct {
 // are read live if the cache does not show how: the pod knows the result.
 func (o Observer) Pods(ctx context.Context, owner metav1.Object, job *batchv1.Job, cached []*corev1.Pod) ([]*corev1.Pod, error) {
 	own := PodsOf(job, cached)
-	if Ended(job) == nil || NewestFinished(own) != nil {
+	if Ended(job) == nil || NewestFinished(job, own) != nil {
 		return own, nil
 	}
 	list, err := o.Objects.ListJobPods(ctx, owner.GetNamespace(), owner.GetUID())
@@ -54,7 +54,7 @@ type Seen struct {
 // Look says what has become of a Job, whose pods these are.
 func (o Observer) Look(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, now time.Time) Seen {
 	s := Seen{Job: transfer.Job{Name: job.Name, Created: job.CreationTimestamp.Time, Deleting: job.DeletionTimestamp != nil}}
-	if s.Finished = NewestFinished(pods); s.Finished != nil {
+	if s.Finished = NewestFinished(job, pods); s.Finished != nil {
 		s.Started = true
 		return s
 	}
@@ -68,7 +68,7 @@ func (o Observer) Look(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod
 	for _, pod := range pods {
 		s.PodMade = pod.CreationTimestamp.Time
 		switch {
-		case !Started(pod):
+		case !Started(job, pod):
 			s.Waiting = WaitingFor(pod)
 		case pod.DeletionTimestamp == nil && pod.Status.PodIP != "":
 			progress, err := o.Progress.Of(ctx, pod.Status.PodIP)

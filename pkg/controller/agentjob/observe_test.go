@@ -62,6 +62,7 @@ func (a *asked) Of(_ context.Context, ip string) (*v1beta2.TransferProgress, err
 
 func newJob(edits ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "ns", UID: "u", CreationTimestamp: metav1.NewTime(epoch)}}
+	j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "save"}}
 	for _, edit := range edits {
 		edit(j)
 	}

@@ -5,6 +5,7 @@ package agentjob
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -39,18 +40,19 @@ func PodsOf(job *batchv1.Job, pods []*corev1.Pod) []*corev1.Pod {
 	return own
 }
 
-// NewestFinished returns the pod that ended last, one that succeeded before any other.
-func NewestFinished(pods []*corev1.Pod) *corev1.Pod {
+// NewestFinished returns the pod of a Job that ended last, one that succeeded before any
+// other. Containers that others add to the pod may run on.
+func NewestFinished(job *batchv1.Job, pods []*corev1.Pod) *corev1.Pod {
 	var found *corev1.Pod
 	for _, p := range pods {
-		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && !haveEnded(job, p) {
 			continue
 		}
 		switch {
 		case found == nil:
 			found = p
-		case (p.Status.Phase == corev1.PodSucceeded) != (found.Status.Phase == corev1.PodSucceeded):
-			if p.Status.Phase == corev1.PodSucceeded {
+		case Succeeded(job, p) != Succeeded(job, found):
+			if Succeeded(job, p) {
 				found = p
 			}
 		case found.CreationTimestamp.Before(&p.CreationTimestamp):
@@ -60,8 +62,48 @@ func NewestFinished(pods []*corev1.Pod) *corev1.Pod {
 	return found
 }
 
-// Containers returns the statuses of a pod's containers in the order in which they run.
-func Containers(pod *corev1.Pod) []corev1.ContainerStatus {
+// Succeeded is true if every container of the Job that ends its pod has ended well,
+// whatever became of containers that others have added, such as the proxy of a mesh.
+func Succeeded(job *batchv1.Job, pod *corev1.Pod) bool {
+	if !haveEnded(job, pod) {
+		return pod.Status.Phase == corev1.PodSucceeded
+	}
+	for _, c := range Containers(job, pod) {
+		if end := c.State.Terminated; end == nil || end.ExitCode != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// haveEnded is true if the containers of the Job that end its pod have ended. They are not
+// restarted.
+func haveEnded(job *batchv1.Job, pod *corev1.Pod) bool {
+	ended := 0
+	for i := range pod.Status.ContainerStatuses {
+		c := &pod.Status.ContainerStatuses[i]
+		if c.State.Terminated != nil && has(job.Spec.Template.Spec.Containers, c.Name) {
+			ended++
+		}
+	}
+	return ended > 0 && ended == len(job.Spec.Template.Spec.Containers)
+}
+
+// Containers returns the statuses of those containers of a pod that its Job declares, in
+// the order in which they run.
+func Containers(job *batchv1.Job, pod *corev1.Pod) []corev1.ContainerStatus {
+	declared := &job.Spec.Template.Spec
+	return slices.DeleteFunc(statuses(pod), func(c corev1.ContainerStatus) bool {
+		return !has(declared.InitContainers, c.Name) && !has(declared.Containers, c.Name)
+	})
+}
+
+func has(containers []corev1.Container, name string) bool {
+	return slices.ContainsFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+}
+
+// statuses returns the statuses of all containers of a pod in the order in which they run.
+func statuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	byName := map[string]corev1.ContainerStatus{}
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
@@ -79,9 +121,9 @@ func Containers(pod *corev1.Pod) []corev1.ContainerStatus {
 	return statuses
 }
 
-// Started is true once a container of the pod has been started.
-func Started(pod *corev1.Pod) bool {
-	for _, c := range Containers(pod) {
+// Started is true once a container of the Job has been started in its pod.
+func Started(job *batchv1.Job, pod *corev1.Pod) bool {
+	for _, c := range Containers(job, pod) {
 		if c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil {
 			return true
 		}
@@ -96,7 +138,7 @@ func WaitingFor(pod *corev1.Pod) string {
 			return Shorten(c.Reason + ": " + c.Message)
 		}
 	}
-	for _, c := range Containers(pod) {
+	for _, c := range statuses(pod) {
 		// Every container passes through these.
 		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			return Shorten(w.Reason + ": " + w.Message)

@@ -27,7 +27,7 @@ func TestNewestFinished(t *testing.T) {
 		"d": {newPod("d", bad), newPod("r", running, madeLater)},
 	} {
 		found := ""
-		if p := NewestFinished(pods); p != nil {
+		if p := NewestFinished(newJob(), pods); p != nil {
 			found = p.Name
 		}
 		if found != want {
@@ -51,8 +51,53 @@ func TestStarted(t *testing.T) {
 		"ended":    {newPod("p", state(corev1.ContainerState{Terminated: ended})), true},
 		"repeated": {repeated, true},
 	} {
-		if got := Started(test.pod); got != test.want {
+		if got := Started(newJob(), test.pod); got != test.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestContainersOfOthers: a mesh adds containers that end before the agent, after it, or
+// never.
+func TestContainersOfOthers(t *testing.T) {
+	t.Parallel()
+	ended := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
+	}
+	runs := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	starts := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
+	for name, test := range map[string]struct {
+		init, agent, proxy           corev1.ContainerState
+		phase                        corev1.PodPhase
+		started, finished, succeeded bool
+	}{
+		"the proxy is prepared":          {runs, starts, starts, corev1.PodPending, false, false, false},
+		"the proxy is first":             {ended(0), starts, runs, corev1.PodPending, false, false, false},
+		"the agent works":                {ended(0), runs, runs, corev1.PodRunning, true, false, false},
+		"the proxy stays":                {ended(0), ended(0), runs, corev1.PodRunning, true, true, true},
+		"the proxy is killed":            {ended(0), ended(0), ended(137), corev1.PodFailed, true, true, true},
+		"the agent fails, proxy stays":   {ended(0), ended(1), runs, corev1.PodRunning, true, true, false},
+		"the agent fails":                {ended(0), ended(1), ended(0), corev1.PodFailed, true, true, false},
+		"the proxy cannot be prepared":   {ended(1), starts, starts, corev1.PodFailed, false, true, false},
+		"the proxy ends before the work": {ended(0), runs, ended(1), corev1.PodRunning, true, false, false},
+	} {
+		pod := newPod("p")
+		pod.Spec.InitContainers = []corev1.Container{{Name: "proxy-init"}}
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "proxy"})
+		pod.Status = corev1.PodStatus{
+			Phase:                 test.phase,
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "proxy-init", State: test.init}},
+			ContainerStatuses:     []corev1.ContainerStatus{{Name: "proxy", State: test.proxy}, {Name: "save", State: test.agent}},
+		}
+		job := newJob()
+		if got := Started(job, pod); got != test.started {
+			t.Errorf("%s: started %t", name, got)
+		}
+		if got := NewestFinished(job, []*corev1.Pod{pod}) != nil; got != test.finished {
+			t.Errorf("%s: finished %t", name, got)
+		}
+		if got := Succeeded(job, pod); got != test.succeeded {
+			t.Errorf("%s: succeeded %t", name, got)
 		}
 	}
 }

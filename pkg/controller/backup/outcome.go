@@ -36,7 +36,7 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 	o := &planner.Outcome{Start: job.CreationTimestamp.Time}
 	var saved *agent.Result
 	verified := true
-	for _, c := range agentjob.Containers(pod) {
+	for _, c := range agentjob.Containers(job, pod) {
 		end := c.State.Terminated
 		if end == nil {
 			continue // a container before it has failed
@@ -57,7 +57,7 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 			verified = result.Verified
 		}
 	}
-	if saved == nil || pod.Status.Phase != corev1.PodSucceeded {
+	if saved == nil || !agentjob.Succeeded(job, pod) {
 		o.Reason, o.Message = agentjob.PodReason(pod)
 		return finished(o)
 	}

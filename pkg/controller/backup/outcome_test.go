@@ -4,6 +4,7 @@
 package backup
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,13 @@ func terminated(code int32, reason, text string) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: code, Reason: reason, Message: text, FinishedAt: metav1.NewTime(begun.Add(time.Second)),
 	}}
+}
+
+// proxy is a container that the Job does not declare.
+const proxy = "proxy"
+
+func without(name string, containers []corev1.Container) []corev1.Container {
+	return slices.DeleteFunc(slices.Clone(containers), func(c corev1.Container) bool { return c.Name == name })
 }
 
 // TestOutcomes reads what pods of every fate have left.
@@ -74,6 +82,19 @@ func TestOutcomes(t *testing.T) {
 		"says nothing":      {phase: corev1.PodSucceeded, reason: "AgentFailed", text: "no result", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", "")}},
 		"evicted":           {phase: corev1.PodFailed, podReason: "Evicted", reason: "Evicted", text: "pod p"},
 		"never a container": {phase: corev1.PodFailed, reason: "PodFailed", text: "pod p"},
+		"saved, and a proxy runs on": {phase: corev1.PodRunning, main: map[string]corev1.ContainerState{
+			resources.ContainerSave: terminated(0, "Completed", saved), proxy: {Running: &corev1.ContainerStateRunning{}},
+		}},
+		"saved, and a proxy was killed": {phase: corev1.PodFailed, main: map[string]corev1.ContainerState{
+			resources.ContainerSave: terminated(0, "Completed", saved), proxy: terminated(137, "Error", ""),
+		}},
+		"saved, after a proxy was prepared": {
+			phase: corev1.PodSucceeded, init: map[string]corev1.ContainerState{proxy: terminated(0, "Completed", "")},
+			main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved)},
+		},
+		"refused, and a proxy runs on": {phase: corev1.PodRunning, reason: "InvalidCredentials", main: map[string]corev1.ContainerState{
+			resources.ContainerSave: terminated(1, "Error", denied), proxy: {Running: &corev1.ContainerStateRunning{}},
+		}},
 		"saved, then evicted": {
 			phase: corev1.PodFailed, podReason: "Evicted", reason: "Evicted",
 			init: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved)},
@@ -84,7 +105,7 @@ func TestOutcomes(t *testing.T) {
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun)}}
 			job.Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "aws"}}}}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: test.phase, Reason: test.podReason, Message: "of the node"}}
-			for _, c := range []string{resources.ContainerSave, resources.ContainerInstall, resources.ContainerFetch} {
+			for _, c := range []string{resources.ContainerSave, resources.ContainerInstall, resources.ContainerFetch, proxy} {
 				if state, ok := test.init[c]; ok {
 					pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: c})
 					pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{Name: c, State: state})
@@ -94,6 +115,8 @@ func TestOutcomes(t *testing.T) {
 				pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: c})
 				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c, State: state})
 			}
+			job.Spec.Template.Spec.InitContainers = without(proxy, pod.Spec.InitContainers)
+			job.Spec.Template.Spec.Containers = without(proxy, pod.Spec.Containers)
 			o := outcomeOf(job, pod)
 			if o.Succeeded != (test.reason == "") || o.Reason != test.reason || !strings.Contains(o.Message, test.text) {
 				t.Errorf("outcome %+v", o)
@@ -120,6 +143,7 @@ func TestOutcomeIsWhatWasSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun.Add(time.Minute))}}
+	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: resources.ContainerSave}}
 	pod := &corev1.Pod{
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: resources.ContainerSave}}},
 		Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{

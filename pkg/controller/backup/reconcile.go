@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +35,7 @@ const (
 	startGrace = 15 * time.Second
 )
 
-// Config is what a Reconciler works with. Every field is required.
+// Config is what a Reconciler works with. Every field is required but Platform.
 type Config struct {
 	Cache    Cache
 	Objects  Objects
@@ -43,6 +45,8 @@ type Config struct {
 	Clock    clock.PassiveClock
 	// AgentImage is the image of the Jobs.
 	AgentImage string
+	// Platform is what the installation says about every pod.
+	Platform resources.Platform
 	// MaxRunning is how many Jobs may run at once, over all clusters.
 	MaxRunning int
 	// Responsible says whether an EtcdBackup, or the cluster that it is of, is this
@@ -197,7 +201,7 @@ func (r *Reconciler) jobOf(s *seen, a planner.Attempt) (*batchv1.Job, *planner.W
 	if err != nil {
 		return nil, &planner.Wait{Reason: "InvalidRequest", Message: err.Error()}
 	}
-	return job, nil
+	return r.Platform.Job(job), nil
 }
 
 // current is true if the live API shows the same status and the same Jobs as were
@@ -261,16 +265,17 @@ func (r *Reconciler) running() ([]transfer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list pods of Jobs from the cache: %w", err)
 	}
-	moving := map[types.UID]bool{}
+	made := map[types.UID][]*corev1.Pod{}
 	for _, pod := range pods {
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && agentjob.Started(pod) {
-			moving[owner.UID] = true
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+			made[owner.UID] = append(made[owner.UID], pod)
 		}
 	}
 	var running []transfer
 	for _, job := range jobs {
 		young := r.Clock.Since(job.CreationTimestamp.Time) < startGrace
-		if agentjob.Ended(job) == nil && job.DeletionTimestamp == nil && (young || moving[job.UID]) {
+		moving := slices.ContainsFunc(made[job.UID], func(pod *corev1.Pod) bool { return agentjob.Started(job, pod) })
+		if agentjob.Ended(job) == nil && job.DeletionTimestamp == nil && (young || moving) {
 			running = append(running, transfer{
 				job:    types.NamespacedName{Namespace: job.Namespace, Name: job.Name},
 				source: types.NamespacedName{Namespace: job.Namespace, Name: job.Annotations[resources.AnnotationSource]},

@@ -182,7 +182,7 @@ func (r *Reconciler) createPod(ctx context.Context, key types.NamespacedName, s 
 		return err
 	}
 	m = s.certified(m)
-	created, err := r.Objects.CreatePod(ctx, resources.Pod(c, m))
+	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, resources.Pod(c, m)))
 	if apierrors.IsAlreadyExists(err) {
 		live, getErr := r.Objects.GetPod(ctx, s.Cluster.Namespace, m.Name)
 		if getErr != nil {
@@ -203,6 +203,9 @@ func atVersion(c *v1beta2.EtcdCluster, version string) *v1beta2.EtcdCluster {
 		return c
 	}
 	c = c.DeepCopy()
+	if resources.NormalizeVersion(version) != resources.Version(c) {
+		c.Spec.ImageDigest = "" // it is that of the declared version
+	}
 	c.Spec.Version = version
 	return c
 }

@@ -29,7 +29,8 @@ func (r *Reconciler) preparePod(ctx context.Context, key types.NamespacedName, s
 		return err
 	}
 	m := s.certified(resources.MemberPod{Name: a.Name, Learner: true, Prepared: true, Image: r.AgentImage})
-	created, err := r.Objects.CreatePod(ctx, resources.Pod(atVersion(s.Cluster, a.Version), m))
+	c := atVersion(s.Cluster, a.Version)
+	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, resources.Pod(c, m)))
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("pod %s exists: %w", a.Name, ErrStale)
 	}

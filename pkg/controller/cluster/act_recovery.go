@@ -203,7 +203,7 @@ func (r *Reconciler) createReseed(ctx context.Context, key types.NamespacedName,
 	if err != nil {
 		return err
 	}
-	created, err := r.Objects.CreatePod(ctx, pod)
+	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, pod))
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("pod %s was made meanwhile: %w", pod.Name, ErrStale)
 	}

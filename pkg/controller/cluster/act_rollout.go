@@ -69,7 +69,7 @@ func (r *Reconciler) upgradePod(ctx context.Context, key types.NamespacedName, s
 				return live, false
 			}
 		}
-		changed, differs := resources.WithVersion(s.Cluster, live)
+		changed, differs := r.Platform.WithVersion(s.Cluster, live)
 		done = differs
 		return changed, differs
 	})

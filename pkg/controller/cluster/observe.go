@@ -74,7 +74,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 	if err != nil {
 		return nil, fmt.Errorf("read from the cache where the client service leads: %w", err)
 	}
-	s.sortObjects(pods, claims, routed)
+	r.sortObjects(s, pods, claims, routed)
 	r.observeCertificates(ctx, key, s)
 	s.Task = r.lastTask(key)
 	r.observeEtcd(ctx, key, s, pods)
@@ -84,11 +84,17 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 	return s, nil
 }
 
+// misplaced is true for a pod whose container does not run and whose image is in another
+// registry by now. A member that runs needs no other registry.
+func (r *Reconciler) misplaced(c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
+	return r.Platform.Misplaced(c, p) && !observedPod(c, p).Running
+}
+
 // sortObjects tells the pods and PVCs of members from those that no member has used yet.
-func (s *seen) sortObjects(pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, routed map[types.UID]bool) {
+func (r *Reconciler) sortObjects(s *seen, pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, routed map[types.UID]bool) {
 	for _, p := range sorted(pods) {
 		o := observedPod(s.Cluster, p)
-		o.Routed = routed[p.UID]
+		o.Routed, o.Outdated = routed[p.UID], o.Outdated || r.misplaced(s.Cluster, p)
 		if o.Owned && resources.IsPrepared(p.Annotations) {
 			s.Prepared = append(s.Prepared, o)
 		} else {
@@ -222,11 +228,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 			o.Waiting = cond.Reason + ": " + cond.Message
 		}
 	}
-	for i := range p.Spec.Containers {
-		if ctr := &p.Spec.Containers[i]; ctr.Name == resources.ContainerName {
-			o.Outdated = resources.RequestedImage(p) != resources.Image(c)
-		}
-	}
+	o.Outdated = resources.RequestedImage(p) != resources.Image(c)
 	for i := range p.Status.ContainerStatuses {
 		cs := &p.Status.ContainerStatuses[i]
 		if cs.Name != resources.ContainerName {

@@ -35,6 +35,7 @@ func (r *Reconciler) observeReseed(ctx context.Context, key types.NamespacedName
 		return fmt.Errorf("read pod %s from the cache: %w", recovery.Seed, err)
 	}
 	observed := observedPod(atVersion(s.Cluster, recovery.Version), pod)
+	observed.Outdated = observed.Outdated || r.misplaced(s.Cluster, pod)
 	s.Reseed.Pod = &observed
 	s.Reseed.Hidden = s.Reseed.Hidden || resources.Hidden(pod.Labels, s.Cluster.Name)
 	if !observed.Running || pod.Status.PodIP == "" || recovery.Phase == v1beta2.RecoveryPhaseCleaning {

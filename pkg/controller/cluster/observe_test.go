@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,5 +87,50 @@ func TestClusterDomainOutlivesTheController(t *testing.T) {
 	}
 	if m := member(c, etcd.Member{ID: 2, PeerURLs: []string{"http://c-b.c.n.svc:2380"}}); !m.Stranger {
 		t.Errorf("a member without the domain was taken for one that was made with it: %+v", m)
+	}
+}
+
+// TestDigestOfTheImage: another digest is another image; one of another version than the
+// declared one has no digest.
+func TestDigestOfTheImage(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("1", 64)
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}, Spec: v1beta2.ClusterSpec{Version: "3.6.11"}}
+	pod := resources.Pod(c, resources.MemberPod{Name: "c-a"})
+	if observedPod(c, pod).Outdated {
+		t.Error("a new pod is outdated")
+	}
+	c.Spec.ImageDigest = digest[1:]
+	if !observedPod(c, pod).Outdated {
+		t.Error("a pod without the digest is not outdated")
+	}
+	if changed, differs := resources.WithVersion(c, pod); !differs || observedPod(c, changed).Outdated {
+		t.Errorf("differs %t, image %s", differs, changed.Spec.Containers[0].Image)
+	}
+	for version, want := range map[string]string{
+		"": ":v3.6.11" + digest, "3.6.11": ":v3.6.11" + digest, "v3.6.11": ":v3.6.11" + digest, "3.6.10": ":v3.6.10", "3.5.26": ":v3.5.26",
+	} {
+		if got := resources.Image(atVersion(c, version)); got != v1beta2.DefaultRepository+want {
+			t.Errorf("at version %q the image is %s", version, got)
+		}
+	}
+}
+
+// TestPodThatWaitsForItsImage: only a member that does not run needs another registry.
+func TestPodThatWaitsForItsImage(t *testing.T) {
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}, Spec: v1beta2.ClusterSpec{Version: "3.6.11"}}
+	pod := resources.Pod(c, resources.MemberPod{Name: "c-a"})
+	r := &Reconciler{Config: Config{Platform: resources.Platform{ImageRegistry: "registry.example.com"}}}
+	for _, running := range []bool{true, false} {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: resources.ContainerName}}
+		if running {
+			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
+		}
+		if observedPod(c, pod).Outdated || r.misplaced(c, pod) == running {
+			t.Errorf("running %t: outdated %t, misplaced %t", running, observedPod(c, pod).Outdated, r.misplaced(c, pod))
+		}
+	}
+	moved, changed := r.Platform.WithVersion(c, pod)
+	if !changed || r.misplaced(c, moved) || observedPod(c, moved).Outdated {
+		t.Errorf("changed %t, image %s", changed, moved.Spec.Containers[0].Image)
 	}
 }

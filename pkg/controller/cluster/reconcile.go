@@ -16,6 +16,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Result is when to reconcile again if nothing happens before; 0: not at all.
@@ -24,7 +25,7 @@ type Result struct{ RequeueAfter time.Duration }
 // gateFallback bounds the wait for the event of an own write, in case it was missed.
 const gateFallback = time.Second
 
-// Config is what a Reconciler needs; every field is required.
+// Config is what a Reconciler needs; every field is required but Platform.
 type Config struct {
 	Cache       Cache
 	Objects     Objects
@@ -44,6 +45,8 @@ type Config struct {
 	Responsible func(*v1beta2.EtcdCluster) bool
 	// AgentImage holds the agent that fills the seed of a recovery.
 	AgentImage string
+	// Platform is what the installation says about every pod.
+	Platform resources.Platform
 }
 
 // Reconciler moves one cluster at a time a step towards its spec.

@@ -23,7 +23,7 @@ import (
 
 // newBackupLoops returns the loop of EtcdBackups, and that of what EtcdClusters say of
 // their backups.
-func newBackupLoops(o *Options, c clients, caches caches, recorder record.EventRecorder) (backups, clusters *controller.Loop, err error) {
+func newBackupLoops(o *Options, c clients, caches caches, platform resources.Platform, recorder record.EventRecorder) (backups, clusters *controller.Loop, err error) {
 	etcdBackups := caches.etcd.Etcd().V1beta2().EtcdBackups()
 	etcdClusters := caches.etcd.Etcd().V1beta2().EtcdClusters()
 	jobs := caches.jobs.Batch().V1().Jobs()
@@ -49,6 +49,7 @@ func newBackupLoops(o *Options, c clients, caches caches, recorder record.EventR
 		Progress:    agentjob.NewAgentProgress(),
 		Clock:       clock.RealClock{},
 		AgentImage:  o.AgentImage,
+		Platform:    platform,
 		MaxRunning:  o.MaxBackups,
 		Responsible: o.Responsible,
 		Wake:        backups.Enqueue,

@@ -71,19 +71,23 @@ func dropManagedFields(object any) (any, error) {
 
 // runLoops reconciles until ctx ends.
 func runLoops(ctx context.Context, o *Options, c clients, recorder record.EventRecorder) error {
+	platform, err := o.platform(c.kubernetes.Discovery())
+	if err != nil {
+		return err
+	}
 	caches := newCaches(o, c)
 	pool := etcd.NewPool(etcd.PoolConfig{Clock: clock.RealClock{}})
 	defer pool.Close()
 
-	loop, beside, err := newClusterLoop(o, c, caches, pool, recorder)
+	loop, beside, err := newClusterLoop(o, c, caches, platform, pool, recorder)
 	if err != nil {
 		return err
 	}
-	backups, clusterBackups, err := newBackupLoops(o, c, caches, recorder)
+	backups, clusterBackups, err := newBackupLoops(o, c, caches, platform, recorder)
 	if err != nil {
 		return err
 	}
-	restores, err := newRestoreLoop(o, c, caches, recorder)
+	restores, err := newRestoreLoop(o, c, caches, platform, recorder)
 	if err != nil {
 		return err
 	}
@@ -99,7 +103,7 @@ func runLoops(ctx context.Context, o *Options, c clients, recorder record.EventR
 	if err := waitForCaches(ctx, caches); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Reconciling", "workers", o.Workers)
+	klog.FromContext(ctx).Info("Reconciling", "workers", o.Workers, "userOfNamespace", platform.UserOfNamespace)
 	var group sync.WaitGroup
 	for _, run := range beside {
 		group.Go(func() { run(ctx) })
@@ -145,7 +149,7 @@ func waitForCaches(ctx context.Context, c caches) error {
 
 // newClusterLoop returns the loop and what must run beside it.
 func newClusterLoop(
-	o *Options, c clients, caches caches, pool *etcd.Pool, recorder record.EventRecorder,
+	o *Options, c clients, caches caches, platform resources.Platform, pool *etcd.Pool, recorder record.EventRecorder,
 ) (*controller.Loop, []func(context.Context), error) {
 	clusters := caches.etcd.Etcd().V1beta2().EtcdClusters()
 	pods := caches.kube.Core().V1().Pods()
@@ -188,6 +192,7 @@ func newClusterLoop(
 		Suffix:      func() string { return utilrand.String(suffixLength) },
 		Responsible: func(c *v1beta2.EtcdCluster) bool { return o.Responsible(c) },
 		AgentImage:  o.AgentImage,
+		Platform:    platform,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ScopeAnnotation marks clusters for a clusterwide controller; see Options.
@@ -21,7 +23,7 @@ const (
 )
 
 // imageRepository has an image of every release.
-const imageRepository = "quay.io/etcd-operator/etcd-operator"
+const imageRepository = resources.DefaultAgentRepository
 
 // defaultNamespace is where artifacts/install puts the programs.
 const defaultNamespace = "etcd-operator-system"
@@ -50,6 +52,9 @@ type Options struct {
 	// AgentImage is the image of what moves data: the Jobs of backups and the init
 	// containers of recoveries. Empty: the image of the controller's own pod.
 	AgentImage string
+	// Platform and PodUser are what the installation says about every pod.
+	Platform resources.Platform
+	PodUser  PodUser
 	// MaxBackups is how many backups may run at once, over all clusters.
 	MaxBackups int
 	// QPS and Burst bound the requests to the API.
@@ -73,6 +78,8 @@ func NewOptions() *Options {
 	return &Options{
 		Workers:       8,
 		ListenAddress: "0.0.0.0:8080",
+		Platform:      newPlatform(),
+		PodUser:       PodUserAuto,
 		MaxBackups:    10,
 		QPS:           200,
 		Burst:         400,
@@ -89,7 +96,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "look after the clusters of this namespace only, and only those without the annotation "+ScopeAnnotation+"="+ScopeClusterWide)
 	fs.BoolVar(&o.ClusterWide, "cluster-wide", o.ClusterWide, "look after the clusters of all namespaces that carry the annotation "+ScopeAnnotation+"="+ScopeClusterWide+" only; without this flag and without --namespace every cluster is looked after")
 	fs.IntVar(&o.Workers, "workers", o.Workers, "how many clusters are reconciled at the same time")
-	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage, "image with the agent that moves backups; empty: the image of the controller's own pod, or of this release outside of a pod")
+	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage, "image with the agent that moves backups and the launcher of new members; empty: the image of the controller's own pod, or of this release outside of a pod")
+	o.addPlatformFlags(fs)
 	fs.IntVar(&o.MaxBackups, "max-concurrent-backups", o.MaxBackups, "how many backups run at the same time, over all clusters; of one cluster there is never more than one")
 	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /metrics, /healthz and /readyz")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API")
@@ -115,6 +123,9 @@ func (o *Options) Complete() error {
 	o.podNamespace, o.podName = os.Getenv(envPodNamespace), os.Getenv(envPodName)
 	if o.LeaseNamespace == "" {
 		o.LeaseNamespace = cmp.Or(o.podNamespace, defaultNamespace)
+	}
+	if err := o.checkPlatform(); err != nil {
+		return err
 	}
 	if o.Identity == "" {
 		host, err := os.Hostname()

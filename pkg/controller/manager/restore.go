@@ -18,7 +18,7 @@ import (
 )
 
 // newRestoreLoop returns the loop of EtcdRestores.
-func newRestoreLoop(o *Options, c clients, caches caches, recorder record.EventRecorder) (*controller.Loop, error) {
+func newRestoreLoop(o *Options, c clients, caches caches, platform resources.Platform, recorder record.EventRecorder) (*controller.Loop, error) {
 	etcdRestores := caches.etcd.Etcd().V1beta2().EtcdRestores()
 	etcdBackups := caches.etcd.Etcd().V1beta2().EtcdBackups()
 	etcdClusters := caches.etcd.Etcd().V1beta2().EtcdClusters()
@@ -44,6 +44,7 @@ func newRestoreLoop(o *Options, c clients, caches caches, recorder record.EventR
 		Progress:    agentjob.NewAgentProgress(),
 		Clock:       clock.RealClock{},
 		AgentImage:  o.AgentImage,
+		Platform:    platform,
 		Responsible: o.Responsible,
 	})
 	if err != nil {

@@ -45,7 +45,7 @@ func (r *Reconciler) verify(ctx context.Context, key types.NamespacedName, s *se
 	if err := r.confirm(ctx, s); err != nil {
 		return err
 	}
-	made, err := r.Objects.CreateJob(ctx, job)
+	made, err := r.Objects.CreateJob(ctx, r.Platform.Job(job))
 	switch {
 	case err == nil:
 		r.normal(s, EventVerifying, "Reading the backup in Job %s; nothing else is touched", made.Name)

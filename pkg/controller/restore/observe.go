@@ -191,7 +191,7 @@ func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt int32
 // outcomeOf reads what the agent said when it ended.
 func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 	o := &planner.Outcome{Completion: job.CreationTimestamp.Time, Retryable: true}
-	for _, c := range agentjob.Containers(pod) {
+	for _, c := range agentjob.Containers(job, pod) {
 		end := c.State.Terminated
 		if end == nil || c.Name != resources.ContainerVerify {
 			continue

@@ -18,12 +18,13 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // gateFallback is how long a key waits for its cache if no event comes.
 const gateFallback = time.Second
 
-// Config is what a Reconciler works with. Every field is required.
+// Config is what a Reconciler works with. Every field is required but Platform.
 type Config struct {
 	Cache    Cache
 	Objects  Objects
@@ -33,6 +34,8 @@ type Config struct {
 	Clock    clock.PassiveClock
 	// AgentImage is the image of the Jobs.
 	AgentImage string
+	// Platform is what the installation says about every pod.
+	Platform resources.Platform
 	// Responsible says whether an EtcdRestore, or the cluster that it names, is this
 	// controller's to look after.
 	Responsible func(metav1.Object) bool

@@ -1680,6 +1680,13 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 							Format:      "",
 						},
 					},
+					"imageDigest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "imageDigest is the digest of the image of spec.version, such as \"sha256:\" and 64 hexadecimal digits. The image that runs is then <repository>:v<version>@<imageDigest>, whatever the tag names later. Change it together with version, or remove it. A change of imageDigest restarts the members one by one, as a change of the repository does.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 			},
 		},

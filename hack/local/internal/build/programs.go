@@ -23,6 +23,7 @@ const (
 	VersitygwVersion  = "1.8.0"
 	FakeGCSVersion    = "1.56.1"
 	KubeRouterVersion = "1.6.1"
+	RegistryVersion   = "3.1.2"
 	pauseVersion      = "1"
 	busyboxVersion    = "1.35"
 	debianEtcdVersion = "3.4.23"
@@ -117,6 +118,11 @@ func programs(release kubernetes.Release) []program {
 			pin: "github.com/fsouza/fake-gcs-server@v" + FakeGCSVersion, current: "fake-gcs-server",
 		},
 		networkPolicies(),
+		program{
+			component: "registry-" + RegistryVersion, name: "registry", module: "registry",
+			pkg: "github.com/distribution/distribution/v3/cmd/registry", ldflags: strip,
+			pin: "github.com/distribution/distribution/v3@v" + RegistryVersion, current: "registry",
+		},
 		program{component: "pause-" + pauseVersion, name: "pause", module: "pause", pkg: ".", ldflags: strip},
 	)
 }

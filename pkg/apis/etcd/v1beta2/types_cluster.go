@@ -95,6 +95,14 @@ type ClusterSpec struct {
 
 	// deletionProtection refuses to delete this object while true.
 	DeletionProtection bool `json:"deletionProtection,omitempty" protobuf:"varint,12,opt,name=deletionProtection"`
+
+	// imageDigest is the digest of the image of spec.version, such as
+	// "sha256:" and 64 hexadecimal digits. The image that runs is then
+	// <repository>:v<version>@<imageDigest>, whatever the tag names later. Change it
+	// together with version, or remove it. A change of imageDigest restarts the members
+	// one by one, as a change of the repository does.
+	// +optional
+	ImageDigest string `json:"imageDigest,omitempty" protobuf:"bytes,13,opt,name=imageDigest"`
 }
 
 // PodDisruptionBudgetPolicy says whether a PodDisruptionBudget is kept.

@@ -44,6 +44,7 @@ func clusterNameMessages(name string, prefix bool) []string {
 func validateClusterSpec(spec *v1beta2.ClusterSpec, path *field.Path) field.ErrorList {
 	errs := validateSize(spec, path.Child("size"))
 	errs = append(errs, validateRepository(spec.Repository, path.Child("repository"))...)
+	errs = append(errs, validateImageDigest(spec.ImageDigest, path.Child("imageDigest"))...)
 	if spec.Pod != nil {
 		errs = append(errs, validatePodPolicy(spec.Pod, path.Child("pod"))...)
 	}

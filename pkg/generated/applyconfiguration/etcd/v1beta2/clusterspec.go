@@ -50,6 +50,12 @@ type ClusterSpecApplyConfiguration struct {
 	Recovery *RecoveryPolicyApplyConfiguration `json:"recovery,omitempty"`
 	// deletionProtection refuses to delete this object while true.
 	DeletionProtection *bool `json:"deletionProtection,omitempty"`
+	// imageDigest is the digest of the image of spec.version, such as
+	// "sha256:" and 64 hexadecimal digits. The image that runs is then
+	// <repository>:v<version>@<imageDigest>, whatever the tag names later. Change it
+	// together with version, or remove it. A change of imageDigest restarts the members
+	// one by one, as a change of the repository does.
+	ImageDigest *string `json:"imageDigest,omitempty"`
 }
 
 // ClusterSpecApplyConfiguration constructs a declarative configuration of the ClusterSpec type for use with
@@ -151,5 +157,13 @@ func (b *ClusterSpecApplyConfiguration) WithRecovery(value *RecoveryPolicyApplyC
 // If called multiple times, the DeletionProtection field is set to the value of the last call.
 func (b *ClusterSpecApplyConfiguration) WithDeletionProtection(value bool) *ClusterSpecApplyConfiguration {
 	b.DeletionProtection = &value
+	return b
+}
+
+// WithImageDigest sets the ImageDigest field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ImageDigest field is set to the value of the last call.
+func (b *ClusterSpecApplyConfiguration) WithImageDigest(value string) *ClusterSpecApplyConfiguration {
+	b.ImageDigest = &value
 	return b
 }
