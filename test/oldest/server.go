@@ -152,8 +152,35 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, resource schema.G
 	<-r.Context().Done()
 }
 
-// discovery answers for one group version.
+// groups answers for all groups, in the form without their resources.
+func (s *Server) groups(w http.ResponseWriter, core bool) {
+	if core {
+		answer(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
+		return
+	}
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, group := range s.document.Groups {
+		if group.Name == "" {
+			continue
+		}
+		g := metav1.APIGroup{Name: group.Name}
+		for _, version := range group.Versions {
+			gv := schema.GroupVersion{Group: group.Name, Version: version.Version}
+			g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: version.Version})
+		}
+		list.Groups = append(list.Groups, g)
+	}
+	answer(w, http.StatusOK, list)
+}
+
+// discovery answers for all groups, or for one group version.
 func (s *Server) discovery(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
+		s.groups(w, r.URL.Path == "/api")
+		return
+	}
 	path := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/"), "/api/")
 	gv, err := schema.ParseGroupVersion(path)
 	s.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/manager"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 func TestResponsible(t *testing.T) {
@@ -86,6 +87,7 @@ func TestFlags(t *testing.T) {
 	given := map[string]string{
 		"kubeconfig": "file", "namespace": "ns", "cluster-wide": "true", "workers": "3", "agent-image": "agent:1", "max-concurrent-backups": "4",
 		"listen-addr": "127.0.0.1:1", "kube-api-qps": "5.5", "kube-api-burst": "6", "leader-elect-resource-namespace": "leases",
+		"image-registry": "registry.example.com", "image-pull-secrets": "a,b", "image-architectures": "s390x", "pod-user": "namespace",
 		"leader-elect-resource-name": "lease", "leader-elect-lease-duration": "7s", "leader-elect-renew-deadline": "8s", "leader-elect-retry-period": "9s",
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -100,7 +102,9 @@ func TestFlags(t *testing.T) {
 	}
 	want := &manager.Options{
 		Kubeconfig: "file", Namespace: "ns", ClusterWide: true, Workers: 3, AgentImage: "agent:1", MaxBackups: 4, ListenAddress: "127.0.0.1:1",
-		QPS: 5.5, Burst: 6, LeaseNamespace: "leases", LeaseName: "lease", LeaseDuration: 7 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 9 * time.Second,
+		Platform: resources.Platform{ImageRegistry: "registry.example.com", ImagePullSecrets: []string{"a", "b"}, Architectures: []string{"s390x"}},
+		PodUser:  manager.PodUserNamespace,
+		QPS:      5.5, Burst: 6, LeaseNamespace: "leases", LeaseName: "lease", LeaseDuration: 7 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 9 * time.Second,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(manager.Options{})); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
