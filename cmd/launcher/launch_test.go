@@ -57,7 +57,11 @@ func TestWaitsForTheInitialCluster(t *testing.T) {
 	go func() { done <- l.run(t.Context()) }()
 
 	answered := func() error {
-		resp, err := http.Get("http://127.0.0.1:" + strconv.Itoa(l.httpPort) + "/livez")
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(l.httpPort)+"/livez", http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(request)
 		if err != nil {
 			return err
 		}
@@ -65,7 +69,7 @@ func TestWaitsForTheInitialCluster(t *testing.T) {
 		if resp.StatusCode != http.StatusOK {
 			return fmt.Errorf("status %d", resp.StatusCode)
 		}
-		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(l.tcpPort))
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(l.tcpPort))
 		if err != nil {
 			return err
 		}

@@ -83,10 +83,8 @@ func TestAdmission(t *testing.T) {
 	s.policy(mutatingPolicy, "mutatingadmissionpolicy", "mutatingadmissionpolicybinding")
 	err = wait.PollUntilContextCancel(s.within(time.Minute), 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var made *v1beta2.EtcdCluster
-		if made, last = s.tryCreate(ctx, 3); last != nil {
-			return false, nil
-		}
-		return made.Labels["team"] == "storage", nil
+		made, last = s.tryCreate(ctx, 3)
+		return last == nil && made.Labels["team"] == "storage", nil
 	})
 	s.must(err, "the policy does not mutate; at last: %v", last)
 }

@@ -100,7 +100,7 @@ func TestDefaultVersionOfServerSideApply(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, entry := range got.ManagedFields {
-			if strings.Contains(string(entry.FieldsV1.Raw), `"f:`+field+`":{}`) {
+			if strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+field+`":{}`) {
 				names = append(names, entry.Manager)
 			}
 		}

@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -47,4 +49,30 @@ func (r *Reconciler) repairClaim(ctx context.Context, key types.NamespacedName, 
 	default:
 		return err
 	}
+}
+
+func (r *Reconciler) createClaim(ctx context.Context, key types.NamespacedName, s *seen, a planner.CreateClaim) error {
+	claim := resources.Claim(s.Cluster, a.Name)
+	if claim == nil {
+		return nil
+	}
+	return r.putClaim(ctx, key, s, claim, "")
+}
+
+// putClaim makes a claim for a member that will run a version; empty for the declared one.
+func (r *Reconciler) putClaim(ctx context.Context, key types.NamespacedName, s *seen, claim *corev1.PersistentVolumeClaim, version string) error {
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, resources.Version(atVersion(s.Cluster, version)))
+	created, err := r.Objects.CreateClaim(ctx, claim)
+	if apierrors.IsAlreadyExists(err) {
+		live, getErr := r.Objects.GetClaim(ctx, s.Cluster.Namespace, claim.Name)
+		if getErr != nil {
+			return fmt.Errorf("read claim %s: %w", claim.Name, getErr)
+		}
+		return r.showClaim(ctx, key, s, live)
+	}
+	if err != nil {
+		return notMade(err)
+	}
+	r.Gate.Note(key, created)
+	return nil
 }

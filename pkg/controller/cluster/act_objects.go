@@ -210,32 +210,6 @@ func atVersion(c *v1beta2.EtcdCluster, version string) *v1beta2.EtcdCluster {
 	return c
 }
 
-func (r *Reconciler) createClaim(ctx context.Context, key types.NamespacedName, s *seen, a planner.CreateClaim) error {
-	claim := resources.Claim(s.Cluster, a.Name)
-	if claim == nil {
-		return nil
-	}
-	return r.putClaim(ctx, key, s, claim, "")
-}
-
-// putClaim makes a claim for a member that will run a version; empty for the declared one.
-func (r *Reconciler) putClaim(ctx context.Context, key types.NamespacedName, s *seen, claim *corev1.PersistentVolumeClaim, version string) error {
-	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, resources.Version(atVersion(s.Cluster, version)))
-	created, err := r.Objects.CreateClaim(ctx, claim)
-	if apierrors.IsAlreadyExists(err) {
-		live, getErr := r.Objects.GetClaim(ctx, s.Cluster.Namespace, claim.Name)
-		if getErr != nil {
-			return fmt.Errorf("read claim %s: %w", claim.Name, getErr)
-		}
-		return r.showClaim(ctx, key, s, live)
-	}
-	if err != nil {
-		return notMade(err)
-	}
-	r.Gate.Note(key, created)
-	return nil
-}
-
 // deletePod deletes exactly the pod that was observed, and only if it is ours now.
 func (r *Reconciler) deletePod(ctx context.Context, s *seen, a planner.DeletePod) error {
 	live, err := r.ownPod(ctx, s, a.Name, a.UID)

@@ -61,3 +61,14 @@ func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 		return is(t, corev1.ConditionTrue, "AsDeclared", "")
 	}
 }
+
+// claim returns the claim of the member called name, or nil.
+func (o *Observed) claim(name string) *Claim {
+	for i := range o.Claims {
+		c := &o.Claims[i]
+		if c.Name == name && c.Owned && !c.Terminating {
+			return c
+		}
+	}
+	return nil
+}

@@ -285,17 +285,6 @@ func (o *Observed) pod(name string) *Pod {
 	return nil
 }
 
-// claim returns the claim of the member called name, or nil.
-func (o *Observed) claim(name string) *Claim {
-	for i := range o.Claims {
-		c := &o.Claims[i]
-		if c.Name == name && c.Owned && !c.Terminating {
-			return c
-		}
-	}
-	return nil
-}
-
 // member returns the member called name, or nil.
 func (o *Observed) member(name string) *Member {
 	for i := range o.Etcd.Members {

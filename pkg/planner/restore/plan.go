@@ -379,27 +379,3 @@ func prepare(o *Observed) (Plan, bool) {
 	plan.Action, plan.Cluster = ActionCreate, o.newCluster(found)
 	return plan, true
 }
-
-// ask asks the cluster to go on from the backup.
-func ask(o *Observed) Plan {
-	found := o.newest().Outcome
-	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
-	place, wait := o.source()
-	if wait == nil {
-		place, wait = verified(place, found)
-	}
-	if wait != nil {
-		plan.Wait = wait
-		return plan
-	}
-	plan.Action = ActionAsk
-	plan.Recovery = &v1beta2.RecoveryStatus{
-		ID: o.id(), Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
-		Source:       v1beta2.RecoverySource{Restore: o.Restore.Name, Backup: place},
-		RevisionBump: o.bump(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
-	}
-	if !o.fills() {
-		plan.Recovery.ExpectedLoss = o.expectedLoss(found.Revision)
-	}
-	return plan
-}

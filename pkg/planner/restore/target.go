@@ -6,6 +6,7 @@ package restore
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -143,3 +144,27 @@ func (o *Observed) cannotBump() string {
 
 // defaultBump is far more than a cluster writes between a backup and its restore.
 const defaultBump = 1_000_000_000
+
+// ask asks the cluster to go on from the backup.
+func ask(o *Observed) Plan {
+	found := o.newest().Outcome
+	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
+	place, wait := o.source()
+	if wait == nil {
+		place, wait = verified(place, found)
+	}
+	if wait != nil {
+		plan.Wait = wait
+		return plan
+	}
+	plan.Action = ActionAsk
+	plan.Recovery = &v1beta2.RecoveryStatus{
+		ID: o.id(), Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
+		Source:       v1beta2.RecoverySource{Restore: o.Restore.Name, Backup: place},
+		RevisionBump: o.bump(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
+	}
+	if !o.fills() {
+		plan.Recovery.ExpectedLoss = o.expectedLoss(found.Revision)
+	}
+	return plan
+}
