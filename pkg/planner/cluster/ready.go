@@ -31,7 +31,7 @@ const (
 // changes something.
 var needsPerson = map[string]bool{
 	"NameTaken": true, "OldPods": true, "SeedUnknown": true, "ClusterIDMismatch": true, "UnknownMember": true,
-	"VersionStep": true, v1beta2.ReasonPodRefused: true, "Forbidden": true, "EtcdDenied": true,
+	"VersionStep": true, v1beta2.ReasonPodRefused: true, "PodFailed": true, "Forbidden": true, "EtcdDenied": true,
 	"NoBackup": true, "BackupNotVerified": true, "SourceLost": true,
 	"SecretMissing": true, "SecretIncomplete": true, "CertificateUnusable": true, "CertificateExpired": true,
 }
