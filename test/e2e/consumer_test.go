@@ -234,7 +234,7 @@ func (u *consumption) rotate(request string) {
 		u.shows(shown)
 	})
 	u.restartConsumer("consumer-"+request, "used-client-tls")
-	u.during("drop-of-the-old-CA", func(int) {
+	u.during("drop-of-the-old-ca", func(int) {
 		u.kubectl("annotate", "--overwrite", "etcd/"+u.cluster.name, "etcd.database.coreos.com/drop-old-ca="+request)
 		u.await(u.ctx(), "the members to trust only the new CA", func(object *v1beta2.EtcdCluster) bool {
 			valid := condition(object, v1beta2.ClusterConditionCertificatesValid)

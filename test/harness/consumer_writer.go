@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -85,11 +86,16 @@ func (r *ConsumerReport) String() string {
 // Write starts a writer that sends a write each interval. It returns after the first
 // acknowledgement: a kube-apiserver that starts makes its namespaces by itself.
 func (c *Consumer) Write(ctx context.Context, run string, interval time.Duration) (*ConsumerWriter, error) {
+	var last error
 	err := wait.PollUntilContextCancel(ctx, PollInterval, true, func(ctx context.Context) (bool, error) {
-		return c.put(ctx, run+"-first", "1") == nil, nil
+		last = c.put(ctx, run+"-first", "1")
+		if apierrors.IsInvalid(last) {
+			return false, last
+		}
+		return last == nil, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("first write through the kube-apiserver: %w", err)
+		return nil, fmt.Errorf("first write through the kube-apiserver (%v): %w", last, err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &ConsumerWriter{
