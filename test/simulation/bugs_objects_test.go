@@ -101,6 +101,7 @@ func ordinals(m *manager, c cluster.Config) cluster.Config {
 			}
 		}
 	}
+	c.Objects = usedClaims{c.Objects}
 	return deciding(func(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 		if o.Etcd.Linearizable {
 			o.Claims = slices.DeleteFunc(slices.Clone(o.Claims), func(claim planner.Claim) bool {
@@ -114,6 +115,20 @@ func ordinals(m *manager, c cluster.Config) cluster.Config {
 		})
 		return plan
 	})(m, c)
+}
+
+// usedClaims takes a PVC that exists for one that no member has used.
+type usedClaims struct{ cluster.Objects }
+
+// CreateClaim implements cluster.Objects.
+func (o usedClaims) CreateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	live, err := o.GetClaim(ctx, claim.Namespace, claim.Name)
+	if err != nil {
+		return o.Objects.CreateClaim(ctx, claim)
+	}
+	live = live.DeepCopy()
+	metav1.SetMetaDataAnnotation(&live.ObjectMeta, resources.AnnotationMembership, resources.MembershipAwaited)
+	return o.UpdateClaim(ctx, live)
 }
 
 // shrinkAndGrow removes two members and adds as many.

@@ -300,7 +300,7 @@ func (c *checks) beforeEviction(pod *corev1.Pod, budget bool) {
 			other := c.w.etcd.member(l, m.id)
 			serves := other != nil && other.leader != 0 && !other.dir.doomed
 			if known, found := lookup[*corev1.Pod](c.w.store, kindPod, m.name); found &&
-				((isReady(known) && known.DeletionTimestamp == nil) != serves || known.Labels[resources.LabelRole] != resources.RoleVoter || known.Labels[resources.LabelApp] == "") {
+				((isReady(known) && known.DeletionTimestamp == nil) != serves || !guarded(known) || known.Labels[resources.LabelApp] == "") {
 				return // Kubernetes does not know yet, the controller was stopped after a promotion, or a person took it out
 			}
 			if serves && m.id != p.dir.id {
@@ -311,6 +311,12 @@ func (c *checks) beforeEviction(pod *corev1.Pod, budget bool) {
 			c.violated("budget", "an eviction of %s was allowed: %d of %s remain", pod.Name, serving, describeMembers(l.members))
 		}
 	}
+}
+
+// guarded is true for a pod that the disruption budget counts.
+func guarded(pod *corev1.Pod) bool {
+	role := pod.Labels[resources.LabelRole]
+	return role == resources.RoleVoter || role == resources.RoleLeaving
 }
 
 func ownerOf(object metav1.Object) string {
