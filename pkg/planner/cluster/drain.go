@@ -16,12 +16,18 @@ package cluster
 // and nothing is won by beginning it earlier.
 func (o *Observed) drain(m *Member) (Plan, bool) {
 	pod := o.pod(m.Name)
-	if m.Health != Healthy || pod.gone() {
-		return Plan{}, false // it has no clients
+	if pod.gone() {
+		return Plan{}, false
 	}
 	plan, waits := Plan{}, true
 	to := o.successor(m)
 	switch beside := o.routedBeside(m); {
+	case m.Health != Healthy:
+		// The controller does not reach it, but the others may follow it.
+		if waits = to != nil && o.leader() == m; waits {
+			plan = Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
+		}
+		return plan, waits
 	case beside && pod.Role != PodLeaving:
 		plan = Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodLeaving}}, RequeueAfter: recheckWaiting}
 	case to != nil && o.leader() == m:
