@@ -60,7 +60,7 @@ on_cluster() {
   fi
   make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" &&
     KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
-      gotest -count=1 -timeout=40m -parallel=4 "$@"
+      gotest -count=1 -timeout=60m -parallel=4 "$@"
   result=$?
   finish
   return $result
