@@ -245,7 +245,8 @@ func TestBlackHoleDelaysNobodyElse(t *testing.T) {
 			t.Errorf("%+v", answers)
 		}
 		for i := range holes {
-			if err := answers[fmt.Sprintf("hole%d", i)].Err; !errors.Is(err, etcd.ErrTimeout) {
+			// gRPC may notice the deadline while it closes the connection, and say that.
+			if err := answers[fmt.Sprintf("hole%d", i)].Err; !errors.Is(err, etcd.ErrTimeout) && !errors.Is(err, etcd.ErrUnavailable) {
 				t.Errorf("a black hole: %v", err)
 			}
 		}

@@ -175,6 +175,11 @@ func TestAirGapped(t *testing.T) {
 	nodes, err := env.ReadyNodes(s.ctx())
 	s.must(err, "list the nodes")
 	r := s.registry(nodes[0])
+	// Nodes reach the registry on their own loopback, so the pods of Jobs go to its node.
+	s.uncordonLater(nodes[1:]...)
+	for _, other := range nodes[1:] {
+		s.kubectl("cordon", other)
+	}
 	digests := s.push(r, etcdVersion)
 	s.stopInstalledController()
 	s.volume()
