@@ -176,9 +176,9 @@ func TestAirGapped(t *testing.T) {
 	s.must(err, "list the nodes")
 	r := s.registry(nodes[0])
 	// Nodes reach the registry on their own loopback, so the pods of Jobs go to its node.
-	s.uncordonLater(nodes[1:]...)
-	for _, other := range nodes[1:] {
-		s.kubectl("cordon", other)
+	if others := nodes[1:]; len(others) > 0 {
+		s.uncordonLater(others...)
+		s.kubectl(append([]string{"cordon"}, others...)...)
 	}
 	digests := s.push(r, etcdVersion)
 	s.stopInstalledController()
