@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
@@ -88,7 +89,7 @@ func (c *cluster) arePlaced() {
 			"preferred affinity":  nodes.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight == 7,
 			"anti-affinity":       len(others.RequiredDuringSchedulingIgnoredDuringExecution) == 1 && len(others.PreferredDuringSchedulingIgnoredDuringExecution) == 0,
 			"domain":              slices.Contains(ctr.Command, "--advertise-client-urls=http://"+p.Name+".placed."+c.namespace+".svc.cluster.local:2379"),
-			"no init containers":  len(p.Spec.InitContainers) == 0,
+			"only the launcher":   !slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name != resources.InitLauncher }),
 			"no account":          !*p.Spec.AutomountServiceAccountToken,
 			"spread as was asked": len(p.Spec.TopologySpreadConstraints) == 1 && p.Spec.TopologySpreadConstraints[0].TopologyKey == corev1.LabelHostname,
 		} {
