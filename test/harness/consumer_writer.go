@@ -5,6 +5,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func (c *Consumer) Write(ctx context.Context, run string, interval time.Duration
 		return last == nil, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("first write through the kube-apiserver (%v): %w", last, err)
+		return nil, fmt.Errorf("first write through the kube-apiserver: %w", errors.Join(err, last))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &ConsumerWriter{
