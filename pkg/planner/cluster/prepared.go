@@ -30,7 +30,7 @@ func (o *Observed) missing() int {
 	return max(0, o.size()+o.surge()-have)
 }
 
-// isLost is true for a member whose pod is gone for good together with its data.
+// isLost is true for a member whose pod and data no longer exist.
 func (o *Observed) isLost(m *Member) bool {
 	return o.pod(m.Name).gone() && o.claim(m.Name) == nil && o.prepared(m.Name).gone()
 }
