@@ -38,8 +38,7 @@ const (
 
 // handOver is what etcd says to writes that are under way while one member hands over to
 // another: to those that the leader has been sent, and to those that were passed on to it.
-// A member without a volume that is replaced leaves etcd as soon as its client port is
-// closed, and drops the few writes that it accepted right before.
+// A member that stops drops what it has accepted and not proposed yet.
 var handOver = []string{"raft proposal dropped", "possibly due to previous leader failure", "raft: stopped", "error reading from server"}
 
 // consumption is a cluster, the kube-apiserver that uses it, and what that has seen of

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
@@ -220,6 +221,11 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Peers:       resources.InitialMembers(p),
 		MayFill:     resources.MayFill(p),
 		Made:        p.CreationTimestamp.Time,
+	}
+	if p.DeletionTimestamp != nil {
+		// Kubernetes adds the grace period to the time of the request.
+		grace := time.Duration(ptr.Deref(p.DeletionGracePeriodSeconds, 0)) * time.Second
+		o.DeletionRequested = p.DeletionTimestamp.Add(-grace)
 	}
 	o.Trust, o.Certificates = p.Annotations[resources.AnnotationTrust], p.Annotations[resources.AnnotationCertificates]
 	o.Authorities = p.Annotations[resources.AnnotationAuthorities]

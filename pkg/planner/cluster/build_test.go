@@ -191,7 +191,9 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *Claim, 
 		case "nopod":
 			p, m.Health, m.Reason, m.Version = nil, Unhealthy, ReasonNoPod, ""
 		case "terminating":
-			p.Terminating = true
+			p.Terminating = true // for so long that nothing waits for its container
+		case "stopping":
+			p.Terminating, p.DeletionRequested = true, testNow.Add(time.Second-stopLimit)
 		case "leaving":
 			leaving = true
 		case "routed":

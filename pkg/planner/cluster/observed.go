@@ -113,6 +113,8 @@ type Pod struct {
 	Owned bool
 	// Terminating pods were asked to go and do not come back.
 	Terminating bool
+	// DeletionRequested is when the deletion of a terminating pod was requested.
+	DeletionRequested time.Time
 	// Finished pods failed or completed as a whole (evicted, node shut down).
 	Finished bool
 	// Running is true while the etcd container runs, and Ends is how often one has ended.

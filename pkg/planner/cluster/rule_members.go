@@ -6,6 +6,7 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -319,12 +320,19 @@ func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
 // dismiss takes a voter that serves away from its clients before it is removed. etcd
 // gives requests to a removed member no answer; when its pod is deleted it ends those
 // that it has, and tells clients to go elsewhere. So the pod goes first, wherever the
-// other voters are a quorum meanwhile. The member votes until it has ended its clients'
-// requests, and is removed as soon as it does not respond any more. Of four voters that
-// are to be three none may be lost in between.
+// other voters are a quorum meanwhile. The member votes until its container has ended.
+//
+// Four voters that are to be three tolerate no failure in between, as three do while one
+// of them restarts.
 func (o *Observed) dismiss(m *Member) (Plan, bool) {
 	pod := o.pod(m.Name)
-	if pod == nil || pod.Finished || (m.Health != Healthy && !pod.Routed) {
+	switch {
+	case pod == nil || pod.Finished:
+		return Plan{}, false
+	case m.Health != Healthy && o.stops(pod):
+		return wait(recheckWaiting, "WaitingForPod",
+			"the container of member "+m.Name+" is stopping", "no action needed unless this persists"), true
+	case m.Health != Healthy && !pod.Routed:
 		return Plan{}, false // it has no clients
 	}
 	if !pod.Terminating && pod.Role != PodLeaving {
@@ -337,15 +345,26 @@ func (o *Observed) dismiss(m *Member) (Plan, bool) {
 	switch {
 	case !pod.Terminating && pod.Routed:
 		return wait(recheckWaiting, "WaitingForService",
-			"the service for clients still leads to member "+m.Name+", which is about to be removed", "nothing, unless it lasts"), true
+			"the client Service still leads to member "+m.Name+", which is about to be removed", "no action needed unless this persists"), true
 	case m.Health != Healthy || o.without(m) < quorum(voters):
 		return Plan{}, false
 	case pod.Terminating:
 		return wait(recheckWaiting, "WaitingForPod",
-			"member "+m.Name+" ends what clients have asked it for", "nothing, unless it lasts"), true
+			"member "+m.Name+" is ending the requests of its clients", "no action needed unless this persists"), true
 	default:
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Leaves: true}}, RequeueAfter: recheckWaiting}, true
 	}
+}
+
+// stopLimit bounds how long a member that does not respond is kept for its container to
+// end: the kubelet of a lost node never says so.
+const stopLimit = 15 * time.Second
+
+// stops is true while the container of a terminating pod runs, for up to stopLimit. etcd
+// closes the client port first. A member that is removed between that and its end drops
+// the writes that it has accepted and not answered.
+func (o *Observed) stops(pod *Pod) bool {
+	return pod.Terminating && pod.Running && o.Now.Sub(pod.DeletionRequested) < stopLimit
 }
 
 // successor is the healthy follower that is furthest ahead.
