@@ -5,9 +5,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 const (
@@ -65,7 +61,7 @@ spec:
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.policy(validatingPolicy, "validatingadmissionpolicy", "validatingadmissionpolicybinding")
+	s.admissionPolicies(validatingPolicy)
 	var last error
 	err := wait.PollUntilContextCancel(s.within(time.Minute), 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		_, last = s.tryCreate(ctx, 5)
@@ -80,7 +76,7 @@ func TestAdmission(t *testing.T) {
 		t.Log("Kubernetes does not serve MutatingAdmissionPolicies: they were not tested")
 		return
 	}
-	s.policy(mutatingPolicy, "mutatingadmissionpolicy", "mutatingadmissionpolicybinding")
+	s.admissionPolicies(mutatingPolicy)
 	err = wait.PollUntilContextCancel(s.within(time.Minute), 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var made *v1beta2.EtcdCluster
 		made, last = s.tryCreate(ctx, 3)
@@ -95,25 +91,4 @@ func (s *scenario) tryCreate(ctx context.Context, size int32) (*v1beta2.EtcdClus
 		ObjectMeta: metav1.ObjectMeta{Name: "tried"},
 		Spec:       v1beta2.ClusterSpec{Replicas: &size, Version: etcdVersion},
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-}
-
-// policy applies a policy and its binding, which go with the test.
-func (s *scenario) policy(manifest string, kinds ...string) {
-	s.Helper()
-	s.apply(fmt.Sprintf(manifest, s.namespace))
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
-		defer cancel()
-		_, err := env.Kubectl(ctx, harness.Command{Args: []string{"delete", strings.Join(kinds, ","), s.namespace}})
-		if err != nil {
-			s.Errorf("delete the policy: %v", err)
-		}
-	})
-}
-
-func (s *scenario) servesMutatingPolicies() bool {
-	s.Helper()
-	list, err := env.Kube.Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
-	s.must(err, "ask which policies Kubernetes serves")
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "mutatingadmissionpolicies" })
 }

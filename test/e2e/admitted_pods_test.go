@@ -15,7 +15,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -74,52 +73,15 @@ func (s *scenario) mirrored(versions ...string) {
 	}
 }
 
-// governed has a policy change every pod of the namespace, and waits until changed is
-// true of what it makes of a pod. The returned function ends the policy.
-func (s *scenario) governed(policy string, changed func(*corev1.Pod) bool) (end func()) {
-	s.Helper()
-	policies := env.Kube.AdmissionregistrationV1()
-	if _, err := policies.MutatingAdmissionPolicies().List(s.ctx(), metav1.ListOptions{}); apierrors.IsNotFound(err) {
-		s.Skip("this Kubernetes serves no MutatingAdmissionPolicy of version v1")
-	}
-	s.apply(policy)
-	end = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
-		defer cancel()
-		if err := policies.MutatingAdmissionPolicyBindings().Delete(ctx, s.namespace, metav1.DeleteOptions{}); err != nil {
-			s.Errorf("delete the binding: %v", err)
-		}
-		if err := policies.MutatingAdmissionPolicies().Delete(ctx, s.namespace, metav1.DeleteOptions{}); err != nil {
-			s.Errorf("delete the policy: %v", err)
-		}
-	})
-	s.Cleanup(end)
-	probe := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: s.namespace, Labels: map[string]string{"probe": "true"}},
-		Spec: corev1.PodSpec{
-			SecurityContext: restrictedPod(),
-			Containers:      []corev1.Container{{Name: "x", Image: "quay.io/coreos/etcd:v" + etcdVersion, SecurityContext: restrictedContainer()}},
-		},
-	}
-	var last error
-	err := wait.PollUntilContextCancel(s.within(time.Minute), 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		var made *corev1.Pod
-		made, last = env.Kube.CoreV1().Pods(s.namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return last == nil && changed(made), nil
-	})
-	s.must(err, "wait for the policy (%v)", last)
-	return end
-}
-
 // TestPodsChangedByPolicy: pods that an admission policy has changed come up, stay, and
 // are upgraded in place. What was requested is compared, not what the policy made of it.
 func TestPodsChangedByPolicy(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.mirrored(previousVersion, etcdVersion)
-	s.governed(fmt.Sprintf(rewritePolicy, s.namespace, otherRegistry), func(p *corev1.Pod) bool {
+	s.mutatePods(s.probePod(map[string]string{"probe": "true"}), func(p *corev1.Pod) bool {
 		return strings.HasPrefix(p.Spec.Containers[0].Image, otherRegistry)
-	})
+	}, rewritePolicy, otherRegistry)
 	c := s.create("changed", 3, previousVersion, withVolumes)
 	data := c.fill()
 	before := c.uids()
@@ -239,7 +201,7 @@ func TestFailedPodsBackOff(t *testing.T) {
 	s := start(t)
 	nodes, err := env.ReadyNodes(s.ctx())
 	s.must(err, "list the nodes")
-	end := s.governed(fmt.Sprintf(overcommitPolicy, s.namespace, nodes[0]), func(p *corev1.Pod) bool { return p.Spec.NodeName == nodes[0] })
+	end := s.mutatePods(s.probePod(nil), func(p *corev1.Pod) bool { return p.Spec.NodeName == nodes[0] }, overcommitPolicy, nodes[0])
 	made := map[types.UID]bool{}
 	var mu sync.Mutex
 	watch, err := env.Kube.CoreV1().Pods(s.namespace).Watch(s.ctx(), metav1.ListOptions{})

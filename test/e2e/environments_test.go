@@ -15,20 +15,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// admission makes policies of Kubernetes that are called like the namespace of the test,
-// and act there only.
-func (s *scenario) admission(policies string) {
-	s.Helper()
-	s.apply(fmt.Sprintf(policies, s.namespace))
-	s.Cleanup(func() {
-		for _, kind := range []string{"mutating", "validating"} {
-			for _, object := range []string{"admissionpolicybinding", "admissionpolicy"} {
-				s.kubectlLater("delete", "--ignore-not-found", kind+object, s.namespace)
-			}
-		}
-	})
-}
-
 // roundTrip makes a cluster, a backup and a restore in place.
 func (s *scenario) roundTrip(name, backup string, more ...string) *cluster {
 	s.Helper()
@@ -115,7 +101,7 @@ spec:
 func TestUserRangeOfNamespace(t *testing.T) {
 	s := startFor(t, 2*testTimeout)
 	s.stopInstalledController()
-	s.admission(rangePolicies)
+	s.admissionPolicies(rangePolicies)
 	s.volume()
 	before := s.controller("before")
 	s.apply(manifest("ranged", 1, etcdVersion, withVolumes))

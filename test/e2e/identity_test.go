@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/xml"
 	"fmt"
 	"net"
@@ -18,7 +17,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -183,33 +181,11 @@ func (s *scenario) identify(e *tokenExchange) {
 	s.Helper()
 	s.kubectl("create", "serviceaccount", "backups")
 	s.kubectl("annotate", "serviceaccount", "backups", roleAnnotation+"="+backupRole)
-	s.apply(fmt.Sprintf(identityPolicy, s.namespace, fmt.Sprintf(identityOf, "containers", e.url), fmt.Sprintf(identityOf, "initContainers", e.url)))
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
-		defer cancel()
-		policies := env.Kube.AdmissionregistrationV1()
-		if err := policies.MutatingAdmissionPolicyBindings().Delete(ctx, s.namespace, metav1.DeleteOptions{}); err != nil {
-			s.Errorf("delete the binding: %v", err)
-		}
-		if err := policies.MutatingAdmissionPolicies().Delete(ctx, s.namespace, metav1.DeleteOptions{}); err != nil {
-			s.Errorf("delete the policy: %v", err)
-		}
-	})
-	probe := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: s.namespace},
-		Spec: corev1.PodSpec{
-			ServiceAccountName: "backups", AutomountServiceAccountToken: new(bool), SecurityContext: restrictedPod(),
-			Volumes:    []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-			Containers: []corev1.Container{{Name: "x", Image: "x", SecurityContext: restrictedContainer()}},
-		},
-	}
-	var last error
-	err := wait.PollUntilContextCancel(s.within(time.Minute), 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		var made *corev1.Pod
-		made, last = env.Kube.CoreV1().Pods(s.namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return last == nil && identified(&made.Spec.Containers[0]), nil
-	})
-	s.must(err, "wait for the policy (%v)", last)
+	probe := s.probePod(nil)
+	probe.Spec.ServiceAccountName, probe.Spec.AutomountServiceAccountToken = "backups", new(bool)
+	probe.Spec.Volumes = []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	s.mutatePods(probe, func(p *corev1.Pod) bool { return identified(&p.Spec.Containers[0]) }, identityPolicy,
+		fmt.Sprintf(identityOf, "containers", e.url), fmt.Sprintf(identityOf, "initContainers", e.url))
 }
 
 // identified is true of a container that is told where its token is, and can read it.

@@ -55,15 +55,7 @@ kind: ResourceQuota
 metadata: {name: quota}
 spec: {hard: {pods: "2", requests.cpu: "1", requests.memory: 1Gi, limits.cpu: "4", limits.memory: 3Gi}}
 `)
-	s.apply(fmt.Sprintf(noSystemPriority, s.namespace))
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		_, err := env.Kubectl(ctx, harness.Command{Args: []string{"delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", s.namespace}})
-		if err != nil {
-			s.Errorf("remove the policy: %v", err)
-		}
-	})
+	s.admissionPolicies(noSystemPriority)
 	for _, name := range []string{harness.APIServer, harness.Controller} {
 		deployment, err := env.Program(s.ctx(), name)
 		s.must(err, "read deployment %s", name)
