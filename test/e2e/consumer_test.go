@@ -100,7 +100,8 @@ func (u *consumption) repeat(what string, do func(round int)) {
 }
 
 // during does something while the kube-apiserver writes. What was acknowledged must be
-// there in the end, and no write may fail but those that etcd drops in a hand-over.
+// there in the end, and no write may fail but those that etcd drops in a hand-over. No
+// connection may be refused: gRPC waits for seconds before it tries again.
 func (u *consumption) during(what string, do func(round int)) {
 	u.Helper()
 	round := len(u.seen[what])
@@ -118,6 +119,9 @@ func (u *consumption) during(what string, do func(round int)) {
 		if !slices.ContainsFunc(handOver, func(text string) bool { return strings.Contains(f.Err.Error(), text) }) {
 			u.Errorf("%s %d: a write failed: %v", what, round+1, f.Err)
 		}
+	}
+	if refused > 0 {
+		u.Errorf("%s %d: %d connections were refused", what, round+1, refused)
 	}
 	if round == 0 {
 		u.names = append(u.names, what)
