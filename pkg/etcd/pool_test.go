@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ type fakeServer struct {
 
 	version string
 	index   uint64
+	// statuses counts the questions for the status, calls has the others.
+	statuses atomic.Int64
 	mu      sync.Mutex
 	calls   []string
 }
@@ -37,6 +40,7 @@ func (f *fakeServer) note(call string) {
 }
 
 func (f *fakeServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	f.statuses.Add(1)
 	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version, RaftIndex: f.index}, nil
 }
 
@@ -62,6 +66,12 @@ func (f *fakeServer) serve(t *testing.T, name string) Endpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.serveOn(t, l)
+	return Endpoint{Name: name, URL: "http://" + l.Addr().String()}
+}
+
+func (f *fakeServer) serveOn(t *testing.T, l net.Listener) {
+	t.Helper()
 	s := grpc.NewServer()
 	pb.RegisterMaintenanceServer(s, f)
 	pb.RegisterClusterServer(s, f)
@@ -75,7 +85,6 @@ func (f *fakeServer) serve(t *testing.T, name string) Endpoint {
 		s.Stop()
 		<-done
 	})
-	return Endpoint{Name: name, URL: "http://" + l.Addr().String()}
 }
 
 func ask(t *testing.T, p *Pool, target Target, e Endpoint) {
@@ -85,17 +94,123 @@ func ask(t *testing.T, p *Pool, target Target, e Endpoint) {
 	}
 }
 
-func TestPoolKeepsTheRecentlyUsed(t *testing.T) {
+// TestPoolKeepsAConnectionForEachMember: a limit below the number of members would end
+// each connection before it is used again.
+func TestPoolKeepsAConnectionForEachMember(t *testing.T) {
 	t.Parallel()
-	p := NewPool(PoolConfig{MaxIdle: 2, Clock: testingclock.NewFakeClock(time.Unix(0, 0))})
+	for _, clusters := range []int{120, 300} {
+		t.Run(fmt.Sprint(clusters), func(t *testing.T) {
+			t.Parallel()
+			clock := testingclock.NewFakeClock(time.Unix(0, 0))
+			p := NewPool(PoolConfig{Clock: clock, StatusTimeout: time.Minute})
+			defer p.Close()
+			var s fakeServer
+			listener := s.count(t)
+			targets := make([]Target, clusters)
+			for i := range targets {
+				for m := range 3 {
+					url := fmt.Sprintf("http://c%d-%d.ns.svc:2379", i, m)
+					targets[i].Endpoints = append(targets[i].Endpoints, Endpoint{Name: url, URL: url, Address: listener.Addr().String()})
+				}
+			}
+			round := func() {
+				for i, target := range targets {
+					for name, answer := range p.Client(target).Statuses(t.Context()) {
+						if answer.Err != nil {
+							t.Fatalf("%s: %v", name, answer.Err)
+						}
+					}
+					p.Keep(fmt.Sprint(i), target)
+				}
+				clock.Step(15 * time.Second)
+			}
+			round()
+			if dials := listener.accepted.Load(); dials != int64(3*clusters) {
+				t.Fatalf("%d connections for %d members", dials, 3*clusters)
+			}
+			for range 8 { // two minutes, more than an unused connection is kept
+				round()
+			}
+			if more := listener.accepted.Load() - int64(3*clusters); more != 0 || p.Len() != 3*clusters {
+				t.Errorf("%d connections were made at rest; %d are kept for %d members", more, p.Len(), 3*clusters)
+			}
+			for i := range targets {
+				p.Keep(fmt.Sprint(i))
+			}
+			if p.Len() != 0 || len(p.kept) != 0 {
+				t.Errorf("%d connections of %d owners are kept of clusters that are gone", p.Len(), len(p.kept))
+			}
+		})
+	}
+}
+
+// counting counts the connections that it accepts.
+type counting struct {
+	net.Listener
+	accepted atomic.Int64
+}
+
+func (l *counting) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		l.accepted.Add(1)
+	}
+	return conn, err
+}
+
+// count starts a server whose connections are counted.
+func (f *fakeServer) count(t *testing.T) *counting {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := &counting{Listener: l}
+	f.serveOn(t, listener)
+	return listener
+}
+
+// TestPoolReleasesWhatIsNotKept: connections to members that are gone, or with certificates
+// that were replaced, end at once; one that is used ends with its last call.
+func TestPoolReleasesWhatIsNotKept(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
 	defer p.Close()
 	var s fakeServer
-	a, b, c := s.serve(t, "a"), s.serve(t, "b"), s.serve(t, "c")
-	for _, e := range []Endpoint{a, b, a, c} {
-		ask(t, p, Target{}, e)
+	a, b, others := s.serve(t, "a"), s.serve(t, "b"), s.serve(t, "others")
+	both, old := Target{Endpoints: []Endpoint{a, b}, TLSIdentity: "1"}, Target{Endpoints: []Endpoint{others}}
+	for _, e := range both.Endpoints {
+		ask(t, p, both, e)
 	}
-	if p.Len() != 2 || p.conns[connKey{url: a.URL}] == nil || p.conns[connKey{url: c.URL}] == nil {
-		t.Errorf("kept %v", p.conns)
+	ask(t, p, old, others)
+	p.Keep("c", both)
+	p.Keep("others", old)
+	used, err := p.acquire(both, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p.Keep("c", Target{Endpoints: []Endpoint{a}, TLSIdentity: "1"})
+	if p.Len() != 2 || p.conns[keyOf(both, b)] != nil {
+		t.Errorf("the connection to a member that is gone is kept: %v", p.conns)
+	}
+	if _, err := pb.NewMaintenanceClient(used.cc).Status(t.Context(), &pb.StatusRequest{}); err != nil {
+		t.Errorf("closed under its user: %v", err)
+	}
+	p.release(used, true)
+	if _, err := pb.NewMaintenanceClient(used.cc).Status(t.Context(), &pb.StatusRequest{}); err == nil {
+		t.Error("the last user did not close it")
+	}
+
+	rotated := Target{Endpoints: []Endpoint{a}, TLSIdentity: "2"}
+	ask(t, p, rotated, a)
+	p.Keep("c", rotated)
+	if p.Len() != 2 || p.conns[keyOf(rotated, a)] == nil || p.conns[keyOf(both, a)] != nil {
+		t.Errorf("connections with the certificates of before are kept: %v", p.conns)
+	}
+	p.Keep("c")
+	if p.Len() != 1 || p.conns[keyOf(old, others)] == nil {
+		t.Errorf("after the cluster was deleted: %v", p.conns)
 	}
 }
 
@@ -176,21 +291,16 @@ func TestPoolKeepsNoConnectionThatFailed(t *testing.T) {
 	}
 }
 
-func TestPoolInUseIsNotEvicted(t *testing.T) {
+func TestPoolInUseIsNotClosed(t *testing.T) {
 	t.Parallel()
-	p := NewPool(PoolConfig{MaxIdle: 1})
+	p := NewPool(PoolConfig{})
 	defer p.Close()
 	var s fakeServer
-	a, b, c := s.serve(t, "a"), s.serve(t, "b"), s.serve(t, "c")
+	a := s.serve(t, "a")
 	ask(t, p, Target{}, a)
 	used, err := p.acquire(Target{}, a)
 	if err != nil {
 		t.Fatal(err)
-	}
-	ask(t, p, Target{}, b)
-	ask(t, p, Target{}, c)
-	if p.conns[used.key] != used || p.Len() != 2 {
-		t.Errorf("%v", p.conns)
 	}
 	// One user's failure ends the connection for new users, not for the other ones.
 	again, err := p.acquire(Target{}, a)
@@ -214,7 +324,7 @@ func TestPoolInUseIsNotEvicted(t *testing.T) {
 
 func TestPoolConcurrently(t *testing.T) {
 	t.Parallel()
-	p := NewPool(PoolConfig{MaxIdle: 2, IdleTimeout: time.Millisecond})
+	p := NewPool(PoolConfig{IdleTimeout: time.Millisecond})
 	var s fakeServer
 	var endpoints []Endpoint
 	for i := range 5 {
@@ -282,6 +392,47 @@ func TestOldServersAreMadeToListLinearizably(t *testing.T) {
 		}
 		p.Close()
 	}
+}
+
+// TestRoundAsksEachMemberOnce: what the members have just said of themselves is enough to
+// choose whom to ask for the list, and the list is still read through a quorum.
+func TestRoundAsksEachMemberOnce(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	s := &fakeServer{version: "3.6.16"}
+	var target Target
+	for _, name := range []string{"a", "b", "c"} {
+		target.Endpoints = append(target.Endpoints, s.serve(t, name))
+	}
+	answers := p.Client(target).Statuses(t.Context())
+	for i, e := range target.Endpoints {
+		health := answers[e.Name].Health
+		target.Endpoints[i].Said = &health
+	}
+	if _, err := p.Client(target).Members(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, lists := s.statuses.Load(), fmt.Sprint(s.calls); got != 3 || lists != "[list linearizable=true]" {
+		t.Errorf("%d statuses of three members and %s", got, lists)
+	}
+
+	// A member that is gone by now is not the only one that may answer.
+	away := Endpoint{Name: "away", URL: "http://" + freeAddress(t), Said: &MemberHealth{ID: 9, Leader: 9, Version: "3.6.16"}}
+	if _, err := p.Client(Target{Endpoints: append([]Endpoint{away}, target.Endpoints...)}).Members(t.Context()); err != nil {
+		t.Errorf("the leader of before is gone: %v", err)
+	}
+}
+
+// freeAddress returns an address at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func TestAddressIsDialedInsteadOfTheURL(t *testing.T) {
