@@ -29,8 +29,8 @@ type fakeServer struct {
 	index   uint64
 	// statuses counts the questions for the status, calls has the others.
 	statuses atomic.Int64
-	mu      sync.Mutex
-	calls   []string
+	mu       sync.Mutex
+	calls    []string
 }
 
 func (f *fakeServer) note(call string) {

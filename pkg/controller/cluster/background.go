@@ -25,8 +25,8 @@ type Tasks struct {
 	// order in which they came.
 	running int
 	waiting []types.NamespacedName
-	ctx   context.Context //nolint:containedctx // a task outlives the call that starts it and ends with Run
-	group sync.WaitGroup
+	ctx     context.Context //nolint:containedctx // a task outlives the call that starts it and ends with Run
+	group   sync.WaitGroup
 }
 
 type task struct {

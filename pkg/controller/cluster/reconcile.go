@@ -34,10 +34,10 @@ type Config struct {
 	Etcd        Etcd
 	// Keep, if not nil, is told after each observation which members of a cluster there
 	// are, and of none when the cluster is gone, so that connections to others end.
-	Keep func(key types.NamespacedName, members ...etcd.Target)
-	Gate        Gate
-	Recorder    Recorder
-	Waker       Waker
+	Keep     func(key types.NamespacedName, members ...etcd.Target)
+	Gate     Gate
+	Recorder Recorder
+	Waker    Waker
 	// Background runs what takes long.
 	Background Background
 	Clock      clock.PassiveClock

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -166,23 +167,30 @@ func newClusterLoop(
 		{budgets.Informer(), &policyv1.PodDisruptionBudget{}, keyOfMemberObject},
 		{slices.Informer(), nil, keyOfClientSlice},
 	}
+	for _, indexed := range []cache.SharedIndexInformer{pods.Informer(), claims.Informer(), slices.Informer()} {
+		if err := indexed.AddIndexers(cluster.Indices()); err != nil {
+			return nil, nil, fmt.Errorf("index a cache: %w", err)
+		}
+	}
 	var reconciler *cluster.Reconciler
 	loop := controller.NewLoop("EtcdCluster", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		result, err := reconciler.Reconcile(ctx, key)
 		return result.RequeueAfter, err
 	})
+	members := cluster.EtcdPool{Pool: pool}
 	waker := cluster.NewServingWaker(pool.WaitServing, pool.WaitEnd, loop.Enqueue)
 	tasks := cluster.NewTasks(loop.Enqueue)
 	reconciler, err := cluster.NewReconciler(cluster.Config{
 		Cache: cluster.Listers{
-			Clusters: clusters.Lister(), PodList: pods.Lister(), Services: services.Lister(),
-			ClaimSet: claims.Lister(), Budgets: budgets.Lister(), Slices: slices.Lister(),
+			Clusters: clusters.Lister(), Services: services.Lister(), Budgets: budgets.Lister(),
+			PodSet: pods.Informer().GetIndexer(), ClaimSet: claims.Informer().GetIndexer(), Slices: slices.Informer().GetIndexer(),
 		},
 		Objects: cluster.API{Kubernetes: c.kubernetes, Etcd: c.etcd},
 		CertManager: &cluster.CertManagerAPI{
 			Discovery: c.kubernetes.Discovery(), Dynamic: c.dynamic, Clock: clock.RealClock{},
 		},
-		Etcd:        cluster.EtcdPool{Pool: pool},
+		Etcd:        members,
+		Keep:        members.Keep,
 		Gate:        gateOf(watched),
 		Recorder:    recorder,
 		Waker:       waker,
