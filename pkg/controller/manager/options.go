@@ -33,6 +33,7 @@ const defaultNamespace = "etcd-operator-system"
 const (
 	envPodNamespace = "POD_NAMESPACE"
 	envPodName      = "POD_NAME"
+	envPodUID       = "POD_UID"
 )
 
 // Options are the command line of the controller.
@@ -135,8 +136,9 @@ func (o *Options) Complete() error {
 		if err != nil {
 			return fmt.Errorf("find an identity for the lease: %w", err)
 		}
-		// The name alone is not unique: pods that use the network of their node share it.
-		o.Identity = host + "_" + string(uuid.NewUUID())
+		// The name alone is not unique: pods that use the network of their node share it. A
+		// container that is started again in the same pod goes on with the lease that it had.
+		o.Identity = host + "_" + cmp.Or(os.Getenv(envPodUID), string(uuid.NewUUID()))
 	}
 	return nil
 }
