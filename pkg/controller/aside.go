@@ -44,8 +44,8 @@ func (p *place) comeBack() {
 }
 
 // Aside runs f, which waits for something outside, such as a member that does not
-// respond. If ctx belongs to a reconcile, another one has its worker meanwhile, and f must
-// be followed by live reads of everything that it took long enough to make doubtful.
+// respond. If ctx belongs to a reconcile, another reconcile has its worker meanwhile. The
+// key stays with this reconcile: no other one works on it.
 func Aside(ctx context.Context, f func()) {
 	if p, working := ctx.Value(placeKey{}).(*place); working && p.leave() {
 		defer p.comeBack()

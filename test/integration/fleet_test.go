@@ -55,12 +55,13 @@ type simulated struct {
 }
 
 // TestFleet runs the program of the controller for many clusters of three and counts what
-// it does: until all of them run, at rest, and while most of them are silent and one needs
-// a repair. It prints times and asserts counts.
+// it does: until all of them run, at rest, after a restart, and while most of them are
+// silent and one needs a repair. It prints times and asserts counts.
 func TestFleet(t *testing.T) {
 	s := newFleet(t)
 	s.create()
 	s.rest()
+	s.restart()
 	s.repairBesideSilence()
 }
 
@@ -116,18 +117,8 @@ func (s *simulated) must(err error, what string) {
 
 func (s *simulated) startController() {
 	s.Helper()
-	program := filepath.Join(env.dir, "controller")
-	build := exec.CommandContext(s.Context(), "go", "build", "-o", program, "./cmd/controller")
-	build.Dir = env.repo
-	output, err := build.CombinedOutput()
-	s.must(err, "build the controller: "+string(output))
-	config, err := env.configFor(controllerUser, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
-	s.must(err, "make a client certificate")
-	kubeconfig, err := env.writeKubeconfig("controller", config)
-	s.must(err, "write a kubeconfig")
-	s.controller, err = startProcess(env.dir, "controller", program,
-		"--kubeconfig="+kubeconfig, "--listen-addr=127.0.0.1:0", "--agent-image=agent:1", "--namespace="+s.namespace)
-	s.must(err, "start the controller")
+	s.build()
+	s.launch()
 	s.Cleanup(func() {
 		if err := s.controller.stop(syscall.SIGTERM, testPatience); err != nil {
 			s.Error(err)
@@ -136,6 +127,27 @@ func (s *simulated) startController() {
 			s.Logf("the controller said:\n%s", s.controller.tail())
 		}
 	})
+}
+
+func (s *simulated) program() string { return filepath.Join(env.dir, "controller") }
+
+func (s *simulated) build() {
+	s.Helper()
+	build := exec.CommandContext(s.Context(), "go", "build", "-o", s.program(), "./cmd/controller")
+	build.Dir = env.repo
+	output, err := build.CombinedOutput()
+	s.must(err, "build the controller: "+string(output))
+}
+
+func (s *simulated) launch() {
+	s.Helper()
+	config, err := env.configFor(controllerUser, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	s.must(err, "make a client certificate")
+	kubeconfig, err := env.writeKubeconfig("controller", config)
+	s.must(err, "write a kubeconfig")
+	s.controller, err = startProcess(env.dir, "controller", s.program(),
+		"--kubeconfig="+kubeconfig, "--listen-addr=127.0.0.1:0", "--agent-image=agent:1", "--namespace="+s.namespace)
+	s.must(err, "start the controller")
 }
 
 // used returns the processor time and the memory that the controller has used.
@@ -173,7 +185,17 @@ func (s *simulated) create() {
 	}
 	s.must(group.Wait(), "create the clusters")
 	created := time.Since(from)
-	s.await(time.Duration(s.clusters)*perCluster, "all clusters run", func(ctx context.Context) error {
+	limit := time.Duration(s.clusters) * perCluster
+	// The simulated etcd costs nothing to ask, a list of a thousand objects does.
+	s.await(limit, "all members vote", func(context.Context) error {
+		for i := range s.clusters {
+			if _, voters := s.etcd.Size(s.namespace + "/" + s.name(i)); voters < memberSize {
+				return fmt.Errorf("cluster %d has %d voters", i, voters)
+			}
+		}
+		return nil
+	})
+	s.await(limit, "all clusters run", func(ctx context.Context) error {
 		list, err := clusters.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -230,6 +252,27 @@ func (s *simulated) rest() {
 		if what.verb != "watch" && what.resource != "leases" {
 			s.Errorf("at rest there were %d requests to %s %s", n, what.verb, what.resource)
 		}
+	}
+}
+
+// restart ends the controller and starts another one, which finds nothing to do.
+func (s *simulated) restart() {
+	s.Helper()
+	s.must(s.controller.stop(syscall.SIGTERM, testPatience), "stop the controller")
+	before, lists := s.asked(), s.etcd.Lists.Load()
+	from := time.Now()
+	s.launch()
+	s.await(testPatience, "the new controller has looked at all clusters", func(context.Context) error {
+		if n := s.etcd.Lists.Load() - lists; n < int64(s.clusters) {
+			return fmt.Errorf("%d member lists were read of %d clusters", n, s.clusters)
+		}
+		return nil
+	})
+	took := time.Since(from)
+	requests := s.asked().since(before)
+	s.Logf("another controller had looked at all clusters %.1f s after its start; requests: %v", took.Seconds(), requests)
+	if n := requests.writes(); n != 0 {
+		s.Errorf("it wrote %d times, and nothing was to be done", n)
 	}
 }
 
@@ -294,7 +337,7 @@ func (s *simulated) repairBesideSilence() {
 func (s *simulated) await(d time.Duration, what string, f func(context.Context) error) {
 	s.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(s.Context(), pollInterval, d, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.Context(), pollInterval+time.Duration(s.clusters)*time.Millisecond, d, true, func(ctx context.Context) (bool, error) {
 		last = f(ctx)
 		return last == nil, nil
 	})

@@ -72,10 +72,11 @@ func dropManagedFields(object any) (any, error) {
 
 // shard is what a controller runs for the clusters of its scope.
 type shard struct {
-	o      *Options
-	caches caches
-	pool   *etcd.Pool
-	loops  []func(context.Context)
+	o        *Options
+	platform resources.Platform
+	caches   caches
+	pool     *etcd.Pool
+	loops    []func(context.Context)
 }
 
 // newShard returns a shard whose caches are empty.
@@ -84,7 +85,6 @@ func newShard(o *Options, c clients, recorder record.EventRecorder) (*shard, err
 	if err != nil {
 		return nil, err
 	}
-	klog.Background().Info("Made the loops", "scope", o.scope().String(), "userOfNamespace", platform.UserOfNamespace)
 	caches := newCaches(o, c)
 	pool := etcd.NewPool(etcd.PoolConfig{Clock: clock.RealClock{}})
 	clusters, beside, err := newClusterLoop(o, c, caches, platform, pool, recorder)
@@ -103,7 +103,7 @@ func newShard(o *Options, c clients, recorder record.EventRecorder) (*shard, err
 		return func(ctx context.Context) { loop.Run(ctx, workers) }
 	}
 	loops := append(beside, with(clusters, o.Workers), with(backups, o.Workers), with(clusterBackups, 1), with(restores, o.Workers))
-	return &shard{o: o, caches: caches, pool: pool, loops: loops}, tell(o, caches)
+	return &shard{o: o, platform: platform, caches: caches, pool: pool, loops: loops}, tell(o, caches)
 }
 
 // fill starts the caches and returns when they hold what there is. They go on until ctx
@@ -117,7 +117,7 @@ func (s *shard) fill(ctx context.Context) error {
 
 // run reconciles until ctx ends.
 func (s *shard) run(ctx context.Context) error {
-	klog.FromContext(ctx).Info("Reconciling", "workers", s.o.Workers)
+	klog.FromContext(ctx).Info("Reconciling", "scope", s.o.scope().String(), "workers", s.o.Workers, "userOfNamespace", s.platform.UserOfNamespace)
 	var group sync.WaitGroup
 	for _, loop := range s.loops {
 		group.Go(func() { loop(ctx) })
