@@ -145,7 +145,7 @@ func TestWakerIsBounded(t *testing.T) {
 		if got := awaitAll("silent", 1000); got != 512 {
 			t.Errorf("%d endpoints are watched at once", got)
 		}
-		time.Sleep(31 * time.Second) // all of these were in vain
+		<-time.After(31 * time.Second) // all of these were in vain
 		synctest.Wait()
 		if got := awaitAll("silent", 512); got != 64 {
 			t.Errorf("%d endpoints are watched again that were watched in vain", got)
