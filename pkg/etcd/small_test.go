@@ -22,8 +22,9 @@ const (
 	// serveElsewhere makes TestServeElsewhere be a server of its own.
 	serveElsewhere = "ETCD_OPERATOR_TEST_SERVE"
 
-	// Most that one idle connection may take of the memory, and of the goroutines.
-	maxPerConnection           = 48 << 10
+	// Most that one idle connection may take of the memory, also under the race detector, and
+	// of the goroutines.
+	maxPerConnection           = 64 << 10
 	maxGoroutinesPerConnection = 5
 )
 

@@ -76,6 +76,7 @@ func newFleet(t *testing.T) *simulated {
 	}
 	_, err := env.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, metav1.CreateOptions{})
 	s.must(err, "create the namespace")
+	t.Cleanup(s.remove)
 	// A controller-manager would make it.
 	_, err = env.client.CoreV1().ServiceAccounts(s.namespace).Create(t.Context(), &corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Name: "default"}, AutomountServiceAccountToken: ptr.To(false),
@@ -94,6 +95,19 @@ func newFleet(t *testing.T) *simulated {
 	})
 	s.startController()
 	return s
+}
+
+// remove deletes what other tests might take for clusters of their own.
+func (s *simulated) remove() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), testPatience)
+	defer cancel()
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+	err := errors.Join(
+		env.etcd.EtcdV1beta2().EtcdClusters(s.namespace).DeleteCollection(ctx, now, metav1.ListOptions{}),
+		env.client.CoreV1().Pods(s.namespace).DeleteCollection(ctx, now, metav1.ListOptions{}))
+	if err != nil {
+		s.Error(err)
+	}
 }
 
 func fromEnvironment(t *testing.T, name string, value int) int {
