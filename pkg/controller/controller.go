@@ -25,16 +25,22 @@ const (
 	retryMax  = 30 * time.Second
 )
 
+// maxWaiting bounds the reconciles that wait for something outside, and with them the
+// memory that they take. It is far above the number of workers.
+const maxWaiting = 256
+
 // ReconcileFunc moves the object called key a step on. It returns when to be called
 // again if nothing happens before (0: not at all).
 type ReconcileFunc func(ctx context.Context, key types.NamespacedName) (time.Duration, error)
 
 // Loop is a queue of keys and the workers that empty it. A key is never worked on
-// by two workers at once.
+// by two workers at once. A reconcile that waits in Aside occupies no worker. Keys of
+// which something has changed go first.
 type Loop struct {
 	name      string
 	reconcile ReconcileFunc
 	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	order     *order[types.NamespacedName]
 	clock     clock.WithTicker
 	punctual  bool
 }
@@ -42,12 +48,19 @@ type Loop struct {
 // NewLoop returns a loop that has not been started.
 func NewLoop(name string, c clock.WithTicker, reconcile ReconcileFunc) *Loop {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)
+	order := newOrder[types.NamespacedName]()
 	return &Loop{
 		name:      name,
 		reconcile: reconcile,
 		clock:     c,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: name, Clock: c}),
+		order:     order,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{
+			Name: name, Clock: c,
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{
+				Name: name, Clock: c,
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Name: name, Clock: c, Queue: order}),
+			}),
+		}),
 	}
 }
 
@@ -58,35 +71,43 @@ func (l *Loop) Punctual() *Loop {
 	return l
 }
 
-// Enqueue puts a key on the queue.
-func (l *Loop) Enqueue(key types.NamespacedName) { l.queue.Add(key) }
+// Enqueue puts a key on the queue because something has changed: it goes before those that
+// are only looked at again.
+func (l *Loop) Enqueue(key types.NamespacedName) {
+	l.order.urge(key)
+	l.queue.Add(key)
+}
 
-// Run starts the workers and returns when ctx ends and each of them has finished
-// what it was doing.
+// Run reconciles with that many workers, and returns when ctx ends and each reconcile has
+// finished what it was doing.
 func (l *Loop) Run(ctx context.Context, workers int) {
+	defer context.AfterFunc(ctx, l.queue.ShutDown)()
 	var group sync.WaitGroup
-	for range workers {
+	defer group.Wait()
+	begun, places := make(chan struct{}, workers+maxWaiting), make(chan struct{}, workers)
+	for {
+		begun <- struct{}{}
+		key, shutdown := l.queue.Get()
+		if shutdown {
+			return
+		}
+		// The key waits here for a worker, not in the queue: one that holds a worker while
+		// the queue is empty would keep it from those that come back from Aside.
+		place := newPlace(places)
 		group.Go(func() {
-			wait.UntilWithContext(ctx, l.work, time.Second)
+			defer func() { <-begun }()
+			defer place.leave()
+			defer utilruntime.HandleCrashWithContext(ctx)
+			l.work(context.WithValue(ctx, placeKey{}, place), key)
 		})
 	}
-	<-ctx.Done()
-	l.queue.ShutDown()
-	group.Wait()
 }
 
-func (l *Loop) work(ctx context.Context) {
-	for l.next(ctx) {
-	}
-}
-
-func (l *Loop) next(ctx context.Context) bool {
-	key, shutdown := l.queue.Get()
-	if shutdown {
-		return false
-	}
+func (l *Loop) work(ctx context.Context, key types.NamespacedName) {
 	defer l.queue.Done(key)
-
+	if ctx.Err() != nil {
+		return
+	}
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "kind", l.name, "object", klog.KRef(key.Namespace, key.Name))
 	start := l.clock.Now()
 	after, err := l.reconcile(klog.NewContext(ctx, logger), key)
@@ -99,6 +120,9 @@ func (l *Loop) next(ctx context.Context) bool {
 		l.queue.AddRateLimited(key)
 	case after > 0:
 		l.queue.Forget(key)
+		if after < soon {
+			l.order.urge(key) // the next step of what is being done
+		}
 		if !l.punctual {
 			after = jitter(after)
 		}
@@ -106,13 +130,14 @@ func (l *Loop) next(ctx context.Context) bool {
 	default:
 		l.queue.Forget(key)
 	}
-	return true
 }
 
-// jitter spreads clusters that were started together; short waits stay as they are,
-// because somebody is waiting for them.
+// soon is what a wait is below that belongs to a step under way.
+const soon = time.Second
+
+// jitter spreads clusters that were started together; short waits stay as they are.
 func jitter(d time.Duration) time.Duration {
-	if d < time.Second {
+	if d < soon {
 		return d
 	}
 	return wait.Jitter(d, 0.2)

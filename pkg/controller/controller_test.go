@@ -6,6 +6,9 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,4 +112,62 @@ func TestLoopIsFedByInformers(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, calls, types.NamespacedName{Namespace: "ns", Name: "a"})
+}
+
+// TestWaitsHoldUpNobody: reconciles that wait for something outside occupy no worker, and
+// those that work are never more than there are workers.
+func TestWaitsHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	const waiting, workers = 100, 2
+	ctx, cancel := context.WithCancel(t.Context())
+	var working, most atomic.Int64
+	work := func() {
+		n := working.Add(1)
+		defer working.Add(-1)
+		for {
+			old := most.Load()
+			if n <= old || most.CompareAndSwap(old, n) {
+				break
+			}
+		}
+		runtime.Gosched()
+	}
+	arrived, back, done := make(chan struct{}, waiting), make(chan struct{}), make(chan types.NamespacedName, waiting+1)
+	loop := controller.NewLoop(t.Name(), clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+		work()
+		if key.Namespace == "silent" {
+			controller.Aside(ctx, func() {
+				controller.Aside(ctx, func() { arrived <- struct{}{} }) // one within the other
+				<-back
+			})
+			work()
+		}
+		done <- key
+		return 0, nil
+	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		loop.Run(ctx, workers)
+	}()
+	for i := range waiting {
+		loop.Enqueue(types.NamespacedName{Namespace: "silent", Name: strconv.Itoa(i)})
+	}
+	for range waiting {
+		<-arrived
+	}
+	healthy := types.NamespacedName{Namespace: "healthy", Name: "a"}
+	loop.Enqueue(healthy)
+	expect(t, done, healthy)
+	close(back)
+	for range waiting {
+		if key := <-done; key == healthy {
+			t.Error("it was reconciled twice")
+		}
+	}
+	cancel()
+	<-over
+	if got := most.Load(); got > workers {
+		t.Errorf("%d reconciles worked at once with %d workers", got, workers)
+	}
 }

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"sync/atomic"
 	"time"
 
 	"k8s.io/component-base/metrics"
@@ -33,8 +34,15 @@ func RegisterMetrics() {
 	legacyregistry.MustRegister(reconcileDuration, isLeader)
 }
 
+// acting is true while this process acts.
+var acting atomic.Bool
+
+// Leads says whether this process acts.
+func Leads() bool { return acting.Load() }
+
 // SetLeader says whether this process acts.
 func SetLeader(leads bool) {
+	acting.Store(leads)
 	if leads {
 		isLeader.Set(1)
 		return

@@ -18,17 +18,18 @@ import (
 
 func TestCertificatesAreMeasured(t *testing.T) {
 	t.Parallel()
-	end := metav1.NewTime(time.Unix(1234567890, 0))
+	end, later := metav1.NewTime(time.Unix(1234567890, 0)), metav1.NewTime(time.Unix(1234567891, 0))
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	cluster := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}
 	cluster.Status.Certificates = []v1beta2.CertificateStatus{
-		{Use: v1beta2.CertificateUsePeer, NotAfter: &end}, {Use: v1beta2.CertificateUseServer},
+		{Use: v1beta2.CertificateUsePeer, NotAfter: &later}, {Use: v1beta2.CertificateUseServer}, {Use: v1beta2.CertificateUseOperator, NotAfter: &end},
 	}
 	if err := indexer.Add(cluster); err != nil {
 		t.Fatal(err)
 	}
+	responsible := true
 	registry := metrics.NewKubeRegistry()
-	if err := registry.CustomRegister(controller.NewCertificateCollector(etcdlisters.NewEtcdClusterLister(indexer))); err != nil {
+	if err := registry.CustomRegister(controller.NewCertificateCollector(etcdlisters.NewEtcdClusterLister(indexer), func(metav1.Object) bool { return responsible })); err != nil {
 		t.Fatal(err)
 	}
 	count := func() int {
@@ -47,8 +48,13 @@ func TestCertificatesAreMeasured(t *testing.T) {
 		return 0
 	}
 	if got := count(); got != 1 {
-		t.Errorf("%d certificates are measured, not the one whose end is known", got)
+		t.Errorf("%d certificates are measured, not the one that ends first", got)
 	}
+	responsible = false
+	if got := count(); got != 0 {
+		t.Errorf("%d certificates of a cluster are measured that is another controller's", got)
+	}
+	responsible = true
 	if err := indexer.Delete(cluster); err != nil {
 		t.Fatal(err)
 	}

@@ -119,8 +119,10 @@ func (c *Client) Members(ctx context.Context) (Membership, error) {
 	defer cancel()
 	var last error
 	timeout := firstReadTimeout
+	voter := c.lastSaid()
 	for {
-		m, err := c.tryMembers(ctx, timeout)
+		m, err := c.tryMembers(ctx, voter, timeout)
+		voter = nil
 		if err == nil {
 			return m, nil
 		}
@@ -140,17 +142,22 @@ func passing(err error) bool {
 	return isAny(err, ErrNoQuorum, ErrUnavailable, ErrLearner)
 }
 
-// tryMembers reads the member list from one voter.
-func (c *Client) tryMembers(ctx context.Context, timeout time.Duration) (Membership, error) {
+// tryMembers reads the member list from a voter; from one that is asked for first if
+// voter is nil. Which voter answers does not matter for the answer: each one confirms the
+// read with a quorum.
+func (c *Client) tryMembers(ctx context.Context, voter *answer, timeout time.Duration) (Membership, error) {
 	const op = "list members"
-	voter, err := c.pick(ctx, op)
-	if err != nil {
-		return Membership{}, err
+	if voter == nil {
+		picked, err := c.pick(ctx, op)
+		if err != nil {
+			return Membership{}, err
+		}
+		voter = &picked
 	}
 	tryCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var membership Membership
-	err = c.pool.call(tryCtx, c.target, voter.endpoint, op, func(ctx context.Context, cc *grpc.ClientConn) error {
+	err := c.pool.call(tryCtx, c.target, voter.endpoint, op, func(ctx context.Context, cc *grpc.ClientConn) error {
 		if !listsLinearizably(voter.health.Version) {
 			// Such a server answers from memory. It is the same server that has to
 			// catch up for a read of any key first, as that is the same connection.

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 )
 
 const (
@@ -26,14 +25,16 @@ const (
 	// connectTimeout bounds one attempt, handshakes included.
 	connectTimeout = 2 * time.Second
 
-	// etcd closes connections that are pinged more often than every five seconds;
-	// gRPC allows no less than ten.
-	keepaliveTime    = 10 * time.Second
-	keepaliveTimeout = 3 * time.Second
-
-	// Answers here are small; gRPC's own buffers take 64 KiB of each connection.
+	// bufferSize is for what is written, which is small. gRPC's own buffers take 64 KiB of
+	// each connection.
 	bufferSize = 4 << 10
 )
+
+// alive finds a connection whose other end has vanished, for calls that take minutes; all
+// others have a short deadline. The kernel does it: gRPC has a goroutine for it, whose
+// stack is a tenth of a connection. It begins later than the next look at a member, so
+// that nothing is sent at rest.
+var alive = net.KeepAliveConfig{Enable: true, Idle: 20 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // dial returns a connection that connects when it is first used.
 func dial(t Target, e Endpoint) (*grpc.ClientConn, error) {
@@ -60,15 +61,15 @@ func dial(t Target, e Endpoint) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(creds),
 		grpc.WithNoProxy(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+			return (&net.Dialer{KeepAliveConfig: alive}).DialContext(ctx, "tcp", address)
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: dialBaseDelay, Multiplier: 1.6, Jitter: 0.2, MaxDelay: dialMaxDelay},
 			MinConnectTimeout: connectTimeout,
 		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
-		grpc.WithReadBufferSize(bufferSize),
+		grpc.WithReadBufferSize(0), // frames are read one by one, which snapshots do not feel
 		grpc.WithWriteBufferSize(bufferSize),
+		grpc.WithSharedWriteBuffer(true),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0),
 	)

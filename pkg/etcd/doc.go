@@ -6,6 +6,6 @@
 // membership one step at a time, and waits for a member to serve. It decides
 // nothing. Reads of the membership are linearizable for every server since 3.2;
 // errors are sentinels that errors.Is finds, never texts. Connections come from a
-// Pool, which keeps few of them, so that a thousand clusters stay cheap. Nothing
-// here knows Kubernetes. Start at client.go; package etcdtest runs real servers.
+// Pool, which keeps one for each member that is asked, each of them small, so that a
+// thousand clusters stay cheap. Nothing here knows Kubernetes. Start at client.go; package etcdtest runs real servers.
 package etcd

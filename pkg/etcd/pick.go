@@ -50,6 +50,25 @@ func (c *Client) pick(ctx context.Context, op string) (answer, error) {
 	}
 }
 
+// lastSaid returns what a voter has just said that knows a leader, the leader itself if
+// it is among them; nil if the endpoints do not tell.
+func (c *Client) lastSaid() *answer {
+	var follower *answer
+	for _, e := range c.target.Endpoints {
+		if e.Said == nil || e.Said.Learner || e.Said.Leader == 0 {
+			continue
+		}
+		a := &answer{endpoint: e, health: *e.Said}
+		if e.Said.Leader == e.Said.ID {
+			return a
+		}
+		if follower == nil {
+			follower = a
+		}
+	}
+	return follower
+}
+
 // nobody says why no voter could be picked.
 func nobody(op string, leaderless, silent error) error {
 	if leaderless != nil {

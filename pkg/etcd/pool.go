@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,9 +21,6 @@ import (
 type PoolConfig struct {
 	// Clock tells when a connection has been idle, or a snapshot has stalled, for too long.
 	Clock clock.WithDelayedExecution
-	// MaxIdle is the number of unused connections that are kept, the least recently
-	// used go first. Default 128.
-	MaxIdle int
 	// IdleTimeout is how long an unused connection is kept. Default 90 s.
 	IdleTimeout time.Duration
 	// StatusTimeout is how long one member may take to tell its own status.
@@ -34,7 +32,10 @@ type PoolConfig struct {
 
 // Pool holds the connections to all clusters. Connections are made when they are
 // needed and shared; one on which a call failed is not used again, so that every
-// answer, a bad one too, is fresh. All methods are safe for concurrent use.
+// answer, a bad one too, is fresh. There are as many connections as members that are
+// asked: a limit below that would close each connection before its next use. A
+// connection ends when it was idle for too long, or when Keep leaves it out. All methods
+// are safe for concurrent use.
 type Pool struct {
 	config PoolConfig
 
@@ -44,6 +45,8 @@ type Pool struct {
 	// idle holds the connections that nobody uses, the most recently used first.
 	idle  *list.List
 	timer clock.Timer
+	// kept holds the connections that Keep was last called with, by their owner.
+	kept map[string][]connKey
 }
 
 // connKey is what must be equal for two uses to share a connection.
@@ -69,11 +72,10 @@ func NewPool(config PoolConfig) *Pool {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	setDefault(&config.MaxIdle, 128)
 	setDefault(&config.IdleTimeout, 90*time.Second)
 	setDefault(&config.StatusTimeout, 2*time.Second)
 	setDefault(&config.CallTimeout, 5*time.Second)
-	return &Pool{config: config, conns: map[connKey]*conn{}, idle: list.New()}
+	return &Pool{config: config, conns: map[connKey]*conn{}, idle: list.New(), kept: map[string][]connKey{}}
 }
 
 func setDefault[T comparable](field *T, value T) {
@@ -93,8 +95,42 @@ func (p *Pool) Close() {
 		ending = append(ending, c)
 	}
 	clear(p.conns)
+	clear(p.kept)
 	p.idle.Init()
 	p.stopTimer()
+	p.mu.Unlock()
+	closeAll(ending)
+}
+
+// Keep ends the connections that an earlier Keep of the same owner named and that this
+// one does not: those to members that were removed, whose address or whose certificates
+// changed. Without targets it ends all of them and forgets the owner. Calls under way on
+// such a connection end as usual.
+func (p *Pool) Keep(owner string, targets ...Target) {
+	var keys []connKey
+	for _, t := range targets {
+		for _, e := range t.Endpoints {
+			keys = append(keys, keyOf(t, e))
+		}
+	}
+	p.mu.Lock()
+	var ending []*conn
+	for _, key := range p.kept[owner] {
+		c := p.conns[key]
+		if c == nil || slices.Contains(keys, key) {
+			continue
+		}
+		p.drop(c)
+		if c.users == 0 {
+			ending = append(ending, c)
+		}
+	}
+	if len(keys) == 0 || p.closed {
+		delete(p.kept, owner)
+	} else {
+		p.kept[owner] = keys
+	}
+	p.setTimer()
 	p.mu.Unlock()
 	closeAll(ending)
 }
@@ -127,12 +163,17 @@ func (c *conn) good(ctx context.Context, err error) bool {
 	return !isAny(err, ErrUnavailable, ErrTimeout)
 }
 
-// acquire returns a connection to e and counts the caller as its user.
-func (p *Pool) acquire(t Target, e Endpoint) (*conn, error) {
+func keyOf(t Target, e Endpoint) connKey {
 	key := connKey{url: e.URL, address: e.Address, identity: t.TLSIdentity}
 	if key.identity == "" {
 		key.config = t.TLS
 	}
+	return key
+}
+
+// acquire returns a connection to e and counts the caller as its user.
+func (p *Pool) acquire(t Target, e Endpoint) (*conn, error) {
+	key := keyOf(t, e)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -170,9 +211,6 @@ func (p *Pool) release(c *conn, good bool) {
 	default:
 		c.since = p.config.Clock.Now()
 		c.element = p.idle.PushFront(c)
-		for p.idle.Len() > p.config.MaxIdle {
-			ending = append(ending, p.dropOldest())
-		}
 		p.setTimer()
 	}
 	p.mu.Unlock()

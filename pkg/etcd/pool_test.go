@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,8 +27,10 @@ type fakeServer struct {
 
 	version string
 	index   uint64
-	mu      sync.Mutex
-	calls   []string
+	// statuses counts the questions for the status, calls has the others.
+	statuses atomic.Int64
+	mu       sync.Mutex
+	calls    []string
 }
 
 func (f *fakeServer) note(call string) {
@@ -37,6 +40,7 @@ func (f *fakeServer) note(call string) {
 }
 
 func (f *fakeServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	f.statuses.Add(1)
 	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version, RaftIndex: f.index}, nil
 }
 
@@ -62,6 +66,12 @@ func (f *fakeServer) serve(t *testing.T, name string) Endpoint {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.serveOn(t, l)
+	return Endpoint{Name: name, URL: "http://" + l.Addr().String()}
+}
+
+func (f *fakeServer) serveOn(t *testing.T, l net.Listener) {
+	t.Helper()
 	s := grpc.NewServer()
 	pb.RegisterMaintenanceServer(s, f)
 	pb.RegisterClusterServer(s, f)
@@ -75,27 +85,12 @@ func (f *fakeServer) serve(t *testing.T, name string) Endpoint {
 		s.Stop()
 		<-done
 	})
-	return Endpoint{Name: name, URL: "http://" + l.Addr().String()}
 }
 
 func ask(t *testing.T, p *Pool, target Target, e Endpoint) {
 	t.Helper()
 	if _, err := p.Client(target).Status(t.Context(), e); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestPoolKeepsTheRecentlyUsed(t *testing.T) {
-	t.Parallel()
-	p := NewPool(PoolConfig{MaxIdle: 2, Clock: testingclock.NewFakeClock(time.Unix(0, 0))})
-	defer p.Close()
-	var s fakeServer
-	a, b, c := s.serve(t, "a"), s.serve(t, "b"), s.serve(t, "c")
-	for _, e := range []Endpoint{a, b, a, c} {
-		ask(t, p, Target{}, e)
-	}
-	if p.Len() != 2 || p.conns[connKey{url: a.URL}] == nil || p.conns[connKey{url: c.URL}] == nil {
-		t.Errorf("kept %v", p.conns)
 	}
 }
 
@@ -176,21 +171,16 @@ func TestPoolKeepsNoConnectionThatFailed(t *testing.T) {
 	}
 }
 
-func TestPoolInUseIsNotEvicted(t *testing.T) {
+func TestPoolInUseIsNotClosed(t *testing.T) {
 	t.Parallel()
-	p := NewPool(PoolConfig{MaxIdle: 1})
+	p := NewPool(PoolConfig{})
 	defer p.Close()
 	var s fakeServer
-	a, b, c := s.serve(t, "a"), s.serve(t, "b"), s.serve(t, "c")
+	a := s.serve(t, "a")
 	ask(t, p, Target{}, a)
 	used, err := p.acquire(Target{}, a)
 	if err != nil {
 		t.Fatal(err)
-	}
-	ask(t, p, Target{}, b)
-	ask(t, p, Target{}, c)
-	if p.conns[used.key] != used || p.Len() != 2 {
-		t.Errorf("%v", p.conns)
 	}
 	// One user's failure ends the connection for new users, not for the other ones.
 	again, err := p.acquire(Target{}, a)
@@ -214,7 +204,7 @@ func TestPoolInUseIsNotEvicted(t *testing.T) {
 
 func TestPoolConcurrently(t *testing.T) {
 	t.Parallel()
-	p := NewPool(PoolConfig{MaxIdle: 2, IdleTimeout: time.Millisecond})
+	p := NewPool(PoolConfig{IdleTimeout: time.Millisecond})
 	var s fakeServer
 	var endpoints []Endpoint
 	for i := range 5 {
@@ -282,6 +272,47 @@ func TestOldServersAreMadeToListLinearizably(t *testing.T) {
 		}
 		p.Close()
 	}
+}
+
+// TestRoundAsksEachMemberOnce: what the members have just said of themselves is enough to
+// choose whom to ask for the list, and the list is still read through a quorum.
+func TestRoundAsksEachMemberOnce(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	s := &fakeServer{version: "3.6.16"}
+	var target Target
+	for _, name := range []string{"a", "b", "c"} {
+		target.Endpoints = append(target.Endpoints, s.serve(t, name))
+	}
+	answers := p.Client(target).Statuses(t.Context())
+	for i, e := range target.Endpoints {
+		health := answers[e.Name].Health
+		target.Endpoints[i].Said = &health
+	}
+	if _, err := p.Client(target).Members(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, lists := s.statuses.Load(), fmt.Sprint(s.calls); got != 3 || lists != "[list linearizable=true]" {
+		t.Errorf("%d statuses of three members and %s", got, lists)
+	}
+
+	// A member that is gone by now is not the only one that may answer.
+	away := Endpoint{Name: "away", URL: "http://" + freeAddress(t), Said: &MemberHealth{ID: 9, Leader: 9, Version: "3.6.16"}}
+	if _, err := p.Client(Target{Endpoints: append([]Endpoint{away}, target.Endpoints...)}).Members(t.Context()); err != nil {
+		t.Errorf("the leader of before is gone: %v", err)
+	}
+}
+
+// freeAddress returns an address at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func TestAddressIsDialedInsteadOfTheURL(t *testing.T) {

@@ -5,6 +5,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/url"
 	"time"
@@ -18,6 +19,9 @@ const (
 	// pulled; many of them at once must not keep the processor busy.
 	servingStepMax = 200 * time.Millisecond
 	servingSlow    = 10 * time.Second
+	// servingRefused is the longest time between two tries while connections are taken and
+	// calls fail at once, as with a certificate that does not fit: each try is a handshake.
+	servingRefused = 2 * time.Second
 	// servingDial bounds one try: a packet to an address that is not there yet is
 	// lost without an answer.
 	servingDial = 250 * time.Millisecond
@@ -34,8 +38,13 @@ const (
 func (p *Pool) WaitServing(ctx context.Context, t Target, e Endpoint) error {
 	client := p.Client(t)
 	start := time.Now()
+	refused := servingStep
 	for {
 		err := knock(ctx, e)
+		step := servingStep
+		if time.Since(start) > servingSlow {
+			step = servingStepMax
+		}
 		if err == nil {
 			askCtx, cancel := context.WithTimeout(ctx, servingAsk)
 			_, err = client.Status(askCtx, e)
@@ -43,12 +52,12 @@ func (p *Pool) WaitServing(ctx context.Context, t Target, e Endpoint) error {
 			if err == nil {
 				return nil
 			}
+			if !errors.Is(err, ErrTimeout) {
+				refused = min(2*refused, servingRefused)
+				step = max(step, refused)
+			}
 		} else {
 			err = &Error{Op: "wait for member", Member: e.Name, Kind: ErrUnavailable, Cause: err}
-		}
-		step := servingStep
-		if time.Since(start) > servingSlow {
-			step = servingStepMax
 		}
 		if !pause(ctx, step) {
 			return err

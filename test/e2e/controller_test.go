@@ -67,6 +67,8 @@ func (p *process) launch() {
 	p.output = &bytes.Buffer{}
 	p.cmd = exec.CommandContext(p.ctx(), filepath.Join(env.Root, "bin", "controller"), p.args...)
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	// It is started again as a container in one pod is, and has its lease back at once.
+	p.cmd.Env = append(os.Environ(), "POD_UID="+p.namespace)
 	p.must(p.cmd.Start(), "start a controller (make build makes the program)")
 }
 

@@ -19,8 +19,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// auditPolicy makes the kube-apiserver write down whom it was asked about. Its
-// counter of requests cannot tell one caller's questions from another's.
+// auditPolicy makes the kube-apiserver write down whom it was asked about, and what the
+// controller asks. Its counter of requests cannot tell one caller's questions from
+// another's.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -29,6 +30,8 @@ rules:
   resources:
   - group: authorization.k8s.io
     resources: [subjectaccessreviews]
+- level: Metadata
+  users: ["` + controllerUser + `"]
 - level: None
 `
 

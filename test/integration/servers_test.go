@@ -101,7 +101,7 @@ func (e *environment) restartKube(ctx context.Context) (err error) {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+file("serving.key"),
 		"--service-account-signing-key-file="+file("serving.key"),
-		"--service-cluster-ip-range=10.99.0.0/24",
+		"--service-cluster-ip-range=10.96.0.0/14",
 		"--cert-dir="+file("kube-certs"),
 		"--profiling=false",
 		"--audit-policy-file="+file("audit-policy.yaml"),

@@ -5,19 +5,28 @@ package cluster
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// maxTasks is how many tasks run at the same time. Each of them is a defragmentation,
+// which is hard work for the disk under its member; clusters may share disks.
+const maxTasks = 16
+
 // Tasks is the Background of a real controller: each task is a goroutine.
 type Tasks struct {
 	enqueue func(types.NamespacedName)
 
-	mu    sync.Mutex
-	last  map[types.NamespacedName]*task
-	ctx   context.Context //nolint:containedctx // a task outlives the call that starts it and ends with Run
-	group sync.WaitGroup
+	mu   sync.Mutex
+	last map[types.NamespacedName]*task
+	// running counts tasks; waiting are the clusters whose task found no room, in the
+	// order in which they came.
+	running int
+	waiting []types.NamespacedName
+	ctx     context.Context //nolint:containedctx // a task outlives the call that starts it and ends with Run
+	group   sync.WaitGroup
 }
 
 type task struct {
@@ -44,24 +53,44 @@ func (t *Tasks) Run(ctx context.Context) {
 	t.group.Wait()
 }
 
-// Start implements Background. Before Run and after its end nothing is started; the
-// next reconcile tries again.
+// Start implements Background. Before Run and after its end nothing is started, nor while
+// too many tasks run; the next reconcile tries again. It comes when there is room.
 func (t *Tasks) Start(key types.NamespacedName, id string, do func(context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if last := t.last[key]; t.ctx == nil || (last != nil && !last.done) {
 		return
 	}
+	if t.running >= maxTasks {
+		if !slices.Contains(t.waiting, key) {
+			t.waiting = append(t.waiting, key)
+		}
+		return
+	}
+	t.waiting = slices.DeleteFunc(t.waiting, func(other types.NamespacedName) bool { return other == key })
 	started := &task{id: id}
 	t.last[key] = started
+	t.running++
 	ctx := t.ctx
 	t.group.Go(func() {
-		err := do(ctx)
-		t.mu.Lock()
-		started.done, started.err = true, err
-		t.mu.Unlock()
+		next := t.finish(started, do(ctx))
 		t.enqueue(key)
+		for _, waiting := range next {
+			t.enqueue(waiting)
+		}
 	})
+}
+
+// finish records how a task has ended and returns the cluster that may start one now, if
+// there is one.
+func (t *Tasks) finish(ended *task, err error) []types.NamespacedName {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ended.done, ended.err = true, err
+	t.running--
+	next := t.waiting[:min(1, len(t.waiting))]
+	t.waiting = t.waiting[len(next):]
+	return next
 }
 
 // Last implements Background.
@@ -80,4 +109,5 @@ func (t *Tasks) Forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.last, key)
+	t.waiting = slices.DeleteFunc(t.waiting, func(other types.NamespacedName) bool { return other == key })
 }

@@ -6,6 +6,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,4 +67,56 @@ func testTasks(t *testing.T) {
 	if id, _, _ := tasks.Last(key); id != "" {
 		t.Errorf("task %s was not forgotten", id)
 	}
+}
+
+// TestTasksAreBounded: clusters that find no room are told when there is some, in their turn.
+func TestTasksAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const clusters = maxTasks + 2
+		woken := make(chan types.NamespacedName, 3*clusters)
+		tasks := NewTasks(func(k types.NamespacedName) { woken <- k })
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { tasks.Run(ctx); close(over) }()
+		synctest.Wait()
+		release := make(chan struct{})
+		started := 0
+		var mu sync.Mutex
+		start := func(i int) types.NamespacedName {
+			key := types.NamespacedName{Name: strconv.Itoa(i)}
+			tasks.Start(key, "t", func(context.Context) error {
+				mu.Lock()
+				started++
+				mu.Unlock()
+				<-release
+				return nil
+			})
+			synctest.Wait()
+			return key
+		}
+		for range 2 { // as often as the cluster is looked at
+			for i := range clusters {
+				start(i)
+			}
+		}
+		if started != maxTasks {
+			t.Errorf("%d tasks run at once", started)
+		}
+		gone := types.NamespacedName{Name: strconv.Itoa(maxTasks)}
+		tasks.Forget(gone)
+		release <- struct{}{}
+		synctest.Wait()
+		ended, next := <-woken, <-woken
+		if next != (types.NamespacedName{Name: strconv.Itoa(maxTasks + 1)}) {
+			t.Errorf("%v has ended and %v is told that there is room", ended, next)
+		}
+		start(maxTasks + 1)
+		if started != maxTasks+1 {
+			t.Errorf("%d tasks were started", started)
+		}
+		close(release)
+		cancel()
+		<-over
+	})
 }

@@ -22,7 +22,7 @@ import (
 
 // Collector tells Prometheus what the statuses of the clusters say. It computes its
 // series from the cache when it is asked, so a cluster that is deleted leaves none
-// behind: a cluster has at most 40, whatever happens to it.
+// behind. TestSeriesOfACluster counts how many a cluster has.
 type Collector struct {
 	metrics.BaseStableCollector
 
@@ -155,9 +155,9 @@ var allSeries = []series{
 		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
 			add(float64(o.Status.DBSize))
 		}),
-	gauge("condition", "1 for the status that each condition of the cluster has now.",
+	gauge("condition", "1 for the status that a condition of the cluster has now. Conditions but Available have a series only while their status is not the usual one.",
 		func(_ *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
-			for _, condition := range known(o.Status.Conditions) {
+			for _, condition := range telling(o.Status.Conditions) {
 				add(1, string(condition.Type), string(condition.Status))
 			}
 		}, "condition", "status"),
@@ -189,29 +189,46 @@ var allSeries = []series{
 		func(c *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
 			add(float64(c.seen(o).leaders))
 		}),
-	counter("recoveries_total", "Recoveries that have ended since this process began to act, by what they came to.",
+	counter("recoveries_total", "Recoveries that have ended since this process began to act, by what they came to; absent before the first.",
 		func(c *Collector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
 			seen := c.seen(o)
-			add(float64(seen.recovered), string(v1beta2.RecoveryPhaseSucceeded))
-			add(float64(seen.abandoned), string(v1beta2.RecoveryPhaseAbandoned))
+			if seen.recovered > 0 {
+				add(float64(seen.recovered), string(v1beta2.RecoveryPhaseSucceeded))
+			}
+			if seen.abandoned > 0 {
+				add(float64(seen.abandoned), string(v1beta2.RecoveryPhaseAbandoned))
+			}
 		}, "outcome"),
 }
 
-// conditionTypes are the conditions that have a series. Others may stand in a status,
-// and anybody who may write one could make series without end.
-var conditionTypes = []v1beta2.ClusterConditionType{
-	v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionProgressing, v1beta2.ClusterConditionDegraded,
-	v1beta2.ClusterConditionQuorumLost, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionUpgrading,
-	v1beta2.ClusterConditionRecovering, v1beta2.ClusterConditionPaused, v1beta2.ClusterConditionBackupHealthy,
-	v1beta2.ClusterConditionCertificatesValid, v1beta2.ClusterConditionVolumesAsDeclared, v1beta2.ClusterConditionServiceAsDeclared,
+// usual are the conditions that can have a series, and the status that each of them has at
+// rest. Others may stand in a status, and anybody who may write one could make series
+// without end.
+var usual = []struct {
+	condition v1beta2.ClusterConditionType
+	status    corev1.ConditionStatus
+}{
+	{v1beta2.ClusterConditionAvailable, ""}, // it always has a series
+	{v1beta2.ClusterConditionProgressing, corev1.ConditionFalse},
+	{v1beta2.ClusterConditionDegraded, corev1.ConditionFalse},
+	{v1beta2.ClusterConditionQuorumLost, corev1.ConditionFalse},
+	{v1beta2.ClusterConditionScaling, corev1.ConditionFalse},
+	{v1beta2.ClusterConditionUpgrading, corev1.ConditionFalse},
+	{v1beta2.ClusterConditionRecovering, corev1.ConditionFalse},
+	{v1beta2.ClusterConditionPaused, corev1.ConditionFalse},
+	{v1beta2.ClusterConditionBackupHealthy, corev1.ConditionTrue},
+	{v1beta2.ClusterConditionCertificatesValid, corev1.ConditionTrue},
+	{v1beta2.ClusterConditionVolumesAsDeclared, corev1.ConditionTrue},
+	{v1beta2.ClusterConditionServiceAsDeclared, corev1.ConditionTrue},
 }
 
-// known returns the conditions that have a series, each once.
-func known(conditions []v1beta2.ClusterCondition) []v1beta2.ClusterCondition {
+// telling returns the conditions that have a series now, each once: ten thousand clusters
+// at rest are no news.
+func telling(conditions []v1beta2.ClusterCondition) []v1beta2.ClusterCondition {
 	var list []v1beta2.ClusterCondition
-	for _, t := range conditionTypes {
-		i := slices.IndexFunc(conditions, func(c v1beta2.ClusterCondition) bool { return c.Type == t })
-		if i < 0 {
+	for _, u := range usual {
+		i := slices.IndexFunc(conditions, func(c v1beta2.ClusterCondition) bool { return c.Type == u.condition })
+		if i < 0 || conditions[i].Status == u.status {
 			continue
 		}
 		switch conditions[i].Status {

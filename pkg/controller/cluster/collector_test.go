@@ -89,8 +89,6 @@ last_backup_timestamp_seconds{name=a,namespace=n} 2000
 leader_changes_total{name=a,namespace=n} 1
 members{name=a,namespace=n,state=ready} 2
 members{name=a,namespace=n,state=unready} 1
-recoveries_total{name=a,namespace=n,outcome=Abandoned} 0
-recoveries_total{name=a,namespace=n,outcome=Succeeded} 0
 recovery_in_progress{name=a,namespace=n,phase=Seeding,trigger=Request} 1
 size{name=a,namespace=n} 3
 tolerance{name=a,namespace=n} 0`
@@ -154,5 +152,49 @@ func TestCollectorCountsRecoveries(t *testing.T) {
 	}
 	if strings.Contains(series, "recovery_in_progress") {
 		t.Errorf("a recovery that is over is in progress:\n%s", series)
+	}
+}
+
+// TestSeriesOfACluster: times the number of clusters, this is what Prometheus has to keep.
+func TestSeriesOfACluster(t *testing.T) {
+	t.Parallel()
+	rests := measured("rests")
+	rests.Status.BlockedBy, rests.Status.Recovery = nil, nil
+	rests.Status.Conditions = nil
+	for _, u := range usual {
+		status := u.status
+		if status == "" {
+			status = corev1.ConditionTrue
+		}
+		rests.Status.Conditions = append(rests.Status.Conditions, v1beta2.ClusterCondition{Type: u.condition, Status: status})
+	}
+	// Everything is wrong at once, and seven members have certificates of their own.
+	worst := measured("worst")
+	worst.Status.Conditions = nil
+	for _, u := range usual {
+		worst.Status.Conditions = append(worst.Status.Conditions, v1beta2.ClusterCondition{Type: u.condition, Status: corev1.ConditionUnknown})
+	}
+	for i := range 7 {
+		worst.Status.Members.Unready = append(worst.Status.Members.Unready, fmt.Sprint(i))
+		worst.Status.MemberStatuses = append(worst.Status.MemberStatuses, v1beta2.MemberStatus{Name: fmt.Sprint(i)})
+	}
+	for cluster, most := range map[*v1beta2.EtcdCluster]int{rests: 9, worst: 24} {
+		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+		if err := store.Add(cluster); err != nil {
+			t.Fatal(err)
+		}
+		c := NewCollector(etcdlisters.NewEtcdClusterLister(store), func(metav1.Object) bool { return true })
+		c.counts[cluster.UID] = &counts{leaders: 1}
+		if cluster == worst {
+			c.counts[cluster.UID] = &counts{leaders: 1, recovered: 1, abandoned: 1}
+		}
+		registry := metrics.NewKubeRegistry()
+		if err := registry.CustomRegister(c); err != nil {
+			t.Fatal(err)
+		}
+		series := scrape(t, registry)
+		if got := strings.Count(series, "\n") + 1; got != most {
+			t.Errorf("cluster %s has %d series, not %d:\n%s", cluster.Name, got, most, series)
+		}
 	}
 }

@@ -9,13 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -24,14 +25,56 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// Listers is the Cache that informers fill.
+// Listers is the Cache that informers fill. The indexers have the indices of Indices: a
+// namespace may hold the objects of a thousand clusters.
 type Listers struct {
 	Clusters etcdlisters.EtcdClusterLister
 	Services corelisters.ServiceLister
 	Budgets  policylisters.PodDisruptionBudgetLister
-	PodList  corelisters.PodLister
-	ClaimSet corelisters.PersistentVolumeClaimLister
-	Slices   discoverylisters.EndpointSliceLister
+	PodSet   cache.Indexer
+	ClaimSet cache.Indexer
+	Slices   cache.Indexer
+}
+
+const (
+	byCluster = "cluster"
+	byService = "service"
+)
+
+// Indices find the objects of one cluster, and the EndpointSlices of one service.
+func Indices() cache.Indexers {
+	return cache.Indexers{byCluster: indexLabel(resources.LabelCluster), byService: indexLabel(discoveryv1.LabelServiceName)}
+}
+
+func indexLabel(label string) cache.IndexFunc {
+	return func(object any) ([]string, error) {
+		o, err := meta.Accessor(object)
+		if err != nil {
+			return nil, err
+		}
+		if value := o.GetLabels()[label]; value != "" {
+			return []string{indexed(o.GetNamespace(), value)}, nil
+		}
+		return nil, nil
+	}
+}
+
+func indexed(namespace, value string) string { return namespace + "/" + value }
+
+// of returns the objects of an index that the selector of the cluster matches.
+func of[T metav1.Object](set cache.Indexer, namespace, cluster string) ([]T, error) {
+	found, err := set.ByIndex(byCluster, indexed(namespace, cluster))
+	if err != nil {
+		return nil, err
+	}
+	wanted := selector(cluster)
+	list := make([]T, 0, len(found))
+	for _, object := range found {
+		if o, ok := object.(T); ok && wanted.Matches(labels.Set(o.GetLabels())) {
+			list = append(list, o)
+		}
+	}
+	return list, nil
 }
 
 // Cluster implements Cache.
@@ -51,32 +94,36 @@ func (l Listers) PodDisruptionBudget(namespace, name string) (*policyv1.PodDisru
 
 // Pods implements Cache.
 func (l Listers) Pods(namespace, name string) ([]*corev1.Pod, error) {
-	return l.PodList.Pods(namespace).List(selector(name))
+	return of[*corev1.Pod](l.PodSet, namespace, name)
 }
 
 // Pod implements Cache.
 func (l Listers) Pod(namespace, name string) (*corev1.Pod, error) {
-	return l.PodList.Pods(namespace).Get(name)
+	return corelisters.NewPodLister(l.PodSet).Pods(namespace).Get(name)
 }
 
 // Claim implements Cache.
 func (l Listers) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, error) {
-	return l.ClaimSet.PersistentVolumeClaims(namespace).Get(name)
+	return corelisters.NewPersistentVolumeClaimLister(l.ClaimSet).PersistentVolumeClaims(namespace).Get(name)
 }
 
 // Claims implements Cache.
 func (l Listers) Claims(namespace, name string) ([]*corev1.PersistentVolumeClaim, error) {
-	return l.ClaimSet.PersistentVolumeClaims(namespace).List(selector(name))
+	return of[*corev1.PersistentVolumeClaim](l.ClaimSet, namespace, name)
 }
 
 // Routed implements Cache.
 func (l Listers) Routed(namespace, service string) (map[types.UID]bool, error) {
-	slices, err := l.Slices.EndpointSlices(namespace).List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}))
+	slices, err := l.Slices.ByIndex(byService, indexed(namespace, service))
 	if err != nil {
 		return nil, err
 	}
 	routed := map[types.UID]bool{}
-	for _, slice := range slices {
+	for _, object := range slices {
+		slice, ok := object.(*discoveryv1.EndpointSlice)
+		if !ok {
+			continue
+		}
 		for i := range slice.Endpoints {
 			e := &slice.Endpoints[i]
 			if e.TargetRef != nil && e.TargetRef.Kind == "Pod" && ptr.Deref(e.Conditions.Ready, true) {

@@ -82,6 +82,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 	if err := r.observeReseed(ctx, key, s); err != nil {
 		return nil, err
 	}
+	r.keep(key, s.target, s.reseed)
 	return s, nil
 }
 

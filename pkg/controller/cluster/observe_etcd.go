@@ -21,7 +21,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// observeEtcd asks every member for itself and then one voter for the member list.
+// observeEtcd asks every member for itself and then one voter for the member list: a
+// round at rest is one status of each member and one linearizable read. The read is what
+// the safety rules need: it comes after the pods were read, and it waits for a quorum, so
+// that it misses no change of the membership. A status alone proves neither.
 // That nobody answers is an observation, not an error.
 func (r *Reconciler) observeEtcd(ctx context.Context, key types.NamespacedName, s *seen, pods []*corev1.Pod) {
 	s.target = s.to(endpoints(s.Cluster, sorted(pods))...)
@@ -56,6 +59,7 @@ func (r *Reconciler) observeEtcd(ctx context.Context, key types.NamespacedName, 
 			r.Waker.AwaitEnd(key, s.target, e)
 		}
 		if !a.Health.Learner && a.Health.Leader != 0 {
+			e.Said = &a.Health
 			s.voters.Endpoints = append(s.voters.Endpoints, e)
 		}
 	}

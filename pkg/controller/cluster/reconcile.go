@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -25,15 +26,18 @@ type Result struct{ RequeueAfter time.Duration }
 // gateFallback bounds the wait for the event of an own write, in case it was missed.
 const gateFallback = time.Second
 
-// Config is what a Reconciler needs; every field is required but Platform.
+// Config is what a Reconciler needs; every field is required but Keep and Platform.
 type Config struct {
 	Cache       Cache
 	Objects     Objects
 	CertManager CertManager
 	Etcd        Etcd
-	Gate        Gate
-	Recorder    Recorder
-	Waker       Waker
+	// Keep, if not nil, is told after each observation which members of a cluster there
+	// are, and of none when the cluster is gone, so that connections to others end.
+	Keep     func(key types.NamespacedName, members ...etcd.Target)
+	Gate     Gate
+	Recorder Recorder
+	Waker    Waker
 	// Background runs what takes long.
 	Background Background
 	Clock      clock.PassiveClock
@@ -75,18 +79,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (R
 		r.secrets.forget(key)
 		r.failures.forget(key)
 		r.Background.Forget(key)
+		r.keep(key)
 		return Result{}, nil
 	}
 	if err != nil {
 		return Result{}, fmt.Errorf("read cluster from the cache: %w", err)
 	}
 	if !r.Responsible(cluster) {
+		r.keep(key)
 		return Result{}, nil
 	}
 	if !r.Gate.Ready(key) {
 		return Result{RequeueAfter: gateFallback}, nil
 	}
 	return r.step(ctx, key, cluster)
+}
+
+func (r *Reconciler) keep(key types.NamespacedName, members ...etcd.Target) {
+	if r.Keep != nil {
+		r.Keep(key, members...)
+	}
 }
 
 func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, cluster *v1beta2.EtcdCluster) (Result, error) {

@@ -18,6 +18,17 @@ import (
 // the watch if it is still wanted.
 const awaitLimit = 30 * time.Second
 
+const (
+	// maxWatched bounds the endpoints that are watched at the same time.
+	maxWatched = 512
+	// maxUnserved bounds those among them that were watched for awaitLimit before, in vain:
+	// members of a zone that has failed leave room for members that start. The periodic
+	// look finds the others.
+	maxUnserved = 64
+	// maxRemembered bounds what is remembered of endpoints that were watched in vain.
+	maxRemembered = 4096
+)
+
 // awaited is an endpoint that does not serve yet, or that is about to end, and whom to
 // tell when it does.
 type awaited struct {
@@ -31,21 +42,26 @@ type awaited struct {
 type WaitFunc func(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) error
 
 // ServingWaker calls back as soon as an endpoint serves, or serves no more, by asking
-// the endpoint itself. It watches each endpoint once, however often it is asked to.
+// the endpoint itself. It watches each endpoint once, however often it is asked to, and
+// only so many endpoints at the same time.
 type ServingWaker struct {
 	serving, ended WaitFunc
 
 	enqueue func(types.NamespacedName)
 	wanted  chan awaited
 
-	mu      sync.Mutex
-	watched map[string]bool
+	mu sync.Mutex
+	// watched tells of each endpoint whether it is among those of maxUnserved.
+	watched  map[string]bool
+	unserved int
+	// vain are the endpoints whose last watch ended without a result.
+	vain map[string]bool
 }
 
 // NewServingWaker returns a waker that learns from serving that an endpoint serves and
 // from ended that it does no more; nothing is watched before Run.
 func NewServingWaker(serving, ended WaitFunc, enqueue func(types.NamespacedName)) *ServingWaker {
-	return &ServingWaker{serving: serving, ended: ended, enqueue: enqueue, wanted: make(chan awaited, 64), watched: map[string]bool{}}
+	return &ServingWaker{serving: serving, ended: ended, enqueue: enqueue, wanted: make(chan awaited, 64), watched: map[string]bool{}, vain: map[string]bool{}}
 }
 
 // Await implements Waker. It never blocks: with too many endpoints to watch the
@@ -66,7 +82,7 @@ func (w *ServingWaker) want(a awaited) {
 	select {
 	case w.wanted <- a:
 	default:
-		w.release(a.id())
+		w.release(a.id(), w.wasVain(a.id()))
 	}
 }
 
@@ -85,14 +101,15 @@ func (w *ServingWaker) Run(ctx context.Context) {
 }
 
 func (w *ServingWaker) watch(ctx context.Context, a awaited) {
-	defer w.release(a.id())
 	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
 	until := w.serving
 	if a.end {
 		until = w.ended
 	}
-	if err := until(ctx, a.target, a.endpoint); err == nil {
+	err := until(ctx, a.target, a.endpoint)
+	w.release(a.id(), err != nil)
+	if err == nil {
 		w.enqueue(a.key)
 	}
 }
@@ -103,18 +120,42 @@ func (a awaited) id() string {
 	return a.endpoint.URL + " " + a.endpoint.Address + " " + strconv.FormatBool(a.end)
 }
 
-func (w *ServingWaker) claim(url string) bool {
+// claim is false if the endpoint is watched, or if there is no room for it.
+func (w *ServingWaker) claim(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.watched[url] {
+	_, watched := w.watched[id]
+	vain := w.vain[id]
+	if watched || len(w.watched) >= maxWatched || vain && w.unserved >= maxUnserved {
 		return false
 	}
-	w.watched[url] = true
+	w.watched[id] = vain
+	if vain {
+		w.unserved++
+	}
 	return true
 }
 
-func (w *ServingWaker) release(url string) {
+// release ends a claim. vain is true if the endpoint was watched without a result.
+func (w *ServingWaker) release(id string, vain bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.watched, url)
+	if w.watched[id] {
+		w.unserved--
+	}
+	delete(w.watched, id)
+	if !vain {
+		delete(w.vain, id)
+		return
+	}
+	if len(w.vain) >= maxRemembered {
+		clear(w.vain) // also of endpoints that are gone
+	}
+	w.vain[id] = true
+}
+
+func (w *ServingWaker) wasVain(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.vain[id]
 }

@@ -6,7 +6,10 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -105,4 +108,52 @@ func receive[T any](t *testing.T, from <-chan T) T {
 		t.Fatal("nothing happened within 30 s")
 		panic("unreachable")
 	}
+}
+
+// TestWakerIsBounded: members of a zone that has failed take a part of the places only, so
+// that members that start are watched all the same.
+func TestWakerIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		watching := 0
+		var mu sync.Mutex
+		waker := cluster.NewServingWaker(func(ctx context.Context, _ etcd.Target, _ etcd.Endpoint) error {
+			mu.Lock()
+			watching++
+			mu.Unlock()
+			<-ctx.Done()
+			mu.Lock()
+			watching--
+			mu.Unlock()
+			return ctx.Err()
+		}, nil, func(types.NamespacedName) { t.Error("nothing serves") })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			waker.Run(ctx)
+		}()
+		awaitAll := func(prefix string, n int) int {
+			for i := range n {
+				waker.Await(types.NamespacedName{}, etcd.Target{}, etcd.Endpoint{URL: prefix + strconv.Itoa(i)})
+				synctest.Wait() // it is taken up
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			return watching
+		}
+		if got := awaitAll("silent", 1000); got != 512 {
+			t.Errorf("%d endpoints are watched at once", got)
+		}
+		<-time.After(31 * time.Second) // all of these were in vain
+		synctest.Wait()
+		if got := awaitAll("silent", 512); got != 64 {
+			t.Errorf("%d endpoints are watched again that were watched in vain", got)
+		}
+		if got := awaitAll("starts", 100); got != 164 {
+			t.Errorf("%d endpoints are watched with those of 100 members that start", got)
+		}
+		cancel()
+		<-done
+	})
 }

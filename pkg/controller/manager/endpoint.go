@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -24,6 +25,7 @@ const (
 type endpoint struct {
 	listener net.Listener
 	server   *http.Server
+	ready    atomic.Bool
 }
 
 func newEndpoint(ctx context.Context, address string) (*endpoint, error) {
@@ -32,13 +34,22 @@ func newEndpoint(ctx context.Context, address string) (*endpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for metrics and probes on %s (--listen-addr): %w", address, err)
 	}
+	e := &endpoint{listener: listener}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", legacyregistry.Handler())
 	alive := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 	mux.HandleFunc("/healthz", alive)
-	// A process that waits for the lease is ready: it is there to take over.
-	mux.HandleFunc("/readyz", alive)
-	return &endpoint{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}}, nil
+	// A process that waits for the lease is ready once its caches are filled: it is there to
+	// take over.
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		if !e.ready.Load() {
+			http.Error(w, "the caches are not filled yet: the kube-apiserver or the API server of etcd-operator does not respond", http.StatusServiceUnavailable)
+			return
+		}
+		alive(w, r)
+	})
+	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
+	return e, nil
 }
 
 // serve returns when ctx has ended and open requests are done.

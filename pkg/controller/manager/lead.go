@@ -9,9 +9,11 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller"
 )
@@ -24,11 +26,20 @@ var ErrLeaseLost = errors.New("the lease was lost")
 // returned, when work ends by itself, or when the lease is lost. The lease is released
 // only after work has ended: a process that takes it over must not act beside this one.
 func lead(ctx context.Context, o *Options, c clients, work func(context.Context) error) error {
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, o.LeaseNamespace, o.LeaseName,
-		c.lease.CoreV1(), c.lease.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: o.Identity})
-	if err != nil {
-		return fmt.Errorf("prepare the lease: %w", err)
+	others := newRivals(o, c.lease, clock.RealClock{})
+	if err := others.await(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // the process ends while it waits
+		}
+		return err
 	}
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: o.LeaseNamespace, Name: o.LeaseName},
+		Client:     c.lease.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+		Labels:     o.scope().labels(),
+	}
+	guarded := func(ctx context.Context) error { return others.guard(ctx, work) }
 	t := newTenure(ctx)
 	defer t.stop()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -40,7 +51,7 @@ func lead(ctx context.Context, o *Options, c clients, work func(context.Context)
 		ReleaseOnCancel: false,
 		Name:            o.LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) { t.work(ctx, leading, work) },
+			OnStartedLeading: func(leading context.Context) { t.work(ctx, leading, guarded) },
 			OnStoppedLeading: func() { controller.SetLeader(false) },
 			OnNewLeader: func(identity string) {
 				klog.FromContext(ctx).Info("The lease has a holder", "holder", identity)

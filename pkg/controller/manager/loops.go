@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -69,61 +70,79 @@ func dropManagedFields(object any) (any, error) {
 	return object, nil
 }
 
-// runLoops reconciles until ctx ends.
-func runLoops(ctx context.Context, o *Options, c clients, recorder record.EventRecorder) error {
+// shard is what a controller runs for the clusters of its scope.
+type shard struct {
+	o        *Options
+	platform resources.Platform
+	caches   caches
+	pool     *etcd.Pool
+	loops    []func(context.Context)
+}
+
+// newShard returns a shard whose caches are empty.
+func newShard(o *Options, c clients, recorder record.EventRecorder) (*shard, error) {
 	platform, err := o.platform(c.kubernetes.Discovery())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	caches := newCaches(o, c)
 	pool := etcd.NewPool(etcd.PoolConfig{Clock: clock.RealClock{}})
-	defer pool.Close()
-
-	loop, beside, err := newClusterLoop(o, c, caches, platform, pool, recorder)
+	clusters, beside, err := newClusterLoop(o, c, caches, platform, pool, recorder)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	backups, clusterBackups, err := newBackupLoops(o, c, caches, platform, recorder)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	restores, err := newRestoreLoop(o, c, caches, platform, recorder)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := tell(o, caches); err != nil {
-		return err
+	with := func(loop *controller.Loop, workers int) func(context.Context) {
+		return func(ctx context.Context) { loop.Run(ctx, workers) }
 	}
-	caches.kube.StartWithContext(ctx)
-	caches.jobs.StartWithContext(ctx)
-	caches.etcd.StartWithContext(ctx)
-	defer caches.kube.Shutdown()
-	defer caches.jobs.Shutdown()
-	defer caches.etcd.Shutdown()
-	if err := waitForCaches(ctx, caches); err != nil {
-		return err
-	}
-	klog.FromContext(ctx).Info("Reconciling", "workers", o.Workers, "userOfNamespace", platform.UserOfNamespace)
+	loops := append(beside, with(clusters, o.Workers), with(backups, o.Workers), with(clusterBackups, 1), with(restores, o.Workers))
+	return &shard{o: o, platform: platform, caches: caches, pool: pool, loops: loops}, tell(o, caches)
+}
+
+// fill starts the caches and returns when they hold what there is. They go on until ctx
+// ends. The queues take in what happens meanwhile.
+func (s *shard) fill(ctx context.Context) error {
+	s.caches.kube.StartWithContext(ctx)
+	s.caches.jobs.StartWithContext(ctx)
+	s.caches.etcd.StartWithContext(ctx)
+	return waitForCaches(ctx, s.caches)
+}
+
+// run reconciles until ctx ends.
+func (s *shard) run(ctx context.Context) error {
+	klog.FromContext(ctx).Info("Reconciling", "scope", s.o.scope().String(), "workers", s.o.Workers, "userOfNamespace", s.platform.UserOfNamespace)
 	var group sync.WaitGroup
-	for _, run := range beside {
-		group.Go(func() { run(ctx) })
+	for _, loop := range s.loops {
+		group.Go(func() { loop(ctx) })
 	}
-	group.Go(func() { backups.Run(ctx, o.Workers) })
-	group.Go(func() { clusterBackups.Run(ctx, 1) })
-	group.Go(func() { restores.Run(ctx, o.Workers) })
-	loop.Run(ctx, o.Workers)
 	group.Wait()
 	return nil
+}
+
+// close ends connections and waits for the caches, whose context must have ended.
+func (s *shard) close() {
+	s.pool.Close()
+	s.caches.kube.Shutdown()
+	s.caches.jobs.Shutdown()
+	s.caches.etcd.Shutdown()
 }
 
 // tell adds what the statuses of the clusters say to the metrics.
 func tell(o *Options, c caches) error {
 	clusters := c.etcd.Etcd().V1beta2().EtcdClusters()
-	collector := cluster.NewCollector(clusters.Lister(), o.Responsible)
+	told := func(object metav1.Object) bool { return controller.Leads() && o.Responsible(object) }
+	collector := cluster.NewCollector(clusters.Lister(), told)
 	if err := legacyregistry.CustomRegister(collector); err != nil {
 		return fmt.Errorf("add the metrics of clusters: %w", err)
 	}
-	if err := legacyregistry.CustomRegister(controller.NewCertificateCollector(clusters.Lister())); err != nil {
+	if err := legacyregistry.CustomRegister(controller.NewCertificateCollector(clusters.Lister(), told)); err != nil {
 		return fmt.Errorf("add the metrics of certificates: %w", err)
 	}
 	return collector.Count(clusters.Informer())
@@ -166,23 +185,30 @@ func newClusterLoop(
 		{budgets.Informer(), &policyv1.PodDisruptionBudget{}, keyOfMemberObject},
 		{slices.Informer(), nil, keyOfClientSlice},
 	}
+	for _, indexed := range []cache.SharedIndexInformer{pods.Informer(), claims.Informer(), slices.Informer()} {
+		if err := indexed.AddIndexers(cluster.Indices()); err != nil {
+			return nil, nil, fmt.Errorf("index a cache: %w", err)
+		}
+	}
 	var reconciler *cluster.Reconciler
 	loop := controller.NewLoop("EtcdCluster", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		result, err := reconciler.Reconcile(ctx, key)
 		return result.RequeueAfter, err
 	})
+	members := cluster.EtcdPool{Pool: pool}
 	waker := cluster.NewServingWaker(pool.WaitServing, pool.WaitEnd, loop.Enqueue)
 	tasks := cluster.NewTasks(loop.Enqueue)
 	reconciler, err := cluster.NewReconciler(cluster.Config{
 		Cache: cluster.Listers{
-			Clusters: clusters.Lister(), PodList: pods.Lister(), Services: services.Lister(),
-			ClaimSet: claims.Lister(), Budgets: budgets.Lister(), Slices: slices.Lister(),
+			Clusters: clusters.Lister(), Services: services.Lister(), Budgets: budgets.Lister(),
+			PodSet: pods.Informer().GetIndexer(), ClaimSet: claims.Informer().GetIndexer(), Slices: slices.Informer().GetIndexer(),
 		},
 		Objects: cluster.API{Kubernetes: c.kubernetes, Etcd: c.etcd},
 		CertManager: &cluster.CertManagerAPI{
 			Discovery: c.kubernetes.Discovery(), Dynamic: c.dynamic, Clock: clock.RealClock{},
 		},
-		Etcd:        cluster.EtcdPool{Pool: pool},
+		Etcd:        members,
+		Keep:        members.Keep,
 		Gate:        gateOf(watched),
 		Recorder:    recorder,
 		Waker:       waker,

@@ -68,16 +68,35 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	recorder := broadcaster.NewRecorder(events, corev1.EventSource{Component: "etcd-operator"})
-	return lead(ctx, o, c, func(ctx context.Context) error {
-		image, err := agentImage(ctx, c.kubernetes.CoreV1(), o)
-		if err != nil {
-			return err
+	image, err := agentImage(ctx, c.kubernetes.CoreV1(), o)
+	if err != nil {
+		return err
+	}
+	installed := *o
+	installed.AgentImage = image
+	klog.FromContext(ctx).Info("Backups and restores run the agent of this image", "image", image)
+	return runShard(ctx, &installed, c, recorder, func() { endpoint.ready.Store(true) })
+}
+
+// runShard fills the caches, calls filled, and then waits for the lease: a process that
+// takes over knows the clusters already.
+func runShard(ctx context.Context, o *Options, c clients, recorder record.EventRecorder, filled func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s, err := newShard(o, c, recorder)
+	if err != nil {
+		cancel()
+		return err
+	}
+	defer s.close()
+	defer cancel() // before the caches are waited for
+	if err := s.fill(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // the process ends before it has begun
 		}
-		installed := *o
-		installed.AgentImage = image
-		klog.FromContext(ctx).Info("Backups and restores run the agent of this image", "image", image)
-		return runLoops(ctx, &installed, c, recorder)
-	})
+		return err
+	}
+	filled()
+	return lead(ctx, o, c, s.run)
 }
 
 func newClients(o *Options) (clients, error) {

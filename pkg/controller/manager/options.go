@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -32,6 +33,7 @@ const defaultNamespace = "etcd-operator-system"
 const (
 	envPodNamespace = "POD_NAMESPACE"
 	envPodName      = "POD_NAME"
+	envPodUID       = "POD_UID"
 )
 
 // Options are the command line of the controller.
@@ -45,7 +47,8 @@ type Options struct {
 	// the clusters of all namespaces that carry the scope annotation. With neither,
 	// it looks after every cluster.
 	ClusterWide bool
-	// Workers is how many clusters are reconciled at the same time.
+	// Workers is how many clusters are reconciled at the same time. Those whose members are
+	// waited for do not count.
 	Workers int
 	// ListenAddress serves /metrics, /healthz and /readyz.
 	ListenAddress string
@@ -61,7 +64,8 @@ type Options struct {
 	QPS   float32
 	Burst int
 
-	// LeaseNamespace and LeaseName say where the lease is; Identity who holds it.
+	// LeaseNamespace and LeaseName say where the lease is; Identity, which is unique, who
+	// holds it. Without a name the lease is that of the scope.
 	LeaseNamespace string
 	LeaseName      string
 	Identity       string
@@ -83,10 +87,9 @@ func NewOptions() *Options {
 		MaxBackups:    10,
 		QPS:           200,
 		Burst:         400,
-		LeaseName:     "etcd-operator",
-		LeaseDuration: 15 * time.Second,
-		RenewDeadline: 10 * time.Second,
-		RetryPeriod:   2 * time.Second,
+		LeaseDuration: 11 * time.Second,
+		RenewDeadline: 8 * time.Second,
+		RetryPeriod:   1500 * time.Millisecond,
 	}
 }
 
@@ -95,7 +98,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "path of a kubeconfig; empty: the service account of the pod")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "look after the clusters of this namespace only, and only those without the annotation "+ScopeAnnotation+"="+ScopeClusterWide)
 	fs.BoolVar(&o.ClusterWide, "cluster-wide", o.ClusterWide, "look after the clusters of all namespaces that carry the annotation "+ScopeAnnotation+"="+ScopeClusterWide+" only; without this flag and without --namespace every cluster is looked after")
-	fs.IntVar(&o.Workers, "workers", o.Workers, "how many clusters are reconciled at the same time")
+	fs.IntVar(&o.Workers, "workers", o.Workers, "how many clusters are reconciled at the same time, not counting those whose members are waited for")
 	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage, "image with the agent that moves backups and the launcher of new members; empty: the image of the controller's own pod, or of this release outside of a pod")
 	o.addPlatformFlags(fs)
 	fs.IntVar(&o.MaxBackups, "max-concurrent-backups", o.MaxBackups, "how many backups run at the same time, over all clusters; of one cluster there is never more than one")
@@ -103,7 +106,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API")
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "burst of requests to the API")
 	fs.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", o.LeaseNamespace, "namespace of the lease; empty: the namespace of the controller's own pod, or "+defaultNamespace)
-	fs.StringVar(&o.LeaseName, "leader-elect-resource-name", o.LeaseName, "name of the lease")
+	fs.StringVar(&o.LeaseName, "leader-elect-resource-name", o.LeaseName, "name of the lease; empty: one that follows from --namespace and --cluster-wide, so that each shard has its own")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long the others wait for a leader that has vanished")
 	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long the leader tries to renew before it gives up")
 	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how long to wait between two tries for the lease")
@@ -124,6 +127,7 @@ func (o *Options) Complete() error {
 	if o.LeaseNamespace == "" {
 		o.LeaseNamespace = cmp.Or(o.podNamespace, defaultNamespace)
 	}
+	o.LeaseName = cmp.Or(o.LeaseName, o.scope().leaseName())
 	if err := o.checkPlatform(); err != nil {
 		return err
 	}
@@ -132,20 +136,12 @@ func (o *Options) Complete() error {
 		if err != nil {
 			return fmt.Errorf("find an identity for the lease: %w", err)
 		}
-		o.Identity = host
+		// The name alone is not unique: pods that use the network of their node share it. A
+		// container that is started again in the same pod goes on with the lease that it had.
+		o.Identity = host + "_" + cmp.Or(os.Getenv(envPodUID), string(uuid.NewUUID()))
 	}
 	return nil
 }
 
 // Responsible says whether a controller with these options looks after an object.
-func (o *Options) Responsible(object metav1.Object) bool {
-	marked := object.GetAnnotations()[ScopeAnnotation] == ScopeClusterWide
-	switch {
-	case o.Namespace != "":
-		return object.GetNamespace() == o.Namespace && !marked
-	case o.ClusterWide:
-		return marked
-	default:
-		return true
-	}
-}
+func (o *Options) Responsible(object metav1.Object) bool { return o.scope().includes(object) }

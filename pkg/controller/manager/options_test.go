@@ -4,6 +4,7 @@
 package manager_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -73,9 +74,29 @@ func TestOptionsThatContradictAreRefused(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	fine := manager.NewOptions()
-	if err := fine.Complete(); err != nil || fine.Identity == "" {
+	fine, again := manager.NewOptions(), manager.NewOptions()
+	if err := errors.Join(fine.Complete(), again.Complete()); err != nil || fine.Identity == "" {
 		t.Errorf("defaults: error %v, identity %q", err, fine.Identity)
+	}
+	if fine.Identity == again.Identity {
+		t.Errorf("two processes on one host are both %q", fine.Identity)
+	}
+}
+
+// TestEachShardHasALease: controllers of different clusters do not wait for each other.
+func TestEachShardHasALease(t *testing.T) {
+	t.Parallel()
+	for want, edit := range map[string]func(*manager.Options){
+		"etcd-operator":                   func(*manager.Options) {},
+		"etcd-operator-namespace-team-a":  func(o *manager.Options) { o.Namespace = "team-a" },
+		"etcd-operator-clusterwide":       func(o *manager.Options) { o.ClusterWide = true },
+		"a lease that somebody has named": func(o *manager.Options) { o.LeaseName = "a lease that somebody has named" },
+	} {
+		o := manager.NewOptions()
+		edit(o)
+		if err := o.Complete(); err != nil || o.LeaseName != want {
+			t.Errorf("the lease is %q, not %q: %v", o.LeaseName, want, err)
+		}
 	}
 }
 
@@ -88,7 +109,7 @@ func TestFlags(t *testing.T) {
 		"kubeconfig": "file", "namespace": "ns", "cluster-wide": "true", "workers": "3", "agent-image": "agent:1", "max-concurrent-backups": "4",
 		"listen-addr": "127.0.0.1:1", "kube-api-qps": "5.5", "kube-api-burst": "6", "leader-elect-resource-namespace": "leases",
 		"image-registry": "registry.example.com", "image-pull-secrets": "a,b", "image-architectures": "s390x", "pod-user": "namespace",
-		"leader-elect-resource-name": "lease", "leader-elect-lease-duration": "7s", "leader-elect-renew-deadline": "8s", "leader-elect-retry-period": "9s",
+		"leader-elect-resource-name": "lease", "leader-elect-lease-duration": "7s", "leader-elect-renew-deadline": "6s", "leader-elect-retry-period": "9s",
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
 		if given[f.Name] == "" || given[f.Name] == f.DefValue {
@@ -104,7 +125,7 @@ func TestFlags(t *testing.T) {
 		Kubeconfig: "file", Namespace: "ns", ClusterWide: true, Workers: 3, AgentImage: "agent:1", MaxBackups: 4, ListenAddress: "127.0.0.1:1",
 		Platform: resources.Platform{ImageRegistry: "registry.example.com", ImagePullSecrets: []string{"a", "b"}, Architectures: []string{"s390x"}},
 		PodUser:  manager.PodUserNamespace,
-		QPS:      5.5, Burst: 6, LeaseNamespace: "leases", LeaseName: "lease", LeaseDuration: 7 * time.Second, RenewDeadline: 8 * time.Second, RetryPeriod: 9 * time.Second,
+		QPS:      5.5, Burst: 6, LeaseNamespace: "leases", LeaseName: "lease", LeaseDuration: 7 * time.Second, RenewDeadline: 6 * time.Second, RetryPeriod: 9 * time.Second,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(manager.Options{})); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

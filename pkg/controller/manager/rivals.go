@@ -1,0 +1,185 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+)
+
+// ErrScopesOverlap is returned by Run if another controller looks after clusters that this
+// one would look after, too: two controllers must not act on one cluster.
+var ErrScopesOverlap = errors.New("the scopes of two controllers overlap")
+
+// rivalCheck is how often a controller that acts looks for rivals. Each controller looks
+// after it took its own lease, so of two that start together at least one sees the other;
+// this is for one that was stopped for longer than its lease, such as by a debugger.
+const rivalCheck = time.Minute
+
+// rivals finds controllers with other leases whose scope overlaps with that of o.
+type rivals struct {
+	o     *Options
+	kube  kubernetes.Interface
+	clock clock.Clock
+	// seen is when each lease was first seen as it is now. Clocks of other machines do
+	// not matter: a lease is alive if it changes.
+	seen map[types.NamespacedName]sighting
+}
+
+type sighting struct {
+	renewed time.Time
+	since   time.Time
+}
+
+func newRivals(o *Options, kube kubernetes.Interface, c clock.Clock) *rivals {
+	return &rivals{o: o, kube: kube, clock: c, seen: map[types.NamespacedName]sighting{}}
+}
+
+// await returns nil when no controller with an overlapping scope is alive. A lease that is
+// held may be that of a process that was killed, so it is waited for until it expires; one
+// that is renewed meanwhile is an error.
+func (r *rivals) await(ctx context.Context) error {
+	for {
+		held, err := r.check(ctx)
+		if err != nil || held == nil {
+			return err
+		}
+		klog.FromContext(ctx).Info("Another controller holds a lease for clusters of this one; waiting whether the lease expires",
+			"lease", klog.KObj(held), "holder", ptr.Deref(held.Spec.HolderIdentity, ""), "scope", scopeOf(held).String())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.clock.After(r.o.RetryPeriod):
+		}
+	}
+}
+
+// confirmNone returns an error if there is a rival whose lease is not known to have expired.
+func (r *rivals) confirmNone(ctx context.Context) error {
+	held, err := r.check(ctx)
+	if err == nil && held != nil {
+		err = r.overlap(held)
+	}
+	return err
+}
+
+// check returns a rival's lease that may be alive, and an error if one certainly is.
+func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
+	leases, err := r.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var held *coordinationv1.Lease
+	for i := range leases {
+		lease := &leases[i]
+		if !r.isRival(lease) {
+			continue
+		}
+		key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
+		now, renewed := r.clock.Now(), ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
+		before, known := r.seen[key]
+		switch {
+		case known && !before.renewed.Equal(renewed):
+			return nil, r.overlap(lease)
+		case !known:
+			r.seen[key] = sighting{renewed, now}
+			held = lease
+		case now.Sub(before.since) <= time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second:
+			held = lease
+		}
+	}
+	return held, nil
+}
+
+// isRival is true for a lease that is held for clusters of this controller, unless it is
+// the lease of this shard: whoever holds that one is waited for.
+func (r *rivals) isRival(lease *coordinationv1.Lease) bool {
+	holder, theirs := ptr.Deref(lease.Spec.HolderIdentity, ""), scopeOf(lease)
+	if holder == "" || holder == r.o.Identity || theirs.kind == "" {
+		return false
+	}
+	if lease.Namespace == r.o.LeaseNamespace && lease.Name == r.o.LeaseName {
+		return theirs != r.o.scope()
+	}
+	return theirs.overlaps(r.o.scope())
+}
+
+func (r *rivals) overlap(lease *coordinationv1.Lease) error {
+	if lease.Namespace == r.o.LeaseNamespace && lease.Name == r.o.LeaseName {
+		return fmt.Errorf("%w: lease %s/%s is held by %s for %s, and this controller is for %s; name another lease with --leader-elect-resource-name",
+			ErrScopesOverlap, lease.Namespace, lease.Name, ptr.Deref(lease.Spec.HolderIdentity, ""), scopeOf(lease), r.o.scope())
+	}
+	return fmt.Errorf("%w: %s looks after %s (lease %s/%s), and this controller would look after %s; stop one of the two, or divide the clusters with --namespace and --cluster-wide",
+		ErrScopesOverlap, ptr.Deref(lease.Spec.HolderIdentity, ""), scopeOf(lease), lease.Namespace, lease.Name, r.o.scope())
+}
+
+// list returns the leases of controllers in all namespaces, or in that of this one's
+// lease if there is no right to more.
+func (r *rivals) list(ctx context.Context) ([]coordinationv1.Lease, error) {
+	var forbidden error
+	for _, namespace := range []string{metav1.NamespaceAll, r.o.LeaseNamespace} {
+		list, err := r.kube.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{LabelSelector: labelScope})
+		switch {
+		case err == nil:
+			return list.Items, nil
+		case !apierrors.IsForbidden(err):
+			return nil, fmt.Errorf("list the leases of other controllers: %w", err)
+		}
+		forbidden = err
+	}
+	klog.FromContext(ctx).Error(forbidden, "Controllers with an overlapping scope cannot be noticed; allow this controller to list leases")
+	return nil, nil
+}
+
+// guard runs work and ends it if a rival appears.
+func (r *rivals) guard(ctx context.Context, work func(context.Context) error) error {
+	for {
+		err := r.confirmNone(ctx)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, ErrScopesOverlap) || ctx.Err() != nil {
+			return err
+		}
+		klog.FromContext(ctx).Error(err, "Nothing is done before the leases of other controllers are known")
+		select {
+		case <-ctx.Done():
+		case <-r.clock.After(r.o.RetryPeriod):
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.clock.After(rivalCheck):
+			}
+			if err := r.confirmNone(ctx); errors.Is(err, ErrScopesOverlap) {
+				cancel(err)
+			}
+		}
+	}()
+	err := work(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, ErrScopesOverlap) {
+		err = cause
+	}
+	cancel(nil)
+	<-watched
+	return err
+}

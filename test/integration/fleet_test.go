@@ -1,0 +1,367 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+	"github.com/etcd-operator/etcd-operator/test/fleet"
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+const (
+	controllerUser = "system:serviceaccount:" + namespace + ":etcd-operator-controller"
+
+	// Variables that make the fleet larger, and the watch of it longer, for measurements.
+	fleetSizeVariable = "ETCD_OPERATOR_FLEET"
+	fleetRestVariable = "ETCD_OPERATOR_FLEET_REST"
+
+	defaultFleet = 50
+	defaultRest  = 35 * time.Second // two rounds of questions to each member
+	// calm is what follows the last change until nothing is left to do: events are sent late.
+	calm = 15 * time.Second
+	// perCluster bounds the wait for each of the clusters, on any machine.
+	perCluster = 2 * time.Second
+	memberSize = 3
+)
+
+// simulated is a fleet of clusters whose nodes are simulated; the rest is real.
+type simulated struct {
+	*testing.T
+	namespace  string
+	clusters   int
+	etcd       *fleet.Etcd
+	kubelet    *fleet.Kubelet
+	controller *process
+}
+
+// TestFleet runs the program of the controller for many clusters of three and counts what
+// it does: until all of them run, at rest, after a restart, and while most of them are
+// silent and one needs a repair. It prints times and asserts counts.
+func TestFleet(t *testing.T) {
+	s := newFleet(t)
+	s.create()
+	s.rest()
+	s.restart()
+	s.repairBesideSilence()
+}
+
+func newFleet(t *testing.T) *simulated {
+	t.Helper()
+	s := &simulated{T: t, namespace: "fleet", clusters: fromEnvironment(t, fleetSizeVariable, defaultFleet), etcd: fleet.NewEtcd()}
+	t.Cleanup(s.etcd.Close)
+	s.must(os.MkdirAll(filepath.Join(env.dir, "fleet"), 0o700), "make a directory")
+	for _, object := range []string{"00-namespace.yaml", "05-priority-class.yaml", "50-controller.yaml"} {
+		_, err := env.kubectl(t.Context(), "apply", "-f", filepath.Join(env.repo, "artifacts", "install", object))
+		s.must(err, "install the controller's rights")
+	}
+	_, err := env.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, metav1.CreateOptions{})
+	s.must(err, "create the namespace")
+	t.Cleanup(s.remove)
+	// A controller-manager would make it.
+	_, err = env.client.CoreV1().ServiceAccounts(s.namespace).Create(t.Context(), &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: "default"}, AutomountServiceAccountToken: ptr.To(false),
+	}, metav1.CreateOptions{})
+	s.must(err, "create the service account")
+
+	s.kubelet = fleet.NewKubelet(env.client, s.etcd, s.namespace)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.kubelet.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	s.startController()
+	return s
+}
+
+// remove deletes what other tests might take for clusters of their own.
+func (s *simulated) remove() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), testPatience)
+	defer cancel()
+	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+	err := errors.Join(
+		env.etcd.EtcdV1beta2().EtcdClusters(s.namespace).DeleteCollection(ctx, now, metav1.ListOptions{}),
+		env.client.CoreV1().Pods(s.namespace).DeleteCollection(ctx, now, metav1.ListOptions{}))
+	if err != nil {
+		s.Error(err)
+	}
+}
+
+func fromEnvironment(t *testing.T, name string, value int) int {
+	t.Helper()
+	if text := os.Getenv(name); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return n
+	}
+	return value
+}
+
+func (s *simulated) must(err error, what string) {
+	s.Helper()
+	if err != nil {
+		s.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (s *simulated) startController() {
+	s.Helper()
+	s.build()
+	s.launch()
+	s.Cleanup(func() {
+		if err := s.controller.stop(syscall.SIGTERM, testPatience); err != nil {
+			s.Error(err)
+		}
+		if s.Failed() {
+			s.Logf("the controller said:\n%s", s.controller.tail())
+		}
+	})
+}
+
+func (s *simulated) program() string { return filepath.Join(env.dir, "controller") }
+
+func (s *simulated) build() {
+	s.Helper()
+	build := exec.CommandContext(s.Context(), "go", "build", "-o", s.program(), "./cmd/controller")
+	build.Dir = env.repo
+	output, err := build.CombinedOutput()
+	s.must(err, "build the controller: "+string(output))
+}
+
+func (s *simulated) launch() {
+	s.Helper()
+	config, err := env.configFor(controllerUser, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	s.must(err, "make a client certificate")
+	kubeconfig, err := env.writeKubeconfig("controller", config)
+	s.must(err, "write a kubeconfig")
+	s.controller, err = startProcess(env.dir, "controller", s.program(),
+		"--kubeconfig="+kubeconfig, "--listen-addr=127.0.0.1:0", "--agent-image=agent:1", "--namespace="+s.namespace)
+	s.must(err, "start the controller")
+}
+
+// used returns the processor time and the memory that the controller has used.
+func (s *simulated) used() (processor float64, mebibytes int64) {
+	s.Helper()
+	pid := s.controller.command.Process.Pid
+	processor, err := harness.ProcessorSeconds(pid)
+	s.must(err, "read the processor time")
+	memory, err := harness.ResidentMemory(pid)
+	s.must(err, "read the memory")
+	return processor, memory >> 20
+}
+
+func (s *simulated) name(i int) string { return fmt.Sprintf("c%04d", i) }
+
+// create makes all clusters and waits until all of them run with three voters.
+func (s *simulated) create() {
+	s.Helper()
+	from, before := time.Now(), s.asked()
+	startProcessor, _ := s.used()
+	quiet := rest.CopyConfig(env.admin)
+	quiet.WarningHandler = rest.NoWarnings{}
+	client, err := versioned.NewForConfig(quiet)
+	s.must(err, "make a client")
+	clusters := client.EtcdV1beta2().EtcdClusters(s.namespace)
+	group, ctx := errgroup.WithContext(s.Context())
+	group.SetLimit(8)
+	for i := range s.clusters {
+		group.Go(func() error {
+			c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: s.name(i)}}
+			c.Spec.Replicas, c.Spec.Version = ptr.To[int32](memberSize), fleet.Version
+			_, err := clusters.Create(ctx, c, metav1.CreateOptions{})
+			return err
+		})
+	}
+	s.must(group.Wait(), "create the clusters")
+	created := time.Since(from)
+	limit := time.Duration(s.clusters) * perCluster
+	// The simulated etcd costs nothing to ask, a list of a thousand objects does.
+	s.await(limit, "all members vote", func(context.Context) error {
+		for i := range s.clusters {
+			if _, voters := s.etcd.Size(s.namespace + "/" + s.name(i)); voters < memberSize {
+				return fmt.Errorf("cluster %d has %d voters", i, voters)
+			}
+		}
+		return nil
+	})
+	s.await(limit, "all clusters run", func(ctx context.Context) error {
+		list, err := clusters.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		running := 0
+		for i := range list.Items {
+			if status := &list.Items[i].Status; status.Phase == v1beta2.ClusterPhaseRunning && len(status.Members.Ready) == memberSize {
+				running++
+			}
+		}
+		if running < s.clusters {
+			return fmt.Errorf("%d of %d clusters run", running, s.clusters)
+		}
+		return nil
+	})
+	took := time.Since(from)
+	processor, memory := s.used()
+	requests := s.asked().since(before)
+	s.Logf("%d clusters of %d: created after %.1f s, all run after %.1f s; the controller used %.1f s of a processor and takes %d MiB",
+		s.clusters, memberSize, created.Seconds(), took.Seconds(), processor-startProcessor, memory)
+	s.Logf("requests for each cluster: %s", requests.each(s.clusters))
+	for i := range s.clusters {
+		if members, voters := s.etcd.Size(s.namespace + "/" + s.name(i)); members != memberSize || voters != memberSize {
+			s.Errorf("%s has %d members and %d voters", s.name(i), members, voters)
+		}
+	}
+	if writes := requests.writes(); writes > 40*s.clusters {
+		s.Errorf("%d writes for each cluster", writes/s.clusters)
+	}
+}
+
+// rest watches a fleet that nobody touches.
+func (s *simulated) rest() {
+	s.Helper()
+	s.sleep(calm)
+	before := s.asked()
+	dials, statuses, lists := s.etcd.Dials.Load(), s.etcd.Statuses.Load(), s.etcd.Lists.Load()
+	startProcessor, _ := s.used()
+	d := time.Duration(fromEnvironment(s.T, fleetRestVariable, int(defaultRest.Seconds()))) * time.Second
+	s.sleep(d)
+	processor, memory := s.used()
+	requests := s.asked().since(before)
+	dials, statuses, lists = s.etcd.Dials.Load()-dials, s.etcd.Statuses.Load()-statuses, s.etcd.Lists.Load()-lists
+	s.Logf("at rest for %v: %d connections made, %d statuses, %d member lists; %.2f %% of a processor, %d MiB; requests: %v",
+		d, dials, statuses, lists, 100*(processor-startProcessor)/d.Seconds(), memory, requests)
+	if dials != 0 {
+		s.Errorf("%d connections were made at rest", dials)
+	}
+	// Rounds are cut at both ends.
+	if lists < int64(s.clusters) || statuses < memberSize*(lists-16) || statuses > memberSize*(lists+16) {
+		s.Errorf("%d statuses of members and %d member lists of %d clusters of %d", statuses, lists, s.clusters, memberSize)
+	}
+	for what, n := range requests {
+		if what.verb != "watch" && what.resource != "leases" {
+			s.Errorf("at rest there were %d requests to %s %s", n, what.verb, what.resource)
+		}
+	}
+}
+
+// restart ends the controller and starts another one, which finds nothing to do.
+func (s *simulated) restart() {
+	s.Helper()
+	s.must(s.controller.stop(syscall.SIGTERM, testPatience), "stop the controller")
+	before, lists := s.asked(), s.etcd.Lists.Load()
+	from := time.Now()
+	s.launch()
+	s.await(testPatience, "the new controller has looked at all clusters", func(context.Context) error {
+		if n := s.etcd.Lists.Load() - lists; n < int64(s.clusters) {
+			return fmt.Errorf("%d member lists were read of %d clusters", n, s.clusters)
+		}
+		return nil
+	})
+	took := time.Since(from)
+	requests := s.asked().since(before)
+	s.Logf("another controller had looked at all clusters %.1f s after its start; requests: %v", took.Seconds(), requests)
+	if n := requests.writes(); n != 0 {
+		s.Errorf("it wrote %d times, and nothing was to be done", n)
+	}
+}
+
+// repairBesideSilence silences all clusters but one, up to a hundred, and has that one
+// lose a member. Without waits aside the silent ones take all workers.
+func (s *simulated) repairBesideSilence() {
+	s.Helper()
+	pods, err := env.client.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{LabelSelector: "app=etcd"})
+	s.must(err, "list the pods")
+	silent := min(100, s.clusters-1)
+	for i := range pods.Items {
+		var n int
+		_, err := fmt.Sscanf(pods.Items[i].Labels["etcd_cluster"], "c%d", &n)
+		s.must(err, "read the name of a cluster")
+		if n > 0 && n <= silent {
+			s.must(s.etcd.Silence(s.kubelet.Address(pods.Items[i].Name)), "silence a member")
+		}
+	}
+	s.await(testPatience, "the silent clusters are noticed", func(ctx context.Context) error {
+		list, err := env.etcd.EtcdV1beta2().EtcdClusters(s.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		lost := 0
+		for i := range list.Items {
+			for _, condition := range list.Items[i].Status.Conditions {
+				if condition.Type == v1beta2.ClusterConditionAvailable && condition.Status != corev1.ConditionTrue {
+					lost++
+				}
+			}
+		}
+		if lost < silent {
+			return fmt.Errorf("%d of %d silent clusters are not called available", lost, silent)
+		}
+		return nil
+	})
+	for i := range pods.Items {
+		if pods.Items[i].Labels["etcd_cluster"] != s.name(0) {
+			continue
+		}
+		before := s.etcd.Changes.Load()
+		from := time.Now()
+		s.must(env.client.CoreV1().Pods(s.namespace).Delete(s.Context(), pods.Items[i].Name, metav1.DeleteOptions{}), "delete a pod")
+		var first time.Duration
+		s.await(testPatience, "another member takes its place", func(context.Context) error {
+			changes := s.etcd.Changes.Load() - before
+			if changes > 0 && first == 0 {
+				first = time.Since(from)
+			}
+			if _, voters := s.etcd.Size(s.namespace + "/" + s.name(0)); voters != memberSize || changes < 3 {
+				return fmt.Errorf("%d voters, %d changes", voters, changes)
+			}
+			return nil
+		})
+		s.Logf("beside %d silent clusters: the repair began after %v and was over after %v", silent,
+			first.Round(10*time.Millisecond), time.Since(from).Round(10*time.Millisecond))
+		return
+	}
+	s.Fatal("the cluster has no pod")
+}
+
+func (s *simulated) await(d time.Duration, what string, f func(context.Context) error) {
+	s.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(s.Context(), pollInterval+time.Duration(s.clusters)*time.Millisecond, d, true, func(ctx context.Context) (bool, error) {
+		last = f(ctx)
+		return last == nil, nil
+	})
+	s.must(errors.Join(err, last), what)
+}
+
+// sleep waits; what is examined is that nothing happens meanwhile.
+func (s *simulated) sleep(d time.Duration) {
+	select {
+	case <-s.Context().Done():
+	case <-time.After(d):
+	}
+}
