@@ -25,14 +25,10 @@ import (
 
 func open(t *testing.T, endpoint, containerName, key string, proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: storetest.Stall})
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport := storetest.Transport(t)
 	if proxy != nil {
 		proxy.Use(transport)
 	}
-	t.Cleanup(transport.CloseIdleConnections)
 	secret := storetest.Secret(t, map[string]string{accountFile: storetest.Account, keyFile: key})
 	store, err := New(Config{Container: containerName, Endpoint: endpoint, CredentialsDir: secret, Transport: transport})
 	if err != nil {

@@ -130,7 +130,7 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAzure(t, test.authority)
 			identified(t, test.host)
-			config := Config{Container: "c", Endpoint: test.endpoint, Transport: a.transport(t)}
+			config := Config{Container: "c", Endpoint: test.endpoint, EndpointOfCloud: true, Transport: a.transport(t)}
 			if test.secret != nil {
 				config.CredentialsDir = storetest.Secret(t, test.secret)
 			}
@@ -157,7 +157,7 @@ func TestNoIdentity(t *testing.T) {
 	a := newAzure(t, "login.microsoftonline.com")
 	a.refuses = why
 	identified(t, "")
-	config := Config{Container: "c", Endpoint: "https://acc.blob.core.windows.net", Transport: a.transport(t)}
+	config := Config{Container: "c", Endpoint: "https://acc.blob.core.windows.net", EndpointOfCloud: true, Transport: a.transport(t)}
 	store, err := New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -4,11 +4,10 @@
 package oss
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -25,15 +24,15 @@ const (
 	keySecretFile = "accessKeySecret"
 	tokenFile     = "securityToken"
 	// DefaultEndpoint is used if none is given.
-	DefaultEndpoint = "http://oss-cn-hangzhou.aliyuncs.com"
+	DefaultEndpoint = "https://oss-cn-hangzhou.aliyuncs.com"
 	maxAttempts     = 5
 )
 
 // Config says which bucket, and how to reach it.
 type Config struct {
 	Bucket string
-	// Endpoint of the region; a scheme that is missing is http, as it always was.
-	// Default: DefaultEndpoint.
+	// Endpoint of the region; a scheme that is missing is https. Default:
+	// DefaultEndpoint.
 	Endpoint string
 	// CredentialsDir holds the files accessKeyID and accessKeySecret, and optionally
 	// securityToken.
@@ -58,20 +57,13 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoint := c.Endpoint
-	if endpoint == "" {
-		endpoint = DefaultEndpoint
-	}
-	if !strings.Contains(endpoint, "://") {
-		endpoint = "http://" + endpoint
-	}
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%w: endpoint %q is no URL", objectstore.ErrCredentials, endpoint)
+	u, err := objectstore.Endpoint(cmp.Or(c.Endpoint, DefaultEndpoint))
+	if err != nil {
+		return nil, err
 	}
 	config := oss.LoadDefaultConfig().
 		WithCredentialsProvider(credentials.NewStaticCredentialsProvider(secret[keyIDFile], secret[keySecretFile], secret[tokenFile])).
-		WithEndpoint(endpoint).
+		WithEndpoint(u.String()).
 		WithHttpClient(&http.Client{Transport: c.Transport}).
 		WithRetryer(stallIsFinal{retry.NewStandard(func(o *retry.RetryOptions) { o.MaxAttempts = maxAttempts })})
 	if match := regionPattern.FindStringSubmatch(u.Hostname()); match != nil {
