@@ -178,6 +178,7 @@ func TestBadSecrets(t *testing.T) {
 		"nothing":       {},
 		"no account":    {keyFile: storetest.AccountKey},
 		"no Base64":     {accountFile: "a", keyFile: canary},
+		"no name":       {accountFile: "evil.example.com/", keyFile: storetest.AccountKey},
 		"unknown cloud": {accountFile: "a", keyFile: storetest.AccountKey, cloudFile: canary},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -175,3 +175,23 @@ func TestNoIdentity(t *testing.T) {
 		t.Errorf("without an account: %v", err)
 	}
 }
+
+// TestTokensStayAtAzure: neither an endpoint of the user's choice nor a name of an account that
+// is a host gets the token of the workload.
+func TestTokensStayAtAzure(t *testing.T) {
+	a := newAzure(t, "login.microsoftonline.com")
+	identified(t, "")
+	for name, config := range map[string]Config{
+		"endpoint":                {Endpoint: "https://account.example.com"},
+		"endpoint with a name":    {Endpoint: "https://example.com", CredentialsDir: storetest.Secret(t, map[string]string{accountFile: "acc"})},
+		"name of another account": {CredentialsDir: storetest.Secret(t, map[string]string{accountFile: "example.com/"})},
+	} {
+		config.Container, config.Transport = "c", a.transport(t)
+		if _, err := New(config); !errors.Is(err, objectstore.ErrCredentials) || !strings.Contains(err.Error(), "abs.") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if a.exchanged > 0 || len(a.asked) > 0 {
+		t.Errorf("%d tokens were made, asked %q", a.exchanged, a.asked)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -57,7 +58,7 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := objectstore.Endpoint(cmp.Or(c.Endpoint, DefaultEndpoint))
+	u, err := address(c.Endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -76,4 +77,9 @@ func New(c Config) (*Store, error) {
 		config = config.WithUsePathStyle(true)
 	}
 	return &Store{client: oss.NewClient(config), bucket: c.Bucket}, nil
+}
+
+// address of an endpoint, or of the default one.
+func address(endpoint string) (*url.URL, error) {
+	return objectstore.Endpoint(cmp.Or(endpoint, DefaultEndpoint))
 }

@@ -73,3 +73,18 @@ func TestRegionOfEndpoint(t *testing.T) {
 		}
 	}
 }
+
+// TestEndpointsAreSecure: an endpoint without a scheme is reached over TLS, and so is the
+// default one.
+func TestEndpointsAreSecure(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"":                             "https://oss-cn-hangzhou.aliyuncs.com",
+		"oss-cn-beijing.aliyuncs.com":  "https://oss-cn-beijing.aliyuncs.com",
+		"http://oss.example.com:8080":  "http://oss.example.com:8080",
+		"https://oss.example.com:8080": "https://oss.example.com:8080",
+	} {
+		if got, err := address(endpoint); err != nil || got.String() != want {
+			t.Errorf("%q: got %v, %v; want %s", endpoint, got, err, want)
+		}
+	}
+}

@@ -61,7 +61,6 @@ func TestAcceptance(t *testing.T) {
 }
 
 func TestBadSecrets(t *testing.T) {
-	const canary = "canary-5d1c"
 	for name, entries := range map[string]map[string]string{
 		"nothing":        {},
 		"config only":    {"config": "[default]\nregion = r\n"},
