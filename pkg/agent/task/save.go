@@ -233,7 +233,7 @@ func (t *run) putSnapshot(ctx context.Context, cancel context.CancelFunc, stream
 		err = fmt.Errorf("%w: the store did not read all of it", snapshot.ErrCorrupt)
 	}
 	if sums, ok := encoder.Sums(); errors.Is(err, objectstore.ErrExists) && ok {
-		return t.contested(ctx, key, sums)
+		return t.contested(ctx, key, sums, err)
 	}
 	cancel()
 	_ = encoder.Close()
@@ -248,8 +248,11 @@ func (t *run) putSnapshot(ctx context.Context, cancel context.CancelFunc, stream
 
 // contested finds out what is under a key that was free before: a store whose answer
 // was lost has it from us, and refused it when it was sent again.
-func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums) (string, snapshot.Sums, error) {
+func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums, refused error) (string, snapshot.Sums, error) {
 	object, err := t.store.Stat(ctx, key)
+	if errors.Is(err, objectstore.ErrNotFound) {
+		return "", snapshot.Sums{}, refused // what is in the way is no object
+	}
 	if err != nil {
 		return "", snapshot.Sums{}, err
 	}

@@ -195,3 +195,20 @@ func TestCredentialsThatOnlyWriteAndRead(t *testing.T) {
 		mustHaveSum(t, name, result.SHA256)
 	}
 }
+
+// TestDirectoryInTheWay: where a volume has a directory of the name that a backup is to have,
+// the message says so, and the directory stays.
+func TestDirectoryInTheWay(t *testing.T) {
+	b := newBench(t, etcdtest.New(t))
+	b.cluster.Member("m0").Put(500)
+	if err := os.MkdirAll(filepath.Join(b.dir, "backups/etcd/kept"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	result := b.run(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutObject))
+	if result.Error == nil || result.Error.Class != agent.ClassExists || !strings.Contains(result.Error.Message, "a directory of the volume has this name") {
+		t.Errorf("got %v", result.Error)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "backups/etcd/kept")); err != nil || len(b.objects()) > 0 {
+		t.Errorf("%v; stored are %v", err, b.objects())
+	}
+}
