@@ -85,7 +85,7 @@ func TestStoresWithAnAuthorityOfTheirOwn(t *testing.T) {
 // noSystemPool makes a process find no certificates on this machine, as in the image.
 func noSystemPool(t *testing.T) []string {
 	t.Helper()
-	return []string{"SSL_CERT_FILE=" + filepath.Join(t.TempDir(), "none"), "SSL_CERT_DIR=" + t.TempDir()}
+	return []string{"AWS_CA_BUNDLE=", "SSL_CERT_FILE=" + filepath.Join(t.TempDir(), "none"), "SSL_CERT_DIR=" + t.TempDir()}
 }
 
 // publicRoots are authorities that the clouds of all kinds of stores have used for years.
