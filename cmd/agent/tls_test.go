@@ -4,14 +4,21 @@
 package main
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
@@ -80,6 +87,40 @@ func TestStoresWithAnAuthorityOfTheirOwn(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestUntrustedStoresAreAskedOnce: a certificate that is not trusted is no more so a moment
+// later.
+func TestUntrustedStoresAreAskedOnce(t *testing.T) {
+	secret := map[string]string{
+		"access-token": storetest.Token, "storage-account": storetest.Account, "storage-key": storetest.AccountKey,
+		"accessKeyID": storetest.AccessKey, "accessKeySecret": storetest.SecretKey, "credentials": awsEntries(storetest.AccessKey)["credentials"],
+	}
+	for _, kind := range []v1beta2.BackupStorageType{"S3", "GCS", "ABS", "OSS"} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			var connections atomic.Int64
+			server := httptest.NewUnstartedServer(nil)
+			server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					connections.Add(1)
+				}
+			}
+			server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			s := &realStore{kind: kind}
+			store, err := openStore(t.Context(), s.at(t, server.URL, secret), time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = store.Stat(t.Context(), "k")
+			var certificate *tls.CertificateVerificationError
+			if !errors.As(err, &certificate) || connections.Load() != 1 {
+				t.Errorf("asked %d times: %v", connections.Load(), err)
+			}
+		})
+	}
 }
 
 // noSystemPool makes a process find no certificates on this machine, as in the image.

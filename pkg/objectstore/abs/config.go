@@ -162,10 +162,10 @@ func identityOf(options azcore.ClientOptions) (azcore.TokenCredential, error) {
 }
 
 // shouldRetry is asked after the SDK's own rules for what must not be retried, and
-// replaces those for what may. What has stalled is not tried until it stalls again.
+// replaces those for what may. What another connection does not heal is not tried again.
 func shouldRetry(response *http.Response, err error) bool {
 	if err != nil {
-		return !errors.Is(err, objectstore.ErrStalled)
+		return !objectstore.IsFinal(err)
 	}
 	switch response.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,

@@ -5,7 +5,6 @@ package oss
 
 import (
 	"cmp"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -41,12 +40,12 @@ type Config struct {
 	Transport      *http.Transport
 }
 
-// stallIsFinal keeps what has stalled from being tried again, until it stalls again.
-type stallIsFinal struct{ *retry.Standard }
+// retryer keeps what another connection does not heal from being tried again.
+type retryer struct{ *retry.Standard }
 
 // IsErrorRetryable implements retry.Retryer.
-func (s stallIsFinal) IsErrorRetryable(err error) bool {
-	return !errors.Is(err, objectstore.ErrStalled) && s.Standard.IsErrorRetryable(err)
+func (r retryer) IsErrorRetryable(err error) bool {
+	return !objectstore.IsFinal(err) && r.Standard.IsErrorRetryable(err)
 }
 
 // regionPattern finds the region in the host of an endpoint of Alibaba Cloud.
@@ -66,7 +65,7 @@ func New(c Config) (*Store, error) {
 		WithCredentialsProvider(credentials.NewStaticCredentialsProvider(secret[keyIDFile], secret[keySecretFile], secret[tokenFile])).
 		WithEndpoint(u.String()).
 		WithHttpClient(&http.Client{Transport: c.Transport}).
-		WithRetryer(stallIsFinal{retry.NewStandard(func(o *retry.RetryOptions) { o.MaxAttempts = maxAttempts })})
+		WithRetryer(retryer{retry.NewStandard(func(o *retry.RetryOptions) { o.MaxAttempts = maxAttempts })})
 	if match := regionPattern.FindStringSubmatch(u.Hostname()); match != nil {
 		config = config.WithRegion(match[1]).WithSignatureVersion(oss.SignatureVersionV4)
 	} else {

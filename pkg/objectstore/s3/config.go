@@ -6,7 +6,6 @@ package s3
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -54,7 +53,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		config.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts = maxAttempts
-				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(stallIsFinal)}, o.Retryables...)
+				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(finalErrors)}, o.Retryables...)
 			})
 		}),
 	}
@@ -126,9 +125,9 @@ func assume(with aws.Config, r *role) aws.CredentialsProvider {
 	}))
 }
 
-// stallIsFinal keeps what has stalled from being tried again, until it stalls again.
-func stallIsFinal(err error) aws.Ternary {
-	if errors.Is(err, objectstore.ErrStalled) {
+// finalErrors keeps what another connection does not heal from being tried again.
+func finalErrors(err error) aws.Ternary {
+	if objectstore.IsFinal(err) {
 		return aws.FalseTernary
 	}
 	return aws.UnknownTernary
