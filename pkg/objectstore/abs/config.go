@@ -106,7 +106,11 @@ func New(c Config) (*Store, error) {
 func readSecret(c Config) (map[string]string, error) {
 	switch {
 	case c.CredentialsDir != "":
-		return objectstore.ReadSecret(c.CredentialsDir, []string{accountFile}, keyFile, cloudFile)
+		secret, err := objectstore.ReadSecret(c.CredentialsDir, []string{accountFile}, keyFile, cloudFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w (the Secret in abs.absSecret)", err)
+		}
+		return secret, nil
 	case c.Endpoint == "":
 		return nil, fmt.Errorf("%w: without a secret the endpoint must name the account: https://<account>.%s",
 			objectstore.ErrCredentials, environments[""].suffix)

@@ -79,7 +79,7 @@ func tokenSource(ctx context.Context, c Config) (oauth2.TokenSource, error) {
 	}
 	secret, err := objectstore.ReadSecret(c.CredentialsDir, nil, tokenFile, credentialsFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (the Secret in gcs.gcpSecret)", err)
 	}
 	if token := secret[tokenFile]; token != "" {
 		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token}), nil

@@ -5,6 +5,7 @@ package oss
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -55,7 +56,7 @@ var regionPattern = regexp.MustCompile(`^oss-([a-z]+(?:-[a-z0-9]+)+?)(?:-interna
 func New(c Config) (*Store, error) {
 	secret, err := objectstore.ReadSecret(c.CredentialsDir, []string{keyIDFile, keySecretFile}, tokenFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (the Secret in oss.ossSecret)", err)
 	}
 	u, err := address(c.Endpoint)
 	if err != nil {
