@@ -283,6 +283,10 @@ func TestDamagedObjects(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			identitiesOf := ""
+			if r.Save.RecipientsDir != "" {
+				identitiesOf = identities
+			}
 			look := func(what string, content []byte, want agent.ErrorClass) {
 				t.Helper()
 				if err := objectstore.PutBytes(t.Context(), store, saved.Key, content, objectstore.PutOptions{Overwrite: true}); err != nil {
@@ -291,8 +295,8 @@ func TestDamagedObjects(t *testing.T) {
 				expected := agent.Expected{Key: saved.Key}
 				file := filepath.Join(t.TempDir(), "snapshot.db")
 				for command, r := range map[agent.Command]*agent.Request{
-					agent.CommandVerify: {ID: "v", Store: place, Verify: &agent.Verify{Expected: expected, IdentitiesDir: identities}},
-					agent.CommandFetch:  {ID: "f", Store: place, Fetch: &agent.Fetch{Expected: expected, IdentitiesDir: identities, File: file}},
+					agent.CommandVerify: {ID: "v", Store: place, Verify: &agent.Verify{Expected: expected, IdentitiesDir: identitiesOf}},
+					agent.CommandFetch:  {ID: "f", Store: place, Fetch: &agent.Fetch{Expected: expected, IdentitiesDir: identitiesOf, File: file}},
 				} {
 					result, said := runHere(t, command, r)
 					if class := classOf(result); class != want || result.Verified != (want == "") || strings.Contains(said, identity.String()) {

@@ -175,7 +175,9 @@ func TestKilledAtEveryRequest(t *testing.T) {
 			k = newFileGate(t, filepath.Join(s.dir, ".etcd-operator-partial"))
 		} else {
 			g := &gate{next: storetest.NewFront(t, s.endpoint)}
-			front := httptest.NewServer(g)
+			front := httptest.NewUnstartedServer(g)
+			front.TLS = storetest.ServerTLS(t)
+			front.StartTLS()
 			t.Cleanup(front.Close)
 			k, endpoint = g, front.URL
 		}

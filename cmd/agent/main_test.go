@@ -8,6 +8,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -36,17 +38,28 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if os.Getenv(showRoots) != "" {
+		names, err := trustedRoots()
+		if err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(names)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
 // runAgent runs the agent as a process and returns its result and all that it said.
-func runAgent(t *testing.T, command agent.Command, request string) (result *agent.Result, said string, failed bool) {
+func runAgent(t *testing.T, command agent.Command, request string, env ...string) (result *agent.Result, said string, failed bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	file := filepath.Join(t.TempDir(), "termination-log")
 	process := exec.CommandContext(ctx, os.Args[0], string(command), "--request="+request, "--result-file="+file, "--progress-host=127.0.0.1")
-	process.Env = append(os.Environ(), asAgent+"=1")
+	process.Env = append(append(os.Environ(), asAgent+"=1"), env...)
 	var out bytes.Buffer
 	process.Stdout, process.Stderr = &out, &out
 	err := process.Run()
@@ -68,6 +81,19 @@ func encode(t *testing.T, command agent.Command, r *agent.Request) string {
 		t.Fatal(err)
 	}
 	return strings.TrimPrefix(args[1], "--request=")
+}
+
+// childRoots returns the authorities that a process with this environment trusts.
+func childRoots(t *testing.T, env ...string) []string {
+	t.Helper()
+	process := exec.CommandContext(t.Context(), os.Args[0])
+	process.Env = append(append(os.Environ(), showRoots+"=1"), env...)
+	out, err := process.Output()
+	var names []string
+	if err = errors.Join(err, json.Unmarshal(out, &names)); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return names
 }
 
 func TestInvalidRequest(t *testing.T) {
@@ -94,7 +120,7 @@ func mustHideSecrets(t *testing.T, said string) {
 func makeBucket(t testing.TB, endpoint, bucket string) {
 	t.Helper()
 	client := s3.New(s3.Options{
-		BaseEndpoint: &endpoint, UsePathStyle: true, Region: "us-east-1",
+		BaseEndpoint: &endpoint, UsePathStyle: true, Region: "us-east-1", HTTPClient: &http.Client{Transport: storetest.Transport(t)},
 		Credentials: credentials.NewStaticCredentialsProvider(storetest.AccessKey, storetest.SecretKey, ""),
 	})
 	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(bucket)}); err != nil {
@@ -114,7 +140,7 @@ func TestSaveToS3(t *testing.T) {
 			ID: "transfer", StallTimeoutSeconds: 30, TimeoutSeconds: 60,
 			Etcd: &agent.Etcd{Endpoints: []agent.Endpoint{{Name: "m0", URL: cluster.Member("m0").ClientURL}}},
 			Store: &agent.Store{
-				Type: v1beta2.BackupStorageTypeS3, Bucket: "backups", Key: "k", Endpoint: endpoint, ForcePathStyle: true,
+				Type: v1beta2.BackupStorageTypeS3, Bucket: "backups", Key: "k", Endpoint: endpoint, ForcePathStyle: true, CADir: storeCA(t),
 				CredentialsDir: storetest.AWSSecret(t, storetest.AccessKey, storetest.SecretKey),
 			},
 			Save: &agent.Save{

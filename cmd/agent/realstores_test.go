@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"google.golang.org/api/option"
 	"google.golang.org/api/storage/v1"
@@ -43,7 +44,16 @@ func (s *realStore) at(t testing.TB, endpoint string, secret map[string]string) 
 	if secret != nil {
 		place.CredentialsDir = storetest.Secret(t, secret)
 	}
+	if endpoint != "" {
+		place.CADir = storeCA(t)
+	}
 	return place
+}
+
+// storeCA is the secret with the certificate authority of the servers.
+func storeCA(t testing.TB) string {
+	t.Helper()
+	return storetest.Secret(t, map[string]string{caFile: string(storetest.CA(t))})
 }
 
 // open opens the store with good credentials, without the agent.
@@ -83,20 +93,20 @@ func realS3(t testing.TB) *realStore {
 }
 
 func realOSS(t testing.TB) *realStore {
-	backend := storetest.S3(t)
+	endpoint, backend := storetest.OSS(t)
 	makeBucket(t, backend, bucket)
 	entries := func(id string) map[string]string {
 		return map[string]string{"accessKeyID": id, "accessKeySecret": storetest.SecretKey}
 	}
 	return &realStore{
-		kind: v1beta2.BackupStorageTypeOSS, endpoint: storetest.OSS(t, backend),
+		kind: v1beta2.BackupStorageTypeOSS, endpoint: endpoint,
 		right: entries(storetest.AccessKey), wrong: entries("SOMEBODY"),
 	}
 }
 
 func realGCS(t testing.TB) *realStore {
 	endpoint := storetest.GCS(t)
-	service, err := storage.NewService(t.Context(), option.WithEndpoint(endpoint+"/storage/v1/"), option.WithoutAuthentication())
+	service, err := storage.NewService(t.Context(), option.WithEndpoint(endpoint+"/storage/v1/"), option.WithHTTPClient(&http.Client{Transport: storetest.Transport(t)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +146,9 @@ func azureContainer(t testing.TB, s *realStore) *container.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := container.NewClientWithSharedKeyCredential(s.endpoint+"/"+storetest.Account+"/"+bucket, shared, nil)
+	client, err := container.NewClientWithSharedKeyCredential(s.endpoint+"/"+storetest.Account+"/"+bucket, shared, &container.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: storetest.Transport(t)}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

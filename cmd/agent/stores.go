@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/abs"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/file"
@@ -34,7 +35,7 @@ func openStore(ctx context.Context, s *agent.Store, stall time.Duration) (object
 	if s.CADir != "" {
 		ca, err := os.ReadFile(filepath.Join(s.CADir, caFile))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w: the secret with the store's authority must have the entry %s", objectstore.ErrCredentials, caFile)
+			return nil, fmt.Errorf("%w: the Secret in %s must have the entry %s", objectstore.ErrCredentials, s.Field("caSecret"), caFile)
 		}
 		if err != nil {
 			return nil, err
@@ -43,8 +44,9 @@ func openStore(ctx context.Context, s *agent.Store, stall time.Duration) (object
 	}
 	transport, err := objectstore.NewTransport(config)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the Secret in %s: %w", s.Field("caSecret"), err)
 	}
+	ofCloud := validation.IsCloudEndpoint(s.Type, s.Endpoint)
 	switch s.Type {
 	case v1beta2.BackupStorageTypeS3:
 		return s3.New(ctx, s3.Config{
@@ -52,9 +54,9 @@ func openStore(ctx context.Context, s *agent.Store, stall time.Duration) (object
 			ServerSideEncryption: s.ServerSideEncryption, CredentialsDir: s.CredentialsDir, Transport: transport,
 		})
 	case v1beta2.BackupStorageTypeABS:
-		return abs.New(abs.Config{Container: s.Bucket, Endpoint: s.Endpoint, CredentialsDir: s.CredentialsDir, Transport: transport})
+		return abs.New(abs.Config{Container: s.Bucket, Endpoint: s.Endpoint, EndpointOfCloud: ofCloud, CredentialsDir: s.CredentialsDir, Transport: transport})
 	case v1beta2.BackupStorageTypeGCS:
-		return gcs.New(ctx, gcs.Config{Bucket: s.Bucket, Endpoint: s.Endpoint, CredentialsDir: s.CredentialsDir, Transport: transport})
+		return gcs.New(ctx, gcs.Config{Bucket: s.Bucket, Endpoint: s.Endpoint, EndpointOfCloud: ofCloud, CredentialsDir: s.CredentialsDir, Transport: transport})
 	case v1beta2.BackupStorageTypeOSS:
 		return oss.New(oss.Config{Bucket: s.Bucket, Endpoint: s.Endpoint, CredentialsDir: s.CredentialsDir, Transport: transport})
 	default:

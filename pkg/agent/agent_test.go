@@ -192,6 +192,27 @@ func TestBackupStore(t *testing.T) {
 			Store{Type: v1beta2.BackupStorageTypeABS, Bucket: "c", Key: "k", CredentialsDir: CredentialsDir},
 			[]Mount{{Name: "store-credentials", Secret: "s", Path: CredentialsDir, ReadOnly: true}}, "abs://c/k",
 		},
+		"abs with an authority": {
+			v1beta2.BackupStorageTypeABS, v1beta2.BackupSource{ABS: &v1beta2.ABSSource{Path: "c/k", ABSSecret: "s", CASecret: "ca"}},
+			Store{Type: v1beta2.BackupStorageTypeABS, Bucket: "c", Key: "k", CredentialsDir: CredentialsDir, CADir: CADir},
+			[]Mount{
+				{Name: "store-credentials", Secret: "s", Path: CredentialsDir, ReadOnly: true},
+				{Name: "store-ca", Secret: "ca", Path: CADir, ReadOnly: true},
+			}, "abs://c/k",
+		},
+		"gcs with an authority": {
+			v1beta2.BackupStorageTypeGCS, v1beta2.BackupSource{GCS: &v1beta2.GCSSource{Path: "b/k", CASecret: "ca"}},
+			Store{Type: v1beta2.BackupStorageTypeGCS, Bucket: "b", Key: "k", CADir: CADir},
+			[]Mount{{Name: "store-ca", Secret: "ca", Path: CADir, ReadOnly: true}}, "gs://b/k",
+		},
+		"oss with an authority": {
+			v1beta2.BackupStorageTypeOSS, v1beta2.BackupSource{OSS: &v1beta2.OSSSource{Path: "b/k", OSSSecret: "s", CASecret: "ca"}},
+			Store{Type: v1beta2.BackupStorageTypeOSS, Bucket: "b", Key: "k", CredentialsDir: CredentialsDir, CADir: CADir},
+			[]Mount{
+				{Name: "store-credentials", Secret: "s", Path: CredentialsDir, ReadOnly: true},
+				{Name: "store-ca", Secret: "ca", Path: CADir, ReadOnly: true},
+			}, "oss://b/k",
+		},
 		"gcs by identity": {
 			v1beta2.BackupStorageTypeGCS, v1beta2.BackupSource{GCS: &v1beta2.GCSSource{Path: "b/k"}},
 			Store{Type: v1beta2.BackupStorageTypeGCS, Bucket: "b", Key: "k"}, nil, "gs://b/k",

@@ -36,11 +36,11 @@ func BackupStore(storageType v1beta2.BackupStorageType, source *v1beta2.BackupSo
 	case storageType == v1beta2.BackupStorageTypeS3 && source.S3 != nil:
 		return s3Store(source.S3)
 	case storageType == v1beta2.BackupStorageTypeABS && source.ABS != nil:
-		return secretStore(storageType, source.ABS.Path, source.ABS.Endpoint, source.ABS.ABSSecret)
+		return secretStore(storageType, source.ABS.Path, source.ABS.Endpoint, source.ABS.ABSSecret, source.ABS.CASecret)
 	case storageType == v1beta2.BackupStorageTypeGCS && source.GCS != nil:
-		return secretStore(storageType, source.GCS.Path, source.GCS.Endpoint, source.GCS.GCPSecret)
+		return secretStore(storageType, source.GCS.Path, source.GCS.Endpoint, source.GCS.GCPSecret, source.GCS.CASecret)
 	case storageType == v1beta2.BackupStorageTypeOSS && source.OSS != nil:
-		return secretStore(storageType, source.OSS.Path, source.OSS.Endpoint, source.OSS.OSSSecret)
+		return secretStore(storageType, source.OSS.Path, source.OSS.Endpoint, source.OSS.OSSSecret, source.OSS.CASecret)
 	case storageType == v1beta2.BackupStorageTypePersistentVolumeClaim && source.PersistentVolumeClaim != nil:
 		claim := source.PersistentVolumeClaim
 		store := &Store{Type: storageType, Bucket: claim.ClaimName, Key: strings.Trim(claim.Path, "/"), VolumeDir: VolumeDir}
@@ -59,20 +59,16 @@ func RestoreStore(storageType v1beta2.BackupStorageType, source *v1beta2.Restore
 }
 
 func s3Store(s3 *v1beta2.S3BackupSource) (*Store, []Mount, error) {
-	store, mounts, err := secretStore(v1beta2.BackupStorageTypeS3, s3.Path, s3.Endpoint, s3.AWSSecret)
+	store, mounts, err := secretStore(v1beta2.BackupStorageTypeS3, s3.Path, s3.Endpoint, s3.AWSSecret, s3.CASecret)
 	if err != nil {
 		return nil, nil, err
 	}
 	store.Region, store.ForcePathStyle = s3.Region, s3.ForcePathStyle
 	store.InsecureSkipTLSVerify, store.ServerSideEncryption = s3.InsecureSkipTLSVerify, s3.ServerSideEncryption
-	if s3.CASecret != "" {
-		store.CADir = CADir
-		mounts = append(mounts, Mount{Name: caVolume, Secret: s3.CASecret, Path: CADir, ReadOnly: true})
-	}
 	return store, mounts, nil
 }
 
-func secretStore(storageType v1beta2.BackupStorageType, place, endpoint, secret string) (*Store, []Mount, error) {
+func secretStore(storageType v1beta2.BackupStorageType, place, endpoint, secret, caSecret string) (*Store, []Mount, error) {
 	bucket, key, ok := strings.Cut(place, "/")
 	if !ok || bucket == "" || key == "" {
 		return nil, nil, fmt.Errorf("%w store: path %q must have the form <bucket>/<key>", ErrInvalid, place)
@@ -83,8 +79,24 @@ func secretStore(storageType v1beta2.BackupStorageType, place, endpoint, secret 
 		store.CredentialsDir = CredentialsDir
 		mounts = append(mounts, Mount{Name: credentialsVolume, Secret: secret, Path: CredentialsDir, ReadOnly: true})
 	}
+	if caSecret != "" {
+		store.CADir = CADir
+		mounts = append(mounts, Mount{Name: caVolume, Secret: caSecret, Path: CADir, ReadOnly: true})
+	}
 	return store, mounts, nil
 }
+
+// fields name the stores in specs.
+var fields = map[v1beta2.BackupStorageType]string{
+	v1beta2.BackupStorageTypeS3:                    "s3",
+	v1beta2.BackupStorageTypeABS:                   "abs",
+	v1beta2.BackupStorageTypeGCS:                   "gcs",
+	v1beta2.BackupStorageTypeOSS:                   "oss",
+	v1beta2.BackupStorageTypePersistentVolumeClaim: "persistentVolumeClaim",
+}
+
+// Field names a field of the store's part of a spec, such as s3.caSecret.
+func (s *Store) Field(name string) string { return fields[s.Type] + "." + name }
 
 var schemes = map[v1beta2.BackupStorageType]string{
 	v1beta2.BackupStorageTypeS3:                    "s3",

@@ -117,8 +117,8 @@ type Store struct {
 	// CredentialsDir holds the files of the store's secret. Empty: the identity of
 	// the workload.
 	CredentialsDir string `json:"credentialsDir,omitempty"`
-	// CADir holds the ca.crt that signs the store's certificate. Empty: the usual
-	// authorities.
+	// CADir holds the ca.crt that signs the store's certificate. Empty: the public
+	// certificate authorities.
 	CADir string `json:"caDir,omitempty"`
 	// VolumeDir is where the claim is mounted.
 	VolumeDir string `json:"volumeDir,omitempty"`
@@ -136,9 +136,6 @@ type Save struct {
 	SafetyCopy bool `json:"safetyCopy,omitempty"`
 	// RecipientsDir holds the file "recipients". Empty: not encrypted.
 	RecipientsDir string `json:"recipientsDir,omitempty"`
-	// SkipVerify leaves out what is done otherwise: the stored copy is read back and
-	// compared before the manifest makes it visible.
-	SkipVerify bool `json:"skipVerify,omitempty"`
 }
 
 // Verify says which backup is checked and against what.

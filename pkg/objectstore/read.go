@@ -113,7 +113,10 @@ func (r *resumer) Close() error {
 
 // final is true for errors that trying again does not heal. A stall had its time.
 func final(err error) bool {
-	for _, kind := range []error{ErrNotFound, ErrNoBucket, ErrDenied, ErrCredentials, ErrStalled} {
+	if IsFinal(err) {
+		return true
+	}
+	for _, kind := range []error{ErrNotFound, ErrNoBucket, ErrDenied, ErrCredentials} {
 		if errors.Is(err, kind) {
 			return true
 		}

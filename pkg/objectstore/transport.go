@@ -68,6 +68,13 @@ func NewTransport(config TransportConfig) (*http.Transport, error) {
 	}, nil
 }
 
+// IsFinal is true for what another connection at once does not heal: nothing has moved for as
+// long as is allowed, or the certificate of the store is not trusted.
+func IsFinal(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	return errors.Is(err, ErrStalled) || errors.As(err, &certificate)
+}
+
 // watchedConn fails when no byte moves for a time, in either direction: an answer
 // may take long while a body is still being sent.
 type watchedConn struct {

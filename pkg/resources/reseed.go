@@ -116,6 +116,7 @@ func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image str
 		}
 		request.Store, mounts = store, needed
 		request.Fetch.SHA256, request.Fetch.TargetVersion = place.SHA256, Version(c)
+		request.Fetch.MaxSize = RestoreTargetOf(c).MaxSize
 		if d := place.Decryption; d != nil {
 			request.Fetch.IdentitiesDir = agent.IdentitiesDir
 			mounts = append(mounts, agent.Mount{Name: "identities", Secret: d.AgeIdentitiesSecret, Path: agent.IdentitiesDir, ReadOnly: true})

@@ -124,6 +124,10 @@ func TestReseedPodFromAStore(t *testing.T) {
 	if fetch.Etcd != nil || fetch.Store.Bucket != "bucket" || fetch.Fetch.SHA256 != "abc" || fetch.Fetch.TargetVersion != "3.6.16" {
 		t.Errorf("fetched %+v %+v", fetch.Store, fetch.Fetch)
 	}
+	// What the store gives now is bounded as what was checked.
+	if want := RestoreTargetOf(lostCluster(true)).MaxSize; want == 0 || fetch.Fetch.MaxSize != want {
+		t.Errorf("at most %d bytes are fetched, want %d", fetch.Fetch.MaxSize, want)
+	}
 	var secrets []string
 	for i := range pod.Spec.Volumes {
 		if s := pod.Spec.Volumes[i].Secret; s != nil {
@@ -142,6 +146,30 @@ func TestReseedPodFromAStore(t *testing.T) {
 	r.Phase = v1beta2.RecoveryPhaseSwitching
 	if pod, err = ReseedPod(lostCluster(true), r, MemberPod{}, "agent:1"); err != nil || len(pod.Spec.InitContainers) != 0 {
 		t.Errorf("a seed that has served is filled again: %v", err)
+	}
+}
+
+// TestReseedPodTrustsTheStore: the authority of a store of any kind is mounted where the new
+// first member is filled.
+func TestReseedPodTrustsTheStore(t *testing.T) {
+	t.Parallel()
+	for storageType, source := range map[v1beta2.BackupStorageType]v1beta2.RestoreSource{
+		v1beta2.BackupStorageTypeABS: {ABS: &v1beta2.ABSSource{Path: "c/k", ABSSecret: "s", CASecret: "ca"}},
+		v1beta2.BackupStorageTypeGCS: {GCS: &v1beta2.GCSSource{Path: "b/k", GCPSecret: "s", CASecret: "ca"}},
+		v1beta2.BackupStorageTypeOSS: {OSS: &v1beta2.OSSSource{Path: "b/k", OSSSecret: "s", CASecret: "ca"}},
+	} {
+		pod, err := ReseedPod(lostCluster(true), recovery(func(r *v1beta2.RecoveryStatus) {
+			r.Source = v1beta2.RecoverySource{Restore: "r", Backup: &v1beta2.BackupPlace{StorageType: storageType, RestoreSource: source}}
+		}), MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fetch := request(t, pod, InitFetch, agent.CommandFetch); fetch.Store.CADir != agent.CADir {
+			t.Errorf("%s: fetched from %+v", storageType, fetch.Store)
+		}
+		if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "ca" }) {
+			t.Errorf("%s: the volumes are %+v", storageType, pod.Spec.Volumes)
+		}
 	}
 }
 

@@ -22,6 +22,9 @@ import (
 var (
 	// ErrEncrypted means that the backup is encrypted and none of the identities opens it.
 	ErrEncrypted = errors.New("the backup is encrypted")
+	// ErrNotEncrypted means that identities were given for a backup that is not encrypted.
+	// Whoever may write to the store can have put it there in place of an encrypted one.
+	ErrNotEncrypted = errors.New("the backup is not encrypted")
 
 	ageMagic  = []byte("age-encryption.org/")
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
@@ -43,8 +46,8 @@ type Decoder struct {
 // Decode returns a reader of the snapshot as etcd sent it. It ends well only if all
 // that was stored was read and agrees with m. Without a manifest, as older programs
 // stored backups, m is nil: how it was stored is then seen from its first bytes, and
-// only etcd's own hash is checked. Errors match ErrCorrupt, ErrEncrypted, or are
-// those of stored.
+// only etcd's own hash is checked. With identities the backup must be encrypted. Errors
+// match ErrCorrupt, ErrEncrypted, ErrNotEncrypted, or are those of stored.
 func Decode(stored io.Reader, m *manifest.Manifest, identities []age.Identity) (*Decoder, error) {
 	d := &Decoder{stored: &summed{source: stored, sum: sha256.New()}, manifest: m}
 	buffered := bufio.NewReaderSize(d.stored, bufferSize)
@@ -61,6 +64,8 @@ func Decode(stored io.Reader, m *manifest.Manifest, identities []age.Identity) (
 		}
 		buffered = bufio.NewReaderSize(decrypted, bufferSize)
 		r = buffered
+	} else if len(identities) > 0 {
+		return nil, ErrNotEncrypted
 	}
 	if has, err := d.is(buffered, zstdMagic, m != nil && m.Compression == manifest.CompressionZstd); err != nil {
 		return nil, err

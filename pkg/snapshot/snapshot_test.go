@@ -74,8 +74,12 @@ func TestRoundtrip(t *testing.T) {
 				if !ok || sums != want {
 					t.Errorf("%d %s %s: sums %+v, want %+v", size, name, kind, sums, want)
 				}
+				var identities []age.Identity
+				if len(options.Recipients) > 0 {
+					identities = append(identities, identity)
+				}
 				for _, m := range []*manifest.Manifest{manifestOf(sums, options), nil} {
-					decoder, err := Decode(bytes.NewReader(stored), m, []age.Identity{identity})
+					decoder, err := Decode(bytes.NewReader(stored), m, identities)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -46,8 +45,6 @@ var loadStoreImages = sync.OnceValue(func() error {
 
 // storeKind is a kind of store, and the server that speaks its protocol in a pod.
 type storeKind struct {
-	// name of the test; empty: the kind.
-	name string
 	kind v1beta2.BackupStorageType
 	// secure has the server's certificate made, for the secrets store-tls and store-ca.
 	secure bool
@@ -85,7 +82,7 @@ type store struct {
 // eachStore runs a test against every kind of store.
 func eachStore(t *testing.T, test func(*store)) {
 	for _, kind := range storeKinds() {
-		t.Run(cmp.Or(kind.name, string(kind.kind)), func(t *testing.T) {
+		t.Run(string(kind.kind), func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
 			if kind.kind == v1beta2.BackupStorageTypePersistentVolumeClaim {

@@ -22,14 +22,16 @@ const headerTimeout = 30 * time.Second
 func main() {
 	listen := flag.String("listen", ":8080", "address to serve")
 	backend := flag.String("backend", "http://127.0.0.1:7070", "endpoint of the S3 server")
+	cert := flag.String("cert", "", "file with the certificate of the server; empty: no TLS")
+	key := flag.String("key", "", "file with the key of the certificate")
 	flag.Parse()
-	if err := run(*listen, *backend); err != nil {
+	if err := run(*listen, *backend, *cert, *key); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(listen, backend string) error {
+func run(listen, backend, cert, key string) error {
 	to, err := url.Parse(backend)
 	if err != nil {
 		return fmt.Errorf("--backend: %w", err)
@@ -37,6 +39,9 @@ func run(listen, backend string) error {
 	server := &http.Server{
 		Addr: listen, ReadHeaderTimeout: headerTimeout,
 		Handler: ossgateway.New(to, os.Getenv("KEY_ID"), os.Getenv("KEY_SECRET")),
+	}
+	if cert != "" {
+		return server.ListenAndServeTLS(cert, key)
 	}
 	return server.ListenAndServe()
 }

@@ -5,6 +5,7 @@ package task
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"syscall"
@@ -44,6 +45,7 @@ var classes = []struct {
 	{objectstore.ErrCredentials, agent.ClassCredentials},
 	{errSecret, agent.ClassCredentials},
 	{snapshot.ErrEncrypted, agent.ClassCredentials},
+	{snapshot.ErrNotEncrypted, agent.ClassCorrupt},
 	{errUnsupported, agent.ClassUnsupported},
 	{manifest.ErrNewer, agent.ClassUnsupported},
 	{errInTheWay, agent.ClassExists},
@@ -88,4 +90,18 @@ func describe(ctx context.Context, err error) *agent.Error {
 		e.Class = agent.ClassStore
 	}
 	return e
+}
+
+// explainCertificate adds what to do about a store whose certificate is not good.
+func explainCertificate(e *agent.Error, err error, store *agent.Store) {
+	var fromStore *objectstore.Error
+	var certificate *tls.CertificateVerificationError
+	if e.Class != agent.ClassStore || !errors.As(err, &fromStore) || !errors.As(err, &certificate) {
+		return
+	}
+	field, remedy := store.Field("caSecret"), "name the Secret with the store's certificate authority, as ca.crt, in %s"
+	if store.CADir != "" {
+		remedy = "the store's certificate must be signed by the ca.crt of the Secret in %s, and be good for the host of the endpoint"
+	}
+	e.Message = fmt.Sprintf("the certificate of the store is not trusted: %v; "+remedy, certificate.Err, field)
 }

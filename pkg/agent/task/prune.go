@@ -22,7 +22,7 @@ func (t *run) prune(ctx context.Context) error {
 	t.Progress.Begin("Prune", 0)
 	p := t.request.Prune
 	place := manifest.Place{Layout: p.Layout, Key: t.request.Store.Key, Owner: p.Owner}
-	all, err := t.list(ctx, place.Prefix())
+	all, err := t.list(ctx, place.Prefix(), func(string) bool { return true })
 	if err != nil {
 		return err
 	}

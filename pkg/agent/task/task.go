@@ -75,6 +75,9 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 	}
 	if err != nil {
 		result.Error = describe(ctx, err)
+		if request.Store != nil {
+			explainCertificate(result.Error, err, request.Store)
+		}
 	}
 	result.Finished = r.Clock.Now().UTC()
 	_, result.Bytes, result.TotalBytes = r.Progress.Get()

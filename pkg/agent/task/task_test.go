@@ -184,6 +184,9 @@ func (b *bench) checkSaved(saved *agent.Result, identitiesDir string, encrypted 
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !encrypted {
+		identitiesDir = ""
+	}
 	for _, name := range []string{"", key} {
 		result, fetched := b.fetch(name, func(r *agent.Request) { r.Fetch.IdentitiesDir = identitiesDir })
 		if result.Error != nil {
@@ -301,7 +304,11 @@ func TestCorruptObject(t *testing.T) {
 				if err := os.WriteFile(full, content, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				result, _ := b.fetch(saved.Key, func(r *agent.Request) { r.Fetch.IdentitiesDir = identitiesDir })
+				result, _ := b.fetch(saved.Key, func(r *agent.Request) {
+					if kind == "age" {
+						r.Fetch.IdentitiesDir = identitiesDir
+					}
+				})
 				if result.Error == nil || result.Error.Class != agent.ClassCorrupt {
 					t.Errorf("fetch, %s: got %v, want Corrupt", what, result.Error)
 				}

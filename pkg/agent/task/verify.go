@@ -24,6 +24,9 @@ func (t *run) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := requireEncrypted(found, t.request.Verify.IdentitiesDir); err != nil {
+		return err
+	}
 	t.Progress.Begin("Verify", found.object.Size)
 	if m := found.stored; m != nil && m.Manifest.Encryption != "" && t.request.Verify.IdentitiesDir == "" {
 		body := objectstore.Resume(ctx, t.store, found.object)
@@ -81,12 +84,24 @@ func (t *run) decode(ctx context.Context, found *located, e agent.Expected, iden
 		m = found.stored.Manifest
 	}
 	decoder, err := snapshot.Decode(t.Progress.counted(body), m, keys)
+	if errors.Is(err, snapshot.ErrNotEncrypted) {
+		return notEncrypted(found)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = decoder.Close() }()
 	if e.MaxSize > 0 {
-		w = &limited{w: w, limit: e.MaxSize}
+		w = &limited{w: w, check: func(n int64) error { return checkSize(n, e.MaxSize) }}
+	}
+	if m != nil {
+		// What is compressed may become more than fits anywhere before its hash is known.
+		w = &limited{w: w, check: func(n int64) error {
+			if n > m.Size {
+				return fmt.Errorf("%w: it has more than the %d bytes that its manifest says", snapshot.ErrCorrupt, m.Size)
+			}
+			return nil
+		}}
 	}
 	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{decoder}, make([]byte, copyBuffer)); err != nil {
 		return err
@@ -102,17 +117,29 @@ func (t *run) decode(ctx context.Context, found *located, e agent.Expected, iden
 
 const copyBuffer = 1 << 20
 
-// limited fails when more is written than there is room for, which a snapshot without
-// a manifest shows only then.
+// requireEncrypted refuses a backup that is not encrypted where identities are given.
+func requireEncrypted(found *located, identitiesDir string) error {
+	if identitiesDir == "" || found.stored == nil || found.stored.Manifest.Encryption != "" {
+		return nil // without a manifest its first bytes tell
+	}
+	return notEncrypted(found)
+}
+
+func notEncrypted(found *located) error {
+	return fmt.Errorf("%w, but decryption is given: it may have been put there in place of the encrypted one; if %s is the backup you want, leave decryption out",
+		snapshot.ErrNotEncrypted, found.object.Key)
+}
+
+// limited fails when more is written than check allows.
 type limited struct {
 	w     io.Writer
 	n     int64
-	limit int64
+	check func(n int64) error
 }
 
 // Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
-	if err := checkSize(l.n+int64(len(p)), l.limit); err != nil {
+	if err := l.check(l.n + int64(len(p))); err != nil {
 		return 0, err
 	}
 	n, err := l.w.Write(p)

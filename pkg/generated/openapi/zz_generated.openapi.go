@@ -440,7 +440,14 @@ func schema_pkg_apis_etcd_v1beta2_ABSSource(ref common.ReferenceCallback) common
 					},
 					"endpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoint replaces the account's own one, such as that of an emulator. Without absSecret it is needed: https://<account>.blob.core.windows.net.",
+							Description: "endpoint replaces the account's own one, such as that of an emulator. Without absSecret it is needed: https://<account>.blob.core.windows.net. A scheme that is missing is https.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"caSecret": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces the public certificate authorities.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2855,14 +2862,21 @@ func schema_pkg_apis_etcd_v1beta2_GCSSource(ref common.ReferenceCallback) common
 					},
 					"gcpSecret": {
 						SchemaProps: spec.SchemaProps{
-							Description: "gcpSecret names a secret with access-token or credentials.json. Empty: the identity of the workload.",
+							Description: "gcpSecret names a secret with access-token, or with credentials.json of the type service_account or authorized_user. Empty: the identity of the workload.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"endpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoint replaces Google's own one, such as that of an emulator.",
+							Description: "endpoint replaces Google's own one, such as that of an emulator. A scheme that is missing is https. The identity of the workload and credentials.json are used with hosts of Google only.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"caSecret": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces the public certificate authorities.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3792,7 +3806,14 @@ func schema_pkg_apis_etcd_v1beta2_OSSSource(ref common.ReferenceCallback) common
 					},
 					"endpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoint of the region. Default: http://oss-cn-hangzhou.aliyuncs.com.",
+							Description: "endpoint of the region. A scheme that is missing is https. Default: https://oss-cn-hangzhou.aliyuncs.com.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"caSecret": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces the public certificate authorities.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4724,14 +4745,14 @@ func schema_pkg_apis_etcd_v1beta2_S3BackupSource(ref common.ReferenceCallback) c
 					},
 					"awsSecret": {
 						SchemaProps: spec.SchemaProps{
-							Description: "awsSecret names a secret with the files \"credentials\" and \"config\" of the AWS tools (profile default). Empty: the identity of the workload.",
+							Description: "awsSecret names a secret with the files \"credentials\" and \"config\" of the AWS tools (profile default), which hold keys or a role to assume with keys. Empty: the identity of the workload.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"endpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoint of the store, such as https://s3.example.com. Empty: AWS.",
+							Description: "endpoint of the store, such as https://s3.example.com. A scheme that is missing is https. Empty: AWS.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4753,7 +4774,7 @@ func schema_pkg_apis_etcd_v1beta2_S3BackupSource(ref common.ReferenceCallback) c
 					},
 					"caSecret": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caSecret names a secret whose ca.crt signs the endpoint's certificate.",
+							Description: "caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces the public certificate authorities.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4796,14 +4817,14 @@ func schema_pkg_apis_etcd_v1beta2_S3RestoreSource(ref common.ReferenceCallback) 
 					},
 					"awsSecret": {
 						SchemaProps: spec.SchemaProps{
-							Description: "awsSecret names a secret with the files \"credentials\" and \"config\" of the AWS tools (profile default). Empty: the identity of the workload.",
+							Description: "awsSecret names a secret with the files \"credentials\" and \"config\" of the AWS tools (profile default), which hold keys or a role to assume with keys. Empty: the identity of the workload.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"endpoint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoint of the store, such as https://s3.example.com. Empty: AWS.",
+							Description: "endpoint of the store, such as https://s3.example.com. A scheme that is missing is https. Empty: AWS.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4826,7 +4847,7 @@ func schema_pkg_apis_etcd_v1beta2_S3RestoreSource(ref common.ReferenceCallback) 
 					},
 					"caSecret": {
 						SchemaProps: spec.SchemaProps{
-							Description: "caSecret names a secret whose ca.crt signs the endpoint's certificate.",
+							Description: "caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces the public certificate authorities.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

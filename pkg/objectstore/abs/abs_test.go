@@ -25,14 +25,10 @@ import (
 
 func open(t *testing.T, endpoint, containerName, key string, proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: storetest.Stall})
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport := storetest.Transport(t)
 	if proxy != nil {
 		proxy.Use(transport)
 	}
-	t.Cleanup(transport.CloseIdleConnections)
 	secret := storetest.Secret(t, map[string]string{accountFile: storetest.Account, keyFile: key})
 	store, err := New(Config{Container: containerName, Endpoint: endpoint, CredentialsDir: secret, Transport: transport})
 	if err != nil {
@@ -182,6 +178,7 @@ func TestBadSecrets(t *testing.T) {
 		"nothing":       {},
 		"no account":    {keyFile: storetest.AccountKey},
 		"no Base64":     {accountFile: "a", keyFile: canary},
+		"no name":       {accountFile: "evil.example.com/", keyFile: storetest.AccountKey},
 		"unknown cloud": {accountFile: "a", keyFile: storetest.AccountKey, cloudFile: canary},
 	} {
 		t.Run(name, func(t *testing.T) {

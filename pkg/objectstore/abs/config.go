@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -49,14 +49,21 @@ var environments = map[string]environment{
 type Config struct {
 	Container string
 	// Endpoint replaces https://<account>.blob.<cloud>. One that names the account
-	// neither in its host nor in a path, as that of an emulator, gets it as a path.
+	// neither in its host nor in a path, as that of an emulator, gets it as a path. A
+	// scheme that is missing is https.
 	Endpoint string
+	// EndpointOfCloud is true if Endpoint is Azure's own, so that tokens of Azure may be
+	// sent there. No Endpoint is Azure's own.
+	EndpointOfCloud bool
 	// CredentialsDir holds the files storage-account, and optionally storage-key and
 	// cloud. Without a key the identity of the workload is used. Empty: the same, and
 	// Endpoint names the account.
 	CredentialsDir string
 	Transport      *http.Transport
 }
+
+// accountPattern is looser than Azure's own rule, for emulators.
+var accountPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)
 
 // New returns a store. It makes no request.
 func New(c Config) (*Store, error) {
@@ -65,6 +72,15 @@ func New(c Config) (*Store, error) {
 		return nil, err
 	}
 	account := secret[accountFile]
+	if account != "" && !accountPattern.MatchString(account) {
+		// It becomes a part of the host that tokens are sent to.
+		return nil, fmt.Errorf("%w: the entry %s of the Secret in abs.absSecret is no name of an account, which has letters and digits only",
+			objectstore.ErrCredentials, accountFile)
+	}
+	if secret[keyFile] == "" && c.Endpoint != "" && !c.EndpointOfCloud {
+		return nil, fmt.Errorf("%w: abs.endpoint is not a host of Azure, which alone gets the token of the workload; "+
+			"store the key of the account as %s in the Secret of abs.absSecret", objectstore.ErrCredentials, keyFile)
+	}
 	env, ok := environments[strings.ToUpper(secret[cloudFile])]
 	if !ok {
 		return nil, fmt.Errorf("%w: the secret's %s names no cloud of Azure; use AzurePublicCloud, AzureChinaCloud or AzureUSGovernmentCloud",
@@ -90,7 +106,11 @@ func New(c Config) (*Store, error) {
 func readSecret(c Config) (map[string]string, error) {
 	switch {
 	case c.CredentialsDir != "":
-		return objectstore.ReadSecret(c.CredentialsDir, []string{accountFile}, keyFile, cloudFile)
+		secret, err := objectstore.ReadSecret(c.CredentialsDir, []string{accountFile}, keyFile, cloudFile)
+		if err != nil {
+			return nil, fmt.Errorf("%w (the Secret in abs.absSecret)", err)
+		}
+		return secret, nil
 	case c.Endpoint == "":
 		return nil, fmt.Errorf("%w: without a secret the endpoint must name the account: https://<account>.%s",
 			objectstore.ErrCredentials, environments[""].suffix)
@@ -146,10 +166,10 @@ func identityOf(options azcore.ClientOptions) (azcore.TokenCredential, error) {
 }
 
 // shouldRetry is asked after the SDK's own rules for what must not be retried, and
-// replaces those for what may. What has stalled is not tried until it stalls again.
+// replaces those for what may. What another connection does not heal is not tried again.
 func shouldRetry(response *http.Response, err error) bool {
 	if err != nil {
-		return !errors.Is(err, objectstore.ErrStalled)
+		return !objectstore.IsFinal(err)
 	}
 	switch response.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
@@ -165,12 +185,9 @@ func accountURL(endpoint, account, suffix string) (string, error) {
 	if endpoint == "" {
 		return "https://" + account + "." + suffix, nil
 	}
-	if !strings.Contains(endpoint, "://") {
-		endpoint = "https://" + endpoint
-	}
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" {
-		return "", fmt.Errorf("%w: endpoint %q is no URL", objectstore.ErrCredentials, endpoint)
+	u, err := objectstore.Endpoint(endpoint)
+	if err != nil {
+		return "", err
 	}
 	if account != "" && strings.Trim(u.Path, "/") == "" && !strings.HasPrefix(u.Host, account+".") {
 		u.Path = "/" + account

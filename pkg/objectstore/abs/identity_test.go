@@ -130,7 +130,7 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAzure(t, test.authority)
 			identified(t, test.host)
-			config := Config{Container: "c", Endpoint: test.endpoint, Transport: a.transport(t)}
+			config := Config{Container: "c", Endpoint: test.endpoint, EndpointOfCloud: true, Transport: a.transport(t)}
 			if test.secret != nil {
 				config.CredentialsDir = storetest.Secret(t, test.secret)
 			}
@@ -157,7 +157,7 @@ func TestNoIdentity(t *testing.T) {
 	a := newAzure(t, "login.microsoftonline.com")
 	a.refuses = why
 	identified(t, "")
-	config := Config{Container: "c", Endpoint: "https://acc.blob.core.windows.net", Transport: a.transport(t)}
+	config := Config{Container: "c", Endpoint: "https://acc.blob.core.windows.net", EndpointOfCloud: true, Transport: a.transport(t)}
 	store, err := New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -173,5 +173,25 @@ func TestNoIdentity(t *testing.T) {
 	}
 	if _, err := New(Config{Container: "c"}); !errors.Is(err, objectstore.ErrCredentials) || !strings.Contains(err.Error(), "endpoint") {
 		t.Errorf("without an account: %v", err)
+	}
+}
+
+// TestTokensStayAtAzure: neither an endpoint of the user's choice nor a name of an account that
+// is a host gets the token of the workload.
+func TestTokensStayAtAzure(t *testing.T) {
+	a := newAzure(t, "login.microsoftonline.com")
+	identified(t, "")
+	for name, config := range map[string]Config{
+		"endpoint":                {Endpoint: "https://account.example.com"},
+		"endpoint with a name":    {Endpoint: "https://example.com", CredentialsDir: storetest.Secret(t, map[string]string{accountFile: "acc"})},
+		"name of another account": {CredentialsDir: storetest.Secret(t, map[string]string{accountFile: "example.com/"})},
+	} {
+		config.Container, config.Transport = "c", a.transport(t)
+		if _, err := New(config); !errors.Is(err, objectstore.ErrCredentials) || !strings.Contains(err.Error(), "abs.") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if a.exchanged > 0 || len(a.asked) > 0 {
+		t.Errorf("%d tokens were made, asked %q", a.exchanged, a.asked)
 	}
 }

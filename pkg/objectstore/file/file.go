@@ -55,8 +55,11 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 	if err := checkKey(op, key); err != nil {
 		return 0, err
 	}
-	if !options.Overwrite {
-		if _, err := s.root.Lstat(key); err == nil {
+	if info, err := s.root.Lstat(key); err == nil {
+		if info.IsDir() {
+			return 0, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists, Cause: errors.New("a directory of the volume has this name; choose another path")}
+		}
+		if !options.Overwrite {
 			return 0, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists}
 		}
 	}

@@ -29,8 +29,11 @@ const (
 // Config says which bucket, and how to reach it.
 type Config struct {
 	Bucket string
-	// Endpoint replaces https://storage.googleapis.com.
+	// Endpoint replaces https://storage.googleapis.com; a scheme that is missing is https.
 	Endpoint string
+	// EndpointOfCloud is true if Endpoint is Google's own, so that tokens of Google may be
+	// sent there. No Endpoint is Google's own.
+	EndpointOfCloud bool
 	// CredentialsDir holds the file access-token or credentials.json. Empty: the
 	// identity of the workload.
 	CredentialsDir string
@@ -41,18 +44,18 @@ type Config struct {
 func New(ctx context.Context, c Config) (*Store, error) {
 	// Tokens are fetched over the same transport.
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: c.Transport})
-	tokens, err := tokenSource(ctx, c.CredentialsDir)
+	tokens, err := tokenSource(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	client := &http.Client{Transport: &oauth2.Transport{Source: identity{tokens}, Base: c.Transport}}
 	options := []option.ClientOption{option.WithHTTPClient(client)}
 	if c.Endpoint != "" {
-		endpoint := c.Endpoint
-		if !strings.Contains(endpoint, "://") {
-			endpoint = "https://" + endpoint
+		u, err := objectstore.Endpoint(c.Endpoint)
+		if err != nil {
+			return nil, err
 		}
-		options = append(options, option.WithEndpoint(strings.TrimSuffix(endpoint, "/")+servicePath))
+		options = append(options, option.WithEndpoint(strings.TrimSuffix(u.String(), "/")+servicePath))
 	}
 	service, err := storage.NewService(ctx, options...)
 	if err != nil {
@@ -61,31 +64,35 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	return &Store{service: service, client: client, bucket: c.Bucket, keptParts: keptParts}, nil
 }
 
-func tokenSource(ctx context.Context, dir string) (oauth2.TokenSource, error) {
-	if dir == "" {
+func tokenSource(ctx context.Context, c Config) (oauth2.TokenSource, error) {
+	toGoogle := c.Endpoint == "" || c.EndpointOfCloud
+	if c.CredentialsDir == "" {
+		if !toGoogle {
+			return nil, fmt.Errorf("%w: gcs.endpoint is not a host of Google, which alone gets the token of the workload; "+
+				"name a Secret with the entry %s in gcs.gcpSecret, or remove gcs.endpoint", objectstore.ErrCredentials, tokenFile)
+		}
 		found, err := google.FindDefaultCredentials(ctx, storage.DevstorageReadWriteScope)
 		if err != nil {
 			return nil, fmt.Errorf("%w: the workload has no identity at Google: %w", objectstore.ErrCredentials, err)
 		}
 		return found.TokenSource, nil
 	}
-	secret, err := objectstore.ReadSecret(dir, nil, tokenFile, credentialsFile)
+	secret, err := objectstore.ReadSecret(c.CredentialsDir, nil, tokenFile, credentialsFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (the Secret in gcs.gcpSecret)", err)
 	}
 	if token := secret[tokenFile]; token != "" {
 		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token}), nil
 	}
 	raw := secret[credentialsFile]
-	if raw == "" {
-		return nil, fmt.Errorf("%w: the secret must have the entry %s or %s", objectstore.ErrCredentials, tokenFile, credentialsFile)
+	switch {
+	case raw == "":
+		return nil, fmt.Errorf("%w: the Secret in gcs.gcpSecret must have the entry %s or %s", objectstore.ErrCredentials, tokenFile, credentialsFile)
+	case !toGoogle:
+		return nil, fmt.Errorf("%w: gcs.endpoint is not a host of Google, which alone gets tokens that are made with %s; "+
+			"store the token for that endpoint as %s in the Secret of gcs.gcpSecret", objectstore.ErrCredentials, credentialsFile, tokenFile)
 	}
-	parsed, err := google.CredentialsFromJSON(ctx, []byte(raw), storage.DevstorageReadWriteScope)
-	if err != nil {
-		// The cause may quote the file.
-		return nil, fmt.Errorf("%w: the secret's entry %s holds no credentials of Google", objectstore.ErrCredentials, credentialsFile)
-	}
-	return parsed.TokenSource, nil
+	return readCredentials(ctx, []byte(raw))
 }
 
 // identity tells what went wrong with a token from what went wrong with a request.

@@ -167,7 +167,7 @@ func retry[T any](ctx context.Context, again func(error) bool, call func() (T, e
 
 // passing is true if the store says that it cannot answer now, or does not answer.
 func passing(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, objectstore.ErrStalled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || objectstore.IsFinal(err) {
 		return false
 	}
 	var token *tokenError

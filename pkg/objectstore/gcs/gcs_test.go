@@ -17,10 +17,7 @@ import (
 
 func open(t *testing.T, endpoint, bucket string, proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: storetest.Stall})
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport := storetest.Transport(t)
 	if proxy != nil {
 		proxy.Use(transport)
 	}
@@ -65,7 +62,6 @@ func TestAcceptance(t *testing.T) {
 }
 
 func TestBadSecrets(t *testing.T) {
-	const canary = "canary-5d1c"
 	for name, entries := range map[string]map[string]string{
 		"nothing":  {},
 		"empty":    {tokenFile: ""},

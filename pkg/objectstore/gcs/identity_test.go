@@ -63,7 +63,7 @@ func (k *known) open(t *testing.T) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	opened, err := New(t.Context(), Config{Bucket: "b", Endpoint: k.endpoint, Transport: transport})
+	opened, err := New(t.Context(), Config{Bucket: "b", Endpoint: k.endpoint, EndpointOfCloud: true, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ package gcs
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -180,18 +181,20 @@ func TestKilledWithinUpload(t *testing.T) {
 		put := func(limit int64) (int64, error) {
 			ctx, kill := context.WithCancel(t.Context())
 			defer kill()
-			transport, err := objectstore.NewTransport(objectstore.TransportConfig{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			dial, sent := transport.DialContext, atomic.Int64{}
-			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			transport := storetest.Transport(t)
+			dial, config, sent := transport.DialContext, transport.TLSClientConfig.Clone(), atomic.Int64{}
+			config.ServerName = "localhost"
+			// The bytes of the request are counted, not those of TLS.
+			transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := dial(ctx, network, address)
-				return &dying{Conn: conn, sent: &sent, max: limit, kill: kill}, err
+				if err != nil {
+					return nil, err
+				}
+				return &dying{Conn: tls.Client(conn, config), sent: &sent, max: limit, kill: kill}, nil
 			}
 			killed := openOver(t, strings.TrimSuffix(store.service.BasePath, servicePath), store.bucket, transport)
 			killed.keptParts = parts
-			_, err = killed.Put(ctx, "k", sized(size), overwrite)
+			_, err := killed.Put(ctx, "k", sized(size), overwrite)
 			return sent.Load(), err
 		}
 		all, err := put(1 << 40)

@@ -4,7 +4,7 @@
 package oss
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -25,15 +25,15 @@ const (
 	keySecretFile = "accessKeySecret"
 	tokenFile     = "securityToken"
 	// DefaultEndpoint is used if none is given.
-	DefaultEndpoint = "http://oss-cn-hangzhou.aliyuncs.com"
+	DefaultEndpoint = "https://oss-cn-hangzhou.aliyuncs.com"
 	maxAttempts     = 5
 )
 
 // Config says which bucket, and how to reach it.
 type Config struct {
 	Bucket string
-	// Endpoint of the region; a scheme that is missing is http, as it always was.
-	// Default: DefaultEndpoint.
+	// Endpoint of the region; a scheme that is missing is https. Default:
+	// DefaultEndpoint.
 	Endpoint string
 	// CredentialsDir holds the files accessKeyID and accessKeySecret, and optionally
 	// securityToken.
@@ -41,12 +41,12 @@ type Config struct {
 	Transport      *http.Transport
 }
 
-// stallIsFinal keeps what has stalled from being tried again, until it stalls again.
-type stallIsFinal struct{ *retry.Standard }
+// retryer keeps what another connection does not heal from being tried again.
+type retryer struct{ *retry.Standard }
 
 // IsErrorRetryable implements retry.Retryer.
-func (s stallIsFinal) IsErrorRetryable(err error) bool {
-	return !errors.Is(err, objectstore.ErrStalled) && s.Standard.IsErrorRetryable(err)
+func (r retryer) IsErrorRetryable(err error) bool {
+	return !objectstore.IsFinal(err) && r.Standard.IsErrorRetryable(err)
 }
 
 // regionPattern finds the region in the host of an endpoint of Alibaba Cloud.
@@ -56,24 +56,17 @@ var regionPattern = regexp.MustCompile(`^oss-([a-z]+(?:-[a-z0-9]+)+?)(?:-interna
 func New(c Config) (*Store, error) {
 	secret, err := objectstore.ReadSecret(c.CredentialsDir, []string{keyIDFile, keySecretFile}, tokenFile)
 	if err != nil {
+		return nil, fmt.Errorf("%w (the Secret in oss.ossSecret)", err)
+	}
+	u, err := address(c.Endpoint)
+	if err != nil {
 		return nil, err
-	}
-	endpoint := c.Endpoint
-	if endpoint == "" {
-		endpoint = DefaultEndpoint
-	}
-	if !strings.Contains(endpoint, "://") {
-		endpoint = "http://" + endpoint
-	}
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%w: endpoint %q is no URL", objectstore.ErrCredentials, endpoint)
 	}
 	config := oss.LoadDefaultConfig().
 		WithCredentialsProvider(credentials.NewStaticCredentialsProvider(secret[keyIDFile], secret[keySecretFile], secret[tokenFile])).
-		WithEndpoint(endpoint).
+		WithEndpoint(u.String()).
 		WithHttpClient(&http.Client{Transport: c.Transport}).
-		WithRetryer(stallIsFinal{retry.NewStandard(func(o *retry.RetryOptions) { o.MaxAttempts = maxAttempts })})
+		WithRetryer(retryer{retry.NewStandard(func(o *retry.RetryOptions) { o.MaxAttempts = maxAttempts })})
 	if match := regionPattern.FindStringSubmatch(u.Hostname()); match != nil {
 		config = config.WithRegion(match[1]).WithSignatureVersion(oss.SignatureVersionV4)
 	} else {
@@ -84,4 +77,9 @@ func New(c Config) (*Store, error) {
 		config = config.WithUsePathStyle(true)
 	}
 	return &Store{client: oss.NewClient(config), bucket: c.Bucket}, nil
+}
+
+// address of an endpoint, or of the default one.
+func address(endpoint string) (*url.URL, error) {
+	return objectstore.Endpoint(cmp.Or(endpoint, DefaultEndpoint))
 }

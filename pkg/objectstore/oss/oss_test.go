@@ -15,14 +15,10 @@ import (
 
 func open(t *testing.T, endpoint, bucket, keyID string, proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: storetest.Stall})
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport := storetest.Transport(t)
 	if proxy != nil {
 		proxy.Use(transport)
 	}
-	t.Cleanup(transport.CloseIdleConnections)
 	secret := storetest.Secret(t, map[string]string{keyIDFile: keyID, keySecretFile: storetest.SecretKey})
 	store, err := New(Config{Bucket: bucket, Endpoint: endpoint, CredentialsDir: secret, Transport: transport})
 	if err != nil {
@@ -32,7 +28,7 @@ func open(t *testing.T, endpoint, bucket, keyID string, proxy *storetest.Proxy) 
 }
 
 func TestAcceptance(t *testing.T) {
-	endpoint := storetest.OSS(t, storetest.S3(t))
+	endpoint, _ := storetest.OSS(t)
 	const bucket = "backups"
 	if _, err := open(t, endpoint, bucket, storetest.AccessKey, nil).client.PutBucket(t.Context(), &oss.PutBucketRequest{Bucket: oss.Ptr(bucket)}); err != nil {
 		t.Fatal(err)
@@ -74,6 +70,21 @@ func TestRegionOfEndpoint(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %q, want %q", host, got, want)
+		}
+	}
+}
+
+// TestEndpointsAreSecure: an endpoint without a scheme is reached over TLS, and so is the
+// default one.
+func TestEndpointsAreSecure(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"":                             "https://oss-cn-hangzhou.aliyuncs.com",
+		"oss-cn-beijing.aliyuncs.com":  "https://oss-cn-beijing.aliyuncs.com",
+		"http://oss.example.com:8080":  "http://oss.example.com:8080",
+		"https://oss.example.com:8080": "https://oss.example.com:8080",
+	} {
+		if got, err := address(endpoint); err != nil || got.String() != want {
+			t.Errorf("%q: got %v, %v; want %s", endpoint, got, err, want)
 		}
 	}
 }

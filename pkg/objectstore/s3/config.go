@@ -4,29 +4,25 @@
 package s3
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 )
 
 const (
-	// The files of the secret, in the form of the AWS tools.
-	credentialsFile = "credentials"
-	configFile      = "config"
-	profile         = "default"
 	// defaultRegion is what stores expect that have no regions.
 	defaultRegion = "us-east-1"
 	maxAttempts   = 5
@@ -44,7 +40,8 @@ type Config struct {
 	// ServerSideEncryption, such as AES256 or aws:kms. Empty: what the bucket does.
 	ServerSideEncryption string
 	// CredentialsDir holds the files credentials and config, of which the latter may
-	// be missing. Empty: the identity of the workload.
+	// be missing. What they say beside keys, a role and a region is refused. Empty: the
+	// identity of the workload.
 	CredentialsDir string
 	Transport      *http.Transport
 }
@@ -56,49 +53,81 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		config.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts = maxAttempts
-				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(stallIsFinal)}, o.Retryables...)
+				o.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(finalErrors)}, o.Retryables...)
 			})
 		}),
+	}
+	var who *identity
+	if c.CredentialsDir != "" {
+		var err error
+		if who, err = readIdentity(c.CredentialsDir); err != nil {
+			return nil, err
+		}
+		options = append(options,
+			// The SDK reads no file: what a Secret may say was read already.
+			config.WithSharedConfigFiles([]string{}), config.WithSharedCredentialsFiles([]string{}),
+			config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(who.id, who.secret, who.session)))
+		c.Region = cmp.Or(c.Region, who.region)
 	}
 	if c.Region != "" {
 		options = append(options, config.WithRegion(c.Region))
 	}
-	if c.CredentialsDir != "" {
-		files, err := secretFiles(c.CredentialsDir)
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, files...)
-	}
 	loaded, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		// What the parser says may quote the file.
-		return nil, fmt.Errorf("%w: %s and %s of the secret must have the form of the AWS tools, with a profile %s",
-			objectstore.ErrCredentials, credentialsFile, configFile, profile)
+		// The cause may quote a file.
+		return nil, fmt.Errorf("%w: the environment of the workload holds settings of AWS that cannot be read", objectstore.ErrCredentials)
 	}
-	if loaded.Region == "" {
-		loaded.Region = defaultRegion
+	loaded.Region = cmp.Or(loaded.Region, defaultRegion)
+	if who != nil && who.role != nil {
+		loaded.Credentials = assume(loaded, who.role)
+	}
+	endpoint, err := endpointOf(c)
+	if err != nil {
+		return nil, err
 	}
 	client := s3.NewFromConfig(loaded, func(o *s3.Options) {
 		o.UsePathStyle = c.ForcePathStyle
 		o.DisableLogOutputChecksumValidationSkipped = true
-		if c.Endpoint != "" {
-			endpoint := c.Endpoint
-			if !strings.Contains(endpoint, "://") {
-				endpoint = "https://" + endpoint
-			}
+		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)
-			// Many stores that speak S3 refuse the checksums that AWS has added.
+			// Many stores that speak S3 refuse the checksums that AWS has added. They get
+			// that of the first version of the protocol, which Object Lock needs too.
 			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
 	})
-	return &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption}, nil
+	store := &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption}
+	if endpoint != "" {
+		store.sent = append(store.sent, s3.WithAPIOptions(smithyhttp.AddContentChecksumMiddleware))
+	}
+	return store, nil
 }
 
-// stallIsFinal keeps what has stalled from being tried again, until it stalls again.
-func stallIsFinal(err error) aws.Ternary {
-	if errors.Is(err, objectstore.ErrStalled) {
+func endpointOf(c Config) (string, error) {
+	if c.Endpoint == "" {
+		return "", nil
+	}
+	u, err := objectstore.Endpoint(c.Endpoint)
+	if err != nil {
+		return "", err
+	}
+	return u.String(), nil
+}
+
+// assume returns the keys of a role, which are asked for with those of a configuration.
+func assume(with aws.Config, r *role) aws.CredentialsProvider {
+	return aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(with), r.arn, func(o *stscreds.AssumeRoleOptions) {
+		o.RoleSessionName = cmp.Or(r.session, "etcd-operator")
+		o.Duration = r.duration
+		if r.externalID != "" {
+			o.ExternalID = &r.externalID
+		}
+	}))
+}
+
+// finalErrors keeps what another connection does not heal from being tried again.
+func finalErrors(err error) aws.Ternary {
+	if objectstore.IsFinal(err) {
 		return aws.FalseTernary
 	}
 	return aws.UnknownTernary
@@ -113,21 +142,4 @@ func httpClient(transport *http.Transport) *awshttp.BuildableClient {
 		t.WriteBufferSize, t.ReadBufferSize = transport.WriteBufferSize, transport.ReadBufferSize
 		t.IdleConnTimeout, t.MaxIdleConnsPerHost = transport.IdleConnTimeout, transport.MaxIdleConnsPerHost
 	})
-}
-
-// secretFiles makes the files of the secret the only ones that are read.
-func secretFiles(dir string) ([]func(*config.LoadOptions) error, error) {
-	credentials := filepath.Join(dir, credentialsFile)
-	if _, err := os.Stat(credentials); err != nil {
-		return nil, fmt.Errorf("%w: the secret must have the entry %s: %w", objectstore.ErrCredentials, credentialsFile, err)
-	}
-	configs := []string{filepath.Join(dir, configFile)}
-	if _, err := os.Stat(configs[0]); errors.Is(err, fs.ErrNotExist) {
-		configs = []string{}
-	}
-	return []func(*config.LoadOptions) error{
-		config.WithSharedConfigProfile(profile),
-		config.WithSharedCredentialsFiles([]string{credentials}),
-		config.WithSharedConfigFiles(configs),
-	}, nil
 }

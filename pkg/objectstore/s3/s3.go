@@ -24,16 +24,22 @@ type Store struct {
 	client     *s3.Client
 	bucket     string
 	encryption string
+	// sent are options of the calls that send data.
+	sent []func(*s3.Options)
 }
 
 var _ objectstore.Store = (*Store)(nil)
 
 // Put implements objectstore.Store.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
-	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
+	err := objectstore.RequireAbsent(ctx, s, key, options)
+	// Whoever may not list a bucket is not told either that an object is missing. Then the
+	// store must see to it that nothing is overwritten.
+	unseen := errors.Is(err, objectstore.ErrDenied)
+	if err != nil && !unseen {
 		return 0, err
 	}
-	n, err := objectstore.Upload(ctx, r, &upload{store: s, key: key, options: options})
+	n, err := objectstore.Upload(ctx, r, &upload{store: s, key: key, options: options, unseen: unseen})
 	return n, failed("put", key, err)
 }
 

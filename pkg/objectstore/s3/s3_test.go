@@ -18,14 +18,10 @@ const bucket = "backups"
 
 func open(t *testing.T, change func(*Config), proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport, err := objectstore.NewTransport(objectstore.TransportConfig{Stall: storetest.Stall})
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport := storetest.Transport(t)
 	if proxy != nil {
 		proxy.Use(transport)
 	}
-	t.Cleanup(transport.CloseIdleConnections)
 	c := Config{Bucket: bucket, ForcePathStyle: true, Transport: transport}
 	change(&c)
 	store, err := New(t.Context(), c)
@@ -65,7 +61,6 @@ func TestAcceptance(t *testing.T) {
 }
 
 func TestBadSecrets(t *testing.T) {
-	const canary = "canary-5d1c"
 	for name, entries := range map[string]map[string]string{
 		"nothing":        {},
 		"config only":    {"config": "[default]\nregion = r\n"},

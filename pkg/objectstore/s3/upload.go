@@ -6,6 +6,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,6 +22,8 @@ type upload struct {
 	key     string
 	options objectstore.PutOptions
 	id      string
+	// unseen is true if nobody has looked whether there is an object.
+	unseen bool
 
 	mu    sync.Mutex
 	parts map[int]types.CompletedPart
@@ -34,21 +37,36 @@ func (u *upload) condition() *string {
 	return aws.String("*")
 }
 
+// mayDrop is true if an upload may be tried without its condition: the store has none, and
+// Put has looked already.
+func (u *upload) mayDrop(condition *string, err error) bool {
+	return condition != nil && !u.unseen && notImplemented(err)
+}
+
+// refused explains the error of an upload whose condition the store does not have.
+func (u *upload) refused(err error) error {
+	if !u.unseen || !notImplemented(err) {
+		return err
+	}
+	return &objectstore.Error{Op: "put", Key: u.key, Kind: objectstore.ErrDenied, Cause: errors.New("the credentials may not see whether the object exists, " +
+		"and the store has no conditional writes; give them the right to list the bucket (s3:ListBucket)")}
+}
+
 // PutWhole implements objectstore.Parts.
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 	put := func(condition *string) error {
 		_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
 			Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: aws.String(u.options.Type()),
 			IfNoneMatch: condition, ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
-		})
+		}, u.store.sent...)
 		return err
 	}
 	condition := u.condition()
 	err := put(condition)
-	if condition != nil && notImplemented(err) {
+	if u.mayDrop(condition, err) {
 		err = put(nil) // what Put has looked for is all that this store can do
 	}
-	return err
+	return u.refused(err)
 }
 
 // Begin implements objectstore.Parts.
@@ -69,7 +87,7 @@ func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
 	n := aws.Int32(int32(number))
 	output, err := u.store.client.UploadPart(ctx, &s3.UploadPartInput{
 		Bucket: &u.store.bucket, Key: &u.key, UploadId: &u.id, PartNumber: n, Body: bytes.NewReader(data),
-	})
+	}, u.store.sent...)
 	if err != nil {
 		return err
 	}
@@ -96,10 +114,10 @@ func (u *upload) Complete(ctx context.Context, count int) error {
 	}
 	condition := u.condition()
 	err := complete(condition)
-	if condition != nil && notImplemented(err) {
+	if u.mayDrop(condition, err) {
 		err = complete(nil)
 	}
-	return err
+	return u.refused(err)
 }
 
 // Abort implements objectstore.Parts.

@@ -4,8 +4,10 @@
 package storetest
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -25,7 +27,9 @@ const piece = 32 << 10
 // are signed for, stays; or takes it for the store itself, if it was made by NewFront.
 type Proxy struct {
 	url  *url.URL
-	next http.Transport
+	next *http.Transport
+	// tunnels are the connections to servers whose certificates it stands in for.
+	tunnels *tunnels
 	// backend is the store that it stands in the place of; nil for an HTTP proxy.
 	backend *url.URL
 
@@ -65,17 +69,26 @@ func newProxy(t testing.TB, backend *url.URL) *Proxy {
 		t.Fatal(err)
 	}
 	p := &Proxy{url: &url.URL{Scheme: "http", Host: listener.Addr().String()}, backend: backend, conns: map[*faultyConn]bool{}}
+	p.next = Transport(t)
 	p.next.DisableCompression = true
-	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(&faultyListener{listener, p})
-	}()
+	p.tunnels = newTunnels(ServerTLS(t))
+	silent := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of handshakes that tests break
+	var accepted net.Listener = &faultyListener{listener, p}
+	if backend != nil && backend.Scheme == "https" {
+		p.url.Scheme = backend.Scheme
+		accepted = tls.NewListener(accepted, ServerTLS(t))
+	}
+	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: silent}
+	inner := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: silent}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(accepted) })
+	serving.Go(func() { _ = inner.Serve(p.tunnels) })
 	t.Cleanup(func() {
 		p.Heal()
+		_ = inner.Close()
 		_ = server.Close()
-		<-done
+		p.closeAll()
+		serving.Wait()
 		p.next.CloseIdleConnections()
 	})
 	return p
@@ -144,6 +157,10 @@ func (p *Proxy) closeAll() {
 
 // ServeHTTP passes a request on.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodConnect {
+		p.tunnels.open(w)
+		return
+	}
 	p.passed.RLock()
 	defer p.passed.RUnlock()
 	if n := p.failEvery.Load(); n > 0 && p.requests.Add(1)%n == 0 {
@@ -156,6 +173,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out.RequestURI = ""
 	if out.ContentLength == 0 {
 		out.Body = http.NoBody
+	}
+	if r.TLS != nil { // in a tunnel, in which only the host is named
+		out.URL.Scheme, out.URL.Host = "https", r.Host
 	}
 	if p.backend != nil {
 		out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // the host that is asked for is signed, and stays

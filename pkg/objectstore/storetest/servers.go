@@ -43,14 +43,19 @@ const (
 	startPatience = time.Minute
 )
 
-// S3 starts versitygw and returns its endpoint.
+// S3 starts versitygw and returns its endpoint. As all servers it has a certificate of CA.
 func S3(t testing.TB) string {
+	t.Helper()
+	return "https://" + versitygw(t, "--cert", certificateFile(t), "--key", keyFile(t))
+}
+
+func versitygw(t testing.TB, options ...string) (address string) {
 	t.Helper()
 	// Its upload directories are files' extended attributes, which a directory in
 	// memory may not have; a side directory always works.
 	data, side := t.TempDir(), t.TempDir()
 	return Serve(t, Program(t, "versitygw"), []string{"ROOT_ACCESS_KEY=" + AccessKey, "ROOT_SECRET_KEY=" + SecretKey}, func(address string) []string {
-		return []string{"--quiet", "--port", address, "posix", "--sidecar", side, data}
+		return append(append([]string{"--quiet", "--port", address}, options...), "posix", "--sidecar", side, data)
 	})
 }
 
@@ -58,25 +63,26 @@ func S3(t testing.TB) string {
 func GCS(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	return Serve(t, Program(t, "fake-gcs-server"), nil, func(address string) []string {
+	return "https://" + Serve(t, Program(t, "fake-gcs-server"), nil, func(address string) []string {
 		host, port, _ := net.SplitHostPort(address)
 		return []string{
-			"-scheme", "http", "-host", host, "-port", port, "-public-host", address, "-external-url", "http://" + address,
+			"-scheme", "https", "-cert-location", certificateFile(t), "-private-key-location", keyFile(t),
+			"-host", host, "-port", port, "-public-host", address, "-external-url", "https://" + address,
 			"-backend", "filesystem", "-filesystem-root", dir, "-log-level", "error",
 		}
 	})
 }
 
-// OSS starts a stand-in for Alibaba's store and returns its endpoint.
-func OSS(t testing.TB, s3Endpoint string) string {
+// OSS starts a stand-in for Alibaba's store and returns its endpoint, and that of the S3
+// server behind it, which has the same buckets.
+func OSS(t testing.TB) (endpoint, s3Endpoint string) {
 	t.Helper()
-	backend, err := url.Parse(s3Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(ossgateway.New(backend, AccessKey, SecretKey))
+	backend := &url.URL{Scheme: "http", Host: versitygw(t)}
+	server := httptest.NewUnstartedServer(ossgateway.New(backend, AccessKey, SecretKey))
+	server.TLS = ServerTLS(t)
+	server.StartTLS()
 	t.Cleanup(server.Close)
-	return server.URL
+	return server.URL, backend.String()
 }
 
 // Azure starts Azurite and returns its endpoint.
@@ -91,9 +97,9 @@ func Azure(t testing.TB) string {
 	if _, err := os.Stat(script); err != nil {
 		t.Fatalf("Azurite is missing; hack/object-stores.sh installs what the tests of stores need: %v", err)
 	}
-	return Serve(t, node, nil, func(address string) []string {
+	return "https://" + Serve(t, node, nil, func(address string) []string {
 		host, port, _ := net.SplitHostPort(address)
-		return []string{script, "--blobHost", host, "--blobPort", port, "-l", dir, "--silent", "--skipApiVersionCheck", "--disableTelemetry"}
+		return []string{script, "--cert", certificateFile(t), "--key", keyFile(t), "--blobHost", host, "--blobPort", port, "-l", dir, "--silent", "--skipApiVersionCheck", "--disableTelemetry"}
 	})
 }
 
@@ -120,8 +126,8 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
-// Serve starts a server on a free port of loopback and waits until it listens. It
-// ends with the test.
+// Serve starts a server on a free port of loopback, waits until it listens and returns its
+// address. It ends with the test.
 func Serve(t testing.TB, program string, env []string, args func(address string) []string) string {
 	t.Helper()
 	const tries = 5 // somebody else may take the port
@@ -130,7 +136,7 @@ func Serve(t testing.TB, program string, env []string, args func(address string)
 		address := freeAddress(t)
 		var listens bool
 		if listens, output = start(t, address, program, env, args(address)); listens {
-			return "http://" + address
+			return address
 		}
 	}
 	t.Fatalf("%s does not listen:\n%s", filepath.Base(program), output)

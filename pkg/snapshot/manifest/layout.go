@@ -6,6 +6,7 @@ package manifest
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -147,4 +148,15 @@ func Candidates(key string) []string {
 // that lies elsewhere, or is of someone else, is nobody's to delete.
 func (p Place) InPlace(key string, m *Manifest) bool {
 	return IsManifest(key) && strings.HasPrefix(key, p.Prefix()) && m.Layout == p.Layout && m.Owner == p.Owner
+}
+
+// seriesPattern is what LayoutSeries appends to a key.
+var seriesPattern = regexp.MustCompile(`^_v[0-9]+_[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}`)
+
+// Below is true if a manifest is of a backup that was stored at this key: in a directory
+// below it, or as one of a series. Another key that only begins with the same letters is
+// another place. An empty key is the place of all.
+func Below(key, manifestKey string) bool {
+	rest, found := strings.CutPrefix(manifestKey, key)
+	return found && (key == "" || strings.HasPrefix(rest, "/") || seriesPattern.MatchString(rest))
 }

@@ -211,3 +211,25 @@ func TestInPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestBelow: a place is a directory or the name of a series, and no other name that begins
+// like it.
+func TestBelow(t *testing.T) {
+	for _, test := range []struct {
+		key, manifest string
+		below         bool
+	}{
+		{"prod/a", "prod/a/v1/ns/c-u/20260102T030405Z-1-id/manifest.json", true},
+		{"prod/a", "prod/a/etcd.backup.manifest.json", true},
+		{"prod/a", "prod/a_v81233_2026-01-02-03:04:05.manifest.json", true},
+		{"prod/a", "prod/ab/v1/ns/c-u/20260102T030405Z-1-id/manifest.json", false},
+		{"prod/a", "prod/a-safety/v1/ns/c-u/20260102T030405Z-1-id/manifest.json", false},
+		{"prod/a", "prod/a_v2/v1/ns/c-u/20260102T030405Z-1-id/manifest.json", false},
+		{"prod/a", "prod/ab.manifest.json", false},
+		{"", "v1/ns/c-u/20260102T030405Z-1-id/manifest.json", true},
+	} {
+		if got := Below(test.key, test.manifest); got != test.below {
+			t.Errorf("%s below %q: %t", test.manifest, test.key, got)
+		}
+	}
+}

@@ -73,6 +73,6 @@ func SetDefaults_BackupSpec(spec *BackupSpec) {
 // SetDefaults_OSSSource fills the documented default endpoint.
 func SetDefaults_OSSSource(source *OSSSource) {
 	if source.Endpoint == "" {
-		source.Endpoint = "http://oss-cn-hangzhou.aliyuncs.com"
+		source.Endpoint = "https://oss-cn-hangzhou.aliyuncs.com"
 	}
 }

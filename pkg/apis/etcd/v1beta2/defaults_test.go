@@ -35,16 +35,16 @@ func TestDefaults(t *testing.T) {
 		},
 		{
 			"backups of a cluster", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, backup: {storageType: OSS, oss: {path: d, ossSecret: e}}}",
-			"{repository: a, version: b, podDisruptionBudget: c, backup: {storageType: OSS, oss: {path: d, ossSecret: e, endpoint: 'http://oss-cn-hangzhou.aliyuncs.com'}, compression: None, verify: Hash}}",
+			"{repository: a, version: b, podDisruptionBudget: c, backup: {storageType: OSS, oss: {path: d, ossSecret: e, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}, compression: None, verify: Hash}}",
 		},
 		{"backup", "EtcdBackup", "{storageType: S3}", "{storageType: S3, compression: None, verify: Hash}"},
 		{"backup, all set", "EtcdBackup", "{storageType: S3, compression: Zstd, verify: Restore}", "{storageType: S3, compression: Zstd, verify: Restore}"},
 		{
 			"backup to OSS", "EtcdBackup", "{storageType: OSS, oss: {path: a, ossSecret: b}}",
-			"{storageType: OSS, oss: {path: a, ossSecret: b, endpoint: 'http://oss-cn-hangzhou.aliyuncs.com'}, compression: None, verify: Hash}",
+			"{storageType: OSS, oss: {path: a, ossSecret: b, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}, compression: None, verify: Hash}",
 		},
 		{"restore", "EtcdRestore", "{}", "{}"},
-		{"restore from OSS", "EtcdRestore", "{oss: {path: a, ossSecret: b}}", "{oss: {path: a, ossSecret: b, endpoint: 'http://oss-cn-hangzhou.aliyuncs.com'}}"},
+		{"restore from OSS", "EtcdRestore", "{oss: {path: a, ossSecret: b}}", "{oss: {path: a, ossSecret: b, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}}"},
 		{
 			"restore to a new cluster", "EtcdRestore", "{clusterTemplate: {spec: {size: 3, recovery: {}, backup: {storageType: S3}, TLS: {certManager: {issuerRef: {name: d}}}, pod: {persistentVolumeClaimRetentionPolicy: {}}}}}",
 			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual}, backup: {storageType: S3, compression: None, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",

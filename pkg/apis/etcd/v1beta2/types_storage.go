@@ -57,16 +57,19 @@ type S3BackupSource struct {
 	// path is <bucket>/<key>. A periodic backup appends to the key.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
 	// awsSecret names a secret with the files "credentials" and "config" of the AWS
-	// tools (profile default). Empty: the identity of the workload.
+	// tools (profile default), which hold keys or a role to assume with keys. Empty: the
+	// identity of the workload.
 	AWSSecret string `json:"awsSecret,omitempty" protobuf:"bytes,2,opt,name=awsSecret"`
-	// endpoint of the store, such as https://s3.example.com. Empty: AWS.
+	// endpoint of the store, such as https://s3.example.com. A scheme that is missing is
+	// https. Empty: AWS.
 	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
 	// forcePathStyle asks for <endpoint>/<bucket>/<key> instead of a host per bucket.
 	// +optional
 	ForcePathStyle bool `json:"forcePathStyle" protobuf:"varint,4,opt,name=forcePathStyle"`
 	// region of the bucket. Empty: the one of the secret's config.
 	Region string `json:"region,omitempty" protobuf:"bytes,5,opt,name=region"`
-	// caSecret names a secret whose ca.crt signs the endpoint's certificate.
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
 	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,6,opt,name=caSecret"`
 	// insecureSkipTLSVerify accepts any certificate of the endpoint.
 	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty" protobuf:"varint,7,opt,name=insecureSkipTLSVerify"`
@@ -80,9 +83,11 @@ type S3RestoreSource struct {
 	// path is <bucket>/<key>.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
 	// awsSecret names a secret with the files "credentials" and "config" of the AWS
-	// tools (profile default). Empty: the identity of the workload.
+	// tools (profile default), which hold keys or a role to assume with keys. Empty: the
+	// identity of the workload.
 	AWSSecret string `json:"awsSecret,omitempty" protobuf:"bytes,2,opt,name=awsSecret"`
-	// endpoint of the store, such as https://s3.example.com. Empty: AWS.
+	// endpoint of the store, such as https://s3.example.com. A scheme that is missing is
+	// https. Empty: AWS.
 	// +optional
 	Endpoint string `json:"endpoint" protobuf:"bytes,3,opt,name=endpoint"`
 	// forcePathStyle asks for <endpoint>/<bucket>/<key> instead of a host per bucket.
@@ -90,7 +95,8 @@ type S3RestoreSource struct {
 	ForcePathStyle bool `json:"forcePathStyle" protobuf:"varint,4,opt,name=forcePathStyle"`
 	// region of the bucket. Empty: the one of the secret's config.
 	Region string `json:"region,omitempty" protobuf:"bytes,5,opt,name=region"`
-	// caSecret names a secret whose ca.crt signs the endpoint's certificate.
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
 	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,6,opt,name=caSecret"`
 	// insecureSkipTLSVerify accepts any certificate of the endpoint.
 	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty" protobuf:"varint,7,opt,name=insecureSkipTLSVerify"`
@@ -108,19 +114,28 @@ type ABSSource struct {
 	// +optional
 	ABSSecret string `json:"absSecret" protobuf:"bytes,2,opt,name=absSecret"`
 	// endpoint replaces the account's own one, such as that of an emulator. Without
-	// absSecret it is needed: https://<account>.blob.core.windows.net.
+	// absSecret it is needed: https://<account>.blob.core.windows.net. A scheme that is
+	// missing is https.
 	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
+	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,4,opt,name=caSecret"`
 }
 
 // GCSSource is a place in Google Cloud Storage.
 type GCSSource struct {
 	// path is <bucket>/<key>.
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
-	// gcpSecret names a secret with access-token or credentials.json. Empty: the
-	// identity of the workload.
+	// gcpSecret names a secret with access-token, or with credentials.json of the type
+	// service_account or authorized_user. Empty: the identity of the workload.
 	GCPSecret string `json:"gcpSecret,omitempty" protobuf:"bytes,2,opt,name=gcpSecret"`
-	// endpoint replaces Google's own one, such as that of an emulator.
+	// endpoint replaces Google's own one, such as that of an emulator. A scheme that is
+	// missing is https. The identity of the workload and credentials.json are used with
+	// hosts of Google only.
 	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
+	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,4,opt,name=caSecret"`
 }
 
 // OSSSource is a place in Alibaba Cloud Object Storage Service.
@@ -129,8 +144,12 @@ type OSSSource struct {
 	Path string `json:"path" protobuf:"bytes,1,opt,name=path"`
 	// ossSecret names a secret with accessKeyID and accessKeySecret.
 	OSSSecret string `json:"ossSecret" protobuf:"bytes,2,opt,name=ossSecret"`
-	// endpoint of the region. Default: http://oss-cn-hangzhou.aliyuncs.com.
+	// endpoint of the region. A scheme that is missing is https. Default:
+	// https://oss-cn-hangzhou.aliyuncs.com.
 	Endpoint string `json:"endpoint,omitempty" protobuf:"bytes,3,opt,name=endpoint"`
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
+	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,4,opt,name=caSecret"`
 }
 
 // PersistentVolumeClaimSource is a place on a volume of the same namespace.

@@ -93,7 +93,7 @@ func TestBackupUpdate(t *testing.T) {
 		{"storageType: ABS, abs: {path: c/k, absSecret: a}", "storageType: ABS, abs: {path: c/l, absSecret: a}", "abs"},
 		{"storageType: ABS, abs: {path: c/k, absSecret: a}", "storageType: ABS, abs: {path: c/k, absSecret: a, endpoint: e}", "abs"},
 		{"storageType: GCS, gcs: {path: c/k}", "storageType: GCS, gcs: {path: c/l}", "gcs"},
-		{"storageType: GCS, gcs: {path: c/k}", "storageType: GCS, gcs: {path: c/k, endpoint: e}", "gcs"},
+		{"storageType: GCS, gcs: {path: c/k, gcpSecret: a}", "storageType: GCS, gcs: {path: c/k, gcpSecret: a, endpoint: e}", "gcs"},
 		{"storageType: OSS, oss: {path: c/k, ossSecret: a}", "storageType: OSS, oss: {path: c/l, ossSecret: a}", "oss"},
 		{"storageType: OSS, oss: {path: c/k, ossSecret: a}", "storageType: OSS, oss: {path: c/k, ossSecret: a, endpoint: e}", "oss"},
 		{"storageType: PersistentVolumeClaim, persistentVolumeClaim: {claimName: a}", "storageType: PersistentVolumeClaim, persistentVolumeClaim: {claimName: b}", "persistentVolumeClaim"},

@@ -63,6 +63,24 @@ func (p *place) fields() []sourceField {
 	}
 }
 
+// endpoints returns the endpoint of each source that is given, by the source's field.
+func (p *place) endpoints() map[string]string {
+	endpoints := map[string]string{}
+	if p.s3 != nil {
+		endpoints["s3"] = p.s3.Endpoint
+	}
+	if p.abs != nil {
+		endpoints["abs"] = p.abs.Endpoint
+	}
+	if p.gcs != nil {
+		endpoints["gcs"] = p.gcs.Endpoint
+	}
+	if p.oss != nil {
+		endpoints["oss"] = p.oss.Endpoint
+	}
+	return endpoints
+}
+
 // validatePlace checks that exactly the source that fits the storage type is given,
 // and every source that is.
 func validatePlace(p place, path *field.Path) field.ErrorList {
@@ -97,20 +115,29 @@ func validateSources(p place, path *field.Path) field.ErrorList {
 	if abs, at := p.abs, path.Child("abs"); abs != nil {
 		errs = append(errs, validateBucketPath(abs.Path, at.Child("path"))...)
 		errs = append(errs, validateObjectName(abs.ABSSecret, at.Child("absSecret"))...)
+		errs = append(errs, validateObjectName(abs.CASecret, at.Child("caSecret"))...)
 		if abs.ABSSecret == "" && abs.Endpoint == "" {
 			errs = append(errs, field.Required(at.Child("absSecret"),
 				"name the Secret with storage-account and storage-key, or, to use the identity of the workload, name the account in endpoint: https://<account>.blob.core.windows.net"))
 		}
 		errs = append(errs, validateStoreEndpoint(abs.Endpoint, at.Child("endpoint"))...)
+		if abs.ABSSecret == "" {
+			errs = append(errs, validateTokenEndpoint(v1beta2.BackupStorageTypeABS, abs.Endpoint, at.Child("endpoint"), "absSecret")...)
+		}
 	}
 	if gcs, at := p.gcs, path.Child("gcs"); gcs != nil {
 		errs = append(errs, validateBucketPath(gcs.Path, at.Child("path"))...)
 		errs = append(errs, validateObjectName(gcs.GCPSecret, at.Child("gcpSecret"))...)
+		errs = append(errs, validateObjectName(gcs.CASecret, at.Child("caSecret"))...)
 		errs = append(errs, validateStoreEndpoint(gcs.Endpoint, at.Child("endpoint"))...)
+		if gcs.GCPSecret == "" {
+			errs = append(errs, validateTokenEndpoint(v1beta2.BackupStorageTypeGCS, gcs.Endpoint, at.Child("endpoint"), "gcpSecret")...)
+		}
 	}
 	if oss, at := p.oss, path.Child("oss"); oss != nil {
 		errs = append(errs, validateBucketPath(oss.Path, at.Child("path"))...)
 		errs = append(errs, requireObjectName(oss.OSSSecret, at.Child("ossSecret"), "name the Secret with accessKeyID and accessKeySecret")...)
+		errs = append(errs, validateObjectName(oss.CASecret, at.Child("caSecret"))...)
 		errs = append(errs, validateStoreEndpoint(oss.Endpoint, at.Child("endpoint"))...)
 	}
 	if claim, at := p.claim, path.Child("persistentVolumeClaim"); claim != nil {

@@ -25,6 +25,16 @@ var placeCases = []specCase{
 	{"type only", "storageType: S3", []string{"Required %ss3"}},
 	{"other source", "storageType: S3, gcs: {path: b/k}", []string{"Required %ss3", "Forbidden %sgcs"}},
 	{"ABS without a secret", "storageType: ABS, abs: {path: c/k, endpoint: 'https://account.blob.core.windows.net'}", nil},
+	{"authorities", "storageType: GCS, gcs: {path: b/k, gcpSecret: gcp, endpoint: 'https://gcs:4443', caSecret: ca}", nil},
+	{"authority of ABS", "storageType: ABS, abs: {path: c/k, absSecret: abs, endpoint: 'https://azurite:10000', caSecret: ca}", nil},
+	{"authority of OSS", "storageType: OSS, oss: {path: b/k, ossSecret: oss, endpoint: 'https://oss.example.com', caSecret: ca}", nil},
+	{"GCS as the workload, elsewhere at Google", "storageType: GCS, gcs: {path: b/k, endpoint: storage.me-central2.rep.googleapis.com}", nil},
+	{"GCS as the workload, elsewhere", "storageType: GCS, gcs: {path: b/k, endpoint: 'https://googleapis.com.example.com'}", []string{"Invalid %sgcs.endpoint"}},
+	{"GCS as the workload, unencrypted", "storageType: GCS, gcs: {path: b/k, endpoint: 'http://storage.googleapis.com'}", []string{"Invalid %sgcs.endpoint"}},
+	{"ABS as the workload, elsewhere", "storageType: ABS, abs: {path: c/k, endpoint: 'https://account.example.com'}", []string{"Invalid %sabs.endpoint"}},
+	{"ABS as the workload, no account", "storageType: ABS, abs: {path: c/k, endpoint: 'https://xblob.core.windows.net'}", []string{"Invalid %sabs.endpoint"}},
+	{"ABS as the workload, another cloud", "storageType: ABS, abs: {path: c/k, endpoint: Account.BLOB.core.chinacloudapi.cn}", nil},
+	{"ABS as the workload, another port", "storageType: ABS, abs: {path: c/k, endpoint: 'https://account.blob.core.windows.net:8443'}", []string{"Invalid %sabs.endpoint"}},
 	{"ABS without an account", "storageType: ABS, abs: {path: c/k}", []string{"Required %sabs.absSecret"}},
 	{"all sources", "storageType: PersistentVolumeClaim, s3: {path: b/k}, abs: {path: b/k, absSecret: a}, gcs: {path: b/k}, oss: {path: b/k, ossSecret: a}, persistentVolumeClaim: {claimName: a}", []string{
 		"Forbidden %ss3", "Forbidden %sabs", "Forbidden %sgcs", "Forbidden %soss",
@@ -38,9 +48,9 @@ var placeCases = []specCase{
 	{"wrong S3", "storageType: S3, s3: {path: k, awsSecret: other/aws, endpoint: 'ftp://x', region: 'a b', caSecret: CA, serverSideEncryption: 'a b'}", []string{
 		"Invalid %ss3.path", "Invalid %ss3.awsSecret", "Invalid %ss3.endpoint", "Invalid %ss3.region", "Invalid %ss3.caSecret", "Invalid %ss3.serverSideEncryption",
 	}},
-	{"wrong ABS", "storageType: ABS, abs: {path: k, absSecret: A, endpoint: 'ftp://x'}", []string{"Invalid %sabs.path", "Invalid %sabs.absSecret", "Invalid %sabs.endpoint"}},
-	{"wrong GCS", "storageType: GCS, gcs: {path: k, gcpSecret: G, endpoint: 'ftp://x'}", []string{"Invalid %sgcs.path", "Invalid %sgcs.gcpSecret", "Invalid %sgcs.endpoint"}},
-	{"wrong OSS", "storageType: OSS, oss: {path: k, ossSecret: O, endpoint: 'ftp://x'}", []string{"Invalid %soss.path", "Invalid %soss.ossSecret", "Invalid %soss.endpoint"}},
+	{"wrong ABS", "storageType: ABS, abs: {path: k, absSecret: A, caSecret: C/A, endpoint: 'ftp://x'}", []string{"Invalid %sabs.path", "Invalid %sabs.absSecret", "Invalid %sabs.caSecret", "Invalid %sabs.endpoint"}},
+	{"wrong GCS", "storageType: GCS, gcs: {path: k, gcpSecret: G, caSecret: C/A, endpoint: 'ftp://x'}", []string{"Invalid %sgcs.path", "Invalid %sgcs.gcpSecret", "Invalid %sgcs.caSecret", "Invalid %sgcs.endpoint"}},
+	{"wrong OSS", "storageType: OSS, oss: {path: k, ossSecret: O, caSecret: C/A, endpoint: 'ftp://x'}", []string{"Invalid %soss.path", "Invalid %soss.ossSecret", "Invalid %soss.caSecret", "Invalid %soss.endpoint"}},
 	{"wrong volume", "storageType: PersistentVolumeClaim, persistentVolumeClaim: {claimName: ../a, path: /etc}", []string{"Invalid %spersistentVolumeClaim.claimName", "Invalid %spersistentVolumeClaim.path"}},
 }
 

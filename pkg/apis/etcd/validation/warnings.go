@@ -139,10 +139,17 @@ func optionWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 }
 
 func placeWarnings(p place, path *field.Path) []string {
+	var warnings []string
 	if p.s3 != nil && p.s3.InsecureSkipTLSVerify {
-		return []string{fmt.Sprintf("%s: anyone between here and the store can read and change the backup; name a caSecret instead", path.Child("s3", "insecureSkipTLSVerify"))}
+		warnings = append(warnings, fmt.Sprintf("%s: anyone between here and the store can read and change the backup; name a caSecret instead", path.Child("s3", "insecureSkipTLSVerify")))
 	}
-	return nil
+	for name, endpoint := range p.endpoints() {
+		if strings.HasPrefix(strings.ToLower(endpoint), "http://") {
+			warnings = append(warnings, fmt.Sprintf("%s: http:// sends requests, credentials and backups unencrypted; use https://, and name the store's own certificate authority in caSecret",
+				path.Child(name, "endpoint")))
+		}
+	}
+	return warnings
 }
 
 // WarningsForEtcdBackup returns what the author of a backup should know and may

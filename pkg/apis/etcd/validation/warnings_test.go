@@ -69,6 +69,7 @@ func TestClusterWarnings(t *testing.T) {
 		{"volume beyond writing out", "{etcd: {quotaBackendBytes: 1Gi}, pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 1e999999999}}}}}", nil},
 		{"quota without a size", "{etcd: {quotaBackendBytes: 1Gi}, pod: {persistentVolumeClaimSpec: {}}}", nil},
 		{"backup on request", "backup: {timeZone: UTC, retention: {count: 1}, " + s3 + "}", []string{"spec.backup.timeZone", "spec.backup.retention"}},
+		{"backup unencrypted", "backup: {storageType: S3, s3: {path: b/k, endpoint: 'http://s3:9000', insecureSkipTLSVerify: true}}", []string{"spec.backup.s3.insecureSkipTLSVerify", "spec.backup.s3.endpoint"}},
 		{"backup to anyone", "backup: {storageType: S3, s3: {path: b/k, insecureSkipTLSVerify: true}}", []string{"spec.backup.s3.insecureSkipTLSVerify"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,6 +107,11 @@ func TestBackupWarnings(t *testing.T) {
 			"spec.backupPolicy.maxBackups", "spec.backupPolicy.maxAge", "spec.backupPolicy.suspend", "spec.backupPolicy.timeZone",
 		}},
 		{"to anyone", "{storageType: S3, s3: {path: b/k, insecureSkipTLSVerify: true}}", []string{"spec.s3.insecureSkipTLSVerify"}},
+		{"S3 unencrypted", "{storageType: S3, s3: {path: b/k, endpoint: 'http://s3:9000'}}", []string{"spec.s3.endpoint"}},
+		{"ABS unencrypted", "{storageType: ABS, abs: {path: b/k, absSecret: a, endpoint: 'HTTP://azurite:10000'}}", []string{"spec.abs.endpoint"}},
+		{"GCS unencrypted", "{storageType: GCS, gcs: {path: b/k, gcpSecret: a, endpoint: 'http://gcs:4443'}}", []string{"spec.gcs.endpoint"}},
+		{"OSS unencrypted", "{storageType: OSS, oss: {path: b/k, ossSecret: a, endpoint: 'http://oss-cn-hangzhou.aliyuncs.com'}}", []string{"spec.oss.endpoint"}},
+		{"OSS without a scheme", "{storageType: OSS, oss: {path: b/k, ossSecret: a, endpoint: oss-cn-hangzhou.aliyuncs.com}}", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,8 +17,12 @@ type ABSSourceApplyConfiguration struct {
 	// same, and endpoint names the account.
 	ABSSecret *string `json:"absSecret,omitempty"`
 	// endpoint replaces the account's own one, such as that of an emulator. Without
-	// absSecret it is needed: https://<account>.blob.core.windows.net.
+	// absSecret it is needed: https://<account>.blob.core.windows.net. A scheme that is
+	// missing is https.
 	Endpoint *string `json:"endpoint,omitempty"`
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
+	CASecret *string `json:"caSecret,omitempty"`
 }
 
 // ABSSourceApplyConfiguration constructs a declarative configuration of the ABSSource type for use with
@@ -48,5 +52,13 @@ func (b *ABSSourceApplyConfiguration) WithABSSecret(value string) *ABSSourceAppl
 // If called multiple times, the Endpoint field is set to the value of the last call.
 func (b *ABSSourceApplyConfiguration) WithEndpoint(value string) *ABSSourceApplyConfiguration {
 	b.Endpoint = &value
+	return b
+}
+
+// WithCASecret sets the CASecret field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CASecret field is set to the value of the last call.
+func (b *ABSSourceApplyConfiguration) WithCASecret(value string) *ABSSourceApplyConfiguration {
+	b.CASecret = &value
 	return b
 }

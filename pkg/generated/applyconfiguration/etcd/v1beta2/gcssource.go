@@ -12,11 +12,16 @@ package v1beta2
 type GCSSourceApplyConfiguration struct {
 	// path is <bucket>/<key>.
 	Path *string `json:"path,omitempty"`
-	// gcpSecret names a secret with access-token or credentials.json. Empty: the
-	// identity of the workload.
+	// gcpSecret names a secret with access-token, or with credentials.json of the type
+	// service_account or authorized_user. Empty: the identity of the workload.
 	GCPSecret *string `json:"gcpSecret,omitempty"`
-	// endpoint replaces Google's own one, such as that of an emulator.
+	// endpoint replaces Google's own one, such as that of an emulator. A scheme that is
+	// missing is https. The identity of the workload and credentials.json are used with
+	// hosts of Google only.
 	Endpoint *string `json:"endpoint,omitempty"`
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
+	CASecret *string `json:"caSecret,omitempty"`
 }
 
 // GCSSourceApplyConfiguration constructs a declarative configuration of the GCSSource type for use with
@@ -46,5 +51,13 @@ func (b *GCSSourceApplyConfiguration) WithGCPSecret(value string) *GCSSourceAppl
 // If called multiple times, the Endpoint field is set to the value of the last call.
 func (b *GCSSourceApplyConfiguration) WithEndpoint(value string) *GCSSourceApplyConfiguration {
 	b.Endpoint = &value
+	return b
+}
+
+// WithCASecret sets the CASecret field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CASecret field is set to the value of the last call.
+func (b *GCSSourceApplyConfiguration) WithCASecret(value string) *GCSSourceApplyConfiguration {
+	b.CASecret = &value
 	return b
 }

@@ -14,8 +14,12 @@ type OSSSourceApplyConfiguration struct {
 	Path *string `json:"path,omitempty"`
 	// ossSecret names a secret with accessKeyID and accessKeySecret.
 	OSSSecret *string `json:"ossSecret,omitempty"`
-	// endpoint of the region. Default: http://oss-cn-hangzhou.aliyuncs.com.
+	// endpoint of the region. A scheme that is missing is https. Default:
+	// https://oss-cn-hangzhou.aliyuncs.com.
 	Endpoint *string `json:"endpoint,omitempty"`
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
+	CASecret *string `json:"caSecret,omitempty"`
 }
 
 // OSSSourceApplyConfiguration constructs a declarative configuration of the OSSSource type for use with
@@ -45,5 +49,13 @@ func (b *OSSSourceApplyConfiguration) WithOSSSecret(value string) *OSSSourceAppl
 // If called multiple times, the Endpoint field is set to the value of the last call.
 func (b *OSSSourceApplyConfiguration) WithEndpoint(value string) *OSSSourceApplyConfiguration {
 	b.Endpoint = &value
+	return b
+}
+
+// WithCASecret sets the CASecret field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CASecret field is set to the value of the last call.
+func (b *OSSSourceApplyConfiguration) WithCASecret(value string) *OSSSourceApplyConfiguration {
+	b.CASecret = &value
 	return b
 }

@@ -13,15 +13,18 @@ type S3BackupSourceApplyConfiguration struct {
 	// path is <bucket>/<key>. A periodic backup appends to the key.
 	Path *string `json:"path,omitempty"`
 	// awsSecret names a secret with the files "credentials" and "config" of the AWS
-	// tools (profile default). Empty: the identity of the workload.
+	// tools (profile default), which hold keys or a role to assume with keys. Empty: the
+	// identity of the workload.
 	AWSSecret *string `json:"awsSecret,omitempty"`
-	// endpoint of the store, such as https://s3.example.com. Empty: AWS.
+	// endpoint of the store, such as https://s3.example.com. A scheme that is missing is
+	// https. Empty: AWS.
 	Endpoint *string `json:"endpoint,omitempty"`
 	// forcePathStyle asks for <endpoint>/<bucket>/<key> instead of a host per bucket.
 	ForcePathStyle *bool `json:"forcePathStyle,omitempty"`
 	// region of the bucket. Empty: the one of the secret's config.
 	Region *string `json:"region,omitempty"`
-	// caSecret names a secret whose ca.crt signs the endpoint's certificate.
+	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
+	// the public certificate authorities.
 	CASecret *string `json:"caSecret,omitempty"`
 	// insecureSkipTLSVerify accepts any certificate of the endpoint.
 	InsecureSkipTLSVerify *bool `json:"insecureSkipTLSVerify,omitempty"`
