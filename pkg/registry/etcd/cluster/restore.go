@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
@@ -32,13 +33,15 @@ type Restores interface {
 }
 
 // RestoreREST restores a cluster in place: it creates an EtcdRestore, which the
-// controller carries out. The right to create etcdclusters/restore is enough for that.
-// If the request is empty, the source is the newest good backup of the cluster as it is
-// now: one that is made meanwhile does not take its place.
+// controller carries out. The right to create etcdclusters/restore is enough for an empty
+// request: the source is the newest good backup of the cluster as it is now, and one that is
+// made meanwhile does not take its place. A request that chooses more than the moment needs
+// the right to create etcdrestores, too.
 type RestoreREST struct {
 	clusters getter
 	backups  Backups
 	restores Restores
+	guard    rights.Guard
 	clock    clock.PassiveClock
 	// busy lets of two requests at the same time one see the restore of the other.
 	busy busy
@@ -66,6 +69,9 @@ func (r *RestoreREST) Create(
 	asked, ok := obj.(*v1beta2.EtcdRestore)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected an EtcdRestore, got %T", obj))
+	}
+	if err := r.authorize(ctx, name, asked); err != nil {
+		return nil, err
 	}
 	if admit != nil {
 		if err := admit(ctx, obj.DeepCopyObject()); err != nil {
@@ -95,6 +101,17 @@ func (r *RestoreREST) Create(
 		return nil, err
 	}
 	return r.restores.Create(resourceContext(ctx, "etcdrestores"), restore, options)
+}
+
+// authorize asks for the rights that a request needs because of what it chooses. The Secrets
+// that the EtcdBackup names were asked about when it was created.
+func (r *RestoreREST) authorize(ctx context.Context, name string, asked *v1beta2.EtcdRestore) error {
+	resource := v1beta2.Resource("etcdclusters/restore")
+	given := append(rights.Given(field.NewPath("spec"), asked.Spec, "etcdCluster"), rights.GivenMetadata(asked)...)
+	if err := r.guard.RequireCreate(ctx, resource, name, v1beta2.Resource("etcdrestores"), given); err != nil {
+		return err
+	}
+	return r.guard.Check(ctx, resource, asked, nil)
 }
 
 var (

@@ -24,6 +24,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/restore"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -31,12 +32,12 @@ import (
 func withRestores(t *testing.T) (Storage, backup.Storage, restore.Storage) {
 	t.Helper()
 	etcd := registrytest.New(t)
-	backups, err := backup.NewStorage(etcd.Scheme, etcd.Options)
+	backups, err := backup.NewStorage(etcd.Scheme, etcd.Options, rights.Guard{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(backups.EtcdBackup.Destroy)
-	restores, err := restore.NewStorage(etcd.Scheme, etcd.Options)
+	restores, err := restore.NewStorage(etcd.Scheme, etcd.Options, rights.Guard{})
 	if err != nil {
 		t.Fatal(err)
 	}
