@@ -36,9 +36,9 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		New:      func() runtime.Object { return &v1beta2.EtcdBackup{} },
 		NewList:  func() runtime.Object { return &v1beta2.EtcdBackupList{} },
 	}
-	store, status, err := kind.NewStore(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter)
+	store, status, err := kind.NewStore(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter, guard)
 	if err != nil {
 		return Storage{}, err
 	}
-	return Storage{EtcdBackup: &REST{kind.Guarded{Store: store, Guard: guard}}, Status: status}, nil
+	return Storage{EtcdBackup: &REST{store}, Status: status}, nil
 }

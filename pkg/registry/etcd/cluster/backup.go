@@ -218,7 +218,8 @@ func underWay(b *v1beta2.EtcdBackup) bool {
 }
 
 // served makes sure that a member answers: whoever asks for a backup now shall know at
-// once that nobody can make it. A server that cannot ask leaves it to the controller.
+// once that nobody can make it. A server that cannot ask leaves it to the controller, which
+// has the rights that it needs for that.
 func (r *BackupREST) served(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
 	if !r.asker.Able() {
 		return nil
@@ -226,6 +227,10 @@ func (r *BackupREST) served(ctx context.Context, cluster *v1beta2.EtcdCluster) e
 	p, err := r.asker.Ask(ctx, cluster)
 	if err != nil {
 		return err
+	}
+	// Without the certificate nothing is known of the members.
+	if p.CertificateErr != nil {
+		return nil
 	}
 	for i := range p.Answers {
 		if p.Answers[i].Err == nil {

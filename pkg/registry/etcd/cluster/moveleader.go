@@ -79,6 +79,9 @@ func (r *MoveLeaderREST) Create(
 	if err != nil {
 		return nil, err
 	}
+	if p.CertificateErr != nil {
+		return nil, apierrors.NewServiceUnavailable(p.CertificateErr.Error())
+	}
 	health := picture.Health(p)
 	from, to, err := handOver(health, request.Spec.Target)
 	if err != nil {

@@ -206,6 +206,9 @@ func (r *ProxyREST) open(ctx context.Context, cluster *v1beta2.EtcdCluster, memb
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(err.Error())
 	}
+	if found.CertificateErr != nil {
+		return nil, apierrors.NewServiceUnavailable(found.CertificateErr.Error())
+	}
 	client := r.asker.Client(found)
 	search, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

@@ -67,13 +67,14 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		NewList:  func() runtime.Object { return &v1beta2.EtcdClusterList{} },
 	}
 	rules := newStrategy(typer, cmp.Or(needs.DefaultVersion, v1beta2.DefaultVersion))
-	store, status, err := kind.NewStore(resource, rules, newTable(clock.RealClock{}), optsGetter)
+	guarded, status, err := kind.NewStore(resource, rules, newTable(clock.RealClock{}), optsGetter, needs.Guard)
 	if err != nil {
 		return Storage{}, err
 	}
 	registerMetrics()
+	store := guarded.Store
 	return Storage{
-		EtcdCluster: &REST{kind.Guarded{Store: store, Guard: needs.Guard}},
+		EtcdCluster: &REST{guarded},
 		Status:      status,
 		Scale:       newScale(store),
 		Health:      newHealth(store, needs.Asker),

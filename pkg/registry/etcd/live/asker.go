@@ -104,6 +104,7 @@ func (a *Asker) ask(ctx context.Context, cluster *v1beta2.EtcdCluster, found *Fo
 		Claims:                  found.Claims,
 		Answers:                 make([]picture.Answer, len(found.Target.Endpoints)),
 		ClientCertificateExpiry: found.CertificateExpiry,
+		CertificateErr:          found.CertificateErr,
 		Problems:                found.Problems,
 	}
 	client := a.Client(found)

@@ -63,7 +63,7 @@ func usesOf(obj runtime.Object) []use {
 	case *v1beta2.EtcdRestore:
 		return restoreUses(path, typed.Spec)
 	case *v1beta2.EtcdCluster:
-		return clusterUses(path, typed.Spec)
+		return append(clusterUses(path, typed.Spec), statusUses(typed.Status)...)
 	default:
 		return nil
 	}
@@ -110,6 +110,16 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 	}
 	for _, need := range find(path, spec) {
 		uses = append(uses, use{needs: []Need{need}, context: []any{spec.Repository, withoutIndex(need.Field), need.AnyOf}})
+	}
+	return uses
+}
+
+// statusUses are those of a recovery: the controller fills a member from the place that it
+// names.
+func statusUses(status v1beta2.ClusterStatus) []use {
+	var uses []use
+	if r := status.Recovery; r != nil {
+		uses = append(uses, use{needs: find(field.NewPath("status", "recovery", "source"), r.Source), context: r.Source})
 	}
 	return uses
 }
