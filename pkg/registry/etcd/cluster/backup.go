@@ -133,7 +133,7 @@ func (r *BackupREST) backup(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdBac
 	backup := &v1beta2.EtcdBackup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: asked.Name, GenerateName: asked.GenerateName, Namespace: cluster.Namespace,
-			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: asked.ManagedFields,
+			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: managedFields(asked),
 		},
 		Spec: *asked.Spec.DeepCopy(),
 	}

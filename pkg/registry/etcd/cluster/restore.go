@@ -5,8 +5,12 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -42,7 +45,6 @@ type RestoreREST struct {
 	backups  Backups
 	restores Restores
 	guard    rights.Guard
-	clock    clock.PassiveClock
 	// busy lets of two requests at the same time one see the restore of the other.
 	busy busy
 }
@@ -93,14 +95,39 @@ func (r *RestoreREST) Create(
 		return nil, err
 	}
 	defer release()
-	if err := r.alone(ctx, cluster); err != nil {
-		return nil, err
-	}
-	restore, err := r.restore(ctx, cluster, asked)
+	earlier, err := r.alone(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	return r.restores.Create(resourceContext(ctx, "etcdrestores"), restore, options)
+	restore, err := r.restore(ctx, cluster, asked, restoreName(cluster, earlier))
+	if err != nil {
+		return nil, err
+	}
+	created, err := r.restores.Create(resourceContext(ctx, "etcdrestores"), restore, options)
+	if apierrors.IsAlreadyExists(err) && asked.Name == "" {
+		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, fmt.Errorf("%w: EtcdRestore %s", errRestoreAtOnce, restore.Name))
+	}
+	return created, err
+}
+
+// errRestoreAtOnce means that another server has created the EtcdRestore meanwhile.
+var errRestoreAtOnce = errors.New("another request to restore the cluster was carried out at the same time")
+
+// restoreName is the same for all requests that find the cluster and its restores in the same
+// state. So of several requests at the same time, to several servers, only one creates an
+// EtcdRestore: a second restore would replace what clients have written after the first one.
+func restoreName(cluster *v1beta2.EtcdCluster, earlier []v1beta2.EtcdRestore) string {
+	state := []string{string(cluster.UID)}
+	if recovery := cluster.Status.Recovery; recovery != nil {
+		state = append(state, recovery.ID) // also of an EtcdRestore that was deleted since
+	}
+	var uids []string
+	for i := range earlier {
+		uids = append(uids, string(earlier[i].UID))
+	}
+	slices.Sort(uids)
+	sum := sha256.Sum256([]byte(strings.Join(append(state, uids...), " ")))
+	return cluster.Name + "-restore-" + hex.EncodeToString(sum[:5])
 }
 
 // authorize asks for the rights that a request needs because of what it chooses. The Secrets
@@ -108,6 +135,9 @@ func (r *RestoreREST) Create(
 func (r *RestoreREST) authorize(ctx context.Context, name string, asked *v1beta2.EtcdRestore) error {
 	resource := v1beta2.Resource("etcdclusters/restore")
 	given := append(rights.Given(field.NewPath("spec"), asked.Spec, "etcdCluster"), rights.GivenMetadata(asked)...)
+	if asked.Name != "" || asked.GenerateName != "" {
+		given = append(given, "metadata.name") // the name of the server keeps requests apart
+	}
 	if err := r.guard.RequireCreate(ctx, resource, name, v1beta2.Resource("etcdrestores"), given); err != nil {
 		return err
 	}
@@ -133,30 +163,34 @@ func restorable(cluster *v1beta2.EtcdCluster) error {
 	}
 }
 
-// alone makes sure that no other restore of the cluster is under way.
-func (r *RestoreREST) alone(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
+// alone makes sure that no other restore of the cluster is under way, and returns those that
+// have ended.
+func (r *RestoreREST) alone(ctx context.Context, cluster *v1beta2.EtcdCluster) (earlier []v1beta2.EtcdRestore, err error) {
 	obj, err := r.restores.List(resourceContext(ctx, "etcdrestores"), &metainternalversion.ListOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list, ok := obj.(*v1beta2.EtcdRestoreList)
 	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
+		return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		phase := other.Status.Phase
-		if other.Spec.EtcdCluster.Name == cluster.Name && phase != v1beta2.RestorePhaseSucceeded && phase != v1beta2.RestorePhaseFailed {
-			return apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, fmt.Errorf(
+		if other.Spec.EtcdCluster.Name != cluster.Name {
+			continue
+		}
+		if phase := other.Status.Phase; phase != v1beta2.RestorePhaseSucceeded && phase != v1beta2.RestorePhaseFailed {
+			return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, fmt.Errorf(
 				"EtcdRestore %s of this cluster is under way; wait for it: kubectl -n %s get etcdrestore %s -w (deleting it cancels it)", other.Name, other.Namespace, other.Name))
 		}
+		earlier = append(earlier, *other)
 	}
-	return nil
+	return earlier, nil
 }
 
 // restore returns what is to be created: what was asked for, completed by what is known
 // of the cluster.
-func (r *RestoreREST) restore(ctx context.Context, cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+func (r *RestoreREST) restore(ctx context.Context, cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdRestore, name string) (*v1beta2.EtcdRestore, error) {
 	var errs field.ErrorList
 	path := field.NewPath("spec")
 	if name := asked.Spec.EtcdCluster.Name; name != "" && name != cluster.Name {
@@ -168,12 +202,12 @@ func (r *RestoreREST) restore(ctx context.Context, cluster *v1beta2.EtcdCluster,
 	restore := &v1beta2.EtcdRestore{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: asked.Name, GenerateName: asked.GenerateName, Namespace: cluster.Namespace,
-			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: asked.ManagedFields,
+			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: managedFields(asked),
 		},
 		Spec: *asked.Spec.DeepCopy(),
 	}
 	if restore.Name == "" && restore.GenerateName == "" {
-		restore.GenerateName = generateName(cluster, r.clock)
+		restore.Name = name
 	}
 	if restore.Labels == nil {
 		restore.Labels = map[string]string{}

@@ -149,6 +149,7 @@ func TestRestoreChoosesOnlyTheMoment(t *testing.T) {
 	}{
 		{"empty", nil, v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"why": "accident"}}}, nil},
 		{"another backup", nil, v1beta2.EtcdRestore{Spec: older}, []string{"spec.backup", "create etcdrestores"}},
+		{"a name", nil, v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, []string{"metadata.name"}},
 		{"another revision bump", nil, v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{RevisionBump: ptr.To[int64](0)}}, []string{"spec.revisionBump"}},
 		{"another backup, with the right", []string{"create etcdrestores"}, v1beta2.EtcdRestore{Spec: older}, nil},
 		{

@@ -84,7 +84,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		Restart:     newRestart(store, rules),
 		Recover:     &RecoverREST{status: status, clock: clock.RealClock{}},
 		Backup:      newBackup(store, needs.Backups, needs.Asker, needs.Guard),
-		Restore:     &RestoreREST{clusters: store, backups: needs.Backups, restores: needs.Restores, guard: needs.Guard, clock: clock.RealClock{}},
+		Restore:     &RestoreREST{clusters: store, backups: needs.Backups, restores: needs.Restores, guard: needs.Guard},
 		Proxy:       newProxy(store, needs.Asker, needs.Guard),
 	}, nil
 }

@@ -45,6 +45,8 @@ type Asker struct {
 	pool  *etcd.Pool
 	clock clock.PassiveClock
 	slots chan struct{}
+	// shared are the pictures that several requests may see.
+	shared shared
 }
 
 // NewAsker returns an Asker. Without a client for Kubernetes every question fails with
