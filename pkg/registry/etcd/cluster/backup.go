@@ -229,7 +229,7 @@ func (r *BackupREST) served(ctx context.Context, cluster *v1beta2.EtcdCluster) e
 		return err
 	}
 	// Without the certificate nothing is known of the members.
-	if p.CertificateErr != nil {
+	if !p.Asked() {
 		return nil
 	}
 	for i := range p.Answers {

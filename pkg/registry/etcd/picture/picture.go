@@ -46,6 +46,9 @@ type Picture struct {
 	Problems []string
 }
 
+// Asked reports whether the members could be asked at all. If not, no answer means nothing.
+func (p *Picture) Asked() bool { return p.CertificateErr == nil }
+
 // Answer is what one member said.
 type Answer struct {
 	// Name of the member's pod.
