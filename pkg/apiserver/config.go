@@ -35,7 +35,7 @@ type Config struct {
 	// asked of their members is refused.
 	Kubernetes kubernetes.Interface
 	// SecondAuthorizer is asked for the rights that a request needs beside the right to its
-	// verb, whoever has authorized the request before; nil allows everything.
+	// verb, also if the kube-apiserver has authorized the request; nil allows everything.
 	SecondAuthorizer authorizer.Authorizer
 	// DefaultEtcdVersion is for clusters that are created without a version; empty for the
 	// version that this release recommends.

@@ -302,7 +302,7 @@ func about(verb, group, resource, namespace, name string) authorizationv1.Resour
 }
 
 // TestRightsOfTheController: it makes pods and reads Secrets by name in every namespace, so
-// that who has its token has everything that pods can reach. It cannot grant rights.
+// that its token gives everything that pods can reach. It cannot grant rights.
 func TestRightsOfTheController(t *testing.T) {
 	t.Parallel()
 	mustKubectl(t, "apply", "-f", filepath.Join(env.repo, "artifacts", "install", "50-controller.yaml"))

@@ -128,7 +128,7 @@ func unservedRights(d *Document, rule rbacv1.PolicyRule) []string {
 			name, sub, _ := strings.Cut(resource, "/")
 			found := d.Find(schema.GroupVersionResource{Group: group, Version: "v1", Resource: name})
 			for _, verb := range rule.Verbs {
-				// Nothing is requested with this verb: the API server asks who has it.
+				// Nothing is requested with this verb: the API server asks which users have it.
 				if verb == "use" {
 					continue
 				}

@@ -157,7 +157,7 @@ func (m *Manager) ensureSecret(ctx context.Context) (*bundle, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A Secret that was deleted is made anew. Other replicas show their certificates for
+		// A Secret that was deleted is created again. Other replicas show their certificates for
 		// some time more, so that clients must trust the authorities of before as well.
 		if have == nil && m.known != nil {
 			next.authorities = append(next.authorities, m.known.authorities...)

@@ -218,7 +218,7 @@ func underWay(b *v1beta2.EtcdBackup) bool {
 }
 
 // served makes sure that a member answers: whoever asks for a backup now shall know at
-// once that nobody can make it. A server that cannot ask leaves it to the controller, which
+// once that no member can serve it. A server that cannot ask leaves it to the controller, which
 // has the rights that it needs for that.
 func (r *BackupREST) served(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
 	if !r.asker.Able() {

@@ -14,7 +14,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
-// Guarded is a store of which users write the objects. It asks for the rights that their
+// Guarded is a store whose objects are written by users. It asks for the rights that their
 // content needs; subresources and Creator use the store itself and ask for their own.
 type Guarded struct {
 	*genericregistry.Store

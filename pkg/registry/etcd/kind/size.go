@@ -44,7 +44,7 @@ func (s Strategy[T, S, U]) validateSize(obj T, total int) field.ErrorList {
 	return field.ErrorList{{
 		Type:  field.ErrorTypeTooLong,
 		Field: largest,
-		Detail: fmt.Sprintf("the object takes %d KiB in storage, of which %s %d KiB; it may take at most %d KiB, of which %d KiB are kept for the status",
+		Detail: fmt.Sprintf("the object takes %d KiB in storage, %s %d KiB of that; it may take at most %d KiB, and %d KiB of these are kept for the status",
 			total/1024, largest, bytes/1024, MaxObjectBytes/1024, statusReserve/1024),
 		Origin: "size",
 	}}

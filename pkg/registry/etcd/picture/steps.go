@@ -54,7 +54,7 @@ func (f *facts) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
 	return append(list, f.certificateSteps(h)...)
 }
 
-// unreachableSteps are for a cluster of which no member answers although pods run.
+// unreachableSteps are for a cluster whose pods run and whose members do not respond.
 func (f *facts) unreachableSteps() []v1beta2.NextStep {
 	var granted interface{ Remedy() string }
 	if errors.As(f.CertificateErr, &granted) {

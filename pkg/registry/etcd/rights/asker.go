@@ -38,12 +38,12 @@ func (r Right) String() string {
 	return r.Verb + " " + resource
 }
 
-// errNoUser means that the server has authenticated nobody, which it never does with a
+// errNoUser means that the server has not authenticated the request, which it always does with a
 // configuration that authorizes.
 var errNoUser = errors.New("the request has no user")
 
 // Asker asks which rights the user of a request has beside the right to the request. The
-// zero value asks nobody and allows everything, for a server that authorizes no requests.
+// zero value asks no authorizer and allows everything, for a server that authorizes no requests.
 type Asker struct {
 	Authorizer authorizer.Authorizer
 }

@@ -20,12 +20,12 @@ type Need struct {
 	Field string
 	// What the field asks for, for the message of a refusal.
 	What string
-	// AnyOf are the rights of which one is enough.
+	// AnyOf are alternatives: one of these rights is enough.
 	AnyOf []Right
 }
 
 // use is a part of an object that names Secrets and ServiceAccounts, together with all that
-// decides what happens to them: a Secret that an object has named before is named anew if
+// decides what happens to them: a Secret that an object has named before counts as new if
 // its content would go to another place.
 type use struct {
 	needs   []Need
@@ -134,7 +134,7 @@ func secretNeed(path *field.Path, name string) Need {
 }
 
 // accountNeed is that of a field that names a ServiceAccount. The right to get it is not
-// enough: whoever may look at a namespace has it.
+// enough: every viewer of a namespace has it.
 func accountNeed(path *field.Path, name string) Need {
 	return Need{
 		Field: path.String(), What: fmt.Sprintf("a pod runs as ServiceAccount %q", name),
