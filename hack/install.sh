@@ -14,6 +14,8 @@ start=$SECONDS
 digest=$(sha256sum "$ROOT/dist/etcd-operator.tar" | cut -d' ' -f1)
 installed=$(kubectl get namespace $namespace --ignore-not-found -o jsonpath='{.metadata.annotations.local/image}')
 kubectl apply -k "$ROOT/artifacts/install" >/dev/null
+# The tests and the demonstration look at clusters with TLS in many namespaces.
+kubectl apply -f "$ROOT/artifacts/components/read-tls-secrets/binding.yaml" >/dev/null
 if [[ -n $installed && $installed != "$digest" ]]; then
   echo "the image has changed: restarting the programs" >&2
   kubectl -n $namespace rollout restart deployment >/dev/null

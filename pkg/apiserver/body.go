@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/cluster"
 )
 
 // emptyObject is what is decoded to the defaults of any kind.
@@ -38,6 +41,33 @@ func withStrictFields(next http.Handler) http.Handler {
 		info, ok := request.RequestInfoFrom(r.Context())
 		if ok && info.Verb == "create" && info.Resource == "etcdclusters" && (info.Subresource == "restore" || info.Subresource == "recover") {
 			r = withQuery(r, "fieldValidation", metav1.FieldValidationStrict)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// withReceived keeps what a request to back a cluster up has sent beside the object that is
+// decoded from it, which has the defaults of the API. What cannot be decoded is left to the
+// decoder of the server, which says why.
+func withReceived(decoder runtime.Decoder, limit int64, next http.Handler) http.Handler {
+	kind := v1beta2.SchemeGroupVersion.WithKind("EtcdBackup")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		if !ok || info.Verb != "create" || info.Resource != "etcdclusters" || info.Subresource != "backup" || r.Body == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := r.Body
+		// An error, and what is beyond the limit, comes again when the body is read.
+		data, _ := io.ReadAll(io.LimitReader(body, limit))
+		r = r.Clone(r.Context())
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(data), body), body}
+		received := &v1beta2.EtcdBackup{}
+		if _, _, err := decoder.Decode(data, &kind, received); err == nil {
+			r = r.WithContext(cluster.WithReceived(r.Context(), received))
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -80,3 +80,34 @@ func TestStrictFields(t *testing.T) {
 		})
 	}
 }
+
+// TestReceived: the object that was sent is kept as it was, and is still there to be decoded.
+func TestReceived(t *testing.T) {
+	t.Parallel()
+	config, err := NewConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	backup := request.RequestInfo{Verb: "create", Resource: "etcdclusters", Subresource: "backup"}
+	for _, test := range []struct{ name, body string }{
+		{"an object", `{"spec":{"verify":"Hash"}}`},
+		{"no object", "nothing"},
+		{"more than the limit", strings.Repeat(" ", 200) + "{}"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			served := false
+			handler := withReceived(config.Codecs.UniversalDeserializer(), 100, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				served = true
+				if got, err := io.ReadAll(r.Body); string(got) != test.body || err != nil {
+					t.Errorf("the body is %q (%v), want %q", got, err, test.body)
+				}
+			}))
+			r := httptest.NewRequestWithContext(request.WithRequestInfo(t.Context(), &backup), http.MethodPost, "/", strings.NewReader(test.body))
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+			if !served {
+				t.Error("the request was not passed on")
+			}
+		})
+	}
+}

@@ -34,8 +34,8 @@ type Config struct {
 	// Kubernetes is where the pods of clusters are found. Without it, what is to be
 	// asked of their members is refused.
 	Kubernetes kubernetes.Interface
-	// SecondAuthorizer is asked before the data of a cluster is handed out, whoever has
-	// authorized the request before; nil allows it.
+	// SecondAuthorizer is asked for the rights that a request needs beside the right to its
+	// verb, also if the kube-apiserver has authorized the request; nil allows everything.
 	SecondAuthorizer authorizer.Authorizer
 	// DefaultEtcdVersion is for clusters that are created without a version; empty for the
 	// version that this release recommends.
@@ -79,6 +79,7 @@ func NewConfig() (*Config, error) {
 		sets.NewString("watch"), sets.NewString("proxy", "log", "exec", "attach", "portforward"))
 
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		handler = withReceived(codecs.UniversalDeserializer(), config.MaxRequestBodyBytes, handler)
 		return genericapiserver.DefaultBuildHandlerChain(withStrictFields(withDefaultBody(handler)), config)
 	}
 

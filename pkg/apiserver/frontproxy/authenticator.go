@@ -23,12 +23,18 @@ type proxied struct {
 type proxyAuthenticator struct {
 	proxy authenticator.Request
 	next  authenticator.Request
+	// names are the common names that a proxy may have.
+	names headerrequest.StringSliceProvider
 }
 
 // NewAuthenticator returns an authenticator that marks users who were named by the
 // front proxy, and leaves every other request to next. The certificate of each
 // request is verified against the authorities and names that config holds at that
 // moment, so a change of them counts at once.
+//
+// Users are marked only while config allows exactly one common name, which is then that of
+// the kube-apiserver. Without a name, or with several, another proxy that authenticates users
+// and authorizes nothing may hold a certificate of the same authority.
 func NewAuthenticator(config *authenticatorfactory.RequestHeaderConfig, next authenticator.Request) authenticator.Request {
 	verified := headerrequest.NewDynamicVerifyOptionsSecure(
 		config.CAContentProvider.VerifyOptions,
@@ -38,12 +44,15 @@ func NewAuthenticator(config *authenticatorfactory.RequestHeaderConfig, next aut
 		config.GroupHeaders,
 		config.ExtraHeaderPrefixes,
 	)
-	return &proxyAuthenticator{proxy: group.NewAuthenticatedGroupAdder(verified), next: next}
+	return &proxyAuthenticator{proxy: group.NewAuthenticatedGroupAdder(verified), next: next, names: config.AllowedClientNames}
 }
 
 // AuthenticateRequest implements authenticator.Request. A certificate that is not
 // the front proxy's is no error here: it may be a client's own.
 func (a *proxyAuthenticator) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
+	if len(a.names.Value()) != 1 {
+		return a.next.AuthenticateRequest(req)
+	}
 	response, ok, err := a.proxy.AuthenticateRequest(req)
 	if err != nil || !ok {
 		return a.next.AuthenticateRequest(req)

@@ -139,8 +139,12 @@ type bench struct {
 	inside            func(context.Context)
 }
 
-func newBench(t *testing.T) *bench {
+// newBench allows the proxies these names; without any that of the kube-apiserver.
+func newBench(t *testing.T, names ...string) *bench {
 	t.Helper()
+	if names == nil {
+		names = []string{proxyName}
+	}
 	b := &bench{proxyCA: newAuthority(t), clientCA: newAuthority(t), asked: &recorder{}}
 	b.proxyBundle = &changingCA{trusted: b.proxyCA}
 	config := &authenticatorfactory.RequestHeaderConfig{
@@ -149,7 +153,7 @@ func newBench(t *testing.T) *bench {
 		GroupHeaders:        headerrequest.StaticStringSlice{"X-Remote-Group"},
 		ExtraHeaderPrefixes: headerrequest.StaticStringSlice{"X-Remote-Extra-"},
 		CAContentProvider:   b.proxyBundle,
-		AllowedClientNames:  headerrequest.StaticStringSlice{proxyName},
+		AllowedClientNames:  headerrequest.StaticStringSlice(names),
 	}
 	clients := &changingCA{trusted: b.clientCA}
 	delegated := union.NewFailOnError(

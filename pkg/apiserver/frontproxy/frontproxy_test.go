@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/filters"
@@ -88,6 +89,19 @@ func TestForgedHeaders(t *testing.T) {
 			}
 			b.expect(t, "")
 		})
+	}
+}
+
+// TestOneName: without exactly one name the certificate may be that of another proxy, which
+// has authorized nothing. The user is believed, and the authorizer asked.
+func TestOneName(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][]string{{}, {proxyName, "login-proxy"}} {
+		b := newBench(t, names...)
+		for _, proxy := range []string{proxyName, "login-proxy"} {
+			b.send(t, b.proxyCA.client(t, proxy), http.MethodGet, clusters+"/a", alice)
+			b.expect(t, "alice", question{"alice", "get", clusters + "/a", ""})
+		}
 	}
 }
 
@@ -200,7 +214,7 @@ func TestChangedAuthority(t *testing.T) {
 func TestResponseIsNotShared(t *testing.T) {
 	t.Parallel()
 	shared := &authenticator.Response{User: &user.DefaultInfo{Name: "alice", Groups: []string{user.AllAuthenticated}}}
-	marking := &proxyAuthenticator{proxy: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+	marking := &proxyAuthenticator{names: headerrequest.StaticStringSlice{proxyName}, proxy: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
 		return shared, true, nil
 	})}
 	response, ok, err := marking.AuthenticateRequest(nil)

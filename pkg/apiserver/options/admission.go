@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -25,7 +26,7 @@ func (o *Options) admissionInitializers(c *server.RecommendedConfig) ([]admissio
 	if err != nil {
 		return nil, err
 	}
-	initializers := []admission.PluginInitializer{apart}
+	initializers := []admission.PluginInitializer{apart, quotaInitializer{}}
 	if o.late != nil {
 		late, err := o.late.initializer(c, apart)
 		if err != nil {
@@ -34,6 +35,17 @@ func (o *Options) admissionInitializers(c *server.RecommendedConfig) ([]admissio
 		initializers = append(initializers, late)
 	}
 	return initializers, nil
+}
+
+// quotaInitializer has the plugin for ResourceQuotas count objects, which it does for every
+// resource without being told how.
+type quotaInitializer struct{}
+
+// Initialize implements admission.PluginInitializer.
+func (quotaInitializer) Initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
+		wants.SetQuotaConfiguration(generic.NewConfiguration(nil, nil))
+	}
 }
 
 func newParametersApart(c *server.RecommendedConfig) (*parametersApart, error) {

@@ -7,17 +7,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"path"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
@@ -48,7 +53,11 @@ const (
 // confirmStorage makes sure that the storage is the one in which the EtcdClusters are that
 // Kubernetes knows members of, or that of nobody yet.
 func (o *Options) confirmStorage(ctx context.Context) error {
-	client, err := storageClient(o.Recommended.Etcd.StorageConfig.Transport)
+	to, err := o.storageTransport()
+	if err != nil {
+		return err
+	}
+	client, err := storageClient(to)
 	if err != nil {
 		return err
 	}
@@ -87,6 +96,19 @@ func storageUse(ctx context.Context, client *clientv3.Client, prefix string) (us
 	return response.Responses[0].GetResponseRange().Count > 0, response.Responses[1].GetResponseRange().Count > 0, nil
 }
 
+// storageTransport is how the server itself reaches its storage, the egress selector included.
+func (o *Options) storageTransport() (storagebackend.TransportConfig, error) {
+	to := o.Recommended.Etcd.StorageConfig.Transport
+	var config server.Config
+	if err := o.Recommended.EgressSelector.ApplyTo(&config); err != nil {
+		return to, fmt.Errorf("egress selector: %w", err)
+	}
+	if config.EgressSelector != nil {
+		to.EgressLookup = config.EgressSelector.Lookup
+	}
+	return to, nil
+}
+
 // storageClient connects to the storage as the server itself does.
 func storageClient(to storagebackend.TransportConfig) (*clientv3.Client, error) {
 	config := clientv3.Config{Endpoints: to.ServerList, Logger: zap.NewNop()}
@@ -94,6 +116,20 @@ func storageClient(to storagebackend.TransportConfig) (*clientv3.Client, error) 
 		var err error
 		if config.TLS, err = (transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}).ClientConfig(); err != nil {
 			return nil, fmt.Errorf("certificates for the storage: %w", err)
+		}
+	}
+	if to.EgressLookup != nil {
+		dial, err := to.EgressLookup(egressselector.Etcd.AsNetworkContext())
+		if err != nil {
+			return nil, fmt.Errorf("egress to the storage: %w", err)
+		}
+		if dial != nil {
+			config.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+				if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
+					address = parsed.Host
+				}
+				return dial(ctx, "tcp", address)
+			})}
 		}
 	}
 	return clientv3.New(config)

@@ -6,6 +6,8 @@ package options
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +17,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/kubernetes/fake"
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
@@ -154,4 +159,56 @@ func unreachable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// TestStorageThroughEgress: the storage is looked into by the way that the server itself takes.
+func TestStorageThroughEgress(t *testing.T) {
+	t.Parallel()
+	storage, err := embeddedetcd.Start(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(storage.Stop)
+	dialed := make(chan string, 100)
+	selector := egressselector.NewEgressSelectorWithMap(map[egressselector.EgressType]utilnet.DialFunc{
+		egressselector.Etcd: func(ctx context.Context, network, address string) (net.Conn, error) {
+			dialed <- network + " " + address
+			return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(storage.Endpoint(), "unix://"))
+		},
+	})
+	client, err := storageClient(storagebackend.TransportConfig{ServerList: []string{"http://etcd.invalid:2379"}, EgressLookup: selector.Lookup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if used, begun, err := storageUse(t.Context(), client, "/registry/"); err != nil || used || begun {
+		t.Errorf("used %t, begun %t, %v", used, begun, err)
+	}
+	if got := <-dialed; got != "tcp etcd.invalid:2379" {
+		t.Errorf("dialed %s", got)
+	}
+}
+
+// TestStorageTransport: the file of the egress selector counts for the first look, too.
+func TestStorageTransport(t *testing.T) {
+	t.Parallel()
+	without, err := parse(t, "--etcd-servers=http://127.0.0.1:2379").storageTransport()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if without.EgressLookup != nil {
+		t.Error("without a file there is another way")
+	}
+	file := filepath.Join(t.TempDir(), "egress.yaml")
+	const direct = "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections: [{name: etcd, connection: {proxyProtocol: Direct}}]\n"
+	if err := os.WriteFile(file, []byte(direct), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	with, err := parse(t, "--etcd-servers=http://127.0.0.1:2379", "--egress-selector-config-file="+file).storageTransport()
+	if err != nil || with.EgressLookup == nil {
+		t.Errorf("the file has no effect: %v", err)
+	}
+	if _, err := parse(t, "--etcd-servers=http://127.0.0.1:2379", "--egress-selector-config-file=/nosuch").storageTransport(); err == nil {
+		t.Error("a file that is not there is no error")
+	}
 }

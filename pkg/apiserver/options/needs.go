@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/client-go/kubernetes"
@@ -55,6 +56,7 @@ func (o *Options) admissionNeeds() []kubeapi.Need {
 			Part: validatingpolicy.PluginName, GroupVersion: registration,
 			Resources: []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"},
 		},
+		{Part: resourcequota.PluginName, GroupVersion: corev1.SchemeGroupVersion, Resources: []string{"resourcequotas"}},
 		{Part: validatingwebhook.PluginName, GroupVersion: registration, Resources: []string{"validatingwebhookconfigurations"}},
 	}
 	var needs []kubeapi.Need

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/utils/clock"
@@ -90,6 +91,9 @@ func New() (*Options, error) {
 	run.ShutdownDelayDuration = 3 * time.Second
 	run.ShutdownSendRetryAfter = true
 	run.ShutdownWatchTerminationGracePeriod = 5 * time.Second
+
+	resourcequota.Register(recommended.Admission.Plugins)
+	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, resourcequota.PluginName)
 
 	o := &Options{
 		Recommended:          recommended,

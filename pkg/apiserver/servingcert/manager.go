@@ -54,6 +54,8 @@ type Manager struct {
 	aggregator aggregator.Interface
 	clock      clock.Clock
 	provider   *provider
+	// known is what the Secret held last.
+	known *bundle
 }
 
 // NewManager returns a manager that has no certificate yet.
@@ -148,11 +150,17 @@ func (m *Manager) ensureSecret(ctx context.Context) (*bundle, error) {
 		now := m.clock.Now()
 		step := plan(now, have, m.names())
 		if step == StepNone {
+			m.known = have
 			return have, nil
 		}
 		next, err := have.step(step, now, m.names())
 		if err != nil {
 			return nil, err
+		}
+		// A Secret that was deleted is created again. Other replicas show their certificates for
+		// some time more, so that clients must trust the authorities of before as well.
+		if have == nil && m.known != nil {
+			next.authorities = append(next.authorities, m.known.authorities...)
 		}
 		err = m.write(ctx, secret, next)
 		// Another replica was first: what it wrote is as good.

@@ -388,3 +388,38 @@ func TestRun(t *testing.T) {
 type listenerFunc func()
 
 func (f listenerFunc) Enqueue() { f() }
+
+// TestDeletedSecretKeepsReplicasTrusted: after the Secret was deleted, a replica makes new
+// certificates; what another one shows until its next look stays trusted.
+func TestDeletedSecretKeepsReplicasTrusted(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	first, second := b.manager(), b.manager()
+	for _, m := range []*Manager{first, second} {
+		if err := m.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := b.secret(t).Data[corev1.TLSPrivateKeyKey]
+	if err := b.kube.CoreV1().Secrets("ns").Delete(t.Context(), "tls", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.checkTrusted(t, first)
+	b.checkTrusted(t, second)
+	if after := b.secret(t).Data[corev1.TLSPrivateKeyKey]; bytes.Equal(before, after) {
+		t.Error("the key is the one that was deleted")
+	}
+	if err := second.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.Step(2 * settleTime)
+	if err := first.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if have, err := parse(b.secret(t).Data); err != nil || len(have.authorities) != 1 {
+		t.Errorf("authorities %+v (%v), want only the new one", have, err)
+	}
+}

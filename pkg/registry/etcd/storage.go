@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/restore"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
 // Dependencies is what the endpoints need beside the objects.
@@ -24,7 +25,8 @@ type Dependencies struct {
 	Asker *live.Asker
 	// Admission of the server; nil admits everything.
 	Admission admission.Interface
-	// Authorizer is asked a second time before data is handed out; nil allows it.
+	// Authorizer is asked for the rights that a request needs beside the right to its verb; nil
+	// allows everything.
 	Authorizer authorizer.Authorizer
 	// DefaultVersion of etcd for clusters that are created without one; empty for the
 	// version that this release recommends.
@@ -33,11 +35,12 @@ type Dependencies struct {
 
 // NewStorage returns the endpoint of every resource and subresource of v1beta2.
 func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, needs Dependencies) (map[string]rest.Storage, error) {
-	backups, err := backup.NewStorage(scheme, optsGetter)
+	guard := rights.Guard{Asker: rights.Asker{Authorizer: needs.Authorizer}}
+	backups, err := backup.NewStorage(scheme, optsGetter, guard)
 	if err != nil {
 		return nil, err
 	}
-	restores, err := restore.NewStorage(scheme, optsGetter)
+	restores, err := restore.NewStorage(scheme, optsGetter, guard)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +60,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, ne
 			Scheme:    scheme,
 			Admission: needs.Admission,
 		},
-		Authorizer:     needs.Authorizer,
+		Guard:          guard,
 		DefaultVersion: needs.DefaultVersion,
 	})
 	if err != nil {

@@ -6,12 +6,12 @@ package backup
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
 // Storage is every endpoint of etcdbackups.
@@ -22,22 +22,23 @@ type Storage struct {
 
 // REST serves etcdbackups.
 type REST struct {
-	*genericregistry.Store
+	kind.Guarded
 }
 
 var _ rest.StandardStorage = &REST{}
 
-// NewStorage returns the endpoints of etcdbackups, kept where optsGetter says.
-func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter) (Storage, error) {
+// NewStorage returns the endpoints of etcdbackups, kept where optsGetter says. The guard asks
+// for the rights that the content of an object needs.
+func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter, guard rights.Guard) (Storage, error) {
 	resource := kind.Resource{
 		Plural:   v1beta2.Resource("etcdbackups"),
 		Singular: v1beta2.Resource("etcdbackup"),
 		New:      func() runtime.Object { return &v1beta2.EtcdBackup{} },
 		NewList:  func() runtime.Object { return &v1beta2.EtcdBackupList{} },
 	}
-	store, status, err := kind.NewStore(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter)
+	store, status, err := kind.NewStore(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter, guard)
 	if err != nil {
 		return Storage{}, err
 	}
-	return Storage{EtcdBackup: &REST{Store: store}, Status: status}, nil
+	return Storage{EtcdBackup: &REST{store}, Status: status}, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
 func TestMain(m *testing.M) { registrytest.Main(m) }
@@ -34,7 +35,7 @@ func valid(name string) *v1beta2.EtcdBackup {
 func TestConformance(t *testing.T) {
 	registrytest.Conformance[*v1beta2.EtcdBackup]{
 		NewStore: func(typer *runtime.Scheme, options generic.RESTOptionsGetter) (*genericregistry.Store, error) {
-			storage, err := NewStorage(typer, options)
+			storage, err := NewStorage(typer, options, rights.Guard{})
 			if err != nil {
 				return nil, err
 			}

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -29,12 +31,13 @@ type Backups interface {
 }
 
 // BackupREST makes one backup of a cluster: it creates an EtcdBackup. The right to
-// create etcdclusters/backup is enough for that; who may do only that chooses nothing
-// but the moment if the request is empty.
+// create etcdclusters/backup is enough for an empty request, which chooses nothing but the
+// moment. A request that chooses more needs the right to create etcdbackups, too.
 type BackupREST struct {
 	clusters getter
 	backups  Backups
 	asker    *live.Asker
+	guard    rights.Guard
 	clock    clock.PassiveClock
 
 	// busy lets of two requests at the same time one see the backup of the other.
@@ -46,8 +49,8 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &BackupREST{}
 )
 
-func newBackup(clusters getter, backups Backups, asker *live.Asker) *BackupREST {
-	return &BackupREST{clusters: clusters, backups: backups, asker: asker, clock: clock.RealClock{}}
+func newBackup(clusters getter, backups Backups, asker *live.Asker, guard rights.Guard) *BackupREST {
+	return &BackupREST{clusters: clusters, backups: backups, asker: asker, guard: guard, clock: clock.RealClock{}}
 }
 
 // New returns an empty request.
@@ -67,6 +70,10 @@ func (r *BackupREST) Create(
 	asked, ok := obj.(*v1beta2.EtcdBackup)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected an EtcdBackup, got %T", obj))
+	}
+	asked = withoutDefaults(ctx, asked)
+	if err := r.authorize(ctx, name, asked); err != nil {
+		return nil, err
 	}
 	if admit != nil {
 		if err := admit(ctx, obj.DeepCopyObject()); err != nil {
@@ -98,6 +105,17 @@ func (r *BackupREST) Create(
 	return r.backups.Create(resourceContext(ctx, "etcdbackups"), backup, options)
 }
 
+// authorize asks for the rights that a request needs because of what it chooses. The Secrets
+// that spec.backup of the cluster names were asked about when they were written there.
+func (r *BackupREST) authorize(ctx context.Context, name string, asked *v1beta2.EtcdBackup) error {
+	resource := v1beta2.Resource("etcdclusters/backup")
+	given := append(rights.Given(field.NewPath("spec"), asked.Spec, "etcdCluster"), rights.GivenMetadata(asked)...)
+	if err := r.guard.RequireCreate(ctx, resource, name, v1beta2.Resource("etcdbackups"), given); err != nil {
+		return err
+	}
+	return r.guard.Check(ctx, resource, asked, nil)
+}
+
 // backup returns what is to be created: what was asked for, completed by what the
 // cluster says.
 func (r *BackupREST) backup(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
@@ -115,7 +133,7 @@ func (r *BackupREST) backup(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdBac
 	backup := &v1beta2.EtcdBackup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: asked.Name, GenerateName: asked.GenerateName, Namespace: cluster.Namespace,
-			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: asked.ManagedFields,
+			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: managedFields(asked),
 		},
 		Spec: *asked.Spec.DeepCopy(),
 	}
@@ -135,18 +153,21 @@ func (r *BackupREST) backup(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdBac
 			useDestination(&backup.Spec, cluster.Spec.Backup)
 		}
 	}
+	v1beta2.SetDefaults_BackupSpec(&backup.Spec)
 	if len(errs) > 0 {
 		return nil, apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdBackup").GroupKind(), cluster.Name, errs)
 	}
 	return backup, nil
 }
 
-// useDestination takes from the cluster where its backups go and how they are kept.
+// useDestination takes from the cluster where its backups go, and how they are kept as far
+// as the request does not say it.
 func useDestination(spec *v1beta2.BackupSpec, policy *v1beta2.ClusterBackupPolicy) {
 	policy = policy.DeepCopy()
 	spec.StorageType, spec.BackupSource = policy.StorageType, policy.BackupSource
-	spec.Compression, spec.Verify = policy.Compression, policy.Verify
-	spec.ServiceAccountName = policy.ServiceAccountName
+	spec.Compression = cmp.Or(spec.Compression, policy.Compression)
+	spec.Verify = cmp.Or(spec.Verify, policy.Verify)
+	spec.ServiceAccountName = cmp.Or(spec.ServiceAccountName, policy.ServiceAccountName)
 	if spec.Encryption == nil {
 		spec.Encryption = policy.Encryption
 	}
@@ -197,7 +218,8 @@ func underWay(b *v1beta2.EtcdBackup) bool {
 }
 
 // served makes sure that a member answers: whoever asks for a backup now shall know at
-// once that nobody can make it. A server that cannot ask leaves it to the controller.
+// once that no member can serve it. A server that cannot ask leaves it to the controller, which
+// has the rights that it needs for that.
 func (r *BackupREST) served(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
 	if !r.asker.Able() {
 		return nil
@@ -205,6 +227,10 @@ func (r *BackupREST) served(ctx context.Context, cluster *v1beta2.EtcdCluster) e
 	p, err := r.asker.Ask(ctx, cluster)
 	if err != nil {
 		return err
+	}
+	// Without the certificate nothing is known of the members.
+	if !p.Asked() {
+		return nil
 	}
 	for i := range p.Answers {
 		if p.Answers[i].Err == nil {

@@ -67,13 +67,13 @@ func (r *LookREST) New() runtime.Object { return r.empty() }
 // Destroy leaves what is shared to the main resource.
 func (r *LookREST) Destroy() {}
 
-// Get asks the members now.
+// Get asks the members now; requests of the same moment share the answer.
 func (r *LookREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	cluster, err := read(ctx, r.clusters, name)
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.asker.Ask(ctx, cluster)
+	p, err := r.asker.AskShared(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -79,6 +79,9 @@ func (r *MoveLeaderREST) Create(
 	if err != nil {
 		return nil, err
 	}
+	if p.CertificateErr != nil {
+		return nil, apierrors.NewServiceUnavailable(p.CertificateErr.Error())
+	}
 	health := picture.Health(p)
 	from, to, err := handOver(health, request.Spec.Target)
 	if err != nil {
@@ -169,6 +172,22 @@ func answerOf(p *picture.Picture, name string) *picture.Answer {
 	return nil
 }
 
+// moveError returns why a leader did not hand over. Only a state of the cluster that changes
+// by itself is a conflict, after which clients try again.
+func moveError(cluster string, err error) error {
+	err = fmt.Errorf("move the leader of cluster %s: %w", cluster, err)
+	switch {
+	case errors.Is(err, etcd.ErrTimeout):
+		return apierrors.NewTimeoutError(err.Error(), 0)
+	case errors.Is(err, etcd.ErrUnavailable):
+		return apierrors.NewServiceUnavailable(err.Error())
+	case errors.Is(err, etcd.ErrNoQuorum), errors.Is(err, etcd.ErrNotLeader), errors.Is(err, etcd.ErrBadTransferee):
+		return apierrors.NewConflict(v1beta2.Resource("etcdclusters/moveleader"), cluster, err)
+	default:
+		return apierrors.NewInternalError(err)
+	}
+}
+
 // move hands over and returns the new term.
 func (r *MoveLeaderREST) move(ctx context.Context, cluster *v1beta2.EtcdCluster, p *picture.Picture, from, to string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
@@ -186,7 +205,7 @@ func (r *MoveLeaderREST) move(ctx context.Context, cluster *v1beta2.EtcdCluster,
 	only := *found
 	only.Target.Endpoints = []etcd.Endpoint{leader}
 	if err := r.asker.Client(&only).MoveLeader(ctx, target.Health.ID); err != nil {
-		return 0, apierrors.NewConflict(v1beta2.Resource("etcdclusters/moveleader"), cluster.Name, err)
+		return 0, moveError(cluster.Name, err)
 	}
 	// The old leader knows of the new one; say only what that one says itself.
 	health, err := r.asker.Client(found).Status(ctx, follower)

@@ -15,14 +15,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot"
 )
 
@@ -42,10 +41,10 @@ const (
 // kube-apiserver does not cut after a minute. It is a Connecter, which owns the
 // connection: a stream that breaks must look broken to whoever reads it.
 type ProxyREST struct {
-	clusters   getter
-	asker      *live.Asker
-	authorizer authorizer.Authorizer
-	slots      chan struct{}
+	clusters getter
+	asker    *live.Asker
+	guard    rights.Guard
+	slots    chan struct{}
 	// stall is how long a member may send nothing, or a client read nothing.
 	stall time.Duration
 }
@@ -55,8 +54,8 @@ var (
 	_ rest.StorageMetadata = &ProxyREST{}
 )
 
-func newProxy(clusters getter, asker *live.Asker, second authorizer.Authorizer) *ProxyREST {
-	return &ProxyREST{clusters: clusters, asker: asker, authorizer: second, slots: make(chan struct{}, maxStreams), stall: streamStall}
+func newProxy(clusters getter, asker *live.Asker, guard rights.Guard) *ProxyREST {
+	return &ProxyREST{clusters: clusters, asker: asker, guard: guard, slots: make(chan struct{}, maxStreams), stall: streamStall}
 }
 
 // New returns empty options.
@@ -102,24 +101,11 @@ func (r *ProxyREST) Connect(ctx context.Context, name string, obj runtime.Object
 // authorize asks for the right to create, too. The right to get proxies is often given
 // away with the right to look at things; this hands out every key of the cluster.
 func (r *ProxyREST) authorize(ctx context.Context, name string) error {
-	if r.authorizer == nil {
-		return nil
-	}
-	user, ok := request.UserFrom(ctx)
-	if !ok {
-		return apierrors.NewInternalError(errors.New("the request has no user"))
-	}
-	attributes := authorizer.AttributesRecord{
-		User: user, Verb: "create", Namespace: request.NamespaceValue(ctx), Name: name, ResourceRequest: true,
-		APIGroup: v1beta2.SchemeGroupVersion.Group, APIVersion: v1beta2.SchemeGroupVersion.Version,
-		Resource: "etcdclusters", Subresource: "proxy",
-	}
-	decision, reason, err := r.authorizer.Authorize(ctx, attributes)
-	if decision == authorizer.DecisionAllow {
-		return nil
-	}
-	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("ask whether a snapshot may be read: %w", err))
+	has, reason, err := r.guard.Has(ctx, rights.Right{
+		Verb: "create", Group: v1beta2.SchemeGroupVersion.Group, Resource: "etcdclusters", Subresource: "proxy", Name: name,
+	})
+	if err != nil || has {
+		return err
 	}
 	return apierrors.NewForbidden(v1beta2.Resource("etcdclusters/proxy"), name,
 		fmt.Errorf("a snapshot holds every key, so reading it needs the verb create on etcdclusters/proxy beside get: %s", reason))
@@ -219,6 +205,9 @@ func (r *ProxyREST) open(ctx context.Context, cluster *v1beta2.EtcdCluster, memb
 	found, err := r.asker.Find(ctx, cluster)
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(err.Error())
+	}
+	if found.CertificateErr != nil {
+		return nil, apierrors.NewServiceUnavailable(found.CertificateErr.Error())
 	}
 	client := r.asker.Client(found)
 	search, cancel := context.WithTimeout(ctx, openTimeout)

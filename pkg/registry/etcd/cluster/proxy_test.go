@@ -37,6 +37,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -154,7 +155,7 @@ func newProxied(t *testing.T, m *member, version int) *proxied {
 	pool := etcd.NewPool(etcd.PoolConfig{Clock: m.clock})
 	t.Cleanup(pool.Close)
 	registerMetrics() // as whoever makes the storage does
-	p := &proxied{T: t, rest: newProxy(one{cluster}, live.NewAsker(fake.NewClientset(pod), pool, clock.RealClock{}), nil)}
+	p := &proxied{T: t, rest: newProxy(one{cluster}, live.NewAsker(fake.NewClientset(pod), pool, clock.RealClock{}), rights.Guard{})}
 	front := httptest.NewUnstartedServer(p)
 	front.EnableHTTP2 = version == 2
 	front.StartTLS()
@@ -295,12 +296,12 @@ func TestSnapshotIsRefused(t *testing.T) {
 			}
 		}, http.StatusTooManyRequests, "too many"},
 		{"no right to create", "/c/snapshot", func(r *ProxyREST) {
-			r.authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+			r.guard.Authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 				return authorizer.DecisionNoOpinion, "nobody allows it", nil
 			})
 		}, http.StatusForbidden, "verb create on etcdclusters/proxy"},
 		{"nobody can tell", "/c/snapshot", func(r *ProxyREST) {
-			r.authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+			r.guard.Authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 				return authorizer.DecisionNoOpinion, "", errors.New("no answer")
 			})
 		}, http.StatusInternalServerError, "no answer"},
@@ -326,7 +327,7 @@ func TestSnapshotAsksForCreate(t *testing.T) {
 	t.Parallel()
 	p := newProxied(t, &member{database: database(t, 512)}, 2)
 	asked := make(chan authorizer.Attributes, 1)
-	p.rest.authorizer = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	p.rest.guard.Authorizer = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		asked <- a
 		return authorizer.DecisionAllow, "", nil
 	})
@@ -347,7 +348,7 @@ func TestSnapshotWhoseMemberPauses(t *testing.T) {
 		// The client need not read for the server to write so little.
 		raw := database(t, 8<<10)
 		registerMetrics()
-		p := &proxied{T: t, rest: newProxy(nil, nil, nil)}
+		p := &proxied{T: t, rest: newProxy(nil, nil, rights.Guard{})}
 		source := io.MultiReader(bytes.NewReader(raw[:1000]), pausing{time.After(3 * shortStall)}, bytes.NewReader(raw[1000:]))
 		p.rest.stall = shortStall
 		sent := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

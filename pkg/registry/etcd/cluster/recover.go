@@ -15,7 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -87,7 +91,18 @@ func (r *RecoverREST) Create(
 	if err != nil {
 		return nil, err
 	}
+	if !dryrun.IsDryRun(options.DryRun) {
+		by, _ := genericrequest.UserFrom(ctx)
+		klog.FromContext(ctx).Info("Recovery requested", "cluster", klog.KRef(reply.Namespace, name), "recovery", reply.Status.ID, "requestedBy", nameOf(by))
+	}
 	return reply, nil
+}
+
+func nameOf(by user.Info) string {
+	if by == nil {
+		return ""
+	}
+	return by.GetName()
 }
 
 var (

@@ -6,9 +6,11 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/clock"
@@ -34,6 +36,16 @@ func resourceContext(ctx context.Context, resource string) context.Context {
 	own.Resource, own.Subresource, own.Name = resource, "", ""
 	own.Parts = []string{own.Resource}
 	return request.WithRequestInfo(ctx, &own)
+}
+
+// managedFields returns the managers of the fields of a request as those of the object that
+// is created from it: they did not write to a subresource of that.
+func managedFields(asked metav1.Object) []metav1.ManagedFieldsEntry {
+	entries := slices.Clone(asked.GetManagedFields())
+	for i := range entries {
+		entries[i].Subresource = ""
+	}
+	return entries
 }
 
 // busy holds the clusters for which a request is being carried out. The zero value holds

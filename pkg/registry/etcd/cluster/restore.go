@@ -5,8 +5,12 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,10 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
@@ -32,14 +36,15 @@ type Restores interface {
 }
 
 // RestoreREST restores a cluster in place: it creates an EtcdRestore, which the
-// controller carries out. The right to create etcdclusters/restore is enough for that.
-// If the request is empty, the source is the newest good backup of the cluster as it is
-// now: one that is made meanwhile does not take its place.
+// controller carries out. The right to create etcdclusters/restore is enough for an empty
+// request: the source is the newest good backup of the cluster as it is now, and one that is
+// made meanwhile does not take its place. A request that chooses more than the moment needs
+// the right to create etcdrestores, too.
 type RestoreREST struct {
 	clusters getter
 	backups  Backups
 	restores Restores
-	clock    clock.PassiveClock
+	guard    rights.Guard
 	// busy lets of two requests at the same time one see the restore of the other.
 	busy busy
 }
@@ -67,6 +72,9 @@ func (r *RestoreREST) Create(
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected an EtcdRestore, got %T", obj))
 	}
+	if err := r.authorize(ctx, name, asked); err != nil {
+		return nil, err
+	}
 	if admit != nil {
 		if err := admit(ctx, obj.DeepCopyObject()); err != nil {
 			return nil, err
@@ -87,14 +95,53 @@ func (r *RestoreREST) Create(
 		return nil, err
 	}
 	defer release()
-	if err := r.alone(ctx, cluster); err != nil {
-		return nil, err
-	}
-	restore, err := r.restore(ctx, cluster, asked)
+	earlier, err := r.alone(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	return r.restores.Create(resourceContext(ctx, "etcdrestores"), restore, options)
+	restore, err := r.restore(ctx, cluster, asked, restoreName(cluster, earlier))
+	if err != nil {
+		return nil, err
+	}
+	created, err := r.restores.Create(resourceContext(ctx, "etcdrestores"), restore, options)
+	if apierrors.IsAlreadyExists(err) && asked.Name == "" {
+		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, fmt.Errorf("%w: EtcdRestore %s", errRestoreAtOnce, restore.Name))
+	}
+	return created, err
+}
+
+// errRestoreAtOnce means that another server has created the EtcdRestore meanwhile.
+var errRestoreAtOnce = errors.New("another request to restore the cluster was carried out at the same time")
+
+// restoreName is the same for all requests that find the cluster and its restores in the same
+// state. So of several requests at the same time, to several servers, only one creates an
+// EtcdRestore: a second restore would replace what clients have written after the first one.
+func restoreName(cluster *v1beta2.EtcdCluster, earlier []v1beta2.EtcdRestore) string {
+	state := []string{string(cluster.UID)}
+	if recovery := cluster.Status.Recovery; recovery != nil {
+		state = append(state, recovery.ID) // also of an EtcdRestore that was deleted since
+	}
+	var uids []string
+	for i := range earlier {
+		uids = append(uids, string(earlier[i].UID))
+	}
+	slices.Sort(uids)
+	sum := sha256.Sum256([]byte(strings.Join(append(state, uids...), " ")))
+	return cluster.Name + "-restore-" + hex.EncodeToString(sum[:5])
+}
+
+// authorize asks for the rights that a request needs because of what it chooses. The Secrets
+// that the EtcdBackup names were asked about when it was created.
+func (r *RestoreREST) authorize(ctx context.Context, name string, asked *v1beta2.EtcdRestore) error {
+	resource := v1beta2.Resource("etcdclusters/restore")
+	given := append(rights.Given(field.NewPath("spec"), asked.Spec, "etcdCluster"), rights.GivenMetadata(asked)...)
+	if asked.Name != "" || asked.GenerateName != "" {
+		given = append(given, "metadata.name") // the name of the server keeps requests apart
+	}
+	if err := r.guard.RequireCreate(ctx, resource, name, v1beta2.Resource("etcdrestores"), given); err != nil {
+		return err
+	}
+	return r.guard.Check(ctx, resource, asked, nil)
 }
 
 var (
@@ -116,30 +163,34 @@ func restorable(cluster *v1beta2.EtcdCluster) error {
 	}
 }
 
-// alone makes sure that no other restore of the cluster is under way.
-func (r *RestoreREST) alone(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
+// alone makes sure that no other restore of the cluster is under way, and returns those that
+// have ended.
+func (r *RestoreREST) alone(ctx context.Context, cluster *v1beta2.EtcdCluster) (earlier []v1beta2.EtcdRestore, err error) {
 	obj, err := r.restores.List(resourceContext(ctx, "etcdrestores"), &metainternalversion.ListOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list, ok := obj.(*v1beta2.EtcdRestoreList)
 	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
+		return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		phase := other.Status.Phase
-		if other.Spec.EtcdCluster.Name == cluster.Name && phase != v1beta2.RestorePhaseSucceeded && phase != v1beta2.RestorePhaseFailed {
-			return apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, fmt.Errorf(
+		if other.Spec.EtcdCluster.Name != cluster.Name {
+			continue
+		}
+		if phase := other.Status.Phase; phase != v1beta2.RestorePhaseSucceeded && phase != v1beta2.RestorePhaseFailed {
+			return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, fmt.Errorf(
 				"EtcdRestore %s of this cluster is under way; wait for it: kubectl -n %s get etcdrestore %s -w (deleting it cancels it)", other.Name, other.Namespace, other.Name))
 		}
+		earlier = append(earlier, *other)
 	}
-	return nil
+	return earlier, nil
 }
 
 // restore returns what is to be created: what was asked for, completed by what is known
 // of the cluster.
-func (r *RestoreREST) restore(ctx context.Context, cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+func (r *RestoreREST) restore(ctx context.Context, cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdRestore, name string) (*v1beta2.EtcdRestore, error) {
 	var errs field.ErrorList
 	path := field.NewPath("spec")
 	if name := asked.Spec.EtcdCluster.Name; name != "" && name != cluster.Name {
@@ -151,12 +202,12 @@ func (r *RestoreREST) restore(ctx context.Context, cluster *v1beta2.EtcdCluster,
 	restore := &v1beta2.EtcdRestore{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: asked.Name, GenerateName: asked.GenerateName, Namespace: cluster.Namespace,
-			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: asked.ManagedFields,
+			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: managedFields(asked),
 		},
 		Spec: *asked.Spec.DeepCopy(),
 	}
 	if restore.Name == "" && restore.GenerateName == "" {
-		restore.GenerateName = generateName(cluster, r.clock)
+		restore.Name = name
 	}
 	if restore.Labels == nil {
 		restore.Labels = map[string]string{}

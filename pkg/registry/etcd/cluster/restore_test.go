@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -24,6 +26,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/restore"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -31,12 +34,12 @@ import (
 func withRestores(t *testing.T) (Storage, backup.Storage, restore.Storage) {
 	t.Helper()
 	etcd := registrytest.New(t)
-	backups, err := backup.NewStorage(etcd.Scheme, etcd.Options)
+	backups, err := backup.NewStorage(etcd.Scheme, etcd.Options, rights.Guard{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(backups.EtcdBackup.Destroy)
-	restores, err := restore.NewStorage(etcd.Scheme, etcd.Options)
+	restores, err := restore.NewStorage(etcd.Scheme, etcd.Options, rights.Guard{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +144,7 @@ func TestRestoreOfTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := obj.(*v1beta2.EtcdRestore).DeepCopy()
-	if !strings.HasPrefix(found.Name, "a-20") || found.UID == created.UID || found.UID == "" || found.Labels["etcd_cluster"] != "a" || found.Labels["why"] != "accident" {
+	if !strings.HasPrefix(found.Name, "a-restore-") || found.UID == created.UID || found.UID == "" || found.Labels["etcd_cluster"] != "a" || found.Labels["why"] != "accident" {
 		t.Errorf("unexpected metadata %+v", found.ObjectMeta)
 	}
 	from := found.Spec.Backup
@@ -282,5 +285,69 @@ func TestRestoresDoNotOvertake(t *testing.T) {
 	release()
 	if _, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{}); err != nil {
 		t.Errorf("after the other: %v", err)
+	}
+}
+
+// early are restores as a server saw them before another one created one.
+type early struct{ Restores }
+
+func (early) List(context.Context, *metainternalversion.ListOptions) (runtime.Object, error) {
+	return &v1beta2.EtcdRestoreList{}, nil
+}
+
+// TestRestoreAtOnce: two servers that find no restore under way create one, not two.
+func TestRestoreAtOnce(t *testing.T) {
+	t.Parallel()
+	storage, backups, restores := withRestores(t)
+	backedUp(t, backups, create(t, storage, valid("a")), "good", time.Minute)
+	other := &RestoreREST{clusters: storage.Restore.clusters, backups: storage.Restore.backups, restores: early{storage.Restore.restores}}
+	made, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := registrytest.Context(t.Context(), ns, "etcdclusters", "restore")
+	if _, err := other.Create(ctx, "a", &v1beta2.EtcdRestore{}, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), made.Name) {
+		t.Errorf("the second server: %v", err)
+	}
+	// When it has ended, the next request is another one.
+	made.Status.Phase, made.ResourceVersion = v1beta2.RestorePhaseSucceeded, ""
+	write(t, restores.Status, "etcdrestores", made, made.Name)
+	if next, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{}); err != nil || next.Name == made.Name {
+		t.Errorf("the next one is %+v (%v)", next, err)
+	}
+}
+
+// TestNamesOfRestores: an EtcdRestore that was deleted after it was carried out is not taken
+// for the next one.
+func TestNamesOfRestores(t *testing.T) {
+	t.Parallel()
+	cluster := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}}
+	first := restoreName(cluster, nil)
+	if again := restoreName(cluster.DeepCopy(), nil); again != first {
+		t.Errorf("one state has the names %s and %s", first, again)
+	}
+	after := cluster.DeepCopy()
+	after.Status.Recovery = &v1beta2.RecoveryStatus{ID: "r"}
+	another := cluster.DeepCopy()
+	another.UID = "v"
+	ended := []v1beta2.EtcdRestore{{ObjectMeta: metav1.ObjectMeta{UID: "1"}}, {ObjectMeta: metav1.ObjectMeta{UID: "2"}}}
+	for name, got := range map[string]string{
+		"after it was carried out and deleted": restoreName(after, nil), "with restores that have ended": restoreName(cluster, ended), "of another cluster": restoreName(another, nil),
+	} {
+		if got == first {
+			t.Errorf("%s: the same name %s", name, got)
+		}
+	}
+	if one, two := restoreName(cluster, ended), restoreName(cluster, []v1beta2.EtcdRestore{ended[1], ended[0]}); one != two {
+		t.Errorf("the order of a list changes the name: %s, %s", one, two)
+	}
+}
+
+// TestManagersOfWhatIsCreated: server-side apply looks for the managers of the object.
+func TestManagersOfWhatIsCreated(t *testing.T) {
+	t.Parallel()
+	asked := &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", Subresource: "backup"}}}}
+	if got := managedFields(asked); len(got) != 1 || got[0].Manager != "kubectl" || got[0].Subresource != "" || asked.ManagedFields[0].Subresource == "" {
+		t.Errorf("managers %+v of %+v", got, asked.ManagedFields)
 	}
 }

@@ -7,15 +7,14 @@ import (
 	"cmp"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
 // Storage is every endpoint of etcdclusters.
@@ -42,8 +41,8 @@ type Dependencies struct {
 	Backups Backups
 	// Restores is where restores are created.
 	Restores Restores
-	// Authorizer is asked a second time before data is handed out; nil allows it.
-	Authorizer authorizer.Authorizer
+	// Guard asks for the rights that a request needs beside the right to its verb.
+	Guard rights.Guard
 	// DefaultVersion of etcd for clusters that are created without one; empty for the
 	// version that this release recommends.
 	DefaultVersion string
@@ -51,7 +50,7 @@ type Dependencies struct {
 
 // REST serves etcdclusters.
 type REST struct {
-	*genericregistry.Store
+	kind.Guarded
 }
 
 var (
@@ -68,13 +67,14 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		NewList:  func() runtime.Object { return &v1beta2.EtcdClusterList{} },
 	}
 	rules := newStrategy(typer, cmp.Or(needs.DefaultVersion, v1beta2.DefaultVersion))
-	store, status, err := kind.NewStore(resource, rules, newTable(clock.RealClock{}), optsGetter)
+	guarded, status, err := kind.NewStore(resource, rules, newTable(clock.RealClock{}), optsGetter, needs.Guard)
 	if err != nil {
 		return Storage{}, err
 	}
 	registerMetrics()
+	store := guarded.Store
 	return Storage{
-		EtcdCluster: &REST{Store: store},
+		EtcdCluster: &REST{guarded},
 		Status:      status,
 		Scale:       newScale(store),
 		Health:      newHealth(store, needs.Asker),
@@ -83,9 +83,9 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		Defrag:      newOperation(status, v1beta2.OperationDefrag, "defrag"),
 		Restart:     newRestart(store, rules),
 		Recover:     &RecoverREST{status: status, clock: clock.RealClock{}},
-		Backup:      newBackup(store, needs.Backups, needs.Asker),
-		Restore:     &RestoreREST{clusters: store, backups: needs.Backups, restores: needs.Restores, clock: clock.RealClock{}},
-		Proxy:       newProxy(store, needs.Asker, needs.Authorizer),
+		Backup:      newBackup(store, needs.Backups, needs.Asker, needs.Guard),
+		Restore:     &RestoreREST{clusters: store, backups: needs.Backups, restores: needs.Restores, guard: needs.Guard},
+		Proxy:       newProxy(store, needs.Asker, needs.Guard),
 	}, nil
 }
 

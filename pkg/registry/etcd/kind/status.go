@@ -11,12 +11,16 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
 // StatusREST serves the status subresource of a kind. It keeps its store private,
-// so that the subresource offers reading and updating and nothing else.
+// so that the subresource offers reading and updating and nothing else. A status may name
+// Secrets, too: those of a restore that goes on.
 type StatusREST struct {
 	store *genericregistry.Store
+	guard rights.Guard
 }
 
 var (
@@ -42,7 +46,8 @@ func (r *StatusREST) Update(
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
 	_ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, info, createValidation, updateValidation, false, options)
+	validate := r.guard.Update(r.store.DefaultQualifiedResource, updateValidation)
+	return r.store.Update(ctx, name, info, createValidation, validate, false, options)
 }
 
 // GetResetFields returns what a status update does not change.

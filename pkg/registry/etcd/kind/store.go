@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
 // Resource names a resource and makes its objects.
@@ -20,10 +22,11 @@ type Resource struct {
 }
 
 // NewStore returns the store of a kind and the endpoint for its status, which
-// shares the store's connection and watch cache.
+// shares the store's connection and watch cache. Both ask the guard for the rights that what
+// users write needs.
 func NewStore[T Object, S, U any](
-	resource Resource, strategy Strategy[T, S, U], table rest.TableConvertor, optsGetter generic.RESTOptionsGetter,
-) (*genericregistry.Store, *StatusREST, error) {
+	resource Resource, strategy Strategy[T, S, U], table rest.TableConvertor, optsGetter generic.RESTOptionsGetter, guard rights.Guard,
+) (Guarded, *StatusREST, error) {
 	store := &genericregistry.Store{
 		NewFunc:                   resource.New,
 		NewListFunc:               resource.NewList,
@@ -37,12 +40,12 @@ func NewStore[T Object, S, U any](
 	}
 	options := &generic.StoreOptions{RESTOptions: optsGetter, AttrFunc: attributes}
 	if err := store.CompleteWithOptions(options); err != nil {
-		return nil, nil, fmt.Errorf("store of %s: %w", resource.Plural, err)
+		return Guarded{}, nil, fmt.Errorf("store of %s: %w", resource.Plural, err)
 	}
 
 	statusStore := *store
 	statusStrategy := NewStatusStrategy(strategy)
 	statusStore.UpdateStrategy = statusStrategy
 	statusStore.ResetFieldsStrategy = statusStrategy
-	return store, &StatusREST{store: &statusStore}, nil
+	return Guarded{Store: store, Guard: guard}, &StatusREST{store: &statusStore, guard: guard}, nil
 }

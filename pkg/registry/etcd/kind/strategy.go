@@ -80,7 +80,7 @@ func (s Strategy[T, S, U]) Validate(_ context.Context, obj runtime.Object) field
 	if !ok {
 		return unexpected(obj)
 	}
-	return append(s.Definition.Validate(typed), s.validateSize(typed)...)
+	return append(s.Definition.Validate(typed), s.validateUserSize(typed)...)
 }
 
 // ValidateUpdate checks a change of the spec or the metadata.
@@ -89,7 +89,12 @@ func (s Strategy[T, S, U]) ValidateUpdate(_ context.Context, obj, old runtime.Ob
 	if !ok {
 		return unexpected(obj)
 	}
-	return append(s.Definition.ValidateUpdate(newer, older), s.validateSize(newer)...)
+	errs := s.Definition.ValidateUpdate(newer, older)
+	// What is stored may stay, so that finalizers can be removed.
+	if newer.Size() <= older.Size() {
+		return append(errs, s.validateSize(newer, newer.Size())...)
+	}
+	return append(errs, s.validateUserSize(newer)...)
 }
 
 // WarningsOnCreate are sent to the client beside the answer.
@@ -162,7 +167,7 @@ func (s StatusStrategy[T, S, U]) ValidateUpdate(_ context.Context, obj, old runt
 	if !ok {
 		return unexpected(obj)
 	}
-	return append(s.Definition.ValidateStatusUpdate(newer, older), s.validateSize(newer)...)
+	return append(s.Definition.ValidateStatusUpdate(newer, older), s.validateSize(newer, newer.Size())...)
 }
 
 // WarningsOnUpdate is silent: the writer of a status is a program.

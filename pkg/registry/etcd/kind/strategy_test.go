@@ -4,6 +4,7 @@
 package kind_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -208,5 +209,34 @@ func TestResetFields(t *testing.T) {
 		if !ok || !got.Equals(test.want) {
 			t.Errorf("%s: got %v, want %v", test.name, test.got, test.want)
 		}
+	}
+}
+
+// TestRoomForTheStatus: the controller can say what is wrong with the largest object that a
+// user can store, and what is stored already can shrink.
+func TestRoomForTheStatus(t *testing.T) {
+	t.Parallel()
+	main, status := newStrategies()
+	large := stored()
+	large.Spec.Repository = strings.Repeat("x", kind.MaxObjectBytes-100*1024)
+	tooLong := func(errs field.ErrorList) bool {
+		return slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeTooLong })
+	}
+	for name, errs := range map[string]field.ErrorList{"create": main.Validate(t.Context(), large), "update": main.ValidateUpdate(t.Context(), large, stored())} {
+		if !tooLong(errs) {
+			t.Errorf("%s leaves no room for a status: %.400v", name, errs)
+		}
+	}
+	if tooLong(main.ValidateUpdate(t.Context(), large, large)) {
+		t.Error("an object that is stored cannot lose a finalizer")
+	}
+	fits := stored()
+	fits.Spec.Repository = strings.Repeat("x", kind.MaxObjectBytes-300*1024)
+	if tooLong(main.Validate(t.Context(), fits)) {
+		t.Error("an object that leaves room is refused")
+	}
+	fits.Status.Reason = strings.Repeat("x", 200*1024)
+	if tooLong(status.ValidateUpdate(t.Context(), fits, stored())) {
+		t.Error("its status is refused")
 	}
 }

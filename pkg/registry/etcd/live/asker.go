@@ -45,6 +45,8 @@ type Asker struct {
 	pool  *etcd.Pool
 	clock clock.PassiveClock
 	slots chan struct{}
+	// shared are the pictures that several requests may see.
+	shared shared
 }
 
 // NewAsker returns an Asker. Without a client for Kubernetes every question fails with
@@ -104,6 +106,7 @@ func (a *Asker) ask(ctx context.Context, cluster *v1beta2.EtcdCluster, found *Fo
 		Claims:                  found.Claims,
 		Answers:                 make([]picture.Answer, len(found.Target.Endpoints)),
 		ClientCertificateExpiry: found.CertificateExpiry,
+		CertificateErr:          found.CertificateErr,
 		Problems:                found.Problems,
 	}
 	client := a.Client(found)

@@ -35,6 +35,8 @@ type Found struct {
 	Target etcd.Target
 	// CertificateExpiry is when the client certificate in Target ends; zero without TLS.
 	CertificateExpiry time.Time
+	// CertificateErr is why the client certificate could not be read; nil without TLS.
+	CertificateErr error
 	// Problems tells what could not be read.
 	Problems []string
 }
@@ -60,11 +62,14 @@ func (a *Asker) Find(ctx context.Context, cluster *v1beta2.EtcdCluster) (*Found,
 	}{
 		{"the pods could not be read", podsErr},
 		{"the volume claims could not be read", claimsErr},
-		{"the certificates for talking to the members could not be read", tlsErr},
+		{ErrNoCertificate.Error(), tlsErr},
 	} {
 		if problem.err != nil {
 			found.Problems = append(found.Problems, problem.what+": "+problem.err.Error())
 		}
+	}
+	if tlsErr != nil {
+		found.CertificateErr = fmt.Errorf("%w: %w", ErrNoCertificate, tlsErr)
 	}
 	found.PodsKnown = podsErr == nil
 	if found.PodsKnown {
@@ -116,7 +121,7 @@ func (a *Asker) findCertificates(ctx context.Context, cluster *v1beta2.EtcdClust
 	}
 	secret, err := a.kube.CoreV1().Secrets(cluster.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return err
+		return secretError(cluster.Namespace, name, err)
 	}
 	pair, err := certificates.Read(resources.UseOperator, secret)
 	if err != nil {

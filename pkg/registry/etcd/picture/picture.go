@@ -39,9 +39,15 @@ type Picture struct {
 	// ClientCertificateExpiry is when the certificate ends with which the members were
 	// asked; zero without TLS.
 	ClientCertificateExpiry time.Time
+	// CertificateErr is why the members could not be asked with a client certificate; nil if
+	// they were, and without TLS.
+	CertificateErr error
 	// Problems tells what could not be found out.
 	Problems []string
 }
+
+// Asked reports whether the members could be asked at all. If not, no answer means nothing.
+func (p *Picture) Asked() bool { return p.CertificateErr == nil }
 
 // Answer is what one member said.
 type Answer struct {

@@ -4,6 +4,7 @@
 package picture
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,10 +35,7 @@ func (f *facts) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
 	case v1beta2.VerdictCreating:
 		list = append(list, v1beta2.NextStep{Why: "see what it waits for", Command: f.kubectl("describe etcd " + f.Cluster.Name)})
 	case v1beta2.VerdictUnreachable:
-		list = append(list, v1beta2.NextStep{
-			Why:     "something between the API server and the members may be in the way, such as a network policy",
-			Command: f.kubectl("get networkpolicies,pods -o wide"),
-		})
+		list = append(list, f.unreachableSteps()...)
 	case v1beta2.VerdictSplitBrain, v1beta2.VerdictDisagreement:
 		list = append(list, v1beta2.NextStep{Why: "see who says what", Command: f.get("members")})
 		if h.Verdict == v1beta2.VerdictSplitBrain {
@@ -54,6 +52,18 @@ func (f *facts) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
 	}
 	list = append(list, f.controllerSteps(h)...)
 	return append(list, f.certificateSteps(h)...)
+}
+
+// unreachableSteps are for a cluster whose pods run and whose members do not respond.
+func (f *facts) unreachableSteps() []v1beta2.NextStep {
+	var granted interface{ Remedy() string }
+	if errors.As(f.CertificateErr, &granted) {
+		return []v1beta2.NextStep{{Why: "let the API server read the client certificate of the cluster", Command: granted.Remedy()}}
+	}
+	return []v1beta2.NextStep{{
+		Why:     "something between the API server and the members may be in the way, such as a network policy",
+		Command: f.kubectl("get networkpolicies,pods -o wide"),
+	}}
 }
 
 // quorumSteps are for a cluster without quorum.

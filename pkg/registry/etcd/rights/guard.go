@@ -1,0 +1,110 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Why a request is refused that its own verb would allow.
+var (
+	ErrNotAllowed = errors.New("the user may not use what the field names")
+	ErrChooses    = errors.New("the request chooses more than the moment")
+)
+
+// Guard refuses objects whose author may not use the Secrets and ServiceAccounts that the
+// object names. The zero value refuses nothing.
+type Guard struct {
+	Asker
+}
+
+// Create returns a check of new objects that runs before next.
+func (g Guard) Create(resource schema.GroupResource, next rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+	return func(ctx context.Context, obj runtime.Object) error {
+		if err := g.Check(ctx, resource, obj, nil); err != nil {
+			return err
+		}
+		if next == nil {
+			return nil
+		}
+		return next(ctx, obj)
+	}
+}
+
+// Update returns a check of changed objects that runs before next.
+func (g Guard) Update(resource schema.GroupResource, next rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
+	return func(ctx context.Context, obj, old runtime.Object) error {
+		if err := g.Check(ctx, resource, obj, old); err != nil {
+			return err
+		}
+		if next == nil {
+			return nil
+		}
+		return next(ctx, obj, old)
+	}
+}
+
+// Check returns a Forbidden error unless the user of the request has every right that obj
+// needs and old did not need.
+func (g Guard) Check(ctx context.Context, resource schema.GroupResource, obj, old runtime.Object) error {
+	for _, need := range NeedsOf(obj, old) {
+		has, reason, err := g.Has(ctx, need.AnyOf...)
+		if err != nil {
+			return err
+		}
+		if !has {
+			return apierrors.NewForbidden(resource, nameOf(obj), fmt.Errorf("%w: %s: %s, which needs the right %s in namespace %s%s",
+				ErrNotAllowed, need.Field, need.What, oneOf(need.AnyOf), request.NamespaceValue(ctx), remedy(reason,
+					"ask an administrator of the namespace for a Role with that right, or leave the field out")))
+		}
+	}
+	return nil
+}
+
+// RequireCreate returns a Forbidden error if fields of a request are given that need the right to
+// create the object itself, and the user of the request does not have it.
+func (g Guard) RequireCreate(ctx context.Context, subresource schema.GroupResource, name string, created schema.GroupResource, given []string) error {
+	if len(given) == 0 {
+		return nil
+	}
+	right := Right{Verb: "create", Group: created.Group, Resource: created.Resource}
+	has, reason, err := g.Has(ctx, right)
+	if err != nil || has {
+		return err
+	}
+	return apierrors.NewForbidden(subresource, name, fmt.Errorf("%w: %s: a request with these fields needs the right %s in namespace %s, too%s",
+		ErrChooses, strings.Join(given, ", "), right, request.NamespaceValue(ctx), remedy(reason,
+			"leave the fields out, or ask an administrator of the namespace for a Role with that right")))
+}
+
+func oneOf(anyOf []Right) string {
+	texts := make([]string, len(anyOf))
+	for i, right := range anyOf {
+		texts[i] = right.String()
+	}
+	return strings.Join(texts, " or ")
+}
+
+func remedy(reason, do string) string {
+	if reason != "" {
+		reason = " (" + reason + ")"
+	}
+	return reason + "; " + do
+}
+
+func nameOf(obj runtime.Object) string {
+	if named, ok := obj.(interface{ GetName() string }); ok {
+		return named.GetName()
+	}
+	return ""
+}

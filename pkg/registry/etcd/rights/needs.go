@@ -1,0 +1,143 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Need is a right that the author of an object needs because of one field of the object.
+type Need struct {
+	// Field of the object, such as spec.s3.awsSecret.
+	Field string
+	// What the field asks for, for the message of a refusal.
+	What string
+	// AnyOf are alternatives: one of these rights is enough.
+	AnyOf []Right
+}
+
+// use is a part of an object that names Secrets and ServiceAccounts, together with all that
+// decides what happens to them: a Secret that an object has named before counts as new if
+// its content would go to another place.
+type use struct {
+	needs   []Need
+	context any
+}
+
+// NeedsOf returns the rights that the author of obj needs. Parts that old has in the same
+// way need none, so that an object can be updated without the rights of its first author;
+// old is nil for an object that is created.
+func NeedsOf(obj, old runtime.Object) []Need {
+	var known []use
+	if old != nil {
+		known = usesOf(old)
+	}
+	var needs []Need
+	for _, u := range usesOf(obj) {
+		same := func(k use) bool { return equality.Semantic.DeepEqual(k.context, u.context) }
+		if len(u.needs) == 0 || slices.ContainsFunc(known, same) {
+			continue
+		}
+		for _, need := range u.needs {
+			if !slices.ContainsFunc(needs, func(n Need) bool { return slices.Equal(n.AnyOf, need.AnyOf) }) {
+				needs = append(needs, need)
+			}
+		}
+	}
+	return needs
+}
+
+func usesOf(obj runtime.Object) []use {
+	path := field.NewPath("spec")
+	switch typed := obj.(type) {
+	case *v1beta2.EtcdBackup:
+		return backupUses(path, typed.Spec)
+	case *v1beta2.EtcdRestore:
+		return restoreUses(path, typed.Spec)
+	case *v1beta2.EtcdCluster:
+		return append(clusterUses(path, typed.Spec), statusUses(typed.Status)...)
+	default:
+		return nil
+	}
+}
+
+// backupUses leaves out only what does not decide where a Secret is used.
+func backupUses(path *field.Path, spec v1beta2.BackupSpec) []use {
+	spec.BackupPolicy, spec.Compression, spec.Verify = nil, "", ""
+	return []use{{needs: find(path, spec), context: spec}}
+}
+
+func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {
+	template := spec.ClusterTemplate
+	spec.ClusterTemplate, spec.RevisionBump = nil, nil
+	uses := []use{{needs: find(path, spec), context: spec}}
+	if template == nil {
+		return uses
+	}
+	path = path.Child("clusterTemplate")
+	uses = append(uses, use{context: *template, needs: []Need{{
+		Field: path.String(), What: "the controller creates an EtcdCluster from it",
+		AnyOf: []Right{{Verb: "create", Group: v1beta2.SchemeGroupVersion.Group, Resource: "etcdclusters"}},
+	}}})
+	return append(uses, clusterUses(path.Child("spec"), template.Spec)...)
+}
+
+// clusterUses treats each environment variable and each field that names a Secret for
+// members as a use of its own. All depend on the repository, whose programs get them.
+func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
+	var uses []use
+	if spec.Backup != nil {
+		policy := *spec.Backup
+		policy.Schedule, policy.TimeZone, policy.Retention, policy.Compression, policy.Verify = "", nil, nil, "", ""
+		uses = append(uses, use{needs: find(path.Child("backup"), policy), context: policy})
+		spec.Backup = nil
+	}
+	if spec.Pod != nil {
+		pod := *spec.Pod
+		for i, variable := range pod.EtcdEnv {
+			uses = append(uses, use{needs: find(path.Child("pod", "etcdEnv").Index(i), variable), context: []any{spec.Repository, variable}})
+		}
+		pod.EtcdEnv = nil
+		spec.Pod = &pod
+	}
+	for _, need := range find(path, spec) {
+		uses = append(uses, use{needs: []Need{need}, context: []any{spec.Repository, withoutIndex(need.Field), need.AnyOf}})
+	}
+	return uses
+}
+
+// statusUses are those of a recovery: the controller fills a member from the place that it
+// names.
+func statusUses(status v1beta2.ClusterStatus) []use {
+	var uses []use
+	if r := status.Recovery; r != nil {
+		uses = append(uses, use{needs: find(field.NewPath("status", "recovery", "source"), r.Source), context: r.Source})
+	}
+	return uses
+}
+
+// secretNeed is that of a field that names a Secret. The verb use lets a role grant the use
+// of a Secret without the right to read it.
+func secretNeed(path *field.Path, name string) Need {
+	return Need{
+		Field: path.String(), What: fmt.Sprintf("a pod mounts Secret %q", name),
+		AnyOf: []Right{{Verb: "get", Resource: "secrets", Name: name}, {Verb: "use", Resource: "secrets", Name: name}},
+	}
+}
+
+// accountNeed is that of a field that names a ServiceAccount. The right to get it is not
+// enough: every viewer of a namespace has it.
+func accountNeed(path *field.Path, name string) Need {
+	return Need{
+		Field: path.String(), What: fmt.Sprintf("a pod runs as ServiceAccount %q", name),
+		AnyOf: []Right{{Verb: "impersonate", Resource: "serviceaccounts", Name: name}, {Verb: "use", Resource: "serviceaccounts", Name: name}},
+	}
+}

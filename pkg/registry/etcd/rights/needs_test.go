@@ -1,0 +1,214 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// fill sets everything in a value, each string to its path, and returns the paths.
+func fill(path *field.Path, value reflect.Value) []string {
+	switch value.Kind() {
+	case reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		return fill(path, value.Elem())
+	case reflect.Slice:
+		value.Set(reflect.MakeSlice(value.Type(), 1, 1))
+		return fill(path.Index(0), value.Index(0))
+	case reflect.Map:
+		entry := reflect.New(value.Type().Elem()).Elem()
+		paths := fill(path.Key("k"), entry)
+		value.Set(reflect.MakeMap(value.Type()))
+		value.SetMapIndex(reflect.ValueOf("k").Convert(value.Type().Key()), entry)
+		return paths
+	case reflect.Struct:
+		var paths []string
+		for i := range value.NumField() {
+			if declared := value.Type().Field(i); declared.IsExported() {
+				at := path
+				if name, inline := jsonName(declared); !inline {
+					at = path.Child(name)
+				}
+				paths = append(paths, fill(at, value.Field(i))...)
+			}
+		}
+		return paths
+	case reflect.String:
+		value.SetString(path.String())
+		return []string{path.String()}
+	default:
+		return nil
+	}
+}
+
+// TestEveryReferenceIsKnown looks at every field of the API, so that a field that is added
+// is known, or this test says that it is not.
+func TestEveryReferenceIsKnown(t *testing.T) {
+	t.Parallel()
+	looksLike := regexp.MustCompile(`(?i)secret|serviceaccount`)
+	namesNothing := regexp.MustCompile(`\.secretKeyRef\.key$`)
+	for _, obj := range []runtime.Object{&v1beta2.EtcdCluster{}, &v1beta2.EtcdBackup{}, &v1beta2.EtcdRestore{}} {
+		var want, got []string
+		for _, path := range fill(field.NewPath("spec"), reflect.ValueOf(obj).Elem().FieldByName("Spec")) {
+			if looksLike.MatchString(path) && !namesNothing.MatchString(path) {
+				want = append(want, path)
+			}
+		}
+		for _, need := range NeedsOf(obj, nil) {
+			if right := need.AnyOf[0]; right.Name != "" {
+				got = append(got, need.Field)
+				if right.Name != need.Field {
+					t.Errorf("%T: %s asks about %s", obj, need.Field, right.Name)
+				}
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" || len(want) < 5 {
+			t.Errorf("%T: fields that name Secrets or ServiceAccounts, and those that are asked about:\n%s", obj, diff)
+		}
+	}
+}
+
+func s3Backup(edits ...func(*v1beta2.EtcdBackup)) *v1beta2.EtcdBackup {
+	b := &v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
+		EtcdCluster: &v1beta2.EtcdClusterRef{Name: "a"}, StorageType: v1beta2.BackupStorageTypeS3,
+		BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "bucket/key", AWSSecret: "aws", Endpoint: "https://s3.example.com"}},
+	}}
+	for _, edit := range edits {
+		edit(b)
+	}
+	return b
+}
+
+func tlsCluster(edits ...func(*v1beta2.ClusterSpec)) *v1beta2.EtcdCluster {
+	c := &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{
+		Repository: "quay.io/coreos/etcd", Version: "3.6.16",
+		TLS: &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{OperatorSecret: "operator", Member: &v1beta2.MemberSecret{PeerSecret: "peer"}}},
+		Pod: &v1beta2.PodPolicy{
+			EtcdEnv: []corev1.EnvVar{
+				{Name: "A", Value: "1"},
+				{Name: "B", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "env"}, Key: "k"}}},
+			},
+			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}, {Name: "other"}},
+		},
+		Backup: &v1beta2.ClusterBackupPolicy{
+			StorageType: v1beta2.BackupStorageTypeS3, ServiceAccountName: "mover",
+			BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "bucket/key", AWSSecret: "aws"}},
+		},
+	}}
+	for _, edit := range edits {
+		edit(&c.Spec)
+	}
+	return c
+}
+
+func names(needs []Need) string {
+	var list []string
+	for _, need := range needs {
+		list = append(list, need.AnyOf[0].Resource+"/"+need.AnyOf[0].Name)
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	restore := func(edits ...func(*v1beta2.RestoreSpec)) *v1beta2.EtcdRestore {
+		r := &v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "b"}}}
+		for _, edit := range edits {
+			edit(&r.Spec)
+		}
+		return r
+	}
+	template := func(spec *v1beta2.RestoreSpec) {
+		spec.ClusterTemplate = &v1beta2.EtcdClusterTemplate{Spec: tlsCluster().Spec}
+	}
+	const all = "secrets/aws secrets/env secrets/operator secrets/other secrets/peer secrets/pull serviceaccounts/mover"
+	for _, test := range []struct {
+		name     string
+		obj, old runtime.Object
+		want     string
+	}{
+		{"new backup", s3Backup(), nil, "secrets/aws"},
+		{"backup of endpoints", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.ClientTLSSecret = "client" }), nil, "secrets/aws secrets/client"},
+		{"backup to a volume", &v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{BackupSource: v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "c"}}}}, nil, ""},
+		{"unchanged backup", s3Backup(func(b *v1beta2.EtcdBackup) { b.Labels = map[string]string{"a": "b"} }), s3Backup(), ""},
+		{"backup with another schedule", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Schedule: "@daily"} }), s3Backup(), ""},
+		{"backup with another endpoint", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.Endpoint = "https://evil.example.com" }), s3Backup(), "secrets/aws"},
+		{"backup that trusts any certificate", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.InsecureSkipTLSVerify = true }), s3Backup(), "secrets/aws"},
+		{"backup that names another Secret", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.AWSSecret = "other" }), s3Backup(), "secrets/other"},
+		{"backup that names none any more", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.AWSSecret = "" }), s3Backup(), ""},
+		{"restore of a backup by name", restore(), nil, ""},
+		{"restore with identities", restore(func(s *v1beta2.RestoreSpec) {
+			s.Decryption = &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}
+			s.ServiceAccountName = "reader"
+		}), nil, "secrets/age serviceaccounts/reader"},
+		{"restore into a new cluster", restore(template), nil, "etcdclusters/ " + all},
+		{"unchanged restore", restore(template), restore(template), ""},
+		{"new cluster", tlsCluster(), nil, all},
+		{"unchanged cluster", tlsCluster(), tlsCluster(), ""},
+		{"cluster with another size, version and schedule", tlsCluster(func(s *v1beta2.ClusterSpec) {
+			s.Replicas, s.Version, s.Backup.Schedule, s.Backup.Retention = ptr.To[int32](5), "3.6.17", "@daily", &v1beta2.BackupRetention{Count: ptr.To[int32](3)}
+			s.Pod.Resources.Requests = corev1.ResourceList{}
+		}), tlsCluster(), ""},
+		{"cluster with reordered lists", tlsCluster(func(s *v1beta2.ClusterSpec) {
+			slices.Reverse(s.Pod.EtcdEnv)
+			slices.Reverse(s.Pod.ImagePullSecrets)
+		}), tlsCluster(), ""},
+		{"cluster with another repository", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Repository = "evil.example.com/etcd" }), tlsCluster(), "secrets/env secrets/operator secrets/other secrets/peer secrets/pull"},
+		{"cluster with a Secret in another variable", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Pod.EtcdEnv[1].Name = "ETCD_NAME" }), tlsCluster(), "secrets/env"},
+		{"cluster with another pull Secret", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Pod.ImagePullSecrets[0].Name = "third" }), tlsCluster(), "secrets/third"},
+		{"cluster whose peer Secret becomes that of the servers", tlsCluster(func(s *v1beta2.ClusterSpec) { s.TLS.Static.Member.ServerSecret = "peer" }), tlsCluster(), "secrets/peer"},
+		{"cluster with another bucket", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Backup.S3.Path = "other/key" }), tlsCluster(), "secrets/aws serviceaccounts/mover"},
+		{"another kind", &metav1.PartialObjectMetadata{}, nil, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := names(NeedsOf(test.obj, test.old)); got != test.want {
+				t.Errorf("needs %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestGiven(t *testing.T) {
+	t.Parallel()
+	spec := field.NewPath("spec")
+	if got := Given(spec, v1beta2.BackupSpec{EtcdCluster: &v1beta2.EtcdClusterRef{Name: "a"}}, "etcdCluster"); len(got) > 0 {
+		t.Errorf("%q are given, want none", got)
+	}
+	var full v1beta2.BackupSpec
+	fill(spec, reflect.ValueOf(&full).Elem())
+	for _, field := range []string{"spec.storageType", "spec.s3", "spec.abs", "spec.gcs", "spec.oss", "spec.persistentVolumeClaim", "spec.encryption",
+		"spec.verify", "spec.compression", "spec.serviceAccountName", "spec.backupPolicy", "spec.clientTLSSecret", "spec.etcdEndpoints"} {
+		if !slices.Contains(Given(spec, full, "etcdCluster"), field) {
+			t.Errorf("%s is given, and is not noticed", field)
+		}
+	}
+	if got := Given(spec, v1beta2.RestoreSpec{RevisionBump: ptr.To[int64](0)}); !slices.Equal(got, []string{"spec.revisionBump"}) {
+		t.Errorf("%q are given, want spec.revisionBump", got)
+	}
+	meta := &metav1.ObjectMeta{
+		Name: "mine", Labels: map[string]string{"why": "upgrade", "etcd_cluster": "b"},
+		Annotations: map[string]string{"etcd.database.coreos.com/safety-copy-of": "r", "note": "n"},
+	}
+	want := []string{"metadata.annotations[etcd.database.coreos.com/safety-copy-of]", "metadata.labels[etcd_cluster]"}
+	if got := GivenMetadata(meta); !slices.Equal(got, want) {
+		t.Errorf("%q are given, want %q", got, want)
+	}
+}
