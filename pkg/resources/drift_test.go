@@ -85,8 +85,7 @@ func TestServiceDriftRepairs(t *testing.T) {
 		"no ports":        func(s *corev1.Service) { s.Spec.Ports = nil },
 		"type":            func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
 		"label":           func(s *corev1.Service) { s.Labels = nil },
-		"owner":           func(s *corev1.Service) { s.OwnerReferences = nil },
-		"owner's control": func(s *corev1.Service) { s.OwnerReferences[0].Controller = nil },
+		"cluster":         func(s *corev1.Service) { delete(s.Annotations, AnnotationClusterUID) },
 		"not ready":       func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = !s.Spec.PublishNotReadyAddresses },
 		"source ranges":   func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} },
 		"distribution":    func(s *corev1.Service) { s.Spec.TrafficDistribution = ptr.To("PreferClose") },
@@ -203,19 +202,25 @@ func TestClaim(t *testing.T) {
 		t.Errorf("a claim without a template: %+v", got)
 	}
 	deleted, kept := newCluster(volumes), newCluster(retain)
+	if RetainsDeleted(deleted) || !RetainsDeleted(kept) {
+		t.Error("whenDeleted is not heeded")
+	}
 	if got, changed := ClaimDrift(deleted, Claim(deleted, first)); changed {
 		t.Errorf("drift of nothing: %+v", got)
 	}
 	if got, changed := ClaimDrift(kept, Claim(kept, first)); changed {
 		t.Errorf("drift of nothing: %+v", got)
 	}
-	released, changed := ClaimDrift(kept, Claim(deleted, first))
-	if !changed || len(released.OwnerReferences) != 0 || !Owns(kept, released) {
-		t.Errorf("retained now: %v %+v", changed, released.ObjectMeta)
+	// An earlier release gave PVCs an owner reference. One of something else stays.
+	old := Claim(deleted, first)
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}
+	old.OwnerReferences = []metav1.OwnerReference{Owner(deleted), other}
+	owned, changed := ClaimDrift(deleted, old)
+	if !changed || len(owned.OwnerReferences) != 1 || owned.OwnerReferences[0].UID != "x" || !Owns(deleted, owned) {
+		t.Errorf("with an owner reference of an earlier release: %v %+v", changed, owned.ObjectMeta)
 	}
-	owned, changed := ClaimDrift(deleted, released)
-	if !changed || len(owned.OwnerReferences) != 1 || !Owns(deleted, owned) {
-		t.Errorf("deleted now: %v %+v", changed, owned.ObjectMeta)
+	if len(Claim(deleted, first).OwnerReferences) != 0 {
+		t.Error("garbage collection can delete a new PVC")
 	}
 	owned.Spec.VolumeName = "pv-1"
 	owned.Annotations["pv.kubernetes.io/bind-completed"] = "yes"

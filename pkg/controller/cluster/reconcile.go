@@ -54,6 +54,7 @@ type Reconciler struct {
 	Config
 	secrets  secretCache
 	failures failures
+	left     leftovers
 }
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
@@ -75,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (R
 		r.secrets.forget(key)
 		r.failures.forget(key)
 		r.Background.Forget(key)
-		return Result{}, nil
+		return Result{RequeueAfter: r.reportLeft(ctx, key, nil)}, nil
 	}
 	if err != nil {
 		return Result{}, fmt.Errorf("read cluster from the cache: %w", err)
@@ -86,6 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (R
 	if !r.Gate.Ready(key) {
 		return Result{RequeueAfter: gateFallback}, nil
 	}
+	r.reportLeft(ctx, key, cluster)
 	return r.step(ctx, key, cluster)
 }
 

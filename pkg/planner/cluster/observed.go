@@ -32,6 +32,10 @@ type Observed struct {
 	ClientServiceFixed  string
 	PodDisruptionBudget PodDisruptionBudget
 
+	// Unmarked are objects of this cluster that do not say whose they are, or whether the
+	// cluster is protected, as they should.
+	Unmarked []Object
+
 	Pods   []Pod
 	Claims []Claim
 	// Prepared and PreparedClaims are pods and PVCs of this cluster that no member has
@@ -52,6 +56,24 @@ type Observed struct {
 	// Task must have been read before etcd was asked: what a member says then is what
 	// it is after the task.
 	Task Task
+}
+
+// ObjectKind is the kind of an object of a cluster.
+type ObjectKind string
+
+// Values of ObjectKind.
+const (
+	KindPod     ObjectKind = "pod"
+	KindPVC     ObjectKind = "PVC"
+	KindService ObjectKind = "service"
+	KindBudget  ObjectKind = "pod disruption budget"
+	KindSecret  ObjectKind = "secret"
+)
+
+// Object names an object of a cluster.
+type Object struct {
+	Kind      ObjectKind
+	Name, UID string
 }
 
 // ObjectState compares an object of the controller's with what it should be.
@@ -188,8 +210,8 @@ type Claim struct {
 	Terminating bool
 	// Version of etcd that was last to run on it.
 	Version string
-	// Drifted is true if its owner is not the one that the retention policy asks for, or
-	// its labels are not those of its member.
+	// Drifted is true if its marks are not those of the cluster, or its labels are not
+	// those of its member.
 	Drifted bool
 	// Growth compares the size of the volume with the declared one, and GrowthWhy says what
 	// is in the way.
