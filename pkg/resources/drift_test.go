@@ -77,18 +77,18 @@ func TestServiceDriftRepairs(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	for name, damage := range map[string]func(*corev1.Service){
-		"selector":        func(s *corev1.Service) { s.Spec.Selector["app"] = "x" },
-		"wider selector":  func(s *corev1.Service) { delete(s.Spec.Selector, LabelCluster) },
-		"port":            func(s *corev1.Service) { s.Spec.Ports[0].Port = 1 },
-		"target port":     func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(1) },
-		"more ports":      func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "x", Port: 1}) },
-		"no ports":        func(s *corev1.Service) { s.Spec.Ports = nil },
-		"type":            func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
-		"label":           func(s *corev1.Service) { s.Labels = nil },
-		"cluster":         func(s *corev1.Service) { delete(s.Annotations, AnnotationClusterUID) },
-		"not ready":       func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = !s.Spec.PublishNotReadyAddresses },
-		"source ranges":   func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} },
-		"distribution":    func(s *corev1.Service) { s.Spec.TrafficDistribution = ptr.To("PreferClose") },
+		"selector":       func(s *corev1.Service) { s.Spec.Selector["app"] = "x" },
+		"wider selector": func(s *corev1.Service) { delete(s.Spec.Selector, LabelCluster) },
+		"port":           func(s *corev1.Service) { s.Spec.Ports[0].Port = 1 },
+		"target port":    func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(1) },
+		"more ports":     func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "x", Port: 1}) },
+		"no ports":       func(s *corev1.Service) { s.Spec.Ports = nil },
+		"type":           func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
+		"label":          func(s *corev1.Service) { s.Labels = nil },
+		"cluster":        func(s *corev1.Service) { delete(s.Annotations, AnnotationClusterUID) },
+		"not ready":      func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = !s.Spec.PublishNotReadyAddresses },
+		"source ranges":  func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} },
+		"distribution":   func(s *corev1.Service) { s.Spec.TrafficDistribution = ptr.To("PreferClose") },
 	} {
 		for _, kind := range []struct {
 			made   *corev1.Service
