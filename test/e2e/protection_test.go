@@ -36,7 +36,7 @@ func (c *cluster) awaitMarks(protected bool) {
 		for _, kind := range []string{"pods", "pvc", "secrets", "services", "pdb"} {
 			all := lines(c.kubectl("get", kind, "-l", "etcd_cluster="+c.name, "-o", "name"))
 			marked := lines(c.kubectl("get", kind, "-l", "etcd_cluster="+c.name+","+resources.LabelProtected+"=true", "-o", "name"))
-			if len(all) == 0 || protected && len(marked) != len(all) || !protected && len(marked) > 0 {
+			if len(all) == 0 && kind != "secrets" || protected && len(marked) != len(all) || !protected && len(marked) > 0 {
 				wrong = kind
 			}
 		}
