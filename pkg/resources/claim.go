@@ -18,7 +18,7 @@ func Claim(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim 
 		return nil
 	}
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: lastingMeta(c, member),
+		ObjectMeta: objectMeta(c, member, nil, nil),
 		Spec:       *policy.PersistentVolumeClaimSpec.DeepCopy(),
 	}
 	claim.Labels[LabelMember] = member

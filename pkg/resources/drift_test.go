@@ -20,6 +20,9 @@ import (
 // served returns a service with what the API fills in.
 func served(svc *corev1.Service) *corev1.Service {
 	svc = svc.DeepCopy()
+	if svc.Spec.ClusterIP == corev1.ClusterIPNone {
+		svc.OwnerReferences = nil
+	}
 	svc.UID, svc.ResourceVersion = "u", "7"
 	s := &svc.Spec
 	if s.ClusterIP == "" {
@@ -205,26 +208,30 @@ func TestClaim(t *testing.T) {
 	if RetainsDeleted(deleted) || !RetainsDeleted(kept) {
 		t.Error("whenDeleted is not heeded")
 	}
-	if got, changed := ClaimDrift(deleted, Claim(deleted, first)); changed {
+	if got, changed := ClaimDrift(deleted, confirmedClaim(deleted)); changed {
 		t.Errorf("drift of nothing: %+v", got)
 	}
-	if got, changed := ClaimDrift(kept, Claim(kept, first)); changed {
+	if got, changed := ClaimDrift(kept, confirmedClaim(kept)); changed {
 		t.Errorf("drift of nothing: %+v", got)
 	}
-	// An earlier release gave PVCs an owner reference. One of something else stays.
+	// A new PVC has an owner reference until it is confirmed. One of something else stays.
 	old := Claim(deleted, first)
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}
-	old.OwnerReferences = []metav1.OwnerReference{Owner(deleted), other}
+	old.OwnerReferences = append(old.OwnerReferences, other)
 	owned, changed := ClaimDrift(deleted, old)
 	if !changed || len(owned.OwnerReferences) != 1 || owned.OwnerReferences[0].UID != "x" || !Owns(deleted, owned) {
-		t.Errorf("with an owner reference of an earlier release: %v %+v", changed, owned.ObjectMeta)
-	}
-	if len(Claim(deleted, first).OwnerReferences) != 0 {
-		t.Error("garbage collection can delete a new PVC")
+		t.Errorf("confirmed: %v %+v", changed, owned.ObjectMeta)
 	}
 	owned.Spec.VolumeName = "pv-1"
 	owned.Annotations["pv.kubernetes.io/bind-completed"] = "yes"
 	if got, changed := ClaimDrift(deleted, owned); changed {
 		t.Errorf("fights the binder: %+v", got)
 	}
+}
+
+// confirmedClaim returns a PVC as it is after the first reconcile that sees it.
+func confirmedClaim(c *v1beta2.EtcdCluster) *corev1.PersistentVolumeClaim {
+	claim := Claim(c, first)
+	MarkAlone(c, claim)
+	return claim
 }

@@ -22,6 +22,8 @@ const (
 	AnnotationRetained = "etcd.database.coreos.com/retained"
 
 	protected = "true"
+	// annotationHandedOver on an object is the UID of the deleted cluster that it goes with.
+	annotationHandedOver = "etcd.database.coreos.com/handed-over"
 )
 
 // Values of AnnotationRetained.
@@ -66,11 +68,19 @@ func MarkedAlone(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 
 // HandOver gives obj, which is to go with the deleted c, an owner reference to c: garbage
 // collection deletes obj as soon as c no longer exists. It says whether that is a change.
-func HandOver(c *v1beta2.EtcdCluster, obj metav1.Object) bool { return putOwner(obj, Owner(c)) }
+// The first time it always is: MarkAlone, decided on an earlier observation, then meets a
+// conflict.
+func HandOver(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	annotations := obj.GetAnnotations()
+	changed := putAll(&annotations, map[string]string{annotationHandedOver: string(c.UID)})
+	obj.SetAnnotations(annotations)
+	return putOwner(obj, Owner(c)) || changed
+}
 
-// MarkAlone is Mark for what holds data, keys or records. Such an object has no owner
-// reference: garbage collection would delete it whenever the API says that the EtcdCluster
-// does not exist, as an API does that was brought back from an earlier time.
+// MarkAlone is Mark for what holds data, keys or records. Such an object loses the owner
+// reference that it was created with, after the live API has confirmed the cluster. With
+// one, garbage collection would delete it whenever the API says that the EtcdCluster does
+// not exist, as an API does that was brought back from an earlier time.
 func MarkAlone(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	marked := Mark(c, obj)
 	return dropOwner(obj, c) || marked

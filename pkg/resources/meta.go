@@ -108,8 +108,10 @@ func Owns(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	return obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
 }
 
-// objectMeta returns the metadata of an object of the cluster that can be created again:
-// the user's labels and annotations, then ours, which win.
+// objectMeta returns the metadata of a new object of the cluster: the user's labels and
+// annotations, then ours, which win. Every new object has an owner reference, so that
+// garbage collection takes what a controller with an outdated cache creates for a cluster
+// that no longer exists; see MarkAlone.
 func objectMeta(c *v1beta2.EtcdCluster, name string, userLabels, userAnnotations map[string]string) metav1.ObjectMeta {
 	meta := metav1.ObjectMeta{
 		Name:        name,
@@ -118,14 +120,6 @@ func objectMeta(c *v1beta2.EtcdCluster, name string, userLabels, userAnnotations
 		Annotations: merged(userAnnotations, nil),
 	}
 	MarkOwned(c, &meta)
-	return meta
-}
-
-// lastingMeta returns the metadata of an object of the cluster that holds data, keys or
-// records.
-func lastingMeta(c *v1beta2.EtcdCluster, name string) metav1.ObjectMeta {
-	meta := metav1.ObjectMeta{Name: name, Namespace: c.Namespace, Labels: Labels(c.Name), Annotations: map[string]string{}}
-	MarkAlone(c, &meta)
 	return meta
 }
 

@@ -58,7 +58,7 @@ func IssuesCertificates(c *v1beta2.EtcdCluster) bool {
 // CertificateSecret returns a secret of the cluster that holds a certificate.
 func CertificateSecret(c *v1beta2.EtcdCluster, name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: lastingMeta(c, name),
+		ObjectMeta: objectMeta(c, name, nil, nil),
 		Type:       corev1.SecretTypeTLS,
 		Data:       data,
 	}

@@ -22,7 +22,7 @@ func ClientServiceName(c *v1beta2.EtcdCluster) string { return c.Name + "-client
 // become ready. Seed, if not empty, is recorded as the name claimed for the one seed.
 func PeerService(c *v1beta2.EtcdCluster, seed string) *corev1.Service {
 	svc := &corev1.Service{
-		ObjectMeta: lastingMeta(c, PeerServiceName(c)),
+		ObjectMeta: objectMeta(c, PeerServiceName(c), nil, nil),
 		Spec: corev1.ServiceSpec{
 			Type:                     corev1.ServiceTypeClusterIP,
 			ClusterIP:                corev1.ClusterIPNone,

@@ -76,14 +76,14 @@ func (p objectsPort) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.E
 // PatchFinalizers implements cluster.Objects. Like the API it takes the finalizers and
 // leaves everything else alone.
 func (p objectsPort) PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
-	return write(ctx, p.c, "patch the finalizers of", cluster, func(s *store, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
-		live, err := get[*v1beta2.EtcdCluster](s, kindCluster, c.Name)
+	return call(ctx, p.c, "patch the finalizers of etcdclusters "+cluster.Name, true, false, func() (*v1beta2.EtcdCluster, error) {
+		live, err := get[*v1beta2.EtcdCluster](p.c.w.store, kindCluster, cluster.Name)
 		if err != nil {
 			return nil, err
 		}
 		next := live.DeepCopy()
-		next.ResourceVersion, next.UID, next.Finalizers = c.ResourceVersion, c.UID, c.Finalizers
-		return update(s, next)
+		next.ResourceVersion, next.UID, next.Finalizers = cluster.ResourceVersion, cluster.UID, cluster.Finalizers
+		return update(p.c.w.store, next)
 	})
 }
 

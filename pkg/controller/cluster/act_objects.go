@@ -128,6 +128,12 @@ func (r *Reconciler) repairService(ctx context.Context, key types.NamespacedName
 	if !drifted {
 		return nil
 	}
+	if len(live.OwnerReferences) != len(service.OwnerReferences) {
+		// Without owner it stays until the cluster is deleted, so there must be one.
+		if err := r.confirmSpec(ctx, s); err != nil {
+			return err
+		}
+	}
 	updated, err := r.Objects.UpdateService(ctx, service)
 	if err != nil {
 		return conflictIsStale(err)

@@ -66,7 +66,7 @@ func TestRecordLooksAgain(t *testing.T) {
 		{"the cluster goes away", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
 		{"another process has gone on", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseSwitching, "old") }, true},
 		{"it stands for another etcd", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseSeeding, "new") }, true},
-		{"the service is another cluster's", planner.RecordRecovery{}, func(h *hiddenSeed) { h.service.Annotations[resources.AnnotationClusterUID] = "other" }, true},
+		{"the service is another cluster's", planner.RecordRecovery{}, func(h *hiddenSeed) { h.service.OwnerReferences[0].UID = "other" }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +164,7 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 		h := &hiddenSeed{oneMember: stopped()}
 		h.record(t, seeding, "old")
 		if test.owner != "" {
-			h.service.Annotations[resources.AnnotationClusterUID] = string(test.owner)
+			h.service.OwnerReferences[0].UID = test.owner
 		}
 		s := &seen{Observed: planner.Observed{Cluster: h.cluster}}
 		err := (&Reconciler{Config: Config{Objects: h}}).confirmRecord(t.Context(), s, &test.seen)

@@ -76,9 +76,9 @@ func TestDropSeed(t *testing.T) {
 			resources.Revealed(&h.claim.Labels, "c")
 		}, nil, false},
 		{"it belongs to another cluster", func(_ *testing.T, h *hiddenSeed) {
-			h.pod.OwnerReferences[0].UID, h.claim.Annotations[resources.AnnotationClusterUID] = "other", "other"
+			h.pod.OwnerReferences[0].UID, h.claim.OwnerReferences[0].UID = "other", "other"
 		}, nil, false},
-		{"the service belongs to another cluster", func(_ *testing.T, h *hiddenSeed) { h.service.Annotations[resources.AnnotationClusterUID] = "other" }, nil, true},
+		{"the service belongs to another cluster", func(_ *testing.T, h *hiddenSeed) { h.service.OwnerReferences[0].UID = "other" }, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -190,7 +190,7 @@ func TestRetireOnTheRecord(t *testing.T) {
 		"it is not that far":         func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseSeeding, "old") },
 		"it is over":                 func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseCleaning, "new") },
 		"it is wiped":                func(s *shelf) { delete(s.service.Annotations, resources.AnnotationRecovery) },
-		"the service is not its own": func(s *shelf) { s.service.Annotations[resources.AnnotationClusterUID] = "other" },
+		"the service is not its own": func(s *shelf) { s.service.OwnerReferences[0].UID = "other" },
 	} {
 		s, r, seen, recovery := twoLineages(t)
 		since(s)
