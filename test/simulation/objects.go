@@ -372,9 +372,6 @@ func (w *World) collectGarbage(owner types.UID) {
 			if ref := metav1.GetControllerOf(object); ref == nil || ref.UID != owner {
 				continue
 			}
-			if k == kindClaim {
-				w.checks.violated("S5", "garbage collection deletes PVC %s, and no controller has decided that", object.GetName())
-			}
 			name, uid := object.GetName(), object.GetUID()
 			w.after(w.dice.between(10*time.Millisecond, collectDelay), func() {
 				_ = w.store.deleteObject(k, name, metav1.Preconditions{UID: &uid})

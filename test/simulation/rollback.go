@@ -95,12 +95,17 @@ func (w *World) rollBack(e Event, saved *apiBackup) {
 	}
 }
 
+// confirmedWithin is how long a new PVC may have its owner reference, with which garbage
+// collection deletes it.
+const confirmedWithin = 2 * time.Minute
+
 // lose is for a cluster whose object vanished, and not because its owner has deleted it: no
 // PVC goes by itself. After a while a person deletes what is left.
 func (w *World) lose(uid string) {
 	kept := map[string]types.UID{}
 	for _, object := range w.store.list(kindClaim) {
-		if object.GetDeletionTimestamp() == nil && ownerOf(object) == uid {
+		confirmed := metav1.GetControllerOf(object) == nil || w.Since(object.GetCreationTimestamp().Time) > confirmedWithin
+		if object.GetDeletionTimestamp() == nil && ownerOf(object) == uid && confirmed {
 			kept[object.GetName()] = object.GetUID()
 		}
 	}
