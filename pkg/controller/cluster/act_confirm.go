@@ -41,6 +41,10 @@ func (r *Reconciler) confirmUnborn(ctx context.Context, s *seen, seed string) er
 		return fmt.Errorf("service %s exists: %w", service.Name, errNotOurs)
 	}
 	if err == nil {
+		// The cache does not show it if something has removed its labels.
+		if err := r.repairService(ctx, types.NamespacedName{Namespace: live.Namespace, Name: live.Name}, s, service, resources.ClientServiceDrift); err != nil {
+			return err
+		}
 		return fmt.Errorf("the service for clients exists: %w", ErrStale)
 	}
 	if !notFound(err) {

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -318,5 +319,24 @@ func TestMarkObject(t *testing.T) {
 		if !resources.Marked(declared, object) {
 			t.Errorf("%T has the labels %v", object, object.GetLabels())
 		}
+	}
+}
+
+// TestHiddenClientService: a client Service without labels, which no cache shows, proves that
+// the cluster has served. It gets its labels back; otherwise the cluster would wait for ever.
+func TestHiddenClientService(t *testing.T) {
+	t.Parallel()
+	l := newLeaving(t, func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = nil })
+	service := resources.ClientService(l.c)
+	service.Labels = nil
+	if _, err := l.UpdateService(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	r := &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: stopped(), Clock: noon()}}
+	if err := r.confirmUnborn(t.Context(), &seen{Observed: planner.Observed{Cluster: l.c}}, "c-a"); !errors.Is(err, ErrStale) {
+		t.Errorf("it may begin anew: %v", err)
+	}
+	if live, err := l.GetService(t.Context(), "n", "c-client"); err != nil || live.Labels[resources.LabelCluster] != "c" {
+		t.Errorf("the labels are %v, %v", live.Labels, err)
 	}
 }
