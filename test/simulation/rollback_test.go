@@ -41,6 +41,12 @@ var oldAPIStories = map[string]func(*Schedule){
 		s.Events = append(s.Events, goingBack(d, d.between(0, time.Minute), 2*time.Minute),
 			Event{At: d.between(time.Minute, 2*time.Minute), Kind: EventRecreate, B: d.IntN(4)})
 	},
+	"of a cluster that was created since": func(s *Schedule) {
+		d := newDice(s.Seed, 14)
+		s.Volumes = true
+		s.Events = append(s.Events, goingBack(d, d.between(0, 20*time.Second), 4*time.Minute),
+			Event{At: d.between(25*time.Second, 40*time.Second), Kind: EventRecreate, B: d.IntN(4)})
+	},
 	"while members are hidden": func(s *Schedule) {
 		d := newDice(s.Seed, 14)
 		s.Deadly, s.Automatic = true, true
