@@ -185,30 +185,6 @@ func (r *Reconciler) noteFailed(key types.NamespacedName, s *seen, action planne
 	}
 }
 
-func makesPod(action planner.Action) bool {
-	switch action.(type) {
-	case planner.CreateSeed, planner.CreatePod, planner.PreparePod, planner.CreateClaim, planner.CreateReseed:
-		return true
-	default:
-		return false
-	}
-}
-
-func isUpkeep(action planner.Action) bool {
-	switch a := action.(type) {
-	case planner.RepairPeerService, planner.EnsureClientService, planner.EnsurePodDisruptionBudget,
-		planner.DeletePodDisruptionBudget, planner.LabelPod, planner.RepairClaim, planner.FindMember, planner.IssueAuthority,
-		planner.DropAuthority, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod, planner.PreparePod, planner.MarkObject:
-		return true
-	case planner.DeletePod:
-		return a.Prepared
-	case planner.DeleteClaim:
-		return a.Prepared
-	default:
-		return false
-	}
-}
-
 // doInTime refuses to act on an observation that has grown old: this process may
 // have been stopped for a while, and another one may have acted since.
 func (r *Reconciler) doInTime(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action) error {

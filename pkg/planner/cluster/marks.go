@@ -9,6 +9,24 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
+// ObjectKind is the kind of an object of a cluster.
+type ObjectKind string
+
+// Values of ObjectKind.
+const (
+	KindPod     ObjectKind = "pod"
+	KindPVC     ObjectKind = "PVC"
+	KindService ObjectKind = "service"
+	KindBudget  ObjectKind = "pod disruption budget"
+	KindSecret  ObjectKind = "secret"
+)
+
+// Object names an object of a cluster.
+type Object struct {
+	Kind      ObjectKind
+	Name, UID string
+}
+
 // held is true if the finalizer is on the cluster.
 func (o *Observed) held() bool { return slices.Contains(o.Cluster.Finalizers, resources.Finalizer) }
 

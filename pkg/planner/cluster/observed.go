@@ -58,24 +58,6 @@ type Observed struct {
 	Task Task
 }
 
-// ObjectKind is the kind of an object of a cluster.
-type ObjectKind string
-
-// Values of ObjectKind.
-const (
-	KindPod     ObjectKind = "pod"
-	KindPVC     ObjectKind = "PVC"
-	KindService ObjectKind = "service"
-	KindBudget  ObjectKind = "pod disruption budget"
-	KindSecret  ObjectKind = "secret"
-)
-
-// Object names an object of a cluster.
-type Object struct {
-	Kind      ObjectKind
-	Name, UID string
-}
-
 // ObjectState compares an object of the controller's with what it should be.
 type ObjectState int
 
