@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"context"
 	"maps"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -25,6 +27,19 @@ const (
 	// namespace controller tries again after a minute at the latest.
 	goneWithin = 100 * time.Second
 )
+
+// liftLater lifts the protection when the test ends, so that its namespace can go.
+func (c *cluster) liftLater() {
+	c.Helper()
+	c.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		_, err := env.Etcd.EtcdV1beta2().EtcdClusters(c.namespace).Patch(ctx, c.name, types.MergePatchType, []byte(unprotect), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			c.Errorf("lift the protection of %s: %v", c.name, err)
+		}
+	})
+}
 
 // awaitMarks waits until every object of the cluster has the label of protected ones, or
 // none has.
@@ -64,6 +79,7 @@ func TestProtectedNamespace(t *testing.T) {
 	s.apply(manifest("precious", 3, etcdVersion, withAutoTLS, withVolumes))
 	c.settle(3)
 	data, uids := c.fill(), c.uids()
+	c.liftLater()
 	c.patch(protect)
 	c.awaitMarks(true)
 	w := c.write()
@@ -117,6 +133,7 @@ func TestProtectedMembersMove(t *testing.T) {
 	t.Parallel()
 	s := startFor(t, 2*testTimeout)
 	c := s.create("mobile", 3, etcdVersion, "\n  deletionProtection: true", withVolumes)
+	c.liftLater()
 	data := c.fill()
 	c.awaitMarks(true)
 	c.awaitDisruptionsAllowed(1)
