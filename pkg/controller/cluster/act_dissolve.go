@@ -62,6 +62,9 @@ func (r *Reconciler) dissolve(ctx context.Context, s *seen) error {
 			return err
 		}
 	}
+	if err := r.unprotect(ctx, live); err != nil {
+		return err
+	}
 	if why != resources.RetainedAsOrphan {
 		if err := r.handOver(ctx, live); err != nil {
 			return err
@@ -149,7 +152,7 @@ func (r *Reconciler) handOver(ctx context.Context, c *v1beta2.EtcdCluster) error
 	}
 	if err == nil && resources.Owns(c, service) {
 		service = service.DeepCopy()
-		if resources.HandOver(c, service) {
+		if marked := resources.Mark(c, service); resources.HandOver(c, service) || marked {
 			if _, err := r.Objects.UpdateService(ctx, service); err != nil && !notFound(err) {
 				return conflictIsStale(err)
 			}
@@ -171,12 +174,50 @@ func (r *Reconciler) handOver(ctx context.Context, c *v1beta2.EtcdCluster) error
 			return fmt.Errorf("read secret %s: %w", name, err)
 		}
 		secret = secret.DeepCopy()
-		if !resources.Owns(c, secret) || !resources.HandOver(c, secret) {
+		if !resources.Owns(c, secret) {
+			continue
+		}
+		if marked := resources.Mark(c, secret); !resources.HandOver(c, secret) && !marked {
 			continue
 		}
 		if _, err := r.Objects.UpdateSecret(ctx, secret); err != nil && !notFound(err) {
 			return conflictIsStale(err)
 		}
+	}
+	return nil
+}
+
+// unprotect takes the label of protected objects from what garbage collection deletes next:
+// the cluster may have been deleted a moment after its protection was lifted.
+func (r *Reconciler) unprotect(ctx context.Context, c *v1beta2.EtcdCluster) error {
+	pods, err := r.Objects.ListPods(ctx, c.Namespace, c.Name)
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	for i := range pods {
+		if pod := pods[i].DeepCopy(); resources.Owns(c, pod) && resources.Mark(c, pod) {
+			if _, err := r.Objects.UpdatePod(ctx, pod); err != nil && !notFound(err) {
+				return conflictIsStale(err)
+			}
+		}
+	}
+	service, err := r.Objects.GetService(ctx, c.Namespace, resources.ClientServiceName(c))
+	if err == nil && resources.Owns(c, service) {
+		if service = service.DeepCopy(); resources.Mark(c, service) {
+			_, err = r.Objects.UpdateService(ctx, service)
+		}
+	}
+	if err != nil && !notFound(err) {
+		return conflictIsStale(err)
+	}
+	budget, err := r.Objects.GetPodDisruptionBudget(ctx, c.Namespace, c.Name)
+	if err == nil && resources.Owns(c, budget) {
+		if budget = budget.DeepCopy(); resources.Mark(c, budget) {
+			_, err = r.Objects.UpdatePodDisruptionBudget(ctx, budget)
+		}
+	}
+	if err != nil && !notFound(err) {
+		return conflictIsStale(err)
 	}
 	return nil
 }

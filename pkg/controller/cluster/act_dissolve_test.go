@@ -340,3 +340,22 @@ func TestHiddenClientService(t *testing.T) {
 		t.Errorf("the labels are %v, %v", live.Labels, err)
 	}
 }
+
+// TestDissolveLiftsProtection: a cluster that is deleted a moment after its protection was
+// lifted leaves nothing behind that the admission policy protects.
+func TestDissolveLiftsProtection(t *testing.T) {
+	t.Parallel()
+	l := newLeaving(t, func(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = true })
+	l.c.Spec.DeletionProtection = false
+	l.Etcd = fakeetcd.NewClientset(l.c)
+	l.dissolve()
+	pod, _ := l.GetPod(t.Context(), "n", "c-a")
+	service, _ := l.GetService(t.Context(), "n", "c")
+	client, _ := l.GetService(t.Context(), "n", "c-client")
+	secret, _ := l.GetSecret(t.Context(), "n", "c-ca-tls")
+	for _, object := range []metav1.Object{pod, service, client, secret} {
+		if _, labelled := object.GetLabels()[resources.LabelProtected]; labelled {
+			t.Errorf("%T %s is protected still", object, object.GetName())
+		}
+	}
+}
