@@ -56,7 +56,7 @@ func PodDisruptionBudgetDrift(c *v1beta2.EtcdCluster, voters int, live *policyv1
 	want := PodDisruptionBudget(c, voters)
 	pdb := live.DeepCopy()
 	changed := putAll(&pdb.Labels, want.Labels)
-	changed = putOwner(pdb, Owner(c)) || changed
+	changed = MarkOwned(c, pdb) || changed
 	if !equality.Semantic.DeepEqual(pdb.Spec, want.Spec) {
 		pdb.Spec = want.Spec
 		changed = true

@@ -11,8 +11,7 @@ import (
 )
 
 // Claim returns the claim for the volume of a member, which is named as the member;
-// nil if the members of c have no volumes of their own. A claim that shall outlive
-// the cluster has no owner, or garbage collection would take it.
+// nil if the members of c have no volumes of their own. Only the controller deletes it.
 func Claim(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim {
 	policy := podPolicy(c)
 	if policy.PersistentVolumeClaimSpec == nil {
@@ -23,36 +22,20 @@ func Claim(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim 
 		Spec:       *policy.PersistentVolumeClaimSpec.DeepCopy(),
 	}
 	claim.Labels[LabelMember] = member
-	claim.Annotations[AnnotationClusterUID] = string(c.UID)
-	if retained(c) {
-		claim.OwnerReferences = nil
-	}
 	if len(claim.Spec.AccessModes) == 0 {
 		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
 	return claim
 }
 
-// ClaimDrift returns live with the owner that the retention policy of c asks for now
-// and the labels of its member, and whether that is a change. The volume itself is
-// left alone; see ClaimGrowth.
+// ClaimDrift returns live with the marks of c and the labels of its member, and whether
+// that is a change. The volume itself is left alone; see ClaimGrowth.
 func ClaimDrift(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
 	claim := live.DeepCopy()
 	changed := putAll(&claim.Labels, merged(Labels(c.Name), map[string]string{LabelMember: live.Name}))
-	changed = putAll(&claim.Annotations, map[string]string{AnnotationClusterUID: string(c.UID)}) || changed
+	changed = MarkAlone(c, claim) || changed
 	changed = forgetRefusal(c, claim) || changed
-	if retained(c) {
-		changed = dropOwner(claim, c) || changed
-	} else {
-		changed = putOwner(claim, Owner(c)) || changed
-	}
 	return claim, changed
-}
-
-// retained is true if claims stay when the cluster is deleted.
-func retained(c *v1beta2.EtcdCluster) bool {
-	r := podPolicy(c).PersistentVolumeClaimRetentionPolicy
-	return r != nil && r.WhenDeleted == v1beta2.ClaimRetain
 }
 
 // putAll sets entries of a map and says whether one was different.

@@ -17,7 +17,8 @@ func PeerServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.Ser
 	want := PeerService(c, "")
 	// An address cannot be taken back; a service that has one needs to be made anew.
 	want.Spec.ClusterIP = live.Spec.ClusterIP
-	return repairService(c, live, want)
+	svc, changed := repairService(live, want)
+	return svc, MarkAlone(c, svc) || changed
 }
 
 // ClientServiceDrift returns live as it should be, and whether that is a change. What
@@ -35,16 +36,15 @@ func ClientServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.S
 		want.Spec.ExternalTrafficPolicy = live.Spec.ExternalTrafficPolicy
 	}
 	live, fewer := untemplated(live, want)
-	svc, changed := repairService(c, live, want)
-	return svc, changed || fewer
+	svc, changed := repairService(live, want)
+	return svc, MarkOwned(c, svc) || changed || fewer
 }
 
 // repairService puts what the controller owns of want into a copy of live.
-func repairService(c *v1beta2.EtcdCluster, live, want *corev1.Service) (*corev1.Service, bool) {
+func repairService(live, want *corev1.Service) (*corev1.Service, bool) {
 	svc := live.DeepCopy()
 	changed := putAll(&svc.Labels, want.Labels)
 	changed = putAll(&svc.Annotations, want.Annotations) || changed
-	changed = putOwner(svc, Owner(c)) || changed
 
 	spec := &svc.Spec
 	spec.Type = want.Spec.Type

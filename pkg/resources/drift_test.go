@@ -20,6 +20,9 @@ import (
 // served returns a service with what the API fills in.
 func served(svc *corev1.Service) *corev1.Service {
 	svc = svc.DeepCopy()
+	if svc.Spec.ClusterIP == corev1.ClusterIPNone {
+		svc.OwnerReferences = nil
+	}
 	svc.UID, svc.ResourceVersion = "u", "7"
 	s := &svc.Spec
 	if s.ClusterIP == "" {
@@ -77,19 +80,18 @@ func TestServiceDriftRepairs(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	for name, damage := range map[string]func(*corev1.Service){
-		"selector":        func(s *corev1.Service) { s.Spec.Selector["app"] = "x" },
-		"wider selector":  func(s *corev1.Service) { delete(s.Spec.Selector, LabelCluster) },
-		"port":            func(s *corev1.Service) { s.Spec.Ports[0].Port = 1 },
-		"target port":     func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(1) },
-		"more ports":      func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "x", Port: 1}) },
-		"no ports":        func(s *corev1.Service) { s.Spec.Ports = nil },
-		"type":            func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
-		"label":           func(s *corev1.Service) { s.Labels = nil },
-		"owner":           func(s *corev1.Service) { s.OwnerReferences = nil },
-		"owner's control": func(s *corev1.Service) { s.OwnerReferences[0].Controller = nil },
-		"not ready":       func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = !s.Spec.PublishNotReadyAddresses },
-		"source ranges":   func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} },
-		"distribution":    func(s *corev1.Service) { s.Spec.TrafficDistribution = ptr.To("PreferClose") },
+		"selector":       func(s *corev1.Service) { s.Spec.Selector["app"] = "x" },
+		"wider selector": func(s *corev1.Service) { delete(s.Spec.Selector, LabelCluster) },
+		"port":           func(s *corev1.Service) { s.Spec.Ports[0].Port = 1 },
+		"target port":    func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(1) },
+		"more ports":     func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "x", Port: 1}) },
+		"no ports":       func(s *corev1.Service) { s.Spec.Ports = nil },
+		"type":           func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort },
+		"label":          func(s *corev1.Service) { s.Labels = nil },
+		"cluster":        func(s *corev1.Service) { delete(s.Annotations, AnnotationClusterUID) },
+		"not ready":      func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = !s.Spec.PublishNotReadyAddresses },
+		"source ranges":  func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"} },
+		"distribution":   func(s *corev1.Service) { s.Spec.TrafficDistribution = ptr.To("PreferClose") },
 	} {
 		for _, kind := range []struct {
 			made   *corev1.Service
@@ -203,23 +205,33 @@ func TestClaim(t *testing.T) {
 		t.Errorf("a claim without a template: %+v", got)
 	}
 	deleted, kept := newCluster(volumes), newCluster(retain)
-	if got, changed := ClaimDrift(deleted, Claim(deleted, first)); changed {
+	if RetainsDeleted(deleted) || !RetainsDeleted(kept) {
+		t.Error("whenDeleted is not heeded")
+	}
+	if got, changed := ClaimDrift(deleted, confirmedClaim(deleted)); changed {
 		t.Errorf("drift of nothing: %+v", got)
 	}
-	if got, changed := ClaimDrift(kept, Claim(kept, first)); changed {
+	if got, changed := ClaimDrift(kept, confirmedClaim(kept)); changed {
 		t.Errorf("drift of nothing: %+v", got)
 	}
-	released, changed := ClaimDrift(kept, Claim(deleted, first))
-	if !changed || len(released.OwnerReferences) != 0 || !Owns(kept, released) {
-		t.Errorf("retained now: %v %+v", changed, released.ObjectMeta)
-	}
-	owned, changed := ClaimDrift(deleted, released)
-	if !changed || len(owned.OwnerReferences) != 1 || !Owns(deleted, owned) {
-		t.Errorf("deleted now: %v %+v", changed, owned.ObjectMeta)
+	// A new PVC has an owner reference until it is confirmed. One of something else stays.
+	old := Claim(deleted, first)
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}
+	old.OwnerReferences = append(old.OwnerReferences, other)
+	owned, changed := ClaimDrift(deleted, old)
+	if !changed || len(owned.OwnerReferences) != 1 || owned.OwnerReferences[0].UID != "x" || !Owns(deleted, owned) {
+		t.Errorf("confirmed: %v %+v", changed, owned.ObjectMeta)
 	}
 	owned.Spec.VolumeName = "pv-1"
 	owned.Annotations["pv.kubernetes.io/bind-completed"] = "yes"
 	if got, changed := ClaimDrift(deleted, owned); changed {
 		t.Errorf("fights the binder: %+v", got)
 	}
+}
+
+// confirmedClaim returns a PVC as it is after the first reconcile that sees it.
+func confirmedClaim(c *v1beta2.EtcdCluster) *corev1.PersistentVolumeClaim {
+	claim := Claim(c, first)
+	MarkAlone(c, claim)
+	return claim
 }

@@ -97,6 +97,7 @@ func TestRefusalForgotten(t *testing.T) {
 	t.Parallel()
 	larger := newCluster(storage("16Gi"))
 	refused := GrowthRefusedClaim(larger, volume("8Gi", "8Gi"), "why")
+	MarkAlone(larger, refused)
 	if got, drifted := ClaimDrift(larger, refused); drifted {
 		t.Errorf("the note was taken for drift: %+v", got.ObjectMeta)
 	}

@@ -66,8 +66,8 @@ const (
 	// AnnotationSuperseded on a pod is the ID of the container that runs an image
 	// which is not wanted any more, and that image: "<id> <image>".
 	AnnotationSuperseded = "etcd.database.coreos.com/superseded-container"
-	// AnnotationClusterUID on a claim is the UID of its EtcdCluster. A claim that
-	// shall outlive the cluster has no owner reference to tell it by.
+	// AnnotationClusterUID is the UID of the EtcdCluster that an object belongs to. PVCs,
+	// Secrets and the headless Service have no owner reference to tell it by.
 	AnnotationClusterUID = "etcd.database.coreos.com/cluster-uid"
 )
 
@@ -97,7 +97,7 @@ func Owner(c *v1beta2.EtcdCluster) metav1.OwnerReference {
 
 // Owns is true if obj belongs to exactly this c and not to an earlier or later
 // cluster of the same name. An object without any controller counts if it carries
-// the UID in an annotation, as claims do that shall be retained.
+// the UID in an annotation.
 func Owns(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	if c.UID == "" {
 		return false
@@ -108,16 +108,19 @@ func Owns(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	return obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
 }
 
-// objectMeta returns the metadata of an object of the cluster: the user's labels and
-// annotations, then ours, which win.
+// objectMeta returns the metadata of a new object of the cluster: the user's labels and
+// annotations, then ours, which win. Every new object has an owner reference, so that
+// garbage collection takes what a controller with an outdated cache creates for a cluster
+// that no longer exists; see MarkAlone.
 func objectMeta(c *v1beta2.EtcdCluster, name string, userLabels, userAnnotations map[string]string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name:            name,
-		Namespace:       c.Namespace,
-		Labels:          merged(userLabels, Labels(c.Name)),
-		Annotations:     merged(userAnnotations, nil),
-		OwnerReferences: []metav1.OwnerReference{Owner(c)},
+	meta := metav1.ObjectMeta{
+		Name:        name,
+		Namespace:   c.Namespace,
+		Labels:      merged(userLabels, Labels(c.Name)),
+		Annotations: merged(userAnnotations, nil),
 	}
+	MarkOwned(c, &meta)
+	return meta
 }
 
 // merged returns a new map, never nil, with the entries of base overridden by over.

@@ -15,6 +15,7 @@ func Released(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) *corev
 	claim := live.DeepCopy()
 	dropOwner(claim, c)
 	delete(claim.Annotations, AnnotationClusterUID)
+	delete(claim.Labels, LabelProtected)
 	return claim
 }
 

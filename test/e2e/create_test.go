@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 const exampleName = "example-etcd-cluster"
@@ -169,7 +170,7 @@ func checkServices(c *cluster, object *v1beta2.EtcdCluster) {
 	client, err := services.Get(c.ctx(), c.name+"-client", metav1.GetOptions{})
 	c.must(err, "the service for clients")
 	for _, svc := range []*corev1.Service{peer, client} {
-		if !metav1.IsControlledBy(svc, object) || svc.Spec.Selector["app"] != "etcd" || svc.Spec.Selector["etcd_cluster"] != c.name ||
+		if !resources.Owns(object, svc) || svc.Spec.Selector["app"] != "etcd" || svc.Spec.Selector["etcd_cluster"] != c.name ||
 			svc.Labels["etcd_cluster"] != c.name {
 			c.Errorf("service %s: %+v", svc.Name, svc)
 		}

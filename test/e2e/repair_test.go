@@ -12,6 +12,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // repairWithin is how soon what a user broke must be right again.
@@ -37,7 +39,7 @@ func TestServicesRepaired(t *testing.T) {
 		s.must(err, "read service %s", name)
 		s.kubectl("delete", "service", name)
 		c.awaitService(name, func(svc *corev1.Service) bool {
-			return svc.UID != old.UID && metav1.IsControlledBy(svc, object)
+			return svc.UID != old.UID && resources.Owns(object, svc)
 		})
 	}
 	s.kubectl("delete", "pdb", "served")

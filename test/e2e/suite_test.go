@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/test/harness"
@@ -131,7 +132,7 @@ func newNamespace(t *testing.T, prefix string) string {
 		if t.Failed() {
 			dump(ctx, t, created.Name)
 		}
-		if err := env.Kube.CoreV1().Namespaces().Delete(ctx, created.Name, metav1.DeleteOptions{}); err != nil {
+		if err := env.Kube.CoreV1().Namespaces().Delete(ctx, created.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Errorf("delete namespace %s: %v", created.Name, err)
 		}
 	})

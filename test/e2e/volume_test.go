@@ -18,6 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 const (
@@ -54,8 +56,6 @@ func (c *cluster) awaitClaims(what string, n int, wanted func(*corev1.Persistent
 
 func ownerless(p *corev1.PersistentVolumeClaim) bool { return len(p.OwnerReferences) == 0 }
 
-func owned(p *corev1.PersistentVolumeClaim) bool { return len(p.OwnerReferences) == 1 }
-
 func asks(size string) func(*corev1.PersistentVolumeClaim) bool {
 	return func(p *corev1.PersistentVolumeClaim) bool {
 		return p.Spec.Resources.Requests.Storage().String() == size
@@ -73,22 +73,19 @@ func (c *cluster) volumesSay(status corev1.ConditionStatus, reason string) v1bet
 }
 
 // TestVolumesKept changes what becomes of living volumes, lets the cluster sleep and
-// wake, and deletes it: the volumes stay, as was declared last.
+// wake, and deletes it: the volumes stay, as was declared last, and say why.
 func TestVolumesKept(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.create("kept", 1, etcdVersion, withVolumes)
 	data, ids, before := c.fill(), c.ids(), c.claims()
-	c.awaitClaims("to go with the cluster", 1, owned)
+	c.awaitClaims("without owner", 1, ownerless)
 	c.patch(keepVolumes)
-	c.awaitClaims("to stay", 1, ownerless)
 	c.patch(dropVolumes)
-	c.awaitClaims("to go with it again", 1, owned)
 
 	s.kubectl("scale", "etcdcluster/kept", "--replicas=0")
 	c.await(s.ctx(), "hibernation", func(object *clusterObject) bool { return object.Status.Phase == v1beta2.ClusterPhaseHibernated })
 	c.patch(keepVolumes)
-	c.awaitClaims("to stay, asleep", 1, ownerless)
 	s.kubectl("scale", "etcdcluster/kept", "--replicas=1")
 	c.settle(1)
 	c.holds(data)
@@ -101,6 +98,9 @@ func TestVolumesKept(t *testing.T) {
 	for name, claim := range c.claims() {
 		if old := before[name]; old == nil || old.UID != claim.UID || claim.DeletionTimestamp != nil {
 			t.Errorf("claim %s is another one, or goes", name)
+		}
+		if why := claim.Annotations[resources.AnnotationRetained]; why != resources.RetainedByPolicy {
+			t.Errorf("claim %s was retained because of %q", name, why)
 		}
 	}
 	if n := len(c.claims()); n != 1 {
@@ -123,7 +123,7 @@ func TestVolumesKeptWhenScaled(t *testing.T) {
 		if claim.UID != before[name].UID || claim.DeletionTimestamp != nil {
 			t.Errorf("claim %s is another one, or goes", name)
 		}
-		if ownerless(claim) {
+		if claim.Annotations[resources.AnnotationClusterUID] == "" {
 			left = append(left, name)
 		}
 	}
@@ -217,4 +217,30 @@ func (s *scenario) storageClass() string {
 		}
 	})
 	return created.Name
+}
+
+// TestVolumesDeleted deletes a cluster whose volumes go with it, while the controller does
+// not run: the object waits for the controller, which says what it has deleted.
+func TestVolumesDeleted(t *testing.T) {
+	s := start(t)
+	c := s.create("dropped", 1, etcdVersion, withVolumes)
+	c.fill()
+	replicas, err := env.ScaleProgram(s.ctx(), harness.Controller, 0)
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		if _, err := env.ScaleProgram(ctx, harness.Controller, max(replicas, 1)); err != nil {
+			s.Errorf("bring the controller back: %v", err)
+		}
+	})
+	s.must(err, "stop the controller")
+	s.kubectl("delete", "etcd", "dropped", "--wait=false")
+	if object := c.get(); object.DeletionTimestamp == nil || len(c.claims()) != 1 {
+		t.Errorf("without a controller: %+v, %d PVCs", object.ObjectMeta, len(c.claims()))
+	}
+	_, err = env.ScaleProgram(s.ctx(), harness.Controller, max(replicas, 1))
+	s.must(err, "start the controller")
+	s.kubectl("wait", "--for=delete", "etcd/dropped", "--timeout=60s")
+	s.awaitGone("pods,services,pdb,pvc", "etcd_cluster=dropped")
+	s.contains(strings.Join(c.reasons(), " "), "VolumesDeleted")
 }

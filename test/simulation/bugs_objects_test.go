@@ -32,12 +32,34 @@ func bugsOfObjects() []bug {
 		{name: "gives the volume of a removed member to a new one", rules: "S5", wrap: ordinals, story: shrinkAndGrow},
 		{name: "deletes by name, not by UID", rules: "S5", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return byName{c.Objects} })},
 		{name: "deletes what a list has shown", rules: "S5", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return unseen{c.Objects, c.Cache} })},
+		{name: "lets garbage collection delete PVCs", rules: "S5", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return ownedClaims{c.Objects} }), story: vanish},
 		{name: "trusts a list that is older than its own write", rules: "S2 S5", wrap: cacheOnly},
 		{name: "takes the pods of a cluster of size 0 away that has no volumes", rules: "S1", wrap: doing(sleepWithoutVolumes), admitted: true},
 		{name: "guards only the declared size against evictions", rules: "budget", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return declaredBudget{c.Objects, c.Cache} }), story: shrinkAndDrain},
 		{name: "writes the services again and again", rules: "L3", wrap: deciding(writeServices)},
 		{name: "writes a status every second in which nothing has changed", rules: "L3", wrap: writeStatus(time.Second)},
 		{name: "writes such a status twice a minute", rules: "L3", wrap: writeStatus(30 * time.Second)},
+	}
+}
+
+// ownedClaims never takes the owner reference from a PVC.
+type ownedClaims struct{ cluster.Objects }
+
+// UpdateClaim implements cluster.Objects.
+func (o ownedClaims) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	claim = claim.DeepCopy()
+	claim.OwnerReferences = []metav1.OwnerReference{resources.Owner(&v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{
+		Name: clusterName, UID: types.UID(claim.Annotations[resources.AnnotationClusterUID]),
+	}})}
+	return o.Objects.UpdateClaim(ctx, claim)
+}
+
+// vanish is a cluster that was made after the backup that the API is brought back from.
+func vanish(s *Schedule) {
+	s.Size, s.Volumes, s.Version = 3, true, versionLines[0][0]
+	s.Events = []Event{
+		{At: 20 * time.Second, Kind: EventOldAPI, For: 5 * time.Minute},
+		{At: 30 * time.Second, Kind: EventRecreate},
 	}
 }
 

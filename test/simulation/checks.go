@@ -43,6 +43,8 @@ type checks struct {
 	was map[*lineage]standing
 	// gone are the UIDs of clusters that were deleted.
 	gone map[string]bool
+	// left are the PVCs, by their names, of a cluster whose object vanished.
+	left map[string]types.UID
 	// sizeChanged is when the declared size changed last, sleepy when it was last 0.
 	sizeChanged, sleepy time.Duration
 	unsettled           int

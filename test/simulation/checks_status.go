@@ -52,7 +52,7 @@ func (c *checks) tick() {
 	if found && cluster.Spec.Replicas != nil && *cluster.Spec.Replicas == 0 {
 		c.sleepy = c.w.now
 	}
-	excused := !found || c.recorded[string(cluster.UID)] == nil || cluster.Spec.Paused || c.sleeping() || !c.w.attended()
+	excused := !found || cluster.DeletionTimestamp != nil || c.recorded[string(cluster.UID)] == nil || cluster.Spec.Paused || c.sleeping() || !c.w.attended()
 	for i := range statements {
 		if excused || statements[i].true(c, cluster, c.recorded[string(cluster.UID)]) {
 			c.truthful[i] = c.w.now

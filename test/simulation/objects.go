@@ -215,6 +215,9 @@ func update[T metav1.Object](s *store, object T) (T, error) {
 		return old, nil
 	}
 	s.replace(k, object)
+	if object.GetDeletionTimestamp() != nil && len(old.GetFinalizers()) > 0 && len(object.GetFinalizers()) == 0 {
+		s.remove(k, object.GetName())
+	}
 	return object, nil
 }
 
@@ -262,10 +265,22 @@ func (s *store) deleteObject(k kind, name string, only metav1.Preconditions) err
 		s.deletePod(object.(*corev1.Pod))
 	case kindClaim:
 		s.deleteClaim(object.(*corev1.PersistentVolumeClaim))
+	case kindCluster:
+		s.deleteCluster(object.(*v1beta2.EtcdCluster))
 	default:
 		s.remove(k, name)
 	}
 	return nil
+}
+
+// deleteCluster deletes a cluster when nothing holds it any more.
+func (s *store) deleteCluster(cluster *v1beta2.EtcdCluster) {
+	switch {
+	case len(cluster.Finalizers) == 0:
+		s.remove(kindCluster, cluster.Name)
+	case cluster.DeletionTimestamp == nil:
+		s.terminate(kindCluster, cluster)
+	}
 }
 
 // deletePod asks a pod to go; one that no node runs goes at once.
@@ -281,6 +296,7 @@ func (s *store) deletePod(pod *corev1.Pod) {
 
 // deleteClaim deletes a claim when no pod uses it any more.
 func (s *store) deleteClaim(claim *corev1.PersistentVolumeClaim) {
+	s.w.checks.losing(claim)
 	if s.claimInUse(claim.Name) {
 		if claim.DeletionTimestamp == nil {
 			s.terminate(kindClaim, claim)

@@ -73,6 +73,20 @@ func (p objectsPort) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.E
 	})
 }
 
+// PatchFinalizers implements cluster.Objects. Like the API it takes the finalizers and
+// leaves everything else alone.
+func (p objectsPort) PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	return call(ctx, p.c, "patch the finalizers of etcdclusters "+cluster.Name, true, false, func() (*v1beta2.EtcdCluster, error) {
+		live, err := get[*v1beta2.EtcdCluster](p.c.w.store, kindCluster, cluster.Name)
+		if err != nil {
+			return nil, err
+		}
+		next := live.DeepCopy()
+		next.ResourceVersion, next.UID, next.Finalizers = cluster.ResourceVersion, cluster.UID, cluster.Finalizers
+		return update(p.c.w.store, next)
+	})
+}
+
 // GetService implements cluster.Objects.
 func (p objectsPort) GetService(ctx context.Context, _, name string) (*corev1.Service, error) {
 	return read[*corev1.Service](ctx, p.c, kindService, name)
@@ -134,6 +148,18 @@ func (p objectsPort) GetClaim(ctx context.Context, _, name string) (*corev1.Pers
 // ListClaims implements cluster.Objects.
 func (p objectsPort) ListClaims(ctx context.Context, _, name string) ([]corev1.PersistentVolumeClaim, error) {
 	return listed(ctx, p.c, kindClaim, name, func(object metav1.Object) corev1.PersistentVolumeClaim { return *object.(claimObject) })
+}
+
+// ListNamespaceClaims implements cluster.Objects.
+func (p objectsPort) ListNamespaceClaims(ctx context.Context, _ string) ([]corev1.PersistentVolumeClaim, error) {
+	return call(ctx, p.c, "list all "+kindNames[kindClaim], false, false, func() ([]corev1.PersistentVolumeClaim, error) {
+		var list []corev1.PersistentVolumeClaim
+		for _, object := range p.c.w.store.list(kindClaim) {
+			p.c.look.saw(kindClaim, object)
+			list = append(list, *object.(claimObject).DeepCopy())
+		}
+		return list, nil
+	})
 }
 
 // CreateClaim implements cluster.Objects.

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
@@ -74,6 +77,7 @@ func (w *World) rollBack(e Event, saved *apiBackup) {
 	if found && (saved.cluster == nil || saved.cluster.UID != was.UID) {
 		w.checks.gone[string(was.UID)] = true
 		s.remove(kindCluster, clusterName)
+		w.lose(string(was.UID))
 	}
 	if saved.cluster != nil {
 		if !found || *was.Spec.Replicas != *saved.cluster.Spec.Replicas {
@@ -88,6 +92,40 @@ func (w *World) rollBack(e Event, saved *apiBackup) {
 			// It existed already, perhaps, and had not come to the point yet.
 			w.after(w.dice.between(0, time.Minute), func() { w.askOnceMore(id) })
 		}
+	}
+}
+
+// confirmedWithin is how long a new PVC may have its owner reference, with which garbage
+// collection deletes it.
+const confirmedWithin = 2 * time.Minute
+
+// lose is for a cluster whose object vanished, and not because its owner has deleted it: no
+// PVC goes by itself. After a while a person deletes what is left.
+func (w *World) lose(uid string) {
+	kept := map[string]types.UID{}
+	for _, object := range w.store.list(kindClaim) {
+		confirmed := metav1.GetControllerOf(object) == nil || w.Since(object.GetCreationTimestamp().Time) > confirmedWithin
+		if object.GetDeletionTimestamp() == nil && ownerOf(object) == uid && confirmed {
+			kept[object.GetName()] = object.GetUID()
+		}
+	}
+	w.checks.left = kept
+	w.after(w.dice.between(2*collectDelay, time.Minute), func() {
+		w.checks.left = nil
+		for _, k := range []kind{kindService, kindSecret, kindClaim, kindPod, kindBudget} {
+			for _, object := range w.store.list(k) {
+				if id := object.GetUID(); ownerOf(object) == uid {
+					_ = w.store.deleteObject(k, object.GetName(), metav1.Preconditions{UID: &id})
+				}
+			}
+		}
+	})
+}
+
+// losing is called when a PVC is about to go.
+func (c *checks) losing(claim claimObject) {
+	if uid, kept := c.left[claim.Name]; kept && uid == claim.UID {
+		c.violated("S5", "PVC %s goes, and its cluster was not deleted: the API lost it", claim.Name)
 	}
 }
 

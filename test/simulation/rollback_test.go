@@ -41,6 +41,15 @@ var oldAPIStories = map[string]func(*Schedule){
 		s.Events = append(s.Events, goingBack(d, d.between(0, time.Minute), 2*time.Minute),
 			Event{At: d.between(time.Minute, 2*time.Minute), Kind: EventRecreate, B: d.IntN(4)})
 	},
+	"of a cluster that was created since": func(s *Schedule) {
+		d := newDice(s.Seed, 14)
+		s.Volumes, s.RetainDeleted = true, false
+		s.Events = []Event{
+			goingBack(d, d.between(0, 20*time.Second), 4*time.Minute),
+			{At: d.between(25*time.Second, 40*time.Second), Kind: EventRecreate, B: d.IntN(4)},
+			{At: d.between(time.Minute, 3*time.Minute), Kind: EventForceDeletePod, A: d.IntN(16)},
+		}
+	},
 	"while members are hidden": func(s *Schedule) {
 		d := newDice(s.Seed, 14)
 		s.Deadly, s.Automatic = true, true

@@ -72,7 +72,7 @@ func (w *World) heal() {
 	if len(w.controllers) == 0 {
 		w.startManager(0)
 	}
-	if _, found := lookup[clusterObject](w.store, kindCluster, clusterName); !found {
+	if old, found := lookup[clusterObject](w.store, kindCluster, clusterName); !found || old.DeletionTimestamp != nil {
 		w.declare()
 	}
 	w.amend(func(s *v1beta2.ClusterSpec) { s.Paused = false })

@@ -19,8 +19,17 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// declare creates the EtcdCluster.
+// declareWait is how often a user tries to create a cluster whose name is still taken.
+const declareWait = 100 * time.Millisecond
+
+// declare creates the EtcdCluster, as soon as one that is being deleted no longer exists.
 func (w *World) declare() {
+	if old, found := lookup[clusterObject](w.store, kindCluster, clusterName); found {
+		if old.DeletionTimestamp != nil {
+			w.after(declareWait, w.declare)
+		}
+		return
+	}
 	spec := v1beta2.ClusterSpec{Replicas: ptr.To(int32(w.plan.Size)), Version: w.plan.Version}
 	v1beta2.SetDefaults_ClusterSpec(&spec)
 	if w.plan.Snapshots > 0 {
@@ -162,7 +171,7 @@ func (w *World) undeclare() {
 		return
 	}
 	w.checks.gone[string(old.UID)] = true
-	w.store.remove(kindCluster, clusterName)
+	w.store.deleteCluster(old)
 }
 
 func (w *World) deleteSomeClaim(e Event) {
@@ -178,6 +187,7 @@ func (w *World) deleteSomeClaim(e Event) {
 		}
 	}
 	uid := claim.UID
+	delete(w.checks.left, claim.Name)
 	_ = w.store.deleteObject(kindClaim, claim.Name, metav1.Preconditions{UID: &uid})
 }
 

@@ -77,6 +77,7 @@ func (w *World) giveUpWiped() {
 			continue
 		}
 		if claim, found := lookup[claimObject](w.store, kindClaim, claimName(pod)); found {
+			delete(w.checks.left, claim.Name)
 			_ = w.store.deleteObject(kindClaim, claim.Name, metav1.Preconditions{UID: &claim.UID})
 		}
 		_ = w.store.deleteObject(kindPod, pod.Name, metav1.Preconditions{UID: &pod.UID})

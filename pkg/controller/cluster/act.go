@@ -33,6 +33,8 @@ const (
 	// retryUnhealthy is when to ask etcd again for a change of its members that it does not
 	// make yet: before 3.4 they must have been connected for five seconds.
 	retryUnhealthy = 500 * time.Millisecond
+	// retryPerson is when to try again what only a person can make possible.
+	retryPerson = 15 * time.Second
 	// retryServiceRefused is the same for the service for clients, which holds nothing up.
 	retryServiceRefused = 30 * time.Second
 )
@@ -75,7 +77,10 @@ func (o outcome) revised(plan planner.Plan) planner.Plan {
 func lasting(err error) *planner.Wait {
 	reason, unblock := "", ""
 	switch {
-	case errors.Is(err, ErrEnding), errors.Is(err, errServiceRefused): // the latter has a condition of its own
+	case errors.Is(err, errServiceRefused): // it has a condition of its own
+	case errors.Is(err, ErrEnding):
+		reason, unblock = "NamespaceTerminating", "No action brings the namespace back. The members that run serve on; what is lost of them is not replaced. "+
+			"Back the cluster up and restore it into another namespace. To let the namespace go, set spec.deletionProtection=false."
 	case errors.Is(err, ErrRefused):
 		reason, unblock = v1beta2.ReasonPodRefused, "Raise the quota or change the policy that the message names. The controller tries again every few seconds."
 	case errors.Is(err, ErrPodFailed):
@@ -85,7 +90,7 @@ func lasting(err error) *planner.Wait {
 	case errors.Is(err, etcd.ErrDenied):
 		reason, unblock = "EtcdDenied", planner.UnblockDenied
 	case errors.Is(err, errNotOurs):
-		reason, unblock = "NameTaken", "delete what is named, if nobody needs it"
+		reason, unblock = "NameTaken", "Delete the object that is named, if nothing needs it, or give the cluster another name."
 	case apierrors.IsForbidden(err):
 		reason, unblock = "Forbidden", "give the controller the right that is named, or change the policy; it is tried again"
 	}
@@ -110,6 +115,11 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		case errors.Is(err, ErrStale):
 			klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = retryStale
+		case errors.Is(err, ErrEnding), errors.Is(err, errNotOurs):
+			klog.FromContext(ctx).V(2).Info("Waiting for a person", "action", fmt.Sprintf("%T", action), "err", err)
+			if !isUpkeep(action) {
+				result.retryAfter = retryPerson
+			}
 		case errors.Is(err, ErrRefused), errors.Is(err, ErrPodFailed): // unlessBlocked says when to try again
 		case errors.Is(err, etcd.ErrUnhealthy):
 			klog.FromContext(ctx).V(2).Info("Waiting until etcd allows it", "action", fmt.Sprintf("%T", action), "err", err)
@@ -120,7 +130,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%T: %w", action, err))
 		}
-		if w := lasting(err); w != nil {
+		if w := lasting(err); w != nil && (!isUpkeep(action) || plan.Wait == nil && result.wait == nil) {
 			result.wait = w
 		}
 		if err != nil && !isUpkeep(action) {
@@ -175,30 +185,6 @@ func (r *Reconciler) noteFailed(key types.NamespacedName, s *seen, action planne
 	}
 }
 
-func makesPod(action planner.Action) bool {
-	switch action.(type) {
-	case planner.CreateSeed, planner.CreatePod, planner.PreparePod, planner.CreateClaim, planner.CreateReseed:
-		return true
-	default:
-		return false
-	}
-}
-
-func isUpkeep(action planner.Action) bool {
-	switch a := action.(type) {
-	case planner.RepairPeerService, planner.EnsureClientService, planner.EnsurePodDisruptionBudget,
-		planner.DeletePodDisruptionBudget, planner.LabelPod, planner.RepairClaim, planner.FindMember, planner.IssueAuthority,
-		planner.DropAuthority, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod, planner.PreparePod:
-		return true
-	case planner.DeletePod:
-		return a.Prepared
-	case planner.DeleteClaim:
-		return a.Prepared
-	default:
-		return false
-	}
-}
-
 // doInTime refuses to act on an observation that has grown old: this process may
 // have been stopped for a while, and another one may have acted since.
 func (r *Reconciler) doInTime(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action) error {
@@ -213,6 +199,12 @@ func (r *Reconciler) doInTime(ctx context.Context, key types.NamespacedName, s *
 
 func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action) error {
 	switch a := action.(type) {
+	case planner.Hold:
+		return r.hold(ctx, key, s)
+	case planner.MarkObject:
+		return r.markObject(ctx, key, s, a)
+	case planner.Dissolve:
+		return r.dissolve(ctx, s)
 	case planner.CreatePeerService:
 		return r.createPeerService(ctx, key, s, a)
 	case planner.RepairPeerService:

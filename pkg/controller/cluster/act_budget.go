@@ -29,8 +29,8 @@ func (r *Reconciler) ensureBudget(ctx context.Context, key types.NamespacedName,
 	if err != nil {
 		return fmt.Errorf("read the pod disruption budget: %w", err)
 	}
-	if !metav1.IsControlledBy(live, s.Cluster) {
-		return fmt.Errorf("pod disruption budget %s belongs to somebody else", want.Name)
+	if !resources.Owns(s.Cluster, live) {
+		return fmt.Errorf("pod disruption budget %s exists: %w", want.Name, errNotOurs)
 	}
 	repaired, drifted := resources.PodDisruptionBudgetDrift(s.Cluster, voters, live)
 	if !drifted {
@@ -52,7 +52,7 @@ func (r *Reconciler) deleteBudget(ctx context.Context, s *seen) error {
 	if err != nil {
 		return fmt.Errorf("read the pod disruption budget: %w", err)
 	}
-	if !metav1.IsControlledBy(live, s.Cluster) {
+	if !resources.Owns(s.Cluster, live) {
 		return nil
 	}
 	err = r.Objects.DeletePodDisruptionBudget(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID})

@@ -32,7 +32,7 @@ func (r *Reconciler) liveSecret(ctx context.Context, s *seen, name string) (*cor
 	if err != nil {
 		return nil, fmt.Errorf("read secret %s: %w", name, err)
 	}
-	if !metav1.IsControlledBy(secret, s.Cluster) {
+	if !resources.Owns(s.Cluster, secret) {
 		return nil, fmt.Errorf("secret %s belongs to somebody else: %w", name, ErrStale)
 	}
 	return secret, nil

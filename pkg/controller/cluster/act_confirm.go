@@ -37,10 +37,14 @@ func (r *Reconciler) confirmUnborn(ctx context.Context, s *seen, seed string) er
 	}
 	// The status is written after clients were let in, so it alone proves nothing.
 	service, err := r.Objects.GetService(ctx, s.Cluster.Namespace, resources.ClientServiceName(s.Cluster))
-	if err == nil && !metav1.IsControlledBy(service, s.Cluster) {
+	if err == nil && !resources.Owns(s.Cluster, service) {
 		return fmt.Errorf("service %s exists: %w", service.Name, errNotOurs)
 	}
 	if err == nil {
+		// The cache does not show it if something has removed its labels.
+		if err := r.repairService(ctx, types.NamespacedName{Namespace: live.Namespace, Name: live.Name}, s, service, resources.ClientServiceDrift); err != nil {
+			return err
+		}
 		return fmt.Errorf("the service for clients exists: %w", ErrStale)
 	}
 	if !notFound(err) {
@@ -80,7 +84,7 @@ func (r *Reconciler) confirmSeed(ctx context.Context, s *seen, name string) erro
 	if err != nil {
 		return fmt.Errorf("read the record of the bootstrap: %w", err)
 	}
-	if !metav1.IsControlledBy(record, s.Cluster) || record.Annotations[resources.AnnotationSeed] != name ||
+	if !resources.Owns(s.Cluster, record) || record.Annotations[resources.AnnotationSeed] != name ||
 		record.Annotations[resources.AnnotationClusterID] != "" {
 		return fmt.Errorf("the record names another seed or a finished bootstrap: %w", ErrStale)
 	}

@@ -54,7 +54,7 @@ func (r *Reconciler) showService(ctx context.Context, key types.NamespacedName, 
 	if err != nil {
 		return fmt.Errorf("read service %s: %w", name, err)
 	}
-	if !metav1.IsControlledBy(live, s.Cluster) {
+	if !resources.Owns(s.Cluster, live) {
 		return fmt.Errorf("service %s exists: %w", name, errNotOurs)
 	}
 	return r.repairService(ctx, key, s, live, repaired)

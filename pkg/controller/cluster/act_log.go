@@ -60,7 +60,7 @@ func (r *Reconciler) recordLog(ctx context.Context, key types.NamespacedName, s 
 	if err != nil {
 		return fmt.Errorf("read the record of the log: %w", err)
 	}
-	if !metav1.IsControlledBy(live, s.Cluster) {
+	if !resources.Owns(s.Cluster, live) {
 		return fmt.Errorf("service %s belongs to somebody else: %w", live.Name, ErrStale)
 	}
 	if logRecordOf(live) != s.PeerService.Log {

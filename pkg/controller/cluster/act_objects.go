@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,7 +92,7 @@ func (r *Reconciler) recordBootstrap(ctx context.Context, key types.NamespacedNa
 	if err != nil {
 		return fmt.Errorf("read the record of the bootstrap: %w", err)
 	}
-	if !metav1.IsControlledBy(record, s.Cluster) {
+	if !resources.Owns(s.Cluster, record) {
 		return fmt.Errorf("service %s belongs to somebody else: %w", record.Name, ErrStale)
 	}
 	record = record.DeepCopy()
@@ -127,11 +128,20 @@ func (r *Reconciler) repairService(ctx context.Context, key types.NamespacedName
 	if !drifted {
 		return nil
 	}
+	if len(live.OwnerReferences) != len(service.OwnerReferences) {
+		// Without owner it stays until the cluster is deleted, so there must be one.
+		if err := r.confirmSpec(ctx, s); err != nil {
+			return err
+		}
+	}
 	updated, err := r.Objects.UpdateService(ctx, service)
 	if err != nil {
 		return conflictIsStale(err)
 	}
 	r.Gate.Note(key, updated)
+	if before := live.DeepCopy(); mark(s, before) && equality.Semantic.DeepEqual(before, service) {
+		return nil // only the marks have changed, as an update of the controller changes them
+	}
 	r.normal(s, EventServiceRepaired, "Service %s was changed by somebody and is repaired", service.Name)
 	return nil
 }

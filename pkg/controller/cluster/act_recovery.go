@@ -130,7 +130,7 @@ func (r *Reconciler) confirmUnchanged(ctx context.Context, s *seen) (*corev1.Ser
 	if err != nil {
 		return nil, fmt.Errorf("read the record of the recovery: %w", err)
 	}
-	if s.peerService == nil || !metav1.IsControlledBy(record, s.Cluster) ||
+	if s.peerService == nil || !resources.Owns(s.Cluster, record) ||
 		record.Annotations[resources.AnnotationRecovery] != s.peerService.Annotations[resources.AnnotationRecovery] ||
 		record.Annotations[resources.AnnotationClusterID] != s.peerService.Annotations[resources.AnnotationClusterID] {
 		return nil, fmt.Errorf("the record of service %s is another one now: %w", s.Cluster.Name, ErrStale)
@@ -221,7 +221,7 @@ func (r *Reconciler) confirmRecord(ctx context.Context, s *seen, recovery *v1bet
 		return fmt.Errorf("read the record of the recovery: %w", err)
 	}
 	live := recordOf(service)
-	if !metav1.IsControlledBy(service, s.Cluster) || live == nil || live.ID != recovery.ID || live.Phase != recovery.Phase || live.Seed != recovery.Seed {
+	if !resources.Owns(s.Cluster, service) || live == nil || live.ID != recovery.ID || live.Phase != recovery.Phase || live.Seed != recovery.Seed {
 		return fmt.Errorf("the record of the recovery is another one now: %w", ErrStale)
 	}
 	return nil

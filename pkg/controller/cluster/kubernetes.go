@@ -5,6 +5,8 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -154,6 +156,18 @@ func (a API) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdClust
 	return a.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).UpdateStatus(ctx, cluster, metav1.UpdateOptions{})
 }
 
+// PatchFinalizers implements Objects. It is a patch, so that a field that this release does
+// not know is kept.
+func (a API) PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": cluster.UID, "resourceVersion": cluster.ResourceVersion, "finalizers": cluster.Finalizers,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("write the finalizers: %w", err)
+	}
+	return a.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+}
+
 // GetService implements Objects.
 func (a API) GetService(ctx context.Context, namespace, name string) (*corev1.Service, error) {
 	return a.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -221,6 +235,15 @@ func (a API) GetClaim(ctx context.Context, namespace, name string) (*corev1.Pers
 // ListClaims implements Objects.
 func (a API) ListClaims(ctx context.Context, namespace, name string) ([]corev1.PersistentVolumeClaim, error) {
 	list, err := a.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector(name).String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// ListNamespaceClaims implements Objects.
+func (a API) ListNamespaceClaims(ctx context.Context, namespace string) ([]corev1.PersistentVolumeClaim, error) {
+	list, err := a.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v
 		NewName:  r.failures.name(key, c.Name+"-"+r.Suffix()),
 		Template: resources.TemplateHash(c),
 	}}
+	if c.DeletionTimestamp != nil {
+		return s, nil // no member is asked: what is left to do hangs on none
+	}
 	pods, err := r.Cache.Pods(key.Namespace, key.Name)
 	if err != nil {
 		return nil, fmt.Errorf("list pods from the cache: %w", err)
@@ -102,6 +105,7 @@ func (r *Reconciler) sortObjects(s *seen, pods []*corev1.Pod, claims []*corev1.P
 		} else {
 			s.Pods = append(s.Pods, o)
 		}
+		s.observeMark(p)
 	}
 	for _, p := range claims {
 		o := observedClaim(s.Cluster, p)
@@ -110,6 +114,7 @@ func (r *Reconciler) sortObjects(s *seen, pods []*corev1.Pod, claims []*corev1.P
 		} else {
 			s.Claims = append(s.Claims, o)
 		}
+		s.observeMark(p)
 	}
 	byName := func(a, b planner.Claim) int { return compare(a.Name, b.Name) }
 	slices.SortFunc(s.Claims, byName)
@@ -152,6 +157,7 @@ func (r *Reconciler) observeServices(key types.NamespacedName, s *seen) error {
 		s.peerService = peer
 		_, drifted := resources.PeerServiceDrift(c, peer)
 		s.PeerService.State = state(c, peer, drifted)
+		s.observeMark(peer)
 		if s.PeerService.State != planner.Foreign {
 			// What stands on the service of an earlier cluster is about that one.
 			s.PeerService.Seed = peer.Annotations[resources.AnnotationSeed]
@@ -169,6 +175,7 @@ func (r *Reconciler) observeServices(key types.NamespacedName, s *seen) error {
 		s.clientService = client
 		_, drifted := resources.ClientServiceDrift(c, client)
 		s.ClientService = state(c, client, drifted)
+		s.observeMark(client)
 		if s.ClientService != planner.Foreign {
 			s.ClientServiceFixed = resources.ClientServiceFixed(c, client)
 		}
@@ -185,6 +192,7 @@ func (r *Reconciler) observeBudget(key types.NamespacedName, s *seen) error {
 		return fmt.Errorf("read the pod disruption budget from the cache: %w", err)
 	}
 	drifted := resources.PodDisruptionBudgetDrifted(s.Cluster, pdb)
+	s.observeMark(pdb)
 	s.PodDisruptionBudget = planner.PodDisruptionBudget{State: state(s.Cluster, pdb, drifted), MinAvailable: minAvailable(pdb)}
 	return nil
 }
@@ -198,7 +206,7 @@ func minAvailable(pdb *policyv1.PodDisruptionBudget) int {
 
 func state(c *v1beta2.EtcdCluster, object metav1.Object, drifted bool) planner.ObjectState {
 	switch {
-	case !metav1.IsControlledBy(object, c):
+	case !resources.Owns(c, object):
 		return planner.Foreign
 	case drifted:
 		return planner.Drifted

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -119,8 +118,11 @@ func (r *Reconciler) ownSecret(ctx context.Context, s *seen, set *secretSet, nam
 		return nil, err
 	case secret == nil:
 		return nil, errMissing
-	case own && !metav1.IsControlledBy(secret, s.Cluster):
+	case own && !resources.Owns(s.Cluster, secret):
 		return nil, errForeign
+	case own:
+		s.observeMark(secret)
+		return secret, nil
 	default:
 		return secret, nil
 	}

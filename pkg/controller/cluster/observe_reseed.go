@@ -26,6 +26,9 @@ func (r *Reconciler) observeReseed(ctx context.Context, key types.NamespacedName
 	if err != nil && !notFound(err) {
 		return fmt.Errorf("read claim %s from the cache: %w", recovery.Seed, err)
 	}
+	if err == nil {
+		s.observeMark(claim)
+	}
 	s.Reseed.Hidden = err == nil && resources.Owns(s.Cluster, claim) && resources.Hidden(claim.Labels, s.Cluster.Name)
 	pod, err := r.Cache.Pod(key.Namespace, recovery.Seed)
 	if notFound(err) || err == nil && !metav1.IsControlledBy(pod, s.Cluster) {

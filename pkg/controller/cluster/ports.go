@@ -42,6 +42,10 @@ type Objects interface {
 	GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error)
 	UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
 
+	// PatchFinalizers writes the finalizers of cluster, and nothing else of it, if nothing
+	// has changed since it was read.
+	PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
+
 	GetService(ctx context.Context, namespace, name string) (*corev1.Service, error)
 	CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
 	UpdateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
@@ -62,6 +66,8 @@ type Objects interface {
 	GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
 	// ListClaims lists the claims that carry the labels of the cluster called name.
 	ListClaims(ctx context.Context, namespace, name string) ([]corev1.PersistentVolumeClaim, error)
+	// ListNamespaceClaims lists every claim of a namespace, whatever labels it carries.
+	ListNamespaceClaims(ctx context.Context, namespace string) ([]corev1.PersistentVolumeClaim, error)
 	CreateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
 	UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
 	DeleteClaim(ctx context.Context, namespace, name string, only metav1.Preconditions) error

@@ -58,6 +58,7 @@ type Reconciler struct {
 	Config
 	secrets  secretCache
 	failures failures
+	left     leftovers
 }
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
@@ -80,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (R
 		r.failures.forget(key)
 		r.Background.Forget(key)
 		r.keep(key)
-		return Result{}, nil
+		return Result{RequeueAfter: r.reportLeft(ctx, key, nil)}, nil
 	}
 	if err != nil {
 		return Result{}, fmt.Errorf("read cluster from the cache: %w", err)
@@ -92,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (R
 	if !r.Gate.Ready(key) {
 		return Result{RequeueAfter: gateFallback}, nil
 	}
+	r.reportLeft(ctx, key, cluster)
 	return r.step(ctx, key, cluster)
 }
 

@@ -13,6 +13,21 @@ import (
 // for each.
 type Action interface{ action() }
 
+// Hold puts the finalizer on the cluster, before anything is created for it.
+type Hold struct{}
+
+// MarkObject has exactly the object with this UID say whose it is, and whether the cluster
+// is protected.
+type MarkObject struct{ Object }
+
+// Dissolve deletes the PVCs of a cluster that is being deleted, if its retention policy
+// says so, and removes the finalizer.
+type Dissolve struct{}
+
+func (Hold) action()       {}
+func (MarkObject) action() {}
+func (Dissolve) action()   {}
+
 // CreatePeerService makes the headless service. Seed is claimed for the one seed of
 // the cluster; it is empty if the cluster has been bootstrapped before, and then
 // ClusterID is recorded at once.

@@ -50,7 +50,7 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 		NewName:  newName,
 		Template: testTemplate,
 		Cluster: &v1beta2.EtcdCluster{
-			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid", Generation: 7},
+			ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid", Generation: 7, Finalizers: []string{resources.Finalizer}},
 			Spec:       v1beta2.ClusterSpec{Replicas: ptr.To(int32(size)), Version: testVersion},
 			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
 		},

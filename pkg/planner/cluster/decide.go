@@ -82,17 +82,23 @@ func Decide(o Observed) Plan {
 			if len(issue) > 0 && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {
 				plan.RequeueAfter = recheckIssued
 			}
-			plan.Actions = slices.Concat(issue, upkeep(&o, plan), plan.Actions)
+			plan.Actions = slices.Concat(o.marks(plan), o.addFinalizer(plan), issue, upkeep(&o, plan), plan.Actions)
 			return plan
 		}
 	}
 	return Plan{}
 }
 
-// ruleDeleting leaves a cluster alone that is going away: everything it owns goes
-// with it through garbage collection.
+// ruleDeleting deletes what belongs to a cluster that is being deleted. Without the
+// finalizer, which is removed last, nothing is left to do.
 func ruleDeleting(o *Observed) (Plan, bool) {
-	return Plan{}, o.Cluster.DeletionTimestamp != nil
+	if o.Cluster.DeletionTimestamp == nil {
+		return Plan{}, false
+	}
+	if !o.held() {
+		return Plan{}, true
+	}
+	return Plan{Actions: []Action{Dissolve{}}, RequeueAfter: recheckWaiting}, true
 }
 
 // rulePaused does nothing but keep the status.
@@ -180,8 +186,7 @@ func (o *Observed) waitForName(again time.Duration) Plan {
 // upkeep returns the actions that keep the services and the budget right. They
 // touch no member, so they go along with whatever else is done.
 func upkeep(o *Observed, plan Plan) []Action {
-	spoke := plan.Rule
-	if spoke == "deleting" || spoke == "paused" || spoke == "foreign" || !o.bootstrapped() {
+	if !o.keepsUp(plan) {
 		return nil
 	}
 	var actions []Action
@@ -205,6 +210,11 @@ func upkeep(o *Observed, plan Plan) []Action {
 		actions = append(actions, o.findLost()...)
 	}
 	return actions
+}
+
+// keepsUp is true while services, PVCs and the budget are kept as they should be.
+func (o *Observed) keepsUp(plan Plan) bool {
+	return plan.Rule != "deleting" && plan.Rule != "paused" && plan.Rule != "foreign" && o.bootstrapped()
 }
 
 // upkeepRoles labels the pods with what their members are, and those that do not say

@@ -39,6 +39,8 @@ func checkDecisions(t *testing.T, table []decision) {
 	}
 }
 
+func unheld(o *Observed) { o.Cluster.Finalizers = nil }
+
 func deleting(o *Observed) {
 	now := metav1.NewTime(testNow)
 	o.Cluster.DeletionTimestamp = &now
@@ -50,9 +52,10 @@ func TestRulesBeforeThereIsACluster(t *testing.T) {
 	foreignService := func(o *Observed) { o.PeerService.State = Foreign }
 	foreignRecord := func(o *Observed) { o.PeerService = PeerService{State: Foreign, Seed: "x", ClusterID: "bad"} }
 	checkDecisions(t, []decision{
-		{"a cluster that is deleted is left to garbage collection", 3, "a:nopod b", edits(deleting), "deleting"},
-		{"deleting wins over paused", 3, "a", edits(deleting, pausedSpec), "deleting"},
-		{"nothing is repaired while deleting", 3, "a", edits(deleting, missingServices), "deleting"},
+		{"a cluster that is deleted is dissolved", 3, "a:nopod b", edits(deleting), "deleting: Dissolve"},
+		{"a cluster that is deleted and has no finalizer is left alone", 3, "a:nopod b", edits(deleting, unheld), "deleting"},
+		{"deleting wins over paused", 3, "a", edits(deleting, pausedSpec), "deleting: Dissolve"},
+		{"nothing is repaired while deleting", 3, "a", edits(deleting, missingServices, unheld), "deleting"},
 		{"paused does nothing, whatever is broken", 3, "a:nopod b c", edits(pausedSpec, missingServices), "paused"},
 		{"paused does not bootstrap", 3, "", edits(silent, pausedSpec), "paused"},
 		{"a service of somebody else's", 3, "", edits(silent, foreignService), "foreign: wait NameTaken"},

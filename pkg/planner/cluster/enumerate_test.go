@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // The enumeration goes through every combination of a few facts about each member
@@ -366,7 +367,7 @@ type explorer struct {
 
 func newObserved() *Observed {
 	return &Observed{Now: testNow, NewName: newName, Template: testTemplate, Cluster: &v1beta2.EtcdCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"},
+		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid", Finalizers: []string{resources.Finalizer}},
 		Spec:       v1beta2.ClusterSpec{Version: testVersion},
 	}}
 }

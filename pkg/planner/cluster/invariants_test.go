@@ -119,7 +119,8 @@ var planInvariants = []invariant{
 }
 
 func checkIdle(f *facts, p Plan) string {
-	if (f.Cluster.Spec.Paused || f.Cluster.DeletionTimestamp != nil) && len(p.Actions) > 0 {
+	if f.Cluster.DeletionTimestamp == nil && f.Cluster.Spec.Paused && len(p.Actions) > 0 ||
+		f.Cluster.DeletionTimestamp != nil && slices.ContainsFunc(p.Actions, func(a Action) bool { return a != Action(Dissolve{}) }) {
 		return "acts on a cluster that is paused or deleted"
 	}
 	return ""

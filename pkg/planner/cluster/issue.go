@@ -82,8 +82,11 @@ func (c *Certificate) absent() bool {
 // authority of its own. The certificates that run out are issued again long before.
 func (o *Observed) issue(plan Plan) []Action {
 	authority := o.certificate(v1beta2.CertificateUseAuthority)
-	if authority == nil || plan.Rule == "deleting" || plan.Rule == "paused" || o.size() == 0 || o.takenSecret() != nil {
+	if authority == nil || plan.Rule == "deleting" || o.size() == 0 || o.takenSecret() != nil {
 		return nil
+	}
+	if plan.Rule == "paused" {
+		return o.renewWhilePaused(authority)
 	}
 	switch {
 	case authority.State == CertificateUnknown || authority.State == CertificateNotYetValid:
@@ -100,6 +103,27 @@ func (o *Observed) issue(plan Plan) []Action {
 		return o.endOverlap()
 	}
 	return nil
+}
+
+// renewWhilePaused renews what runs out. A pause must not end the service of members that
+// run, and nothing restarts for it: etcd reads a new certificate by itself, and the CA that
+// is replaced has cross-signed its successor. Everything else waits for the end of the pause.
+func (o *Observed) renewWhilePaused(authority *Certificate) []Action {
+	if !o.bootstrapped() || authority.State != CertificateUsable {
+		return nil
+	}
+	if !o.Authority.Overlap && o.allTrust() && !o.Now.Before(authority.Renewal) {
+		return []Action{IssueAuthority{Request: o.Authority.Request, Renew: true}}
+	}
+	var actions []Action
+	for i := range o.Certificates {
+		c := &o.Certificates[i]
+		runsOut := c.State == CertificateExpired || c.State == CertificateUsable && !o.Now.Before(c.Renewal)
+		if c.Use != v1beta2.CertificateUseAuthority && runsOut && (c.Issued.Signed || o.accepted()) {
+			actions = append(actions, IssueCertificate{Use: c.Use})
+		}
+	}
+	return actions
 }
 
 // rotation is what the user asks for with an annotation.

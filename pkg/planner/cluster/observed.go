@@ -32,6 +32,10 @@ type Observed struct {
 	ClientServiceFixed  string
 	PodDisruptionBudget PodDisruptionBudget
 
+	// Unmarked are objects of this cluster that do not say whose they are, or whether the
+	// cluster is protected, as they should.
+	Unmarked []Object
+
 	Pods   []Pod
 	Claims []Claim
 	// Prepared and PreparedClaims are pods and PVCs of this cluster that no member has
@@ -190,8 +194,8 @@ type Claim struct {
 	Terminating bool
 	// Version of etcd that was last to run on it.
 	Version string
-	// Drifted is true if its owner is not the one that the retention policy asks for, or
-	// its labels are not those of its member.
+	// Drifted is true if its marks are not those of the cluster, or its labels are not
+	// those of its member.
 	Drifted bool
 	// Growth compares the size of the volume with the declared one, and GrowthWhy says what
 	// is in the way.

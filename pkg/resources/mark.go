@@ -1,0 +1,105 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+const (
+	// Finalizer on an EtcdCluster keeps a deleted object until the controller has deleted
+	// what belongs to it. An object that vanishes in any other way takes no data along.
+	Finalizer = "etcd.database.coreos.com/cluster"
+	// LabelProtected is on every object of a cluster with spec.deletionProtection. The
+	// admission policy of artifacts/install rejects the deletion of such an object.
+	LabelProtected = "etcd.database.coreos.com/deletion-protection"
+	// AnnotationRetained on a PVC says why it stayed when its EtcdCluster was deleted.
+	AnnotationRetained = "etcd.database.coreos.com/retained"
+
+	protected = "true"
+	// annotationHandedOver on an object is the UID of the deleted cluster that it goes with.
+	annotationHandedOver = "etcd.database.coreos.com/handed-over"
+)
+
+// Values of AnnotationRetained.
+const (
+	// RetainedByPolicy: persistentVolumeClaimRetentionPolicy.whenDeleted was Retain.
+	RetainedByPolicy = "whenDeleted"
+	// RetainedAsOrphan: the EtcdCluster was deleted with --cascade=orphan.
+	RetainedAsOrphan = "orphan"
+)
+
+// Mark gives obj what tells that it belongs to c and whether c is protected, and says
+// whether that is a change.
+func Mark(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	annotations, labels := obj.GetAnnotations(), obj.GetLabels()
+	changed := putAll(&annotations, map[string]string{AnnotationClusterUID: string(c.UID)})
+	if c.Spec.DeletionProtection {
+		changed = putAll(&labels, map[string]string{LabelProtected: protected}) || changed
+	} else if _, has := labels[LabelProtected]; has {
+		delete(labels, LabelProtected)
+		changed = true
+	}
+	if changed {
+		obj.SetAnnotations(annotations)
+		obj.SetLabels(labels)
+	}
+	return changed
+}
+
+// Marked is true if Mark would change nothing.
+func Marked(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	_, labelled := obj.GetLabels()[LabelProtected]
+	if c.Spec.DeletionProtection {
+		labelled = obj.GetLabels()[LabelProtected] == protected
+	}
+	return labelled == c.Spec.DeletionProtection && obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
+}
+
+// MarkedAlone is true if MarkAlone would change nothing.
+func MarkedAlone(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	return Marked(c, obj) && !slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == c.UID })
+}
+
+// HandOver gives obj, which is to go with the deleted c, an owner reference to c: garbage
+// collection deletes obj as soon as c no longer exists. It says whether that is a change.
+// The first time it always is: MarkAlone, decided on an earlier observation, then meets a
+// conflict.
+func HandOver(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	annotations := obj.GetAnnotations()
+	changed := putAll(&annotations, map[string]string{annotationHandedOver: string(c.UID)})
+	obj.SetAnnotations(annotations)
+	return putOwner(obj, Owner(c)) || changed
+}
+
+// MarkAlone is Mark for what holds data, keys or records. Such an object loses the owner
+// reference that it was created with, after the live API has confirmed the cluster. With
+// one, garbage collection would delete it whenever the API says that the EtcdCluster does
+// not exist, as an API does that was brought back from an earlier time.
+func MarkAlone(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	marked := Mark(c, obj)
+	return dropOwner(obj, c) || marked
+}
+
+// MarkOwned is Mark for what can be created again. Such an object has an owner reference.
+func MarkOwned(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	marked := Mark(c, obj)
+	return putOwner(obj, Owner(c)) || marked
+}
+
+// Orphaned is true for an object of c that MarkOwned marked and from which something
+// else removed the owner reference, as garbage collection does for --cascade=orphan.
+func Orphaned(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	return metav1.GetControllerOfNoCopy(obj) == nil && Owns(c, obj)
+}
+
+// RetainsDeleted is true if the PVCs stay when the cluster is deleted.
+func RetainsDeleted(c *v1beta2.EtcdCluster) bool {
+	r := podPolicy(c).PersistentVolumeClaimRetentionPolicy
+	return r != nil && r.WhenDeleted == v1beta2.ClaimRetain
+}

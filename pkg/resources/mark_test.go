@@ -1,0 +1,89 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+func protection(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = true }
+
+// TestMarks: every object of a cluster says whose it is and whether the cluster is
+// protected. A new one has an owner reference.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	open, closed := newCluster(volumes), newCluster(volumes, protection)
+	objects := func(c *v1beta2.EtcdCluster) map[string]metav1.Object {
+		return map[string]metav1.Object{
+			"pod": Pod(c, MemberPod{Name: first}), "PVC": Claim(c, first), "headless Service": PeerService(c, first), "client Service": ClientService(c),
+			"budget": PodDisruptionBudget(c, 3), "secret": CertificateSecret(c, AuthoritySecret(c), nil),
+		}
+	}
+	of := objects(closed)
+	for name, obj := range objects(open) {
+		if !Marked(open, obj) || Marked(closed, obj) || !Marked(closed, of[name]) || Marked(open, of[name]) {
+			t.Errorf("%s: the marks are %v %v, and protected %v", name, obj.GetLabels(), obj.GetAnnotations(), of[name].GetLabels())
+		}
+		if !Owns(open, obj) {
+			t.Errorf("%s does not belong to its cluster", name)
+		}
+		if metav1.GetControllerOf(obj) == nil {
+			t.Errorf("a new %s has no owner reference: nothing would delete it if its cluster no longer exists", name)
+		}
+		if !Mark(closed, obj) || !Marked(closed, obj) || Mark(closed, obj) || !Mark(open, obj) || !Marked(open, obj) {
+			t.Errorf("%s cannot be marked: %v", name, obj.GetLabels())
+		}
+	}
+}
+
+// TestMarkAlone drops the owner reference of a new object, and HandOver puts it back
+// when the cluster is deleted.
+func TestMarkAlone(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	secret := CertificateSecret(c, AuthoritySecret(c), nil)
+	if MarkedAlone(c, secret) || !MarkAlone(c, secret) || !MarkedAlone(c, secret) || MarkAlone(c, secret) || len(secret.OwnerReferences) > 0 {
+		t.Errorf("confirmed: %+v", secret.ObjectMeta)
+	}
+	if !HandOver(c, secret) || HandOver(c, secret) || metav1.GetControllerOf(secret).UID != c.UID || MarkedAlone(c, secret) {
+		t.Errorf("handed over: %+v", secret.ObjectMeta)
+	}
+	if fresh := CertificateSecret(c, AuthoritySecret(c), nil); !HandOver(c, fresh) {
+		t.Error("handing over what has its owner reference still changes nothing: a late MarkAlone would succeed")
+	}
+}
+
+// TestOrphaned tells an object that lost its owner reference from one that has it, and from
+// one of something else.
+func TestOrphaned(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	pod := Pod(c, MemberPod{Name: first})
+	if Orphaned(c, pod) {
+		t.Error("a new pod counts as orphaned")
+	}
+	pod.OwnerReferences = nil
+	if !Orphaned(c, pod) {
+		t.Error("a pod without its owner reference does not count as orphaned")
+	}
+	if Orphaned(c, &corev1.Pod{}) {
+		t.Error("a pod of nobody counts as orphaned")
+	}
+}
+
+// TestReleasedIsUnprotected: the controller never looks at a released PVC again, so it
+// must not keep a label that only the controller may remove.
+func TestReleasedIsUnprotected(t *testing.T) {
+	t.Parallel()
+	c := newCluster(volumes, protection)
+	claim := Released(c, Claim(c, first))
+	if _, labelled := claim.Labels[LabelProtected]; labelled || Owns(c, claim) {
+		t.Errorf("released: %+v", claim.ObjectMeta)
+	}
+}
