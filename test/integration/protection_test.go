@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	controllerUser = "system:serviceaccount:" + namespace + ":etcd-operator-controller"
 	namespaceUser  = "system:serviceaccount:kube-system:namespace-controller"
 	garbageUser    = "system:serviceaccount:kube-system:generic-garbage-collector"
 	schedulerUser  = "system:kube-scheduler"
