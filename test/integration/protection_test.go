@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	namespaceUser  = "system:serviceaccount:kube-system:namespace-controller"
-	garbageUser    = "system:serviceaccount:kube-system:generic-garbage-collector"
-	schedulerUser  = "system:kube-scheduler"
-	tenantUser     = "tenant"
-	administrator  = ""
+	namespaceUser = "system:serviceaccount:kube-system:namespace-controller"
+	garbageUser   = "system:serviceaccount:kube-system:generic-garbage-collector"
+	schedulerUser = "system:kube-scheduler"
+	tenantUser    = "tenant"
+	administrator = ""
 
 	protectedObjects = `
 apiVersion: v1
