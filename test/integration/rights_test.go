@@ -325,6 +325,8 @@ func TestRightsOfTheController(t *testing.T) {
 		{"create", "rbac.authorization.k8s.io", "rolebindings", "", false},
 		{"create", "", "serviceaccounts/token", "any", false},
 		{"update", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "any", false},
+		{"patch", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "any", true},
+		{"release-protected", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "any", true},
 		{"create", v1beta2.SchemeGroupVersion.Group, "etcdclusters/proxy", "any", false},
 	} {
 		eventually(t, func(ctx context.Context) error {

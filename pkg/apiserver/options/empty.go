@@ -32,10 +32,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// ErrStorageLost is a storage that is new although EtcdClusters were stored before. Were it
-// served, garbage collection would delete all that belongs to them.
-var ErrStorageLost = errors.New("the storage is empty, and there are members of EtcdClusters, which Kubernetes would delete if they did not exist: " +
-	"bring the API's own data back, or, if the members may go, set --allow-empty-storage")
+// ErrStorageLost is a storage that is new although EtcdClusters were stored before. If the
+// server offered it, garbage collection would delete the pods and Services of these clusters.
+var ErrStorageLost = errors.New("the storage is empty, and pods of EtcdClusters exist, which Kubernetes deletes if the EtcdClusters do not exist: " +
+	"bring the API's own data back, or, if the pods may go, set --allow-empty-storage; PVCs stay")
 
 const (
 	// askAgain is how often Kubernetes is asked that does not answer, and askFor how long:

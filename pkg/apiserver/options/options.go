@@ -126,7 +126,7 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	storage.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
 		"Directory in which an etcd inside this process keeps the objects. For a single server; several need --etcd-servers.")
 	storage.BoolVar(&o.AllowEmptyStorage, "allow-empty-storage", o.AllowEmptyStorage,
-		"Begin with an empty storage although there are members of EtcdClusters that it does not know. Kubernetes deletes them then.")
+		"Begin with an empty storage although there are members of EtcdClusters that it does not know. Kubernetes then deletes their pods and Services; PVCs stay.")
 	o.Recommended.Etcd.AddFlags(storage)
 
 	serving := sets.FlagSet("secure serving")
