@@ -1632,7 +1632,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused stops every action of the controller on this cluster while true. The status goes on being kept.",
+							Description: "paused stops the controller's actions on this cluster while true. Only the status, deletion protection and certificates that are about to expire are kept up to date.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -65,8 +65,8 @@ type ClusterSpec struct {
 	// the default is the version that the backup is of.
 	Version string `json:"version,omitempty" protobuf:"bytes,3,opt,name=version"`
 
-	// paused stops every action of the controller on this cluster while true. The
-	// status goes on being kept.
+	// paused stops the controller's actions on this cluster while true. Only the status,
+	// deletion protection and certificates that are about to expire are kept up to date.
 	Paused bool `json:"paused,omitempty" protobuf:"varint,4,opt,name=paused"`
 
 	// pod says how the members' pods look.

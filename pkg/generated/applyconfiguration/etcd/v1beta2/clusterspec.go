@@ -28,8 +28,8 @@ type ClusterSpecApplyConfiguration struct {
 	// update without a version keeps the stored one. In an EtcdRestore's clusterTemplate
 	// the default is the version that the backup is of.
 	Version *string `json:"version,omitempty"`
-	// paused stops every action of the controller on this cluster while true. The
-	// status goes on being kept.
+	// paused stops the controller's actions on this cluster while true. Only the status,
+	// deletion protection and certificates that are about to expire are kept up to date.
 	Paused *bool `json:"paused,omitempty"`
 	// pod says how the members' pods look.
 	Pod *PodPolicyApplyConfiguration `json:"pod,omitempty"`
