@@ -144,15 +144,19 @@ func (w *World) askOnceMore(id string) {
 	}
 }
 
-// returned is called when the object of a cluster that may have been deleted is back.
+// returned is called when the object of a cluster that may have been deleted is back,
+// perhaps for the second time, with another status.
 func (c *checks) returned(cluster clusterObject) {
 	uid := string(cluster.UID)
+	if _, before := c.unwitnessed[uid]; !before && !c.gone[uid] {
+		return
+	}
+	phase := cluster.Status.Phase
+	c.unwitnessed[uid] = phase == v1beta2.ClusterPhaseNone || phase == v1beta2.ClusterPhaseCreating
 	if !c.gone[uid] {
 		return
 	}
 	delete(c.gone, uid)
-	phase := cluster.Status.Phase
-	c.unwitnessed[uid] = phase == v1beta2.ClusterPhaseNone || phase == v1beta2.ClusterPhaseCreating
 	if l := c.recorded[uid]; l != nil {
 		l.lost = !c.judge(l).recoverable
 	}
