@@ -160,6 +160,8 @@ type Expected struct {
 	// store, and if that is no backup, the newest one below it, provided that all
 	// there are of one cluster.
 	Key string `json:"key,omitempty"`
+	// ID of the transfer that made the backup, which is below the key. Empty: any.
+	ID string `json:"id,omitempty"`
 	// SHA256 of the snapshot, if it is known.
 	SHA256 string `json:"sha256,omitempty"`
 	// TargetVersion of the etcd that will serve the data, such as 3.6.16: a snapshot

@@ -226,13 +226,12 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 // addProof makes the pod restore what it has stored, in a scratch place.
 func addProof(pod *corev1.PodSpec, b *v1beta2.EtcdBackup, run BackupRun, saved *agent.Request, v *podVolumes) error {
 	v.scratch(scratchVolume, scratchDir)
-	// The newest backup of this EtcdBackup is the one that was just stored.
 	store := *saved.Store
 	store.Key = strings.TrimSuffix(manifest.Place{Layout: saved.Save.Layout, Key: store.Key, Owner: saved.Save.Owner}.Prefix(), "/")
 	file := path.Join(scratchDir, "snapshot.db")
 	fetch, err := agentContainer(ContainerFetch, run.Image, agent.CommandFetch, &agent.Request{
 		ID: saved.ID, TimeoutSeconds: saved.TimeoutSeconds, Store: &store,
-		Fetch: &agent.Fetch{Expected: agent.Expected{TargetVersion: Version(run.Cluster)}, File: file},
+		Fetch: &agent.Fetch{Expected: agent.Expected{ID: saved.ID, TargetVersion: Version(run.Cluster)}, File: file},
 	}, v.mounts)
 	if err != nil {
 		return err

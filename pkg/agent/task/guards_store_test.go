@@ -116,6 +116,13 @@ func TestNewestIsFetched(t *testing.T) {
 	if result, _ := b.fetch("", nil); result.Error != nil || result.Revision != last.Revision || result.Key != last.Key {
 		t.Errorf("fetched %+v, want revision %d", result, last.Revision)
 	}
+	transfer := func(id string) func(*agent.Request) { return func(r *agent.Request) { r.Fetch.ID = id } }
+	if result, _ := b.fetch("", transfer("id-1")); result.Error != nil || result.Revision != last.Revision-1 {
+		t.Errorf("of transfer id-1 fetched %+v, want revision %d", result, last.Revision-1)
+	}
+	if result, _ := b.fetch("", transfer("id-9")); result.Error == nil || result.Error.Class != agent.ClassNotFound {
+		t.Errorf("of a transfer that stored nothing fetched %+v", result)
+	}
 }
 
 // TestVerifyWithoutTheKey: also what cannot be opened is the backup that is meant, and of the

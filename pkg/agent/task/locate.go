@@ -32,7 +32,7 @@ func (t *run) locate(ctx context.Context, e agent.Expected) (*located, error) {
 	if key == "" {
 		key = t.request.Store.Key
 	}
-	found, err := t.find(ctx, strings.Trim(key, "/"), e.Key == "")
+	found, err := t.find(ctx, strings.Trim(key, "/"), e)
 	if err != nil {
 		return nil, err
 	}
@@ -71,9 +71,13 @@ func checkSize(size, limit int64) error {
 	return nil
 }
 
-// find looks for a manifest that the key may mean, then for a plain snapshot, and, if
-// newest is true, for the newest backup below it.
-func (t *run) find(ctx context.Context, key string, newest bool) (*located, error) {
+// find looks for a manifest that the key may mean, then for a plain snapshot, and, if the
+// key is that of the store, for the newest backup below it. If an ID is expected, only a
+// backup below the key is looked for.
+func (t *run) find(ctx context.Context, key string, e agent.Expected) (*located, error) {
+	if e.ID != "" {
+		return t.findNewest(ctx, key, e.ID)
+	}
 	if key != "" {
 		for _, candidate := range manifest.Candidates(key) {
 			m, err := t.readManifest(ctx, candidate)
@@ -93,8 +97,8 @@ func (t *run) find(ctx context.Context, key string, newest bool) (*located, erro
 			return nil, err
 		}
 	}
-	if newest {
-		return t.findNewest(ctx, key)
+	if e.Key == "" {
+		return t.findNewest(ctx, key, "")
 	}
 	return nil, fmt.Errorf("%w: %s", errNoBackup, t.request.Store.URI(key))
 }
@@ -111,12 +115,16 @@ func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, err
 }
 
 // findNewest takes the newest of all backups below a key, which must be of one owner. Safety
-// copies count only where there is nothing else.
-func (t *run) findNewest(ctx context.Context, key string) (*located, error) {
+// copies count only where there is nothing else. With an ID only backups of that transfer
+// count.
+func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) {
 	var newest *manifest.Stored
 	backups, err := t.list(ctx, key, func(manifestKey string) bool { return manifest.Below(key, manifestKey) })
 	if err != nil {
 		return nil, err
+	}
+	if id != "" {
+		backups = slices.DeleteFunc(backups, func(s manifest.Stored) bool { return s.Manifest.ID != id })
 	}
 	if wanted := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return s.Manifest.SafetyCopy }); len(wanted) > 0 {
 		backups = wanted

@@ -54,6 +54,7 @@ func clusterSpecWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 	}
 	if policy, at := spec.Backup, path.Child("backup"); policy != nil {
 		warnings = append(warnings, placeWarnings(backupPlace(policy.StorageType, &policy.BackupSource, at), at)...)
+		warnings = append(warnings, proofWarnings(policy.Verify, policy.Encryption != nil, false, at)...)
 		if policy.Schedule == "" && policy.TimeZone != nil {
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect without schedule", at.Child("timeZone")))
 		}
@@ -152,11 +153,28 @@ func placeWarnings(p place, path *field.Path) []string {
 	return warnings
 }
 
+// proofWarnings says when verify: Restore proves no more than verify: Hash does.
+func proofWarnings(verify v1beta2.Verification, encrypted, endpoints bool, path *field.Path) []string {
+	why := ""
+	switch {
+	case verify != v1beta2.VerificationRestore:
+		return nil
+	case encrypted:
+		why = "the recipients of an encrypted backup cannot decrypt it"
+	case endpoints:
+		why = "a restore needs the etcd image of an EtcdCluster, and etcdEndpoints names none"
+	default:
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: Restore has no more effect than Hash here, because %s; restore such a backup into a new cluster from time to time", path.Child("verify"), why)}
+}
+
 // WarningsForEtcdBackup returns what the author of a backup should know and may
 // ignore.
 func WarningsForEtcdBackup(backup *v1beta2.EtcdBackup) []string {
 	spec, path := &backup.Spec, field.NewPath("spec")
 	warnings := placeWarnings(backupPlace(spec.StorageType, &spec.BackupSource, path), path)
+	warnings = append(warnings, proofWarnings(spec.Verify, spec.Encryption != nil, spec.EtcdCluster == nil, path)...)
 	policy, at := spec.BackupPolicy, path.Child("backupPolicy")
 	if policy == nil {
 		return warnings

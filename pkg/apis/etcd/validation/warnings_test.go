@@ -111,6 +111,9 @@ func TestBackupWarnings(t *testing.T) {
 		{"ABS unencrypted", "{storageType: ABS, abs: {path: b/k, absSecret: a, endpoint: 'HTTP://azurite:10000'}}", []string{"spec.abs.endpoint"}},
 		{"GCS unencrypted", "{storageType: GCS, gcs: {path: b/k, gcpSecret: a, endpoint: 'http://gcs:4443'}}", []string{"spec.gcs.endpoint"}},
 		{"OSS unencrypted", "{storageType: OSS, oss: {path: b/k, ossSecret: a, endpoint: 'http://oss-cn-hangzhou.aliyuncs.com'}}", []string{"spec.oss.endpoint"}},
+		{"proof", "{etcdCluster: {name: example}, verify: Restore, " + toS3 + "}", nil},
+		{"proof of an encrypted one", "{etcdCluster: {name: example}, verify: Restore, encryption: {ageRecipientsSecret: r}, " + toS3 + "}", []string{"spec.verify"}},
+		{"proof without a cluster", "{etcdEndpoints: ['http://e:2379'], verify: Restore, " + toS3 + "}", []string{"spec.verify"}},
 		{"OSS without a scheme", "{storageType: OSS, oss: {path: b/k, ossSecret: a, endpoint: oss-cn-hangzhou.aliyuncs.com}}", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
