@@ -54,6 +54,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		700:    "a member was stopped right after its start, which nobody had noticed",
 		936:    "the survivor was lost while the new first member read it",
 		1586:   "a declaration was corrected while a recovery waited that it had stopped",
+		1734:   "the PVC of a member was deleted before its pod was admitted",
 		1732:   "the new first member was lost before it was let in, and the survivor was gone",
 		8992:   "a member that did not reach the new leader was counted on",
 		21290:  "an authority was replaced for a request that another process had met",

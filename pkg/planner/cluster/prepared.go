@@ -32,7 +32,7 @@ func (o *Observed) missing() int {
 
 // isLost is true for a member whose pod and data no longer exist.
 func (o *Observed) isLost(m *Member) bool {
-	return o.pod(m.Name).gone() && o.claim(m.Name) == nil && o.prepared(m.Name).gone()
+	return o.pod(m.Name).gone() && o.claim(m.Name) == nil && !o.admissible(m)
 }
 
 // prepared returns the prepared pod called name, or nil.
@@ -84,6 +84,12 @@ func (o *Observed) joining() *Pod {
 	return nil
 }
 
+// admissible is true for a member whose prepared pod still waits and has its volume. If the
+// PVC was deleted, the pod must not start: the volume goes with the pod.
+func (o *Observed) admissible(m *Member) bool {
+	return !o.prepared(m.Name).gone() && (!o.persistent() || o.claim(m.Name) != nil || o.preparedClaim(m.Name) != nil)
+}
+
 // admit lets etcd start in the prepared pod of a member that was added.
 func (o *Observed) admit(m *Member) AdmitPod {
 	return AdmitPod{Name: m.Name, UID: o.prepared(m.Name).UID, Peers: o.peerNames()}
@@ -120,7 +126,7 @@ func (o *Observed) prepare() []Action {
 	var kept, dropped []Pod
 	for _, p := range o.Prepared {
 		switch {
-		case o.member(p.Name) != nil && !p.gone(): // about to be admitted
+		case o.member(p.Name) != nil && o.admissible(o.member(p.Name)): // about to be admitted
 		case o.usable(&p):
 			kept = append(kept, p)
 		default:

@@ -63,6 +63,8 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 		{"a member whose pod was not admitted yet gets it", 3, "a b:unstarted,learner,nopod", edits(waitingPod("b"), waitingPod("c")), "in-flight: AdmitPod b[a b]"},
 		{"one whose pod failed before goes", 3, "a b:unstarted,learner,nopod", edits(waitingPod("b", unscheduled, func(p *Pod) { p.Finished = true }), waitingPod("c"), waitingPod("d")),
 			"in-flight: DeletePrepared b, RemoveMember b Lost"},
+		{"one whose PVC is being deleted under the waiting pod goes", 3, "a:claim b:unstarted,learner,nopod", edits(waitingPod("b"), waitingPod("c"), waitingPod("d"), func(o *Observed) { o.PreparedClaims[0].Terminating = true }),
+			"in-flight: DeletePrepared b, RemoveMember b Lost"},
 		{"a volume that was admitted before its pod is not a member that returns", 3, "a:claim b:unstarted,learner,nopod,claim", edits(waitingPod("b"), waitingPod("c"), func(o *Observed) { o.PreparedClaims = o.PreparedClaims[1:] }),
 			"in-flight: AdmitPod b[a b]"},
 	})

@@ -52,7 +52,7 @@ func ruleInFlight(o *Observed) (Plan, bool) {
 	switch {
 	case m.Learner && len(o.voters()) >= o.size()+o.surge():
 		return removeMember(o, m, RemoveUnwanted), true
-	case !m.Started && !o.prepared(m.Name).gone():
+	case !m.Started && o.admissible(m):
 		// The controller stopped before it admitted the pod.
 		return Plan{Actions: []Action{o.admit(m)}, RequeueAfter: recheckWaiting}, true
 	case pod.gone() && o.claim(m.Name) == nil:
