@@ -21,8 +21,8 @@ import (
 var kindLine = regexp.MustCompile(`(?m)^kind: (\w+)$`)
 
 // admissionPolicies applies policies and their bindings, each named like the namespace of
-// the test, which is the first argument of the format manifest. The returned function
-// deletes them; the test does so at its end.
+// the test, which is the first argument of the format manifest. They take effect some time
+// later; see awaitPolicies. The returned function deletes them; the test does so at its end.
 func (s *scenario) admissionPolicies(manifest string, args ...any) (end func()) {
 	s.Helper()
 	s.apply(fmt.Sprintf(manifest, append([]any{s.namespace}, args...)...))
@@ -36,22 +36,27 @@ func (s *scenario) admissionPolicies(manifest string, args ...any) (end func()) 
 }
 
 // mutatePods applies policies that change every pod of the namespace, or those with the
-// labels of probe. It waits until changed is true of what the policies make of probe: they
-// take effect some time after they are written.
+// labels of probe, and waits until changed is true of what the policies make of probe.
 func (s *scenario) mutatePods(probe *corev1.Pod, changed func(*corev1.Pod) bool, manifest string, args ...any) (end func()) {
 	s.Helper()
 	if !s.servesMutatingPolicies() {
 		s.Skip("this Kubernetes serves no MutatingAdmissionPolicy of version v1")
 	}
 	end = s.admissionPolicies(manifest, args...)
+	s.awaitPolicies(probe, func(made *corev1.Pod, err error) bool { return err == nil && changed(made) })
+	return end
+}
+
+// awaitPolicies waits until policies do with probe what is expected of them.
+func (s *scenario) awaitPolicies(probe *corev1.Pod, expected func(made *corev1.Pod, err error) bool) {
+	s.Helper()
 	var last error
 	err := wait.PollUntilContextCancel(s.within(time.Minute), 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var made *corev1.Pod
 		made, last = env.Kube.CoreV1().Pods(s.namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return last == nil && changed(made), nil
+		return expected(made, last), nil
 	})
 	s.must(err, "wait for the policy (%v)", last)
-	return end
 }
 
 func (s *scenario) servesMutatingPolicies() bool {

@@ -102,13 +102,15 @@ func TestUserRangeOfNamespace(t *testing.T) {
 	s := startFor(t, 2*testTimeout)
 	s.stopInstalledController()
 	s.admissionPolicies(rangePolicies)
+	const rejection = "runAsUser must be in the range"
+	s.awaitPolicies(s.probePod(nil), func(_ *corev1.Pod, err error) bool { return err != nil && strings.Contains(err.Error(), rejection) })
 	s.volume()
 	before := s.controller("before")
 	s.apply(manifest("ranged", 1, etcdVersion, withVolumes))
 	c := s.cluster("ranged")
 	c.await(s.ctx(), "the fixed user to be refused", func(object *clusterObject) bool {
 		b := object.Status.BlockedBy
-		return b != nil && b.Reason == v1beta2.ReasonPodRefused && strings.Contains(b.Message, "runAsUser must be in the range")
+		return b != nil && b.Reason == v1beta2.ReasonPodRefused && strings.Contains(b.Message, rejection)
 	})
 	before.kill()
 
