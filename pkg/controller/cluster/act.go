@@ -347,7 +347,9 @@ func (r *Reconciler) removeMember(ctx context.Context, key types.NamespacedName,
 	case planner.RemoveLost:
 		r.warning(s, EventMemberLost, "Member %s lost its pod and its data and is replaced", a.Name)
 	case planner.RemoveReplaced:
-		r.normal(s, EventMemberReplaced, "Member %s has no volume to restart on and was replaced by another one, as it is declared", a.Name)
+		if pod := s.podOf(a.Name); pod != nil && !pod.Terminating {
+			r.announceReplaced(s, a.Name)
+		}
 	case planner.RemoveWedged:
 		r.warning(s, EventMemberReplaced, "Member %s ended again and again while it joined, and another one is tried", a.Name)
 	case planner.RemoveScaleDown, planner.RemoveUnwanted, planner.RemoveMisfit:

@@ -273,7 +273,16 @@ func (r *Reconciler) deletePod(ctx context.Context, s *seen, a planner.DeletePod
 	if notFound(err) {
 		return nil
 	}
+	if err == nil && a.Replaced {
+		r.announceReplaced(s, a.Name)
+	}
 	return conflictIsStale(err)
+}
+
+// announceReplaced says why a member goes. When it is removed from etcd its pod no longer
+// exists, perhaps, and nothing tells it from a member of a cluster that shrinks.
+func (r *Reconciler) announceReplaced(s *seen, name string) {
+	r.normal(s, EventMemberReplaced, "Member %s has no volume to restart on and is replaced by another one, as it is declared", name)
 }
 
 // ownPod reads a pod and returns it if it is the one observed and ours; nil if it is

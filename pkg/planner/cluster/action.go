@@ -137,10 +137,11 @@ type MoveLeader struct {
 // true, only a pod that does not run and has no claim. If Leaves is true, its member
 // still votes and is removed as soon as it has ended what clients asked it for: only
 // while the spec is as observed and the other voters that serve are here to stay. If
+// Replaced is true, another member has taken the place of that one. If
 // Prepared is true, only a pod that no member has used.
 type DeletePod struct {
-	Name, UID                                   string
-	Seed, Hibernate, Stranded, Leaves, Prepared bool
+	Name, UID                                             string
+	Seed, Hibernate, Stranded, Leaves, Replaced, Prepared bool
 }
 
 // DeleteClaim deletes exactly the PVC with this UID. If Prepared is true, only one that

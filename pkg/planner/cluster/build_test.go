@@ -347,6 +347,8 @@ func describeAction(action Action) string {
 			kind = "DeleteSeed"
 		case a.Stranded:
 			kind = "DeleteStranded"
+		case a.Replaced:
+			kind = "DismissReplaced"
 		case a.Leaves:
 			kind = "DismissPod"
 		case a.Prepared:

@@ -309,7 +309,7 @@ func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
 			fmt.Sprintf("member %s cannot be removed: %d of the %d other voters serve and %d must", m.Name, healthy, voters-1, quorum(voters-1)),
 			"the members that do not serve must come back")
 	}
-	plan, leaves := o.dismiss(m)
+	plan, leaves := o.dismiss(m, reason)
 	if !leaves {
 		plan = removeMember(o, m, reason)
 	}
@@ -324,7 +324,7 @@ func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
 //
 // Four voters that are to be three tolerate no failure in between, as three do while one
 // of them restarts.
-func (o *Observed) dismiss(m *Member) (Plan, bool) {
+func (o *Observed) dismiss(m *Member, reason RemoveReason) (Plan, bool) {
 	pod := o.pod(m.Name)
 	switch {
 	case pod == nil || pod.Finished:
@@ -352,7 +352,10 @@ func (o *Observed) dismiss(m *Member) (Plan, bool) {
 		return wait(recheckWaiting, "WaitingForPod",
 			"member "+m.Name+" is ending the requests of its clients", "no action needed unless this persists"), true
 	default:
-		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Leaves: true}}, RequeueAfter: recheckWaiting}, true
+		return Plan{
+			Actions:      []Action{DeletePod{Name: pod.Name, UID: pod.UID, Leaves: true, Replaced: reason == RemoveReplaced}},
+			RequeueAfter: recheckWaiting,
+		}, true
 	}
 }
 
