@@ -130,7 +130,9 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%T: %w", action, err))
 		}
-		if w := lasting(err); w != nil && (!isUpkeep(action) || plan.Wait == nil && result.wait == nil) {
+		// What upkeep waits for is said where nothing else is; a pod that cannot be created is
+		// why the plan waits for it.
+		if w := lasting(err); w != nil && (!isUpkeep(action) || makesPod(action) || plan.Wait == nil && result.wait == nil) {
 			result.wait = w
 		}
 		if err != nil && !isUpkeep(action) {

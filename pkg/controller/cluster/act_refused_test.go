@@ -77,7 +77,9 @@ func TestRefusedPods(t *testing.T) {
 				clock := noon()
 				r := &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h, Clock: clock, AgentImage: "agent:1"}}
 				s := &seen{Observed: planner.Observed{Cluster: h.cluster, Now: clock.Now()}, peerService: h.service}
-				result, err := r.act(t.Context(), types.NamespacedName{Namespace: h.cluster.Namespace, Name: h.cluster.Name}, s, planner.Plan{Actions: []planner.Action{action}})
+				result, err := r.act(t.Context(), types.NamespacedName{Namespace: h.cluster.Namespace, Name: h.cluster.Name}, s, planner.Plan{
+					Actions: []planner.Action{action}, Wait: &planner.Wait{Reason: "WaitingForPod"},
+				})
 				plan := result.revised(planner.Plan{RequeueAfter: time.Minute})
 				told := plan.Wait != nil && plan.Wait.Reason == v1beta2.ReasonPodRefused && plan.RequeueAfter <= 10*time.Second &&
 					strings.Contains(plan.Wait.Message, test.answer.Error())
