@@ -143,6 +143,7 @@ func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
 	if err == nil {
 		err = s.receive()
 	}
+	s.watchdog.Stop() // it waits for etcd, not for whoever begins to read
 	if err != nil {
 		err = s.fail(err)
 		_ = s.Close()
@@ -185,11 +186,9 @@ func (s *Snapshot) Size() int64 { return s.total }
 // Read implements io.Reader.
 func (s *Snapshot) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 && s.err == nil {
-		s.watchdog.Reset(s.stall)
-		if err := s.receive(); err != nil {
+		if err := s.await(); err != nil {
 			s.err = s.fail(err)
 		}
-		s.watchdog.Stop()
 	}
 	if len(s.rest) == 0 {
 		return 0, s.err
@@ -197,6 +196,17 @@ func (s *Snapshot) Read(p []byte) (int, error) {
 	n := copy(p, s.rest)
 	s.rest = s.rest[n:]
 	return n, nil
+}
+
+// await receives the next message, for the time stall at most. Once that time was over,
+// messages that are still under way are not read: the stream has ended for good.
+func (s *Snapshot) await() error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	s.watchdog.Reset(s.stall)
+	defer s.watchdog.Stop()
+	return s.receive()
 }
 
 // receive waits for the next message.

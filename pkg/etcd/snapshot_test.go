@@ -7,8 +7,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
+	"strings"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
@@ -50,4 +54,36 @@ func TestSnapshotRevision(t *testing.T) {
 	check(true)
 	other.Kill()
 	check(false)
+}
+
+// Only etcd can stall: whoever reads a snapshot begins, pauses and goes on when it likes.
+func TestSnapshotWaitsForItsReader(t *testing.T) {
+	member := etcdtest.NewVoters(t, 1).Leader()
+	writer, err := clientv3.New(clientv3.Config{Endpoints: []string{member.ClientURL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = writer.Close() })
+	for _, key := range []string{"a", "b", "c", "d"} { // more than is on its way at a time
+		if _, err := writer.Put(t.Context(), key, strings.Repeat("x", 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := testingclock.NewFakeClock(time.Now())
+	pool := etcd.NewPool(etcd.PoolConfig{Clock: now})
+	t.Cleanup(pool.Close)
+	client := pool.Client(etcd.Target{Endpoints: []etcd.Endpoint{member.Endpoint()}})
+	s, err := client.Snapshot(t.Context(), member.Endpoint(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	now.Step(time.Hour)
+	if _, err := io.CopyN(io.Discard, s, 1000); err != nil {
+		t.Fatalf("its reader began late: %v", err)
+	}
+	now.Step(time.Hour)
+	if _, err := io.Copy(io.Discard, s); err != nil {
+		t.Errorf("its reader paused: %v", err)
+	}
 }
