@@ -96,7 +96,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
 	})
-	store := &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption}
+	store := &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption, aws: endpoint == ""}
 	if endpoint != "" {
 		store.sent = append(store.sent, s3.WithAPIOptions(smithyhttp.AddContentChecksumMiddleware))
 	}
