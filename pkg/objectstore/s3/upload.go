@@ -90,7 +90,8 @@ func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 }
 
 // Begin implements objectstore.Parts. It asks for a checksum of the whole object, which AWS
-// and newer stores of other makers compute; older ones take no notice, or refuse.
+// and newer stores of other makers compute. Older ones refuse, or do not say that they will:
+// then nothing is asked for.
 func (u *upload) Begin(ctx context.Context) error {
 	input := &s3.CreateMultipartUploadInput{
 		Bucket: &u.store.bucket, Key: &u.key, ContentType: aws.String(u.options.Type()),
@@ -98,15 +99,26 @@ func (u *upload) Begin(ctx context.Context) error {
 		ChecksumAlgorithm:    types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
 	}
 	output, err := u.store.client.CreateMultipartUpload(ctx, input)
-	if err != nil && !u.store.aws && mayBeUnknown(err) {
-		input.ChecksumAlgorithm, input.ChecksumType = "", ""
-		output, err = u.store.client.CreateMultipartUpload(ctx, input)
+	if err == nil {
+		u.id, u.parts = aws.ToString(output.UploadId), map[int]part{}
+		u.sums = output.ChecksumAlgorithm == types.ChecksumAlgorithmCrc64nvme && output.ChecksumType == types.ChecksumTypeFullObject
 	}
-	if err != nil {
+	switch {
+	case err == nil && u.sums:
+		return nil
+	case err == nil:
+		// Whether this upload must be completed with checksums is not known.
+		if err := u.Abort(ctx); err != nil {
+			return err
+		}
+	case u.store.aws || !mayBeUnknown(err):
+		return err
+	}
+	input.ChecksumAlgorithm, input.ChecksumType = "", ""
+	if output, err = u.store.client.CreateMultipartUpload(ctx, input); err != nil {
 		return err
 	}
 	u.id, u.parts = aws.ToString(output.UploadId), map[int]part{}
-	u.sums = output.ChecksumAlgorithm == types.ChecksumAlgorithmCrc64nvme && output.ChecksumType == types.ChecksumTypeFullObject
 	return nil
 }
 
