@@ -240,11 +240,13 @@ func TestSlowStoreDoesNotFillTheMember(t *testing.T) {
 		if _, err := io.ReadFull(r, make([]byte, 1<<20)); err != nil {
 			return err
 		}
-		// The store takes no more before the database has grown as much as it may.
 		grow(t, member, 120)
-		time.Sleep(2 * growthPatience)
-		_, err := io.Copy(io.Discard, r)
-		return err
+		for range time.Tick(100 * time.Millisecond) { // it goes on, at 40 KiB a second
+			if _, err := r.Read(make([]byte, 4<<10)); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	b.store = stuck
 	b.mustFail(agent.CommandSave, b.saveRequest("slow", manifest.LayoutDirectory), agent.ClassTooSlow)
@@ -253,6 +255,3 @@ func TestSlowStoreDoesNotFillTheMember(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
-
-// growthPatience is how often the size of a database is looked at while a snapshot is read.
-const growthPatience = 5 * time.Second

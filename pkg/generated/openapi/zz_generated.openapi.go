@@ -945,7 +945,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 					},
 					"compression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "compression: None (default) or Zstd.",
+							Description: "compression: Zstd or None. Default: Zstd with etcdCluster, None with etcdEndpoints.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -958,7 +958,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 					},
 					"verify": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares the checksum that the store itself has computed of what it received, and reads back where the store answers none. Restore reads back and restores in a scratch place. Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves, Hash for any other endpoint and for volumes.",
+							Description: "verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares the checksum that the store itself has computed of what it received, and reads back where the store answers none. Restore reads back and restores in a scratch place. Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves, Hash for any other endpoint, for volumes, and with etcdEndpoints.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1380,7 +1380,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 					},
 					"compression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "compression: None (default) or Zstd.",
+							Description: "compression: Zstd (default) or None.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -28,6 +28,8 @@ type Store struct {
 	aws bool
 	// sent are options of the calls that send data without a checksum of its own.
 	sent []func(*s3.Options)
+	// summed are those of the calls that send data with its checksum.
+	summed []func(*s3.Options)
 }
 
 var _ objectstore.Store = (*Store)(nil)

@@ -135,7 +135,7 @@ func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
 	}
 	sent := u.store.sent
 	if u.sums {
-		input.ChecksumCRC64NVME, sent = aws.String(sum.Base64()), nil
+		input.ChecksumCRC64NVME, sent = aws.String(sum.Base64()), u.store.summed
 	}
 	output, err := u.store.client.UploadPart(ctx, input, sent...)
 	if err != nil {

@@ -53,20 +53,26 @@ func SetDefaults_IssuerReference(ref *IssuerReference) {
 // SetDefaults_ClusterBackupPolicy says how a backup is stored and proved.
 func SetDefaults_ClusterBackupPolicy(policy *ClusterBackupPolicy) {
 	if policy.Compression == "" {
-		policy.Compression = CompressionNone
+		policy.Compression = CompressionZstd
 	}
 	if policy.Verify == "" {
 		policy.Verify = defaultVerification(policy.StorageType, &policy.BackupSource)
 	}
 }
 
-// SetDefaults_BackupSpec says how a backup is stored and proved.
+// SetDefaults_BackupSpec says how a backup is stored and proved. A backup of etcdEndpoints
+// stays the plain file that it always was, since its users may read it with their own tools,
+// and is read back as before.
 func SetDefaults_BackupSpec(spec *BackupSpec) {
+	compression, verify := CompressionNone, VerificationHash
+	if spec.EtcdCluster != nil {
+		compression, verify = CompressionZstd, defaultVerification(spec.StorageType, &spec.BackupSource)
+	}
 	if spec.Compression == "" {
-		spec.Compression = CompressionNone
+		spec.Compression = compression
 	}
 	if spec.Verify == "" {
-		spec.Verify = defaultVerification(spec.StorageType, &spec.BackupSource)
+		spec.Verify = verify
 	}
 }
 

@@ -55,7 +55,7 @@ type BackupSpec struct {
 	// etcdCluster names the cluster to back up; certificates come from it. Any
 	// healthy member serves, followers first.
 	EtcdCluster *EtcdClusterRef `json:"etcdCluster,omitempty" protobuf:"bytes,6,opt,name=etcdCluster"`
-	// compression: None (default) or Zstd.
+	// compression: Zstd or None. Default: Zstd with etcdCluster, None with etcdEndpoints.
 	Compression Compression `json:"compression,omitempty" protobuf:"bytes,7,opt,name=compression,casttype=Compression"`
 	// encryption of the stored backup.
 	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,8,opt,name=encryption"`
@@ -63,7 +63,7 @@ type BackupSpec struct {
 	// the checksum that the store itself has computed of what it received, and reads back
 	// where the store answers none. Restore reads back and restores in a scratch place.
 	// Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves,
-	// Hash for any other endpoint and for volumes.
+	// Hash for any other endpoint, for volumes, and with etcdEndpoints.
 	Verify Verification `json:"verify,omitempty" protobuf:"bytes,9,opt,name=verify,casttype=Verification"`
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.

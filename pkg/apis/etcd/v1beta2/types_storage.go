@@ -217,7 +217,7 @@ type ClusterBackupPolicy struct {
 	TimeZone *string `json:"timeZone,omitempty" protobuf:"bytes,4,opt,name=timeZone"`
 	// retention of the scheduled backups.
 	Retention *BackupRetention `json:"retention,omitempty" protobuf:"bytes,5,opt,name=retention"`
-	// compression: None (default) or Zstd.
+	// compression: Zstd (default) or None.
 	Compression Compression `json:"compression,omitempty" protobuf:"bytes,6,opt,name=compression,casttype=Compression"`
 	// encryption of the stored backup.
 	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,7,opt,name=encryption"`

@@ -24,7 +24,7 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 	// retention of the scheduled backups.
 	Retention *BackupRetentionApplyConfiguration `json:"retention,omitempty"`
-	// compression: None (default) or Zstd.
+	// compression: Zstd (default) or None.
 	Compression *etcdv1beta2.Compression `json:"compression,omitempty"`
 	// encryption of the stored backup.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
