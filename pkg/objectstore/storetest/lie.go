@@ -96,7 +96,8 @@ const maxLie = 1 << 20
 func (l *lie) tell(r *http.Request, response *http.Response) {
 	query := r.URL.Query()
 	part := query.Has("partNumber") || query.Get("comp") == "block"
-	if r.Method == http.MethodGet && !query.Has("alt") || (part != l.parts && !l.all) {
+	object := r.Method != http.MethodGet && query.Get("comp") != "blocklist" || query.Has("alt")
+	if !object || (part != l.parts && !l.all) {
 		return
 	}
 	for _, name := range checksumHeaders {
