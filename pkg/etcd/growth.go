@@ -7,10 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
-
-	"k8s.io/utils/clock"
 )
 
 // ErrGrown means that the database of a member grew too much while a snapshot of it was read.
@@ -56,24 +53,19 @@ func growthLimit(h *MemberHealth) int64 {
 
 // guard ends the snapshot when the database of the member has grown too much. It asks beside
 // the stream, since a reader that waits for its store reads nothing.
-func (c *Client) guard(s *Snapshot) {
-	limit := growthLimit(&s.Health)
-	var again clock.Timer
-	var ready sync.WaitGroup
-	ready.Add(1)
+func (c *Client) guard(s *Snapshot, limit int64) {
 	look := func() {
-		ready.Wait()
+		if s.ctx.Err() != nil {
+			return
+		}
 		// A member that does not answer shows in the stream.
 		if now, err := c.Status(s.ctx, s.Endpoint); err == nil && now.DBSize > limit {
 			s.cancel(&grownError{from: s.Health.DBSize, to: now.DBSize, limit: limit})
+			return
 		}
-		if s.ctx.Err() == nil {
-			again.Reset(growthInterval)
-		}
+		c.guard(s, limit)
 	}
-	again = c.pool.config.Clock.AfterFunc(growthInterval, func() { go look() })
-	ready.Done()
-	context.AfterFunc(s.ctx, func() { again.Stop() })
+	c.pool.config.Clock.AfterFunc(growthInterval, func() { go look() })
 }
 
 // grown returns why a snapshot was ended by its guard; nil if it was not.

@@ -151,7 +151,7 @@ func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
 		_ = s.Close()
 		return nil, err
 	}
-	c.guard(s)
+	c.guard(s, growthLimit(&s.Health))
 	return s, nil
 }
 
