@@ -113,22 +113,23 @@ func (u *upload) send(ctx context.Context) (*storage.Object, error) {
 		request.Header.Set("Expect", "100-continue")
 	}
 	response, err := u.store.client.Do(request)
-	object := &storage.Object{}
 	if err == nil {
 		defer response.Body.Close()
-		if err = googleapi.CheckResponse(response); err == nil {
-			object = described(response.Body)
-		}
+		err = googleapi.CheckResponse(response)
 	}
-	cancel()
-	body.end()
+	if err != nil {
+		cancel()
+	}
+	body.end() // before the answer is read: what is sent meanwhile would hide that it came early
 	switch {
 	case u.rest != nil && u.rest.err != nil:
 		return nil, u.rest.err
-	case err == nil && end.Len() > 0:
+	case err != nil:
+		return nil, err
+	case end.Len() > 0:
 		return nil, errEarly
 	}
-	return object, err
+	return described(response.Body), nil
 }
 
 // maxAnswer bounds what is read of an answer, in bytes.
