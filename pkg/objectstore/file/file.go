@@ -83,7 +83,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 }
 
 // write writes a whole temporary file and syncs it. What the kernel keeps of it in memory is
-// dropped then, so that who reads it reads the disk.
+// dropped then, so that the next read comes from the disk.
 func (s *Store) write(ctx context.Context, name string, r io.Reader) (int64, error) {
 	file, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {

@@ -84,7 +84,7 @@ func TestDeleteRemovesEmptyDirectories(t *testing.T) {
 }
 
 // TestReadBackReadsTheDisk: nothing of an object stays in memory when it is stored, so that
-// who reads it then reads what the disk has.
+// the next read comes from the disk.
 func TestReadBackReadsTheDisk(t *testing.T) {
 	dir := t.TempDir()
 	var system unix.Statfs_t
