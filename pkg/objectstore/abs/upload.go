@@ -6,7 +6,7 @@ package abs
 import (
 	"bytes"
 	"context"
-	"crypto/md5" //nolint:gosec // Azure answers it, and it is to find accidents
+	"crypto/md5" // which Azure answers; it is to find accidents
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
