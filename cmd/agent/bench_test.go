@@ -35,7 +35,7 @@ const (
 // BenchmarkSave measures the agent as a process, with its peak memory, against a real
 // member and stores on the same machine; `share` is its rate as a share of that of the
 // bare snapshot stream, taken by the same client right before. What is stored is read back,
-// over TLS where it is in a store.
+// over TLS where it is in a store, but for the cases that take the store's checksum.
 func BenchmarkSave(b *testing.B) {
 	for _, size := range []int{100, 2048} {
 		b.Run(fmt.Sprintf("%dMiB", size), func(b *testing.B) {
@@ -51,18 +51,22 @@ func BenchmarkSave(b *testing.B) {
 				name        string
 				store       agent.Store
 				compression v1beta2.Compression
+				verify      v1beta2.Verification
 			}{
-				{"volume", claim, v1beta2.CompressionNone},
-				{"s3", s3Store, v1beta2.CompressionNone},
-				{"s3-zstd", s3Store, v1beta2.CompressionZstd},
+				{"volume", claim, v1beta2.CompressionNone, v1beta2.VerificationHash},
+				{"volume-zstd", claim, v1beta2.CompressionZstd, v1beta2.VerificationHash},
+				{"s3", s3Store, v1beta2.CompressionNone, v1beta2.VerificationHash},
+				{"s3-zstd", s3Store, v1beta2.CompressionZstd, v1beta2.VerificationHash},
+				{"s3-checksum", s3Store, v1beta2.CompressionNone, v1beta2.VerificationChecksum},
+				{"s3-zstd-checksum", s3Store, v1beta2.CompressionZstd, v1beta2.VerificationChecksum},
 			} {
-				b.Run(c.name, func(b *testing.B) { benchmarkSave(b, endpoint, c.store, c.compression) })
+				b.Run(c.name, func(b *testing.B) { benchmarkSave(b, endpoint, c.store, c.compression, c.verify) })
 			}
 		})
 	}
 }
 
-func benchmarkSave(b *testing.B, endpoint string, store agent.Store, compression v1beta2.Compression) {
+func benchmarkSave(b *testing.B, endpoint string, store agent.Store, compression v1beta2.Compression, verify v1beta2.Verification) {
 	var raw, saved, peak float64
 	n := 0
 	for b.Loop() {
@@ -74,7 +78,7 @@ func benchmarkSave(b *testing.B, endpoint string, store agent.Store, compression
 			ID: fmt.Sprintf("bench-%d", n), Etcd: &agent.Etcd{Endpoints: []agent.Endpoint{{Name: "m", URL: endpoint}}}, Store: &store,
 			Save: &agent.Save{
 				Layout: manifest.LayoutDirectory, Owner: manifest.Owner{Namespace: "n", Name: "c", UID: b.Name()[len("BenchmarkSave/"):]},
-				Started: time.Now(), Compression: compression,
+				Started: time.Now(), Compression: compression, Verify: verify,
 			},
 		}
 		args, err := r.Args(agent.CommandSave)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/abs"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/file"
@@ -46,7 +45,7 @@ func openStore(ctx context.Context, s *agent.Store, stall time.Duration) (object
 	if err != nil {
 		return nil, fmt.Errorf("the Secret in %s: %w", s.Field("caSecret"), err)
 	}
-	ofCloud := validation.IsCloudEndpoint(s.Type, s.Endpoint)
+	ofCloud := v1beta2.IsCloudEndpoint(s.Type, s.Endpoint)
 	switch s.Type {
 	case v1beta2.BackupStorageTypeS3:
 		return s3.New(ctx, s3.Config{

@@ -158,6 +158,11 @@ func (r *Request) validateSave() error {
 	default:
 		return invalid("save.compression", "%q is unknown", r.Save.Compression)
 	}
+	switch r.Save.Verify {
+	case "", v1beta2.VerificationHash, v1beta2.VerificationChecksum:
+	default:
+		return invalid("save.verify", "%q is not Hash or Checksum", r.Save.Verify)
+	}
 	return r.validateOwners()
 }
 

@@ -134,6 +134,9 @@ type Save struct {
 	// SafetyCopy marks what was stored before a restore replaced it. It is never taken
 	// for the newest backup of a place that has others.
 	SafetyCopy bool `json:"safetyCopy,omitempty"`
+	// Verify is Checksum if the store's own checksum of what it received is enough. A store
+	// that answers none is read back, as with any other value.
+	Verify v1beta2.Verification `json:"verify,omitempty"`
 	// RecipientsDir holds the file "recipients". Empty: not encrypted.
 	RecipientsDir string `json:"recipientsDir,omitempty"`
 }

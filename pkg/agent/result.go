@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // MaxResultSize is how much of a termination message Kubernetes keeps, in bytes.
@@ -47,8 +49,11 @@ type Result struct {
 	Encrypted bool   `json:"encrypted,omitempty"`
 	// FinishedAt is when the backup that was read had been made.
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
-	// Verified is true if the stored copy was read back and found good.
+	// Verified is true if the stored copy was proved good.
 	Verified bool `json:"verified,omitempty"`
+	// VerifiedBy is how the save proved it: Hash, or Checksum if the store's own checksum
+	// was compared and nothing was read back.
+	VerifiedBy v1beta2.Verification `json:"verifiedBy,omitempty"`
 	// AlreadyDone is true if an earlier attempt had done the work.
 	AlreadyDone bool `json:"alreadyDone,omitempty"`
 	// Pruned backups and Swept leftovers that were deleted.
@@ -85,6 +90,9 @@ const (
 	ClassStore ErrorClass = "StoreUnavailable"
 	// ClassStalled: no byte moved for too long, or the time-out is over.
 	ClassStalled ErrorClass = "Stalled"
+	// ClassTooSlow: the store took the snapshot so slowly that the database of the member
+	// grew too much meanwhile.
+	ClassTooSlow ErrorClass = "StoreTooSlow"
 	// ClassCorrupt: what was read is not what was written.
 	ClassCorrupt ErrorClass = "Corrupt"
 	// ClassUnsupported: the target cannot take this backup.

@@ -106,7 +106,9 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 }
 
 // Snapshot opens a stream of the database of one member. It ends with ErrStalled if
-// nothing comes for the time stall; how slowly it is read does not matter.
+// nothing comes for the time stall. How slowly it is read does not matter for that; but an
+// open stream keeps the member from using the space of deleted data again, so the stream
+// ends with ErrGrown when the database has grown too much meanwhile.
 func (c *Client) Snapshot(ctx context.Context, e Endpoint, stall time.Duration) (*Snapshot, error) {
 	return c.snapshot(ctx, e, stall, c.revision)
 }
@@ -149,6 +151,7 @@ func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
 		_ = s.Close()
 		return nil, err
 	}
+	c.guard(s, growthLimit(&s.Health))
 	return s, nil
 }
 
@@ -231,6 +234,8 @@ func (s *Snapshot) fail(err error) error {
 		return io.EOF
 	case errors.Is(err, io.EOF):
 		err = fmt.Errorf("%d of %d bytes came: %w", s.received, s.total, io.ErrUnexpectedEOF)
+	case grown(s.ctx) != nil:
+		return &Error{Op: "snapshot", Member: s.Endpoint.Name, Kind: ErrGrown, Cause: grown(s.ctx)}
 	case errors.Is(context.Cause(s.ctx), ErrStalled):
 		return &Error{Op: "snapshot", Member: s.Endpoint.Name, Kind: ErrTimeout, Cause: fmt.Errorf("%w: %s", ErrStalled, s.stall)}
 	}

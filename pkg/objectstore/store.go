@@ -27,6 +27,9 @@ var (
 	ErrCredentials = errors.New("unusable credentials")
 	// ErrStalled: no byte moved for too long.
 	ErrStalled = errors.New("the store stalled")
+	// ErrDamaged: the store has, or was sent, other bytes than those that were to be
+	// stored, as its checksum tells.
+	ErrDamaged = errors.New("the bytes changed on their way into the store")
 	// ErrNoSpace: the volume is full.
 	ErrNoSpace = errors.New("no space left")
 )
@@ -47,17 +50,21 @@ type PutOptions struct {
 	Overwrite bool
 	// ContentType, such as application/json. Default: application/octet-stream.
 	ContentType string
+	// Prove asks a store that has not answered a checksum for it once more. What it has
+	// answered is compared also without that.
+	Prove bool
 }
 
 // Store is a bucket. All methods are safe for concurrent use. They end soon after
 // their context does, and retry what the store reports as passing. An object becomes
 // visible only when it is complete.
 type Store interface {
-	// Put stores what r gives until io.EOF and returns how many bytes that were. If r
-	// fails, or ctx ends, nothing becomes visible, nothing that was there is lost,
-	// and the error wraps that of r. Memory is bounded whatever the size. A Read that
-	// blocks must end by itself when ctx does.
-	Put(ctx context.Context, key string, r io.Reader, options PutOptions) (int64, error)
+	// Put stores what r gives until io.EOF and returns how many bytes that were and what
+	// proves it. If r fails, or ctx ends, nothing becomes visible, nothing that was there
+	// is lost, and the error wraps that of r. If the store answers a checksum of other
+	// bytes, the error matches ErrDamaged and there is no object. Memory is bounded
+	// whatever the size. A Read that blocks must end by itself when ctx does.
+	Put(ctx context.Context, key string, r io.Reader, options PutOptions) (Written, error)
 	// Get reads length bytes from offset on; a negative length means to the end. The
 	// reader fails if the connection is cut before that.
 	Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)

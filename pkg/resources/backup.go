@@ -182,6 +182,9 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		Prune:          pruneOf(b, layout, owner),
 		Sweep:          &agent.Sweep{Layout: layout, Owner: owner},
 	}
+	if b.Spec.Verify == v1beta2.VerificationChecksum {
+		request.Save.Verify = b.Spec.Verify
+	}
 	v := &podVolumes{}
 	for _, m := range storeMounts {
 		v.add(m)

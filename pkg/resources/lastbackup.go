@@ -43,7 +43,9 @@ func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup) *v1beta2.
 			continue
 		}
 		if last == nil || last.Time.Time.Before(at.Time) {
-			last = &v1beta2.LastBackup{Name: b.Name, Time: at, Revision: b.Status.EtcdRevision, Verified: b.Status.Verified}
+			last = &v1beta2.LastBackup{
+				Name: b.Name, Time: at, Revision: b.Status.EtcdRevision, Verified: b.Status.Verified, VerifiedBy: b.Status.VerifiedBy,
+			}
 		}
 	}
 	return last

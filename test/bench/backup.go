@@ -79,15 +79,21 @@ func (s *subject) backups(ctx context.Context, megabytes int) error {
 		if err != nil {
 			return err
 		}
-		saved, memory, err := store.save(ctx, s)
-		if err != nil {
-			return err
-		}
-		rate := float64(saved.Size) / saved.Finished.Sub(saved.Started).Seconds()
-		s.say("backup%s %d: %.2f of %.0f MiB/s, %.0f MiB of memory", at, i+1, rate/stream, stream/(1<<20), memory)
 		s.table.add("bare snapshot stream"+at, "MiB/s", stream/(1<<20))
-		s.table.add("backup to S3"+at+", as a share of that rate", "", rate/stream)
-		s.table.add("backup to S3"+at+": peak memory of the agent", "MiB", memory)
+		for _, verify := range []v1beta2.Verification{v1beta2.VerificationHash, v1beta2.VerificationChecksum} {
+			saved, memory, err := store.save(ctx, s, verify)
+			if err != nil {
+				return err
+			}
+			if saved.VerifiedBy != verify {
+				return fmt.Errorf("the backup was verified by %s, not by %s", saved.VerifiedBy, verify)
+			}
+			rate := float64(saved.Size) / saved.Finished.Sub(saved.Started).Seconds()
+			s.say("backup%s %d, %s: %.2f of %.0f MiB/s, %.0f MiB of memory", at, i+1, verify, rate/stream, stream/(1<<20), memory)
+			row := fmt.Sprintf("backup to S3%s, verified by %s", at, verify)
+			s.table.add(row+", as a share of that rate", "", rate/stream)
+			s.table.add(row+": peak memory of the agent", "MiB", memory)
+		}
 	}
 	return s.foreground(ctx, at)
 }
@@ -225,7 +231,7 @@ func (o *objects) stop() {
 }
 
 // save runs the agent once and returns what it says and its peak memory in MiB.
-func (o *objects) save(ctx context.Context, s *subject) (*agent.Result, float64, error) {
+func (o *objects) save(ctx context.Context, s *subject, verify v1beta2.Verification) (*agent.Result, float64, error) {
 	o.saved++
 	request := &agent.Request{
 		ID:   fmt.Sprintf("bench-%d", o.saved),
@@ -236,7 +242,7 @@ func (o *objects) save(ctx context.Context, s *subject) (*agent.Result, float64,
 		},
 		Save: &agent.Save{
 			Layout: layout.LayoutDirectory, Owner: layout.Owner{Namespace: s.namespace, Name: s.name, UID: "bench"},
-			Started: time.Now(),
+			Started: time.Now(), Verify: verify,
 		},
 	}
 	for _, p := range s.members.Live() {

@@ -169,7 +169,7 @@ func TestBackup(t *testing.T) {
 		"sizes":           status.SnapshotSize > 0 && status.StoredSize > 0 && status.StoredSize < status.SnapshotSize,
 		"sha256":          len(status.SHA256) == 64,
 		"member":          strings.HasPrefix(status.Member, "kept-"),
-		"verified":        status.Verified,
+		"verified":        status.Verified && status.VerifiedBy == v1beta2.VerificationRestore,
 		"attempts":        status.Attempts == 1,
 		"generation":      status.ObservedGeneration == b.Generation,
 		"condition":       meta.IsStatusConditionTrue(status.Conditions, "Succeeded"),

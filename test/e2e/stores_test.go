@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -243,8 +244,8 @@ func TestBackupToEachStore(t *testing.T) {
 	eachStore(t, func(s *store) {
 		c := s.create("kept", 1, etcdVersion)
 		data := c.fill()
-		s.apply(s.backup("plain", "kept", ""))
-		s.apply(s.backup("packed", "kept", "  compression: Zstd"))
+		s.apply(s.backup("plain", "kept", "  compression: None\n  verify: Checksum"))
+		s.apply(s.backup("packed", "kept", ""))
 		if s.newBucket != nil {
 			s.apply(backupManifest("no-bucket", fmt.Sprintf("  etcdCluster: {name: kept}\n  storageType: %s\n  %s", s.kind, s.at("later/key", "store"))))
 		}
@@ -254,6 +255,17 @@ func TestBackupToEachStore(t *testing.T) {
 		for _, name := range []string{"plain", "packed"} {
 			b := s.awaitBackup(s.ctx(), name, "success", succeeded)
 			found := s.hasSnapshot(s.fetch(b.Status.URI), data)
+			// An endpoint that is not that of a cloud is read back by default.
+			by, packed := v1beta2.VerificationHash, true
+			if name == "plain" {
+				packed = false
+				if s.kind != v1beta2.BackupStorageTypePersistentVolumeClaim { // which answers no checksum
+					by = v1beta2.VerificationChecksum
+				}
+			}
+			if b.Status.VerifiedBy != by || strings.HasSuffix(b.Status.URI, ".zst") != packed {
+				s.Errorf("%s is at %s, verified by %s", name, b.Status.URI, b.Status.VerifiedBy)
+			}
 			if !b.Status.Verified || found.Revision != b.Status.EtcdRevision || b.Status.StoredSize == 0 {
 				s.Errorf("%s has revision %d, and the status says %+v", name, found.Revision, b.Status)
 			}

@@ -58,6 +58,8 @@ var classes = []struct {
 	{syscall.EDQUOT, agent.ClassNoSpace},
 	{objectstore.ErrStalled, agent.ClassStalled},
 	{etcd.ErrStalled, agent.ClassStalled},
+	{etcd.ErrGrown, agent.ClassTooSlow},
+	{objectstore.ErrDamaged, agent.ClassCorrupt},
 	{etcd.ErrDenied, agent.ClassEtcdDenied},
 	{snapshot.ErrCorrupt, agent.ClassCorrupt},
 	{manifest.ErrInvalid, agent.ClassCorrupt},

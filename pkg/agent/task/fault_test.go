@@ -4,6 +4,7 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -222,4 +224,34 @@ func TestToolKilled(t *testing.T) {
 	}
 	t.Setenv("PATH", dir)
 	b.mustFail(agent.CommandRestore, restoreRequest(name, t.TempDir()), agent.ClassInternal)
+}
+
+// TestSlowStoreDoesNotFillTheMember: a store that takes nothing while clients write ends the
+// snapshot before the database of the member has grown without bound, asks no other member,
+// and leaves nothing.
+func TestSlowStoreDoesNotFillTheMember(t *testing.T) {
+	t.Parallel()
+	cluster := etcdtest.New(t)
+	member := cluster.Leader()
+	grow(t, member, 24) // more than is under way before a reader is waited for
+	b := newBench(t, cluster)
+	stuck := &breaking{Store: b.store}
+	stuck.put = func(ctx context.Context, _ string, r io.Reader) error {
+		if _, err := io.ReadFull(r, make([]byte, 1<<20)); err != nil {
+			return err
+		}
+		grow(t, member, 120)
+		for range time.Tick(100 * time.Millisecond) { // it goes on, at 40 KiB a second
+			if _, err := r.Read(make([]byte, 4<<10)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	b.store = stuck
+	b.mustFail(agent.CommandSave, b.saveRequest("slow", manifest.LayoutDirectory), agent.ClassTooSlow)
+	b.store = stuck.Store
+	if left := b.objects(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }

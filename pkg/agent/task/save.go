@@ -4,6 +4,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,7 @@ func (t *run) save(ctx context.Context) error {
 	}
 	t.fill(done)
 	t.result.Verified = true
+	t.result.VerifiedBy = cmp.Or(v1beta2.Verification(done.Manifest.VerifiedBy), v1beta2.VerificationHash)
 	t.tidy(ctx)
 	return nil
 }
@@ -169,10 +171,11 @@ func (t *run) saveNew(ctx context.Context, place manifest.Place) (*manifest.Stor
 	return nil, failures
 }
 
-// memberFailed is true if another member may do better.
+// memberFailed is true if another member may do better. Where a snapshot is read too slowly
+// the store is to blame, and would make the next member's database grow, too.
 func memberFailed(err error) bool {
 	var fromEtcd *etcd.Error
-	return errors.As(err, &fromEtcd) || errors.Is(err, snapshot.ErrCorrupt)
+	return (errors.As(err, &fromEtcd) && !errors.Is(err, etcd.ErrGrown)) || errors.Is(err, snapshot.ErrCorrupt)
 }
 
 func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.Endpoint, place manifest.Place, options snapshot.Options) (*manifest.Stored, error) {
@@ -191,13 +194,14 @@ func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.End
 		// The manifest of what is overwritten goes before it is.
 		options.OnChecked = func() error { return t.store.Delete(ctx, place.Layout.ManifestKey(place.Key)) }
 	}
-	key, sums, err := t.putSnapshot(ctx, cancel, stream, place, options)
+	put, err := t.putSnapshot(ctx, cancel, stream, place, options)
 	if err != nil {
 		return nil, err
 	}
-	m := t.describeSnapshot(stream, place, options, key, sums)
+	key := put.key
+	m := t.describeSnapshot(stream, place, options, key, put.sums)
 	stored := &manifest.Stored{Key: place.Layout.ManifestKey(key), Manifest: m}
-	if err := t.finishSnapshot(ctx, key, stored); err != nil {
+	if err := t.finishSnapshot(ctx, put, stored); err != nil {
 		return nil, errors.Join(err, t.takeBack(ctx, key, stored, err))
 	}
 	return stored, nil
@@ -217,18 +221,28 @@ func (t *run) takeBack(ctx context.Context, key string, s *manifest.Stored, fail
 	return t.store.Delete(ctx, key)
 }
 
+// put is a snapshot that was stored.
+type put struct {
+	key  string
+	sums snapshot.Sums
+	// checksum names the store's own checksum that proves it; empty if none does.
+	checksum string
+}
+
 // putSnapshot stores the stream under a key at which there is nothing of worth yet. It
 // cancels the stream if that fails.
-func (t *run) putSnapshot(ctx context.Context, cancel context.CancelFunc, stream *etcd.Snapshot, place manifest.Place, options snapshot.Options) (string, snapshot.Sums, error) {
+func (t *run) putSnapshot(ctx context.Context, cancel context.CancelFunc, stream *etcd.Snapshot, place manifest.Place, options snapshot.Options) (put, error) {
 	key, err := t.freeKey(ctx, stream.Revision, place, options)
 	if err != nil {
-		return "", snapshot.Sums{}, err
+		return put{}, err
 	}
 	encoder := snapshot.Encode(t.Progress.counted(stream), options)
-	_, err = t.store.Put(ctx, key, encoder, objectstore.PutOptions{Overwrite: place.Layout != manifest.LayoutDirectory})
+	written, err := t.store.Put(ctx, key, encoder, objectstore.PutOptions{
+		Overwrite: place.Layout != manifest.LayoutDirectory, Prove: t.request.Save.Verify == v1beta2.VerificationChecksum,
+	})
 	if err == nil {
 		if sums, ok := encoder.Sums(); ok {
-			return key, sums, encoder.Close()
+			return put{key, sums, written.Checksum}, encoder.Close()
 		}
 		err = fmt.Errorf("%w: the store did not read all of it", snapshot.ErrCorrupt)
 	}
@@ -243,18 +257,18 @@ func (t *run) putSnapshot(ctx context.Context, cancel context.CancelFunc, stream
 		defer done()
 		err = errors.Join(err, t.store.Delete(cleanupCtx, key))
 	}
-	return "", snapshot.Sums{}, err
+	return put{}, err
 }
 
 // contested finds out what is under a key that was free before: a store whose answer
 // was lost has it from us, and refused it when it was sent again.
-func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums, refused error) (string, snapshot.Sums, error) {
+func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums, refused error) (put, error) {
 	object, err := t.store.Stat(ctx, key)
 	if errors.Is(err, objectstore.ErrNotFound) {
-		return "", snapshot.Sums{}, refused // what is in the way is no object
+		return put{}, refused // what is in the way is no object
 	}
 	if err != nil {
-		return "", snapshot.Sums{}, err
+		return put{}, err
 	}
 	body := objectstore.Resume(ctx, t.store, object)
 	defer body.Close()
@@ -262,7 +276,7 @@ func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums, ref
 	if errors.Is(err, snapshot.ErrCorrupt) {
 		err = &objectstore.Error{Op: "put", Key: key, Cause: errors.New("another attempt has written it meanwhile")}
 	}
-	return key, sums, err
+	return put{key: key, sums: sums}, err
 }
 
 // freeKey returns the key for a snapshot. An attempt that was killed may have left a
@@ -305,20 +319,34 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 	}
 }
 
-// finishSnapshot makes sure that what is stored is what was sent, and then makes it a
-// backup.
-func (t *run) finishSnapshot(ctx context.Context, key string, s *manifest.Stored) error {
-	object, err := t.store.Stat(ctx, key)
+// prove makes sure that what is stored is what was sent, and says in the manifest how that
+// was found. Its size and that it can be read are asked always.
+func (t *run) prove(ctx context.Context, put put, m *manifest.Manifest) error {
+	object, err := t.store.Stat(ctx, put.key)
 	if err != nil {
 		return err
 	}
-	if object.Size != s.Manifest.StoredSize {
-		return fmt.Errorf("%w: %d bytes were sent, the store has %d", snapshot.ErrCorrupt, s.Manifest.StoredSize, object.Size)
+	if object.Size != m.StoredSize {
+		return fmt.Errorf("%w: %d bytes were sent, the store has %d", snapshot.ErrCorrupt, m.StoredSize, object.Size)
+	}
+	if t.request.Save.Verify == v1beta2.VerificationChecksum && put.checksum != "" {
+		klog.FromContext(ctx).Info("The store has proved what it holds", "key", put.key, "checksum", put.checksum)
+		m.VerifiedBy = string(v1beta2.VerificationChecksum)
+		return nil
 	}
 	t.Progress.Begin("Verify", object.Size)
 	body := objectstore.Resume(ctx, t.store, object)
 	defer body.Close()
-	if err := snapshot.CheckStored(t.Progress.counted(body), s.Manifest); err != nil {
+	if err := snapshot.CheckStored(t.Progress.counted(body), m); err != nil {
+		return err
+	}
+	m.VerifiedBy = string(v1beta2.VerificationHash)
+	return nil
+}
+
+// finishSnapshot proves what is stored, and then makes it a backup.
+func (t *run) finishSnapshot(ctx context.Context, put put, s *manifest.Stored) error {
+	if err := t.prove(ctx, put, s.Manifest); err != nil {
 		return err
 	}
 	s.Manifest.FinishedAt = t.Clock.Now().UTC().Truncate(time.Millisecond)

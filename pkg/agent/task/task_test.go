@@ -326,10 +326,10 @@ type breaking struct {
 	get func(key string) error
 }
 
-func (s *breaking) Put(ctx context.Context, key string, r io.Reader, o objectstore.PutOptions) (int64, error) {
+func (s *breaking) Put(ctx context.Context, key string, r io.Reader, o objectstore.PutOptions) (objectstore.Written, error) {
 	if s.put != nil {
 		if err := s.put(ctx, key, r); err != nil {
-			return 0, err
+			return objectstore.Written{}, err
 		}
 	}
 	return s.Store.Put(ctx, key, r, o)

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -35,7 +36,7 @@ func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt plann
 func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 	o := &planner.Outcome{Start: job.CreationTimestamp.Time}
 	var saved *agent.Result
-	verified := true
+	verified, by := true, v1beta2.Verification("")
 	for _, c := range agentjob.Containers(job, pod) {
 		end := c.State.Terminated
 		if end == nil {
@@ -54,7 +55,9 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 			return finished(o)
 		case c.Name == resources.ContainerSave:
 			saved = result
-			verified = result.Verified
+			verified, by = result.Verified, result.VerifiedBy
+		case c.Name == resources.ContainerRestore:
+			by = v1beta2.VerificationRestore
 		}
 	}
 	if saved == nil || !agentjob.Succeeded(job, pod) {
@@ -64,6 +67,9 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 	o.Succeeded = true
 	o.URI, o.EtcdVersion, o.Revision, o.Member = saved.URI, saved.EtcdVersion, saved.Revision, saved.Member
 	o.SnapshotSize, o.StoredSize, o.SHA256, o.Verified = saved.Size, saved.StoredSize, saved.SHA256, verified
+	if verified {
+		o.VerifiedBy = by
+	}
 	o.Warning = agentjob.Shorten(saved.Warning)
 	return finished(o)
 }

@@ -736,8 +736,15 @@ func schema_pkg_apis_etcd_v1beta2_BackupRecord(ref common.ReferenceCallback) com
 					},
 					"verified": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verified is true if the stored copy was read back and proved good.",
+							Description: "verified is true if the stored copy was proved good; verifiedBy says how.",
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"verifiedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verifiedBy is how it was proved: Hash, Checksum or Restore.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
@@ -938,7 +945,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 					},
 					"compression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "compression: None (default) or Zstd.",
+							Description: "compression: Zstd or None. Default: Zstd with etcdCluster, None with etcdEndpoints.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -951,7 +958,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 					},
 					"verify": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verify: Hash (default) or Restore.",
+							Description: "verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares the checksum that the store itself has computed of what it received, and reads back where the store answers none. Restore reads back and restores in a scratch place. Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves, Hash for any other endpoint, for volumes, and with etcdEndpoints.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1077,7 +1084,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupStatus(ref common.ReferenceCallback) com
 					},
 					"verified": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verified is true if the stored copy was read back and proved good.",
+							Description: "verified is true if the stored copy was proved good; verifiedBy says how.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1146,6 +1153,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupStatus(ref common.ReferenceCallback) com
 						SchemaProps: spec.SchemaProps{
 							Description: "nextScheduleTime is when the next backup of a periodic one is due.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"verifiedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verifiedBy is how the last good backup was proved: Hash, Checksum or Restore. It may differ from verify in the spec, where the store or the backup does not allow that.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},
@@ -1366,7 +1380,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 					},
 					"compression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "compression: None (default) or Zstd.",
+							Description: "compression: Zstd (default) or None.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1379,7 +1393,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 					},
 					"verify": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verify: Hash (default) or Restore.",
+							Description: "verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares the checksum that the store itself has computed of what it received, and reads back where the store answers none. Restore reads back and restores in a scratch place. Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves, Hash for any other endpoint and for volumes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2953,8 +2967,15 @@ func schema_pkg_apis_etcd_v1beta2_LastBackup(ref common.ReferenceCallback) commo
 					},
 					"verified": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verified is true if the stored copy was read back and proved good.",
+							Description: "verified is true if the stored copy was proved good; verifiedBy says how.",
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"verifiedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "verifiedBy is how it was proved: Hash, Checksum or Restore.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},

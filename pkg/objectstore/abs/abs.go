@@ -6,8 +6,6 @@ package abs
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -22,7 +20,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"k8s.io/utils/ptr"
 
@@ -37,12 +34,13 @@ type Store struct {
 var _ objectstore.Store = (*Store)(nil)
 
 // Put implements objectstore.Store.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (objectstore.Written, error) {
 	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
-		return 0, err
+		return objectstore.Written{}, err
 	}
-	n, err := objectstore.Upload(ctx, r, &upload{client: s.client.NewBlockBlobClient(key), options: options, salt: time.Now().UnixNano()})
-	return n, failed("put", key, err)
+	u := &upload{store: s, key: key, client: s.client.NewBlockBlobClient(key), options: options, salt: time.Now().UnixNano()}
+	n, err := objectstore.Upload(ctx, r, u)
+	return objectstore.Written{Size: n, Checksum: u.proof}, failed("put", key, err)
 }
 
 // Get implements objectstore.Store.
@@ -107,84 +105,6 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	}
 	return err
 }
-
-// upload implements objectstore.Parts.
-type upload struct {
-	client  *blockblob.Client
-	options objectstore.PutOptions
-	// salt keeps the blocks of two uploads of the same key apart, and tells when this one
-	// was begun, in nanoseconds since 1970.
-	salt int64
-}
-
-func (u *upload) conditions() *blob.AccessConditions {
-	if u.options.Overwrite {
-		return nil
-	}
-	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: ptr.To(azcore.ETagAny)}}
-}
-
-func (u *upload) headers() *blob.HTTPHeaders {
-	return &blob.HTTPHeaders{BlobContentType: ptr.To(u.options.Type())}
-}
-
-// PutWhole implements objectstore.Parts.
-func (u *upload) PutWhole(ctx context.Context, data []byte) error {
-	_, err := u.client.Upload(ctx, body(data), &blockblob.UploadOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions()})
-	return err
-}
-
-// Begin implements objectstore.Parts: there is nothing to begin.
-func (u *upload) Begin(context.Context) error { return nil }
-
-// PutPart implements objectstore.Parts.
-func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
-	_, err := u.client.StageBlock(ctx, u.block(number), body(data), nil)
-	return err
-}
-
-// Complete implements objectstore.Parts.
-func (u *upload) Complete(ctx context.Context, count int) error {
-	blocks := make([]string, 0, count)
-	for number := 1; number <= count; number++ {
-		blocks = append(blocks, u.block(number))
-	}
-	_, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions()})
-	return err
-}
-
-// Abort implements objectstore.Parts: blocks cannot be deleted without making them a blob
-// for a moment, which is left to Sweep.
-func (u *upload) Abort(context.Context) error { return nil }
-
-// block names a block; all names of a blob's blocks must have the same length.
-func (u *upload) block(number int) string {
-	var id [blockName]byte
-	binary.BigEndian.PutUint64(id[:blockName/2], uint64(u.salt))
-	binary.BigEndian.PutUint64(id[blockName/2:], uint64(number))
-	return base64.StdEncoding.EncodeToString(id[:])
-}
-
-// blockName is the length of the name of a block before it is encoded.
-const blockName = 16
-
-// begunAt returns when the upload of a block was begun, by its name; false for a block that
-// this package has not named.
-func begunAt(block string) (time.Time, bool) {
-	id, err := base64.StdEncoding.DecodeString(block)
-	if err != nil || len(id) != blockName {
-		return time.Time{}, false
-	}
-	at := time.Unix(0, int64(binary.BigEndian.Uint64(id[:blockName/2])))
-	number := binary.BigEndian.Uint64(id[blockName/2:])
-	return at, at.After(firstRelease) && number > 0 && number <= maxBlocks
-}
-
-// maxBlocks is how many blocks a blob may have.
-const maxBlocks = 50_000
-
-// firstRelease is before any block was named so.
-var firstRelease = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func body(data []byte) io.ReadSeekCloser { return streaming.NopCloser(bytes.NewReader(data)) }
 

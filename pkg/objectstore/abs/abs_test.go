@@ -53,6 +53,7 @@ func TestAcceptance(t *testing.T) {
 		},
 		Missing:   func(t *testing.T) objectstore.Store { return open(t, endpoint, "none", storetest.AccountKey, nil) },
 		Leftovers: true,
+		Proves:    true,
 		Aborted:   true,
 	})
 }

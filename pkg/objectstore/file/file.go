@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 )
 
@@ -50,21 +52,21 @@ func New(dir string) (*Store, error) {
 func (s *Store) Close() error { return s.root.Close() }
 
 // Put implements objectstore.Store.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (objectstore.Written, error) {
 	const op = "put"
 	if err := checkKey(op, key); err != nil {
-		return 0, err
+		return objectstore.Written{}, err
 	}
 	if info, err := s.root.Lstat(key); err == nil {
 		if info.IsDir() {
-			return 0, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists, Cause: errors.New("a directory of the volume has this name; choose another path")}
+			return objectstore.Written{}, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists, Cause: errors.New("a directory of the volume has this name; choose another path")}
 		}
 		if !options.Overwrite {
-			return 0, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists}
+			return objectstore.Written{}, &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists}
 		}
 	}
 	if err := s.root.MkdirAll(temporaryDir, dirMode); err != nil {
-		return 0, failed(op, key, err, nil)
+		return objectstore.Written{}, failed(op, key, err, nil)
 	}
 	temporary := path.Join(temporaryDir, rand.Text())
 	n, err := s.write(ctx, temporary, r)
@@ -75,12 +77,13 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 		if removeErr := s.root.Remove(temporary); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
 			err = errors.Join(err, removeErr)
 		}
-		return n, failed(op, key, err, nil)
+		return objectstore.Written{Size: n}, failed(op, key, err, nil)
 	}
-	return n, nil
+	return objectstore.Written{Size: n}, nil
 }
 
-// write writes a whole temporary file and syncs it.
+// write writes a whole temporary file and syncs it. What the kernel keeps of it in memory is
+// dropped then, so that the next read comes from the disk.
 func (s *Store) write(ctx context.Context, name string, r io.Reader) (int64, error) {
 	file, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
@@ -90,7 +93,20 @@ func (s *Store) write(ctx context.Context, name string, r io.Reader) (int64, err
 	if err == nil {
 		err = file.Sync()
 	}
+	if err == nil {
+		err = uncache(file)
+	}
 	return n, errors.Join(err, file.Close())
+}
+
+// uncache drops what the kernel keeps of a file that was synced. A file system that does not
+// know that keeps it.
+func uncache(file *os.File) error {
+	err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EINVAL) {
+		return nil
+	}
+	return err
 }
 
 // onlyWriter hides ReadFrom, so that the buffer is used.

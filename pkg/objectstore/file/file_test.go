@@ -4,10 +4,14 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
@@ -77,4 +81,55 @@ func TestDeleteRemovesEmptyDirectories(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "a", "two")); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestReadBackReadsTheDisk: nothing of an object stays in memory when it is stored, so that
+// the next read comes from the disk.
+func TestReadBackReadsTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	var system unix.Statfs_t
+	if err := unix.Statfs(dir, &system); err != nil {
+		t.Fatal(err)
+	}
+	if system.Type == unix.TMPFS_MAGIC {
+		t.Skip("this directory is in memory and nowhere else")
+	}
+	const size = 8 << 20
+	if _, err := open(t, dir).Put(t.Context(), "k", bytes.NewReader(make([]byte, size)), objectstore.PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if cached := cachedPages(t, filepath.Join(dir, "k"), size); cached > 0 {
+		t.Errorf("%d pages are in memory", cached)
+	}
+	if _, err := os.ReadFile(filepath.Join(dir, "k")); err != nil {
+		t.Fatal(err)
+	}
+	if cachedPages(t, filepath.Join(dir, "k"), size) == 0 {
+		t.Error("no page is in memory after the file was read: nothing was tested")
+	}
+}
+
+// cachedPages is how many pages of a file the kernel has in memory.
+func cachedPages(t *testing.T, name string, size int) int {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	pages, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(pages) }()
+	resident := make([]byte, (size+os.Getpagesize()-1)/os.Getpagesize())
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&pages[0])), uintptr(size), uintptr(unsafe.Pointer(&resident[0])))
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	cached := 0
+	for _, page := range resident {
+		cached += int(page & 1)
+	}
+	return cached
 }

@@ -33,25 +33,29 @@ var _ objectstore.Store = (*Store)(nil)
 // Put implements objectstore.Store. The object is one request, so that an interrupted one
 // leaves nothing. What fails in passing is repeated while all that was sent is still in
 // memory; a larger object that fails later fails.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (objectstore.Written, error) {
 	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
-		return 0, err
+		return objectstore.Written{}, err
 	}
 	u := &upload{store: s, key: key, options: options}
 	n, err := u.read(ctx, r)
 	if err != nil {
-		return n, failed("put", key, err)
+		return objectstore.Written{Size: n}, failed("put", key, err)
 	}
-	_, err = retry(ctx, u.again, func() (struct{}, error) { return struct{}{}, u.send(ctx) })
+	stored, err := retry(ctx, u.again, func() (*storage.Object, error) { return u.send(ctx) })
 	if u.rest != nil {
 		n += u.rest.n
+	}
+	written := objectstore.Written{Size: n}
+	if err == nil {
+		written.Checksum, err = u.compare(ctx, stored)
 	}
 	err = failed("put", key, err)
 	var e *objectstore.Error
 	if errors.As(err, &e) && errors.Is(e.Kind, objectstore.ErrNotFound) {
 		e.Kind = objectstore.ErrNoBucket // that is all that can be missing
 	}
-	return n, err
+	return written, err
 }
 
 // Get implements objectstore.Store.

@@ -56,6 +56,7 @@ func TestAcceptance(t *testing.T) {
 				Through: func(t *testing.T, p *storetest.Proxy) objectstore.Store { return opened(t, bucket, p) },
 				Missing: func(t *testing.T) objectstore.Store { return opened(t, "none", nil) },
 				Once:    parts == 0,
+				Proves:  true,
 			})
 		})
 	}

@@ -6,9 +6,12 @@ package gcs
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -69,7 +72,7 @@ func (u *upload) read(ctx context.Context, r io.Reader) (int64, error) {
 			return total, err
 		}
 	}
-	u.rest = &source{ctx: ctx, r: r}
+	u.rest = &source{ctx: ctx, r: r, sum: u.keptSum()}
 	return total, nil
 }
 
@@ -78,13 +81,14 @@ func (u *upload) again(err error) bool {
 	return passing(err) && !errors.Is(err, errEarly) && (u.rest == nil || !u.rest.begun)
 }
 
-// send makes the request. When it returns nobody reads from the source any more.
-func (u *upload) send(ctx context.Context) error {
+// send makes the request and returns what the store says of the object. When it returns nobody
+// reads from the source any more.
+func (u *upload) send(ctx context.Context) (*storage.Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	head, tail, contentType, err := u.frame()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	content, length := []io.Reader{bytes.NewReader(head)}, int64(len(head)+len(tail))
 	for _, part := range u.kept {
@@ -97,7 +101,7 @@ func (u *upload) send(ctx context.Context) error {
 	body := &body{r: io.MultiReader(append(content, end)...)}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.url(), body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	googleapi.Expand(request.URL, map[string]string{"bucket": u.store.bucket})
 	request.Header.Set("Content-Type", contentType)
@@ -113,15 +117,69 @@ func (u *upload) send(ctx context.Context) error {
 		defer response.Body.Close()
 		err = googleapi.CheckResponse(response)
 	}
-	cancel()
-	body.end()
+	if err != nil {
+		cancel()
+	}
+	body.end() // before the answer is read: what is sent meanwhile would hide that it came early
 	switch {
 	case u.rest != nil && u.rest.err != nil:
-		return u.rest.err
-	case err == nil && end.Len() > 0:
-		return errEarly
+		return nil, u.rest.err
+	case err != nil:
+		return nil, err
+	case end.Len() > 0:
+		return nil, errEarly
 	}
-	return err
+	return described(response.Body), nil
+}
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 1 << 20
+
+// described reads what a store says of an object that it has stored. An answer that breaks off
+// says nothing of the object, which is there all the same.
+func described(answer io.Reader) *storage.Object {
+	object := &storage.Object{}
+	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(object); err != nil {
+		return &storage.Object{}
+	}
+	return object
+}
+
+// keptSum is the checksum of what is kept.
+func (u *upload) keptSum() uint32 {
+	sum := uint32(0)
+	for _, part := range u.kept {
+		sum = crc32.Update(sum, castagnoli, part)
+	}
+	return sum
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// compare looks at the checksum that the store has of an object that is visible now, and
+// returns its name. A store that did not answer it may still tell it when it is asked.
+func (u *upload) compare(ctx context.Context, stored *storage.Object) (string, error) {
+	got := stored.Crc32c
+	if got == "" && u.options.Prove {
+		call := u.store.service.Objects.Get(u.store.bucket, u.key).Context(ctx)
+		asked, err := retry(ctx, passing, func() (*storage.Object, error) { return call.Do() })
+		if err != nil {
+			return "", nil //nolint:nilerr // it is stored, and not proved: it is read then, which says what is wrong
+		}
+		got = asked.Crc32c
+	}
+	if got == "" {
+		return "", nil
+	}
+	sum := u.keptSum()
+	if u.rest != nil {
+		sum = u.rest.sum
+	}
+	want := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
+	if got != want {
+		return "", objectstore.Withdraw(ctx, u.store, u.key, objectstore.Damaged(u.key, objectstore.ChecksumCRC32C, want, got))
+	}
+	return objectstore.ChecksumCRC32C, nil
 }
 
 func (u *upload) url() string {
@@ -160,6 +218,8 @@ type source struct {
 	ctx context.Context //nolint:containedctx // a reader has no context of its own
 	r   io.Reader
 	n   int64
+	// sum is the checksum of the object up to here.
+	sum uint32
 	// begun is true once something may be gone that was not kept.
 	begun bool
 	err   error
@@ -174,6 +234,7 @@ func (s *source) Read(p []byte) (int, error) {
 	}
 	n, err := s.r.Read(p)
 	s.n += int64(n)
+	s.sum = crc32.Update(s.sum, castagnoli, p[:n])
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}

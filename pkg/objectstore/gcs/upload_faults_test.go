@@ -264,8 +264,8 @@ func TestMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	const size = 512 << 20
-	if n, err := store.Put(t.Context(), "k", io.LimitReader(zeros{}, size), overwrite); err != nil || n != size {
-		t.Fatal(n, err)
+	if n, err := store.Put(t.Context(), "k", io.LimitReader(zeros{}, size), overwrite); err != nil || n.Size != size {
+		t.Fatal(n.Size, err)
 	}
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > kept+(8<<20) {

@@ -95,8 +95,8 @@ func TestNoSession(t *testing.T) {
 	for _, size := range []int64{0, 1, askFrom, objectstore.PartSize, kept - 1, kept, kept + 1, kept + objectstore.PartSize} {
 		for _, options := range []objectstore.PutOptions{{}, overwrite} {
 			puts++
-			if n, err := store.Put(t.Context(), "k", sized(size), options); err != nil || n != size {
-				t.Fatalf("%d bytes: %d, %v", size, n, err)
+			if n, err := store.Put(t.Context(), "k", sized(size), options); err != nil || n.Size != size {
+				t.Fatalf("%d bytes: %d, %v", size, n.Size, err)
 			}
 			last := record.writes()[len(record.writes())-1].URL.Query()
 			if conditional := last.Get("ifGenerationMatch") == "0"; conditional == options.Overwrite {

@@ -65,6 +65,7 @@ func New(c Config) (*Store, error) {
 	config := oss.LoadDefaultConfig().
 		WithCredentialsProvider(credentials.NewStaticCredentialsProvider(secret[keyIDFile], secret[keySecretFile], secret[tokenFile])).
 		WithEndpoint(u.String()).
+		WithDisableUploadCRC64Check(true). // which is done here, with an error of its own
 		WithHttpClient(&http.Client{Transport: c.Transport}).
 		WithRetryer(retryer{retry.NewStandard(func(o *retry.RetryOptions) { o.MaxAttempts = maxAttempts })})
 	if match := regionPattern.FindStringSubmatch(u.Hostname()); match != nil {

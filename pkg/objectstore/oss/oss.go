@@ -4,14 +4,12 @@
 package oss
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss"
@@ -28,12 +26,13 @@ type Store struct {
 var _ objectstore.Store = (*Store)(nil)
 
 // Put implements objectstore.Store.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (objectstore.Written, error) {
 	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
-		return 0, err
+		return objectstore.Written{}, err
 	}
-	n, err := objectstore.Upload(ctx, r, &upload{store: s, key: key, options: options})
-	return n, failed("put", key, err)
+	u := &upload{store: s, key: key, options: options}
+	n, err := objectstore.Upload(ctx, r, u)
+	return objectstore.Written{Size: n, Checksum: u.proof}, failed("put", key, err)
 }
 
 // Get implements objectstore.Store.
@@ -114,81 +113,6 @@ func (s *Store) Sweep(ctx context.Context, prefix string, before time.Time) (int
 	return swept, nil
 }
 
-// upload implements objectstore.Parts.
-type upload struct {
-	store   *Store
-	key     string
-	options objectstore.PutOptions
-	id      *string
-
-	mu    sync.Mutex
-	parts map[int]oss.UploadPart
-}
-
-// forbid makes the store refuse to overwrite.
-func (u *upload) forbid() *string {
-	if u.options.Overwrite {
-		return nil
-	}
-	return oss.Ptr("true")
-}
-
-// PutWhole implements objectstore.Parts.
-func (u *upload) PutWhole(ctx context.Context, data []byte) error {
-	_, err := u.store.client.PutObject(ctx, &oss.PutObjectRequest{
-		Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: oss.Ptr(u.options.Type()), ForbidOverwrite: u.forbid(),
-	})
-	return err
-}
-
-// Begin implements objectstore.Parts.
-func (u *upload) Begin(ctx context.Context) error {
-	result, err := u.store.client.InitiateMultipartUpload(ctx, &oss.InitiateMultipartUploadRequest{
-		Bucket: &u.store.bucket, Key: &u.key, ContentType: oss.Ptr(u.options.Type()), ForbidOverwrite: u.forbid(),
-	})
-	if err != nil {
-		return err
-	}
-	u.id, u.parts = result.UploadId, map[int]oss.UploadPart{}
-	return nil
-}
-
-// PutPart implements objectstore.Parts.
-func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
-	n := int32(number)
-	result, err := u.store.client.UploadPart(ctx, &oss.UploadPartRequest{
-		Bucket: &u.store.bucket, Key: &u.key, UploadId: u.id, PartNumber: n, Body: bytes.NewReader(data),
-	})
-	if err != nil {
-		return err
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.parts[number] = oss.UploadPart{PartNumber: n, ETag: result.ETag}
-	return nil
-}
-
-// Complete implements objectstore.Parts.
-func (u *upload) Complete(ctx context.Context, count int) error {
-	completed := &oss.CompleteMultipartUpload{}
-	for number := 1; number <= count; number++ {
-		completed.Parts = append(completed.Parts, u.parts[number])
-	}
-	_, err := u.store.client.CompleteMultipartUpload(ctx, &oss.CompleteMultipartUploadRequest{
-		Bucket: &u.store.bucket, Key: &u.key, UploadId: u.id, CompleteMultipartUpload: completed, ForbidOverwrite: u.forbid(),
-	})
-	return err
-}
-
-// Abort implements objectstore.Parts.
-func (u *upload) Abort(ctx context.Context) error {
-	_, err := u.store.client.AbortMultipartUpload(ctx, &oss.AbortMultipartUploadRequest{Bucket: &u.store.bucket, Key: &u.key, UploadId: u.id})
-	if err != nil && code(err) == codeNoSuchUpload {
-		return nil
-	}
-	return err
-}
-
 const codeNoSuchUpload = "NoSuchUpload"
 
 // kinds maps the store's codes.
@@ -197,6 +121,7 @@ var kinds = map[string]error{
 	"NoSuchBucket":          objectstore.ErrNoBucket,
 	"FileAlreadyExists":     objectstore.ErrExists,
 	"ObjectAlreadyExists":   objectstore.ErrExists,
+	"InvalidDigest":         objectstore.ErrDamaged,
 	"AccessDenied":          objectstore.ErrDenied,
 	"InvalidAccessKeyId":    objectstore.ErrDenied,
 	"SignatureDoesNotMatch": objectstore.ErrDenied,

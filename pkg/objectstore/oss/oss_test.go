@@ -41,6 +41,7 @@ func TestAcceptance(t *testing.T) {
 		Denied:    func(t *testing.T) objectstore.Store { return open(t, endpoint, bucket, "another", nil) },
 		Missing:   func(t *testing.T) objectstore.Store { return open(t, endpoint, "none", storetest.AccessKey, nil) },
 		Leftovers: true,
+		Proves:    true,
 	})
 }
 

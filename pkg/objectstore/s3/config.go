@@ -8,9 +8,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -96,7 +98,11 @@ func New(ctx context.Context, c Config) (*Store, error) {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
 	})
-	store := &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption}
+	store := &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption, aws: endpoint == ""}
+	if endpoint == "" || strings.HasPrefix(endpoint, "https://") {
+		// The checksum of a part is signed, and TLS keeps the rest: its SHA-256 need not be.
+		store.summed = append(store.summed, s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
+	}
 	if endpoint != "" {
 		store.sent = append(store.sent, s3.WithAPIOptions(smithyhttp.AddContentChecksumMiddleware))
 	}

@@ -24,23 +24,28 @@ type Store struct {
 	client     *s3.Client
 	bucket     string
 	encryption string
-	// sent are options of the calls that send data.
+	// aws is true if the store is that of AWS, and not one that speaks its protocol.
+	aws bool
+	// sent are options of the calls that send data without a checksum of its own.
 	sent []func(*s3.Options)
+	// summed are those of the calls that send data with its checksum.
+	summed []func(*s3.Options)
 }
 
 var _ objectstore.Store = (*Store)(nil)
 
 // Put implements objectstore.Store.
-func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (int64, error) {
+func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (objectstore.Written, error) {
 	err := objectstore.RequireAbsent(ctx, s, key, options)
 	// Whoever may not list a bucket is not told either that an object is missing. Then the
 	// store must see to it that nothing is overwritten.
 	unseen := errors.Is(err, objectstore.ErrDenied)
 	if err != nil && !unseen {
-		return 0, err
+		return objectstore.Written{}, err
 	}
-	n, err := objectstore.Upload(ctx, r, &upload{store: s, key: key, options: options, unseen: unseen})
-	return n, failed("put", key, err)
+	u := &upload{store: s, key: key, options: options, unseen: unseen}
+	n, err := objectstore.Upload(ctx, r, u)
+	return objectstore.Written{Size: n, Checksum: u.proof}, failed("put", key, err)
 }
 
 // Get implements objectstore.Store.
@@ -131,6 +136,8 @@ var kinds = map[string]error{
 	"NoSuchKey":                    objectstore.ErrNotFound,
 	"NotFound":                     objectstore.ErrNotFound,
 	"NoSuchBucket":                 objectstore.ErrNoBucket,
+	"BadDigest":                    objectstore.ErrDamaged,
+	"XAmzContentSHA256Mismatch":    objectstore.ErrDamaged,
 	"PreconditionFailed":           objectstore.ErrExists,
 	"ConditionalRequestConflict":   objectstore.ErrExists,
 	"AccessDenied":                 objectstore.ErrDenied,

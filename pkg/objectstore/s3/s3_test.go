@@ -57,6 +57,7 @@ func TestAcceptance(t *testing.T) {
 			return open(t, func(c *Config) { good(c); c.Bucket = "none" }, nil)
 		},
 		Leftovers: true,
+		Proves:    true,
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,9 +25,19 @@ type upload struct {
 	id      string
 	// unseen is true if nobody has looked whether there is an object.
 	unseen bool
+	// sums is true if the store has said that it computes the checksum of each part.
+	sums bool
+	// proof names the checksum that the store has answered of the whole object.
+	proof string
 
 	mu    sync.Mutex
-	parts map[int]types.CompletedPart
+	parts map[int]part
+}
+
+// part is one that the store has.
+type part struct {
+	etag *string
+	sum  objectstore.Sum
 }
 
 // condition makes the store refuse to overwrite.
@@ -54,11 +65,17 @@ func (u *upload) refused(err error) error {
 
 // PutWhole implements objectstore.Parts.
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
-	put := func(condition *string) error {
-		_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
+	var output *s3.PutObjectOutput
+	sum := objectstore.NVME.Of(data)
+	put := func(condition *string) (err error) {
+		input := &s3.PutObjectInput{
 			Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: aws.String(u.options.Type()),
 			IfNoneMatch: condition, ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
-		}, u.store.sent...)
+		}
+		if u.store.aws {
+			input.ChecksumCRC64NVME = aws.String(sum.Base64())
+		}
+		output, err = u.store.client.PutObject(ctx, input, u.store.sent...)
 		return err
 	}
 	condition := u.condition()
@@ -66,50 +83,94 @@ func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 	if u.mayDrop(condition, err) {
 		err = put(nil) // what Put has looked for is all that this store can do
 	}
-	return u.refused(err)
+	if err != nil {
+		return u.refused(err)
+	}
+	return u.compare(ctx, output.ChecksumCRC64NVME, output.ChecksumType, sum)
 }
 
-// Begin implements objectstore.Parts.
+// Begin implements objectstore.Parts. It asks for a checksum of the whole object, which AWS
+// and newer stores of other makers compute. Older ones refuse, or do not say that they will:
+// then nothing is asked for.
 func (u *upload) Begin(ctx context.Context) error {
-	output, err := u.store.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+	input := &s3.CreateMultipartUploadInput{
 		Bucket: &u.store.bucket, Key: &u.key, ContentType: aws.String(u.options.Type()),
 		ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
-	})
-	if err != nil {
+		ChecksumAlgorithm:    types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
+	}
+	output, err := u.store.client.CreateMultipartUpload(ctx, input)
+	if err == nil {
+		u.id, u.parts = aws.ToString(output.UploadId), map[int]part{}
+		u.sums = output.ChecksumAlgorithm == types.ChecksumAlgorithmCrc64nvme && output.ChecksumType == types.ChecksumTypeFullObject
+	}
+	switch {
+	case err == nil && u.sums:
+		return nil
+	case err == nil:
+		// Whether this upload must be completed with checksums is not known.
+		if err := u.Abort(ctx); err != nil {
+			return err
+		}
+	case u.store.aws || !mayBeUnknown(err):
 		return err
 	}
-	u.id, u.parts = aws.ToString(output.UploadId), map[int]types.CompletedPart{}
+	input.ChecksumAlgorithm, input.ChecksumType = "", ""
+	if output, err = u.store.client.CreateMultipartUpload(ctx, input); err != nil {
+		return err
+	}
+	u.id, u.parts = aws.ToString(output.UploadId), map[int]part{}
 	return nil
+}
+
+// mayBeUnknown is true of an error by which a store may say that it does not know a header.
+func mayBeUnknown(err error) bool {
+	return notImplemented(err) || (status(err) == http.StatusBadRequest && kinds[code(err)] == nil)
 }
 
 // PutPart implements objectstore.Parts.
 func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
-	n := aws.Int32(int32(number))
-	output, err := u.store.client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &u.store.bucket, Key: &u.key, UploadId: &u.id, PartNumber: n, Body: bytes.NewReader(data),
-	}, u.store.sent...)
+	sum := objectstore.NVME.Of(data)
+	input := &s3.UploadPartInput{
+		Bucket: &u.store.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(int32(number)), Body: bytes.NewReader(data),
+	}
+	sent := u.store.sent
+	if u.sums {
+		input.ChecksumCRC64NVME, sent = aws.String(sum.Base64()), u.store.summed
+	}
+	output, err := u.store.client.UploadPart(ctx, input, sent...)
 	if err != nil {
 		return err
 	}
+	if got := aws.ToString(output.ChecksumCRC64NVME); got != "" && got != sum.Base64() {
+		return objectstore.Damaged(u.key, objectstore.ChecksumCRC64NVME, sum.Base64(), got)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.parts[number] = types.CompletedPart{
-		ETag: output.ETag, PartNumber: n, ChecksumCRC32: output.ChecksumCRC32,
-		ChecksumCRC32C: output.ChecksumCRC32C, ChecksumCRC64NVME: output.ChecksumCRC64NVME,
-	}
+	u.parts[number] = part{output.ETag, sum}
 	return nil
 }
 
-// Complete implements objectstore.Parts.
+// Complete implements objectstore.Parts. The checksum of the whole object is not sent: what
+// the store answers is then what the store has computed.
 func (u *upload) Complete(ctx context.Context, count int) error {
-	completed := &types.CompletedMultipartUpload{}
+	completed, whole := &types.CompletedMultipartUpload{}, objectstore.Sum{}
 	for number := 1; number <= count; number++ {
-		completed.Parts = append(completed.Parts, u.parts[number])
+		p := u.parts[number]
+		done := types.CompletedPart{ETag: p.etag, PartNumber: aws.Int32(int32(number))}
+		if u.sums {
+			done.ChecksumCRC64NVME = aws.String(p.sum.Base64())
+		}
+		completed.Parts = append(completed.Parts, done)
+		whole = objectstore.NVME.Join(whole, p.sum)
 	}
-	complete := func(condition *string) error {
-		_, err := u.store.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-			Bucket: &u.store.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: completed, IfNoneMatch: condition,
-		})
+	input := &s3.CompleteMultipartUploadInput{Bucket: &u.store.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: completed}
+	if u.sums {
+		input.ChecksumType, input.MpuObjectSize = types.ChecksumTypeFullObject, aws.Int64(whole.Size)
+	}
+	var output *s3.CompleteMultipartUploadOutput
+	complete := func(condition *string) (err error) {
+		input.IfNoneMatch = condition
+		output, err = u.store.client.CompleteMultipartUpload(ctx, input)
 		return err
 	}
 	condition := u.condition()
@@ -117,7 +178,30 @@ func (u *upload) Complete(ctx context.Context, count int) error {
 	if u.mayDrop(condition, err) {
 		err = complete(nil)
 	}
-	return u.refused(err)
+	if err != nil {
+		return u.refused(err)
+	}
+	return u.compare(ctx, output.ChecksumCRC64NVME, output.ChecksumType, whole)
+}
+
+// compare looks at the checksum that the store has of an object that is visible now. A store
+// that did not answer it may still tell it when it is asked.
+func (u *upload) compare(ctx context.Context, answered *string, kind types.ChecksumType, want objectstore.Sum) error {
+	if answered == nil && u.options.Prove {
+		head, err := u.store.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.store.bucket, Key: &u.key, ChecksumMode: types.ChecksumModeEnabled})
+		if err != nil {
+			return nil //nolint:nilerr // it is stored, and not proved: it is read then, which says what is wrong
+		}
+		answered, kind = head.ChecksumCRC64NVME, head.ChecksumType
+	}
+	switch {
+	case aws.ToString(answered) == "" || kind == types.ChecksumTypeComposite:
+		return nil
+	case *answered != want.Base64():
+		return objectstore.Withdraw(ctx, u.store, u.key, objectstore.Damaged(u.key, objectstore.ChecksumCRC64NVME, want.Base64(), *answered))
+	}
+	u.proof = objectstore.ChecksumCRC64NVME
+	return nil
 }
 
 // Abort implements objectstore.Parts.

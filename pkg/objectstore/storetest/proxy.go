@@ -38,6 +38,12 @@ type Proxy struct {
 	// bytes a second of a connection, in each.
 	silentAfter, cutAfter, cutOnce, limit atomic.Int64
 
+	// damaged is the offset of the byte that is changed in large requests, lies what is told
+	// of checksums, and intercept may answer in place of the store; each nil or 0 for none.
+	damaged   atomic.Int64
+	lies      atomic.Pointer[lie]
+	intercept atomic.Pointer[func(w http.ResponseWriter, r *http.Request) bool]
+
 	// passed are the requests that the store is answering.
 	passed sync.RWMutex
 
@@ -140,9 +146,11 @@ func (p *Proxy) Limit(n int64) { p.limit.Store(n) }
 
 // Heal makes it behave again.
 func (p *Proxy) Heal() {
-	for _, fault := range []*atomic.Int64{&p.failEvery, &p.silentAfter, &p.cutAfter, &p.cutOnce, &p.limit} {
+	for _, fault := range []*atomic.Int64{&p.failEvery, &p.silentAfter, &p.cutAfter, &p.cutOnce, &p.limit, &p.damaged} {
 		fault.Store(0)
 	}
+	p.lies.Store(nil)
+	p.intercept.Store(nil)
 	p.closeAll()
 }
 
@@ -159,6 +167,9 @@ func (p *Proxy) closeAll() {
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		p.tunnels.open(w)
+		return
+	}
+	if answer := p.intercept.Load(); answer != nil && (*answer)(w, r) {
 		return
 	}
 	p.passed.RLock()
@@ -180,11 +191,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.backend != nil {
 		out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // the host that is asked for is signed, and stays
 	}
+	p.damage(out)
 	response, err := p.next.RoundTrip(out)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client sees that the connection broke
 	}
 	defer response.Body.Close()
+	if l := p.lies.Load(); l != nil {
+		l.tell(r, response)
+	}
 	for name, values := range response.Header {
 		w.Header()[name] = values
 	}

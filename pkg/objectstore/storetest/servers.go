@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -119,11 +120,15 @@ func cache(t testing.TB) string {
 // Program returns the path of a program that was built once.
 func Program(t testing.TB, name string) string {
 	t.Helper()
-	path := filepath.Join(cache(t), "bin", "current", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is missing; hack/object-stores.sh builds what the tests of stores need: %v", name, err)
+	// There is a directory for each minor version of Kubernetes that was built.
+	found, err := filepath.Glob(filepath.Join(cache(t), "bin", "current*", name))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return path
+	if len(found) == 0 {
+		t.Fatalf("%s is missing in %s; hack/object-stores.sh builds what the tests of stores need", name, filepath.Join(cache(t), "bin"))
+	}
+	return slices.Max(found)
 }
 
 // Serve starts a server on a free port of loopback, waits until it listens and returns its

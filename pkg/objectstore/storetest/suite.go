@@ -48,6 +48,8 @@ type Options struct {
 	Leftovers bool
 	// Aborted says that a Put that fails, too, leaves what only Sweep deletes.
 	Aborted bool
+	// Proves says that the store answers checksums.
+	Proves bool
 	// Once says that a large object is sent once: a Put that was cut fails.
 	Once bool
 }
@@ -76,6 +78,10 @@ func Run(t *testing.T, o Options) {
 		{"SlowIsNoStall", s.slow},
 		{"CutUpload", s.cutUpload},
 		{"CutDownload", s.cutDownload},
+		{"Proof", s.proof},
+		{"NoProof", s.noProof},
+		{"DamagedUpload", s.damagedUpload},
+		{"WrongChecksum", s.wrongChecksum},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -109,9 +115,9 @@ type unsized struct{ io.Reader }
 
 func put(ctx context.Context, t *testing.T, store objectstore.Store, key string, data []byte) {
 	t.Helper()
-	n, err := store.Put(ctx, key, unsized{bytes.NewReader(data)}, objectstore.PutOptions{})
-	if err != nil || n != int64(len(data)) {
-		t.Fatalf("Put %s: %d bytes, %v; want %d", key, n, err, len(data))
+	written, err := store.Put(ctx, key, unsized{bytes.NewReader(data)}, objectstore.PutOptions{})
+	if err != nil || written.Size != int64(len(data)) {
+		t.Fatalf("Put %s: %d bytes, %v; want %d", key, written.Size, err, len(data))
 	}
 }
 

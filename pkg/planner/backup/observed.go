@@ -63,6 +63,8 @@ type Outcome struct {
 	SHA256       string
 	Member       string
 	Verified     bool
+	// VerifiedBy says how.
+	VerifiedBy v1beta2.Verification
 
 	// Warning is what went wrong after the backup was stored: backups that expired may
 	// still be there.

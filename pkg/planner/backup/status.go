@@ -73,7 +73,7 @@ func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outco
 		status.StoredSize = outcome.StoredSize
 		status.SHA256 = outcome.SHA256
 		status.Member = outcome.Member
-		status.Verified = outcome.Verified
+		status.Verified, status.VerifiedBy = outcome.Verified, outcome.VerifiedBy
 	} else {
 		status.Reason = outcome.Message
 	}
@@ -93,6 +93,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 		Revision:       outcome.Revision,
 		StoredSize:     outcome.StoredSize,
 		Verified:       outcome.Verified,
+		VerifiedBy:     outcome.VerifiedBy,
 	}
 	if !outcome.Succeeded {
 		made.Reason = outcome.Message

@@ -62,6 +62,11 @@ type Manifest struct {
 	Compression string `json:"compression,omitempty"`
 	Encryption  string `json:"encryption,omitempty"`
 
+	// VerifiedBy is how the stored object was proved before this was written: "Hash", also if
+	// it is empty, says that it was read back; "Checksum" that the store's own checksum of
+	// it was compared.
+	VerifiedBy string `json:"verifiedBy,omitempty"`
+
 	// SafetyCopy is true of what was stored before a restore replaced it: it holds what
 	// somebody did not want any more.
 	SafetyCopy bool `json:"safetyCopy,omitempty"`

@@ -50,24 +50,39 @@ func SetDefaults_IssuerReference(ref *IssuerReference) {
 	}
 }
 
-// SetDefaults_ClusterBackupPolicy stores plain and compares hashes.
+// SetDefaults_ClusterBackupPolicy says how a backup is stored and proved.
 func SetDefaults_ClusterBackupPolicy(policy *ClusterBackupPolicy) {
 	if policy.Compression == "" {
-		policy.Compression = CompressionNone
+		policy.Compression = CompressionZstd
 	}
 	if policy.Verify == "" {
-		policy.Verify = VerificationHash
+		policy.Verify = defaultVerification(policy.StorageType, &policy.BackupSource)
 	}
 }
 
-// SetDefaults_BackupSpec stores plain and compares hashes.
+// SetDefaults_BackupSpec says how a backup is stored and proved. A backup of etcdEndpoints
+// stays the plain file that it always was, since its users may read it with their own tools,
+// and is read back as before.
 func SetDefaults_BackupSpec(spec *BackupSpec) {
+	compression, verify := CompressionNone, VerificationHash
+	if spec.EtcdCluster != nil {
+		compression, verify = CompressionZstd, defaultVerification(spec.StorageType, &spec.BackupSource)
+	}
 	if spec.Compression == "" {
-		spec.Compression = CompressionNone
+		spec.Compression = compression
 	}
 	if spec.Verify == "" {
-		spec.Verify = VerificationHash
+		spec.Verify = verify
 	}
+}
+
+// defaultVerification believes the checksums of the stores that clouds run. What any other
+// store has is read.
+func defaultVerification(storageType BackupStorageType, source *BackupSource) Verification {
+	if isCloud(storageType, source) {
+		return VerificationChecksum
+	}
+	return VerificationHash
 }
 
 // SetDefaults_OSSSource fills the documented default endpoint.

@@ -35,7 +35,7 @@ func TestDefaults(t *testing.T) {
 		},
 		{
 			"backups of a cluster", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, backup: {storageType: OSS, oss: {path: d, ossSecret: e}}}",
-			"{repository: a, version: b, podDisruptionBudget: c, backup: {storageType: OSS, oss: {path: d, ossSecret: e, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}, compression: None, verify: Hash}}",
+			"{repository: a, version: b, podDisruptionBudget: c, backup: {storageType: OSS, oss: {path: d, ossSecret: e, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}, compression: Zstd, verify: Checksum}}",
 		},
 		{"backup", "EtcdBackup", "{storageType: S3}", "{storageType: S3, compression: None, verify: Hash}"},
 		{"backup, all set", "EtcdBackup", "{storageType: S3, compression: Zstd, verify: Restore}", "{storageType: S3, compression: Zstd, verify: Restore}"},
@@ -43,11 +43,51 @@ func TestDefaults(t *testing.T) {
 			"backup to OSS", "EtcdBackup", "{storageType: OSS, oss: {path: a, ossSecret: b}}",
 			"{storageType: OSS, oss: {path: a, ossSecret: b, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}, compression: None, verify: Hash}",
 		},
+		{
+			"backup of endpoints to a cloud", "EtcdBackup", "{etcdEndpoints: [a], storageType: S3, s3: {path: b}}",
+			"{etcdEndpoints: [a], storageType: S3, s3: {path: b}, compression: None, verify: Hash}",
+		},
+		{
+			"backup of a cluster to AWS", "EtcdBackup", "{etcdCluster: {name: a}, storageType: S3, s3: {path: b}}",
+			"{etcdCluster: {name: a}, storageType: S3, s3: {path: b}, compression: Zstd, verify: Checksum}",
+		},
+		{
+			"backup of a cluster to AWS, by name", "EtcdBackup", "{etcdCluster: {name: a}, storageType: S3, s3: {path: b, endpoint: 'https://s3.eu-central-1.amazonaws.com'}}",
+			"{etcdCluster: {name: a}, storageType: S3, s3: {path: b, endpoint: 'https://s3.eu-central-1.amazonaws.com'}, compression: Zstd, verify: Checksum}",
+		},
+		{
+			"backup of a cluster to AWS without TLS", "EtcdBackup", "{etcdCluster: {name: a}, storageType: S3, s3: {path: b, endpoint: 'http://s3.eu-central-1.amazonaws.com'}}",
+			"{etcdCluster: {name: a}, storageType: S3, s3: {path: b, endpoint: 'http://s3.eu-central-1.amazonaws.com'}, compression: Zstd, verify: Hash}",
+		},
+		{
+			"backup of a cluster to a store of its own", "EtcdBackup", "{etcdCluster: {name: a}, storageType: S3, s3: {path: b, endpoint: 'https://amazonaws.com.example.com'}}",
+			"{etcdCluster: {name: a}, storageType: S3, s3: {path: b, endpoint: 'https://amazonaws.com.example.com'}, compression: Zstd, verify: Hash}",
+		},
+		{
+			"backup of a cluster to Google", "EtcdBackup", "{etcdCluster: {name: a}, storageType: GCS, gcs: {path: b}}",
+			"{etcdCluster: {name: a}, storageType: GCS, gcs: {path: b}, compression: Zstd, verify: Checksum}",
+		},
+		{
+			"backup of a cluster to a stand-in for Google", "EtcdBackup", "{etcdCluster: {name: a}, storageType: GCS, gcs: {path: b, endpoint: 'https://gcs.example.com'}}",
+			"{etcdCluster: {name: a}, storageType: GCS, gcs: {path: b, endpoint: 'https://gcs.example.com'}, compression: Zstd, verify: Hash}",
+		},
+		{
+			"backup of a cluster to Azure", "EtcdBackup", "{etcdCluster: {name: a}, storageType: ABS, abs: {path: b, endpoint: 'https://a.blob.core.windows.net'}}",
+			"{etcdCluster: {name: a}, storageType: ABS, abs: {path: b, endpoint: 'https://a.blob.core.windows.net'}, compression: Zstd, verify: Checksum}",
+		},
+		{
+			"backup of a cluster to Alibaba", "EtcdBackup", "{etcdCluster: {name: a}, storageType: OSS, oss: {path: b, ossSecret: c, endpoint: oss-cn-hangzhou.aliyuncs.com}}",
+			"{etcdCluster: {name: a}, storageType: OSS, oss: {path: b, ossSecret: c, endpoint: oss-cn-hangzhou.aliyuncs.com}, compression: Zstd, verify: Checksum}",
+		},
+		{
+			"backup of a cluster to a volume", "EtcdBackup", "{etcdCluster: {name: a}, storageType: PersistentVolumeClaim, persistentVolumeClaim: {claimName: b}}",
+			"{etcdCluster: {name: a}, storageType: PersistentVolumeClaim, persistentVolumeClaim: {claimName: b}, compression: Zstd, verify: Hash}",
+		},
 		{"restore", "EtcdRestore", "{}", "{}"},
 		{"restore from OSS", "EtcdRestore", "{oss: {path: a, ossSecret: b}}", "{oss: {path: a, ossSecret: b, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}}"},
 		{
 			"restore to a new cluster", "EtcdRestore", "{clusterTemplate: {spec: {size: 3, recovery: {}, backup: {storageType: S3}, TLS: {certManager: {issuerRef: {name: d}}}, pod: {persistentVolumeClaimRetentionPolicy: {}}}}}",
-			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual}, backup: {storageType: S3, compression: None, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",
+			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual}, backup: {storageType: S3, compression: Zstd, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -55,11 +55,15 @@ type BackupSpec struct {
 	// etcdCluster names the cluster to back up; certificates come from it. Any
 	// healthy member serves, followers first.
 	EtcdCluster *EtcdClusterRef `json:"etcdCluster,omitempty" protobuf:"bytes,6,opt,name=etcdCluster"`
-	// compression: None (default) or Zstd.
+	// compression: Zstd or None. Default: Zstd with etcdCluster, None with etcdEndpoints.
 	Compression Compression `json:"compression,omitempty" protobuf:"bytes,7,opt,name=compression,casttype=Compression"`
 	// encryption of the stored backup.
 	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,8,opt,name=encryption"`
-	// verify: Hash (default) or Restore.
+	// verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares
+	// the checksum that the store itself has computed of what it received, and reads back
+	// where the store answers none. Restore reads back and restores in a scratch place.
+	// Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves,
+	// Hash for any other endpoint, for volumes, and with etcdEndpoints.
 	Verify Verification `json:"verify,omitempty" protobuf:"bytes,9,opt,name=verify,casttype=Verification"`
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
@@ -129,7 +133,7 @@ type BackupStatus struct {
 	SHA256 string `json:"sha256,omitempty" protobuf:"bytes,13,opt,name=sha256"`
 	// member that served the backup.
 	Member string `json:"member,omitempty" protobuf:"bytes,14,opt,name=member"`
-	// verified is true if the stored copy was read back and proved good.
+	// verified is true if the stored copy was proved good; verifiedBy says how.
 	Verified bool `json:"verified,omitempty" protobuf:"varint,15,opt,name=verified"`
 	// progress of the attempt that runs now.
 	Progress *TransferProgress `json:"progress,omitempty" protobuf:"bytes,16,opt,name=progress"`
@@ -146,6 +150,9 @@ type BackupStatus struct {
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty" protobuf:"bytes,20,opt,name=lastScheduleTime"`
 	// nextScheduleTime is when the next backup of a periodic one is due.
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty" protobuf:"bytes,21,opt,name=nextScheduleTime"`
+	// verifiedBy is how the last good backup was proved: Hash, Checksum or Restore. It may
+	// differ from verify in the spec, where the store or the backup does not allow that.
+	VerifiedBy Verification `json:"verifiedBy,omitempty" protobuf:"bytes,22,opt,name=verifiedBy,casttype=Verification"`
 }
 
 // BackupRecord is one backup of a periodic EtcdBackup.
@@ -164,6 +171,8 @@ type BackupRecord struct {
 	Revision int64 `json:"revision,omitempty" protobuf:"varint,6,opt,name=revision"`
 	// storedSize in bytes.
 	StoredSize int64 `json:"storedSize,omitempty" protobuf:"varint,7,opt,name=storedSize"`
-	// verified is true if the stored copy was read back and proved good.
+	// verified is true if the stored copy was proved good; verifiedBy says how.
 	Verified bool `json:"verified,omitempty" protobuf:"varint,8,opt,name=verified"`
+	// verifiedBy is how it was proved: Hash, Checksum or Restore.
+	VerifiedBy Verification `json:"verifiedBy,omitempty" protobuf:"bytes,9,opt,name=verifiedBy,casttype=Verification"`
 }

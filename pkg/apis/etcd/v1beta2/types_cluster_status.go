@@ -147,8 +147,10 @@ type LastBackup struct {
 	Time metav1.Time `json:"time,omitempty" protobuf:"bytes,2,opt,name=time"`
 	// revision of the key space in it.
 	Revision int64 `json:"revision,omitempty" protobuf:"varint,3,opt,name=revision"`
-	// verified is true if the stored copy was read back and proved good.
+	// verified is true if the stored copy was proved good; verifiedBy says how.
 	Verified bool `json:"verified,omitempty" protobuf:"varint,4,opt,name=verified"`
+	// verifiedBy is how it was proved: Hash, Checksum or Restore.
+	VerifiedBy Verification `json:"verifiedBy,omitempty" protobuf:"bytes,5,opt,name=verifiedBy,casttype=Verification"`
 }
 
 // BlockedBy is what the controller waits for.

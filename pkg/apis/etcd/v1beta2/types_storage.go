@@ -174,8 +174,11 @@ type Verification string
 
 // Values of Verification.
 const (
-	// VerificationHash reads the stored copy and compares its hash.
+	// VerificationHash reads the stored copy and compares its SHA-256.
 	VerificationHash Verification = "Hash"
+	// VerificationChecksum compares the checksum that the store has computed of what it
+	// received with that of what was sent. A store that answers none is read as with Hash.
+	VerificationChecksum Verification = "Checksum"
 	// VerificationRestore restores the stored copy in a scratch place.
 	VerificationRestore Verification = "Restore"
 )
@@ -214,11 +217,15 @@ type ClusterBackupPolicy struct {
 	TimeZone *string `json:"timeZone,omitempty" protobuf:"bytes,4,opt,name=timeZone"`
 	// retention of the scheduled backups.
 	Retention *BackupRetention `json:"retention,omitempty" protobuf:"bytes,5,opt,name=retention"`
-	// compression: None (default) or Zstd.
+	// compression: Zstd (default) or None.
 	Compression Compression `json:"compression,omitempty" protobuf:"bytes,6,opt,name=compression,casttype=Compression"`
 	// encryption of the stored backup.
 	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,7,opt,name=encryption"`
-	// verify: Hash (default) or Restore.
+	// verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares
+	// the checksum that the store itself has computed of what it received, and reads back
+	// where the store answers none. Restore reads back and restores in a scratch place.
+	// Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves,
+	// Hash for any other endpoint and for volumes.
 	Verify Verification `json:"verify,omitempty" protobuf:"bytes,8,opt,name=verify,casttype=Verification"`
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.

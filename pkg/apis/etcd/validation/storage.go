@@ -229,7 +229,7 @@ func validateSegments(key, value string, path *field.Path) field.ErrorList {
 // policy of a cluster have in common.
 func validateTreatment(compression v1beta2.Compression, encryption *v1beta2.BackupEncryption, verify v1beta2.Verification, path *field.Path) field.ErrorList {
 	errs := validateEnum(compression, path.Child("compression"), v1beta2.CompressionNone, v1beta2.CompressionZstd)
-	errs = append(errs, validateEnum(verify, path.Child("verify"), v1beta2.VerificationHash, v1beta2.VerificationRestore)...)
+	errs = append(errs, validateEnum(verify, path.Child("verify"), v1beta2.VerificationHash, v1beta2.VerificationChecksum, v1beta2.VerificationRestore)...)
 	if encryption != nil {
 		errs = append(errs, requireObjectName(encryption.AgeRecipientsSecret, path.Child("encryption", "ageRecipientsSecret"), "name the Secret with the recipients")...)
 	}

@@ -5,9 +5,11 @@ package ossgateway
 
 import (
 	"fmt"
+	"hash/crc64"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +43,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
 		return
 	}
+	sum := crc64.New(ecma)
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(r.Body, sum), r.Body}
 	response, err := g.forward(r)
 	if err != nil {
 		refuse(w, http.StatusBadGateway, "BadGateway")
@@ -54,8 +61,41 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, values := range response.Header {
 		w.Header()[name] = values
 	}
+	switch {
+	case response.StatusCode != http.StatusOK:
+	case r.Method == http.MethodPut && r.ContentLength != 0:
+		w.Header().Set(checksum, strconv.FormatUint(sum.Sum64(), 10))
+	case r.Method == http.MethodPost && r.URL.Query().Has("uploadId"):
+		if whole, err := g.stored(r); err == nil {
+			w.Header().Set(checksum, strconv.FormatUint(whole, 10))
+		}
+	}
 	w.WriteHeader(response.StatusCode)
 	_, _ = io.Copy(w, response.Body)
+}
+
+// checksum is the header with the checksum that the store has computed.
+const checksum = "X-Oss-Hash-Crc64ecma"
+
+var ecma = crc64.MakeTable(crc64.ECMA)
+
+// stored returns the checksum of an object as the S3 server has it.
+func (g *Gateway) stored(r *http.Request) (uint64, error) {
+	whole := r.Clone(r.Context())
+	whole.Method, whole.URL.RawQuery, whole.Header, whole.ContentLength = http.MethodGet, "", http.Header{}, 0
+	response, err := g.forward(whole)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	sum := crc64.New(ecma)
+	if _, err := io.Copy(sum, response.Body); err != nil {
+		return 0, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("the server answers %s", response.Status)
+	}
+	return sum.Sum64(), nil
 }
 
 func (g *Gateway) forward(r *http.Request) (*http.Response, error) {

@@ -25,9 +25,10 @@ func withoutDefaults(ctx context.Context, asked *v1beta2.EtcdBackup) *v1beta2.Et
 	if !ok {
 		return asked
 	}
-	var defaults v1beta2.BackupSpec
-	v1beta2.SetDefaults_BackupSpec(&defaults)
 	asked = asked.DeepCopy()
+	defaults := asked.Spec // which defaults there are depends on the other fields
+	defaults.Compression, defaults.Verify = received.Spec.Compression, received.Spec.Verify
+	v1beta2.SetDefaults_BackupSpec(&defaults)
 	if received.Spec.Compression == "" && asked.Spec.Compression == defaults.Compression {
 		asked.Spec.Compression = ""
 	}

@@ -6,6 +6,7 @@
 package v1beta2
 
 import (
+	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -28,8 +29,10 @@ type BackupRecordApplyConfiguration struct {
 	Revision *int64 `json:"revision,omitempty"`
 	// storedSize in bytes.
 	StoredSize *int64 `json:"storedSize,omitempty"`
-	// verified is true if the stored copy was read back and proved good.
+	// verified is true if the stored copy was proved good; verifiedBy says how.
 	Verified *bool `json:"verified,omitempty"`
+	// verifiedBy is how it was proved: Hash, Checksum or Restore.
+	VerifiedBy *etcdv1beta2.Verification `json:"verifiedBy,omitempty"`
 }
 
 // BackupRecordApplyConfiguration constructs a declarative configuration of the BackupRecord type for use with
@@ -99,5 +102,13 @@ func (b *BackupRecordApplyConfiguration) WithStoredSize(value int64) *BackupReco
 // If called multiple times, the Verified field is set to the value of the last call.
 func (b *BackupRecordApplyConfiguration) WithVerified(value bool) *BackupRecordApplyConfiguration {
 	b.Verified = &value
+	return b
+}
+
+// WithVerifiedBy sets the VerifiedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerifiedBy field is set to the value of the last call.
+func (b *BackupRecordApplyConfiguration) WithVerifiedBy(value etcdv1beta2.Verification) *BackupRecordApplyConfiguration {
+	b.VerifiedBy = &value
 	return b
 }

@@ -44,7 +44,7 @@ type BackupStatusApplyConfiguration struct {
 	SHA256 *string `json:"sha256,omitempty"`
 	// member that served the backup.
 	Member *string `json:"member,omitempty"`
-	// verified is true if the stored copy was read back and proved good.
+	// verified is true if the stored copy was proved good; verifiedBy says how.
 	Verified *bool `json:"verified,omitempty"`
 	// progress of the attempt that runs now.
 	Progress *TransferProgressApplyConfiguration `json:"progress,omitempty"`
@@ -58,6 +58,9 @@ type BackupStatusApplyConfiguration struct {
 	LastScheduleTime *v1.Time `json:"lastScheduleTime,omitempty"`
 	// nextScheduleTime is when the next backup of a periodic one is due.
 	NextScheduleTime *v1.Time `json:"nextScheduleTime,omitempty"`
+	// verifiedBy is how the last good backup was proved: Hash, Checksum or Restore. It may
+	// differ from verify in the spec, where the store or the backup does not allow that.
+	VerifiedBy *etcdv1beta2.Verification `json:"verifiedBy,omitempty"`
 }
 
 // BackupStatusApplyConfiguration constructs a declarative configuration of the BackupStatus type for use with
@@ -241,5 +244,13 @@ func (b *BackupStatusApplyConfiguration) WithLastScheduleTime(value v1.Time) *Ba
 // If called multiple times, the NextScheduleTime field is set to the value of the last call.
 func (b *BackupStatusApplyConfiguration) WithNextScheduleTime(value v1.Time) *BackupStatusApplyConfiguration {
 	b.NextScheduleTime = &value
+	return b
+}
+
+// WithVerifiedBy sets the VerifiedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerifiedBy field is set to the value of the last call.
+func (b *BackupStatusApplyConfiguration) WithVerifiedBy(value etcdv1beta2.Verification) *BackupStatusApplyConfiguration {
+	b.VerifiedBy = &value
 	return b
 }

@@ -24,11 +24,15 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 	// retention of the scheduled backups.
 	Retention *BackupRetentionApplyConfiguration `json:"retention,omitempty"`
-	// compression: None (default) or Zstd.
+	// compression: Zstd (default) or None.
 	Compression *etcdv1beta2.Compression `json:"compression,omitempty"`
 	// encryption of the stored backup.
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
-	// verify: Hash (default) or Restore.
+	// verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares
+	// the checksum that the store itself has computed of what it received, and reads back
+	// where the store answers none. Restore reads back and restores in a scratch place.
+	// Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves,
+	// Hash for any other endpoint and for volumes.
 	Verify *etcdv1beta2.Verification `json:"verify,omitempty"`
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.

@@ -6,6 +6,7 @@
 package v1beta2
 
 import (
+	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,8 +21,10 @@ type LastBackupApplyConfiguration struct {
 	Time *v1.Time `json:"time,omitempty"`
 	// revision of the key space in it.
 	Revision *int64 `json:"revision,omitempty"`
-	// verified is true if the stored copy was read back and proved good.
+	// verified is true if the stored copy was proved good; verifiedBy says how.
 	Verified *bool `json:"verified,omitempty"`
+	// verifiedBy is how it was proved: Hash, Checksum or Restore.
+	VerifiedBy *etcdv1beta2.Verification `json:"verifiedBy,omitempty"`
 }
 
 // LastBackupApplyConfiguration constructs a declarative configuration of the LastBackup type for use with
@@ -59,5 +62,13 @@ func (b *LastBackupApplyConfiguration) WithRevision(value int64) *LastBackupAppl
 // If called multiple times, the Verified field is set to the value of the last call.
 func (b *LastBackupApplyConfiguration) WithVerified(value bool) *LastBackupApplyConfiguration {
 	b.Verified = &value
+	return b
+}
+
+// WithVerifiedBy sets the VerifiedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerifiedBy field is set to the value of the last call.
+func (b *LastBackupApplyConfiguration) WithVerifiedBy(value etcdv1beta2.Verification) *LastBackupApplyConfiguration {
+	b.VerifiedBy = &value
 	return b
 }
