@@ -42,11 +42,17 @@ const (
 )
 
 // Liveness is for a process that hangs. It is patient, because a restart during a
-// stall of the disk makes the stall longer.
+// stall of the disk makes the stall longer. From 3.5.3 on it asks for a read, which waits
+// while etcd defragments the database: etcd writes all of it anew. So the patience grows
+// with the largest database that the quota allows, at slowestDisk bytes a second, up to
+// the 30 minutes after which the controller gives up a defragmentation.
 const (
-	livenessPeriodSeconds  = 10
-	livenessTimeoutSeconds = 15
-	livenessFailures       = 8
+	livenessPeriodSeconds   = 10
+	livenessTimeoutSeconds  = 15
+	livenessFailures        = 8
+	mostLivenessFailures    = 30 * 60 / livenessTimeoutSeconds
+	slowestDisk             = 20 << 20
+	writtenWhileAProbeFails = livenessTimeoutSeconds * slowestDisk
 )
 
 const probeTimeoutSeconds = 5
@@ -70,8 +76,15 @@ func addProbes(c *v1beta2.EtcdCluster, container *corev1.Container) {
 		ProbeHandler:     alive,
 		PeriodSeconds:    livenessPeriodSeconds,
 		TimeoutSeconds:   livenessTimeoutSeconds,
-		FailureThreshold: livenessFailures,
+		FailureThreshold: livenessFailuresFor(QuotaBackendBytes(c)),
 	}
+}
+
+// livenessFailuresFor returns how many probes in a row must fail before the container of a
+// member restarts whose database has at most quota bytes. Each failure of a process that
+// hangs takes livenessTimeoutSeconds.
+func livenessFailuresFor(quota int64) int32 {
+	return int32(min(max(quota/writtenWhileAProbeFails+1, livenessFailures), mostLivenessFailures))
 }
 
 // probeHandlers returns what tells that the process of a member works, whatever the

@@ -6,6 +6,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +106,10 @@ func testRecovery(t *testing.T, volumes bool) {
 	if c.clusterID() == clusterID || object.Status.Recovery.OldClusterID == object.Status.Recovery.ClusterID {
 		t.Errorf("the cluster has the ID that it had before: %+v", object.Status.Recovery)
 	}
+	by := object.Status.Recovery.RequestedBy
+	if by == "" || !strings.Contains(c.kubectl("get", "events", "--field-selector=reason=RecoveryStarted"), "as requested by "+by) {
+		t.Errorf("status.recovery says that %q asked, and no event does", by)
+	}
 	if slices.ContainsFunc(c.members.Live(), func(p *corev1.Pod) bool { return p.Name == survivor.Name }) {
 		t.Errorf("the old member %s is still there", survivor.Name)
 	}
@@ -138,9 +143,12 @@ func TestRecoveryAutomatic(t *testing.T) {
 	c := s.create("auto", 3, etcdVersion, "\n  recovery: {quorumLoss: Automatic}")
 	data := c.fill()
 	c.destroy(c.leader().Pod)
-	c.recovered(3)
+	object := c.recovered(3)
 	c.holds(data)
 	c.bumped()
+	if r := object.Status.Recovery; r.Trigger != v1beta2.RecoveryTriggerAutomatic || r.RequestedBy != "" || object.Status.PermanentQuorumLossSince != nil {
+		t.Errorf("after the recovery: %+v, loss proven since %v", r, object.Status.PermanentQuorumLossSince)
+	}
 }
 
 // A majority that is back before the new member serves goes on as if nothing had been.

@@ -15,7 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -199,4 +202,50 @@ func TestOnlyStableVersions(t *testing.T) {
 			t.Errorf("%s was not found", bad)
 		}
 	}
+}
+
+// TestMemoryLimits: a program whose memory is limited knows of it, or it is ended for garbage
+// that it could have collected.
+func TestMemoryLimits(t *testing.T) {
+	t.Parallel()
+	limited := 0
+	for path, objects := range manifests(t) {
+		if !strings.Contains(path, "artifacts/install/") {
+			continue
+		}
+		for _, object := range objects {
+			if object.GetKind() != "Deployment" {
+				continue
+			}
+			deployment := &appsv1.Deployment{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
+				t.Fatal(err)
+			}
+			for _, container := range deployment.Spec.Template.Spec.Containers {
+				limited++
+				limit := container.Resources.Limits.Memory().Value()
+				if knows := goMemoryLimit(t, container.Env); limit == 0 || knows == 0 || knows > limit*9/10 {
+					t.Errorf("%s: container %s may use %d bytes and has GOMEMLIMIT %d; want at most nine tenths", path, container.Name, limit, knows)
+				}
+			}
+		}
+	}
+	if limited != 2 {
+		t.Errorf("%d containers were found, want that of the API server and that of the controller", limited)
+	}
+}
+
+// goMemoryLimit returns the bytes of GOMEMLIMIT; 0 if it is not set.
+func goMemoryLimit(t *testing.T, env []corev1.EnvVar) int64 {
+	t.Helper()
+	for _, e := range env {
+		if e.Name == "GOMEMLIMIT" {
+			quantity, err := resource.ParseQuantity(strings.TrimSuffix(e.Value, "B"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return quantity.Value()
+		}
+	}
+	return 0
 }

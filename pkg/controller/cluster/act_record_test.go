@@ -124,6 +124,31 @@ func TestRecordRemembersEveryRecovery(t *testing.T) {
 	}
 }
 
+// TestRecoveryEventsNameTheRequester: the events of a recovery name the user that asked for
+// it, if a user did.
+func TestRecoveryEventsNameTheRequester(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		phase v1beta2.RecoveryPhase
+		by    string
+		want  string
+	}{
+		{v1beta2.RecoveryPhaseSeeding, "jane", "RecoveryStarted: The cluster goes on from member c-a in the new member c-s, as requested by jane"},
+		{v1beta2.RecoveryPhaseSeeding, "", "RecoveryStarted: The cluster goes on from member c-a in the new member c-s"},
+		{v1beta2.RecoveryPhaseAbandoned, "jane", "RecoveryAbandoned: The recovery, as requested by jane, was abandoned: it was cancelled"},
+		{v1beta2.RecoveryPhaseAbandoned, "", "RecoveryAbandoned: The recovery was abandoned: it was cancelled"},
+	} {
+		events := &leaving{}
+		r := &Reconciler{Config: Config{Recorder: events}}
+		r.announceRecovery(&seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}}, &v1beta2.RecoveryStatus{
+			Phase: test.phase, Seed: "c-s", Source: v1beta2.RecoverySource{Member: "c-a"}, RequestedBy: test.by, Message: "it was cancelled",
+		})
+		if len(events.events) != 1 || events.events[0] != test.want {
+			t.Errorf("events %q, want %q", events.events, test.want)
+		}
+	}
+}
+
 // TestRecordOfTheNewCluster: with the last of the old members the service stands for the new
 // cluster and its first member, and not before.
 func TestRecordOfTheNewCluster(t *testing.T) {

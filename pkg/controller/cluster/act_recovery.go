@@ -162,15 +162,20 @@ func (r *Reconciler) announceRecovery(s *seen, recovery *v1beta2.RecoveryStatus)
 	if recovery.Trigger == v1beta2.RecoveryTriggerRestore {
 		from = "EtcdRestore " + recovery.Source.Restore
 	}
+	by, aside := "", ""
+	if recovery.RequestedBy != "" {
+		by = ", as requested by " + recovery.RequestedBy
+		aside = by + ","
+	}
 	switch recovery.Phase {
 	case v1beta2.RecoveryPhaseSeeding:
-		r.warning(s, EventRecoveryStarted, "The cluster goes on from %s in the new member %s", from, recovery.Seed)
+		r.warning(s, EventRecoveryStarted, "The cluster goes on from %s in the new member %s%s", from, recovery.Seed, by)
 	case v1beta2.RecoveryPhaseSwitching:
 		r.warning(s, EventRecoverySwitching, "New member %s has served a write; the old members go out of service", recovery.Seed)
 	case v1beta2.RecoveryPhaseSucceeded:
 		r.normal(s, EventRecovered, "The cluster has gone on from %s with cluster ID %s", from, recovery.ClusterID)
 	case v1beta2.RecoveryPhaseAbandoned:
-		r.normal(s, EventRecoveryAbandoned, "The recovery was abandoned: %s", recovery.Message)
+		r.normal(s, EventRecoveryAbandoned, "The recovery%s was abandoned: %s", aside, recovery.Message)
 	case v1beta2.RecoveryPhasePending:
 		r.normal(s, EventRecoveryStarted, "The recovery begins again: %s", recovery.Message)
 	case v1beta2.RecoveryPhaseCleaning:

@@ -145,6 +145,10 @@ func tell(o *Options, c caches) error {
 	if err := legacyregistry.CustomRegister(controller.NewCertificateCollector(clusters.Lister(), told)); err != nil {
 		return fmt.Errorf("add the metrics of certificates: %w", err)
 	}
+	left := cluster.NewLeftCollector(c.kube.Core().V1().PersistentVolumeClaims().Lister(), clusters.Lister(), controller.Leads)
+	if err := legacyregistry.CustomRegister(left); err != nil {
+		return fmt.Errorf("add the metric of PVCs without a cluster: %w", err)
+	}
 	return collector.Count(clusters.Informer())
 }
 

@@ -1915,11 +1915,17 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 							Ref:         ref(v1beta2.RecoveryStatus{}.OpenAPIModelName()),
 						},
 					},
+					"permanentQuorumLossSince": {
+						SchemaProps: spec.SchemaProps{
+							Description: "permanentQuorumLossSince is since when it is proven, without a break, that nothing that exists can bring the quorum back. It is absent while that is not proven. An automatic recovery (spec.recovery.quorumLoss) begins 30 seconds later.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName()},
+			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -4423,6 +4429,13 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 					"member": {
 						SchemaProps: spec.SchemaProps{
 							Description: "member that was asked for as the source; empty for the one that has lost the least.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"requestedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedBy is the user that created etcdclusters/recover. It is empty for a recovery that began by itself, and for one that an EtcdRestore asked for.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

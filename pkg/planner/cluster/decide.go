@@ -169,8 +169,13 @@ func (o *Observed) remains() []string {
 
 // ruleSteady has nothing to do. It says what the cluster lacks all the same.
 func ruleSteady(o *Observed) (Plan, bool) {
-	if o.ClientService == Foreign {
+	switch {
+	case o.ClientService == Foreign:
 		return o.waitForName(recheckSteady), true
+	case o.PodDisruptionBudget.State == Foreign && o.Cluster.Spec.PodDisruptionBudget != v1beta2.PodDisruptionBudgetDisabled:
+		return wait(recheckSteady, "NameTaken",
+			"PodDisruptionBudget "+o.Cluster.Name+" exists and does not belong to this cluster, so evictions may cost the quorum",
+			"delete that PodDisruptionBudget, or set spec.podDisruptionBudget=Disabled"), true
 	}
 	return Plan{RequeueAfter: recheckSteady}, true
 }

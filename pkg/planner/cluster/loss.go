@@ -6,6 +6,9 @@ package cluster
 import (
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A lost quorum is proved lost for good by two independent witnesses. The last status
@@ -160,4 +163,32 @@ func (o *Observed) lostVoters() []string {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// permanentlyLost is true while it is proven that the quorum cannot come back.
+func (o *Observed) permanentlyLost() bool {
+	return !o.Etcd.Linearizable && o.bootstrapped() && o.size() != 0 && o.quorumLoss().forGood
+}
+
+// permanentLossSince returns since when the loss is proven without a break; nil while it is
+// not. The time is that of the status in which it was first written, so that another
+// controller goes on counting from it. Rounding is up: no recovery begins too soon.
+func (o *Observed) permanentLossSince() *metav1.Time {
+	if !o.permanentlyLost() {
+		return nil
+	}
+	if since := o.Cluster.Status.PermanentQuorumLossSince; since != nil {
+		return since.DeepCopy()
+	}
+	now := metav1.NewTime(o.Now.Add(time.Second - time.Nanosecond).Truncate(time.Second))
+	return &now
+}
+
+// untilRecovery is how long to wait for the next look at a permanent loss.
+func (o *Observed) untilRecovery() time.Duration {
+	since := o.permanentLossSince()
+	if since == nil || !o.recoversByItself() {
+		return recheckSteady
+	}
+	return min(recheckSteady, max(recheckQuorum, since.Add(recoveryGrace).Sub(o.Now)))
 }

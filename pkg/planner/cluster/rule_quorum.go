@@ -110,7 +110,7 @@ func ruleQuorum(o *Observed) (Plan, bool) {
 	plan := wait(recheckQuorum, loss.reason, loss.message, loss.unblock)
 	if loss.forGood {
 		// Before a person takes a backup for it: are they really gone?
-		plan.RequeueAfter = recheckSteady
+		plan.RequeueAfter = o.untilRecovery()
 		plan.Actions = o.findLost()
 	}
 	return plan, true

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -18,9 +17,9 @@ import (
 )
 
 const (
-	// recoveryGrace is how long a quorum must have been lost for good before a cluster
-	// with automatic recovery goes on without it: a person who has just deleted pods may
-	// still look at them.
+	// recoveryGrace is how long a permanent loss of the quorum must have been proven before
+	// a cluster with automatic recovery goes on without it: a person who has just deleted
+	// pods may still look at them.
 	recoveryGrace = 30 * time.Second
 	// sourceGrace is how long a recovery that was asked for waits for the member that it
 	// shall go on from to answer.
@@ -116,24 +115,11 @@ func (o *Observed) recoversByItself() bool {
 
 // recoversNow is true if the cluster may be recovered now without being asked.
 func (o *Observed) recoversNow() bool {
-	if !o.recoversByItself() || o.Etcd.Linearizable || !o.bootstrapped() || o.size() == 0 {
+	if !o.recoversByItself() || !o.permanentlyLost() {
 		return false
 	}
-	return o.quorumLoss().forGood && o.quorumLostFor() >= recoveryGrace
-}
-
-// quorumLostFor is how long the status has said that the quorum is lost.
-func (o *Observed) quorumLostFor() time.Duration {
-	for i := range o.Cluster.Status.Conditions {
-		c := &o.Cluster.Status.Conditions[i]
-		if c.Type != v1beta2.ClusterConditionQuorumLost || c.Status != corev1.ConditionTrue {
-			continue
-		}
-		if since, err := time.Parse(time.RFC3339, c.LastTransitionTime); err == nil {
-			return o.Now.Sub(since)
-		}
-	}
-	return 0
+	since := o.Cluster.Status.PermanentQuorumLossSince
+	return since != nil && o.Now.Sub(since.Time) >= recoveryGrace
 }
 
 // survivors returns the members that answer, the one that has committed most first.
@@ -362,6 +348,9 @@ func describeRecovery(r *v1beta2.RecoveryStatus) string {
 	text := "the cluster goes on from " + from
 	if r.Seed != "" {
 		text += " in the new member " + r.Seed
+	}
+	if r.RequestedBy != "" {
+		text += ", as requested by " + r.RequestedBy
 	}
 	if r.Message != "" {
 		text += ": " + r.Message

@@ -70,14 +70,23 @@ func evicted(ago time.Duration) func(*Reseed) {
 func stale(r *Reseed)      { r.Pod.Template = "before" }
 func otherImage(r *Reseed) { r.Pod.Outdated = true }
 
-func automatic(lostFor time.Duration) func(*Observed) {
+// automatic is a cluster that recovers by itself. Its quorum is lost for an hour, and for
+// provenFor it has been proven that the loss is permanent.
+func automatic(provenFor time.Duration) func(*Observed) {
 	return func(o *Observed) {
-		o.Cluster.Spec.Recovery = &v1beta2.RecoveryPolicy{QuorumLoss: v1beta2.RecoveryAutomatic}
-		o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{
-			Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue,
-			LastTransitionTime: testNow.Add(-lostFor).Format(time.RFC3339),
-		}}
+		unproven(o)
+		since := metav1.NewTime(testNow.Add(-provenFor))
+		o.Cluster.Status.PermanentQuorumLossSince = &since
 	}
+}
+
+// unproven is the same while nothing was said of a permanent loss.
+func unproven(o *Observed) {
+	o.Cluster.Spec.Recovery = &v1beta2.RecoveryPolicy{QuorumLoss: v1beta2.RecoveryAutomatic}
+	o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{
+		Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue,
+		LastTransitionTime: testNow.Add(-time.Hour).Format(time.RFC3339),
+	}}
 }
 
 // later is another recovery than the one that is asked for.
@@ -124,6 +133,8 @@ func TestRecoveryStarts(t *testing.T) {
 			"recovery: wait WaitingForSurvivor"},
 		{"by itself, after a while", 3, lost, edits(noQuorum, automatic(time.Hour)), "recovery: RecordRecovery Seeding from a lost b c"},
 		{"by itself, but not at once", 3, lost, edits(noQuorum, automatic(time.Second)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
+		{"by itself, but not when the loss was proven just now", 3, lost, edits(noQuorum, unproven), "quorum: FindMember b, FindMember c, wait QuorumLost"},
+		{"by itself, but not a moment too soon", 3, lost, edits(noQuorum, automatic(recoveryGrace-time.Millisecond)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
 		{"by itself only if it is lost for good", 3, "a:noleader,index=90 b:down,index=0 c:nopod,index=0", edits(noQuorum, automatic(time.Hour)),
 			"quorum: wait QuorumLost"},
 		{"by itself only if a volume cannot bring it back", 3, "a:noleader,claim,index=90 b:down,claim,index=0 c:down,claim,index=0",
@@ -150,6 +161,7 @@ func TestNothingIsLeft(t *testing.T) {
 	request := "recovery: RequestRestore c-first-aid-c0ffee from nightly lost a b c, wait WaitingForRestore"
 	checkDecisions(t, []decision{
 		{"the last backup", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true)), request},
+		{"not when the loss was proven just now", 3, nothing, edits(noQuorum, unproven, backedUp(true)), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
 		{"not at once", 3, nothing, edits(noQuorum, automatic(time.Second), backedUp(true)), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
 		{"not unless it may", 3, nothing, edits(noQuorum, backedUp(true)), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
 		{"not one that was not verified", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(false)), "recovery: wait BackupNotVerified"},

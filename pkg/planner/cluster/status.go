@@ -47,6 +47,7 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 	status.BlockedBy = blockedBy(&o, plan)
 	status.Certificates = certificateStatuses(&o)
 	status.Recovery = recoveryStatus(&o, plan)
+	status.PermanentQuorumLossSince = o.permanentLossSince()
 	status.Conditions = conditions(&o, plan)
 	return status
 }

@@ -79,6 +79,10 @@ type ClusterStatus struct {
 	// recovery is the last time that the data of the cluster went on in new members,
 	// after a lost quorum or by an EtcdRestore.
 	Recovery *RecoveryStatus `json:"recovery,omitempty" protobuf:"bytes,21,opt,name=recovery"`
+	// permanentQuorumLossSince is since when it is proven, without a break, that nothing
+	// that exists can bring the quorum back. It is absent while that is not proven. An
+	// automatic recovery (spec.recovery.quorumLoss) begins 30 seconds later.
+	PermanentQuorumLossSince *metav1.Time `json:"permanentQuorumLossSince,omitempty" protobuf:"bytes,22,opt,name=permanentQuorumLossSince"`
 }
 
 // MembersStatus lists the names of the members by readiness.

@@ -112,6 +112,9 @@ type RecoveryStatus struct {
 	Cancelled bool `json:"cancelled,omitempty" protobuf:"varint,16,opt,name=cancelled"`
 	// member that was asked for as the source; empty for the one that has lost the least.
 	Member string `json:"member,omitempty" protobuf:"bytes,17,opt,name=member"`
+	// requestedBy is the user that created etcdclusters/recover. It is empty for a
+	// recovery that began by itself, and for one that an EtcdRestore asked for.
+	RequestedBy string `json:"requestedBy,omitempty" protobuf:"bytes,18,opt,name=requestedBy"`
 }
 
 // RecoverySource is where the data of new members comes from: a member or a backup.

@@ -600,6 +600,10 @@ func (in *ClusterStatus) DeepCopyInto(out *ClusterStatus) {
 		*out = new(RecoveryStatus)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.PermanentQuorumLossSince != nil {
+		in, out := &in.PermanentQuorumLossSince, &out.PermanentQuorumLossSince
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

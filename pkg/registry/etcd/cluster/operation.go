@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -131,9 +130,7 @@ func (r *OperationREST) requested(ctx context.Context, asked *v1beta2.EtcdCluste
 		RequestedAt: metav1.NewTime(r.clock.Now().Truncate(time.Second)),
 		Members:     slices.Clone(asked.Spec.Members),
 		Phase:       v1beta2.OperationPending,
-	}
-	if user, ok := request.UserFrom(ctx); ok {
-		operation.RequestedBy = user.GetName()
+		RequestedBy: requester(ctx),
 	}
 	return operation
 }

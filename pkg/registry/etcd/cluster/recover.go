@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/authentication/user"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
@@ -74,7 +73,7 @@ func (r *RecoverREST) Create(
 		if cluster.ResourceVersion == "" {
 			return nil, apierrors.NewNotFound(v1beta2.Resource("etcdclusters"), name)
 		}
-		plan, err := planRecovery(cluster, request, r.clock.Now())
+		plan, err := planRecovery(cluster, request, requester(ctx), r.clock.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -92,14 +91,16 @@ func (r *RecoverREST) Create(
 		return nil, err
 	}
 	if !dryrun.IsDryRun(options.DryRun) {
-		by, _ := genericrequest.UserFrom(ctx)
-		klog.FromContext(ctx).Info("Recovery requested", "cluster", klog.KRef(reply.Namespace, name), "recovery", reply.Status.ID, "requestedBy", nameOf(by))
+		klog.FromContext(ctx).Info("Recovery requested", "cluster", klog.KRef(reply.Namespace, name), "clusterUID", reply.UID,
+			"recovery", reply.Status.ID, "source", reply.Status.Source.Member, "requestedBy", reply.Status.RequestedBy)
 	}
 	return reply, nil
 }
 
-func nameOf(by user.Info) string {
-	if by == nil {
+// requester returns the name of the user that sent the request; empty if it is not known.
+func requester(ctx context.Context) string {
+	by, known := genericrequest.UserFrom(ctx)
+	if !known {
 		return ""
 	}
 	return by.GetName()
@@ -114,7 +115,7 @@ var (
 )
 
 // planRecovery returns the recovery as the last status of the cluster lets it be planned.
-func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterRecovery, now time.Time) (*v1beta2.RecoveryStatus, error) {
+func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterRecovery, by string, now time.Time) (*v1beta2.RecoveryStatus, error) {
 	conflict := func(why error) error {
 		return apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, why)
 	}
@@ -133,7 +134,7 @@ func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterReco
 	}
 	plan := &v1beta2.RecoveryStatus{
 		ID: string(uuid.NewUUID()), Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhasePending,
-		Member: request.Spec.Member, RequestedAt: metav1.NewTime(now.Truncate(time.Second)),
+		Member: request.Spec.Member, RequestedAt: metav1.NewTime(now.Truncate(time.Second)), RequestedBy: by,
 	}
 	var source *v1beta2.MemberStatus
 	silent := ""

@@ -4,13 +4,18 @@
 package cluster
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
@@ -79,6 +84,31 @@ func TestRecoverPlans(t *testing.T) {
 	}
 	if _, err := ask(t, storage, &v1beta2.EtcdClusterRecovery{}); !apierrors.IsConflict(err) {
 		t.Errorf("a second request is answered with %v", err)
+	}
+}
+
+// TestRecoverRecordsTheRequester: the stored request names the user that sent it, whatever
+// the body says, and so does the log.
+func TestRecoverRecordsTheRequester(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	lostCluster(t, storage, func(*v1beta2.EtcdCluster) {})
+	var log bytes.Buffer
+	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
+	ctx = request.WithUser(registrytest.Context(ctx, ns, "etcdclusters", "recover"), &user.DefaultInfo{Name: "jane"})
+	obj, err := storage.Recover.Create(ctx, "a", &v1beta2.EtcdClusterRecovery{Status: v1beta2.RecoveryStatus{RequestedBy: "mallory"}},
+		rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := obj.(*v1beta2.EtcdClusterRecovery).Status
+	if stored := storedRecovery(t, storage); plan.RequestedBy != "jane" || stored.RequestedBy != "jane" {
+		t.Errorf("the answer says that %q asked, the status that %q did", plan.RequestedBy, stored.RequestedBy)
+	}
+	for _, want := range []string{`"Recovery requested"`, `cluster="` + ns + `/a"`, `clusterUID="`, `recovery="` + plan.ID, `source="a-2"`, `requestedBy="jane"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s: %s", want, log.String())
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ package v1beta2
 
 import (
 	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ClusterStatusApplyConfiguration represents a declarative configuration of the ClusterStatus type for use
@@ -58,6 +59,10 @@ type ClusterStatusApplyConfiguration struct {
 	// recovery is the last time that the data of the cluster went on in new members,
 	// after a lost quorum or by an EtcdRestore.
 	Recovery *RecoveryStatusApplyConfiguration `json:"recovery,omitempty"`
+	// permanentQuorumLossSince is since when it is proven, without a break, that nothing
+	// that exists can bring the quorum back. It is absent while that is not proven. An
+	// automatic recovery (spec.recovery.quorumLoss) begins 30 seconds later.
+	PermanentQuorumLossSince *v1.Time `json:"permanentQuorumLossSince,omitempty"`
 }
 
 // ClusterStatusApplyConfiguration constructs a declarative configuration of the ClusterStatus type for use with
@@ -246,5 +251,13 @@ func (b *ClusterStatusApplyConfiguration) WithCertificates(values ...*Certificat
 // If called multiple times, the Recovery field is set to the value of the last call.
 func (b *ClusterStatusApplyConfiguration) WithRecovery(value *RecoveryStatusApplyConfiguration) *ClusterStatusApplyConfiguration {
 	b.Recovery = value
+	return b
+}
+
+// WithPermanentQuorumLossSince sets the PermanentQuorumLossSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PermanentQuorumLossSince field is set to the value of the last call.
+func (b *ClusterStatusApplyConfiguration) WithPermanentQuorumLossSince(value v1.Time) *ClusterStatusApplyConfiguration {
+	b.PermanentQuorumLossSince = &value
 	return b
 }

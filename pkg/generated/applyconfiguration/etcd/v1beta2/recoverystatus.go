@@ -51,6 +51,9 @@ type RecoveryStatusApplyConfiguration struct {
 	Cancelled *bool `json:"cancelled,omitempty"`
 	// member that was asked for as the source; empty for the one that has lost the least.
 	Member *string `json:"member,omitempty"`
+	// requestedBy is the user that created etcdclusters/recover. It is empty for a
+	// recovery that began by itself, and for one that an EtcdRestore asked for.
+	RequestedBy *string `json:"requestedBy,omitempty"`
 }
 
 // RecoveryStatusApplyConfiguration constructs a declarative configuration of the RecoveryStatus type for use with
@@ -199,5 +202,13 @@ func (b *RecoveryStatusApplyConfiguration) WithCancelled(value bool) *RecoverySt
 // If called multiple times, the Member field is set to the value of the last call.
 func (b *RecoveryStatusApplyConfiguration) WithMember(value string) *RecoveryStatusApplyConfiguration {
 	b.Member = &value
+	return b
+}
+
+// WithRequestedBy sets the RequestedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RequestedBy field is set to the value of the last call.
+func (b *RecoveryStatusApplyConfiguration) WithRequestedBy(value string) *RecoveryStatusApplyConfiguration {
+	b.RequestedBy = &value
 	return b
 }
