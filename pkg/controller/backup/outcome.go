@@ -65,6 +65,7 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 	o.URI, o.EtcdVersion, o.Revision, o.Member = saved.URI, saved.EtcdVersion, saved.Revision, saved.Member
 	o.SnapshotSize, o.StoredSize, o.SHA256, o.Verified = saved.Size, saved.StoredSize, saved.SHA256, verified
 	o.Warning = agentjob.Shorten(saved.Warning)
+	o.Unproved, o.UnprovedAt, o.Spared = saved.Unproved, agentjob.Shorten(saved.UnprovedAt), saved.Spared
 	return finished(o)
 }
 

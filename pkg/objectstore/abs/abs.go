@@ -32,6 +32,8 @@ import (
 // Store is a container. It implements objectstore.Store.
 type Store struct {
 	client *container.Client
+	// tier of the blobs that are stored; it may be empty.
+	tier string
 }
 
 var _ objectstore.Store = (*Store)(nil)
@@ -41,7 +43,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
 		return 0, err
 	}
-	n, err := objectstore.Upload(ctx, r, &upload{client: s.client.NewBlockBlobClient(key), options: options, salt: time.Now().UnixNano()})
+	n, err := objectstore.Upload(ctx, r, &upload{client: s.client.NewBlockBlobClient(key), options: options, tier: s.tier, salt: time.Now().UnixNano()})
 	return n, failed("put", key, err)
 }
 
@@ -112,6 +114,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 type upload struct {
 	client  *blockblob.Client
 	options objectstore.PutOptions
+	tier    string
 	// salt keeps the blocks of two uploads of the same key apart, and tells when this one
 	// was begun, in nanoseconds since 1970.
 	salt int64
@@ -128,9 +131,19 @@ func (u *upload) headers() *blob.HTTPHeaders {
 	return &blob.HTTPHeaders{BlobContentType: ptr.To(u.options.Type())}
 }
 
+// accessTier returns the tier of the blob; nil leaves it to the account.
+func (u *upload) accessTier() *blob.AccessTier {
+	if u.tier == "" {
+		return nil
+	}
+	return ptr.To(blob.AccessTier(u.tier))
+}
+
 // PutWhole implements objectstore.Parts.
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
-	_, err := u.client.Upload(ctx, body(data), &blockblob.UploadOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions()})
+	_, err := u.client.Upload(ctx, body(data), &blockblob.UploadOptions{
+		HTTPHeaders: u.headers(), AccessConditions: u.conditions(), Tier: u.accessTier(),
+	})
 	return err
 }
 
@@ -149,7 +162,9 @@ func (u *upload) Complete(ctx context.Context, count int) error {
 	for number := 1; number <= count; number++ {
 		blocks = append(blocks, u.block(number))
 	}
-	_, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions()})
+	_, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{
+		HTTPHeaders: u.headers(), AccessConditions: u.conditions(), Tier: u.accessTier(),
+	})
 	return err
 }
 

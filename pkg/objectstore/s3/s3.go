@@ -24,6 +24,8 @@ type Store struct {
 	client     *s3.Client
 	bucket     string
 	encryption string
+	// kmsKey and class may be empty.
+	kmsKey, class string
 	// sent are options of the calls that send data.
 	sent []func(*s3.Options)
 }

@@ -52,12 +52,21 @@ func (u *upload) refused(err error) error {
 		"and the store has no conditional writes; give them the right to list the bucket (s3:ListBucket)")}
 }
 
+// key returns the key with which the store encrypts; nil leaves it to the store.
+func (s *Store) key() *string {
+	if s.kmsKey == "" {
+		return nil
+	}
+	return &s.kmsKey
+}
+
 // PutWhole implements objectstore.Parts.
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 	put := func(condition *string) error {
 		_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
 			Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: aws.String(u.options.Type()),
 			IfNoneMatch: condition, ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
+			SSEKMSKeyId: u.store.key(), StorageClass: types.StorageClass(u.store.class),
 		}, u.store.sent...)
 		return err
 	}
@@ -74,6 +83,7 @@ func (u *upload) Begin(ctx context.Context) error {
 	output, err := u.store.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
 		Bucket: &u.store.bucket, Key: &u.key, ContentType: aws.String(u.options.Type()),
 		ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
+		SSEKMSKeyId:          u.store.key(), StorageClass: types.StorageClass(u.store.class),
 	})
 	if err != nil {
 		return err
