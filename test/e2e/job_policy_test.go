@@ -114,7 +114,6 @@ func (s *scenario) placedAsSaid(pods []*corev1.Pod, container string) {
 			"request":    found.Resources.Requests.Memory().String() == "64Mi" && found.Resources.Requests.Cpu().String() == "20m",
 			"limit":      found.Resources.Limits.Memory().String() == "300Mi",
 			"toleration": len(pod.Spec.Tolerations) > 0 && pod.Spec.Tolerations[0].Key == "backups",
-			"end":        pod.Status.Phase == corev1.PodSucceeded,
 			"user":       pod.Spec.SecurityContext != nil && pod.Spec.SecurityContext.RunAsNonRoot != nil && *pod.Spec.SecurityContext.RunAsNonRoot,
 			"token":      pod.Spec.AutomountServiceAccountToken != nil && !*pod.Spec.AutomountServiceAccountToken,
 		} {

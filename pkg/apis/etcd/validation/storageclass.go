@@ -12,11 +12,14 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
+// maxKMSKey is the length of the longest name of a key that AWS takes, in bytes.
+const maxKMSKey = 2048
+
 var (
 	// classPattern is looser than any store's: each has classes of its own, and says so.
 	classPattern = regexp.MustCompile(`^[A-Z0-9_-]{1,64}$`)
-	// kmsKeyPattern is that of IDs, ARNs and aliases.
-	kmsKeyPattern = regexp.MustCompile(`^[A-Za-z0-9:/_.-]{1,2048}$`)
+	// kmsKeyPattern is that of IDs, ARNs and aliases, of at most maxKMSKey bytes.
+	kmsKeyPattern = regexp.MustCompile(`^[A-Za-z0-9:/_.-]+$`)
 )
 
 // frozenClasses give nothing back before it was asked for hours ago.
@@ -35,7 +38,7 @@ func validateS3Class(s3 *v1beta2.S3BackupSource, path *field.Path) field.ErrorLi
 	}
 	switch at := path.Child("kmsKeyID"); {
 	case s3.KMSKeyID == "":
-	case !kmsKeyPattern.MatchString(s3.KMSKeyID):
+	case len(s3.KMSKeyID) > maxKMSKey || !kmsKeyPattern.MatchString(s3.KMSKeyID):
 		errs = append(errs, invalid(at, s3.KMSKeyID, "must be the ID, the ARN or the alias of a key"))
 	case !strings.HasPrefix(s3.ServerSideEncryption, "aws:kms"):
 		errs = append(errs, forbidden(at, "needs serverSideEncryption: aws:kms or aws:kms:dsse; set that, or remove the key"))
