@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
@@ -243,5 +244,27 @@ func TestPruneTrustsManifests(t *testing.T) {
 	b.mustRun(agent.CommandPrune, b.pruneRequest(1, time.Minute))
 	if got := b.left([]string{late, good}); got != "01" {
 		t.Errorf("the newest good one is %s", got)
+	}
+}
+
+// TestABackupListsOnceForWhatFollows: beside the look for what an earlier attempt has stored, one
+// listing serves retention and sweep.
+func TestABackupListsOnceForWhatFollows(t *testing.T) {
+	b := newBench(t, etcdtest.New(t))
+	for i := range 20 {
+		b.keep(owner, "mine", time.Now().Add(-time.Duration(20-i)*time.Hour), int64(i))
+	}
+	store := &counting{Store: b.store}
+	b.store = store
+	request := b.saveRequest("id-1", manifest.LayoutDirectory)
+	request.Prune = &agent.Prune{Layout: manifest.LayoutDirectory, Owner: owner, BackupUID: "mine", Count: 20}
+	request.Sweep = &agent.Sweep{Layout: manifest.LayoutDirectory, Owner: owner}
+	result := b.mustRun(agent.CommandSave, request)
+	if result.Pruned != 1 || result.Warning != "" {
+		t.Errorf("the result says %+v", result)
+	}
+	// What is read is the stored snapshot, to verify it, and the manifest of what is deleted.
+	if store.lists.Load() != 2 || store.gets.Load() != 2 {
+		t.Errorf("%d lists and %d reads, want 2 and 2", store.lists.Load(), store.gets.Load())
 	}
 }
