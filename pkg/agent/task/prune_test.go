@@ -44,7 +44,10 @@ func (c *counting) Get(ctx context.Context, key string, offset, length int64) (i
 	}
 	defer c.now.Add(-1)
 	if c.latency > 0 {
-		time.Sleep(c.latency)
+		select {
+		case <-time.After(c.latency):
+		case <-ctx.Done():
+		}
 	}
 	return c.Store.Get(ctx, key, offset, length)
 }
