@@ -50,12 +50,12 @@ func openStore(ctx context.Context, s *agent.Store, stall time.Duration) (object
 	case v1beta2.BackupStorageTypeS3:
 		return s3.New(ctx, s3.Config{
 			Bucket: s.Bucket, Endpoint: s.Endpoint, Region: s.Region, ForcePathStyle: s.ForcePathStyle,
-			ServerSideEncryption: s.ServerSideEncryption, CredentialsDir: s.CredentialsDir, Transport: transport,
+			ServerSideEncryption: s.ServerSideEncryption, KMSKeyID: s.KMSKeyID, StorageClass: s.StorageClass, CredentialsDir: s.CredentialsDir, Transport: transport,
 		})
 	case v1beta2.BackupStorageTypeABS:
-		return abs.New(abs.Config{Container: s.Bucket, Endpoint: s.Endpoint, EndpointOfCloud: ofCloud, CredentialsDir: s.CredentialsDir, Transport: transport})
+		return abs.New(abs.Config{Container: s.Bucket, Endpoint: s.Endpoint, AccessTier: s.StorageClass, EndpointOfCloud: ofCloud, CredentialsDir: s.CredentialsDir, Transport: transport})
 	case v1beta2.BackupStorageTypeGCS:
-		return gcs.New(ctx, gcs.Config{Bucket: s.Bucket, Endpoint: s.Endpoint, EndpointOfCloud: ofCloud, CredentialsDir: s.CredentialsDir, Transport: transport})
+		return gcs.New(ctx, gcs.Config{Bucket: s.Bucket, Endpoint: s.Endpoint, StorageClass: s.StorageClass, EndpointOfCloud: ofCloud, CredentialsDir: s.CredentialsDir, Transport: transport})
 	case v1beta2.BackupStorageTypeOSS:
 		return oss.New(oss.Config{Bucket: s.Bucket, Endpoint: s.Endpoint, CredentialsDir: s.CredentialsDir, Transport: transport})
 	default:

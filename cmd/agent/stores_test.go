@@ -20,7 +20,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
 )
 
-// TestWhatIsAskedOfS3: the region and the encryption that a request names reach the store,
+// TestWhatIsAskedOfS3: the region, the encryption and the class that a request names reach the store,
 // for objects of one part and of several.
 func TestWhatIsAskedOfS3(t *testing.T) {
 	t.Parallel()
@@ -42,11 +42,15 @@ func TestWhatIsAskedOfS3(t *testing.T) {
 		_, scope, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 		mu.Lock()
 		defer mu.Unlock()
-		begun[r.URL.Path] = r.Header.Get("X-Amz-Server-Side-Encryption") + " " + strings.Split(scope+"///", "/")[2]
+		begun[r.URL.Path] = strings.Join([]string{
+			r.Header.Get("X-Amz-Server-Side-Encryption"), r.Header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"),
+			r.Header.Get("X-Amz-Storage-Class"), strings.Split(scope+"///", "/")[2],
+		}, " ")
 	}))
 	defer server.Close()
 	store, err := openStore(t.Context(), &agent.Store{
 		Type: v1beta2.BackupStorageTypeS3, Bucket: "b", Endpoint: server.URL, Region: "eu-north-7", ForcePathStyle: true, ServerSideEncryption: "aws:kms",
+		KMSKeyID: "alias/backups", StorageClass: "STANDARD_IA",
 		CredentialsDir: storetest.AWSSecret(t, storetest.AccessKey, storetest.SecretKey),
 	}, time.Minute)
 	if err != nil {
@@ -57,7 +61,7 @@ func TestWhatIsAskedOfS3(t *testing.T) {
 			t.Fatal(err)
 		}
 		mu.Lock()
-		if got := begun["/b/"+key]; got != "aws:kms eu-north-7" {
+		if got := begun["/b/"+key]; got != "aws:kms alias/backups STANDARD_IA eu-north-7" {
 			t.Errorf("%s: asked for %q", key, got)
 		}
 		mu.Unlock()

@@ -36,9 +36,11 @@ func BackupStore(storageType v1beta2.BackupStorageType, source *v1beta2.BackupSo
 	case storageType == v1beta2.BackupStorageTypeS3 && source.S3 != nil:
 		return s3Store(source.S3)
 	case storageType == v1beta2.BackupStorageTypeABS && source.ABS != nil:
-		return secretStore(storageType, source.ABS.Path, source.ABS.Endpoint, source.ABS.ABSSecret, source.ABS.CASecret)
+		store, mounts, err := secretStore(storageType, source.ABS.Path, source.ABS.Endpoint, source.ABS.ABSSecret, source.ABS.CASecret)
+		return withClass(store, source.ABS.AccessTier), mounts, err
 	case storageType == v1beta2.BackupStorageTypeGCS && source.GCS != nil:
-		return secretStore(storageType, source.GCS.Path, source.GCS.Endpoint, source.GCS.GCPSecret, source.GCS.CASecret)
+		store, mounts, err := secretStore(storageType, source.GCS.Path, source.GCS.Endpoint, source.GCS.GCPSecret, source.GCS.CASecret)
+		return withClass(store, source.GCS.StorageClass), mounts, err
 	case storageType == v1beta2.BackupStorageTypeOSS && source.OSS != nil:
 		return secretStore(storageType, source.OSS.Path, source.OSS.Endpoint, source.OSS.OSSSecret, source.OSS.CASecret)
 	case storageType == v1beta2.BackupStorageTypePersistentVolumeClaim && source.PersistentVolumeClaim != nil:
@@ -58,6 +60,14 @@ func RestoreStore(storageType v1beta2.BackupStorageType, source *v1beta2.Restore
 	})
 }
 
+// withClass returns the store with its storage class; nil stays nil.
+func withClass(store *Store, class string) *Store {
+	if store != nil {
+		store.StorageClass = class
+	}
+	return store
+}
+
 func s3Store(s3 *v1beta2.S3BackupSource) (*Store, []Mount, error) {
 	store, mounts, err := secretStore(v1beta2.BackupStorageTypeS3, s3.Path, s3.Endpoint, s3.AWSSecret, s3.CASecret)
 	if err != nil {
@@ -65,6 +75,7 @@ func s3Store(s3 *v1beta2.S3BackupSource) (*Store, []Mount, error) {
 	}
 	store.Region, store.ForcePathStyle = s3.Region, s3.ForcePathStyle
 	store.InsecureSkipTLSVerify, store.ServerSideEncryption = s3.InsecureSkipTLSVerify, s3.ServerSideEncryption
+	store.KMSKeyID, store.StorageClass = s3.KMSKeyID, s3.StorageClass
 	return store, mounts, nil
 }
 

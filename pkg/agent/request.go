@@ -113,6 +113,9 @@ type Store struct {
 	ForcePathStyle        bool   `json:"forcePathStyle,omitempty"`
 	InsecureSkipTLSVerify bool   `json:"insecureSkipTLSVerify,omitempty"`
 	ServerSideEncryption  string `json:"serverSideEncryption,omitempty"`
+	KMSKeyID              string `json:"kmsKeyID,omitempty"`
+	// StorageClass of the objects that are stored; of ABS the access tier.
+	StorageClass string `json:"storageClass,omitempty"`
 
 	// CredentialsDir holds the files of the store's secret. Empty: the identity of
 	// the workload.
@@ -129,7 +132,9 @@ type Save struct {
 	Layout manifest.Layout `json:"layout"`
 	Owner  manifest.Owner  `json:"owner"`
 	// Started is when the transfer began, the same in each attempt.
-	Started     time.Time           `json:"started"`
+	Started time.Time `json:"started"`
+	// BackupUID is the UID of the EtcdBackup.
+	BackupUID   string              `json:"backupUID,omitempty"`
 	Compression v1beta2.Compression `json:"compression,omitempty"`
 	// SafetyCopy marks what was stored before a restore replaced it. It is never taken
 	// for the newest backup of a place that has others.
@@ -200,6 +205,9 @@ type Prune struct {
 	// limit. The newest always stays.
 	Count         int32 `json:"count,omitempty"`
 	MaxAgeSeconds int64 `json:"maxAgeSeconds,omitempty"`
+	// BackupUID is the UID of the EtcdBackup: what it has made of earlier clusters of the
+	// owner's name is counted and deleted, too.
+	BackupUID string `json:"backupUID,omitempty"`
 }
 
 // Sweep says which leftovers of an owner are deleted.

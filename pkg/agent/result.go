@@ -59,6 +59,14 @@ type Result struct {
 	// Pruned backups and Swept leftovers that were deleted.
 	Pruned int `json:"pruned,omitempty"`
 	Swept  int `json:"swept,omitempty"`
+	// Unproved backups are of another cluster of the same name, and nothing proves that
+	// this EtcdBackup has made them: they stay. UnprovedAt says where they are, in at most
+	// three places.
+	Unproved   int    `json:"unproved,omitempty"`
+	UnprovedAt string `json:"unprovedAt,omitempty"`
+	// Spared is the URI of the newest backup of the cluster before, which stays although
+	// there are more backups than are to be kept.
+	Spared string `json:"spared,omitempty"`
 
 	// Bytes that were moved, of TotalBytes if that is known.
 	Bytes      int64 `json:"bytes,omitempty"`
@@ -142,6 +150,7 @@ func (r *Result) Encode() ([]byte, error) {
 		}
 		cut.Warning = shorten(cut.Warning, limit)
 		cut.Member = shorten(cut.Member, limit)
+		cut.UnprovedAt = shorten(cut.UnprovedAt, limit)
 	}
 }
 

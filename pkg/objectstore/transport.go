@@ -11,7 +11,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -49,7 +52,7 @@ func NewTransport(config TransportConfig) (*http.Transport, error) {
 	// With HTTP/2 all transfers would share one connection, and its stall.
 	protocols.SetHTTP1(true)
 	return &http.Transport{
-		Proxy:           http.ProxyFromEnvironment,
+		Proxy:           proxyOf,
 		TLSClientConfig: tlsConfig,
 		Protocols:       protocols,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -66,6 +69,32 @@ func NewTransport(config TransportConfig) (*http.Transport, error) {
 		WriteBufferSize:       64 << 10,
 		ReadBufferSize:        64 << 10,
 	}, nil
+}
+
+// metadataHost is that of Google's metadata server.
+const metadataHost = "metadata.google.internal"
+
+// metadataNetworks are where clouds give a workload the credentials of its identity, in
+// plain text. Requests to them go through no proxy: it would see the credentials.
+var metadataNetworks = []netip.Prefix{
+	netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::/32"),
+	netip.MustParsePrefix("100.100.100.200/32"),
+}
+
+// proxyOf returns the proxy for a request, as the environment says.
+func proxyOf(request *http.Request) (*url.URL, error) {
+	host := request.URL.Hostname()
+	if strings.EqualFold(strings.TrimSuffix(host, "."), metadataHost) {
+		return nil, nil
+	}
+	if address, err := netip.ParseAddr(host); err == nil {
+		for _, network := range metadataNetworks {
+			if network.Contains(address.Unmap().WithZone("")) {
+				return nil, nil
+			}
+		}
+	}
+	return http.ProxyFromEnvironment(request)
 }
 
 // IsFinal is true for what another connection at once does not heal: nothing has moved for as

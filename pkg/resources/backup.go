@@ -144,6 +144,7 @@ func BackupJob(b *v1beta2.EtcdBackup, run BackupRun) (*batchv1.Job, error) {
 			},
 		},
 	}
+	useJobPolicy(job, b.Spec.Job)
 	actAs(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec, b.Spec.ServiceAccountName, b.Spec.StorageType)
 	if timeout := timeoutOf(b); timeout > 0 {
 		job.Spec.ActiveDeadlineSeconds = ptr.To(timeout + deadlineGrace)
@@ -178,7 +179,7 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		ProgressPort:   agent.ProgressPort,
 		Etcd:           backedUp(b, run),
 		Store:          store,
-		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.Slot.UTC(), Compression: b.Spec.Compression, SafetyCopy: b.Annotations[AnnotationSafetyCopy] != ""},
+		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.Slot.UTC(), BackupUID: string(b.UID), Compression: b.Spec.Compression, SafetyCopy: b.Annotations[AnnotationSafetyCopy] != ""},
 		Prune:          pruneOf(b, layout, owner),
 		Sweep:          &agent.Sweep{Layout: layout, Owner: owner},
 	}
@@ -280,7 +281,7 @@ func pruneOf(b *v1beta2.EtcdBackup, layout manifest.Layout, owner manifest.Owner
 	if !periodicBackup(b) {
 		return nil
 	}
-	p := &agent.Prune{Layout: layout, Owner: owner, Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}
+	p := &agent.Prune{Layout: layout, Owner: owner, BackupUID: string(b.UID), Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}
 	if age := b.Spec.BackupPolicy.MaxAge; age != nil {
 		p.MaxAgeSeconds = int64(age.Duration / time.Second)
 	}

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -65,6 +67,56 @@ func byEndpoints(s *v1beta2.BackupSpec) {
 	s.ClientTLSSecret = "etcd-client-tls"
 }
 
+// jobPolicy says everything that a user may say of the pods of Jobs.
+func jobPolicy() *v1beta2.JobPolicy {
+	return &v1beta2.JobPolicy{
+		Labels: map[string]string{"team": "data"}, Annotations: map[string]string{"sidecar.istio.io/inject": "false"},
+		NodeSelector: map[string]string{"disk": "fast"}, PriorityClassName: "low",
+		Tolerations: []corev1.Toleration{{Key: "backups", Operator: corev1.TolerationOpExists}},
+		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}}}},
+		}}},
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
+		Env:              []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy:3128"}, {Name: "NO_PROXY", Value: ".svc"}},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceEphemeralStorage: resource.MustParse("2Gi")},
+		},
+	}
+}
+
+func withJob(s *v1beta2.BackupSpec) { s.Job = jobPolicy() }
+
+// TestJobPolicyWeakensNothing: what validation would refuse changes nothing either that the
+// controller guarantees about the pod of a Job.
+func TestJobPolicyWeakensNothing(t *testing.T) {
+	t.Parallel()
+	plain, err := BackupJob(newBackup(nil), backupRun(newCluster(version("3.6.16"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostile := jobPolicy()
+	hostile.Labels = map[string]string{LabelApp: AppName, LabelBackupUID: "other"}
+	hostile.Annotations = map[string]string{AnnotationBackup: "other"}
+	hostile.Env = []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "off"}}
+	hostile.Resources = corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")}}
+	job, err := BackupJob(newBackup(func(s *v1beta2.BackupSpec) { s.Job = hostile }), backupRun(newCluster(version("3.6.16"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkBackupJob(t, job)
+	was, is := plain.Spec.Template, job.Spec.Template
+	if diff := cmp.Diff(was.ObjectMeta, is.ObjectMeta); diff != "" {
+		t.Errorf("metadata:\n%s", diff)
+	}
+	if diff := cmp.Diff(was.Spec.Containers, is.Spec.Containers); diff != "" {
+		t.Errorf("containers:\n%s", diff)
+	}
+	if diff := cmp.Diff(was.Spec.Volumes, is.Spec.Volumes); diff != "" {
+		t.Errorf("volumes:\n%s", diff)
+	}
+}
+
 func backupRun(c *v1beta2.EtcdCluster) BackupRun {
 	run := BackupRun{Slot: slot, Attempt: 1, Image: agentImage, Cluster: c}
 	if c != nil {
@@ -87,6 +139,8 @@ func TestGoldenBackups(t *testing.T) {
 		"backup-proof":      {func(s *v1beta2.BackupSpec) { s.Verify = v1beta2.VerificationRestore }, plain},
 		"backup-endpoints":  {byEndpoints, nil},
 		"backup-identity":   {byIdentity, plain},
+		"backup-job":        {withJob, keep},
+		"backup-job-proof":  {func(s *v1beta2.BackupSpec) { withJob(s); s.Verify = v1beta2.VerificationRestore }, plain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,6 +285,9 @@ func TestGoldenRestores(t *testing.T) {
 		"restore-claim": {Place: v1beta2.BackupPlace{
 			StorageType: v1beta2.BackupStorageTypePersistentVolumeClaim, SHA256: "abc",
 			RestoreSource: v1beta2.RestoreSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups", Path: "p"}},
+		}},
+		"restore-job": {Job: jobPolicy(), Place: v1beta2.BackupPlace{
+			StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/etcd"}},
 		}},
 	} {
 		check.Image, check.Attempt = agentImage, 1

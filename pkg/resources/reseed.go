@@ -133,6 +133,9 @@ func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image str
 		return nil, fmt.Errorf("init container %s: %w", InitFetch, err)
 	}
 	container := initContainer(c, InitFetch, image, append([]string{agent.Program}, args...)...)
+	if place := r.Source.Backup; place != nil {
+		addEnv(&container, place.DeepCopy().Env)
+	}
 	for _, m := range mounts {
 		m.ReadOnly = true
 		pod.Spec.Volumes = append(pod.Spec.Volumes, mountedVolume(m))

@@ -58,6 +58,8 @@ type RestoreCheck struct {
 	Target RestoreTarget
 	// Cluster that is restored, or that will be made; nil if nothing is known of it.
 	Cluster *v1beta2.EtcdCluster
+	// Job says where and how the pod runs; it may be nil.
+	Job *v1beta2.JobPolicy
 }
 
 // RestoreTarget is what a backup must fit.
@@ -156,6 +158,7 @@ func RestoreJob(r *v1beta2.EtcdRestore, check RestoreCheck) (*batchv1.Job, error
 			},
 		},
 	}
+	useJobPolicy(job, check.Job)
 	actAs(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec, check.Place.ServiceAccountName, check.Place.StorageType)
 	return job, nil
 }

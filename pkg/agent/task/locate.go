@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
@@ -156,15 +157,32 @@ func (t *run) list(ctx context.Context, prefix string, wanted func(manifestKey s
 			keys = append(keys, object.Key)
 		}
 	}
+	return t.readManifests(ctx, keys)
+}
+
+// readManifests reads several at once and returns those that can be read, in the order of
+// the keys.
+func (t *run) readManifests(ctx context.Context, keys []string) ([]manifest.Stored, error) {
+	read := make([]*manifest.Manifest, len(keys))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelCalls)
+	for i, key := range keys {
+		group.Go(func() error {
+			m, err := t.readManifest(ctx, key)
+			if errors.Is(err, manifest.ErrInvalid) || errors.Is(err, objectstore.ErrNotFound) {
+				return nil
+			}
+			read[i] = m
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
 	var backups []manifest.Stored
-	for _, key := range keys {
-		m, err := t.readManifest(ctx, key)
-		switch {
-		case errors.Is(err, manifest.ErrInvalid), errors.Is(err, objectstore.ErrNotFound):
-		case err != nil:
-			return nil, err
-		default:
-			backups = append(backups, manifest.Stored{Key: key, Manifest: m})
+	for i, m := range read {
+		if m != nil {
+			backups = append(backups, manifest.Stored{Key: keys[i], Manifest: m})
 		}
 	}
 	return backups, nil

@@ -5,87 +5,257 @@ package task
 
 import (
 	"context"
-	"path"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// defaultSweepAge is how old leftovers are that no running transfer can own.
-const defaultSweepAge = 24 * time.Hour
+const (
+	// parallelCalls is how many small objects are read or deleted at once. It is as many
+	// connections as a store keeps open.
+	parallelCalls = 8
+	// maxNamedPlaces is how many places with backups of others the result names.
+	maxNamedPlaces = 3
+)
 
-// prune deletes what the retention lets go. Only what has a manifest of this owner is
-// counted and deleted; the newest such backup always stays.
+// prune deletes what the retention lets go: of the backups of the owner, and of those that
+// the same EtcdBackup has made of earlier clusters of the owner's name. The newest good
+// backup always stays.
 func (t *run) prune(ctx context.Context) error {
 	t.Progress.Begin("Prune", 0)
 	p := t.request.Prune
 	place := manifest.Place{Layout: p.Layout, Key: t.request.Store.Key, Owner: p.Owner}
-	all, err := t.list(ctx, place.Prefix(), func(string) bool { return true })
+	expired := t.expiredBySeries
+	if place.Layout == manifest.LayoutDirectory {
+		expired = t.expiredByName
+	}
+	backups, err := expired(ctx, place)
 	if err != nil {
 		return err
 	}
-	var ours []manifest.Stored
-	for _, s := range all {
-		if place.InPlace(s.Key, s.Manifest) {
-			ours = append(ours, s)
+	return t.deleteBackups(ctx, backups)
+}
+
+func (t *run) retention() manifest.Retention {
+	p := t.request.Prune
+	return manifest.Retention{Count: int(p.Count), MaxAge: time.Duration(p.MaxAgeSeconds) * time.Second}
+}
+
+// expiredBySeries reads every manifest: several EtcdBackups may store under the same key, and
+// only the manifests tell them apart.
+func (t *run) expiredBySeries(ctx context.Context, place manifest.Place) ([]manifest.Stored, error) {
+	all, err := t.list(ctx, place.Prefix(), func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	ours := slices.DeleteFunc(all, func(s manifest.Stored) bool { return !place.InPlace(s.Key, s.Manifest) })
+	return manifest.Prunable(ours, t.retention(), t.Clock.Now()), nil
+}
+
+// entry is a backup as a listing shows it: its manifest and its snapshot are there.
+type entry struct {
+	manifest.Name
+	manifestKey, snapshotKey string
+}
+
+// expiredByName goes by the times that the names of directories hold. They are in the order
+// of the recorded times, since an EtcdBackup makes one backup after the other. What is to be
+// deleted is read first: it must be what its name says, and as old.
+func (t *run) expiredByName(ctx context.Context, place manifest.Place) ([]manifest.Stored, error) {
+	entries, err := t.entries(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	if entries, err = t.proved(ctx, place, entries); err != nil {
+		return nil, err
+	}
+	entries, newest, err := t.fromNewestGood(ctx, entries)
+	if err != nil || newest.IsZero() {
+		return nil, err
+	}
+	dated := make([]manifest.Dated, len(entries))
+	for i, e := range entries {
+		dated[i] = manifest.Dated{At: e.Started, Revision: e.Revision, Cluster: e.UID}
+	}
+	now, retention := t.Clock.Now(), t.retention()
+	verdict := retention.Judge(dated, now)
+	if verdict.Spared >= 0 {
+		t.result.Spared = t.request.Store.URI(entries[verdict.Spared].snapshotKey)
+	}
+	surplus, err := t.readEntries(ctx, entries, verdict.Surplus)
+	if err != nil {
+		return nil, err
+	}
+	old, err := t.readEntries(ctx, entries, verdict.Old)
+	if err != nil {
+		return nil, err
+	}
+	// The name tells when a backup was due. It may have been made much later.
+	old = slices.DeleteFunc(old, func(s manifest.Stored) bool { return now.Sub(s.Manifest.FinishedAt) <= retention.MaxAge })
+	return slices.DeleteFunc(append(surplus, old...), func(s manifest.Stored) bool {
+		return !s.Manifest.FinishedAt.Before(newest) || s.Manifest.SnapshotKey(s.Key) == t.result.Key
+	}), nil
+}
+
+// entries returns the whole backups of all clusters of the owner's name, the newest first.
+func (t *run) entries(ctx context.Context, place manifest.Place) ([]entry, error) {
+	objects, err := t.below(ctx, place.Kin())
+	if err != nil {
+		return nil, err
+	}
+	manifests := map[string]string{}
+	var entries []entry
+	for _, object := range objects {
+		name, ok := place.NameOf(object.Key)
+		switch {
+		case !ok || object.Size == 0:
+		case manifest.IsManifest(object.Key):
+			manifests[name.Dir] = object.Key
+		case manifest.IsSnapshot(object.Key):
+			entries = append(entries, entry{Name: name, snapshotKey: object.Key})
 		}
 	}
-	retention := manifest.Retention{Count: int(p.Count), MaxAge: time.Duration(p.MaxAgeSeconds) * time.Second}
-	for _, s := range manifest.Prunable(ours, retention, t.Clock.Now()) {
-		// Without a manifest it is no backup any more, whatever happens then.
-		if err := t.store.Delete(ctx, s.Key); err != nil {
-			return err
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return manifests[e.Dir] == "" })
+	for i := range entries {
+		entries[i].manifestKey = manifests[entries[i].Dir]
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		if c := b.Started.Compare(a.Started); c != 0 {
+			return c
 		}
-		if err := t.store.Delete(ctx, s.Manifest.SnapshotKey(s.Key)); err != nil {
-			return err
+		return strings.Compare(b.Dir, a.Dir)
+	})
+	return entries, nil
+}
+
+// proved returns the entries that are this EtcdBackup's. The UID of the cluster that is backed
+// up proves it. A backup of another UID is of an earlier cluster of that name, or of one in
+// another Kubernetes cluster that shares the place: it is this EtcdBackup's if the newest one
+// of that UID says so. All of one UID are of one Kubernetes cluster.
+func (t *run) proved(ctx context.Context, place manifest.Place, entries []entry) ([]entry, error) {
+	count, newest := map[string]int{}, []string{}
+	for _, e := range entries {
+		if e.UID != place.Owner.UID && count[e.UID] == 0 {
+			newest = append(newest, e.manifestKey)
 		}
+		count[e.UID]++
+	}
+	read, err := t.readManifests(ctx, newest)
+	if err != nil {
+		return nil, err
+	}
+	ours, others := map[string]bool{place.Owner.UID: true}, []string{}
+	t.result.Unproved = 0
+	for _, s := range read {
+		name, _ := place.NameOf(s.Key)
+		m := s.Manifest
+		switch owner := m.Owner; {
+		case owner.Namespace != place.Owner.Namespace || owner.Name != place.Owner.Name || owner.UID != name.UID:
+			// A cluster with a longer name.
+		case t.request.Prune.BackupUID != "" && m.BackupUID == t.request.Prune.BackupUID:
+			ours[name.UID] = true
+		default:
+			t.result.Unproved += count[name.UID]
+			others = append(others, t.request.Store.URI(manifest.ClusterDir(m.SnapshotKey(s.Key)))+"/")
+		}
+	}
+	if more := len(others) - maxNamedPlaces; more > 0 {
+		others = append(others[:maxNamedPlaces], fmt.Sprintf("%d more", more))
+	}
+	t.result.UnprovedAt = strings.Join(others, ", ")
+	return slices.DeleteFunc(entries, func(e entry) bool { return !ours[e.UID] }), nil
+}
+
+// fromNewestGood leaves out what is newer than the newest backup whose manifest can be read,
+// and returns when that was finished; no time if there is none.
+func (t *run) fromNewestGood(ctx context.Context, entries []entry) ([]entry, time.Time, error) {
+	for i, e := range entries {
+		if e.snapshotKey == t.result.Key && t.result.FinishedAt != nil {
+			return entries[i:], *t.result.FinishedAt, nil // it was made a moment ago
+		}
+		read, err := t.readManifests(ctx, []string{e.manifestKey})
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		if len(read) > 0 {
+			return entries[i:], read[0].Manifest.FinishedAt, nil
+		}
+	}
+	return nil, time.Time{}, nil
+}
+
+// readEntries reads the manifests of some entries, and returns those that belong to what their
+// names say.
+func (t *run) readEntries(ctx context.Context, entries []entry, indexes []int) ([]manifest.Stored, error) {
+	keys, uids := make([]string, len(indexes)), map[string]string{}
+	for i, index := range indexes {
+		e := entries[index]
+		keys[i], uids[e.manifestKey] = e.manifestKey, e.UID
+	}
+	read, err := t.readManifests(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	p := t.request.Prune
+	return slices.DeleteFunc(read, func(s manifest.Stored) bool {
+		place := manifest.Place{Layout: p.Layout, Key: t.request.Store.Key, Owner: p.Owner}
+		place.Owner.UID = uids[s.Key]
+		return !place.InPlace(s.Key, s.Manifest)
+	}), nil
+}
+
+// deleteBackups deletes several backups at once.
+func (t *run) deleteBackups(ctx context.Context, backups []manifest.Stored) error {
+	done := make(chan manifest.Stored, len(backups))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelCalls)
+	for _, s := range backups {
+		group.Go(func() error {
+			// Without a manifest it is no backup any more, whatever happens then.
+			if err := t.store.Delete(groupCtx, s.Key); err != nil {
+				return err
+			}
+			if err := t.store.Delete(groupCtx, s.Manifest.SnapshotKey(s.Key)); err != nil {
+				return err
+			}
+			done <- s
+			return nil
+		})
+	}
+	err := group.Wait()
+	close(done)
+	for s := range done {
 		t.result.Pruned++
 		klog.FromContext(ctx).Info("Pruned", "key", s.Key, "revision", s.Manifest.Revision, "finishedAt", s.Manifest.FinishedAt)
 	}
-	return nil
+	return err
 }
 
-// sweep deletes what interrupted transfers have left: uploads that were not
-// completed, and snapshots in directories that never got a manifest.
-func (t *run) sweep(ctx context.Context) error {
-	t.Progress.Begin("Sweep", 0)
-	s := t.request.Sweep
-	age := defaultSweepAge
-	if s.OlderThanSeconds > 0 {
-		age = time.Duration(s.OlderThanSeconds) * time.Second
-	}
-	before := t.Clock.Now().Add(-age)
-	place := manifest.Place{Layout: s.Layout, Key: t.request.Store.Key, Owner: s.Owner}
-	swept, err := t.store.Sweep(ctx, place.Prefix(), before)
-	t.result.Swept += swept
-	if err != nil || place.Layout != manifest.LayoutDirectory {
-		return err
-	}
-	// Other layouts are not swept: a snapshot there may be one that an older program
-	// has made, which wrote no manifests.
-	complete := map[string]bool{}
-	var old []string
-	for object, err := range t.store.List(ctx, place.Prefix()) {
-		switch {
-		case err != nil:
-			return err
-		case manifest.IsManifest(object.Key):
-			complete[path.Dir(object.Key)] = true
-		case object.Modified.Before(before):
-			old = append(old, object.Key)
+// listing is what a store has below a prefix.
+type listing struct {
+	prefix  string
+	objects []objectstore.Object
+}
+
+// below lists the objects whose keys begin with prefix. What was listed once is not listed
+// again by the same run.
+func (t *run) below(ctx context.Context, prefix string) ([]objectstore.Object, error) {
+	if t.listed == nil || !strings.HasPrefix(prefix, t.listed.prefix) {
+		fresh := &listing{prefix: prefix}
+		for object, err := range t.store.List(ctx, prefix) {
+			if err != nil {
+				return nil, err
+			}
+			fresh.objects = append(fresh.objects, object)
 		}
+		t.listed = fresh
 	}
-	for _, key := range old {
-		if complete[path.Dir(key)] {
-			continue
-		}
-		if err := t.store.Delete(ctx, key); err != nil {
-			return err
-		}
-		t.result.Swept++
-		klog.FromContext(ctx).Info("Swept", "key", key)
-	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(t.listed.objects), func(o objectstore.Object) bool { return !strings.HasPrefix(o.Key, prefix) }), nil
 }

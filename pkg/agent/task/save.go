@@ -311,6 +311,7 @@ func (t *run) freeKey(ctx context.Context, revision int64, place manifest.Place,
 func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, options snapshot.Options, key string, sums snapshot.Sums) *manifest.Manifest {
 	return &manifest.Manifest{
 		FormatVersion: manifest.FormatVersion, ID: t.request.ID, Object: path.Base(key), Layout: place.Layout, Owner: place.Owner,
+		BackupUID: t.request.Save.BackupUID,
 		ClusterID: strconv.FormatUint(stream.Health.ClusterID, 16), MemberID: strconv.FormatUint(stream.Health.ID, 16),
 		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: sums.StorageVersion, Revision: stream.Revision,
 		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,

@@ -40,6 +40,8 @@ type run struct {
 	request *agent.Request
 	result  *agent.Result
 	store   objectstore.Store // nil if the request has none
+	// listed is what prune has listed, for the sweep that follows.
+	listed *listing
 }
 
 // patienceStep is the pause between two connections that are refused.

@@ -212,3 +212,22 @@ func TestDirectoryInTheWay(t *testing.T) {
 		t.Errorf("%v; stored are %v", err, b.objects())
 	}
 }
+
+// TestFileInTheWay: where a volume has a file of the name of a directory that the path needs, the
+// message says so, no attempt follows, and the file stays.
+func TestFileInTheWay(t *testing.T) {
+	b := newBench(t, etcdtest.New(t))
+	name := filepath.Join(b.dir, "backups")
+	if err := os.WriteFile(name, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, layout := range []manifest.Layout{manifest.LayoutObject, manifest.LayoutSeries, manifest.LayoutDirectory} {
+		result := b.run(agent.CommandSave, b.saveRequest("id-1", layout))
+		if result.Error == nil || result.Error.Class != agent.ClassExists || !strings.Contains(result.Error.Message, "a file of the volume has the name of a directory") {
+			t.Errorf("%s: got %v", layout, result.Error)
+		}
+	}
+	if raw, err := os.ReadFile(name); err != nil || string(raw) != "mine" || len(b.objects()) != 1 {
+		t.Errorf("%q, %v; stored are %v", raw, err, b.objects())
+	}
+}

@@ -71,6 +71,7 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 		o.VerifiedBy = by
 	}
 	o.Warning = agentjob.Shorten(saved.Warning)
+	o.Unproved, o.UnprovedAt, o.Spared = saved.Unproved, agentjob.Shorten(saved.UnprovedAt), saved.Spared
 	return finished(o)
 }
 

@@ -62,6 +62,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.EtcdRestoreList{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_EtcdRestoreList(ref),
 		v1beta2.GCSSource{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_GCSSource(ref),
 		v1beta2.IssuerReference{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_IssuerReference(ref),
+		v1beta2.JobPolicy{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_JobPolicy(ref),
 		v1beta2.LastBackup{}.OpenAPIModelName():                           schema_pkg_apis_etcd_v1beta2_LastBackup(ref),
 		v1beta2.LeaderMoveRequest{}.OpenAPIModelName():                    schema_pkg_apis_etcd_v1beta2_LeaderMoveRequest(ref),
 		v1beta2.LeaderMoveStatus{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_LeaderMoveStatus(ref),
@@ -452,6 +453,13 @@ func schema_pkg_apis_etcd_v1beta2_ABSSource(ref common.ReferenceCallback) common
 							Format:      "",
 						},
 					},
+					"accessTier": {
+						SchemaProps: spec.SchemaProps{
+							Description: "accessTier of the stored blobs: Hot, Cool or Cold. Empty: that of the account. It has no effect on reading.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"path"},
 			},
@@ -608,11 +616,30 @@ func schema_pkg_apis_etcd_v1beta2_BackupPlace(ref common.ReferenceCallback) comm
 							Format:      "",
 						},
 					},
+					"env": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "env of the container that fetches it: HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(corev1.EnvVar{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupDecryption{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3RestoreSource{}.OpenAPIModelName()},
+			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupDecryption{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3RestoreSource{}.OpenAPIModelName(), corev1.EnvVar{}.OpenAPIModelName()},
 	}
 }
 
@@ -970,12 +997,18 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 							Format:      "",
 						},
 					},
+					"job": {
+						SchemaProps: spec.SchemaProps{
+							Description: "job says where and how the pods run that make the backup.",
+							Ref:         ref(v1beta2.JobPolicy{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"storageType"},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupPolicy{}.OpenAPIModelName(), v1beta2.EtcdClusterRef{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
+			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupPolicy{}.OpenAPIModelName(), v1beta2.EtcdClusterRef{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
 	}
 }
 
@@ -1405,12 +1438,18 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 							Format:      "",
 						},
 					},
+					"job": {
+						SchemaProps: spec.SchemaProps{
+							Description: "job says where and how the pods run that make the backups. Restores take it where neither they nor the EtcdBackup say anything else.",
+							Ref:         ref(v1beta2.JobPolicy{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"storageType"},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupRetention{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
+			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupRetention{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
 	}
 }
 
@@ -2901,6 +2940,13 @@ func schema_pkg_apis_etcd_v1beta2_GCSSource(ref common.ReferenceCallback) common
 							Format:      "",
 						},
 					},
+					"storageClass": {
+						SchemaProps: spec.SchemaProps{
+							Description: "storageClass of the stored objects, such as NEARLINE. Empty: that of the bucket. It has no effect on reading.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"path"},
 			},
@@ -2941,6 +2987,146 @@ func schema_pkg_apis_etcd_v1beta2_IssuerReference(ref common.ReferenceCallback) 
 				Required: []string{"name"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_etcd_v1beta2_JobPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobPolicy says where and how the pods of Jobs run that move backups. What they mount, what they run, as whom and with which security context stays the controller's.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"labels": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labels added to the pods. \"app\", keys that begin with \"etcd_\", and keys of Jobs and of cloud identities are refused.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
+					"annotations": {
+						SchemaProps: spec.SchemaProps{
+							Description: "annotations added to the pods, such as those that keep the proxy of a service mesh out. Those of the controller, of security profiles and of cloud identities are refused.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
+					"nodeSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nodeSelector of the pods.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
+					"tolerations": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "tolerations of the pods, beside those of the cluster.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(corev1.Toleration{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"affinity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "affinity of the pods.",
+							Ref:         ref(corev1.Affinity{}.OpenAPIModelName()),
+						},
+					},
+					"priorityClassName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "priorityClassName of the pods.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"imagePullSecrets": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "imagePullSecrets of the pods, beside those of the cluster.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(corev1.LocalObjectReference{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"env": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "env of the containers that talk to the store: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in upper or lower case, each with a value and without valueFrom. A value may hold no password.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(corev1.EnvVar{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"resources": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resources of each container, as far as they differ from the defaults: requests of 50m cpu and 128Mi memory, and a memory limit of 256Mi. A memory limit must be at least that.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(corev1.ResourceRequirements{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			corev1.Affinity{}.OpenAPIModelName(), corev1.EnvVar{}.OpenAPIModelName(), corev1.LocalObjectReference{}.OpenAPIModelName(), corev1.ResourceRequirements{}.OpenAPIModelName(), corev1.Toleration{}.OpenAPIModelName()},
 	}
 }
 
@@ -4656,12 +4842,18 @@ func schema_pkg_apis_etcd_v1beta2_RestoreSpec(ref common.ReferenceCallback) comm
 							Format:      "",
 						},
 					},
+					"job": {
+						SchemaProps: spec.SchemaProps{
+							Description: "job says where and how the pods run that check the backup; its env is also that of the container that fetches the data. Absent: that of backup, or else that of spec.backup of the cluster.",
+							Ref:         ref(v1beta2.JobPolicy{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"etcdCluster"},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupDecryption{}.OpenAPIModelName(), v1beta2.BackupReference{}.OpenAPIModelName(), v1beta2.EtcdClusterRef{}.OpenAPIModelName(), v1beta2.EtcdClusterTemplate{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3RestoreSource{}.OpenAPIModelName()},
+			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupDecryption{}.OpenAPIModelName(), v1beta2.BackupReference{}.OpenAPIModelName(), v1beta2.EtcdClusterRef{}.OpenAPIModelName(), v1beta2.EtcdClusterTemplate{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3RestoreSource{}.OpenAPIModelName()},
 	}
 }
 
@@ -4827,6 +5019,20 @@ func schema_pkg_apis_etcd_v1beta2_S3BackupSource(ref common.ReferenceCallback) c
 							Format:      "",
 						},
 					},
+					"kmsKeyID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kmsKeyID of the key with which the store encrypts, for a serverSideEncryption of aws:kms or aws:kms:dsse. Empty: the one that the bucket or the account has.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"storageClass": {
+						SchemaProps: spec.SchemaProps{
+							Description: "storageClass of the stored objects, such as STANDARD_IA. Classes from which nothing is read at once are refused. Empty: the one that the store uses by default.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"path"},
 			},
@@ -4896,6 +5102,20 @@ func schema_pkg_apis_etcd_v1beta2_S3RestoreSource(ref common.ReferenceCallback) 
 					"serverSideEncryption": {
 						SchemaProps: spec.SchemaProps{
 							Description: "serverSideEncryption with which the object was stored; not needed for reading.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kmsKeyID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kmsKeyID with which the object was stored; not needed for reading.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"storageClass": {
+						SchemaProps: spec.SchemaProps{
+							Description: "storageClass with which the object was stored; not needed for reading.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -29,6 +29,8 @@ import (
 // Store is a container. It implements objectstore.Store.
 type Store struct {
 	client *container.Client
+	// tier of the blobs that are stored; it may be empty.
+	tier string
 }
 
 var _ objectstore.Store = (*Store)(nil)
@@ -38,7 +40,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 	if err := objectstore.RequireAbsent(ctx, s, key, options); err != nil {
 		return objectstore.Written{}, err
 	}
-	u := &upload{store: s, key: key, client: s.client.NewBlockBlobClient(key), options: options, salt: time.Now().UnixNano()}
+	u := &upload{store: s, key: key, client: s.client.NewBlockBlobClient(key), options: options, tier: s.tier, salt: time.Now().UnixNano()}
 	n, err := objectstore.Upload(ctx, r, u)
 	return objectstore.Written{Size: n, Checksum: u.proof}, failed("put", key, err)
 }

@@ -59,7 +59,9 @@ type Config struct {
 	// cloud. Without a key the identity of the workload is used. Empty: the same, and
 	// Endpoint names the account.
 	CredentialsDir string
-	Transport      *http.Transport
+	// AccessTier of the blobs that are stored, such as Cool. Empty: that of the account.
+	AccessTier string
+	Transport  *http.Transport
 }
 
 // accountPattern is looser than Azure's own rule, for emulators.
@@ -100,7 +102,7 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{client: client}, nil
+	return &Store{client: client, tier: c.AccessTier}, nil
 }
 
 func readSecret(c Config) (map[string]string, error) {

@@ -27,6 +27,7 @@ type upload struct {
 	key     string
 	client  *blockblob.Client
 	options objectstore.PutOptions
+	tier    string
 	// salt keeps the blocks of two uploads of the same key apart, and tells when this one
 	// was begun, in nanoseconds since 1970.
 	salt int64
@@ -55,9 +56,17 @@ func (u *upload) headers() *blob.HTTPHeaders {
 	return &blob.HTTPHeaders{BlobContentType: ptr.To(u.options.Type())}
 }
 
+// accessTier returns the tier of the blob; nil leaves it to the account.
+func (u *upload) accessTier() *blob.AccessTier {
+	if u.tier == "" {
+		return nil
+	}
+	return ptr.To(blob.AccessTier(u.tier))
+}
+
 // PutWhole implements objectstore.Parts.
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
-	answer, err := u.client.Upload(ctx, body(data), &blockblob.UploadOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions()})
+	answer, err := u.client.Upload(ctx, body(data), &blockblob.UploadOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions(), Tier: u.accessTier()})
 	if err != nil || len(answer.ContentMD5) == 0 {
 		return err
 	}
@@ -105,7 +114,7 @@ func (u *upload) Complete(ctx context.Context, count int) error {
 		blocks = append(blocks, u.block(number))
 		proved = proved && u.blocks[number].proved
 	}
-	_, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions()})
+	_, err := u.client.CommitBlockList(ctx, blocks, &blockblob.CommitBlockListOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions(), Tier: u.accessTier()})
 	if err != nil || !proved || !u.options.Prove {
 		return err
 	}

@@ -77,6 +77,10 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 		if removeErr := s.root.Remove(temporary); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
 			err = errors.Join(err, removeErr)
 		}
+		if errors.Is(err, errFileInPath) {
+			err = &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists, Cause: err}
+			return objectstore.Written{Size: n}, err
+		}
 		return objectstore.Written{Size: n}, failed(op, key, err, nil)
 	}
 	return objectstore.Written{Size: n}, nil
@@ -116,11 +120,16 @@ type onlyWriter struct{ io.Writer }
 // deleted, before a new file gets into it.
 const publishTries = 5
 
+// errFileInPath: a path cannot be made, because a part of it is a file.
+var errFileInPath = errors.New("a file of the volume has the name of a directory of this path; choose another path")
+
 // publish gives a temporary file its name.
 func (s *Store) publish(temporary, key string, overwrite bool) error {
 	dir := path.Dir(key)
 	for try := 1; ; try++ {
-		if err := s.root.MkdirAll(dir, dirMode); err != nil {
+		if err := s.root.MkdirAll(dir, dirMode); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+			return fmt.Errorf("%w: %w", errFileInPath, err)
+		} else if err != nil {
 			return err
 		}
 		err := s.rename(temporary, key, overwrite)
@@ -242,8 +251,8 @@ func (s *Store) walk(ctx context.Context, prefix string) ([]objectstore.Object, 
 	}
 	err := fs.WalkDir(s.root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // it went while we looked
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			return nil // it went while we looked, or a file stands in its place
 		case err != nil:
 			return err
 		case ctx.Err() != nil:
@@ -274,7 +283,11 @@ func (s *Store) Delete(_ context.Context, key string) error {
 	if err := checkKey(op, key); err != nil {
 		return err
 	}
-	if err := s.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := s.root.Remove(key)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil // a file stands where the key needs a directory, and is nobody's to remove
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return failed(op, key, err, nil)
 	}
 	// A directory that is not empty, or that somebody else has removed, ends it.

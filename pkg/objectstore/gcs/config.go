@@ -37,7 +37,10 @@ type Config struct {
 	// CredentialsDir holds the file access-token or credentials.json. Empty: the
 	// identity of the workload.
 	CredentialsDir string
-	Transport      *http.Transport
+	// StorageClass of the objects that are stored, such as NEARLINE. Empty: that of the
+	// bucket.
+	StorageClass string
+	Transport    *http.Transport
 }
 
 // New returns a store. It makes no request but for what an identity needs.
@@ -61,7 +64,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", objectstore.ErrCredentials, err)
 	}
-	return &Store{service: service, client: client, bucket: c.Bucket, keptParts: keptParts}, nil
+	return &Store{service: service, client: client, bucket: c.Bucket, class: c.StorageClass, keptParts: keptParts}, nil
 }
 
 func tokenSource(ctx context.Context, c Config) (oauth2.TokenSource, error) {

@@ -24,6 +24,8 @@ type Store struct {
 	// client is what service uses.
 	client *http.Client
 	bucket string
+	// class of the objects that are stored; it may be empty.
+	class string
 	// keptParts is how much of an object is kept while it is sent.
 	keptParts int
 }

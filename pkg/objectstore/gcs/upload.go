@@ -192,7 +192,7 @@ func (u *upload) url() string {
 
 // frame returns what stands before and after the content, and the content type of all.
 func (u *upload) frame() (head, tail []byte, contentType string, err error) {
-	name, err := json.Marshal(&storage.Object{Name: u.key})
+	name, err := json.Marshal(&storage.Object{Name: u.key, StorageClass: u.store.class})
 	if err != nil {
 		return nil, nil, "", err
 	}

@@ -41,6 +41,10 @@ type Config struct {
 	ForcePathStyle bool
 	// ServerSideEncryption, such as AES256 or aws:kms. Empty: what the bucket does.
 	ServerSideEncryption string
+	// KMSKeyID of the key for aws:kms. Empty: that of the bucket or the account.
+	KMSKeyID string
+	// StorageClass of the objects that are stored. Empty: the store's default.
+	StorageClass string
 	// CredentialsDir holds the files credentials and config, of which the latter may
 	// be missing. What they say beside keys, a role and a region is refused. Empty: the
 	// identity of the workload.
@@ -98,7 +102,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		}
 	})
-	store := &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption, aws: endpoint == ""}
+	store := &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption, kmsKey: c.KMSKeyID, class: c.StorageClass, aws: endpoint == ""}
 	if endpoint == "" || strings.HasPrefix(endpoint, "https://") {
 		// The checksum of a part is signed, and TLS keeps the rest: its SHA-256 need not be.
 		store.summed = append(store.summed, s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))

@@ -24,6 +24,8 @@ type Store struct {
 	client     *s3.Client
 	bucket     string
 	encryption string
+	// kmsKey and class may be empty.
+	kmsKey, class string
 	// aws is true if the store is that of AWS, and not one that speaks its protocol.
 	aws bool
 	// sent are options of the calls that send data without a checksum of its own.

@@ -63,6 +63,14 @@ func (u *upload) refused(err error) error {
 		"and the store has no conditional writes; give them the right to list the bucket (s3:ListBucket)")}
 }
 
+// key returns the key with which the store encrypts; nil leaves it to the store.
+func (s *Store) key() *string {
+	if s.kmsKey == "" {
+		return nil
+	}
+	return &s.kmsKey
+}
+
 // PutWhole implements objectstore.Parts.
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 	var output *s3.PutObjectOutput
@@ -71,6 +79,7 @@ func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 		input := &s3.PutObjectInput{
 			Bucket: &u.store.bucket, Key: &u.key, Body: bytes.NewReader(data), ContentType: aws.String(u.options.Type()),
 			IfNoneMatch: condition, ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
+			SSEKMSKeyId: u.store.key(), StorageClass: types.StorageClass(u.store.class),
 		}
 		if u.store.aws {
 			input.ChecksumCRC64NVME = aws.String(sum.Base64())
@@ -96,7 +105,8 @@ func (u *upload) Begin(ctx context.Context) error {
 	input := &s3.CreateMultipartUploadInput{
 		Bucket: &u.store.bucket, Key: &u.key, ContentType: aws.String(u.options.Type()),
 		ServerSideEncryption: types.ServerSideEncryption(u.store.encryption),
-		ChecksumAlgorithm:    types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
+		SSEKMSKeyId:          u.store.key(), StorageClass: types.StorageClass(u.store.class),
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc64nvme, ChecksumType: types.ChecksumTypeFullObject,
 	}
 	output, err := u.store.client.CreateMultipartUpload(ctx, input)
 	if err == nil {

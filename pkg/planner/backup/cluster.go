@@ -106,6 +106,7 @@ func SpecOfCluster(c *v1beta2.EtcdCluster) v1beta2.BackupSpec {
 		Encryption:         policy.Encryption,
 		Verify:             policy.Verify,
 		ServiceAccountName: policy.ServiceAccountName,
+		Job:                policy.Job,
 	}
 	if policy.Schedule == "" {
 		return spec

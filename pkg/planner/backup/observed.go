@@ -69,6 +69,13 @@ type Outcome struct {
 	// Warning is what went wrong after the backup was stored: backups that expired may
 	// still be there.
 	Warning string
+	// Unproved backups of a cluster of the same name lie at UnprovedAt and are left alone,
+	// because nothing proves that this EtcdBackup has made them.
+	Unproved   int
+	UnprovedAt string
+	// Spared is the URI of the last backup of the cluster before, which is kept beyond
+	// the retention's count; empty if there is none.
+	Spared string
 }
 
 // Reasons of failures that the controller finds itself. Others come from the agent.

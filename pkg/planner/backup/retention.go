@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
 // Retention says which backups of a periodic one are kept.
@@ -49,7 +50,7 @@ func Expired(history []v1beta2.BackupRecord, keep Retention, now time.Time) []v1
 	}
 	var expired []v1beta2.BackupRecord
 	kept := int32(0)
-	verified := false
+	verified, before := false, lastOfEarlier(newestFirst)
 	for i := range newestFirst {
 		record := &newestFirst[i]
 		if !record.Succeeded {
@@ -57,7 +58,7 @@ func Expired(history []v1beta2.BackupRecord, keep Retention, now time.Time) []v1
 		}
 		precious := kept == 0 || (record.Verified && !verified)
 		verified = verified || record.Verified
-		tooMany := keep.Count > 0 && kept >= keep.Count
+		tooMany := keep.Count > 0 && kept >= keep.Count && i != before
 		tooOld := keep.Age > 0 && now.Sub(madeAt(record)) > keep.Age
 		if !precious && (tooMany || tooOld) {
 			expired = append(expired, *record)
@@ -67,6 +68,15 @@ func Expired(history []v1beta2.BackupRecord, keep Retention, now time.Time) []v1
 	}
 	slices.Reverse(expired)
 	return expired
+}
+
+// lastOfEarlier returns the index of the newest good backup of the cluster that had the same
+// name before; -1 if there is none. As in the store, a count does not let it go.
+func lastOfEarlier(newestFirst []v1beta2.BackupRecord) int {
+	current := manifest.ClusterDir(newestFirst[0].URI)
+	return slices.IndexFunc(newestFirst, func(r v1beta2.BackupRecord) bool {
+		return r.Succeeded && manifest.ClusterDir(r.URI) != current
+	})
 }
 
 func madeAt(record *v1beta2.BackupRecord) time.Time {

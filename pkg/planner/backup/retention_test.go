@@ -6,6 +6,7 @@ package backup
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,5 +132,56 @@ func TestRetentionGoesByTime(t *testing.T) {
 	expired := Expired(history, Retention{Count: 2}, base.Add(5*time.Hour))
 	if len(expired) != 2 || expired[0].Revision != 998 || expired[1].Revision != 999 {
 		t.Errorf("expired: %+v", expired)
+	}
+}
+
+// TestHistoryGoesAsTheStoreDoes: after a cluster was made again, the records of the earlier one
+// go by the same rule as its backups, and the last of them stays beyond the count.
+func TestHistoryGoesAsTheStoreDoes(t *testing.T) {
+	t.Parallel()
+	base := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	var history []v1beta2.BackupRecord
+	for i, uid := range []string{"now", "now", "now", "before", "before", "before"} {
+		history = append(history, v1beta2.BackupRecord{
+			StartTime: metav1.NewTime(base.Add(-time.Duration(i) * time.Hour)), Succeeded: true, Verified: true,
+			URI: fmt.Sprintf("s3://b/k/nightly/v1/ns/c-%s/dir-%d/snapshot.db", uid, i),
+		})
+	}
+	for want, keep := range map[string]Retention{
+		"542":  {Count: 2},
+		"54":   {Count: 4},
+		"543":  {Age: 150 * time.Minute},
+		"5432": {Count: 2, Age: 150 * time.Minute},
+	} {
+		got := ""
+		for _, r := range Expired(history, keep, base) {
+			got += strings.TrimSuffix(r.URI, "/snapshot.db")[len(r.URI)-len("5/snapshot.db"):]
+		}
+		if got != want {
+			t.Errorf("%+v: %s expired, want %s", keep, got, want)
+		}
+	}
+}
+
+// TestConditionNamesWhatStays: who pays for the store learns what retention leaves there.
+func TestConditionNamesWhatStays(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		outcome Outcome
+		parts   []string
+	}{
+		{Outcome{}, nil},
+		{Outcome{Unproved: 12, UnprovedAt: "s3://b/k/c-1/"}, []string{"12 backups", "s3://b/k/c-1/", "delete them from the store"}},
+		{Outcome{Spared: "s3://b/k/c-1/d/snapshot.db"}, []string{"s3://b/k/c-1/d/snapshot.db", "last backup of the earlier cluster", "delete its directory"}},
+	} {
+		message := retained(&test.outcome)
+		if len(test.parts) == 0 && message != "no expired backup is in the store" {
+			t.Errorf("%s", message)
+		}
+		for _, part := range test.parts {
+			if !strings.Contains(message, part) {
+				t.Errorf("%q is missing in %q", part, message)
+			}
+		}
 	}
 }

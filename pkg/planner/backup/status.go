@@ -204,8 +204,22 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	if plan.Record.Warning != "" {
 		set(ConditionRetentionApplied, metav1.ConditionFalse, "PruneFailed", plan.Record.Warning)
 	} else {
-		set(ConditionRetentionApplied, metav1.ConditionTrue, "Pruned", "no expired backup is in the store")
+		set(ConditionRetentionApplied, metav1.ConditionTrue, "Pruned", retained(plan.Record))
 	}
+}
+
+// retained says what is in the store beside the backups that are to be kept.
+func retained(o *Outcome) string {
+	message := "no expired backup is in the store"
+	if o.Spared != "" {
+		message += "; " + o.Spared + " is kept beyond the count, because it is the last backup of the earlier cluster of this name: " +
+			"it goes by age, or delete its directory from the store"
+	}
+	if o.Unproved > 0 {
+		message += fmt.Sprintf("; %d backups of another cluster of this name are never deleted, because another EtcdBackup has made them, "+
+			"perhaps in another Kubernetes cluster: if nothing needs them, delete them from the store, at %s", o.Unproved, o.UnprovedAt)
+	}
+	return message
 }
 
 // progressing says what is under way and what will be.

@@ -323,7 +323,7 @@ func (p Plan) Postponed(why Wait) Plan {
 // check makes the Job of an attempt.
 func (o *Observed) check(plan Plan, place *v1beta2.BackupPlace, attempt int32) Plan {
 	plan.Action = ActionVerify
-	plan.Check = &resources.RestoreCheck{Attempt: attempt, Place: *place, Target: o.target(), Cluster: o.subject()}
+	plan.Check = &resources.RestoreCheck{Attempt: attempt, Place: *place, Target: o.target(), Cluster: o.subject(), Job: o.jobPolicy()}
 	return plan
 }
 

@@ -219,6 +219,7 @@ func (o *Observed) safetySpec() (*v1beta2.BackupSpec, *Wait) {
 		}
 	}
 	spec.EtcdCluster = &v1beta2.EtcdClusterRef{Name: o.Cluster.Name}
+	spec.Job = o.jobPolicy().DeepCopy()
 	aside(&spec.BackupSource)
 	return &spec, nil
 }

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -18,7 +20,7 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	if spec.Backup == nil {
 		return &v1beta2.BackupPlace{
 			StorageType: spec.BackupStorageType, RestoreSource: *spec.RestoreSource.DeepCopy(), Decryption: spec.Decryption.DeepCopy(),
-			ServiceAccountName: spec.ServiceAccountName,
+			ServiceAccountName: spec.ServiceAccountName, Env: o.env(),
 		}, nil
 	}
 	name := spec.Backup.Name
@@ -33,7 +35,7 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 		StorageType: o.Backup.Spec.StorageType, SHA256: sum, Decryption: spec.Decryption.DeepCopy(),
 		RestoreSource: restoreSource(&o.Backup.Spec.BackupSource),
 		// Who may write there may read there.
-		ServiceAccountName: cmp.Or(spec.ServiceAccountName, o.Backup.Spec.ServiceAccountName),
+		ServiceAccountName: cmp.Or(spec.ServiceAccountName, o.Backup.Spec.ServiceAccountName), Env: o.env(),
 	}
 	store, _, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
 	if err != nil {
@@ -44,6 +46,29 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 		return nil, &Wait{Reason: "InvalidRequest", Message: fmt.Sprintf("EtcdBackup %s was changed since that backup was made: %v", name, err)}
 	}
 	return at(place, store.Bucket, key), nil
+}
+
+// jobPolicy says where and how the pods of the restore run: what the restore says, else what
+// the EtcdBackup says that is restored, else what the cluster says of its backups.
+func (o *Observed) jobPolicy() *v1beta2.JobPolicy {
+	switch {
+	case o.Restore.Spec.Job != nil:
+		return o.Restore.Spec.Job
+	case o.Restore.Spec.Backup != nil && o.Backup != nil && o.Backup.Spec.Job != nil:
+		return o.Backup.Spec.Job
+	}
+	if c := o.subject(); c != nil && c.Spec.Backup != nil {
+		return c.Spec.Backup.Job
+	}
+	return nil
+}
+
+// env is that of the container that fetches the data.
+func (o *Observed) env() []corev1.EnvVar {
+	if policy := o.jobPolicy(); policy != nil {
+		return policy.DeepCopy().Env
+	}
+	return nil
 }
 
 // chosen returns where the wanted backup is, and its SHA-256 if that is known.

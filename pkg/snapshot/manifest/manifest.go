@@ -36,6 +36,9 @@ type Manifest struct {
 	Object string `json:"object"`
 	Layout Layout `json:"layout"`
 	Owner  Owner  `json:"owner"`
+	// BackupUID is the UID of the EtcdBackup that made it. It proves that a backup of an
+	// earlier cluster of the same name is of the same Kubernetes cluster.
+	BackupUID string `json:"backupUID,omitempty"`
 
 	// ClusterID and MemberID are those of etcd, in hexadecimal.
 	ClusterID string `json:"clusterID,omitempty"`

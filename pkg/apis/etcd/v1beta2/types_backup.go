@@ -68,6 +68,9 @@ type BackupSpec struct {
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
 	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,10,opt,name=serviceAccountName"`
+
+	// job says where and how the pods run that make the backup.
+	Job *JobPolicy `json:"job,omitempty" protobuf:"bytes,20,opt,name=job"`
 }
 
 // BackupPolicy says how often, how many and how long.

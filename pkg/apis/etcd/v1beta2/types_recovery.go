@@ -3,7 +3,10 @@
 
 package v1beta2
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // AnnotationRestore on an EtcdCluster names the EtcdRestore that made it: it starts with
 // the data of that, and never empty.
@@ -142,6 +145,9 @@ type BackupPlace struct {
 	SHA256 string `json:"sha256,omitempty" protobuf:"bytes,4,opt,name=sha256"`
 	// serviceAccountName of the pod that fetches it. Empty: the namespace's default.
 	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,5,opt,name=serviceAccountName"`
+	// env of the container that fetches it: HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+	// +listType=atomic
+	Env []corev1.EnvVar `json:"env,omitempty" protobuf:"bytes,6,rep,name=env"`
 }
 
 // RecoverySurvivor is a member that answers although the quorum is lost.

@@ -55,6 +55,11 @@ type RestoreSpec struct {
 	// workload by it. They get no token for Kubernetes. Empty: that of backup, or else
 	// the namespace's default.
 	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,8,opt,name=serviceAccountName"`
+
+	// job says where and how the pods run that check the backup; its env is also that of
+	// the container that fetches the data. Absent: that of backup, or else that of
+	// spec.backup of the cluster.
+	Job *JobPolicy `json:"job,omitempty" protobuf:"bytes,20,opt,name=job"`
 }
 
 // BackupReference names an EtcdBackup, or one backup of a periodic one.

@@ -75,6 +75,12 @@ type S3BackupSource struct {
 	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty" protobuf:"varint,7,opt,name=insecureSkipTLSVerify"`
 	// serverSideEncryption that the store shall use, such as AES256 or aws:kms.
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty" protobuf:"bytes,8,opt,name=serverSideEncryption"`
+	// kmsKeyID of the key with which the store encrypts, for a serverSideEncryption of
+	// aws:kms or aws:kms:dsse. Empty: the one that the bucket or the account has.
+	KMSKeyID string `json:"kmsKeyID,omitempty" protobuf:"bytes,9,opt,name=kmsKeyID"`
+	// storageClass of the stored objects, such as STANDARD_IA. Classes from which nothing
+	// is read at once are refused. Empty: the one that the store uses by default.
+	StorageClass string `json:"storageClass,omitempty" protobuf:"bytes,10,opt,name=storageClass"`
 }
 
 // S3RestoreSource is a backup in a store that speaks the S3 protocol. Its fields
@@ -102,6 +108,10 @@ type S3RestoreSource struct {
 	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty" protobuf:"varint,7,opt,name=insecureSkipTLSVerify"`
 	// serverSideEncryption with which the object was stored; not needed for reading.
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty" protobuf:"bytes,8,opt,name=serverSideEncryption"`
+	// kmsKeyID with which the object was stored; not needed for reading.
+	KMSKeyID string `json:"kmsKeyID,omitempty" protobuf:"bytes,9,opt,name=kmsKeyID"`
+	// storageClass with which the object was stored; not needed for reading.
+	StorageClass string `json:"storageClass,omitempty" protobuf:"bytes,10,opt,name=storageClass"`
 }
 
 // ABSSource is a place in Azure Blob Storage.
@@ -120,6 +130,9 @@ type ABSSource struct {
 	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
 	// the public certificate authorities.
 	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,4,opt,name=caSecret"`
+	// accessTier of the stored blobs: Hot, Cool or Cold. Empty: that of the account. It has
+	// no effect on reading.
+	AccessTier string `json:"accessTier,omitempty" protobuf:"bytes,5,opt,name=accessTier"`
 }
 
 // GCSSource is a place in Google Cloud Storage.
@@ -136,6 +149,9 @@ type GCSSource struct {
 	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
 	// the public certificate authorities.
 	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,4,opt,name=caSecret"`
+	// storageClass of the stored objects, such as NEARLINE. Empty: that of the bucket. It has
+	// no effect on reading.
+	StorageClass string `json:"storageClass,omitempty" protobuf:"bytes,5,opt,name=storageClass"`
 }
 
 // OSSSource is a place in Alibaba Cloud Object Storage Service.
@@ -230,6 +246,10 @@ type ClusterBackupPolicy struct {
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
 	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,9,opt,name=serviceAccountName"`
+
+	// job says where and how the pods run that make the backups. Restores take it where
+	// neither they nor the EtcdBackup say anything else.
+	Job *JobPolicy `json:"job,omitempty" protobuf:"bytes,20,opt,name=job"`
 }
 
 // TransferProgress is how far a transfer has come.

@@ -31,6 +31,19 @@ func SetObjectDefaults_EtcdBackup(in *EtcdBackup) {
 	if in.Spec.BackupSource.OSS != nil {
 		SetDefaults_OSSSource(in.Spec.BackupSource.OSS)
 	}
+	if in.Spec.Job != nil {
+		for i := range in.Spec.Job.Env {
+			a := &in.Spec.Job.Env[i]
+			if a.ValueFrom != nil {
+				if a.ValueFrom.FileKeyRef != nil {
+					if a.ValueFrom.FileKeyRef.Optional == nil {
+						var ptrVar1 bool = false
+						a.ValueFrom.FileKeyRef.Optional = &ptrVar1
+					}
+				}
+			}
+		}
+	}
 }
 
 func SetObjectDefaults_EtcdBackupList(in *EtcdBackupList) {
@@ -68,6 +81,19 @@ func SetObjectDefaults_EtcdCluster(in *EtcdCluster) {
 		if in.Spec.Backup.BackupSource.OSS != nil {
 			SetDefaults_OSSSource(in.Spec.Backup.BackupSource.OSS)
 		}
+		if in.Spec.Backup.Job != nil {
+			for i := range in.Spec.Backup.Job.Env {
+				a := &in.Spec.Backup.Job.Env[i]
+				if a.ValueFrom != nil {
+					if a.ValueFrom.FileKeyRef != nil {
+						if a.ValueFrom.FileKeyRef.Optional == nil {
+							var ptrVar1 bool = false
+							a.ValueFrom.FileKeyRef.Optional = &ptrVar1
+						}
+					}
+				}
+			}
+		}
 	}
 	if in.Spec.Recovery != nil {
 		SetDefaults_RecoveryPolicy(in.Spec.Recovery)
@@ -76,6 +102,17 @@ func SetObjectDefaults_EtcdCluster(in *EtcdCluster) {
 		if in.Status.Recovery.Source.Backup != nil {
 			if in.Status.Recovery.Source.Backup.RestoreSource.OSS != nil {
 				SetDefaults_OSSSource(in.Status.Recovery.Source.Backup.RestoreSource.OSS)
+			}
+			for i := range in.Status.Recovery.Source.Backup.Env {
+				a := &in.Status.Recovery.Source.Backup.Env[i]
+				if a.ValueFrom != nil {
+					if a.ValueFrom.FileKeyRef != nil {
+						if a.ValueFrom.FileKeyRef.Optional == nil {
+							var ptrVar1 bool = false
+							a.ValueFrom.FileKeyRef.Optional = &ptrVar1
+						}
+					}
+				}
 			}
 		}
 	}
@@ -92,6 +129,17 @@ func SetObjectDefaults_EtcdClusterRecovery(in *EtcdClusterRecovery) {
 	if in.Status.Source.Backup != nil {
 		if in.Status.Source.Backup.RestoreSource.OSS != nil {
 			SetDefaults_OSSSource(in.Status.Source.Backup.RestoreSource.OSS)
+		}
+		for i := range in.Status.Source.Backup.Env {
+			a := &in.Status.Source.Backup.Env[i]
+			if a.ValueFrom != nil {
+				if a.ValueFrom.FileKeyRef != nil {
+					if a.ValueFrom.FileKeyRef.Optional == nil {
+						var ptrVar1 bool = false
+						a.ValueFrom.FileKeyRef.Optional = &ptrVar1
+					}
+				}
+			}
 		}
 	}
 }
@@ -128,9 +176,35 @@ func SetObjectDefaults_EtcdRestore(in *EtcdRestore) {
 			if in.Spec.ClusterTemplate.Spec.Backup.BackupSource.OSS != nil {
 				SetDefaults_OSSSource(in.Spec.ClusterTemplate.Spec.Backup.BackupSource.OSS)
 			}
+			if in.Spec.ClusterTemplate.Spec.Backup.Job != nil {
+				for i := range in.Spec.ClusterTemplate.Spec.Backup.Job.Env {
+					a := &in.Spec.ClusterTemplate.Spec.Backup.Job.Env[i]
+					if a.ValueFrom != nil {
+						if a.ValueFrom.FileKeyRef != nil {
+							if a.ValueFrom.FileKeyRef.Optional == nil {
+								var ptrVar1 bool = false
+								a.ValueFrom.FileKeyRef.Optional = &ptrVar1
+							}
+						}
+					}
+				}
+			}
 		}
 		if in.Spec.ClusterTemplate.Spec.Recovery != nil {
 			SetDefaults_RecoveryPolicy(in.Spec.ClusterTemplate.Spec.Recovery)
+		}
+	}
+	if in.Spec.Job != nil {
+		for i := range in.Spec.Job.Env {
+			a := &in.Spec.Job.Env[i]
+			if a.ValueFrom != nil {
+				if a.ValueFrom.FileKeyRef != nil {
+					if a.ValueFrom.FileKeyRef.Optional == nil {
+						var ptrVar1 bool = false
+						a.ValueFrom.FileKeyRef.Optional = &ptrVar1
+					}
+				}
+			}
 		}
 	}
 }

@@ -204,6 +204,11 @@ func (in IssuerReference) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JobPolicy) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.JobPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LastBackup) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.LastBackup"
 }

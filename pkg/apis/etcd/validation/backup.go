@@ -27,6 +27,7 @@ func validateBackupSpec(spec *v1beta2.BackupSpec, path *field.Path) field.ErrorL
 	errs = append(errs, validatePlace(backupPlace(spec.StorageType, &spec.BackupSource, path), path)...)
 	errs = append(errs, validateTreatment(spec.Compression, spec.Encryption, spec.Verify, path)...)
 	errs = append(errs, validateObjectName(spec.ServiceAccountName, path.Child("serviceAccountName"))...)
+	errs = append(errs, validateJobPolicy(spec.Job, path.Child("job"))...)
 	if spec.BackupPolicy != nil {
 		errs = append(errs, validateBackupPolicy(spec.BackupPolicy, path.Child("backupPolicy"))...)
 	}

@@ -34,6 +34,7 @@ func validateRestoreSpec(restore *v1beta2.EtcdRestore, path *field.Path) field.E
 		errs = append(errs, field.Invalid(path.Child("revisionBump"), *bump, "must be between 0 and 10^15; leave it out for the default"))
 	}
 	errs = append(errs, validateObjectName(spec.ServiceAccountName, path.Child("serviceAccountName"))...)
+	errs = append(errs, validateJobPolicy(spec.Job, path.Child("job"))...)
 	if spec.Decryption != nil {
 		errs = append(errs, requireObjectName(spec.Decryption.AgeIdentitiesSecret, path.Child("decryption", "ageIdentitiesSecret"), "name the Secret with the identities")...)
 	}

@@ -121,6 +121,7 @@ func validateSources(p place, path *field.Path) field.ErrorList {
 				"name the Secret with storage-account and storage-key, or, to use the identity of the workload, name the account in endpoint: https://<account>.blob.core.windows.net"))
 		}
 		errs = append(errs, validateStoreEndpoint(abs.Endpoint, at.Child("endpoint"))...)
+		errs = append(errs, validateEnum(abs.AccessTier, at.Child("accessTier"), "Hot", "Cool", "Cold")...)
 		if abs.ABSSecret == "" {
 			errs = append(errs, validateTokenEndpoint(v1beta2.BackupStorageTypeABS, abs.Endpoint, at.Child("endpoint"), "absSecret")...)
 		}
@@ -130,6 +131,9 @@ func validateSources(p place, path *field.Path) field.ErrorList {
 		errs = append(errs, validateObjectName(gcs.GCPSecret, at.Child("gcpSecret"))...)
 		errs = append(errs, validateObjectName(gcs.CASecret, at.Child("caSecret"))...)
 		errs = append(errs, validateStoreEndpoint(gcs.Endpoint, at.Child("endpoint"))...)
+		if gcs.StorageClass != "" && !classPattern.MatchString(gcs.StorageClass) {
+			errs = append(errs, invalid(at.Child("storageClass"), gcs.StorageClass, "must be the name of a class in capital letters, such as NEARLINE"))
+		}
 		if gcs.GCPSecret == "" {
 			errs = append(errs, validateTokenEndpoint(v1beta2.BackupStorageTypeGCS, gcs.Endpoint, at.Child("endpoint"), "gcpSecret")...)
 		}
@@ -163,7 +167,7 @@ func validateS3(s3 *v1beta2.S3BackupSource, path *field.Path) field.ErrorList {
 	if s3.ServerSideEncryption != "" && !encryptionPattern.MatchString(s3.ServerSideEncryption) {
 		errs = append(errs, invalid(path.Child("serverSideEncryption"), s3.ServerSideEncryption, "must be the name of an algorithm, such as AES256 or aws:kms"))
 	}
-	return errs
+	return append(errs, validateS3Class(s3, path)...)
 }
 
 func validateStoreEndpoint(endpoint string, path *field.Path) field.ErrorList {
@@ -242,6 +246,7 @@ func validateClusterBackupPolicy(policy *v1beta2.ClusterBackupPolicy, path *fiel
 	errs = append(errs, validateTimeZone(policy.TimeZone, path.Child("timeZone"))...)
 	errs = append(errs, validateTreatment(policy.Compression, policy.Encryption, policy.Verify, path)...)
 	errs = append(errs, validateObjectName(policy.ServiceAccountName, path.Child("serviceAccountName"))...)
+	errs = append(errs, validateJobPolicy(policy.Job, path.Child("job"))...)
 	if retention, at := policy.Retention, path.Child("retention"); retention != nil {
 		if retention.Count != nil && *retention.Count < 1 {
 			errs = append(errs, field.Invalid(at.Child("count"), *retention.Count, "must be at least 1; leave it out for no limit"))

@@ -154,6 +154,9 @@ func (r *BackupREST) backup(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdBac
 		}
 	}
 	v1beta2.SetDefaults_BackupSpec(&backup.Spec)
+	if backup.Spec.Job == nil && cluster.Spec.Backup != nil {
+		backup.Spec.Job = cluster.Spec.Backup.Job.DeepCopy()
+	}
 	if len(errs) > 0 {
 		return nil, apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdBackup").GroupKind(), cluster.Name, errs)
 	}

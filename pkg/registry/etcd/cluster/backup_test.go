@@ -87,6 +87,32 @@ func TestBackupOfTheCluster(t *testing.T) {
 	}
 }
 
+// TestBackupTakesTheJobOfTheCluster: an empty request, and one that goes elsewhere, run where the
+// cluster says; one that says it itself does not.
+func TestBackupTakesTheJobOfTheCluster(t *testing.T) {
+	t.Parallel()
+	storage, _ := withBackups(t)
+	cluster := destined("placed")
+	cluster.Spec.Backup.Job = &v1beta2.JobPolicy{NodeSelector: map[string]string{"disk": "fast"}}
+	create(t, storage, cluster)
+	elsewhere := v1beta2.BackupSpec{
+		StorageType:  v1beta2.BackupStorageTypePersistentVolumeClaim,
+		BackupSource: v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "other"}},
+	}
+	for want, spec := range map[string]v1beta2.BackupSpec{
+		"fast": {}, "fast ": elsewhere, "slow": {Job: &v1beta2.JobPolicy{NodeSelector: map[string]string{"disk": "slow"}}},
+	} {
+		made, err := askBackup(t, storage, "placed", &v1beta2.EtcdBackup{Spec: spec}, metav1.DryRunAll)
+		if err != nil || made.Spec.Job == nil || made.Spec.Job.NodeSelector["disk"] != strings.TrimSpace(want) {
+			t.Errorf("want a %s disk: %+v, %v", want, made, err)
+		}
+	}
+	_, err := askBackup(t, storage, "placed", &v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{Job: &v1beta2.JobPolicy{Labels: map[string]string{"app": "etcd"}}}})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.job.labels[app]") {
+		t.Errorf("a label of the controller: %v", err)
+	}
+}
+
 func TestBackupRefuses(t *testing.T) {
 	t.Parallel()
 	storage, _ := withBackups(t)

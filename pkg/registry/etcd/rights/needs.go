@@ -71,13 +71,22 @@ func usesOf(obj runtime.Object) []use {
 
 // backupUses leaves out only what does not decide where a Secret is used.
 func backupUses(path *field.Path, spec v1beta2.BackupSpec) []use {
-	spec.BackupPolicy, spec.Compression, spec.Verify = nil, "", ""
+	spec.BackupPolicy, spec.Compression, spec.Verify, spec.Job = nil, "", "", jobUse(spec.Job)
 	return []use{{needs: find(path, spec), context: spec}}
+}
+
+// jobUse keeps what decides where a Secret of the store is used, or names one: the proxies
+// that requests go through, and the Secrets for images.
+func jobUse(job *v1beta2.JobPolicy) *v1beta2.JobPolicy {
+	if job == nil || len(job.Env) == 0 && len(job.ImagePullSecrets) == 0 {
+		return nil
+	}
+	return &v1beta2.JobPolicy{Env: job.Env, ImagePullSecrets: job.ImagePullSecrets}
 }
 
 func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {
 	template := spec.ClusterTemplate
-	spec.ClusterTemplate, spec.RevisionBump = nil, nil
+	spec.ClusterTemplate, spec.RevisionBump, spec.Job = nil, nil, jobUse(spec.Job)
 	uses := []use{{needs: find(path, spec), context: spec}}
 	if template == nil {
 		return uses
@@ -97,6 +106,7 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 	if spec.Backup != nil {
 		policy := *spec.Backup
 		policy.Schedule, policy.TimeZone, policy.Retention, policy.Compression, policy.Verify = "", nil, nil, "", ""
+		policy.Job = jobUse(policy.Job)
 		uses = append(uses, use{needs: find(path.Child("backup"), policy), context: policy})
 		spec.Backup = nil
 	}

@@ -212,3 +212,25 @@ func TestGiven(t *testing.T) {
 		t.Errorf("%q are given, want %q", got, want)
 	}
 }
+
+// TestNeedsOfAJob: proxies decide where the credentials of a store go, so that they are asked
+// about again; what only says where a pod runs is not.
+func TestNeedsOfAJob(t *testing.T) {
+	t.Parallel()
+	with := func(job v1beta2.JobPolicy) *v1beta2.EtcdBackup {
+		return s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.Job = &job })
+	}
+	old := s3Backup()
+	for name, test := range map[string]struct {
+		job  v1beta2.JobPolicy
+		want int
+	}{
+		"place":       {v1beta2.JobPolicy{NodeSelector: map[string]string{"disk": "fast"}, PriorityClassName: "low"}, 0},
+		"proxy":       {v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://x"}}}, 1},
+		"pull secret": {v1beta2.JobPolicy{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}}, 2},
+	} {
+		if got := NeedsOf(with(test.job), old); len(got) != test.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

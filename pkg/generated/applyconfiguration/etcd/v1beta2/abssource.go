@@ -23,6 +23,9 @@ type ABSSourceApplyConfiguration struct {
 	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
 	// the public certificate authorities.
 	CASecret *string `json:"caSecret,omitempty"`
+	// accessTier of the stored blobs: Hot, Cool or Cold. Empty: that of the account. It has
+	// no effect on reading.
+	AccessTier *string `json:"accessTier,omitempty"`
 }
 
 // ABSSourceApplyConfiguration constructs a declarative configuration of the ABSSource type for use with
@@ -60,5 +63,13 @@ func (b *ABSSourceApplyConfiguration) WithEndpoint(value string) *ABSSourceApply
 // If called multiple times, the CASecret field is set to the value of the last call.
 func (b *ABSSourceApplyConfiguration) WithCASecret(value string) *ABSSourceApplyConfiguration {
 	b.CASecret = &value
+	return b
+}
+
+// WithAccessTier sets the AccessTier field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AccessTier field is set to the value of the last call.
+func (b *ABSSourceApplyConfiguration) WithAccessTier(value string) *ABSSourceApplyConfiguration {
+	b.AccessTier = &value
 	return b
 }

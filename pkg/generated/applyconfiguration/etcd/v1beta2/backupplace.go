@@ -7,6 +7,7 @@ package v1beta2
 
 import (
 	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	v1 "k8s.io/api/core/v1"
 )
 
 // BackupPlaceApplyConfiguration represents a declarative configuration of the BackupPlace type for use
@@ -25,6 +26,8 @@ type BackupPlaceApplyConfiguration struct {
 	SHA256 *string `json:"sha256,omitempty"`
 	// serviceAccountName of the pod that fetches it. Empty: the namespace's default.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
+	// env of the container that fetches it: HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+	Env []v1.EnvVar `json:"env,omitempty"`
 }
 
 // BackupPlaceApplyConfiguration constructs a declarative configuration of the BackupPlace type for use with
@@ -102,5 +105,15 @@ func (b *BackupPlaceApplyConfiguration) WithSHA256(value string) *BackupPlaceApp
 // If called multiple times, the ServiceAccountName field is set to the value of the last call.
 func (b *BackupPlaceApplyConfiguration) WithServiceAccountName(value string) *BackupPlaceApplyConfiguration {
 	b.ServiceAccountName = &value
+	return b
+}
+
+// WithEnv adds the given value to the Env field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Env field.
+func (b *BackupPlaceApplyConfiguration) WithEnv(values ...v1.EnvVar) *BackupPlaceApplyConfiguration {
+	for i := range values {
+		b.Env = append(b.Env, values[i])
+	}
 	return b
 }

@@ -42,6 +42,8 @@ type BackupSpecApplyConfiguration struct {
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
+	// job says where and how the pods run that make the backup.
+	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
 }
 
 // BackupSpecApplyConfiguration constructs a declarative configuration of the BackupSpec type for use with
@@ -161,5 +163,13 @@ func (b *BackupSpecApplyConfiguration) WithVerify(value etcdv1beta2.Verification
 // If called multiple times, the ServiceAccountName field is set to the value of the last call.
 func (b *BackupSpecApplyConfiguration) WithServiceAccountName(value string) *BackupSpecApplyConfiguration {
 	b.ServiceAccountName = &value
+	return b
+}
+
+// WithJob sets the Job field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Job field is set to the value of the last call.
+func (b *BackupSpecApplyConfiguration) WithJob(value *JobPolicyApplyConfiguration) *BackupSpecApplyConfiguration {
+	b.Job = value
 	return b
 }

@@ -37,6 +37,9 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
+	// job says where and how the pods run that make the backups. Restores take it where
+	// neither they nor the EtcdBackup say anything else.
+	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
 }
 
 // ClusterBackupPolicyApplyConfiguration constructs a declarative configuration of the ClusterBackupPolicy type for use with
@@ -146,5 +149,13 @@ func (b *ClusterBackupPolicyApplyConfiguration) WithVerify(value etcdv1beta2.Ver
 // If called multiple times, the ServiceAccountName field is set to the value of the last call.
 func (b *ClusterBackupPolicyApplyConfiguration) WithServiceAccountName(value string) *ClusterBackupPolicyApplyConfiguration {
 	b.ServiceAccountName = &value
+	return b
+}
+
+// WithJob sets the Job field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Job field is set to the value of the last call.
+func (b *ClusterBackupPolicyApplyConfiguration) WithJob(value *JobPolicyApplyConfiguration) *ClusterBackupPolicyApplyConfiguration {
+	b.Job = value
 	return b
 }

@@ -22,6 +22,9 @@ type GCSSourceApplyConfiguration struct {
 	// caSecret names a secret whose ca.crt signs the endpoint's certificate. It replaces
 	// the public certificate authorities.
 	CASecret *string `json:"caSecret,omitempty"`
+	// storageClass of the stored objects, such as NEARLINE. Empty: that of the bucket. It has
+	// no effect on reading.
+	StorageClass *string `json:"storageClass,omitempty"`
 }
 
 // GCSSourceApplyConfiguration constructs a declarative configuration of the GCSSource type for use with
@@ -59,5 +62,13 @@ func (b *GCSSourceApplyConfiguration) WithEndpoint(value string) *GCSSourceApply
 // If called multiple times, the CASecret field is set to the value of the last call.
 func (b *GCSSourceApplyConfiguration) WithCASecret(value string) *GCSSourceApplyConfiguration {
 	b.CASecret = &value
+	return b
+}
+
+// WithStorageClass sets the StorageClass field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StorageClass field is set to the value of the last call.
+func (b *GCSSourceApplyConfiguration) WithStorageClass(value string) *GCSSourceApplyConfiguration {
+	b.StorageClass = &value
 	return b
 }

@@ -36,6 +36,10 @@ type RestoreSpecApplyConfiguration struct {
 	// workload by it. They get no token for Kubernetes. Empty: that of backup, or else
 	// the namespace's default.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
+	// job says where and how the pods run that check the backup; its env is also that of
+	// the container that fetches the data. Absent: that of backup, or else that of
+	// spec.backup of the cluster.
+	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
 }
 
 // RestoreSpecApplyConfiguration constructs a declarative configuration of the RestoreSpec type for use with
@@ -137,5 +141,13 @@ func (b *RestoreSpecApplyConfiguration) WithDecryption(value *BackupDecryptionAp
 // If called multiple times, the ServiceAccountName field is set to the value of the last call.
 func (b *RestoreSpecApplyConfiguration) WithServiceAccountName(value string) *RestoreSpecApplyConfiguration {
 	b.ServiceAccountName = &value
+	return b
+}
+
+// WithJob sets the Job field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Job field is set to the value of the last call.
+func (b *RestoreSpecApplyConfiguration) WithJob(value *JobPolicyApplyConfiguration) *RestoreSpecApplyConfiguration {
+	b.Job = value
 	return b
 }

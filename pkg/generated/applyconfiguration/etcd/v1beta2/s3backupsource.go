@@ -30,6 +30,12 @@ type S3BackupSourceApplyConfiguration struct {
 	InsecureSkipTLSVerify *bool `json:"insecureSkipTLSVerify,omitempty"`
 	// serverSideEncryption that the store shall use, such as AES256 or aws:kms.
 	ServerSideEncryption *string `json:"serverSideEncryption,omitempty"`
+	// kmsKeyID of the key with which the store encrypts, for a serverSideEncryption of
+	// aws:kms or aws:kms:dsse. Empty: the one that the bucket or the account has.
+	KMSKeyID *string `json:"kmsKeyID,omitempty"`
+	// storageClass of the stored objects, such as STANDARD_IA. Classes from which nothing
+	// is read at once are refused. Empty: the one that the store uses by default.
+	StorageClass *string `json:"storageClass,omitempty"`
 }
 
 // S3BackupSourceApplyConfiguration constructs a declarative configuration of the S3BackupSource type for use with
@@ -99,5 +105,21 @@ func (b *S3BackupSourceApplyConfiguration) WithInsecureSkipTLSVerify(value bool)
 // If called multiple times, the ServerSideEncryption field is set to the value of the last call.
 func (b *S3BackupSourceApplyConfiguration) WithServerSideEncryption(value string) *S3BackupSourceApplyConfiguration {
 	b.ServerSideEncryption = &value
+	return b
+}
+
+// WithKMSKeyID sets the KMSKeyID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KMSKeyID field is set to the value of the last call.
+func (b *S3BackupSourceApplyConfiguration) WithKMSKeyID(value string) *S3BackupSourceApplyConfiguration {
+	b.KMSKeyID = &value
+	return b
+}
+
+// WithStorageClass sets the StorageClass field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StorageClass field is set to the value of the last call.
+func (b *S3BackupSourceApplyConfiguration) WithStorageClass(value string) *S3BackupSourceApplyConfiguration {
+	b.StorageClass = &value
 	return b
 }

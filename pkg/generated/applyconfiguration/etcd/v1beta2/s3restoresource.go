@@ -31,6 +31,10 @@ type S3RestoreSourceApplyConfiguration struct {
 	InsecureSkipTLSVerify *bool `json:"insecureSkipTLSVerify,omitempty"`
 	// serverSideEncryption with which the object was stored; not needed for reading.
 	ServerSideEncryption *string `json:"serverSideEncryption,omitempty"`
+	// kmsKeyID with which the object was stored; not needed for reading.
+	KMSKeyID *string `json:"kmsKeyID,omitempty"`
+	// storageClass with which the object was stored; not needed for reading.
+	StorageClass *string `json:"storageClass,omitempty"`
 }
 
 // S3RestoreSourceApplyConfiguration constructs a declarative configuration of the S3RestoreSource type for use with
@@ -100,5 +104,21 @@ func (b *S3RestoreSourceApplyConfiguration) WithInsecureSkipTLSVerify(value bool
 // If called multiple times, the ServerSideEncryption field is set to the value of the last call.
 func (b *S3RestoreSourceApplyConfiguration) WithServerSideEncryption(value string) *S3RestoreSourceApplyConfiguration {
 	b.ServerSideEncryption = &value
+	return b
+}
+
+// WithKMSKeyID sets the KMSKeyID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KMSKeyID field is set to the value of the last call.
+func (b *S3RestoreSourceApplyConfiguration) WithKMSKeyID(value string) *S3RestoreSourceApplyConfiguration {
+	b.KMSKeyID = &value
+	return b
+}
+
+// WithStorageClass sets the StorageClass field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StorageClass field is set to the value of the last call.
+func (b *S3RestoreSourceApplyConfiguration) WithStorageClass(value string) *S3RestoreSourceApplyConfiguration {
+	b.StorageClass = &value
 	return b
 }

@@ -1,0 +1,55 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// TestJobOfARestore: the restore's own job comes first, then that of the EtcdBackup, then that
+// of the cluster; its proxies reach the container that fetches the data, too.
+func TestJobOfARestore(t *testing.T) {
+	t.Parallel()
+	proxy := func(name string) *v1beta2.JobPolicy {
+		return &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: name}}}
+	}
+	ofRestore := func(o *Observed) { o.Restore.Spec.Job = proxy("restore") }
+	ofBackup := func(o *Observed) { o.Backup.Spec.Job = proxy("backup") }
+	ofCluster := func(o *Observed) { o.Cluster.Spec.Backup = &v1beta2.ClusterBackupPolicy{Job: proxy("cluster")} }
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+	}{
+		"nothing":          {nil, ""},
+		"restore":          {[]func(*Observed){fromBackup(nil), ofRestore, ofBackup, ofCluster}, "restore"},
+		"backup":           {[]func(*Observed){fromBackup(nil), ofBackup, ofCluster}, "backup"},
+		"cluster":          {[]func(*Observed){fromBackup(nil), ofCluster}, "cluster"},
+		"store, cluster's": {[]func(*Observed){ofCluster}, "cluster"},
+		"store, its own":   {[]func(*Observed){ofCluster, ofRestore}, "restore"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := observed(test.edits...)
+			check := Decide(o).Check
+			if check == nil {
+				t.Fatal("no Job is asked for")
+			}
+			got := ""
+			if check.Job != nil {
+				got = check.Job.Env[0].Value
+			}
+			fetched := ""
+			if len(check.Place.Env) > 0 {
+				fetched = check.Place.Env[0].Value
+			}
+			if got != test.want || fetched != test.want {
+				t.Errorf("the Job is that of %q, the proxy for the data is that of %q; want %q", got, fetched, test.want)
+			}
+		})
+	}
+}
