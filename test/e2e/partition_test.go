@@ -141,10 +141,16 @@ func (s *scenario) cutOff(nodes ...string) *partition {
 				p.from = append(p.from, a.Address)
 			}
 		}
-		p.from = append(p.from, n.Spec.PodCIDR)
 	}
-	gateway := strings.Fields(p.on(s.ctx(), nodes[0], "ip -4 route show default"))
-	p.from = append(p.from, gateway[2]) // the host, on which the kube-apiserver runs
+	for line := range strings.Lines(p.on(s.ctx(), nodes[0], "ip -4 route show")) {
+		switch fields := strings.Fields(line); {
+		case len(fields) < 3 || fields[1] != "via":
+		case fields[0] == "default":
+			p.from = append(p.from, fields[2]) // the host, on which the kube-apiserver runs
+		case slices.Contains(p.from, fields[2]):
+			p.from = append(p.from, fields[0]) // the pods of a node
+		}
+	}
 	s.Cleanup(p.heal)
 	for _, n := range nodes {
 		p.on(s.ctx(), n, p.rules("-I"))
