@@ -100,6 +100,7 @@ func TestWhatTheProofWaitsFor(t *testing.T) {
 		{lost, edits(func(o *Observed) { o.member("a").View = &View{} }), "the member list of a could not be read"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,noleader,index=80", edits(viewOf("d", "a", "b", "c", "d")), "of 4 voters do not serve"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,nopod,index=0", nil, "3 of 3 voters do not serve"},
+		{"a:noleader,index=90 b:terminating,index=0 c:terminating,index=0", nil, "pod b is being deleted, and its node "},
 	} {
 		o := observed(t, 3, tt.members, append(edits(noQuorum, automatic(time.Hour)), tt.edits...)...)
 		if loss := o.quorumLoss(); loss.forGood || !strings.Contains(loss.message, tt.want) || !strings.Contains(loss.unblock, "/recover ") {
