@@ -143,13 +143,14 @@ func (s *scenario) cutOff(nodes ...string) *partition {
 		}
 	}
 	for line := range strings.Lines(p.on(s.ctx(), nodes[0], "ip -4 route show")) {
-		switch fields := strings.Fields(line); {
-		case len(fields) < 3 || fields[1] != "via":
-		case fields[0] == "default":
-			p.from = append(p.from, fields[2]) // the host, on which the kube-apiserver runs
-		case slices.Contains(p.from, fields[2]):
+		if fields := strings.Fields(line); len(fields) > 2 && fields[1] == "via" && slices.Contains(p.from, fields[2]) {
 			p.from = append(p.from, fields[0]) // the pods of a node
 		}
+	}
+	slice, err := env.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(s.ctx(), "kubernetes", metav1.GetOptions{})
+	s.must(err, "find the kube-apiserver")
+	for i := range slice.Endpoints {
+		p.from = append(p.from, slice.Endpoints[i].Addresses...)
 	}
 	s.Cleanup(p.heal)
 	for _, n := range nodes {

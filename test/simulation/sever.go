@@ -34,7 +34,7 @@ func severEvents(s *Schedule) {
 	if s.Deadly && d.chance(70) {
 		e.For = evictAfter + d.between(0, 4*time.Minute)
 	}
-	s.Events = append(s.Events, e)
+	s.Events = append(s.Events, e, Event{At: e.At + e.For, Kind: EventResume}) // all faults end with the last event
 }
 
 // severSome cuts the nodes of some pods off, most often of a majority.
