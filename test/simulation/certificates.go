@@ -109,7 +109,7 @@ func (r *run) remount(soon bool) {
 	r.w.after(delay, func() {
 		switch {
 		case r.mounts == nil || r.over || r.node == nil:
-		case !r.node.up:
+		case !r.node.hears():
 			r.remount(false)
 		default:
 			r.mount()

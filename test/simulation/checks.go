@@ -127,7 +127,7 @@ func (l *look) asked(w *World, results map[string]etcd.StatusResult) {
 		if r, asked := results[p.run.name]; asked && r.Err == nil {
 			l.applied[p.run.name] = p.applied
 		}
-		if p.leader != 0 && p.serves && !w.etcd.unreachable[p.run.name] {
+		if p.leader != 0 && p.serves && !w.etcd.hidden(p.run) {
 			l.healthy = append(l.healthy, p.dir.id)
 			l.leaders[p.leader]++
 		}

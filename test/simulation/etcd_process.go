@@ -306,5 +306,5 @@ func (e *etcdWorld) isCut(a, b string) bool { return e.cut[pair(a, b)] }
 
 // reaches is true if two members can talk.
 func (e *etcdWorld) reaches(a, b *process) bool {
-	return a == b || (a.dir.lineage == b.dir.lineage && a.linked && b.linked && !e.isCut(a.run.name, b.run.name))
+	return a == b || (a.dir.lineage == b.dir.lineage && a.linked && b.linked && !e.isCut(a.run.name, b.run.name) && a.run.severed() == b.run.severed())
 }

@@ -35,6 +35,8 @@ func (w *World) happen(e Event) {
 		}
 	case EventNodeDown, EventNodeLost, EventDrain:
 		w.harmNode(e, w.nodes[e.A%len(w.nodes)])
+	case EventSever:
+		w.severSome(e)
 	case EventSlowStart:
 		w.slowStartUntil = w.now + e.For
 	case EventSlowCatchUp:

@@ -71,6 +71,7 @@ func (w *World) podChanged(pod *corev1.Pod, deleted bool) {
 		w.after(w.dice.between(5*time.Millisecond, 100*time.Millisecond), r.schedule)
 	case pod.DeletionTimestamp != nil:
 		r.terminate()
+	case r.severed(): // it hears of it later
 	case finished(pod):
 		r.halt()
 		w.etcd.doom(r.emptyDir)
@@ -174,7 +175,7 @@ func (r *run) startIn(d time.Duration) {
 func (r *run) start() {
 	r.starting = false
 	pod, found := r.pod()
-	if !found || pod.DeletionTimestamp != nil || finished(pod) || !r.node.up || r.process != nil {
+	if !found || pod.DeletionTimestamp != nil || finished(pod) || !r.node.hears() || r.process != nil {
 		return
 	}
 	dir := r.emptyDir
@@ -234,7 +235,7 @@ func (r *run) admit() {
 		if dir == nil && found {
 			dir = r.w.etcd.claimDir(claimName(pod))
 		}
-		if found && r.launching && r.generation == generation && !r.over && r.node.up && dir != nil && pod.DeletionTimestamp == nil {
+		if found && r.launching && r.generation == generation && !r.over && r.node.hears() && dir != nil && pod.DeletionTimestamp == nil {
 			r.startEtcd(pod, dir)
 		}
 	})
@@ -258,7 +259,7 @@ func (r *run) running() {
 	r.probing = true
 	r.w.after(r.w.dice.between(100*time.Millisecond, 4*time.Second), func() {
 		r.probing = false
-		if r.generation == generation && !r.over && r.node.up {
+		if r.generation == generation && !r.over && r.node.hears() {
 			r.late, r.ready = false, false
 			post()
 		}
@@ -268,7 +269,7 @@ func (r *run) running() {
 // exited is called when the container has ended by itself.
 func (r *run) exited() {
 	r.halt()
-	if _, found := r.pod(); !found || r.over || !r.node.up {
+	if _, found := r.pod(); !found || r.over || !r.node.hears() {
 		return
 	}
 	edit(r.w.store, kindPod, r.name, func(pod *corev1.Pod) { r.waiting(pod, "CrashLoopBackOff") })
@@ -300,7 +301,7 @@ func (r *run) upgrade() {
 	r.w.etcd.restarting(r)
 	r.w.after(r.w.dice.between(50*time.Millisecond, 4*time.Second), func() {
 		pod, found := r.pod()
-		if !found || r.over || !r.node.up {
+		if !found || r.over || !r.node.hears() {
 			return
 		}
 		if r.seen = pod.Generation; image(pod) == was && r.process != nil {
@@ -335,7 +336,7 @@ func (r *run) terminate() {
 		return
 	}
 	r.w.after(r.w.dice.between(50*time.Millisecond, 3*time.Second), func() {
-		if r.node != nil && !r.node.up {
+		if r.node != nil && !r.node.hears() {
 			return
 		}
 		r.halt()
@@ -354,7 +355,7 @@ func (w *World) doomWithClaim(name string) {
 
 // finish removes the pod from the API after its container has ended.
 func (r *run) finish() {
-	if pod, found := r.pod(); found && pod.DeletionTimestamp != nil && (r.node == nil || r.node.up) {
+	if pod, found := r.pod(); found && pod.DeletionTimestamp != nil && (r.node == nil || r.node.hears()) {
 		r.w.store.remove(kindPod, r.name)
 	}
 }
@@ -364,6 +365,9 @@ func (r *run) finish() {
 func (r *run) forget() {
 	if r.over {
 		return
+	}
+	if r.severed() {
+		r.halt() // who removes such a pod vouches for it that its machine was switched off
 	}
 	r.over = true
 	r.w.etcd.doom(r.emptyDir)
@@ -387,7 +391,7 @@ func (w *World) dropRun(r *run) {
 // kubelet notice a difference after a while.
 func (r *run) probe() {
 	serves := r.process != nil && r.w.etcd.ready(r.process)
-	if serves == r.ready || r.probing || r.process == nil {
+	if serves == r.ready || r.probing || r.process == nil || !r.node.hears() {
 		return
 	}
 	delay := r.w.dice.between(10*time.Millisecond, 2*time.Second)
@@ -397,7 +401,7 @@ func (r *run) probe() {
 	r.probing = true
 	r.w.after(delay, func() {
 		r.probing = false
-		if r.process == nil || r.over || r.w.etcd.ready(r.process) != serves {
+		if r.process == nil || r.over || !r.node.hears() || r.w.etcd.ready(r.process) != serves {
 			return
 		}
 		r.ready, r.rolling = serves, r.rolling && !serves

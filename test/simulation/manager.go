@@ -259,7 +259,7 @@ func (w *World) served() {
 		c.ended()
 		for _, p := range w.etcd.processes {
 			until, awaited := c.awaited[p.run.ip]
-			if !awaited || w.etcd.unreachable[p.run.name] || !p.serves {
+			if !awaited || w.etcd.hidden(p.run) || !p.serves {
 				continue
 			}
 			delete(c.awaited, p.run.ip)

@@ -19,6 +19,8 @@ type node struct {
 	name string
 	// up is false while the machine is down; lost if it will never come back.
 	up, lost bool
+	// severed is true while it runs and is cut off from everything that is not.
+	severed bool
 }
 
 const (
@@ -42,7 +44,7 @@ func newNodes() []*node {
 func (w *World) place() *node {
 	var free, up []*node
 	for _, n := range w.nodes {
-		if !n.up {
+		if !n.hears() {
 			continue
 		}
 		up = append(up, n)

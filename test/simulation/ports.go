@@ -212,7 +212,7 @@ func addressOf(endpoint etcd.Endpoint) string {
 // at returns the process behind an endpoint, if the controller reaches it.
 func (p etcdPort) at(endpoint etcd.Endpoint) *process {
 	found := p.c.w.etcd.serving(addressOf(endpoint))
-	if found == nil || p.c.w.etcd.unreachable[found.run.name] {
+	if found == nil || p.c.w.etcd.hidden(found.run) {
 		return nil
 	}
 	return found
@@ -263,7 +263,7 @@ func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 // nothing comes.
 func (w *World) refuses(ip string) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool {
-		return r.ip == ip && r.process == nil && !r.over && r.node.up && !w.etcd.unreachable[r.name]
+		return r.ip == ip && r.process == nil && !r.over && r.node.up && !w.etcd.hidden(r)
 	})
 }
 

@@ -101,6 +101,8 @@ const (
 	EventDamage
 	// EventOldAPI is not either; see rollBackEvents.
 	EventOldAPI
+	// EventSever is not either; see severEvents.
+	EventSever
 	eventKinds
 )
 
@@ -114,7 +116,7 @@ var eventNames = [eventKinds]string{
 	"disaster", "ask for a recovery",
 	"back up", "restore", "lose everything",
 	"declare larger volumes", "keep or give up volumes", "wipe a disk", "damage a learner",
-	"save the API and bring it back",
+	"save the API and bring it back", "cut nodes off",
 }
 
 func (k EventKind) String() string { return eventNames[k] }
@@ -167,6 +169,7 @@ func NewSchedule(seed uint64) *Schedule {
 	wipeEvents(s)
 	damageEvents(s)
 	rollBackEvents(s)
+	severEvents(s)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
 }

@@ -57,6 +57,7 @@ func (w *World) heal() {
 	clear(w.etcd.cut)
 	clear(w.etcd.unreachable)
 	w.etcd.slow, w.slowStartUntil = 0, 0
+	w.rejoin(w.nodes)
 	for _, n := range w.nodes {
 		if !n.up && !n.lost {
 			w.bootNode(n)

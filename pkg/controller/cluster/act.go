@@ -89,6 +89,9 @@ func lasting(err error) *planner.Wait {
 		reason, unblock = "EtcdUnhealthy", "nothing, unless it lasts: etcd changes its members only after all of them have been connected for some seconds"
 	case errors.Is(err, etcd.ErrDenied):
 		reason, unblock = "EtcdDenied", planner.UnblockDenied
+	case errors.Is(err, errNotEnded):
+		reason, unblock = v1beta2.ReasonOldMemberMayRun, "Bring the node back. If it is switched off for good, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. "+
+			"Do not force the deletion of the pod while its node may run."
 	case errors.Is(err, errNotOurs):
 		reason, unblock = "NameTaken", "Delete the object that is named, if nothing needs it, or give the cluster another name."
 	case apierrors.IsForbidden(err):
@@ -115,7 +118,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		case errors.Is(err, ErrStale):
 			klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = retryStale
-		case errors.Is(err, ErrEnding), errors.Is(err, errNotOurs):
+		case errors.Is(err, ErrEnding), errors.Is(err, errNotOurs), errors.Is(err, errNotEnded):
 			klog.FromContext(ctx).V(2).Info("Waiting for a person", "action", fmt.Sprintf("%T", action), "err", err)
 			if !isUpkeep(action) {
 				result.retryAfter = retryPerson

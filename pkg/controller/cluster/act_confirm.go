@@ -98,6 +98,21 @@ func (r *Reconciler) confirmLost(ctx context.Context, key types.NamespacedName, 
 	return r.confirmNoClaim(ctx, key, s, name)
 }
 
+// confirmEnded makes sure that no member runs in a pod that is about to go.
+func (r *Reconciler) confirmEnded(ctx context.Context, s *seen, name string) error {
+	pod, err := r.Objects.GetPod(ctx, s.Cluster.Namespace, name)
+	if notFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if live := observedPod(s.Cluster, pod); live.Owned && !live.Finished {
+		return fmt.Errorf("pod %s has not ended: %w", name, ErrStale)
+	}
+	return nil
+}
+
 // confirmNoPod makes sure that a pod that was not seen is not there either, and that it has
 // not only lost its labels.
 func (r *Reconciler) confirmNoPod(ctx context.Context, key types.NamespacedName, s *seen, name string) error {

@@ -59,6 +59,9 @@ func (r *Reconciler) recordRecovery(ctx context.Context, key types.NamespacedNam
 		}
 	}
 	for _, name := range a.Lost {
+		if err := r.confirmEnded(ctx, s, name); err != nil {
+			return err
+		}
 		if err := r.confirmLost(ctx, key, s, name); err != nil {
 			return err
 		}

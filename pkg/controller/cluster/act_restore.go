@@ -22,6 +22,9 @@ func (r *Reconciler) requestRestore(ctx context.Context, key types.NamespacedNam
 		return err
 	}
 	for _, name := range a.Lost {
+		if err := r.confirmEnded(ctx, s, name); err != nil {
+			return err
+		}
 		if err := r.confirmLost(ctx, key, s, name); err != nil {
 			return err
 		}

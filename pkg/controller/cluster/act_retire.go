@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,11 +49,15 @@ func (r *Reconciler) retire(ctx context.Context, key types.NamespacedName, s *se
 			return err
 		}
 	}
-	leaving := ""
+	leaving, silent := "", []string(nil)
 	for i := range pods {
 		if end := pods[i].DeletionTimestamp; end != nil {
-			if r.Clock.Now().Before(end.Add(retireGrace)) {
-				leaving = pods[i].Name
+			if ended(&pods[i]) {
+				continue
+			}
+			leaving = pods[i].Name
+			if r.Clock.Now().After(end.Add(retireGrace)) {
+				silent = append(silent, fmt.Sprintf("pod %s on node %s", pods[i].Name, pods[i].Spec.NodeName))
 			}
 			continue
 		}
@@ -62,15 +67,28 @@ func (r *Reconciler) retire(ctx context.Context, key types.NamespacedName, s *se
 			return conflictIsStale(err)
 		}
 	}
+	if len(silent) > 0 {
+		return fmt.Errorf("%s: %w", strings.Join(silent, ", "), errNotEnded)
+	}
 	if leaving != "" {
 		return fmt.Errorf("pod %s is ending: %w", leaving, ErrStale)
 	}
 	return nil
 }
 
-// retireGrace is how long after its time has come a pod of an old member is waited for.
-// If it has not ended then, its node does not answer, and nobody reaches it there.
+// retireGrace is how long after its time has come a pod of an old member is waited for
+// before it is said what is missing. Its node does not answer then. Clients may still reach
+// the member there, and so may others with which it has a quorum: nothing goes on before
+// there is evidence that it has ended.
 const retireGrace = 5 * time.Second
+
+// errNotEnded means that a pod has not ended although its time is over.
+var errNotEnded = errors.New("the node has not reported that it has ended, so its member may still serve clients")
+
+// ended is true if a pod that still exists runs no member.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
 
 // oldObjects returns the pods and claims of the cluster but those of the seed, as they
 // are in the live API. Those that no member has used stay for the members to come.

@@ -166,16 +166,29 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestRetireWaitsForPods: whoever ends is waited for, unless its node is gone.
+// TestRetireWaitsForPods: whoever ends is waited for, for as long as there is no evidence that
+// it has ended; a node that says nothing is none.
 func TestRetireWaitsForPods(t *testing.T) {
 	t.Parallel()
-	for end, waits := range map[time.Duration]bool{time.Second: true, -time.Second: true, -retireGrace: false} {
+	for _, test := range []struct {
+		end   time.Duration
+		phase corev1.PodPhase
+		want  error
+	}{
+		{time.Second, corev1.PodRunning, ErrStale},
+		{-time.Second, corev1.PodRunning, ErrStale},
+		{-retireGrace - time.Second, corev1.PodRunning, errNotEnded},
+		{-24 * time.Hour, corev1.PodPending, errNotEnded},
+		{time.Second, corev1.PodFailed, nil},
+		{-time.Hour, corev1.PodSucceeded, nil},
+	} {
 		s, r, seen, recovery := twoLineages(t)
 		for _, name := range []string{"c-old", "c-late"} {
-			s.pods[name].DeletionTimestamp = ptr.To(metav1.NewTime(retireNow.Add(end)))
+			s.pods[name].DeletionTimestamp = ptr.To(metav1.NewTime(retireNow.Add(test.end)))
+			s.pods[name].Status.Phase = test.phase
 		}
-		if err := r.retire(t.Context(), types.NamespacedName{}, seen, recovery); errors.Is(err, ErrStale) != waits || (err != nil && !waits) {
-			t.Errorf("%v after now: %v", end, err)
+		if err := r.retire(t.Context(), types.NamespacedName{}, seen, recovery); !errors.Is(err, test.want) {
+			t.Errorf("to end %v after now, phase %s: %v, want %v", test.end, test.phase, err, test.want)
 		}
 		if len(s.gone) > 0 {
 			t.Errorf("deleted once more: %v", s.gone)

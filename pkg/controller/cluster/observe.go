@@ -234,7 +234,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	if p.DeletionTimestamp != nil {
 		// Kubernetes adds the grace period to the time of the request.
 		grace := time.Duration(ptr.Deref(p.DeletionGracePeriodSeconds, 0)) * time.Second
-		o.DeletionRequested = p.DeletionTimestamp.Add(-grace)
+		o.DeletionRequested, o.EndsBy = p.DeletionTimestamp.Add(-grace), p.DeletionTimestamp.Time
 	}
 	o.Trust, o.Certificates = p.Annotations[resources.AnnotationTrust], p.Annotations[resources.AnnotationCertificates]
 	o.Authorities = p.Annotations[resources.AnnotationAuthorities]

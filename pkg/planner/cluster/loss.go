@@ -26,10 +26,45 @@ type View struct {
 	Members []Member
 }
 
-// there is true unless a member is gone with its data.
+// there is true unless a member has ended and its data is gone.
 func (o *Observed) there(name string) bool {
-	return !o.pod(name).gone() || o.claim(name) != nil
+	return !o.pod(name).ended() || o.claim(name) != nil
 }
+
+// unproved returns the pods that are about to end and have not said that they have: their
+// members may still have a quorum among them, and acknowledge writes.
+func (o *Observed) unproved() []*Pod {
+	var list []*Pod
+	for _, m := range o.electorate() {
+		if p := o.pod(m.Name); p != nil && p.Terminating && !p.Finished && o.claim(m.Name) == nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// silentPods says which pods should have ended and have not, because their nodes do not
+// answer; empty if there are none.
+func (o *Observed) silentPods() string {
+	var list []string
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Owned && p.Terminating && !p.ended() && o.Now.Sub(p.EndsBy) > silentAfter {
+			list = append(list, p.mayRun())
+		}
+	}
+	return strings.Join(list, ", and ")
+}
+
+// silentAfter is how long after its time a pod has not ended until its node counts as silent.
+const silentAfter = 5 * time.Second
+
+// mayRun says what is missing for the proof that a pod has ended.
+func (p *Pod) mayRun() string {
+	return "pod " + p.Name + " is being deleted, and its node " + p.Node + " has not reported that it has ended"
+}
+
+// vouch is how a person gives Kubernetes the evidence that a node cannot give.
+const vouch = "If the node is switched off for good, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 
 // wasVoter is true for a member that is known to have voted.
 func wasVoter(m *Member) bool {
@@ -76,7 +111,7 @@ func (o *Observed) unknownVoters() []string {
 	var list []string
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if !p.Owned || p.gone() || p.Role != PodVoter && p.Role != PodLeaving || o.recovery().InProgress() && p.Name == o.recovery().Seed {
+		if !p.Owned || p.ended() || p.Role != PodVoter && p.Role != PodLeaving || o.recovery().InProgress() && p.Name == o.recovery().Seed {
 			continue
 		}
 		if m := o.member(p.Name); m == nil || m.View == nil && !wasVoter(m) && !o.mayVote(m) {
@@ -93,7 +128,7 @@ func (o *Observed) doubts() string {
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
 		switch {
-		case m.RaftIndex == 0 && m.View == nil, m.View != nil && m.View.Learner, o.pod(m.Name).gone():
+		case m.RaftIndex == 0 && m.View == nil, m.View != nil && m.View.Learner, o.pod(m.Name).ended():
 		case m.View == nil || len(m.View.Members) == 0:
 			reasons = append(reasons, "the member list of "+m.Name+" could not be read")
 		case m.View.resumes(o):

@@ -56,7 +56,11 @@ func TestLossIsProved(t *testing.T) {
 		{"nor does a learner that no status has named", 3, lost, append(may, stranger("d", PodLearner)), goesOn + "b c"},
 		{"but a voter that no status has named does", 3, lost, append(may, stranger("d", PodVoter)), waits},
 		{"and one that is about to leave", 3, lost, append(may, stranger("d", PodLeaving)), waits},
-		{"not one that is gone", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Terminating = true }), goesOn + "b c"},
+		{"also one that is being deleted", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Terminating = true }), waits},
+		{"not one that has ended", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Finished = true }), goesOn + "b c"},
+		{"a deletion that was requested proves nothing", 3, "a:noleader,index=90 b:terminating,index=0 c:terminating,index=0", may, waits},
+		{"nor does it for one of two that are missing", 3, "a:noleader,index=90 b:nopod,index=0 c:terminating,index=0", may, waits},
+		{"a pod that was ended by its node does", 3, "a:noleader,index=90 b:nopod,index=0 c:terminating,index=0", append(may, func(o *Observed) { o.pod("c").Finished = true }), goesOn + "b c"},
 		{"nor one of somebody else", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Owned = false }), goesOn + "b c"},
 		{"unless etcd knows no learners", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", append(may, withoutLearners), waits},
 		{"a learner that is silent may vote by now", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", may, waits},
@@ -96,6 +100,7 @@ func TestWhatTheProofWaitsFor(t *testing.T) {
 		{lost, edits(func(o *Observed) { o.member("a").View = &View{} }), "the member list of a could not be read"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,noleader,index=80", edits(viewOf("d", "a", "b", "c", "d")), "of 4 voters do not serve"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,nopod,index=0", nil, "3 of 3 voters do not serve"},
+		{"a:noleader,index=90 b:terminating,index=0 c:terminating,index=0", nil, "pod b is being deleted, and its node "},
 	} {
 		o := observed(t, 3, tt.members, append(edits(noQuorum, automatic(time.Hour)), tt.edits...)...)
 		if loss := o.quorumLoss(); loss.forGood || !strings.Contains(loss.message, tt.want) || !strings.Contains(loss.unblock, "/recover ") {

@@ -117,8 +117,9 @@ type Pod struct {
 	Owned bool
 	// Terminating pods were asked to go and do not come back.
 	Terminating bool
-	// DeletionRequested is when the deletion of a terminating pod was requested.
-	DeletionRequested time.Time
+	// DeletionRequested is when the deletion of a terminating pod was requested, and EndsBy
+	// when its node must have ended it.
+	DeletionRequested, EndsBy time.Time
 	// Finished pods failed or completed as a whole (evicted, node shut down).
 	Finished bool
 	// Running is true while the etcd container runs, and Ends is how often one has ended.
@@ -181,10 +182,18 @@ const (
 	PodLeaving PodRole = "leaving"
 )
 
-// gone is true if the pod will never serve again.
+// gone is true if nothing may count on the pod any more: there is none, or it is about to
+// end. Its member may serve on meanwhile, for as long as its node hears nothing of it.
 func (p *Pod) gone() bool {
 	return p == nil || p.Terminating || p.Finished
 }
+
+// ended is true if there is evidence that no member runs in the pod. A kubelet reports the
+// phase Failed or Succeeded only after all containers have ended, and removes the pod after
+// that. Where a node does not answer, Kubernetes does either only if somebody has vouched
+// for the node: who deleted the Node, tainted it as out of service, or forced the deletion.
+// That a deletion was requested is no evidence.
+func (p *Pod) ended() bool { return p == nil || p.Finished }
 
 // Claim is a PersistentVolumeClaim that holds the data of one member.
 type Claim struct {

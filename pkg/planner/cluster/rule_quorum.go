@@ -145,7 +145,7 @@ func (o *Observed) quorumLoss() quorumLoss {
 	voters, hopeless, down := len(electorate), 0, 0
 	for _, m := range electorate {
 		switch pod := o.pod(m.Name); {
-		case pod.gone() && o.claim(m.Name) == nil:
+		case pod.ended() && o.claim(m.Name) == nil:
 			hopeless++
 		case pod.gone(), !pod.Running:
 			down++
@@ -170,8 +170,8 @@ func (o *Observed) quorumLoss() quorumLoss {
 		return o.lostForGood(hopeless, voters)
 	case voters-hopeless-down < need:
 		return quorumLoss{corev1.ConditionTrue, false, "QuorumLost",
-			fmt.Sprintf("%d of %d voters do not serve, %d are needed", hopeless+down, voters, need) + o.whoDecides(),
-			"the cluster resumes untouched as soon as enough members come back; if they never will: " + o.howToRecover(false)}
+			fmt.Sprintf("%d of %d voters do not serve, %d are needed", hopeless+down, voters, need) + o.whoDecides() + o.whoMayRun(),
+			"the cluster resumes untouched as soon as enough members come back; if they never will: " + o.howToRecover(false) + o.howToProve()}
 	case o.Etcd.Denied:
 		return quorumLoss{corev1.ConditionUnknown, false, "EtcdDenied",
 			"the members' pods run and etcd refuses to tell the controller anything" + because(o.Etcd.Err), UnblockDenied}
@@ -205,6 +205,23 @@ func (o *Observed) whoDecides() string {
 		text += "; that it is for good is not proved before " + m.Name + ", which may vote by now, answers or is gone with its data" + waitingFor(o.pod(m.Name))
 	}
 	return text
+}
+
+// whoMayRun names the pods whose end is all that is missing for a proof, and their nodes.
+func (o *Observed) whoMayRun() string {
+	text := ""
+	for _, p := range o.unproved() {
+		text += "; " + p.mayRun()
+	}
+	return text
+}
+
+// howToProve says what would supply the missing evidence.
+func (o *Observed) howToProve() string {
+	if len(o.unproved()) == 0 {
+		return ""
+	}
+	return ". " + vouch
 }
 
 // UnblockDenied says what lets the controller in where etcd's own authorization is on.

@@ -37,6 +37,11 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	case o.Reseed.Pod == nil:
 		return Plan{Actions: []Action{CreateReseed{Recovery: *r}}, RequeueAfter: recheckWaiting}, true
 	case o.Reseed.Serves && hexID(o.Reseed.ClusterID) != r.OldClusterID:
+		if silent := o.silentPods(); silent != "" {
+			return wait(recheckWaiting, v1beta2.ReasonOldMemberMayRun,
+				"the new first member "+r.Seed+" is ready, and the old members are not replaced yet: "+silent,
+				"Bring the node back. "+vouch), true
+		}
 		next := r.DeepCopy()
 		next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseSwitching, hexID(o.Reseed.ClusterID), ""
 		next.OldMembers = o.oldMembers(r)

@@ -148,9 +148,10 @@ func (o *Observed) newest() *Job {
 	return newest
 }
 
-// refused says why the cluster cannot make the pod that it needs; otherwise it goes on.
+// refused says what keeps the cluster from going on until somebody changes it; otherwise it
+// goes on.
 func (o *Observed) refused(otherwise *Wait) *Wait {
-	if b := o.Cluster.Status.BlockedBy; b != nil && b.Reason == ReasonRefused {
+	if b := o.Cluster.Status.BlockedBy; b != nil && (b.Reason == ReasonRefused || b.Reason == v1beta2.ReasonOldMemberMayRun) {
 		return &Wait{Reason: b.Reason, Message: b.Message}
 	}
 	return otherwise

@@ -247,6 +247,7 @@ func TestDecide(t *testing.T) {
 		"it gets no seed":             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
 		"it is blocked":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
 		"it gets none later":          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonPodRefused)}, "Starting: wait PodRefused"},
+		"an old member may run":       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonOldMemberMayRun)}, "Starting: wait OldMemberMayRun"},
 		"it starts":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
 		"it is corrupt now":           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: refused Corrupt"},
 		"so it is given up":           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},

@@ -203,6 +203,10 @@ const ReasonGrowthRefused = "GrowthRefused"
 // needs, be made: a quota is used up, or a policy forbids it.
 const ReasonPodRefused = "PodRefused"
 
+// ReasonOldMemberMayRun is why a recovery or a restore does not go on while there is no
+// evidence that a member that it replaces has ended.
+const ReasonOldMemberMayRun = "OldMemberMayRun"
+
 // ClusterCondition is one condition of a cluster. Its times are RFC 3339 strings,
 // as they always were in this API.
 type ClusterCondition struct {
