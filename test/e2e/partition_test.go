@@ -25,7 +25,7 @@ import (
 // there.
 func TestMajorityBehindAPartition(t *testing.T) {
 	needNodes(t, 3)
-	s := start(t)
+	s := startFor(t, 8*time.Minute)
 	here := s.gatherPrograms()
 	c := s.create("cut", 3, etcdVersion, `
   recovery: {quorumLoss: Automatic}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -50,6 +51,10 @@ func takeDeletedForEnded(_ *manager, _ cluster.Config, o planner.Observed, decid
 	for i := range o.Pods {
 		o.Pods[i].Finished = o.Pods[i].Finished || o.Pods[i].Terminating
 	}
+	// The status is made of what was observed, and so proves nothing.
+	since := metav1.NewTime(o.Now.Add(-time.Hour))
+	o.Cluster = o.Cluster.DeepCopy()
+	o.Cluster.Status.PermanentQuorumLossSince = &since
 	return decide(o)
 }
 

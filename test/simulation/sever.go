@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // A node may be cut off from Kubernetes, from the controllers and from the other nodes
@@ -73,22 +75,37 @@ func (w *World) sever(side []*node, d time.Duration) {
 			}
 		}
 	})
-	w.after(clientEveryMin, func() { w.severedClient(side) })
+	known := w.published(side)
+	w.after(clientEveryMin, func() { w.severedClient(side, known) })
 	w.after(d, func() { w.rejoin(side) })
 }
 
-// severedClient writes to the members on its side for as long as the cut lasts.
-func (w *World) severedClient(side []*node) {
+// published returns the pods on some nodes that the services have led clients to.
+func (w *World) published(side []*node) []string {
+	var uids []string
+	for _, n := range side {
+		w.eachPodOn(n, func(pod *corev1.Pod) {
+			if pod.Labels[resources.LabelCluster] == clusterName && pod.Labels[resources.LabelRole] != "" {
+				uids = append(uids, string(pod.UID))
+			}
+		})
+	}
+	return uids
+}
+
+// severedClient writes to the members on its side that it knows, for as long as the cut
+// lasts.
+func (w *World) severedClient(side []*node, known []string) {
 	var serving []*process
 	for _, p := range w.etcd.processes {
-		if p.run.severed() && slices.Contains(side, p.run.node) && p.serves {
+		if p.run.severed() && slices.Contains(known, p.run.uid) && p.serves {
 			serving = append(serving, p)
 		}
 	}
 	if !slices.ContainsFunc(side, func(n *node) bool { return n.severed }) {
 		return
 	}
-	w.after(w.dice.between(clientEveryMin, clientEveryMax), func() { w.severedClient(side) })
+	w.after(w.dice.between(clientEveryMin, clientEveryMax), func() { w.severedClient(side, known) })
 	if len(serving) > 0 {
 		w.write(pick(w.dice, serving...))
 	}

@@ -113,6 +113,10 @@ func upkeepPrepared(o *Observed, plan Plan) []Action {
 	switch {
 	case o.size() == 0:
 		return o.drop(o.Prepared, o.PreparedClaims)
+	case o.Reseed.Pod != nil && o.Reseed.Pod.Node == "" && o.Reseed.Pod.Waiting != "":
+		// The first member of a recovery finds no node. Pods that only wait may be in its way,
+		// by their requests or because each member needs a node of its own.
+		return o.drop(o.Prepared, o.PreparedClaims)
 	case plan.Rule == "recovery", !o.Etcd.Linearizable:
 		return nil
 	default:

@@ -76,3 +76,31 @@ func TestWaitSaysWhyThePodDoesNotRun(t *testing.T) {
 		t.Errorf("wait %+v", plan.Wait)
 	}
 }
+
+// TestPreparedPodsGiveWay: the first member of a recovery may need the node that a pod takes
+// which only waits.
+func TestPreparedPodsGiveWay(t *testing.T) {
+	unscheduled := func(r *Reseed) {
+		r.Pod.Running, r.Pod.Node, r.Pod.Waiting = false, "", "Unschedulable: 0/3 nodes are available"
+	}
+	for name, test := range map[string]struct {
+		seed func(*Reseed)
+		want int
+	}{
+		"it finds no node":  {unscheduled, 1},
+		"it has a node":     {func(r *Reseed) { unscheduled(r); r.Pod.Node = "n1" }, 0},
+		"it is not told of": {func(r *Reseed) { unscheduled(r); r.Pod.Waiting = "" }, 0},
+	} {
+		o := observed(t, 3, lost, noQuorum, recorded(seeding), seedPod(0, test.seed))
+		o.Prepared = []Pod{{Name: "next", UID: "pod-next", Owned: true, Running: true}}
+		var dropped int
+		for _, a := range Decide(o).Actions {
+			if d, deletes := a.(DeletePod); deletes && d.Prepared && d.Name == "next" {
+				dropped++
+			}
+		}
+		if dropped != test.want {
+			t.Errorf("%s: %d prepared pods are deleted, want %d", name, dropped, test.want)
+		}
+	}
+}
