@@ -26,6 +26,13 @@ type View struct {
 	Members []Member
 }
 
+// ended is true if there is evidence that no member runs in the pod. A kubelet reports the
+// phase Failed or Succeeded only after all containers have ended, and removes the pod after
+// that. Where a node does not answer, Kubernetes does either only if somebody has vouched
+// for the node: who deleted the Node, tainted it as out of service, or forced the deletion.
+// That a deletion was requested is no evidence.
+func (p *Pod) ended() bool { return p == nil || p.Finished }
+
 // there is true unless a member has ended and its data is gone.
 func (o *Observed) there(name string) bool {
 	return !o.pod(name).ended() || o.claim(name) != nil

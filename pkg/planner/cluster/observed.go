@@ -188,13 +188,6 @@ func (p *Pod) gone() bool {
 	return p == nil || p.Terminating || p.Finished
 }
 
-// ended is true if there is evidence that no member runs in the pod. A kubelet reports the
-// phase Failed or Succeeded only after all containers have ended, and removes the pod after
-// that. Where a node does not answer, Kubernetes does either only if somebody has vouched
-// for the node: who deleted the Node, tainted it as out of service, or forced the deletion.
-// That a deletion was requested is no evidence.
-func (p *Pod) ended() bool { return p == nil || p.Finished }
-
 // Claim is a PersistentVolumeClaim that holds the data of one member.
 type Claim struct {
 	Name        string
