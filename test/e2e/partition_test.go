@@ -18,22 +18,69 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// TestMajorityBehindAPartition cuts the nodes of two of three members off from Kubernetes
-// and from the third member, but not from each other and their clients. Kubernetes takes
-// the nodes for dead and deletes the pods. The cluster may recover by itself, and must not:
-// the two acknowledge writes all the time. When the partition is over, all of these are
-// there.
+// A partition cuts the nodes of two of three members off from Kubernetes and from the third
+// member, but not from each other and their clients. Kubernetes takes the nodes for dead.
+// The cluster may recover by itself, and must not: the two acknowledge writes all the time.
+
+// tolerateNodes is how long pods stay on a node that does not answer: for ever without seconds.
+func tolerateNodes(seconds string) string {
+	const toleration = "\n    - {key: node.kubernetes.io/%s, operator: Exists, effect: NoExecute%s}"
+	return "\n  pod:\n    antiAffinity: true\n    tolerations:" + fmt.Sprintf(toleration, "unreachable", seconds) + fmt.Sprintf(toleration, "not-ready", seconds)
+}
+
+// TestMajorityBehindAPartition: where pods stay on nodes that do not answer, every write that
+// was acknowledged behind the partition is there when it is over.
 func TestMajorityBehindAPartition(t *testing.T) {
 	needNodes(t, 3)
 	s := startFor(t, 8*time.Minute)
+	c, far := s.createForPartition(tolerateNodes(""))
+	ids, uids := c.ids(), c.uids()
+	p := s.cutOff(far[0].Spec.NodeName, far[1].Spec.NodeName)
+	w := p.writeBehind(far)
+	for _, pod := range far {
+		s.awaitNode(pod.Spec.NodeName, corev1.ConditionUnknown)
+	}
+	c.staysWithoutRecovery()
+	p.heal()
+	c.settle(3)
+	c.same(ids, uids, true)
+	if lost := c.missing(w.stop()); len(lost) > 0 {
+		t.Errorf("%d writes were acknowledged and are lost: %v", len(lost), lost)
+	}
+}
+
+// TestDeletedPodsProveNoLoss: Kubernetes deletes the pods behind the partition, which is no
+// evidence that they have ended. Once the partition is over they end, with what they alone
+// have: a majority without volumes that is deleted is lost, and the cluster recovers then.
+func TestDeletedPodsProveNoLoss(t *testing.T) {
+	needNodes(t, 3)
+	s := startFor(t, 8*time.Minute)
+	c, far := s.createForPartition(tolerateNodes(", tolerationSeconds: 5"))
+	p := s.cutOff(far[0].Spec.NodeName, far[1].Spec.NodeName)
+	w := p.writeBehind(far)
+	from := time.Now()
+	object := c.await(s.within(2*time.Minute), "the pods to be deleted", func(object *v1beta2.EtcdCluster) bool {
+		q := condition(object, v1beta2.ClusterConditionQuorumLost)
+		return q.Status == corev1.ConditionTrue && strings.Contains(q.Message, far[0].Name+" is being deleted") && strings.Contains(q.Message, far[1].Name+" is being deleted")
+	})
+	t.Logf("%v after the cut: %s", time.Since(from).Round(time.Second), condition(object, v1beta2.ClusterConditionQuorumLost).Message)
+	s.contains(object.Status.BlockedBy.Unblock, "out-of-service")
+	c.staysWithoutRecovery()
+	p.heal()
+	acknowledged := w.stop()
+	c.await(s.within(3*time.Minute), "three members after the partition", func(object *v1beta2.EtcdCluster) bool {
+		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && len(object.Status.Members.Ready) == 3 &&
+			!slices.ContainsFunc(far, func(p *corev1.Pod) bool { return slices.Contains(object.Status.Members.Ready, p.Name) })
+	})
+	t.Logf("of %d writes that were acknowledged behind the partition %d went with the pods", len(acknowledged), len(c.missing(acknowledged)))
+}
+
+// createForPartition makes a cluster that may recover by itself, with a member on the node of
+// the installed programs, and returns the pods of the other two.
+func (s *scenario) createForPartition(spec string) (*cluster, []*corev1.Pod) {
+	s.Helper()
 	here := s.gatherPrograms()
-	c := s.create("cut", 3, etcdVersion, `
-  recovery: {quorumLoss: Automatic}
-  pod:
-    antiAffinity: true
-    tolerations:
-    - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
-    - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}`)
+	c := s.create("cut", 3, etcdVersion, "\n  recovery: {quorumLoss: Automatic}"+spec)
 	var far []*corev1.Pod
 	for _, p := range c.members.Live() {
 		if p.Spec.NodeName != here {
@@ -41,42 +88,39 @@ func TestMajorityBehindAPartition(t *testing.T) {
 		}
 	}
 	if len(far) != 2 {
-		t.Fatalf("%d members are on other nodes than %s", len(far), here)
+		s.Fatalf("%d members are on other nodes than %s", len(far), here)
 	}
+	return c, far
+}
 
-	p := s.cutOff(far[0].Spec.NodeName, far[1].Spec.NodeName)
-	w := p.writeBehind(far)
-	from := time.Now()
-	object := c.await(s.within(2*time.Minute), "the pods to be deleted, which proves nothing", func(object *v1beta2.EtcdCluster) bool {
-		q := condition(object, v1beta2.ClusterConditionQuorumLost)
-		return q.Status == corev1.ConditionTrue && strings.Contains(q.Message, far[0].Name+" is being deleted") && strings.Contains(q.Message, far[1].Name+" is being deleted")
-	})
-	t.Logf("%s %v after the cut: %s", v1beta2.ClusterConditionQuorumLost, time.Since(from).Round(time.Second), condition(object, v1beta2.ClusterConditionQuorumLost).Message)
-	s.contains(object.Status.BlockedBy.Unblock, "out-of-service")
-	// Longer than the controller waits before it recovers a cluster by itself.
-	<-s.within(45 * time.Second).Done()
+// staysWithoutRecovery fails the test if a recovery begins in a time that is longer than the
+// controller waits before it recovers a cluster by itself.
+func (c *cluster) staysWithoutRecovery() {
+	c.Helper()
+	<-c.within(45 * time.Second).Done()
 	if r := c.get().Status.Recovery; r != nil {
-		t.Errorf("a recovery began although the majority serves: %+v", r)
+		c.Errorf("a recovery began although the majority serves: %+v", r)
 	}
-	p.heal()
-	acknowledged := w.stop()
-	t.Logf("%d writes were acknowledged behind the partition", len(acknowledged))
-	if len(acknowledged) < 20 {
-		t.Errorf("only %d writes were acknowledged: %v", len(acknowledged), acknowledged)
+}
+
+// missing returns those of the keys that the cluster does not have.
+func (c *cluster) missing(keys []string) []string {
+	c.Helper()
+	if len(keys) < 20 {
+		c.Errorf("only %d writes were acknowledged behind the partition: %v", len(keys), keys)
 	}
-	c.await(s.within(3*time.Minute), "three members after the partition", func(object *v1beta2.EtcdCluster) bool {
-		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && len(object.Status.Members.Ready) == 3 &&
-			!slices.ContainsFunc(far, func(p *corev1.Pod) bool { return slices.Contains(object.Status.Members.Ready, p.Name) })
-	})
 	client, err := c.members.Client(c.leader().Pod)
-	s.must(err, "ask the leader")
-	for _, key := range acknowledged {
-		r, err := client.Get(s.ctx(), key)
-		s.must(err, "read %s", key)
+	c.must(err, "ask the leader")
+	var missing []string
+	for _, key := range keys {
+		r, err := client.Get(c.ctx(), key)
+		c.must(err, "read %s", key)
 		if r.Count != 1 {
-			t.Errorf("%s was acknowledged and is lost", key)
+			missing = append(missing, key)
 		}
 	}
+	c.Logf("%d of %d keys are missing", len(missing), len(keys))
+	return missing
 }
 
 // gatherPrograms has the controller run on the node of the API server, whose volume is
