@@ -124,7 +124,7 @@ func takeDownForGone(_ *manager, _ cluster.Config, o planner.Observed, decide de
 	}
 	o.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p planner.Pod) bool { return silent(p.Name) })
 	o.Claims = slices.DeleteFunc(slices.Clone(o.Claims), func(c planner.Claim) bool { return silent(c.Name) })
-	plan := decide(o)
+	plan := decide(provenForLong(o))
 	for i, a := range plan.Actions {
 		if record, records := a.(planner.RecordRecovery); records {
 			record.Lost = nil

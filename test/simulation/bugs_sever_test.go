@@ -51,11 +51,16 @@ func takeDeletedForEnded(_ *manager, _ cluster.Config, o planner.Observed, decid
 	for i := range o.Pods {
 		o.Pods[i].Finished = o.Pods[i].Finished || o.Pods[i].Terminating
 	}
-	// The status is made of what was observed, and so proves nothing.
+	return decide(provenForLong(o))
+}
+
+// provenForLong has the status say that a quorum was lost for good an hour ago. The real one
+// is made of what was really observed, and so proves nothing.
+func provenForLong(o planner.Observed) planner.Observed {
 	since := metav1.NewTime(o.Now.Add(-time.Hour))
 	o.Cluster = o.Cluster.DeepCopy()
 	o.Cluster.Status.PermanentQuorumLossSince = &since
-	return decide(o)
+	return o
 }
 
 // severMajority cuts most members off for longer than Kubernetes leaves their pods alone, in
