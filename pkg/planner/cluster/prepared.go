@@ -113,7 +113,7 @@ func upkeepPrepared(o *Observed, plan Plan) []Action {
 	switch {
 	case o.size() == 0:
 		return o.drop(o.Prepared, o.PreparedClaims)
-	case o.Reseed.Pod != nil && o.Reseed.Pod.Node == "" && o.Reseed.Pod.Waiting != "":
+	case !o.Reseed.Pod.gone() && o.Reseed.Pod.Node == "" && o.Reseed.Pod.Waiting != "":
 		// The first member of a recovery finds no node. Pods that only wait may be in its way,
 		// by their requests or because each member needs a node of its own.
 		return o.drop(o.Prepared, o.PreparedClaims)
