@@ -45,20 +45,20 @@ func TestRetentionAcrossClusters(t *testing.T) {
 		}
 		// The oldest two of the earlier cluster, and the oldest of the present one, are too many.
 		result := prune(2, 0)
-		if got := thereOf(t, store, ours); got != "001011" || result.Pruned != 3 {
+		if got := presentOf(t, store, ours); got != "001011" || result.Pruned != 3 {
 			t.Errorf("by count: left are %s, %d were pruned", got, result.Pruned)
 		}
 		if !strings.HasSuffix(result.Spared, "snapshot.db") || !strings.Contains(result.Spared, "c-before/") {
 			t.Errorf("the last one of the earlier cluster is %q", result.Spared)
 		}
-		if got := thereOf(t, store, foreign); got != "11" || result.Unproved != 2 || !strings.Contains(result.UnprovedAt, "/v1/n/c-elsewhere/") {
+		if got := presentOf(t, store, foreign); got != "11" || result.Unproved != 2 || !strings.Contains(result.UnprovedAt, "/v1/n/c-elsewhere/") {
 			t.Errorf("of another EtcdBackup are left %s; the result says %d at %q", got, result.Unproved, result.UnprovedAt)
 		}
 		result = prune(2, 3*time.Hour)
-		if got := thereOf(t, store, ours); got != "000011" || result.Spared != "" {
+		if got := presentOf(t, store, ours); got != "000011" || result.Spared != "" {
 			t.Errorf("by age: left are %s, spared is %q", got, result.Spared)
 		}
-		if got := thereOf(t, store, foreign); got != "11" {
+		if got := presentOf(t, store, foreign); got != "11" {
 			t.Errorf("by age: of another EtcdBackup are left %s", got)
 		}
 	})
@@ -87,8 +87,8 @@ func keepBackup(t *testing.T, store objectstore.Store, of manifest.Owner, madeBy
 	return manifestKey
 }
 
-// thereOf returns a one for each key that is there, and a zero for each other.
-func thereOf(t *testing.T, store objectstore.Store, keys []string) string {
+// presentOf returns a one for each key that is there, and a zero for each other.
+func presentOf(t *testing.T, store objectstore.Store, keys []string) string {
 	t.Helper()
 	all, _ := stored(t, store, "k/")
 	var text strings.Builder

@@ -367,7 +367,7 @@ func (r *run) forget() {
 		return
 	}
 	if r.severed() {
-		r.halt() // who removes such a pod vouches for it that its machine was switched off
+		r.halt() // removing such a pod states that its machine is off
 	}
 	r.over = true
 	r.w.etcd.doom(r.emptyDir)

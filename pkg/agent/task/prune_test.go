@@ -123,12 +123,12 @@ func TestPruneOfEarlierClusters(t *testing.T) {
 		spared bool
 		others int
 	}{
-		"count spares the last one":              {"mine", 2, 0, "0001011", true, 0},
-		"count that reaches back":                {"mine", 5, 0, "0011111", false, 0},
-		"age":                                    {"mine", 0, 4*time.Hour + time.Minute, "0001111", false, 0},
-		"age takes the last one, too":            {"mine", 2, 3*time.Hour + time.Minute, "0000011", false, 0},
-		"made by another EtcdBackup":             {"another", 1, time.Minute, "1111001", false, 4},
-		"made by nobody that the manifest names": {"", 1, 0, "1111001", false, 4},
+		"count spares the last one":        {"mine", 2, 0, "0001011", true, 0},
+		"count that reaches back":          {"mine", 5, 0, "0011111", false, 0},
+		"age":                              {"mine", 0, 4*time.Hour + time.Minute, "0001111", false, 0},
+		"age takes the last one, too":      {"mine", 2, 3*time.Hour + time.Minute, "0000011", false, 0},
+		"made by another EtcdBackup":       {"another", 1, time.Minute, "1111001", false, 4},
+		"the manifest names no EtcdBackup": {"", 1, 0, "1111001", false, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil)
@@ -141,7 +141,7 @@ func TestPruneOfEarlierClusters(t *testing.T) {
 				}
 				keys = append(keys, b.keep(of, test.madeBy, now.Add(-time.Duration(7-i)*time.Hour), int64(100-i)))
 			}
-			// Whatever their names begin with, and whoever made them: these are others'.
+			// Backups of other clusters, even if their names begin alike.
 			var others []string
 			for i, of := range []manifest.Owner{{Namespace: "ns", Name: "c-x", UID: "1"}, {Namespace: "ns", Name: "d", UID: "1"}, {Namespace: "n", Name: "c", UID: "u"}} {
 				others = append(others, b.keep(of, "mine", now.Add(-time.Duration(100+i)*time.Hour), 1))

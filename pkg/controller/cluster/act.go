@@ -90,7 +90,7 @@ func lasting(err error) *planner.Wait {
 	case errors.Is(err, etcd.ErrDenied):
 		reason, unblock = "EtcdDenied", planner.UnblockDenied
 	case errors.Is(err, errNotEnded):
-		reason, unblock = v1beta2.ReasonOldMemberMayRun, "Bring the node back. If it is switched off for good, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. "+
+		reason, unblock = v1beta2.ReasonOldMemberMayRun, "Bring the node back. If it is switched off permanently, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. "+
 			"Do not force the deletion of the pod while its node may run."
 	case errors.Is(err, errNotOurs):
 		reason, unblock = "NameTaken", "Delete the object that is named, if nothing needs it, or give the cluster another name."

@@ -28,8 +28,8 @@ type View struct {
 
 // ended is true if there is evidence that no member runs in the pod. A kubelet reports the
 // phase Failed or Succeeded only after all containers have ended, and removes the pod after
-// that. Where a node does not answer, Kubernetes does either only if somebody has vouched
-// for the node: who deleted the Node, tainted it as out of service, or forced the deletion.
+// that. For an unresponsive node Kubernetes does either only after a person has deleted the
+// Node, tainted it as out of service, or forced the deletion.
 // That a deletion was requested is no evidence.
 func (p *Pod) ended() bool { return p == nil || p.Finished }
 
@@ -70,8 +70,8 @@ func (p *Pod) mayRun() string {
 	return "pod " + p.Name + " is being deleted, and its node " + p.Node + " has not reported that it has ended"
 }
 
-// vouch is how a person gives Kubernetes the evidence that a node cannot give.
-const vouch = "If the node is switched off for good, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+// confirmOff is how a person gives Kubernetes the evidence that a node cannot give.
+const confirmOff = "If the node is switched off permanently, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 
 // wasVoter is true for a member that is known to have voted.
 func wasVoter(m *Member) bool {

@@ -221,7 +221,7 @@ func (o *Observed) howToProve() string {
 	if len(o.unproved()) == 0 {
 		return ""
 	}
-	return ". " + vouch
+	return ". " + confirmOff
 }
 
 // UnblockDenied says what lets the controller in where etcd's own authorization is on.

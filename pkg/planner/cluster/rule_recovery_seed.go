@@ -40,7 +40,7 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 		if silent := o.silentPods(); silent != "" {
 			return wait(recheckWaiting, v1beta2.ReasonOldMemberMayRun,
 				"the new first member "+r.Seed+" is ready, and the old members are not replaced yet: "+silent,
-				"Bring the node back. "+vouch), true
+				"Bring the node back. "+confirmOff), true
 		}
 		next := r.DeepCopy()
 		next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseSwitching, hexID(o.Reseed.ClusterID), ""
