@@ -55,6 +55,12 @@ build: ## Build the programs into bin/.
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
+.PHONY: docs
+docs: ## Build the documentation as a site, dist/docs, and fail on a dead link.
+	@hack/packages.sh
+	@mkdocs build --strict --quiet
+	@echo "open dist/docs/index.html"
+
 .PHONY: image
 image: dist/etcd-operator.tar ## Pack the programs as a container image, dist/etcd-operator.tar.
 
@@ -72,7 +78,7 @@ generate: ## Generate code again after a change of the API types.
 ##@ Check
 .PHONY: test
 test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e on the newest and the oldest Kubernetes.
-	@hack/test.sh verify unit simulation integration e2e e2e-oldest
+	@hack/test.sh verify +unit +simulation integration e2e e2e-oldest
 
 .PHONY: unit
 unit: ## The quick part: unit and registry conformance tests with the race detector.
@@ -104,7 +110,7 @@ e2e-oldest: ## The core suite on the oldest supported Kubernetes.
 	@hack/test.sh e2e-oldest
 
 .PHONY: bench
-bench: ## Measure times and footprints on the local Kubernetes; see docs/performance.md.
+bench: ## Measure times and footprints on the local Kubernetes; see docs/explanation/performance.md.
 	@hack/bench.sh
 
 ##@ Local Kubernetes

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures on the local Kubernetes what docs/performance.md describes, and prints a
+# Measures on the local Kubernetes what docs/explanation/performance.md describes, and prints a
 # table. Arguments go to the program, such as: hack/bench.sh -n 3 -only create,lost
 # A cluster that this run brought up goes with it; one that was up stays.
 set -euo pipefail

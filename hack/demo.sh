@@ -69,7 +69,7 @@ run kubectl get services -l etcd_cluster=$cluster
 
 step "A client in a pod writes and reads"
 kubectl delete pod $client --ignore-not-found --wait >/dev/null
-# The client stays around by watching a key that nobody writes.
+# The client stays connected by watching a key that is never written.
 run kubectl run $client --image=$image --restart=Never --command -- \
   etcdctl "--endpoints=http://$cluster-client:2379" watch nothing
 kubectl wait --for=condition=Ready pod/$client --timeout=60s >/dev/null
@@ -102,7 +102,7 @@ cat <<TEXT
   kubectl get etcd -A                                 # every cluster, with leader, tolerance, version
   kubectl describe etcdcluster $cluster   # conditions and what each member says
   kubectl explain etcdcluster.spec.pod                # every field, documented
-  kubectl edit etcdcluster $cluster       # wrong fields are refused at once, all of them
+  kubectl edit etcdcluster $cluster       # wrong fields are rejected at once, all of them
   kubectl scale etcdcluster/$cluster --replicas=5
   kubectl delete etcdcluster $cluster
   make down                                           # stop the local Kubernetes

@@ -64,7 +64,7 @@ mkdir -p "$CACHE/stores"
 CGO_ENABLED=0 go build -C "$ROOT" -trimpath -buildvcs=false -ldflags '-s -w' -o "$CACHE/stores/ossgateway" ./test/ossgateway
 pack example.com/etcd-operator/ossgateway:test '["/ossgateway"]' "$CACHE/stores/ossgateway=/ossgateway"
 
-# Azurite and its 450 packages become one file; what is left out belongs to databases
+# Azurite and its 450 packages become one file; the part that is omitted belongs to databases
 # that it does not use.
 bundle=$CACHE/stores/azurite-$AZURITE.js
 if [[ ! -s $bundle ]]; then

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Runs the named parts of the tests and prints how long each took. It goes on after
-# a part that failed, so that one run tells everything, and fails at the end.
+# Runs the named parts of the tests and prints how long each took. It continues after
+# a part that failed, so that one run tells everything, and fails at the end. Parts with a
+# plus before their names (+unit +simulation) run one after the other at a lower priority
+# beside the parts that follow them; their output is printed when they end.
 set -uo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT" || exit 1
@@ -10,15 +12,22 @@ LOCAL=$TOOLS/local
 report=()
 failed=0
 ours=
+beside=
+output=
+
+# Everything is compiled as the programs are, so that the linters, the tests, the image and
+# the local Kubernetes share one cache: each other way compiles 2,000 packages once more.
+# The race detector, which needs cgo, is the only other way.
+export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath"
 
 # gotest ARGUMENT...: go test with one line a package and the output of failures.
 gotest() {
-  "$TOOLS/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary=skipped -- "$@"
+  CGO_ENABLED=$([[ $1 == -race ]] && echo 1 || echo 0) "$TOOLS/gotestsum" --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary=skipped -- "$@"
 }
 
 tools() {
   mkdir -p "$TOOLS"
-  (cd hack/tools && GOFLAGS='' GOBIN=$TOOLS go install -buildvcs=false gotest.tools/gotestsum)
+  (cd hack/tools && GOFLAGS=-trimpath GOBIN=$TOOLS go install -buildvcs=false gotest.tools/gotestsum)
 }
 
 unit_packages() { go list ./... | grep -v -e /test/bench -e /test/e2e -e /test/integration -e /test/simulation -e /pkg/generated/; }
@@ -28,15 +37,15 @@ run_verify() { hack/verify.sh; }
 run_unit() {
   hack/object-stores.sh || return
   # The agent is killed at every request to each kind of store, which takes minutes. The
-  # planner of clusters starts no goroutines, and is asked about millions of states, which
+  # planner of clusters starts no goroutines. Its tests evaluate millions of states, which
   # take ten times as long under the race detector.
   # shellcheck disable=SC2046
   gotest -race -timeout=30m $(unit_packages | grep -v /pkg/planner/cluster$) &&
     gotest -timeout=30m ./pkg/planner/cluster && (cd hack/local && gotest ./...)
 }
 
-# Every fifth cut of the sweep; all of them take minutes more: -sweep-every=1.
-run_simulation() { go test -v -count=1 -timeout=40m ./test/simulation -sweep-every=5; }
+# Every eighth cut of the sweep; all of them take minutes more: -sweep-every=1.
+run_simulation() { go test -v -count=1 -timeout=40m ./test/simulation -schedules=1000 -sweep-every=8; }
 
 run_integration() {
   make --no-print-directory local-build &&
@@ -53,7 +62,7 @@ run_e2e() {
 run_e2e_oldest() { on_cluster 1 oldest 1 ./test/e2e -core; }
 
 # on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests on the cluster
-# that is up, or on one that is there for them only.
+# that is up, or on a cluster for these tests only.
 on_cluster() {
   local nodes=$1 kubernetes=$2 default=$3 result
   shift 3
@@ -63,7 +72,7 @@ on_cluster() {
   fi
   make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" &&
     KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
-      gotest -count=1 -timeout=60m -parallel=4 "$@"
+      gotest -count=1 -timeout=70m -parallel=4 "$@"
   result=$?
   finish
   return $result
@@ -89,20 +98,47 @@ finish() {
   if [[ -n $ours ]]; then make --no-print-directory down; fi
   ours=
 }
-trap finish INT TERM
+
+# start_beside PART...: runs parts in a process group of their own at a lower priority.
+start_beside() {
+  output=$(mktemp)
+  printf '\n== %s: at a lower priority beside what follows; output until then in %s\n' "$*" "$output"
+  # A session of its own is a scheduling group of its own, where Linux has such groups: it gets
+  # half of the CPU. More would let end-to-end tests time out, less the tests of stalled stores.
+  setsid nice -n 5 "$ROOT/hack/test.sh" "$@" >"$output" 2>&1 &
+  beside=$!
+}
+
+# finish_beside: waits for the parts that run beside the others, and prints what they said.
+finish_beside() {
+  [[ -n $beside ]] || return 0
+  printf '\n== waiting for the parts that run beside the others\n'
+  wait "$beside" || failed=1
+  beside=
+  cat "$output"
+  rm -f "$output"
+}
+
+trap '[[ -z $beside ]] || kill -- "-$beside"; finish; exit 130' INT TERM
 
 tools || exit 1
 # Where they cannot be installed the part that needs one says so.
 hack/packages.sh || echo "packages of Debian are missing; see hack/packages.sh" >&2
-for part in "$@"; do
-  printf '\n== %s\n' "$part"
+while [[ $# -gt 0 ]]; do
+  lowest=()
+  while [[ ${1:-} == +* ]]; do lowest+=("${1#+}") && shift; done
+  if [[ ${#lowest[@]} -gt 0 ]]; then start_beside "${lowest[@]}"; fi
+  [[ $# -gt 0 ]] || break
+  printf '\n== %s\n' "$1"
   start=$SECONDS
-  if run "$part"; then result=ok; else
+  if run "$1"; then result=ok; else
     result=FAILED
     failed=1
   fi
-  report+=("$(printf '%-12s %-6s %4d s' "$part" $result $((SECONDS - start)))")
+  report+=("$(printf '%-12s %-6s %4d s' "$1" $result $((SECONDS - start)))")
+  shift
 done
+finish_beside
 
 printf '\n== times\n'
 printf '%s\n' "${report[@]}"

@@ -15,7 +15,7 @@ build_tool k8s.io/code-generator/cmd/go-to-protobuf \
 
 # protoc resolves imports by path, so the generator wants one tree in which every
 # package stands at its import path. Links keep the module cache out of reach of
-# its clean-up; the "-" below keeps it from generating foreign packages again.
+# its clean-up; the "-" below keeps it from generating imported packages again.
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/$(dirname "$MODULE")" "$tree/github.com/gogo" "$tree/k8s.io"

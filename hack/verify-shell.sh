@@ -7,7 +7,7 @@ if ! command -v shellcheck >/dev/null; then
   exit 1
 fi
 
-# A script is told by its name or by its first line.
+# The name or the first line of a file shows that it is a script.
 scripts() {
   files '*.sh'
   files . | grep -v '\.[a-z]*$' | while read -r file; do

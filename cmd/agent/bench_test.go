@@ -33,9 +33,9 @@ const (
 )
 
 // BenchmarkSave measures the agent as a process, with its peak memory, against a real
-// member and stores on the same machine; `share` is its rate as a share of that of the
-// bare snapshot stream, taken by the same client right before. What is stored is read back,
-// over TLS where it is in a store, but for the cases that take the store's checksum.
+// member and stores on the same machine. `share` compares its rate with the bare snapshot
+// stream, which the same client reads right before. The agent reads back what it stored,
+// over TLS in a store, except in cases that use the store's checksum.
 func BenchmarkSave(b *testing.B) {
 	for _, size := range []int{100, 2048} {
 		b.Run(fmt.Sprintf("%dMiB", size), func(b *testing.B) {
@@ -46,15 +46,15 @@ func BenchmarkSave(b *testing.B) {
 				Type: v1beta2.BackupStorageTypeS3, Bucket: "backups", Key: "k", Endpoint: s3Endpoint, ForcePathStyle: true, CADir: storeCA(b),
 				CredentialsDir: storetest.AWSSecret(b, storetest.AccessKey, storetest.SecretKey),
 			}
-			claim := agent.Store{Type: v1beta2.BackupStorageTypePersistentVolumeClaim, Bucket: "claim", VolumeDir: b.TempDir()}
+			pvc := agent.Store{Type: v1beta2.BackupStorageTypePersistentVolumeClaim, Bucket: "claim", VolumeDir: b.TempDir()}
 			for _, c := range []struct {
 				name        string
 				store       agent.Store
 				compression v1beta2.Compression
 				verify      v1beta2.Verification
 			}{
-				{"volume", claim, v1beta2.CompressionNone, v1beta2.VerificationHash},
-				{"volume-zstd", claim, v1beta2.CompressionZstd, v1beta2.VerificationHash},
+				{"volume", pvc, v1beta2.CompressionNone, v1beta2.VerificationHash},
+				{"volume-zstd", pvc, v1beta2.CompressionZstd, v1beta2.VerificationHash},
 				{"s3", s3Store, v1beta2.CompressionNone, v1beta2.VerificationHash},
 				{"s3-zstd", s3Store, v1beta2.CompressionZstd, v1beta2.VerificationHash},
 				{"s3-checksum", s3Store, v1beta2.CompressionNone, v1beta2.VerificationChecksum},

@@ -85,7 +85,7 @@ func frontOf(t *testing.T, endpoint string, see func(r *http.Request, start stri
 		t.Fatal(err)
 	}
 	proxy := &httputil.ReverseProxy{
-		Transport: storetest.Transport(t),
+		Transport: storetest.Transport(t, nil),
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

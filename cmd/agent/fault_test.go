@@ -32,7 +32,7 @@ type storeFault struct {
 	name string
 	// arrange makes it happen.
 	arrange func(t *testing.T, s *realStore, front *storetest.Proxy, r *agent.Request)
-	// classes are those of which the result has one; empty if it is a backup all the same.
+	// classes are the allowed classes of the result; empty if the backup must succeed.
 	classes []agent.ErrorClass
 	// leaves is true if it may leave something that only a sweep takes away.
 	leaves bool
@@ -40,8 +40,9 @@ type storeFault struct {
 	happened func(front *storetest.Proxy, took time.Duration) bool
 }
 
-// faultStall is the time-out for a stall, in seconds.
-const faultStall = 5
+// faultStall is the time-out for a stall, in seconds. A loaded machine may take some seconds for
+// an upload that does not stall.
+const faultStall = 15
 
 func storeFaults() []storeFault {
 	down := []agent.ErrorClass{agent.ClassStore, agent.ClassStalled} // which of them depends on how long it is tried
@@ -53,9 +54,9 @@ func storeFaults() []storeFault {
 		},
 		{
 			name: "slow",
-			// A quarter of it each second, and it is read back.
+			// The upload alone takes about as long as a stall may, and it is read back.
 			arrange: func(_ *testing.T, _ *realStore, front *storetest.Proxy, _ *agent.Request) {
-				front.Limit(databaseSize << 20 / 4)
+				front.Limit(databaseSize << 20 / faultStall)
 			},
 			happened: func(_ *storetest.Proxy, took time.Duration) bool { return took > faultStall*time.Second },
 		},
@@ -87,7 +88,7 @@ func storeFaults() []storeFault {
 		},
 		{
 			name:    "silent",
-			arrange: func(_ *testing.T, _ *realStore, front *storetest.Proxy, _ *agent.Request) { front.SilentAfter(1 << 20) },
+			arrange: func(_ *testing.T, _ *realStore, front *storetest.Proxy, _ *agent.Request) { front.StallAfter(1 << 20) },
 			classes: []agent.ErrorClass{agent.ClassStalled},
 			leaves:  true,
 		},
@@ -123,7 +124,7 @@ func storeFaults() []storeFault {
 			classes: []agent.ErrorClass{agent.ClassStore},
 		},
 		{
-			name: "an answer that quotes what it was asked with",
+			name: "a response that quotes the request",
 			arrange: func(t *testing.T, _ *realStore, _ *storetest.Proxy, r *agent.Request) {
 				echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					http.Error(w, fmt.Sprint("no: ", r.Header), http.StatusForbidden)
@@ -139,9 +140,9 @@ func storeFaults() []storeFault {
 // databaseSize is more than a part, in MiB.
 const databaseSize = 17
 
-// TestStoresThatFail lets everything befall a real server of each kind that one may meet.
-// The agent makes a backup all the same, or says what is wrong; then nothing can be taken
-// for a backup, nothing is left after a sweep, and no secret is said.
+// TestStoresThatFail injects each kind of fault into a real server of each kind. The agent
+// makes a backup or names the fault. After a fault nothing looks like a backup, nothing is
+// left after uploads are aborted, and no message shows a secret.
 func TestStoresThatFail(t *testing.T) {
 	member := etcdtest.New(t).Member("m0")
 	fillDatabase(t, member.ClientURL, databaseSize)
@@ -177,7 +178,7 @@ func TestStoresThatFail(t *testing.T) {
 				}
 				mustHaveBackups(t, s, place, want/2)
 				if fault.leaves {
-					mustSweep(t, s, place)
+					mustAbortUploads(t, s, place)
 				}
 				if all := below(t, s, key+"/"); len(all) != want {
 					t.Errorf("stored are %v", all)
@@ -245,9 +246,9 @@ func damages(raw []byte) map[string][]byte {
 	return damaged
 }
 
-// TestDamagedObjects damages what is stored in a real server of each kind, with a manifest
-// and without one: it is never found good, and nothing of it reaches the file that a
-// restore reads. Whole again, it is.
+// TestDamagedObjects damages an object in a real server of each kind, with a manifest and
+// without. The agent never accepts the damaged object, and writes nothing of it to the file
+// that a restore reads. It accepts the object again when it is whole.
 func TestDamagedObjects(t *testing.T) {
 	member := etcdtest.New(t).Member("m0")
 	member.Put(50)

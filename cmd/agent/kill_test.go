@@ -36,23 +36,23 @@ import (
 type gate struct {
 	next http.Handler
 
-	mu       sync.Mutex
-	requests int
-	at       int
-	answered bool // kill after the store has answered, before the client hears of it
-	kill     func()
+	mu        sync.Mutex
+	requests  int
+	at        int
+	responded bool // kill after the store has responded, before the client hears of it
+	kill      func()
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	g.requests++
-	kill, answered := g.requests == g.at, g.answered
+	kill, responded := g.requests == g.at, g.responded
 	g.mu.Unlock()
 	if !kill {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	if answered {
+	if responded {
 		g.next.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	g.kill()
@@ -60,10 +60,10 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // arm sets the request at which to kill, and counts from none.
-func (g *gate) arm(at int, answered bool, kill func()) {
+func (g *gate) arm(at int, responded bool, kill func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.requests, g.at, g.answered, g.kill = 0, at, answered, kill
+	g.requests, g.at, g.responded, g.kill = 0, at, responded, kill
 }
 
 // fillDatabase makes a database of more than one part, which does not compress.
@@ -84,10 +84,10 @@ func fillDatabase(t *testing.T, url string, megabytes int) {
 	}
 }
 
-// killer kills at the at-th thing that a process does; with answered only after the
+// killer kills at the at-th thing that a process does; with responded only after the
 // store has heard of it and before the process knows. It counts from none.
 type killer interface {
-	arm(at int, answered bool, kill func())
+	arm(at int, responded bool, kill func())
 }
 
 // everyWrite is how many of the writes to a file count as one thing: they are all alike.
@@ -161,10 +161,10 @@ func (g *fileGate) follow(events io.Reader) {
 	}
 }
 
-// TestKilledAtEveryRequest kills the process at each of the requests that a backup makes
-// of a real store of each kind, before and after the store has answered it, and at each
-// change of a file on a volume. Whatever is visible then can be verified; another attempt
-// makes the backup; and of what was interrupted nothing is left after a sweep.
+// TestKilledAtEveryRequest kills the process at each request that a backup sends to a real
+// store of each kind, before and after the response. On a volume it kills the process at
+// each change of a file. Each visible backup then passes verification, and another attempt makes the
+// backup. Nothing of the interrupted attempt is left after uploads are aborted.
 func TestKilledAtEveryRequest(t *testing.T) {
 	member := etcdtest.New(t).Member("m0")
 	fillDatabase(t, member.ClientURL, 17)
@@ -189,13 +189,13 @@ func killAgain(t *testing.T, s *realStore, k killer, place *agent.Store, member 
 	t.Helper()
 	store := s.open(t)
 	kills, verified := 0, map[string]bool{}
-	for _, answered := range []bool{false, true} {
-		if answered && s.dir != "" {
+	for _, responded := range []bool{false, true} {
+		if responded && s.dir != "" {
 			break // what happens on a volume has happened
 		}
 		for at := 1; ; at++ {
-			request := encode(t, agent.CommandSave, saveTo(place, fmt.Sprintf("id-%d-%t", at, answered), member))
-			if !killedAt(t, k, at, answered, request) {
+			request := encode(t, agent.CommandSave, saveTo(place, fmt.Sprintf("id-%d-%t", at, responded), member))
+			if !killedAt(t, k, at, responded, request) {
 				break // it made fewer requests than that
 			}
 			kills++
@@ -209,15 +209,15 @@ func killAgain(t *testing.T, s *realStore, k killer, place *agent.Store, member 
 	if kills < 14 {
 		t.Errorf("it was killed %d times: nothing was tested", kills)
 	}
-	swept, err := store.Sweep(t.Context(), "", time.Now().Add(time.Hour))
-	// At Google an upload is one request, of which nothing stays; at Azure the attempt after each
+	swept, err := store.AbortUploads(t.Context(), "", time.Now().Add(time.Hour))
+	// At Google an upload is one request, which leaves nothing; at Azure the attempt after each
 	// kill has taken the place of what was sent for the same key.
 	byItself := s.kind == v1beta2.BackupStorageTypeGCS || s.kind == v1beta2.BackupStorageTypeABS
 	if err != nil || (swept == 0) != byItself {
 		t.Errorf("swept %d, %v: a killed upload was to be found", swept, err)
 	}
 	t.Logf("%d kills, %d interrupted uploads swept", kills, swept)
-	mustSweep(t, s, place)
+	mustAbortUploads(t, s, place)
 	if s.kind == v1beta2.BackupStorageTypeABS {
 		mustHaveNoBlocks(t, s)
 	}
@@ -230,14 +230,14 @@ func killAgain(t *testing.T, s *realStore, k killer, place *agent.Store, member 
 
 // mustSweep sweeps what is older than a second until no object is left that belongs to no
 // backup, and no upload.
-func mustSweep(t *testing.T, s *realStore, place *agent.Store) {
+func mustAbortUploads(t *testing.T, s *realStore, place *agent.Store) {
 	t.Helper()
 	store := s.open(t)
-	r := &agent.Request{ID: "s", Store: place, Sweep: &agent.Sweep{Layout: manifest.LayoutDirectory, Owner: manifest.Owner{Namespace: "n", Name: "c", UID: "u"}, OlderThanSeconds: 1}}
-	request := encode(t, agent.CommandSweep, r)
+	r := &agent.Request{ID: "s", Store: place, Sweep: &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: manifest.Owner{Namespace: "n", Name: "c", UID: "u"}, OlderThanSeconds: 1}}
+	request := encode(t, agent.CommandAbortUploads, r)
 	for begin := time.Now(); ; {
 		old := time.Since(begin) > 2*time.Second // whatever was there
-		if result, said, failed := runAgent(t, agent.CommandSweep, request); failed {
+		if result, said, failed := runAgent(t, agent.CommandAbortUploads, request); failed {
 			t.Fatalf("%+v %s", result, said)
 		}
 		_, orphans := stored(t, store, place.Key+"/")
@@ -248,7 +248,7 @@ func mustSweep(t *testing.T, s *realStore, place *agent.Store) {
 			t.Fatalf("not swept: %v", orphans)
 		}
 	}
-	if again, err := store.Sweep(t.Context(), place.Key+"/", time.Now().Add(time.Hour)); err != nil || again != 0 {
+	if again, err := store.AbortUploads(t.Context(), place.Key+"/", time.Now().Add(time.Hour)); err != nil || again != 0 {
 		t.Errorf("%d uploads are left, %v", again, err)
 	}
 }
@@ -278,7 +278,7 @@ func mustHaveNoBlocks(t *testing.T, s *realStore) {
 }
 
 // killedAt runs the agent and returns whether it was killed.
-func killedAt(t *testing.T, k killer, at int, answered bool, request string) bool {
+func killedAt(t *testing.T, k killer, at int, responded bool, request string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -288,7 +288,7 @@ func killedAt(t *testing.T, k killer, at int, answered bool, request string) boo
 	var out bytes.Buffer
 	process.Stdout, process.Stderr = &out, &out
 	started := make(chan *os.Process, 1)
-	k.arm(at, answered, func() { _ = (<-started).Kill() })
+	k.arm(at, responded, func() { _ = (<-started).Kill() })
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}

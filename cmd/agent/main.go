@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command agent moves snapshots between members of etcd, stores and data
-// directories. It runs in Jobs and init containers; what it is asked is a Request of
+// directories. It runs in Jobs and init containers; its input is a Request of
 // pkg/agent, and its Result is the container's termination message.
 package main
 
@@ -68,12 +68,12 @@ func newCommand() *cobra.Command {
 		Version:       version.Get().GitVersion,
 	}
 	for command, short := range map[agent.Command]string{
-		agent.CommandSave:    "Store a snapshot of a member",
-		agent.CommandVerify:  "Check a stored backup",
-		agent.CommandFetch:   "Write a snapshot of a store or of a member to a file",
-		agent.CommandRestore: "Make a data directory of a file, with the image's own etcdutl or etcdctl",
-		agent.CommandPrune:   "Delete backups that the retention lets go",
-		agent.CommandSweep:   "Delete what interrupted transfers have left",
+		agent.CommandSave:         "Store a snapshot of a member",
+		agent.CommandVerify:       "Check a stored backup",
+		agent.CommandFetch:        "Write a snapshot of a store or of a member to a file",
+		agent.CommandRestore:      "Make a data directory of a file, with the image's own etcdutl or etcdctl",
+		agent.CommandPrune:        "Delete backups that the retention lets go",
+		agent.CommandAbortUploads: "Delete what interrupted transfers have left",
 	} {
 		root.AddCommand(taskCommand(command, short))
 	}
@@ -121,7 +121,7 @@ func run(ctx context.Context, command agent.Command, raw, resultFile, progressHo
 	if request.ProgressPort > 0 {
 		closeServer, err := serveProgress(ctx, runner.Progress, net.JoinHostPort(progressHost, strconv.Itoa(int(request.ProgressPort))))
 		if err != nil {
-			// A backup that nobody can watch is better than none.
+			// A backup without visible progress is better than none.
 			klog.FromContext(ctx).Error(err, "Progress is not served")
 		} else {
 			defer closeServer()

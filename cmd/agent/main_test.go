@@ -83,7 +83,7 @@ func encode(t *testing.T, command agent.Command, r *agent.Request) string {
 	return strings.TrimPrefix(args[1], "--request=")
 }
 
-// childRoots returns the authorities that a process with this environment trusts.
+// childRoots returns the CAs that a process with this environment trusts.
 func childRoots(t *testing.T, env ...string) []string {
 	t.Helper()
 	process := exec.CommandContext(t.Context(), os.Args[0])
@@ -112,7 +112,7 @@ func mustHideSecrets(t *testing.T, said string) {
 	t.Helper()
 	for _, canary := range canaries {
 		if strings.Contains(said, canary) {
-			t.Errorf("a secret was said: %s", said)
+			t.Errorf("a secret was printed: %s", said)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func mustHideSecrets(t *testing.T, said string) {
 func makeBucket(t testing.TB, endpoint, bucket string) {
 	t.Helper()
 	client := s3.New(s3.Options{
-		BaseEndpoint: &endpoint, UsePathStyle: true, Region: "us-east-1", HTTPClient: &http.Client{Transport: storetest.Transport(t)},
+		BaseEndpoint: &endpoint, UsePathStyle: true, Region: "us-east-1", HTTPClient: &http.Client{Transport: storetest.Transport(t, nil)},
 		Credentials: credentials.NewStaticCredentialsProvider(storetest.AccessKey, storetest.SecretKey, ""),
 	})
 	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(bucket)}); err != nil {
@@ -210,13 +210,13 @@ func TestSaveToS3(t *testing.T) {
 // The progress is served while a store is slow.
 func TestProgress(t *testing.T) {
 	cluster := etcdtest.New(t)
-	asked, answer := make(chan struct{}), make(chan struct{})
+	asked, reply := make(chan struct{}), make(chan struct{})
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		select {
 		case asked <- struct{}{}:
 		default:
 		}
-		<-answer
+		<-reply
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	t.Cleanup(store.Close)
@@ -237,7 +237,7 @@ func TestProgress(t *testing.T) {
 		done <- result
 	}()
 	<-asked
-	response, err := http.Get(agent.ProgressURL("127.0.0.1", r.ProgressPort)) //nolint:noctx // it answers or the test fails
+	response, err := http.Get(agent.ProgressURL("127.0.0.1", r.ProgressPort)) //nolint:noctx // it responds or the test fails
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestProgress(t *testing.T) {
 	if err != nil || progress.ID != "watched" || progress.Step == "" {
 		t.Errorf("%+v, %v", progress, err)
 	}
-	close(answer)
+	close(reply)
 	if result := <-done; result.Error == nil || result.Error.Class != agent.ClassStoreDenied {
 		t.Errorf("%+v", result)
 	}

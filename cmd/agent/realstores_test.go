@@ -32,7 +32,7 @@ type realStore struct {
 	endpoint string
 	// right and wrong are the entries of secrets; wrong ones hold canaries too.
 	right, wrong map[string]string
-	// checks refuses wrong credentials where the server does not.
+	// checks rejects wrong credentials where the server does not.
 	checks func(http.Handler) http.Handler
 	dir    string
 }
@@ -106,7 +106,7 @@ func realOSS(t testing.TB) *realStore {
 
 func realGCS(t testing.TB) *realStore {
 	endpoint := storetest.GCS(t)
-	service, err := storage.NewService(t.Context(), option.WithEndpoint(endpoint+"/storage/v1/"), option.WithHTTPClient(&http.Client{Transport: storetest.Transport(t)}))
+	service, err := storage.NewService(t.Context(), option.WithEndpoint(endpoint+"/storage/v1/"), option.WithHTTPClient(&http.Client{Transport: storetest.Transport(t, nil)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func azureContainer(t testing.TB, s *realStore) *container.Client {
 		t.Fatal(err)
 	}
 	client, err := container.NewClientWithSharedKeyCredential(s.endpoint+"/"+storetest.Account+"/"+bucket, shared, &container.ClientOptions{
-		ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: storetest.Transport(t)}},
+		ClientOptions: azcore.ClientOptions{Transport: &http.Client{Transport: storetest.Transport(t, nil)}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,16 +13,17 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// TestRetentionAcrossClusters: in a real store of each kind, backups of a cluster that was made
-// again under the same name go by count and by age if the same EtcdBackup has made them, but for
-// the last one, which goes by age alone; those of another EtcdBackup stay and are told of.
+// TestRetentionAcrossClusters: a cluster was created again under the same name, in a real
+// store of each kind. Backups of the earlier cluster that the same EtcdBackup has made are
+// deleted by count and by age, except the last backup, which is deleted by age only.
+// Backups of another EtcdBackup stay, and the result lists them.
 func TestRetentionAcrossClusters(t *testing.T) {
 	eachRealStore(t, func(t *testing.T, s *realStore) {
 		place := s.at(t, s.endpoint, s.right)
 		store := s.open(t)
 		now := time.Now().UTC().Truncate(time.Second)
 		of := func(uid string) manifest.Owner { return manifest.Owner{Namespace: "n", Name: "c", UID: uid} }
-		var ours, foreign []string
+		var ours, notOwned []string
 		for i := range 6 {
 			uid := "before"
 			if i >= 3 {
@@ -31,7 +32,7 @@ func TestRetentionAcrossClusters(t *testing.T) {
 			ours = append(ours, keepBackup(t, store, of(uid), "mine", now.Add(-time.Duration(6-i)*time.Hour)))
 		}
 		for i := range 2 {
-			foreign = append(foreign, keepBackup(t, store, of("elsewhere"), "another", now.Add(-time.Duration(99+i)*time.Hour)))
+			notOwned = append(notOwned, keepBackup(t, store, of("elsewhere"), "another", now.Add(-time.Duration(99+i)*time.Hour)))
 		}
 		prune := func(count int32, age time.Duration) *agent.Result {
 			t.Helper()
@@ -51,14 +52,14 @@ func TestRetentionAcrossClusters(t *testing.T) {
 		if !strings.HasSuffix(result.Spared, "snapshot.db") || !strings.Contains(result.Spared, "c-before/") {
 			t.Errorf("the last one of the earlier cluster is %q", result.Spared)
 		}
-		if got := presentOf(t, store, foreign); got != "11" || result.Unproved != 2 || !strings.Contains(result.UnprovedAt, "/v1/n/c-elsewhere/") {
+		if got := presentOf(t, store, notOwned); got != "11" || result.Unproved != 2 || !strings.Contains(result.UnprovedAt, "/v1/n/c-elsewhere/") {
 			t.Errorf("of another EtcdBackup are left %s; the result says %d at %q", got, result.Unproved, result.UnprovedAt)
 		}
 		result = prune(2, 3*time.Hour)
 		if got := presentOf(t, store, ours); got != "000011" || result.Spared != "" {
 			t.Errorf("by age: left are %s, spared is %q", got, result.Spared)
 		}
-		if got := presentOf(t, store, foreign); got != "11" {
+		if got := presentOf(t, store, notOwned); got != "11" {
 			t.Errorf("by age: of another EtcdBackup are left %s", got)
 		}
 	})

@@ -22,7 +22,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/s3"
 )
 
-// caFile is the entry of the secret with the store's authority.
+// caFile is the entry of the secret with the store's CA.
 const caFile = "ca.crt"
 
 // openStore opens the store of a request.

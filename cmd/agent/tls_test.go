@@ -28,10 +28,13 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
 )
 
+// notTrusted is what Go says of a certificate that no trusted CA has signed.
+var notTrusted = x509.UnknownAuthorityError{}.Error()
+
 // TestStoresWithAnAuthorityOfTheirOwn: the certificate of a store of any kind is trusted if it
-// is signed by the authority that the user names, or by one that the pod has. Otherwise the
+// is signed by the CA that the user names, or by one that the pod has. Otherwise the
 // message says which field names it, and nothing is stored.
-func TestStoresWithAnAuthorityOfTheirOwn(t *testing.T) {
+func TestStoresWithTheirOwnCA(t *testing.T) {
 	member := etcdtest.New(t).Member("m0")
 	other := httptest.NewTLSServer(nil)
 	t.Cleanup(other.Close)
@@ -53,12 +56,12 @@ func TestStoresWithAnAuthorityOfTheirOwn(t *testing.T) {
 			class    agent.ErrorClass
 			words    []string
 		}{
-			"its authority":          {ca: map[string]string{caFile: good}},
-			"several authorities":    {ca: map[string]string{caFile: another + good}},
-			"authority in the pod":   {env: []string{"SSL_CERT_FILE=" + inPod}},
+			"its CA":                 {ca: map[string]string{caFile: good}},
+			"several CAs":            {ca: map[string]string{caFile: another + good}},
+			"CA in the pod":          {env: []string{"SSL_CERT_FILE=" + inPod}},
 			"no question":            {insecure: true},
-			"public ones only":       {class: agent.ClassStore, words: []string{"certificate of the store is not trusted", "unknown authority", field, caFile}},
-			"another than the pod's": {ca: map[string]string{caFile: another}, env: []string{"SSL_CERT_FILE=" + inPod}, class: agent.ClassStore, words: []string{"unknown authority", field}},
+			"public ones only":       {class: agent.ClassStore, words: []string{"certificate of the store is not trusted", notTrusted, field, caFile}},
+			"another than the pod's": {ca: map[string]string{caFile: another}, env: []string{"SSL_CERT_FILE=" + inPod}, class: agent.ClassStore, words: []string{notTrusted, field}},
 			"another":                {ca: map[string]string{caFile: another}, class: agent.ClassStore, words: []string{"certificate of the store is not trusted", field}},
 			"no certificate":         {ca: map[string]string{caFile: "none"}, class: agent.ClassCredentials, words: []string{field, caFile}},
 			"no entry":               {ca: map[string]string{"tls.crt": good}, class: agent.ClassCredentials, words: []string{field, caFile}},
@@ -129,16 +132,16 @@ func noSystemPool(t *testing.T) []string {
 	return []string{"AWS_CA_BUNDLE=", "SSL_CERT_FILE=" + filepath.Join(t.TempDir(), "none"), "SSL_CERT_DIR=" + t.TempDir()}
 }
 
-// publicRoots are authorities that the clouds of all kinds of stores have used for years.
+// publicRoots are CAs that the clouds of all kinds of stores have used for years.
 var publicRoots = []string{
 	"Amazon Root CA 1", "Starfield Services Root Certificate Authority - G2", "GTS Root R1", "GTS Root R4",
 	"DigiCert Global Root G2", "Microsoft RSA Root Certificate Authority 2017", "GlobalSign",
 }
 
-// showRoots makes this test binary say which of the public authorities it trusts.
+// showRoots makes this test binary say which of the public CAs it trusts.
 const showRoots = "SHOW_TRUSTED_ROOTS"
 
-// trustedRoots returns the names of the authorities that this process trusts without being
+// trustedRoots returns the names of the CAs that this process trusts without being
 // given any.
 func trustedRoots() ([]string, error) {
 	var names []string
@@ -155,8 +158,8 @@ func trustedRoots() ([]string, error) {
 }
 
 // TestPublicAuthoritiesWithoutASystemPool: where a pod has no certificates, as in the image,
-// the agent trusts the authorities of the clouds; where it has some, those and no others.
-func TestPublicAuthoritiesWithoutASystemPool(t *testing.T) {
+// the agent trusts the CAs of the clouds; where it has some, those and no others.
+func TestPublicCAsWithoutSystemPool(t *testing.T) {
 	got := childRoots(t, noSystemPool(t)...)
 	for _, name := range publicRoots {
 		if !slices.Contains(got, name) {
@@ -164,7 +167,7 @@ func TestPublicAuthoritiesWithoutASystemPool(t *testing.T) {
 		}
 	}
 	if len(got) < 100 {
-		t.Errorf("only %d authorities are trusted: %v", len(got), got)
+		t.Errorf("only %d CAs are trusted: %v", len(got), got)
 	}
 	own := filepath.Join(t.TempDir(), "roots.pem")
 	if err := os.WriteFile(own, storetest.CA(t), 0o600); err != nil {

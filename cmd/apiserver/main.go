@@ -10,8 +10,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	// The image has no certificates: these stand in where it is given none, for admission
-	// webhooks and an etcd with a public certificate.
+	// The image has no root certificates. These are the fallback for admission webhooks and for
+	// an etcd with a public certificate.
 	_ "golang.org/x/crypto/x509roots/fallback"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -25,13 +25,13 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/options"
 )
 
-// helpColumns is how wide the help is.
+// helpColumns is the width of the help.
 const helpColumns = 100
 
 func main() {
 	server, err := options.New()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "The defaults are broken:", err)
+		fmt.Fprintln(os.Stderr, "The default options are invalid:", err)
 		os.Exit(1)
 	}
 	os.Exit(cli.Run(newCommand(server)))

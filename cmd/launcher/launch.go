@@ -45,13 +45,13 @@ type launch struct {
 func (l *launch) run(ctx context.Context) error {
 	environ := l.environ
 	if value(environ, envInitialCluster) == "" {
-		answered, err := l.answer(ctx)
+		responded, err := l.respond(ctx)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintln(l.log, "launcher: waiting until the controller adds this member to the cluster")
 		cluster, err := l.await(ctx)
-		answered()
+		responded()
 		if err != nil {
 			return err
 		}
@@ -84,10 +84,10 @@ func (l *launch) await(ctx context.Context) (string, error) {
 	}
 }
 
-// answer lets the startup and liveness probes of etcd succeed while etcd is not
+// response lets the startup and liveness probes of etcd succeed while etcd is not
 // started yet: a wait may be long, and is no failure. The ports are free again when
 // the returned function has returned.
-func (l *launch) answer(ctx context.Context) (func(), error) {
+func (l *launch) respond(ctx context.Context) (func(), error) {
 	var closers []io.Closer
 	finish := func() {
 		for _, c := range closers {
@@ -121,7 +121,7 @@ func (l *launch) answer(ctx context.Context) (func(), error) {
 func listen(ctx context.Context, port int) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+strconv.Itoa(port))
 	if err != nil {
-		return nil, fmt.Errorf("answer the probes: %w", err)
+		return nil, fmt.Errorf("respond to probes: %w", err)
 	}
 	return listener, nil
 }

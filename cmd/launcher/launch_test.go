@@ -56,7 +56,7 @@ func TestWaitsForTheInitialCluster(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- l.run(t.Context()) }()
 
-	answered := func() error {
+	responded := func() error {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(l.httpPort)+"/livez", http.NoBody)
 		if err != nil {
 			return err
@@ -77,9 +77,9 @@ func TestWaitsForTheInitialCluster(t *testing.T) {
 	}
 	deadline, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	for err := answered(); err != nil; err = answered() {
+	for err := responded(); err != nil; err = responded() {
 		if deadline.Err() != nil {
-			t.Fatalf("the probes are not answered: %v", err)
+			t.Fatalf("the probes get no response: %v", err)
 		}
 	}
 	if s.program != "" {
@@ -101,7 +101,7 @@ func TestWaitsForTheInitialCluster(t *testing.T) {
 	if !slices.Equal(s.environ, want) {
 		t.Errorf("environment %q, want %q", s.environ, want)
 	}
-	if err := answered(); err == nil {
+	if err := responded(); err == nil {
 		t.Error("a port is still taken when etcd starts")
 	}
 }

@@ -1,11 +1,11 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command launcher starts etcd in a pod that was made before its member. It waits
-// until the controller has added the member and has said so in an annotation of the
-// pod, which reaches the container as a file; then etcd takes the place of this
-// process. It needs no access to any API. It is copied into every pod that it starts
-// etcd in, so it stays small: it may import the standard library only.
+// Command launcher starts etcd in a pod that was made before its member. The controller
+// adds the member and then sets an annotation of the pod, which reaches the container as
+// a file. The launcher waits for that file and becomes etcd. It needs no access to any API.
+// It is copied into every pod in which it starts etcd, so it stays small: it may import
+// the standard library only.
 package main
 
 import (
@@ -75,7 +75,7 @@ func parse(args []string, log io.Writer) (*launch, error) {
 	l := &launch{log: log, environ: os.Environ(), exec: syscall.Exec}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(log)
-	flags.IntVar(&l.httpPort, "answer-http", 0, "port at which HTTP requests are answered with 200")
+	flags.IntVar(&l.httpPort, "answer-http", 0, "port that responds to HTTP requests with 200")
 	flags.IntVar(&l.tcpPort, "answer-tcp", 0, "port at which connections are accepted")
 	if err := flags.Parse(args); err != nil || flags.NArg() < 2 {
 		return nil, errUsage

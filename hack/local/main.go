@@ -66,7 +66,7 @@ func main() {
 	switch {
 	case err == nil:
 	case interrupted:
-		fmt.Fprintln(os.Stderr, "local: interrupted: run the same command again to go on, or down to remove what is there")
+		fmt.Fprintln(os.Stderr, "local: interrupted: run the same command again to go on, or down to remove all of it")
 		os.Exit(130)
 	case errors.Is(err, errUsage):
 		fmt.Fprint(os.Stderr, usage)

@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 		"no URL":              {CommandSave, saveRequest, func(r *Request) { r.Etcd.Endpoints[0].URL = "" }, "etcd.endpoints"},
 		"unknown store":       {CommandSave, saveRequest, func(r *Request) { r.Store.Type = "FTP" }, "store.type"},
 		"no bucket":           {CommandSave, saveRequest, func(r *Request) { r.Store.Bucket = "" }, "store.bucket"},
-		"claim without mount": {CommandSave, saveRequest, func(r *Request) { r.Store.Type = v1beta2.BackupStorageTypePersistentVolumeClaim }, "store.volumeDir"},
+		"PVC without mount":   {CommandSave, saveRequest, func(r *Request) { r.Store.Type = v1beta2.BackupStorageTypePersistentVolumeClaim }, "store.volumeDir"},
 		"no owner":            {CommandSave, saveRequest, func(r *Request) { r.Save.Owner.UID = "" }, "save.owner"},
 		"no key":              {CommandSave, saveRequest, func(r *Request) { r.Save.Layout, r.Store.Key = manifest.LayoutObject, "" }, "store.key"},
 		"unknown layout":      {CommandSave, saveRequest, func(r *Request) { r.Save.Layout = "Flat" }, "save.layout"},
@@ -192,7 +192,7 @@ func TestBackupStore(t *testing.T) {
 			Store{Type: v1beta2.BackupStorageTypeABS, Bucket: "c", Key: "k", CredentialsDir: CredentialsDir},
 			[]Mount{{Name: "store-credentials", Secret: "s", Path: CredentialsDir, ReadOnly: true}}, "abs://c/k",
 		},
-		"abs with an authority": {
+		"abs with a CA": {
 			v1beta2.BackupStorageTypeABS, v1beta2.BackupSource{ABS: &v1beta2.ABSSource{Path: "c/k", ABSSecret: "s", CASecret: "ca"}},
 			Store{Type: v1beta2.BackupStorageTypeABS, Bucket: "c", Key: "k", CredentialsDir: CredentialsDir, CADir: CADir},
 			[]Mount{
@@ -200,12 +200,12 @@ func TestBackupStore(t *testing.T) {
 				{Name: "store-ca", Secret: "ca", Path: CADir, ReadOnly: true},
 			}, "abs://c/k",
 		},
-		"gcs with an authority": {
+		"gcs with a CA": {
 			v1beta2.BackupStorageTypeGCS, v1beta2.BackupSource{GCS: &v1beta2.GCSSource{Path: "b/k", CASecret: "ca"}},
 			Store{Type: v1beta2.BackupStorageTypeGCS, Bucket: "b", Key: "k", CADir: CADir},
 			[]Mount{{Name: "store-ca", Secret: "ca", Path: CADir, ReadOnly: true}}, "gs://b/k",
 		},
-		"oss with an authority": {
+		"oss with a CA": {
 			v1beta2.BackupStorageTypeOSS, v1beta2.BackupSource{OSS: &v1beta2.OSSSource{Path: "b/k", OSSSecret: "s", CASecret: "ca"}},
 			Store{Type: v1beta2.BackupStorageTypeOSS, Bucket: "b", Key: "k", CredentialsDir: CredentialsDir, CADir: CADir},
 			[]Mount{
@@ -226,7 +226,7 @@ func TestBackupStore(t *testing.T) {
 			v1beta2.BackupStorageTypePersistentVolumeClaim,
 			v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "v", Path: "d"}},
 			Store{Type: v1beta2.BackupStorageTypePersistentVolumeClaim, Bucket: "v", Key: "d", VolumeDir: VolumeDir},
-			[]Mount{{Name: "store-volume", Claim: "v", Path: VolumeDir}}, "pvc://v/d",
+			[]Mount{{Name: "store-volume", PVC: "v", Path: VolumeDir}}, "pvc://v/d",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func (r *Request) Validate(command Command) error {
 		return r.validateFetch()
 	case CommandRestore:
 		return r.Restore.validate()
-	case CommandPrune, CommandSweep:
+	case CommandPrune, CommandAbortUploads:
 		return r.validateOwners()
 	default:
 		return nil
@@ -104,7 +104,7 @@ func (r *Request) validateSections(command Command) error {
 		needed = []string{"restore"}
 	case CommandPrune:
 		needed = []string{"store", "prune"}
-	case CommandSweep:
+	case CommandAbortUploads:
 		needed = []string{"store", "sweep"}
 	case CommandInstall:
 		return invalid("command", "%q takes no request", command)

@@ -10,7 +10,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// Command is what the agent is asked to do, its first argument.
+// Command is what the agent does, its first argument.
 type Command string
 
 // Values of Command. Each but install takes a Request.
@@ -28,8 +28,8 @@ const (
 	CommandRestore Command = "restore"
 	// CommandPrune deletes what the retention lets go: needs store, prune.
 	CommandPrune Command = "prune"
-	// CommandSweep deletes what interrupted transfers have left: needs store, sweep.
-	CommandSweep Command = "sweep"
+	// CommandAbortUploads deletes what interrupted transfers have left: needs store, sweep.
+	CommandAbortUploads Command = "sweep"
 	// CommandInstall copies the agent into a directory, its second argument, so that
 	// it can run in another image that shares it.
 	CommandInstall Command = "install"
@@ -47,7 +47,7 @@ const (
 )
 
 // Where the agent finds what pods mount for it. A Request names the directories, so
-// these are only what everybody uses.
+// these are only the defaults of all callers.
 const (
 	CredentialsDir = "/etc/etcd-agent/credentials"
 	CADir          = "/etc/etcd-agent/ca"
@@ -72,14 +72,14 @@ type Request struct {
 	// ProgressPort serves ProgressPath while the agent runs. 0: nothing is served.
 	ProgressPort int32 `json:"progressPort,omitempty"`
 
-	Etcd    *Etcd    `json:"etcd,omitempty"`
-	Store   *Store   `json:"store,omitempty"`
-	Save    *Save    `json:"save,omitempty"`
-	Verify  *Verify  `json:"verify,omitempty"`
-	Fetch   *Fetch   `json:"fetch,omitempty"`
-	Restore *Restore `json:"restore,omitempty"`
-	Prune   *Prune   `json:"prune,omitempty"`
-	Sweep   *Sweep   `json:"sweep,omitempty"`
+	Etcd    *Etcd         `json:"etcd,omitempty"`
+	Store   *Store        `json:"store,omitempty"`
+	Save    *Save         `json:"save,omitempty"`
+	Verify  *Verify       `json:"verify,omitempty"`
+	Fetch   *Fetch        `json:"fetch,omitempty"`
+	Restore *Restore      `json:"restore,omitempty"`
+	Prune   *Prune        `json:"prune,omitempty"`
+	Sweep   *AbortUploads `json:"sweep,omitempty"`
 }
 
 // Etcd is the cluster that a snapshot is taken of. Any healthy member serves,
@@ -123,7 +123,7 @@ type Store struct {
 	// CADir holds the ca.crt that signs the store's certificate. Empty: the public
 	// certificate authorities.
 	CADir string `json:"caDir,omitempty"`
-	// VolumeDir is where the claim is mounted.
+	// VolumeDir is where the PVC is mounted.
 	VolumeDir string `json:"volumeDir,omitempty"`
 }
 
@@ -140,7 +140,7 @@ type Save struct {
 	// for the newest backup of a place that has others.
 	SafetyCopy bool `json:"safetyCopy,omitempty"`
 	// Verify is Checksum if the store's own checksum of what it received is enough. A store
-	// that answers none is read back, as with any other value.
+	// that returns none is read back, as with any other value.
 	Verify v1beta2.Verification `json:"verify,omitempty"`
 	// RecipientsDir holds the file "recipients". Empty: not encrypted.
 	RecipientsDir string `json:"recipientsDir,omitempty"`
@@ -173,7 +173,7 @@ type Expected struct {
 	// SHA256 of the snapshot, if it is known.
 	SHA256 string `json:"sha256,omitempty"`
 	// TargetVersion of the etcd that will serve the data, such as 3.6.16: a snapshot
-	// that it cannot read is refused. Empty: not checked.
+	// that it cannot read is rejected. Empty: not checked.
 	TargetVersion string `json:"targetVersion,omitempty"`
 	// MaxSize of the snapshot in bytes. 0: not checked.
 	MaxSize int64 `json:"maxSize,omitempty"`
@@ -210,8 +210,8 @@ type Prune struct {
 	BackupUID string `json:"backupUID,omitempty"`
 }
 
-// Sweep says which leftovers of an owner are deleted.
-type Sweep struct {
+// AbortUploads says which leftovers of an owner are deleted.
+type AbortUploads struct {
 	Layout manifest.Layout `json:"layout"`
 	Owner  manifest.Owner  `json:"owner"`
 	// OlderThanSeconds is how old a leftover must be: younger ones may belong to a

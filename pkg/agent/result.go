@@ -82,11 +82,11 @@ const (
 	ClassRequest ErrorClass = "InvalidRequest"
 	// ClassEtcd: no member could be reached, or none served.
 	ClassEtcd ErrorClass = "EtcdUnavailable"
-	// ClassEtcdDenied: etcd refused the certificate or the user.
+	// ClassEtcdDenied: etcd rejected the certificate or the user.
 	ClassEtcdDenied ErrorClass = "EtcdDenied"
 	// ClassCredentials: a file of a secret is missing or cannot be used.
 	ClassCredentials ErrorClass = "InvalidCredentials"
-	// ClassStoreDenied: the store refused the credentials.
+	// ClassStoreDenied: the store rejected the credentials.
 	ClassStoreDenied ErrorClass = "StoreDenied"
 	// ClassNoBucket: the bucket does not exist.
 	ClassNoBucket ErrorClass = "BucketNotFound"
@@ -107,7 +107,7 @@ const (
 	ClassUnsupported ErrorClass = "Unsupported"
 	// ClassNoSpace: a volume is full.
 	ClassNoSpace ErrorClass = "NoSpace"
-	// ClassCanceled: the agent was told to stop.
+	// ClassCanceled: the agent received a signal to stop.
 	ClassCanceled ErrorClass = "Canceled"
 	// ClassInternal: anything else.
 	ClassInternal ErrorClass = "Internal"

@@ -18,11 +18,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/cluster"
 )
 
-// emptyObject is what is decoded to the defaults of any kind.
+// emptyObject is decoded to the defaults of any kind.
 const emptyObject = "{}"
 
-// withDefaultBody lets a request for an operation on a cluster have no body at all. It
-// means what an empty object means, where the decoder would only say that it is no JSON.
+// withDefaultBody replaces a missing body of a POST to a subresource of etcdclusters by an empty
+// object. The decoder would reject the missing body as invalid JSON.
 func withDefaultBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -33,9 +33,9 @@ func withDefaultBody(next http.Handler) http.Handler {
 	})
 }
 
-// withStrictFields has a request that replaces data refused if it names a field that there
-// is not: an empty request means something, too, and a source that is misspelt would be
-// as good as none. A client that says how fields are checked has its way.
+// withStrictFields rejects unknown fields in requests to replace data. A misspelt source would
+// otherwise be ignored, and an empty request has a meaning of its own. A client that sets
+// fieldValidation overrides this.
 func withStrictFields(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -46,9 +46,9 @@ func withStrictFields(next http.Handler) http.Handler {
 	})
 }
 
-// withReceived keeps what a request to back a cluster up has sent beside the object that is
-// decoded from it, which has the defaults of the API. What cannot be decoded is left to the
-// decoder of the server, which says why.
+// withReceived adds the body of a request to etcdclusters/backup, without the defaults of the
+// API, to the context of the request. A body that cannot be decoded is ignored here: the server
+// decodes it again and returns the error.
 func withReceived(decoder runtime.Decoder, limit int64, next http.Handler) http.Handler {
 	kind := v1beta2.SchemeGroupVersion.WithKind("EtcdBackup")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func withReceived(decoder runtime.Decoder, limit int64, next http.Handler) http.
 			return
 		}
 		body := r.Body
-		// An error, and what is beyond the limit, comes again when the body is read.
+		// The server reads the body again and meets the same error or limit.
 		data, _ := io.ReadAll(io.LimitReader(body, limit))
 		r = r.Clone(r.Context())
 		r.Body = struct {
@@ -73,7 +73,7 @@ func withReceived(decoder runtime.Decoder, limit int64, next http.Handler) http.
 	})
 }
 
-// withQuery gives a parameter a value if it has none.
+// withQuery sets a query parameter that has no value.
 func withQuery(r *http.Request, key, value string) *http.Request {
 	query := r.URL.Query()
 	if query.Has(key) {
@@ -85,8 +85,8 @@ func withQuery(r *http.Request, key, value string) *http.Request {
 	return r
 }
 
-// withBody looks at the first byte: a client that streams does not say that nothing
-// will come.
+// withBody reads the first byte of the body: the Content-Length of a streaming client does not
+// tell that the body is empty.
 func withBody(r *http.Request) *http.Request {
 	first := make([]byte, 1)
 	_, err := io.ReadFull(r.Body, first)
@@ -103,6 +103,6 @@ func withBody(r *http.Request) *http.Request {
 			io.Closer
 		}{io.MultiReader(bytes.NewReader(first), rest), rest}
 	}
-	// Any other error comes again when the body is read.
+	// The server reads the body again and meets any other error.
 	return r
 }

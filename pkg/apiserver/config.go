@@ -23,27 +23,27 @@ import (
 	etcdclient "github.com/etcd-operator/etcd-operator/pkg/etcd"
 	generatedopenapi "github.com/etcd-operator/etcd-operator/pkg/generated/openapi"
 	registry "github.com/etcd-operator/etcd-operator/pkg/registry/etcd"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 )
 
-// Config is what a Server is made of.
+// Config is the configuration of a Server.
 type Config struct {
 	Generic *genericapiserver.RecommendedConfig
 	Scheme  *runtime.Scheme
 	Codecs  serializer.CodecFactory
-	// Kubernetes is where the pods of clusters are found. Without it, what is to be
-	// asked of their members is refused.
+	// Kubernetes is the client that reads the pods of clusters. Without it the server rejects
+	// requests that need the members.
 	Kubernetes kubernetes.Interface
-	// SecondAuthorizer is asked for the rights that a request needs beside the right to its
-	// verb, also if the kube-apiserver has authorized the request; nil allows everything.
-	SecondAuthorizer authorizer.Authorizer
-	// DefaultEtcdVersion is for clusters that are created without a version; empty for the
-	// version that this release recommends.
+	// DelegatedAuthorizer checks the rights that a request needs in addition to the right to its
+	// verb, with SubjectAccessReviews. It does so even if the kube-apiserver has authorized the
+	// request itself. Nil allows everything.
+	DelegatedAuthorizer authorizer.Authorizer
+	// DefaultEtcdVersion is the etcd version of clusters that are created without spec.version.
+	// Empty means the version that this release recommends.
 	DefaultEtcdVersion string
 }
 
-// CompletedConfig is a Config with everything derived that can be derived. It can
-// only be made by Complete.
+// CompletedConfig is a Config with all derived values. Only Complete creates it.
 type CompletedConfig struct {
 	completed
 }
@@ -73,8 +73,8 @@ func NewConfig() (*Config, error) {
 	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
 	generic.OpenAPIV3Config.Info.Title = "etcd-operator"
 
-	// Streams are served below "proxy", which the kube-apiserver takes for long
-	// running as well; the others are the names that it knows beside that.
+	// The names of the long-running subresources are those of the kube-apiserver. This server
+	// streams below "proxy".
 	generic.LongRunningFunc = filters.BasicLongRunningRequestCheck(
 		sets.NewString("watch"), sets.NewString("proxy", "log", "exec", "attach", "portforward"))
 
@@ -86,12 +86,12 @@ func NewConfig() (*Config, error) {
 	return &Config{Generic: generic, Scheme: scheme, Codecs: codecs}, nil
 }
 
-// Complete derives what is not set.
+// Complete sets the derived values.
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{completed{generic: c.Generic.Complete(), Config: c}}
 }
 
-// New returns a server that has every endpoint installed and does not listen yet.
+// New returns a server with every endpoint. It does not listen yet.
 func (c CompletedConfig) New() (*Server, error) {
 	generic, err := c.generic.New("etcd-operator-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
@@ -99,11 +99,11 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	pool := etcdclient.NewPool(etcdclient.PoolConfig{})
 	generic.RegisterDestroyFunc(pool.Close)
-	live.RegisterMetrics()
+	prober.RegisterMetrics()
 	storage, err := registry.NewStorage(c.Scheme, c.generic.RESTOptionsGetter, registry.Dependencies{
-		Asker:          live.NewAsker(c.Kubernetes, pool, clock.RealClock{}),
+		Prober:         prober.New(c.Kubernetes, pool, clock.RealClock{}),
 		Admission:      c.generic.AdmissionControl,
-		Authorizer:     c.SecondAuthorizer,
+		Authorizer:     c.DelegatedAuthorizer,
 		DefaultVersion: c.DefaultEtcdVersion,
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("install the API group: %w", err)
 	}
 
-	// Not ready before the watch caches are: a list would wait for them.
+	// The server is ready only after its watch caches: a list would wait for them.
 	if err := generic.AddPostStartHook("storage-readiness", generic.StorageReadinessHook.Hook); err != nil {
 		return nil, err
 	}

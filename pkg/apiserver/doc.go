@@ -1,10 +1,16 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver serves the group etcd.database.coreos.com behind
-// kube-aggregator. Config is completed once and makes a Server; the packages below
-// are its parts: options parses flags, embeddedetcd keeps the storage in the
-// process, clientca and frontproxy tell who sends a request and what the
-// kube-apiserver has authorized, servingcert makes the certificate. It imports the registry and never a
-// controller. Start at config.go.
+// Package apiserver serves the group etcd.database.coreos.com behind kube-aggregator. A
+// completed Config creates a Server. The packages below:
+//
+//   - options parses flags and starts the server.
+//   - storage encodes objects.
+//   - embeddedetcd runs an etcd in the process.
+//   - kubeapi checks which APIs the kube-apiserver serves.
+//   - clientca loads the CAs of client certificates.
+//   - frontproxy recognizes requests that the kube-apiserver has authorized.
+//   - servingcert issues the certificate of the server.
+//
+// The package imports the registry and never a controller. Start at config.go.
 package apiserver

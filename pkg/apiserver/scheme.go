@@ -14,21 +14,21 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/install"
 )
 
-// NewScheme returns a scheme that knows everything the server can read or answer.
+// NewScheme returns a scheme with every type that the server reads or returns.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
 		return nil, fmt.Errorf("register the API group: %w", err)
 	}
 
-	// The scale subresource looks its type up by the in-memory version, too.
+	// The endpoint of the scale subresource also looks up its type by the internal version.
 	if err := autoscalingv1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register autoscaling/v1: %w", err)
 	}
 	internal := schema.GroupVersion{Group: autoscalingv1.GroupName, Version: runtime.APIVersionInternal}
 	scheme.AddKnownTypes(internal, &autoscalingv1.Scale{})
 
-	// What every server answers beside its own kinds.
+	// Types that every API server returns.
 	unversioned := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, unversioned)
 	scheme.AddUnversionedTypes(unversioned,

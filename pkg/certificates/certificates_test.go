@@ -24,9 +24,9 @@ const host = "c-abc.c.ns.svc"
 
 var serverTemplate = certificates.Template{Name: "server", Hosts: []string{"*.c.ns.svc", "127.0.0.1"}, Server: true, Client: true}
 
-func authority(t *testing.T, at time.Time) *certificates.Authority {
+func ca(t *testing.T, at time.Time) *certificates.CA {
 	t.Helper()
-	a, err := certificates.NewAuthority("c-ca", at)
+	a, err := certificates.NewCA("c-ca", at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func authority(t *testing.T, at time.Time) *certificates.Authority {
 }
 
 // secret issues a certificate and puts it where a use expects it.
-func secret(t *testing.T, a *certificates.Authority, use resources.SecretUse, format resources.SecretFormat, template certificates.Template, at time.Time) *corev1.Secret {
+func secret(t *testing.T, a *certificates.CA, use resources.SecretUse, format resources.SecretFormat, template certificates.Template, at time.Time) *corev1.Secret {
 	t.Helper()
 	chain, key, err := a.Issue(template, at)
 	if err != nil {
@@ -46,34 +46,34 @@ func secret(t *testing.T, a *certificates.Authority, use resources.SecretUse, fo
 
 func TestReadBothFormats(t *testing.T) {
 	t.Parallel()
-	a := authority(t, now)
+	a := ca(t, now)
 	for _, use := range []resources.SecretUse{resources.UsePeer, resources.UseServer, resources.UseOperator} {
 		for _, format := range []resources.SecretFormat{resources.FormatNamed, resources.FormatKubernetes} {
 			pair, err := certificates.Read(use, secret(t, a, use, format, serverTemplate, now))
 			if err != nil {
 				t.Fatalf("%s, %q: %v", use, format, err)
 			}
-			if pair.Format != format || pair.Leaf.Subject.CommonName != "server" || len(pair.Authorities) != 1 {
+			if pair.Format != format || pair.Leaf.Subject.CommonName != "server" || len(pair.CAs) != 1 {
 				t.Errorf("%s, %q: read as %+v", use, format, pair)
 			}
-			if err := pair.Check(now, pair.Authorities, []string{host}, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth); err != nil {
+			if err := pair.Check(now, pair.CAs, []string{host}, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth); err != nil {
 				t.Errorf("%s, %q: %v", use, format, err)
 			}
 		}
 	}
 }
 
-// TestWhatIsWrongIsSaid spoils a secret in every way that people do, and makes sure
-// that each is told apart and that no message quotes a key.
-func TestWhatIsWrongIsSaid(t *testing.T) {
+// TestErrorsNameTheDefect spoils a secret in every way that people do, and makes sure
+// that each gives its own error and that no message quotes a key.
+func TestErrorsNameTheDefect(t *testing.T) {
 	t.Parallel()
-	a, other := authority(t, now), authority(t, now)
+	a, other := ca(t, now), ca(t, now)
 	f := resources.Files(resources.UseServer, resources.FormatNamed)
 	for name, test := range map[string]struct {
 		spoil    func(*corev1.Secret)
 		template certificates.Template
 		at       time.Time
-		trusted  *certificates.Authority
+		trusted  *certificates.CA
 		purpose  x509.ExtKeyUsage
 		want     error
 		says     string
@@ -83,18 +83,18 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"certificate is no": {spoil: func(s *corev1.Secret) { s.Data[f.Cert] = []byte("hello") }, want: certificates.ErrUnusable, says: f.Cert},
 		"key as certificate": {spoil: func(s *corev1.Secret) { s.Data[f.Cert] = s.Data[f.Key] }, want: certificates.ErrUnusable,
 			says: "something else"},
-		"authority is no": {spoil: func(s *corev1.Secret) { s.Data[f.CA] = nil }, want: certificates.ErrUnusable, says: f.CA},
+		"CA is no": {spoil: func(s *corev1.Secret) { s.Data[f.CA] = nil }, want: certificates.ErrUnusable, says: f.CA},
 		"key of another": {spoil: func(s *corev1.Secret) {
 			s.Data[f.Key] = secret(t, a, resources.UseServer, "", serverTemplate, now).Data[f.Key]
 		}, want: certificates.ErrUnusable, says: f.Key},
-		"key is garbage":      {spoil: func(s *corev1.Secret) { s.Data[f.Key] = []byte("SECRETSECRET") }, want: certificates.ErrUnusable, says: f.Key},
-		"another authority":   {trusted: other, want: certificates.ErrUntrusted, says: "c-ca"},
-		"another host":        {template: certificates.Template{Name: "x", Hosts: []string{"elsewhere"}, Server: true, Client: true}, want: certificates.ErrNames, says: "elsewhere"},
-		"no host":             {template: certificates.Template{Name: "x", Server: true, Client: true}, want: certificates.ErrNames, says: "no host"},
-		"another use":         {template: certificates.Template{Name: "x", Hosts: serverTemplate.Hosts, Client: true}, want: certificates.ErrUntrusted, says: "serverAuth"},
-		"expired":             {at: now.Add(-2 * certificates.LeafLife), want: certificates.ErrExpired, says: "2025"},
-		"not yet valid":       {at: now.Add(time.Hour), want: certificates.ErrNotYetValid, says: "2026-03-04T06:01:07Z"},
-		"authority has ended": {trusted: authority(t, now.Add(-2*certificates.AuthorityLife)), want: certificates.ErrUntrusted, says: "c-ca"},
+		"key is garbage": {spoil: func(s *corev1.Secret) { s.Data[f.Key] = []byte("SECRETSECRET") }, want: certificates.ErrUnusable, says: f.Key},
+		"another CA":     {trusted: other, want: certificates.ErrUntrusted, says: "c-ca"},
+		"another host":   {template: certificates.Template{Name: "x", Hosts: []string{"elsewhere"}, Server: true, Client: true}, want: certificates.ErrNames, says: "elsewhere"},
+		"no host":        {template: certificates.Template{Name: "x", Server: true, Client: true}, want: certificates.ErrNames, says: "no host"},
+		"another use":    {template: certificates.Template{Name: "x", Hosts: serverTemplate.Hosts, Client: true}, want: certificates.ErrUntrusted, says: "serverAuth"},
+		"expired":        {at: now.Add(-2 * certificates.LeafLife), want: certificates.ErrExpired, says: "2025"},
+		"not yet valid":  {at: now.Add(time.Hour), want: certificates.ErrNotYetValid, says: "2026-03-04T06:01:07Z"},
+		"CA has ended":   {trusted: ca(t, now.Add(-2*certificates.CALife)), want: certificates.ErrUntrusted, says: "c-ca"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +155,7 @@ func shake(t *testing.T, server, client *certificates.Pair, at time.Time) error 
 	return errors.Join(err, <-result)
 }
 
-func pairOf(t *testing.T, signer *certificates.Authority, trusted ...*certificates.Authority) *certificates.Pair {
+func pairOf(t *testing.T, signer *certificates.CA, trusted ...*certificates.CA) *certificates.Pair {
 	t.Helper()
 	s := secret(t, signer, resources.UseOperator, resources.FormatKubernetes, serverTemplate, now)
 	s.Data["ca.crt"] = nil
@@ -169,18 +169,18 @@ func pairOf(t *testing.T, signer *certificates.Authority, trusted ...*certificat
 	return pair
 }
 
-// TestRotationNeverParts goes through what two parties may hold while the authority is
-// replaced by one that it vouched for: whoever has not heard of it yet still talks to
-// whoever has.
+// TestRotationNeverParts goes through what two parties may hold while the CA is replaced
+// by a CA that it cross-signed. A program that does not know the new CA yet still talks to
+// a program that does.
 func TestRotationNeverParts(t *testing.T) {
 	t.Parallel()
-	before, after := authority(t, now), authority(t, now)
-	if err := before.VouchFor(after); err != nil {
+	before, after := ca(t, now), ca(t, now)
+	if err := before.CrossSign(after); err != nil {
 		t.Fatal(err)
 	}
 	old, both := pairOf(t, before, before), pairOf(t, after, after, before)
 	// A member that has not restarted since shows the new certificate and trusts the old
-	// authority only.
+	// CA only.
 	behind, done := pairOf(t, after, before), pairOf(t, after, after)
 	for name, party := range map[string][2]*certificates.Pair{
 		"before and overlap": {old, both}, "before and behind": {old, behind}, "overlap": {both, both},
@@ -194,31 +194,31 @@ func TestRotationNeverParts(t *testing.T) {
 		}
 	}
 	if err := shake(t, done, old, now); err == nil {
-		t.Error("the old authority is trusted after it was dropped")
+		t.Error("the old CA is trusted after it was dropped")
 	}
 	if after.HasSigned(old.Leaf) || !after.HasSigned(done.Leaf) {
-		t.Error("who has signed is not told apart")
+		t.Error("the signers are not distinguished")
 	}
-	stranger := authority(t, now)
-	if err := shake(t, both, pairOf(t, stranger, after, before), now); err == nil {
-		t.Error("a certificate of a stranger was accepted")
+	unknown := ca(t, now)
+	if err := shake(t, both, pairOf(t, unknown, after, before), now); err == nil {
+		t.Error("a certificate of an unknown CA was accepted")
 	}
 }
 
-func TestAuthorityIsKept(t *testing.T) {
+func TestCAIsKept(t *testing.T) {
 	t.Parallel()
-	before, after := authority(t, now), authority(t, now)
+	before, after := ca(t, now), ca(t, now)
 	if before.Certificate.Subject.CommonName == after.Certificate.Subject.CommonName {
-		t.Error("two authorities have one name")
+		t.Error("two CAs have one name")
 	}
-	if err := before.VouchFor(after); err != nil {
+	if err := before.CrossSign(after); err != nil {
 		t.Fatal(err)
 	}
 	key, err := after.KeyPEM()
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := certificates.ReadAuthority(certificates.PEM(after.Certificate), key, certificates.PEM(after.Cross))
+	read, err := certificates.ReadCA(certificates.PEM(after.Certificate), key, certificates.PEM(after.CrossSigned))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,17 +233,17 @@ func TestAuthorityIsKept(t *testing.T) {
 	if got := certificates.Renewal(list[0]); !got.After(now) || !got.Before(list[0].NotAfter) {
 		t.Errorf("it is renewed at %v", got)
 	}
-	if _, err := certificates.ReadAuthority(certificates.PEM(before.Certificate), key, nil); !errors.Is(err, certificates.ErrUnusable) {
-		t.Errorf("the key of another authority: %v", err)
+	if _, err := certificates.ReadCA(certificates.PEM(before.Certificate), key, nil); !errors.Is(err, certificates.ErrUnusable) {
+		t.Errorf("the key of another CA: %v", err)
 	}
-	if _, err := certificates.ReadAuthority(chain, key, nil); !errors.Is(err, certificates.ErrUnusable) {
-		t.Errorf("a certificate that is no authority: %v", err)
+	if _, err := certificates.ReadCA(chain, key, nil); !errors.Is(err, certificates.ErrUnusable) {
+		t.Errorf("a certificate that is no CA: %v", err)
 	}
 }
 
 func TestClientConfigIsNamedByItsContent(t *testing.T) {
 	t.Parallel()
-	a := authority(t, now)
+	a := ca(t, now)
 	first := secret(t, a, resources.UseOperator, resources.FormatNamed, serverTemplate, now)
 	config, identity, err := certificates.ClientConfig(first)
 	if err != nil || len(config.Certificates) != 1 || config.RootCAs == nil {
@@ -264,22 +264,22 @@ func TestClientConfigIsNamedByItsContent(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	a, b := authority(t, now), authority(t, now)
+	a, b := ca(t, now), ca(t, now)
 	both, one := []*x509.Certificate{a.Certificate, b.Certificate}, []*x509.Certificate{b.Certificate}
 	if certificates.Names(both) != certificates.Names([]*x509.Certificate{b.Certificate, a.Certificate, b.Certificate}) {
 		t.Error("the order and the number of times matter")
 	}
 	if got := certificates.Named(both, certificates.Names(one)); len(got) != 1 || !got[0].Equal(b.Certificate) {
-		t.Errorf("of two authorities %d are the one that was named", len(got))
+		t.Errorf("of two CAs %d are the one that was named", len(got))
 	}
 	if got := certificates.Named(both, ""); len(got) != 0 {
-		t.Errorf("%d authorities have no name", len(got))
+		t.Errorf("%d CAs have no name", len(got))
 	}
-	// One that another vouched for is the same to who knows it.
-	if err := a.VouchFor(b); err != nil {
+	// A cross-signed CA is the same CA to a program that knows it.
+	if err := a.CrossSign(b); err != nil {
 		t.Fatal(err)
 	}
-	if got := certificates.Names([]*x509.Certificate{b.Cross}); got != certificates.Names(one) {
+	if got := certificates.Names([]*x509.Certificate{b.CrossSigned}); got != certificates.Names(one) {
 		t.Errorf("with another certificate it has the name %s, not %s", got, certificates.Names(one))
 	}
 }

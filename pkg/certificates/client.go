@@ -13,10 +13,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// ClientConfig returns how a client of etcd proves itself and whom it trusts, from a
-// secret in either format, and a name for that which changes with its content: what
-// etcd.Target wants as TLS and TLSIdentity. The errors are those of Read. That the
-// certificate is still valid is for the server to say.
+// ClientConfig returns the TLS configuration of a client of etcd, from a secret in either
+// format, and a name that changes with the content of the secret. These are TLS and
+// TLSIdentity of etcd.Target. The errors are those of Read. The server checks whether the
+// certificate is still valid.
 func ClientConfig(secret *corev1.Secret) (config *tls.Config, identity string, err error) {
 	pair, err := Read(resources.UseOperator, secret)
 	if err != nil {
@@ -31,13 +31,13 @@ func (p *Pair) ClientConfig() (config *tls.Config, identity string) {
 	config = &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{p.certificate},
-		RootCAs:      pool(p.Authorities),
+		RootCAs:      pool(p.CAs),
 	}
 	// The key follows from the certificate, so only public bytes are needed.
 	sum := sha256.New()
 	for _, c := range p.Chain {
 		sum.Write(c.Raw)
 	}
-	sum.Write([]byte(Trust(p.Authorities)))
+	sum.Write([]byte(Trust(p.CAs)))
 	return config, hex.EncodeToString(sum.Sum(nil))
 }

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// AuthorityLife is how long an authority is valid.
-	AuthorityLife = 5 * 365 * 24 * time.Hour
+	// CALife is how long a CA is valid.
+	CALife = 5 * 365 * 24 * time.Hour
 	// LeafLife is how long every other certificate is.
 	LeafLife = 90 * 24 * time.Hour
 	// backdate covers clocks that are behind.
@@ -36,19 +36,19 @@ func Renewal(c *x509.Certificate) time.Time {
 	return c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 3 * 2)
 }
 
-// Authority signs certificates.
-type Authority struct {
+// CA signs certificates.
+type CA struct {
 	Certificate *x509.Certificate
-	// Cross, if not nil, is the certificate with which the authority before vouched
-	// for this one: whoever trusts that one only can follow it.
-	Cross *x509.Certificate
+	// CrossSigned, if not nil, is the certificate of this CA that the previous CA signed.
+	// A program that trusts only the previous CA accepts what this CA signs.
+	CrossSigned *x509.Certificate
 
 	key crypto.Signer
 }
 
-// NewAuthority makes an authority with a key of its own. A few digits of its serial
+// NewCA makes a CA with a key of its own. A few digits of its serial
 // number are added to the name, so that two of them are never taken for each other.
-func NewAuthority(name string, now time.Time) (*Authority, error) {
+func NewCA(name string, now time.Time) (*CA, error) {
 	key, err := newKey()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: name + "-" + hex.EncodeToString(serial.FillBytes(make([]byte, (serialBits+7)/8)))[:digits]},
 		NotBefore:             now.Add(-backdate),
-		NotAfter:              now.Add(AuthorityLife),
+		NotAfter:              now.Add(CALife),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -71,12 +71,12 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Authority{Certificate: certificate, key: key}, nil
+	return &CA{Certificate: certificate, key: key}, nil
 }
 
-// VouchFor makes a certificate for next that a signs, so that who trusts a trusts what
-// next signs, too, for as long as a is valid.
-func (a *Authority) VouchFor(next *Authority) error {
+// CrossSign makes a certificate for next that a signs. A program that trusts a then trusts
+// what next signs, too, for as long as a is valid.
+func (a *CA) CrossSign(next *CA) error {
 	serial, err := newSerial()
 	if err != nil {
 		return err
@@ -87,11 +87,11 @@ func (a *Authority) VouchFor(next *Authority) error {
 	if template.NotAfter.After(a.Certificate.NotAfter) {
 		template.NotAfter = a.Certificate.NotAfter
 	}
-	next.Cross, err = sign(&template, a.Certificate, next.Certificate.PublicKey, a.key)
+	next.CrossSigned, err = sign(&template, a.Certificate, next.Certificate.PublicKey, a.key)
 	return err
 }
 
-// Template is what a certificate shall be.
+// Template describes a certificate to issue.
 type Template struct {
 	// Name is the common name.
 	Name string
@@ -120,9 +120,9 @@ func (t Template) Matches(c *x509.Certificate) bool {
 		slices.Contains(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) == t.Client
 }
 
-// Issue returns a certificate with the chain that leads to whoever vouched for the
-// authority, and its key, in PEM form.
-func (a *Authority) Issue(t Template, now time.Time) (chain, key []byte, err error) {
+// Issue returns a certificate with the chain that leads to the CA that cross-signed this
+// CA, and its key, in PEM form.
+func (a *CA) Issue(t Template, now time.Time) (chain, key []byte, err error) {
 	private, err := newKey()
 	if err != nil {
 		return nil, nil, err
@@ -159,8 +159,8 @@ func (a *Authority) Issue(t Template, now time.Time) (chain, key []byte, err err
 		return nil, nil, err
 	}
 	list := []*x509.Certificate{leaf}
-	if a.Cross != nil && now.Before(a.Cross.NotAfter) {
-		list = append(list, a.Cross)
+	if a.CrossSigned != nil && now.Before(a.CrossSigned.NotAfter) {
+		list = append(list, a.CrossSigned)
 	}
 	if key, err = keyPEM(private); err != nil {
 		return nil, nil, err
@@ -168,39 +168,39 @@ func (a *Authority) Issue(t Template, now time.Time) (chain, key []byte, err err
 	return PEM(list...), key, nil
 }
 
-// HasSigned is true if the authority has signed a certificate.
-func (a *Authority) HasSigned(c *x509.Certificate) bool {
+// HasSigned is true if the CA has signed a certificate.
+func (a *CA) HasSigned(c *x509.Certificate) bool {
 	return c.CheckSignatureFrom(a.Certificate) == nil
 }
 
-// ReadAuthority reads what KeyPEM and PEM wrote; cross may be empty.
-func ReadAuthority(certificate, key, cross []byte) (*Authority, error) {
+// ReadCA reads what KeyPEM and PEM wrote; cross may be empty.
+func ReadCA(certificate, key, cross []byte) (*CA, error) {
 	chain, err := parseAll(certificate)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the authority: %w", ErrUnusable, err)
+		return nil, fmt.Errorf("%w: the CA: %w", ErrUnusable, err)
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the authority has no private key of its certificate", ErrUnusable)
+		return nil, fmt.Errorf("%w: the CA has no private key of its certificate", ErrUnusable)
 	}
 	signer, ok := pair.PrivateKey.(crypto.Signer)
 	if !ok || !chain[0].IsCA {
-		return nil, fmt.Errorf("%w: it is not that of an authority", ErrUnusable)
+		return nil, fmt.Errorf("%w: it is not that of a CA", ErrUnusable)
 	}
-	a := &Authority{Certificate: chain[0], key: signer}
+	a := &CA{Certificate: chain[0], key: signer}
 	if len(cross) > 0 {
-		vouched, err := parseAll(cross)
+		crossSigned, err := parseAll(cross)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the authority before: %w", ErrUnusable, err)
+			return nil, fmt.Errorf("%w: the CA before: %w", ErrUnusable, err)
 		}
-		a.Cross = vouched[0]
+		a.CrossSigned = crossSigned[0]
 	}
 	return a, nil
 }
 
-// KeyPEM returns the private key of the authority. It belongs into a secret and nowhere
+// KeyPEM returns the private key of the CA. It belongs into a secret and nowhere
 // else.
-func (a *Authority) KeyPEM() ([]byte, error) { return keyPEM(a.key) }
+func (a *CA) KeyPEM() ([]byte, error) { return keyPEM(a.key) }
 
 // PEM writes certificates one after the other.
 func PEM(list ...*x509.Certificate) []byte {

@@ -35,15 +35,15 @@ var (
 	ErrNames = errors.New("the certificate names other hosts")
 )
 
-// Pair is a certificate with its key, and the authorities that its holder trusts.
+// Pair is a certificate with its key, and the CAs that its holder trusts.
 type Pair struct {
 	Use    resources.SecretUse
 	Format resources.SecretFormat
 	// Leaf is the certificate; Chain is the whole of it, leaf first.
 	Leaf  *x509.Certificate
 	Chain []*x509.Certificate
-	// Authorities that the holder trusts.
-	Authorities []*x509.Certificate
+	// CAs that the holder trusts.
+	CAs []*x509.Certificate
 
 	certificate tls.Certificate
 }
@@ -53,30 +53,30 @@ type Pair struct {
 func Read(use resources.SecretUse, secret *corev1.Secret) (*Pair, error) {
 	format, complete := resources.FormatOf(use, secret)
 	if !complete {
-		return nil, fmt.Errorf("%w: it needs the entries %s", ErrIncomplete, wanted(use))
+		return nil, fmt.Errorf("%w: it needs the entries %s", ErrIncomplete, desired(use))
 	}
 	files := resources.Files(use, format)
 	chain, err := parseAll(secret.Data[files.Cert])
 	if err != nil {
 		return nil, fmt.Errorf("%w: entry %s: %w", ErrUnusable, files.Cert, err)
 	}
-	authorities, err := parseAll(secret.Data[files.CA])
+	cas, err := parseAll(secret.Data[files.CA])
 	if err != nil {
 		return nil, fmt.Errorf("%w: entry %s: %w", ErrUnusable, files.CA, err)
 	}
 	certificate, err := tls.X509KeyPair(secret.Data[files.Cert], secret.Data[files.Key])
 	if err != nil {
 		// The certificate was read, so it is about the key. What the library says of a
-		// key names its type and its form, and the rest of the text nobody needs.
+		// key names its type and its form, and the rest of the text is not needed.
 		return nil, fmt.Errorf("%w: entry %s is no private key of the certificate in %s", ErrUnusable, files.Key, files.Cert)
 	}
 	return &Pair{
-		Use: use, Format: format, Leaf: chain[0], Chain: chain, Authorities: authorities, certificate: certificate,
+		Use: use, Format: format, Leaf: chain[0], Chain: chain, CAs: cas, certificate: certificate,
 	}, nil
 }
 
 // wanted lists the entries of both formats for a message.
-func wanted(use resources.SecretUse) string {
+func desired(use resources.SecretUse) string {
 	var sets []string
 	for _, format := range []resources.SecretFormat{resources.FormatNamed, resources.FormatKubernetes} {
 		f := resources.Files(use, format)
@@ -86,9 +86,9 @@ func wanted(use resources.SecretUse) string {
 }
 
 var (
-	errNoPEM   = errors.New("it holds no certificate in PEM form")
-	errNoASN1  = errors.New("it holds a certificate that cannot be read")
-	errForeign = errors.New("it holds something else than certificates")
+	errNoPEM          = errors.New("it holds no certificate in PEM form")
+	errNoASN1         = errors.New("it holds a certificate that cannot be read")
+	errNotCertificate = errors.New("it holds something else than certificates")
 )
 
 // parseAll reads the certificates of a PEM file; there is at least one.
@@ -101,7 +101,7 @@ func parseAll(text []byte) ([]*x509.Certificate, error) {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, errForeign // its content is not quoted: it may be a key
+			return nil, errNotCertificate // its content is not quoted: it may be a key
 		}
 		parsed, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -115,8 +115,8 @@ func parseAll(text []byte) ([]*x509.Certificate, error) {
 	return list, nil
 }
 
-// Check says whether the pair is good now for showing itself to who trusts these
-// authorities, under all these host names, and for each of the purposes.
+// Check says whether programs that trust these CAs accept the pair now, under all these
+// host names, and for each of the purposes.
 func (p *Pair) Check(now time.Time, trusted []*x509.Certificate, hosts []string, purposes ...x509.ExtKeyUsage) error {
 	switch {
 	case now.After(p.Leaf.NotAfter):
@@ -148,18 +148,18 @@ func (p *Pair) verify(now time.Time, trusted []*x509.Certificate, purpose x509.E
 	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) {
 		switch invalid.Reason {
 		case x509.Expired:
-			return fmt.Errorf("%w: its authority %q was valid until %s", ErrExpired, p.Leaf.Issuer.CommonName, newest(trusted))
+			return fmt.Errorf("%w: its CA %q was valid until %s", ErrExpired, p.Leaf.Issuer.CommonName, newest(trusted))
 		case x509.IncompatibleUsage:
 			return fmt.Errorf("%w: it is not for %s", ErrUntrusted, purposeName(purpose))
 		default:
 		}
 	}
-	return fmt.Errorf("%w: no trusted authority has signed it; its issuer is %q", ErrUntrusted, p.Leaf.Issuer.CommonName)
+	return fmt.Errorf("%w: no trusted CA has signed it; its issuer is %q", ErrUntrusted, p.Leaf.Issuer.CommonName)
 }
 
-func newest(authorities []*x509.Certificate) string {
+func newest(cas []*x509.Certificate) string {
 	var end time.Time
-	for _, a := range authorities {
+	for _, a := range cas {
 		if a.NotAfter.After(end) {
 			end = a.NotAfter
 		}
@@ -206,18 +206,18 @@ func Fingerprint(c *x509.Certificate) string {
 
 const fingerprintBytes = 16
 
-// Names lists authorities by who they are: a certificate that is issued anew for the same
-// subject and key is the same authority to whoever knows the one before.
-func Names(authorities []*x509.Certificate) string {
-	names := make([]string, 0, len(authorities))
-	for _, a := range authorities {
+// Names lists CAs by their identity: a certificate that is issued again for the same
+// subject and key is the same CA to a program that knows the earlier certificate.
+func Names(cas []*x509.Certificate) string {
+	names := make([]string, 0, len(cas))
+	for _, a := range cas {
 		names = append(names, nameOf(a))
 	}
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), ".")
 }
 
-// Named returns those authorities of a list that are among these names.
+// Named returns those CAs of a list that are among these names.
 func Named(list []*x509.Certificate, names string) []*x509.Certificate {
 	known := strings.Split(names, ".")
 	return slices.DeleteFunc(slices.Clone(list), func(c *x509.Certificate) bool { return !slices.Contains(known, nameOf(c)) })
@@ -228,10 +228,10 @@ func nameOf(c *x509.Certificate) string {
 	return hex.EncodeToString(sum[:fingerprintBytes])
 }
 
-// Trust names a set of authorities, whatever their order.
-func Trust(authorities []*x509.Certificate) string {
-	prints := make([]string, 0, len(authorities))
-	for _, a := range authorities {
+// Trust names a set of CAs, whatever their order.
+func Trust(cas []*x509.Certificate) string {
+	prints := make([]string, 0, len(cas))
+	for _, a := range cas {
 		prints = append(prints, Fingerprint(a))
 	}
 	slices.Sort(prints)

@@ -13,22 +13,22 @@ import (
 	"google.golang.org/grpc"
 )
 
-// alarmsTimeout bounds the question for alarms that no status tells: without a quorum it is
-// not answered.
+// alarmsTimeout bounds a request for alarms that no status tells: without a quorum it gets no
+// response.
 const alarmsTimeout = 500 * time.Millisecond
 
-// TellAlarms adds the alarms of the cluster to what members before 3.4 have said, who leave
-// them out of their status. Nobody is asked unless there is such a member that follows a
-// leader, because asking is a raft proposal.
+// TellAlarms adds the alarms of the cluster to the statuses of members before 3.4, which
+// leave alarms out. It sends a request only if such a member follows a leader, because the
+// request is a raft proposal.
 func (c *Client) TellAlarms(ctx context.Context, members ...*MemberHealth) {
-	silent := slices.DeleteFunc(slices.Clone(members), func(m *MemberHealth) bool { return m.Leader == 0 || tellsAlarms(m.Version) })
-	if len(silent) == 0 {
+	withoutAlarms := slices.DeleteFunc(slices.Clone(members), func(m *MemberHealth) bool { return m.Leader == 0 || tellsAlarms(m.Version) })
+	if len(withoutAlarms) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, alarmsTimeout)
 	defer cancel()
 	alarms, err := c.Alarms(ctx)
-	for _, m := range silent {
+	for _, m := range withoutAlarms {
 		m.Alarms = alarms
 		if err != nil {
 			m.Errors = append(m.Errors, "its alarms are not known: "+err.Error())

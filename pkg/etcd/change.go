@@ -13,9 +13,9 @@ import (
 )
 
 // Changes of the membership are sent once, to one voter. After an error for which
-// Refused is false it is not known whether the change happened: read the member list
-// before the next one. A proposal that is lost in a change of leaders is never
-// answered, so a context of a few seconds is better than a long one.
+// Rejected is false it is not known whether the change happened: read the member list
+// before the next one. A proposal that is lost in a change of leaders gets
+// no response, so a context of a few seconds is better than a long one.
 
 // AddLearner adds a member that does not vote. Errors: ErrMemberExists,
 // ErrTooManyLearners, ErrUnhealthy, and those of the transport.
@@ -50,7 +50,7 @@ func (c *Client) Promote(ctx context.Context, id uint64) error {
 	})
 }
 
-// Remove takes a member out of the cluster for good. Errors: ErrMemberNotFound,
+// Remove takes a member out of the cluster permanently. Errors: ErrMemberNotFound,
 // ErrUnhealthy, and those of the transport.
 func (c *Client) Remove(ctx context.Context, id uint64) error {
 	return c.change(ctx, "remove member", func(ctx context.Context, cc *grpc.ClientConn) error {
@@ -59,13 +59,13 @@ func (c *Client) Remove(ctx context.Context, id uint64) error {
 	})
 }
 
-// moveTry bounds one try to hand over. raft gives a hand-over up after an election
-// time-out and tells nobody; the server would wait for as long as it is asked to.
+// moveTry bounds one try to hand over. raft ends a hand-over after an election
+// time-out without a message; the server would wait until the deadline of the request.
 const moveTry = 2 * time.Second
 
 // MoveLeader makes the leader hand over to the voter with the ID to, and waits until
 // that leads; nil if it leads already. The leader must be among the endpoints and
-// answer. Errors: ErrNotLeader, ErrBadTransferee, ErrTimeout, and those of the
+// respond. Errors: ErrNotLeader, ErrBadTransferee, ErrTimeout, and those of the
 // transport.
 func (c *Client) MoveLeader(ctx context.Context, to uint64) error {
 	const op = "move leader"

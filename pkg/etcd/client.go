@@ -28,8 +28,8 @@ type Client struct {
 // Client returns a client for a cluster.
 func (p *Pool) Client(target Target) *Client { return &Client{pool: p, target: target} }
 
-// Status asks one member about itself. The member asks nobody, so it answers without
-// a quorum and as a learner too. Without a deadline in ctx the time-out of the pool
+// Status asks one member about itself. The member asks no other member, so it responds
+// without a quorum and as a learner too. Without a deadline in ctx the time-out of the pool
 // for one member holds.
 func (c *Client) Status(ctx context.Context, e Endpoint) (MemberHealth, error) {
 	if _, ok := ctx.Deadline(); !ok {
@@ -56,41 +56,41 @@ func (c *Client) Status(ctx context.Context, e Endpoint) (MemberHealth, error) {
 // take a little more.
 func (c *Client) Statuses(ctx context.Context) map[string]StatusResult {
 	results := make(map[string]StatusResult, len(c.target.Endpoints))
-	var answers []answer
+	var responses []response
 	for a := range c.ask(ctx) {
-		answers = append(answers, a)
+		responses = append(responses, a)
 	}
 	var said []*MemberHealth
-	for i := range answers {
-		if answers[i].err == nil {
-			said = append(said, &answers[i].health)
+	for i := range responses {
+		if responses[i].err == nil {
+			said = append(said, &responses[i].health)
 		}
 	}
 	c.TellAlarms(ctx, said...)
-	for _, a := range answers {
+	for _, a := range responses {
 		results[a.endpoint.Name] = StatusResult{Health: a.health, Err: a.err}
 	}
 	return results
 }
 
-// answer is what one endpoint said about itself.
-type answer struct {
+// response is what one endpoint said about itself.
+type response struct {
 	endpoint Endpoint
 	health   MemberHealth
 	err      error
 }
 
-// ask asks all endpoints for their status. The channel has room for all answers and
+// ask asks all endpoints for their status. The channel has room for all responses and
 // is closed after the last one, so a reader may stop at any time.
-func (c *Client) ask(ctx context.Context) <-chan answer {
-	answers := make(chan answer, len(c.target.Endpoints))
+func (c *Client) ask(ctx context.Context) <-chan response {
+	responses := make(chan response, len(c.target.Endpoints))
 	done := make(chan struct{}, len(c.target.Endpoints))
 	for _, e := range c.target.Endpoints {
 		go func() {
 			ctx, cancel := context.WithTimeout(ctx, c.pool.config.StatusTimeout)
 			defer cancel()
 			health, err := c.Status(ctx, e)
-			answers <- answer{endpoint: e, health: health, err: err}
+			responses <- response{endpoint: e, health: health, err: err}
 			done <- struct{}{}
 		}()
 	}
@@ -98,9 +98,9 @@ func (c *Client) ask(ctx context.Context) <-chan answer {
 		for range c.target.Endpoints {
 			<-done
 		}
-		close(answers)
+		close(responses)
 	}()
-	return answers
+	return responses
 }
 
 const (
@@ -126,7 +126,7 @@ func (c *Client) Members(ctx context.Context) (Membership, error) {
 		if err == nil {
 			return m, nil
 		}
-		// The try that ctx cut short found nobody; the one before knows better.
+		// The try that ctx cut short found no member; the earlier error is more useful.
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
@@ -142,10 +142,10 @@ func passing(err error) bool {
 	return isAny(err, ErrNoQuorum, ErrUnavailable, ErrLearner)
 }
 
-// tryMembers reads the member list from a voter; from one that is asked for first if
-// voter is nil. Which voter answers does not matter for the answer: each one confirms the
+// tryMembers reads the member list from a voter; from one that is requested first if
+// voter is nil. Which voter responds does not matter for the result: each one confirms the
 // read with a quorum.
-func (c *Client) tryMembers(ctx context.Context, voter *answer, timeout time.Duration) (Membership, error) {
+func (c *Client) tryMembers(ctx context.Context, voter *response, timeout time.Duration) (Membership, error) {
 	const op = "list members"
 	if voter == nil {
 		picked, err := c.pick(ctx, op)
@@ -159,7 +159,7 @@ func (c *Client) tryMembers(ctx context.Context, voter *answer, timeout time.Dur
 	var membership Membership
 	err := c.pool.call(tryCtx, c.target, voter.endpoint, op, func(ctx context.Context, cc *grpc.ClientConn) error {
 		if !listsLinearizably(voter.health.Version) {
-			// Such a server answers from memory. It is the same server that has to
+			// Such a server responds from memory. It is the same server that has to
 			// catch up for a read of any key first, as that is the same connection.
 			if _, err := pb.NewKVClient(cc).Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true}); err != nil {
 				return err
@@ -173,14 +173,14 @@ func (c *Client) tryMembers(ctx context.Context, voter *answer, timeout time.Dur
 	})
 	var e *Error
 	if errors.As(err, &e) && errors.Is(e.Kind, ErrTimeout) && !errors.Is(ctx.Err(), context.Canceled) {
-		// The voter answered a moment ago; what it waits for is the others.
+		// The voter responded a moment ago; what it waits for is the others.
 		e.Kind = ErrNoQuorum
 	}
 	return membership, err
 }
 
 // OwnMembers returns the list that one member has applied itself. The others may know a
-// newer one; it answers without a quorum, unless it is a learner. Without a deadline in
+// newer one; it responds without a quorum, unless it is a learner. Without a deadline in
 // ctx the time-out of the pool for one member holds.
 func (c *Client) OwnMembers(ctx context.Context, e Endpoint) (Membership, error) {
 	if _, ok := ctx.Deadline(); !ok {

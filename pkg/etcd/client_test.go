@@ -66,10 +66,10 @@ func TestMembershipLife(t *testing.T) {
 		t.Errorf("the learner's status: %+v, %v", h, err)
 	}
 
-	if _, err := c.Client().AddLearner(ctx, learner.PeerURL); !errors.Is(err, etcd.ErrMemberExists) || !etcd.Refused(err) {
+	if _, err := c.Client().AddLearner(ctx, learner.PeerURL); !errors.Is(err, etcd.ErrMemberExists) || !etcd.Rejected(err) {
 		t.Errorf("the same peer URL again: %v", err)
 	}
-	if _, err := c.Client().AddLearner(ctx, etcdtest.Nowhere(t)); !errors.Is(err, etcd.ErrTooManyLearners) || !etcd.Refused(err) {
+	if _, err := c.Client().AddLearner(ctx, etcdtest.Nowhere(t)); !errors.Is(err, etcd.ErrTooManyLearners) || !etcd.Rejected(err) {
 		t.Errorf("a second learner: %v", err)
 	}
 	c.Promote(learner)
@@ -77,7 +77,7 @@ func TestMembershipLife(t *testing.T) {
 		t.Errorf("a second promotion: %v", err)
 	}
 	if err := c.Client().Promote(ctx, 42); !errors.Is(err, etcd.ErrMemberNotFound) {
-		t.Errorf("the promotion of nobody: %v", err)
+		t.Errorf("the promotion of no member: %v", err)
 	}
 	h, err = c.Client().Status(ctx, learner.Endpoint())
 	if err != nil || h.Learner || h.Leader != seed.ID() || h.Version == "" || h.DBSize == 0 || h.DBSizeInUse == 0 || h.Quota == 0 ||
@@ -85,12 +85,12 @@ func TestMembershipLife(t *testing.T) {
 		t.Errorf("the voter's status: %+v, %v", h, err)
 	}
 
-	// Only the seed is asked from here on: see Cluster.Remove.
+	// Only the bootstrap member gets requests from here on: see Cluster.Remove.
 	id := learner.ID()
 	if err := c.ClientOf(seed).Remove(ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ClientOf(seed).Remove(ctx, id); !errors.Is(err, etcd.ErrMemberNotFound) || !etcd.Refused(err) {
+	if err := c.ClientOf(seed).Remove(ctx, id); !errors.Is(err, etcd.ErrMemberNotFound) || !etcd.Rejected(err) {
 		t.Errorf("a second removal: %v", err)
 	}
 	last, err := c.ClientOf(seed).Members(ctx)
@@ -120,12 +120,12 @@ func TestLearnerThatNeverStartedIsNotReady(t *testing.T) {
 	c := etcdtest.New(t)
 	c.Member("m0").Put(50)
 	id := c.Added("m1").ID()
-	if err := c.Client().Promote(ctx, id); !errors.Is(err, etcd.ErrLearnerNotReady) || !etcd.Refused(err) {
+	if err := c.Client().Promote(ctx, id); !errors.Is(err, etcd.ErrLearnerNotReady) || !etcd.Rejected(err) {
 		t.Errorf("promoted: %v", err)
 	}
 }
 
-// Learners refuse to list members; the call must not fail for that while a voter is
+// Learners reject to list members; the call must not fail for that while a voter is
 // there, and must say so while none is.
 func TestMembersAsksVoters(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestMembersAsksVoters(t *testing.T) {
 		}
 	}
 	alone := c.ClientOf(learner)
-	if _, err := alone.Members(within(t, 300*time.Millisecond)); !errors.Is(err, etcd.ErrUnavailable) || etcd.Refused(err) {
+	if _, err := alone.Members(within(t, 300*time.Millisecond)); !errors.Is(err, etcd.ErrUnavailable) || etcd.Rejected(err) {
 		t.Errorf("a learner alone: %v", err)
 	}
 	if err := alone.Promote(within(t, limit), learner.ID()); !errors.Is(err, etcd.ErrUnavailable) {
@@ -166,7 +166,7 @@ func TestLostQuorumIsSaidInTime(t *testing.T) {
 		}
 		return fmt.Errorf("the list without a quorum: %w", err)
 	})
-	// Once the survivor has noticed, it still answers for itself, and changes are
+	// Once the survivor has noticed, it still responds for itself, and changes are
 	// not even sent.
 	etcdtest.Eventually(t, "no leader", func() error {
 		s := c.Client().Statuses(context.Background())[left.Name]
@@ -179,7 +179,7 @@ func TestLostQuorumIsSaidInTime(t *testing.T) {
 	if s.Err != nil || len(s.Health.Errors) == 0 || len(s.Health.Alarms) != 0 {
 		t.Errorf("the survivor's status: %+v", s)
 	}
-	if err := c.Client().Remove(within(t, limit), 1); !errors.Is(err, etcd.ErrNoQuorum) || etcd.Refused(err) {
+	if err := c.Client().Remove(within(t, limit), 1); !errors.Is(err, etcd.ErrNoQuorum) || etcd.Rejected(err) {
 		t.Errorf("a change without a quorum: %v", err)
 	}
 	own, err := c.Client().OwnMembers(within(t, limit), left.Endpoint())
@@ -189,10 +189,10 @@ func TestLostQuorumIsSaidInTime(t *testing.T) {
 
 	left.Kill()
 	if _, err := c.Client().Members(within(t, 300*time.Millisecond)); !errors.Is(err, etcd.ErrUnavailable) {
-		t.Errorf("nobody runs: %v", err)
+		t.Errorf("no member runs: %v", err)
 	}
 	if err := c.Client().Remove(within(t, limit), 1); !errors.Is(err, etcd.ErrUnavailable) {
-		t.Errorf("a change with nobody: %v", err)
+		t.Errorf("a change without members: %v", err)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestMembersIsFreshAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Kill()
-	// The member that missed the removal must not answer from its old list.
+	// The member that missed the removal must not respond from its old list.
 	behind.Start()
 	list, err := c.ClientOf(behind).Members(ctx)
 	if err != nil || slices.ContainsFunc(list.Members, func(m etcd.Member) bool { return m.ID == id }) {
@@ -226,10 +226,10 @@ func TestMembersIsFreshAfterARestart(t *testing.T) {
 	}
 }
 
-func TestBlackHoleDelaysNobodyElse(t *testing.T) {
+func TestBlackHoleDelaysNoOtherMember(t *testing.T) {
 	t.Parallel()
 	c := etcdtest.NewVoters(t, 2)
-	// Asked one after the other, the holes would use up all the time before m0 is asked.
+	// Asked one after the other, the holes would use up all the time before m0 gets its request.
 	const own, holes = 2 * time.Second, 20
 	target := etcd.Target{}
 	for i := range holes {
@@ -240,24 +240,24 @@ func TestBlackHoleDelaysNobodyElse(t *testing.T) {
 	defer pool.Close()
 	client := pool.Client(target)
 	etcdtest.Eventually(t, "members that respond in time", func() error {
-		answers := client.Statuses(within(t, own*(holes-1)))
-		if len(answers) != holes+2 {
-			t.Errorf("%+v", answers)
+		responses := client.Statuses(within(t, own*(holes-1)))
+		if len(responses) != holes+2 {
+			t.Errorf("%+v", responses)
 		}
 		for i := range holes {
 			// gRPC may notice the deadline while it closes the connection, and say that.
-			if err := answers[fmt.Sprintf("hole%d", i)].Err; !errors.Is(err, etcd.ErrTimeout) && !errors.Is(err, etcd.ErrUnavailable) {
+			if err := responses[fmt.Sprintf("hole%d", i)].Err; !errors.Is(err, etcd.ErrTimeout) && !errors.Is(err, etcd.ErrUnavailable) {
 				t.Errorf("a black hole: %v", err)
 			}
 		}
-		return errors.Join(answers["m0"].Err, answers["m1"].Err)
+		return errors.Join(responses["m0"].Err, responses["m1"].Err)
 	})
 	if _, err := client.Members(within(t, limit)); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestStatusesSayWhoIsDown(t *testing.T) {
+func TestStatusesNameUnresponsiveMembers(t *testing.T) {
 	t.Parallel()
 	c := etcdtest.NewVoters(t, 3)
 	down := c.Member("m1")
@@ -298,9 +298,9 @@ func TestMoveLeader(t *testing.T) {
 		t.Errorf("to the one that leads: %v", err)
 	}
 	if err := c.Client().MoveLeader(ctx, 42); !errors.Is(err, etcd.ErrBadTransferee) {
-		t.Errorf("to nobody: %v", err)
+		t.Errorf("to no member: %v", err)
 	}
-	if err := c.ClientOf(from).MoveLeader(ctx, from.ID()); !errors.Is(err, etcd.ErrNotLeader) || !etcd.Refused(err) {
+	if err := c.ClientOf(from).MoveLeader(ctx, from.ID()); !errors.Is(err, etcd.ErrNotLeader) || !etcd.Rejected(err) {
 		t.Errorf("at a follower: %v", err)
 	}
 }
@@ -367,7 +367,7 @@ func TestWaitEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := pool.WaitEnd(ctx, etcd.Target{}, m.Endpoint()); !errors.Is(err, context.Canceled) {
-		t.Errorf("of a member that serves, given up: %v", err)
+		t.Errorf("of a member that serves, canceled: %v", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- pool.WaitEnd(within(t, time.Minute), etcd.Target{}, m.Endpoint()) }()

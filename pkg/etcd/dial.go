@@ -54,7 +54,7 @@ func dial(t Target, e Endpoint) (*grpc.ClientConn, error) {
 		creds = credentials.NewTLS(config)
 	}
 	// The name is resolved at each attempt: gRPC's own resolver would hold on to the
-	// address of a pod that is gone. An environment variable for a web proxy must
+	// address of a pod that no longer exists. An environment variable for a web proxy must
 	// not send etcd's traffic there.
 	address := dialAddress(u, e)
 	return grpc.NewClient("passthrough:///"+u.Host,

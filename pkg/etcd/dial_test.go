@@ -78,7 +78,7 @@ func TestTLS(t *testing.T) {
 	const host = "m.c.ns.svc"
 	server, trustServer := selfSigned(t, host)
 	client, trustClient := selfSigned(t, "operator")
-	stranger, trustStranger := selfSigned(t, host)
+	unknown, trustUnknown := selfSigned(t, host)
 	var f fakeServer
 	address := f.serveTLS(t, &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{server}, ClientCAs: trustClient, ClientAuth: tls.RequireAndVerifyClientCert,
@@ -99,8 +99,8 @@ func TestTLS(t *testing.T) {
 		"good":                      {"https://" + host + ":2379", good(), nil},
 		"another host":              {"https://x.c.ns.svc:2379", good(), ErrUnavailable},
 		"no client certificate":     {"https://" + host + ":2379", with(func(c *tls.Config) { c.Certificates = nil }), ErrUnavailable},
-		"another's certificate":     {"https://" + host + ":2379", with(func(c *tls.Config) { c.Certificates = []tls.Certificate{stranger} }), ErrUnavailable},
-		"a server that is not ours": {"https://" + host + ":2379", with(func(c *tls.Config) { c.RootCAs = trustStranger }), ErrUnavailable},
+		"another's certificate":     {"https://" + host + ":2379", with(func(c *tls.Config) { c.Certificates = []tls.Certificate{unknown} }), ErrUnavailable},
+		"a server that is not ours": {"https://" + host + ":2379", with(func(c *tls.Config) { c.RootCAs = trustUnknown }), ErrUnavailable},
 		"no configuration":          {"https://" + host + ":2379", nil, ErrUnavailable},
 		"plain":                     {"http://" + host + ":2379", good(), ErrUnavailable},
 	} {

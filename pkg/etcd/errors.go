@@ -17,18 +17,18 @@ import (
 // Why a call did not succeed. errors.Is finds exactly one of these in an error of
 // this package.
 var (
-	// ErrUnavailable: no member that could answer was reached.
+	// ErrUnavailable: no member that could respond was reached.
 	ErrUnavailable = errors.New("etcd is not reachable")
 	// ErrNoQuorum: a voter was reached, and there is no leader or no majority.
 	ErrNoQuorum = errors.New("etcd has no quorum")
-	// ErrTimeout: the call was sent and no answer came in time.
-	ErrTimeout = errors.New("etcd did not answer in time")
+	// ErrTimeout: the call was sent and no response came in time.
+	ErrTimeout = errors.New("etcd did not respond in time")
 	// ErrClosed: the pool was closed.
 	ErrClosed = errors.New("the pool of connections is closed")
 
 	// ErrDenied: the certificate may not do that.
 	ErrDenied = errors.New("etcd denied permission")
-	// ErrLearner: the member is a learner and cannot answer this.
+	// ErrLearner: the member is a learner and does not serve this request.
 	ErrLearner = errors.New("etcd member is a learner")
 	// ErrLearnerNotReady: the learner has not caught up with the leader yet.
 	ErrLearnerNotReady = errors.New("etcd learner has not caught up")
@@ -42,7 +42,9 @@ var (
 	ErrMemberExists = errors.New("etcd member exists")
 	// ErrUnhealthy: too few members have started or are connected for the change.
 	ErrUnhealthy = errors.New("etcd is not healthy enough")
-	// ErrNotLeader: the member that was asked to hand over does not lead.
+	// ErrVersionUndecided: the member knows no cluster version yet.
+	ErrVersionUndecided = errors.New("etcd has not decided its cluster version")
+	// ErrNotLeader: the member that was requested to hand over does not lead.
 	ErrNotLeader = errors.New("etcd member is not the leader")
 	// ErrBadTransferee: the member cannot become leader.
 	ErrBadTransferee = errors.New("etcd member cannot become leader")
@@ -50,8 +52,8 @@ var (
 	ErrCorrupt = errors.New("etcd data is corrupt")
 	// ErrNoSpace: the database is over its quota, and only deletions are taken.
 	ErrNoSpace = errors.New("etcd database is over its quota")
-	// ErrOther: etcd refused for a reason that has no name here.
-	ErrOther = errors.New("etcd refused")
+	// ErrOther: etcd rejected for a reason that has no name here.
+	ErrOther = errors.New("etcd rejected the request")
 
 	errBadEndpoint = errors.New("bad endpoint")
 )
@@ -87,7 +89,7 @@ var kinds = []struct{ etcd, kind error }{
 type Error struct {
 	// Op is what was tried, such as "promote".
 	Op string
-	// Member that was asked; empty if none was found to ask.
+	// Member that got the request; empty if no member was found for it.
 	Member string
 	// Kind is one of the sentinels of this package.
 	Kind error
@@ -115,9 +117,9 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// Refused is true if etcd itself said no, so that a change certainly did not happen.
+// Rejected is true if etcd itself said no, so that a change certainly did not happen.
 // After any other error of a change it may have happened, or happen yet.
-func Refused(err error) bool {
+func Rejected(err error) bool {
 	return isAny(err, ErrDenied, ErrLearner, ErrLearnerNotReady, ErrNotLearner, ErrTooManyLearners, ErrMemberNotFound,
 		ErrMemberExists, ErrUnhealthy, ErrNotLeader, ErrBadTransferee)
 }

@@ -22,7 +22,7 @@ func TestErrorsAreMapped(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		err, want error
-		refused   bool
+		rejected  bool
 	}{
 		{rpctypes.ErrGRPCNoLeader, ErrNoQuorum, false},
 		{rpctypes.ErrGRPCLeaderChanged, ErrNoQuorum, false},
@@ -37,7 +37,7 @@ func TestErrorsAreMapped(t *testing.T) {
 		{rpctypes.ErrGRPCMemberExist, ErrMemberExists, true},
 		{rpctypes.ErrGRPCPeerURLExist, ErrMemberExists, true},
 		{rpctypes.ErrGRPCUnhealthy, ErrUnhealthy, true},
-		// Servers send this one without its code.
+		// Servers send this error without its code.
 		{status.Error(codes.Unknown, rpctypes.ErrMemberNotEnoughStarted.Error()), ErrUnhealthy, true},
 		{rpctypes.ErrGRPCNotLeader, ErrNotLeader, true},
 		{rpctypes.ErrGRPCBadLeaderTransferee, ErrBadTransferee, true},
@@ -60,15 +60,15 @@ func TestErrorsAreMapped(t *testing.T) {
 				t.Errorf("%v: is %v", tc.err, sentinel)
 			}
 		}
-		if Refused(got) != tc.refused {
-			t.Errorf("%v: refused %v", tc.err, Refused(got))
+		if Rejected(got) != tc.rejected {
+			t.Errorf("%v: refused %v", tc.err, Rejected(got))
 		}
 		var e *Error
 		if !errors.As(got, &e) || e.Op != "op" || e.Member != "m0" {
 			t.Errorf("%v: %v", tc.err, got)
 		}
 	}
-	if wrap("op", "m0", nil) != nil || Refused(nil) || Refused(errors.New("x")) {
+	if wrap("op", "m0", nil) != nil || Rejected(nil) || Rejected(errors.New("x")) {
 		t.Error("errors out of nothing")
 	}
 	if got := wrap("promote", "m0", rpctypes.ErrGRPCLearnerNotReady); !errors.Is(got, rpctypes.ErrMemberLearnerNotReady) {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestBothFamilies reaches a member that listens as the ones in pods do, at addresses of
-// both families. Its URL is a name that nobody can resolve, so only the address counts.
+// both families. Its URL is a name that does not resolve, so only the address counts.
 func TestBothFamilies(t *testing.T) {
 	t.Parallel()
 	probe, err := net.Listen("tcp6", "[::1]:0")

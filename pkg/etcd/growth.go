@@ -14,7 +14,7 @@ import (
 var ErrGrown = errors.New("the snapshot was read too slowly")
 
 const (
-	// growthInterval is how often a member is asked how large its database is while a
+	// growthInterval is how often the size of a database is read while a
 	// snapshot of it is read.
 	growthInterval = 5 * time.Second
 	// growthRoom is how much a small database may always grow meanwhile, in bytes.
@@ -26,8 +26,8 @@ type grownError struct{ from, to, limit int64 }
 
 // Error implements error.
 func (e *grownError) Error() string {
-	return fmt.Sprintf("the database of the member grew from %d to %d MiB meanwhile, more than to %d MiB, because etcd cannot use the space of "+
-		"deleted data again while a snapshot is open; read it faster: set compression: Zstd, use a store that is nearer, or write less during backups",
+	return fmt.Sprintf("the database of the member grew from %d to %d MiB during the snapshot, and the limit is %d MiB. "+
+		"etcd cannot reuse the space of deleted data while a snapshot is open. Read it faster: set compression: Zstd, use a store that is nearer, or write less during backups",
 		e.from>>20, e.to>>20, e.limit>>20)
 }
 
@@ -58,7 +58,7 @@ func (c *Client) guard(s *Snapshot, limit int64) {
 		if s.ctx.Err() != nil {
 			return
 		}
-		// A member that does not answer shows in the stream.
+		// A member that does not respond shows in the stream.
 		if now, err := c.Status(s.ctx, s.Endpoint); err == nil && now.DBSize > limit {
 			s.cancel(&grownError{from: s.Health.DBSize, to: now.DBSize, limit: limit})
 			return

@@ -10,9 +10,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// View reads the member list that one member has in memory. It may be old, and need
-// not be the one that a quorum would confirm: this is for comparing what members
-// say. Learners do not answer it (ErrLearner).
+// View reads the member list that one member has in memory. The list may be old, and a
+// quorum may confirm another list: View is for comparing what members say. Learners reject the request (ErrLearner).
 func (c *Client) View(ctx context.Context, e Endpoint) (Membership, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -27,8 +26,8 @@ func (c *Client) View(ctx context.Context, e Endpoint) (Membership, error) {
 	return view, err
 }
 
-// Defragment makes one member write its database anew without unused space. It votes
-// meanwhile, and answers no reads or writes of its own. That takes as long as the
+// Defragment makes one member write its database again without unused space. It votes
+// meanwhile, and responses no reads or writes of its own. That takes as long as the
 // database is large, so ctx must have a deadline that allows for it; if ctx ends the
 // member goes on all the same.
 func (c *Client) Defragment(ctx context.Context, e Endpoint) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
 )
 
-// TestPad leads the log on: by as many entries as were asked for, without a change that
+// TestPad leads the log on: by as many entries as were requested, without a change that
 // clients could see, also when the database is full.
 func TestPad(t *testing.T) {
 	t.Parallel()

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// leaderGrace is how long pick waits for the leader once another voter has answered.
+// leaderGrace is how long pick waits for the leader once another voter has responded.
 const leaderGrace = 200 * time.Millisecond
 
-// pick returns a voter that knows a leader, the leader itself if it answers soon: it
+// pick returns a voter that knows a leader, the leader itself if it responds soon: it
 // needs one round trip less for a linearizable read, and knows how far learners are.
-// The error is ErrNoQuorum if a voter answered, ErrUnavailable if none did.
-func (c *Client) pick(ctx context.Context, op string) (answer, error) {
+// The error is ErrNoQuorum if a voter responded, ErrUnavailable if none did.
+func (c *Client) pick(ctx context.Context, op string) (response, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answers := c.ask(ctx)
-	var candidate *answer
+	responses := c.ask(ctx)
+	var candidate *response
 	var grace <-chan time.Time
-	var silent, leaderless error
+	var unresponsive, leaderless error
 	for {
 		select {
-		case a, more := <-answers:
+		case a, more := <-responses:
 			switch {
 			case !more && candidate != nil:
 				return *candidate, nil
 			case !more:
-				return answer{}, nobody(op, leaderless, silent)
+				return response{}, none(op, leaderless, unresponsive)
 			case a.err != nil:
-				silent = errors.Join(silent, a.err)
+				unresponsive = errors.Join(unresponsive, a.err)
 			case a.health.Learner:
-				silent = errors.Join(silent, &Error{Op: op, Member: a.endpoint.Name, Kind: ErrLearner})
+				unresponsive = errors.Join(unresponsive, &Error{Op: op, Member: a.endpoint.Name, Kind: ErrLearner})
 			case a.health.Leader == 0:
 				leaderless = &Error{Op: op, Member: a.endpoint.Name, Kind: ErrNoQuorum}
 			case a.health.Leader == a.health.ID:
@@ -52,13 +52,13 @@ func (c *Client) pick(ctx context.Context, op string) (answer, error) {
 
 // lastSaid returns what a voter has just said that knows a leader, the leader itself if
 // it is among them; nil if the endpoints do not tell.
-func (c *Client) lastSaid() *answer {
-	var follower *answer
+func (c *Client) lastSaid() *response {
+	var follower *response
 	for _, e := range c.target.Endpoints {
 		if e.Said == nil || e.Said.Learner || e.Said.Leader == 0 {
 			continue
 		}
-		a := &answer{endpoint: e, health: *e.Said}
+		a := &response{endpoint: e, health: *e.Said}
 		if e.Said.Leader == e.Said.ID {
 			return a
 		}
@@ -69,14 +69,14 @@ func (c *Client) lastSaid() *answer {
 	return follower
 }
 
-// nobody says why no voter could be picked.
-func nobody(op string, leaderless, silent error) error {
+// none says why no voter could be picked.
+func none(op string, leaderless, unresponsive error) error {
 	if leaderless != nil {
 		return leaderless
 	}
-	if silent == nil {
+	if unresponsive == nil {
 		return &Error{Op: op, Kind: ErrUnavailable}
 	}
-	// Only the text: why one member was silent is not why the call failed.
-	return &Error{Op: op, Kind: ErrUnavailable, Cause: errors.New(silent.Error())}
+	// Only the text: the call did not fail because this member did not respond.
+	return &Error{Op: op, Kind: ErrUnavailable, Cause: errors.New(unresponsive.Error())}
 }

@@ -32,7 +32,7 @@ type PoolConfig struct {
 
 // Pool holds the connections to all clusters. Connections are made when they are
 // needed and shared; one on which a call failed is not used again, so that every
-// answer, a bad one too, is fresh. There are as many connections as members that are
+// response, a bad one too, is fresh. There are as many connections as members that are
 // asked: a limit below that would close each connection before its next use. A
 // connection ends when it was idle for too long, or when Keep leaves it out. All methods
 // are safe for concurrent use.
@@ -42,7 +42,7 @@ type Pool struct {
 	mu     sync.Mutex
 	closed bool
 	conns  map[connKey]*conn
-	// idle holds the connections that nobody uses, the most recently used first.
+	// idle holds the connections that are not in use, the most recently used first.
 	idle  *list.List
 	timer clock.Timer
 	// kept holds the connections that Keep was last called with, by their owner.
@@ -62,7 +62,7 @@ type conn struct {
 	users int
 	// dropped connections are no longer in the pool's map; the last user closes them.
 	dropped bool
-	// element and since are set while nobody uses the connection.
+	// element and since are set while the connection is not in use.
 	element *list.Element
 	since   time.Time
 }
@@ -153,8 +153,8 @@ func (p *Pool) call(ctx context.Context, t Target, e Endpoint, op string, f func
 	return err
 }
 
-// good is true if the connection proved to work: etcd answered, if only to refuse. A
-// caller who lost interest proves nothing. A new connection works before gRPC calls
+// good is true if the connection proved to work: etcd responded, if only to reject. A
+// canceled call proves nothing. A new connection works before gRPC calls
 // it ready.
 func (c *conn) good(ctx context.Context, err error) bool {
 	if errors.Is(err, ErrTimeout) && errors.Is(ctx.Err(), context.Canceled) {
@@ -196,7 +196,7 @@ func (p *Pool) acquire(t Target, e Endpoint) (*conn, error) {
 	return c, nil
 }
 
-// release gives a connection back; if it is not good, nobody new gets it.
+// release gives a connection back; if it is not good, it is not used again.
 func (p *Pool) release(c *conn, good bool) {
 	p.mu.Lock()
 	c.users--

@@ -35,9 +35,9 @@ func TestPoolKeepsAConnectionForEachMember(t *testing.T) {
 			}
 			round := func() {
 				for i, target := range targets {
-					for name, answer := range p.Client(target).Statuses(t.Context()) {
-						if answer.Err != nil {
-							t.Fatalf("%s: %v", name, answer.Err)
+					for name, response := range p.Client(target).Statuses(t.Context()) {
+						if response.Err != nil {
+							t.Fatalf("%s: %v", name, response.Err)
 						}
 					}
 					p.Keep(fmt.Sprint(i), target)
@@ -58,7 +58,7 @@ func TestPoolKeepsAConnectionForEachMember(t *testing.T) {
 				p.Keep(fmt.Sprint(i))
 			}
 			if p.Len() != 0 || len(p.kept) != 0 {
-				t.Errorf("%d connections of %d owners are kept of clusters that are gone", p.Len(), len(p.kept))
+				t.Errorf("%d connections of %d owners are kept of clusters that no longer exist", p.Len(), len(p.kept))
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func (f *fakeServer) count(t *testing.T) *counting {
 	return listener
 }
 
-// TestPoolReleasesWhatIsNotKept: connections to members that are gone, or with certificates
+// TestPoolReleasesWhatIsNotKept: connections to members that no longer exist, or with certificates
 // that were replaced, end at once; one that is used ends with its last call.
 func TestPoolReleasesWhatIsNotKept(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestPoolReleasesWhatIsNotKept(t *testing.T) {
 
 	p.Keep("c", Target{Endpoints: []Endpoint{a}, TLSIdentity: "1"})
 	if p.Len() != 2 || p.conns[keyOf(both, b)] != nil {
-		t.Errorf("the connection to a member that is gone is kept: %v", p.conns)
+		t.Errorf("the connection to a member that no longer exists is kept: %v", p.conns)
 	}
 	if _, err := pb.NewMaintenanceClient(used.cc).Status(t.Context(), &pb.StatusRequest{}); err != nil {
 		t.Errorf("closed under its user: %v", err)

@@ -19,7 +19,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// fakeServer answers Status and nothing else, so that many of them are cheap.
+// fakeServer responds Status and nothing else, so that many of them are cheap.
 type fakeServer struct {
 	pb.UnimplementedMaintenanceServer
 	pb.UnimplementedClusterServer
@@ -164,7 +164,7 @@ func TestPoolKeepsNoConnectionThatFailed(t *testing.T) {
 	e := Endpoint{Name: "a", URL: "http://" + l.Addr().String()}
 	_ = l.Close()
 	if _, err := p.Client(Target{}).Status(t.Context(), e); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no program listens: %v", err)
 	}
 	if p.Len() != 0 {
 		t.Error("the connection was kept")
@@ -235,7 +235,7 @@ func TestPoolConcurrently(t *testing.T) {
 	}
 }
 
-// A lost race for the answer of a slower member must not cost its connection.
+// A lost race for the response of a slower member must not cost its connection.
 func TestCancelledCallKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	p := NewPool(PoolConfig{})
@@ -274,8 +274,8 @@ func TestOldServersAreMadeToListLinearizably(t *testing.T) {
 	}
 }
 
-// TestRoundAsksEachMemberOnce: what the members have just said of themselves is enough to
-// choose whom to ask for the list, and the list is still read through a quorum.
+// TestRoundAsksEachMemberOnce: the statuses are enough to choose the member to ask for the
+// list, and the list is still read through a quorum.
 func TestRoundAsksEachMemberOnce(t *testing.T) {
 	t.Parallel()
 	p := NewPool(PoolConfig{})
@@ -285,9 +285,9 @@ func TestRoundAsksEachMemberOnce(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		target.Endpoints = append(target.Endpoints, s.serve(t, name))
 	}
-	answers := p.Client(target).Statuses(t.Context())
+	responses := p.Client(target).Statuses(t.Context())
 	for i, e := range target.Endpoints {
-		health := answers[e.Name].Health
+		health := responses[e.Name].Health
 		target.Endpoints[i].Said = &health
 	}
 	if _, err := p.Client(target).Members(t.Context()); err != nil {
@@ -297,14 +297,14 @@ func TestRoundAsksEachMemberOnce(t *testing.T) {
 		t.Errorf("%d statuses of three members and %s", got, lists)
 	}
 
-	// A member that is gone by now is not the only one that may answer.
+	// A member that no longer exists by now is not the only one that may respond.
 	away := Endpoint{Name: "away", URL: "http://" + freeAddress(t), Said: &MemberHealth{ID: 9, Leader: 9, Version: "3.6.16"}}
 	if _, err := p.Client(Target{Endpoints: append([]Endpoint{away}, target.Endpoints...)}).Members(t.Context()); err != nil {
-		t.Errorf("the leader of before is gone: %v", err)
+		t.Errorf("the leader of before no longer exists: %v", err)
 	}
 }
 
-// freeAddress returns an address at which nobody listens.
+// freeAddress returns an address at which no program listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -329,7 +329,7 @@ func TestAddressIsDialedInsteadOfTheURL(t *testing.T) {
 	}
 }
 
-// An etcd before 3.4 tells no applied index: the committed one shows who is behind.
+// An etcd before 3.4 tells no applied index: the committed index shows which member is behind.
 func TestSnapshotSourcesOfOldServers(t *testing.T) {
 	t.Parallel()
 	p := NewPool(PoolConfig{})
@@ -345,8 +345,8 @@ func TestSnapshotSourcesOfOldServers(t *testing.T) {
 	}
 }
 
-// An etcd before 3.4 leaves the alarms out of its status, and has to be asked for them,
-// which costs a proposal: once, and nobody who tells them.
+// An etcd before 3.4 leaves the alarms out of its status. One request, which costs a
+// proposal, reads them; members that report alarms get no such request.
 func TestAlarmsOfOldServers(t *testing.T) {
 	t.Parallel()
 	for version, asked := range map[string]bool{"3.2.13": true, "3.3.27": true, "3.4.0": false, "3.6.16": false, "": false} {

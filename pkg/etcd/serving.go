@@ -19,26 +19,26 @@ const (
 	// pulled; many of them at once must not keep the processor busy.
 	servingStepMax = 200 * time.Millisecond
 	servingSlow    = 10 * time.Second
-	// servingRefused is the longest time between two tries while connections are taken and
+	// servingRejected is the longest time between two tries while connections are taken and
 	// calls fail at once, as with a certificate that does not fit: each try is a handshake.
-	servingRefused = 2 * time.Second
+	servingRejected = 2 * time.Second
 	// servingDial bounds one try: a packet to an address that is not there yet is
-	// lost without an answer.
+	// lost without a response.
 	servingDial = 250 * time.Millisecond
 	// servingAsk bounds one question. A member that has no leader yet listens and
-	// does not answer; it answers as soon as it can.
+	// does not respond; it responds as soon as it can.
 	servingAsk = 5 * time.Second
 	// endingStep is the time between two questions to a member that is about to end.
 	endingStep = 20 * time.Millisecond
 )
 
-// WaitServing returns nil as soon as the member at e answers Status. It needs no
-// probe of anybody: it tries to connect until ctx ends, and the error is then the
-// last one, which matches ErrUnavailable or ErrTimeout.
+// WaitServing returns nil as soon as the member at e responds to Status. It needs no other
+// probe: it tries to connect until ctx ends, and then returns the last error, which
+// matches ErrUnavailable or ErrTimeout.
 func (p *Pool) WaitServing(ctx context.Context, t Target, e Endpoint) error {
 	client := p.Client(t)
 	start := time.Now()
-	refused := servingStep
+	rejected := servingStep
 	for {
 		err := knock(ctx, e)
 		step := servingStep
@@ -53,8 +53,8 @@ func (p *Pool) WaitServing(ctx context.Context, t Target, e Endpoint) error {
 				return nil
 			}
 			if !errors.Is(err, ErrTimeout) {
-				refused = min(2*refused, servingRefused)
-				step = max(step, refused)
+				rejected = min(2*rejected, servingRejected)
+				step = max(step, rejected)
 			}
 		} else {
 			err = &Error{Op: "wait for member", Member: e.Name, Kind: ErrUnavailable, Cause: err}
@@ -65,16 +65,16 @@ func (p *Pool) WaitServing(ctx context.Context, t Target, e Endpoint) error {
 	}
 }
 
-// WaitEnd returns nil as soon as the member at e does not answer Status any more,
+// WaitEnd returns nil as soon as the member at e does not respond Status any more,
 // and the error of ctx if that ends before.
 func (p *Pool) WaitEnd(ctx context.Context, t Target, e Endpoint) error {
 	client := p.Client(t)
-	for client.answers(ctx, e) && pause(ctx, endingStep) {
+	for client.responses(ctx, e) && pause(ctx, endingStep) {
 	}
 	return ctx.Err()
 }
 
-func (c *Client) answers(ctx context.Context, e Endpoint) bool {
+func (c *Client) responses(ctx context.Context, e Endpoint) bool {
 	_, err := c.Status(ctx, e)
 	return err == nil
 }

@@ -15,10 +15,10 @@ import (
 	"sync"
 )
 
-// Shown is what a member shows of itself to who connects.
+// Shown is what a member shows of itself to a client that connects.
 type Shown struct {
 	// Client is the certificate at the port for clients, Peer that at the port for the
-	// other members. etcd reads both anew for each connection.
+	// other members. etcd reads both again for each connection.
 	Client, Peer *x509.Certificate
 	// Err says why they could not be seen.
 	Err error

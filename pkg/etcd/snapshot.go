@@ -22,10 +22,10 @@ const (
 	// the SHA-256 of all before it.
 	SnapshotTrailer = 32
 	// snapshotLag is how many raft entries a member may be behind the others and
-	// still be among the first to be asked for a snapshot.
+	// still be among the first to be requested a snapshot.
 	snapshotLag = 1000
 	// revisionTimeout bounds the read through a quorum that precedes a snapshot; a
-	// member without one is asked for what it has.
+	// member without one is requested what it has.
 	revisionTimeout = 3 * time.Second
 )
 
@@ -33,7 +33,7 @@ const (
 var ErrStalled = errors.New("etcd sent nothing for too long")
 
 // Snapshot is a stream of the database of one member, as etcdutl restores it. Read
-// returns io.EOF only after all of it; whoever reads it checks the trailer. Close it.
+// returns io.EOF only after all of it; the reader checks the trailer. Close it.
 type Snapshot struct {
 	Endpoint Endpoint
 	Health   MemberHealth
@@ -57,19 +57,19 @@ type Snapshot struct {
 
 // SnapshotSources returns the members to ask for a snapshot, the best first: those
 // that are not behind, followers before the leader. Learners, members that do not
-// answer, and those that have found their data corrupt are left out. The error is
-// ErrUnavailable or ErrCorrupt if nobody is left.
+// respond, and members that have found their data corrupt are left out. The error is
+// ErrUnavailable or ErrCorrupt if no member remains.
 func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	const op = "find a member to take a snapshot of"
-	var candidates []answer
-	var silent, corrupt error
+	var candidates []response
+	var unresponsive, corrupt error
 	var newest uint64
 	for a := range c.ask(ctx) {
 		switch {
 		case a.err != nil:
-			silent = errors.Join(silent, a.err)
+			unresponsive = errors.Join(unresponsive, a.err)
 		case a.health.Learner:
-			silent = errors.Join(silent, &Error{Op: op, Member: a.endpoint.Name, Kind: ErrLearner})
+			unresponsive = errors.Join(unresponsive, &Error{Op: op, Member: a.endpoint.Name, Kind: ErrLearner})
 		case slices.Contains(a.health.Alarms, Alarm{MemberID: a.health.ID, Type: AlarmCorrupt}):
 			corrupt = &Error{Op: op, Member: a.endpoint.Name, Kind: ErrCorrupt}
 		default:
@@ -82,9 +82,9 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	case corrupt != nil:
 		return nil, corrupt
 	default:
-		return nil, nobody(op, nil, silent)
+		return nil, none(op, nil, unresponsive)
 	}
-	order := func(a answer) int {
+	order := func(a response) int {
 		switch {
 		case a.health.Progress()+snapshotLag < newest:
 			return 2
@@ -94,7 +94,7 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 			return 0
 		}
 	}
-	slices.SortFunc(candidates, func(a, b answer) int {
+	slices.SortFunc(candidates, func(a, b response) int {
 		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.health.Progress(), a.health.Progress()),
 			cmp.Compare(a.endpoint.URL, b.endpoint.URL))
 	})
@@ -105,10 +105,10 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	return sources, nil
 }
 
-// Snapshot opens a stream of the database of one member. It ends with ErrStalled if
-// nothing comes for the time stall. How slowly it is read does not matter for that; but an
-// open stream keeps the member from using the space of deleted data again, so the stream
-// ends with ErrGrown when the database has grown too much meanwhile.
+// Snapshot opens a stream of the database of one member. The stream ends with ErrStalled if
+// the member sends nothing for the time stall; a slow reader does not count. An open stream
+// keeps the member from using the space of deleted data again, so the stream ends with
+// ErrGrown when the database has grown too much meanwhile.
 func (c *Client) Snapshot(ctx context.Context, e Endpoint, stall time.Duration) (*Snapshot, error) {
 	return c.snapshot(ctx, e, stall, c.revision)
 }
@@ -145,7 +145,7 @@ func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
 	if err == nil {
 		err = s.receive()
 	}
-	s.watchdog.Stop() // it waits for etcd, not for whoever begins to read
+	s.watchdog.Stop() // it waits for etcd, not for a reader
 	if err != nil {
 		err = s.fail(err)
 		_ = s.Close()
@@ -202,7 +202,7 @@ func (s *Snapshot) Read(p []byte) (int, error) {
 }
 
 // await receives the next message, for the time stall at most. Once that time was over,
-// messages that are still under way are not read: the stream has ended for good.
+// messages that are still under way are not read: the stream has ended permanently.
 func (s *Snapshot) await() error {
 	if err := s.ctx.Err(); err != nil {
 		return err

@@ -56,7 +56,7 @@ func TestSnapshotRevision(t *testing.T) {
 	check(false)
 }
 
-// Only etcd can stall: whoever reads a snapshot begins, pauses and goes on when it likes.
+// Only etcd can stall: the reader of a snapshot begins, pauses and goes on when it likes.
 func TestSnapshotWaitsForItsReader(t *testing.T) {
 	member := etcdtest.NewVoters(t, 1).Leader()
 	writer, err := clientv3.New(clientv3.Config{Endpoints: []string{member.ClientURL}})

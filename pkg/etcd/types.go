@@ -50,9 +50,9 @@ type Membership struct {
 	ClusterID uint64
 	// Members in the order of their IDs.
 	Members []Member
-	// From is the ID of the member that answered.
+	// From is the ID of the member that responded.
 	From uint64
-	// RaftTerm in which it answered.
+	// RaftTerm in which it responded.
 	RaftTerm uint64
 }
 
@@ -103,7 +103,7 @@ const (
 
 // Alarm is raised by a member and stops writes or reads of the whole cluster.
 type Alarm struct {
-	// MemberID is who raised it.
+	// MemberID is the member that raised it.
 	MemberID uint64
 	Type     AlarmType
 }
@@ -111,7 +111,7 @@ type Alarm struct {
 // String returns the alarm for a reader.
 func (a Alarm) String() string { return fmt.Sprintf("%s (raised by %x)", a.Type, a.MemberID) }
 
-// StatusResult is the answer of one member: Health, or why there is none.
+// StatusResult is the response of one member: Health, or why there is none.
 type StatusResult struct {
 	Health MemberHealth
 	Err    error

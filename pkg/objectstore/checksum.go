@@ -26,7 +26,7 @@ type Written struct {
 	Size int64
 	// Checksum names the checksum by which the store has proved that it holds what was
 	// sent: the store computed it from what arrived, and Put has compared it with its own.
-	// It covers every byte. Empty if the store answered none.
+	// It covers every byte. Empty if the store returned none.
 	Checksum string
 }
 

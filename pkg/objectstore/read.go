@@ -135,19 +135,19 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Body wraps the body of an answer, so that what breaks it is an *Error.
+// Body wraps the body of a response, so that what breaks it is an *Error.
 func Body(op, key string, body io.ReadCloser) io.ReadCloser {
-	return &answerBody{ReadCloser: body, op: op, key: key}
+	return &responseBody{ReadCloser: body, op: op, key: key}
 }
 
-type answerBody struct {
+type responseBody struct {
 	io.ReadCloser
 
 	op, key string
 }
 
 // Read implements io.Reader.
-func (b *answerBody) Read(p []byte) (int, error) {
+func (b *responseBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err

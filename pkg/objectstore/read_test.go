@@ -18,12 +18,12 @@ import (
 type cutter struct {
 	objectstore.Store
 
-	data    []byte
-	breaks  int
-	silent  bool
-	err     error
-	gets    int
-	offsets []int64
+	data         []byte
+	breaks       int
+	unresponsive bool
+	err          error
+	gets         int
+	offsets      []int64
 }
 
 func (c *cutter) Get(_ context.Context, _ string, offset, _ int64) (io.ReadCloser, error) {
@@ -37,7 +37,7 @@ func (c *cutter) Get(_ context.Context, _ string, offset, _ int64) (io.ReadClose
 		return io.NopCloser(bytes.NewReader(rest)), nil
 	}
 	part := bytes.NewReader(rest[:len(rest)/2])
-	if c.silent { // it ends as if that were all
+	if c.unresponsive { // it ends as if that were all
 		return io.NopCloser(part), nil
 	}
 	return io.NopCloser(io.MultiReader(part, broken{})), nil
@@ -56,7 +56,7 @@ func TestResume(t *testing.T) {
 		data[i] = byte(i * i >> 3)
 	}
 	for name, store := range map[string]*cutter{
-		"whole": {data: data}, "broken": {data: data, breaks: 1}, "ended early": {data: data, breaks: 1, silent: true},
+		"whole": {data: data}, "broken": {data: data, breaks: 1}, "ended early": {data: data, breaks: 1, unresponsive: true},
 	} {
 		body := objectstore.Resume(t.Context(), store, objectstore.Object{Key: "k", Size: int64(len(data))})
 		got, err := io.ReadAll(body)

@@ -21,7 +21,7 @@ var (
 	ErrNoBucket = errors.New("bucket not found")
 	// ErrExists: an object with this key exists and was not to be overwritten.
 	ErrExists = errors.New("object exists")
-	// ErrDenied: the store refused the credentials, or they may not do this.
+	// ErrDenied: the store rejected the credentials, or they may not do this.
 	ErrDenied = errors.New("the store denied access")
 	// ErrCredentials: the credentials cannot be used at all.
 	ErrCredentials = errors.New("unusable credentials")
@@ -45,13 +45,13 @@ type Object struct {
 // PutOptions say how an object is stored.
 type PutOptions struct {
 	// Overwrite replaces an object with the same key. Without it Put fails with
-	// ErrExists, as long as nobody else writes the same key at the same moment; where
+	// ErrExists, as long as no other writes the same key at the same moment; where
 	// the store knows conditions, even then.
 	Overwrite bool
 	// ContentType, such as application/json. Default: application/octet-stream.
 	ContentType string
-	// Prove asks a store that has not answered a checksum for it once more. What it has
-	// answered is compared also without that.
+	// Prove asks a store that has not returned a checksum for it once more. What it has
+	// responded is compared also without that.
 	Prove bool
 }
 
@@ -61,7 +61,7 @@ type PutOptions struct {
 type Store interface {
 	// Put stores what r gives until io.EOF and returns how many bytes that were and what
 	// proves it. If r fails, or ctx ends, nothing becomes visible, nothing that was there
-	// is lost, and the error wraps that of r. If the store answers a checksum of other
+	// is lost, and the error wraps that of r. If the store returns a checksum of other
 	// bytes, the error matches ErrDamaged and there is no object. Memory is bounded
 	// whatever the size. A Read that blocks must end by itself when ctx does.
 	Put(ctx context.Context, key string, r io.Reader, options PutOptions) (Written, error)
@@ -75,10 +75,10 @@ type Store interface {
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
 	// Delete deletes an object; one that is not there is no error.
 	Delete(ctx context.Context, key string) error
-	// Sweep deletes what interrupted Puts of keys with this prefix have left behind
+	// AbortUploads deletes what interrupted Puts of keys with this prefix have left behind
 	// before this time, and returns how many. Stores that clean up by themselves
 	// return 0.
-	Sweep(ctx context.Context, prefix string, before time.Time) (int, error)
+	AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error)
 }
 
 // Error says which call failed for which key.

@@ -24,7 +24,7 @@ const DefaultStall = 5 * time.Minute
 
 // TransportConfig says how to reach a store.
 type TransportConfig struct {
-	// CA in PEM form that signs the store's certificate. Empty: the usual authorities.
+	// CA in PEM form that signs the store's certificate. Empty: the usual CAs.
 	CA []byte
 	// InsecureSkipVerify accepts any certificate.
 	InsecureSkipVerify bool
@@ -32,8 +32,8 @@ type TransportConfig struct {
 	Stall time.Duration
 }
 
-// NewTransport returns a transport that bounds no transfer as a whole, and gives up
-// on a connection on which nothing moves.
+// NewTransport returns a transport that bounds no transfer as a whole, and closes a
+// connection on which nothing moves.
 func NewTransport(config TransportConfig) (*http.Transport, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(config.CA) > 0 {
@@ -104,14 +104,15 @@ func IsFinal(err error) bool {
 	return errors.Is(err, ErrStalled) || errors.As(err, &certificate)
 }
 
-// watchedConn fails when no byte moves for a time, in either direction: an answer
+// watchedConn fails when no byte moves for a time, in either direction: a response
 // may take long while a body is still being sent.
 type watchedConn struct {
 	net.Conn
 
 	stall time.Duration
-	// gaveUp is true once nothing moved for too long. Who reads finds that out and closes,
-	// and who writes at the same time is to hear of that and not of a closed connection.
+	// gaveUp is true once nothing moved for too long. The reader detects that and closes
+	// the connection. A writer at the same time then reports the stall, not a closed
+	// connection.
 	gaveUp atomic.Bool
 }
 

@@ -27,7 +27,7 @@ const (
 )
 
 // RequireAbsent returns an error if the options forbid to overwrite and there is
-// something. It is asked before anything is sent; stores that know conditions have one on
+// something. It is read before anything is sent; stores that know conditions have one on
 // the upload too.
 func RequireAbsent(ctx context.Context, s Store, key string, options PutOptions) error {
 	if options.Overwrite {
@@ -104,7 +104,7 @@ func Upload(ctx context.Context, r io.Reader, parts Parts) (int64, error) {
 }
 
 // uploadParts sends first and everything that follows it. When something fails, what
-// is being sent gets a moment to arrive: a store may keep a part for good that it takes
+// is being sent gets a moment to arrive: a store may keep a part permanently that it takes
 // after the upload was aborted.
 func uploadParts(ctx context.Context, r io.Reader, parts Parts, first []byte) (int64, error) {
 	ctx, fail := context.WithCancelCause(ctx)

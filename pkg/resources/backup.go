@@ -33,12 +33,12 @@ const (
 	LabelBackupUID = "etcd_backup_uid"
 	// AnnotationBackup is its name, which may be longer than a label.
 	AnnotationBackup = "etcd.database.coreos.com/backup"
-	// AnnotationSlot is the time for which the backup was due, and AnnotationAttempt
+	// AnnotationScheduledTime is the time for which the backup was due, and AnnotationAttempt
 	// the number of the attempt.
-	AnnotationSlot    = "etcd.database.coreos.com/backup-slot"
-	AnnotationAttempt = "etcd.database.coreos.com/backup-attempt"
-	// AnnotationSafetyCopy on an EtcdBackup names the EtcdRestore before which it was made.
-	AnnotationSafetyCopy = "etcd.database.coreos.com/safety-copy-of"
+	AnnotationScheduledTime = "etcd.database.coreos.com/backup-slot"
+	AnnotationAttempt       = "etcd.database.coreos.com/backup-attempt"
+	// AnnotationPreRestoreBackup on an EtcdBackup names the EtcdRestore before which it was made.
+	AnnotationPreRestoreBackup = "etcd.database.coreos.com/safety-copy-of"
 	// AnnotationSource names what is backed up, for the bound of one at a time.
 	AnnotationSource = "etcd.database.coreos.com/backup-source"
 )
@@ -72,8 +72,8 @@ const (
 // BackupRun is one attempt at a backup.
 type BackupRun struct {
 	// Slot is the time for which it was due; it names the backup in the store.
-	Slot    time.Time
-	Attempt int32
+	ScheduledTime time.Time
+	Attempt       int32
 	// Image of the agent.
 	Image string
 	// Cluster that the backup is of; nil if it names endpoints.
@@ -104,15 +104,15 @@ func BackupLabels(uid types.UID) map[string]string {
 
 // BackupJobName names the Job of an attempt. The same attempt always has the same
 // name, so that it is never made twice.
-func BackupJobName(b *v1beta2.EtcdBackup, slot time.Time, attempt int32) string {
+func BackupJobName(b *v1beta2.EtcdBackup, scheduledTime time.Time, attempt int32) string {
 	prefix := strings.ReplaceAll(b.Name, ".", "-")
 	prefix = strings.TrimRight(prefix[:min(len(prefix), maxJobName-hashLength-1)], "-")
-	return prefix + "-" + backupHash(b, slot, strconv.Itoa(int(attempt)))
+	return prefix + "-" + backupHash(b, scheduledTime, strconv.Itoa(int(attempt)))
 }
 
-// backupHash is short and tells the slots and attempts of all backups apart.
-func backupHash(b *v1beta2.EtcdBackup, slot time.Time, more string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s", b.UID, slot.Unix(), more))
+// backupHash is short and tells the scheduled times and attempts of all backups apart.
+func backupHash(b *v1beta2.EtcdBackup, scheduledTime time.Time, more string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s", b.UID, scheduledTime.Unix(), more))
 	return hex.EncodeToString(sum[:])[:hashLength]
 }
 
@@ -124,13 +124,13 @@ func BackupJob(b *v1beta2.EtcdBackup, run BackupRun) (*batchv1.Job, error) {
 		return nil, err
 	}
 	annotations := map[string]string{
-		AnnotationBackup:  b.Name,
-		AnnotationSlot:    run.Slot.UTC().Format(time.RFC3339),
-		AnnotationAttempt: strconv.Itoa(int(run.Attempt)),
+		AnnotationBackup:        b.Name,
+		AnnotationScheduledTime: run.ScheduledTime.UTC().Format(time.RFC3339),
+		AnnotationAttempt:       strconv.Itoa(int(run.Attempt)),
 	}
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            BackupJobName(b, run.Slot, run.Attempt),
+			Name:            BackupJobName(b, run.ScheduledTime, run.Attempt),
 			Namespace:       b.Namespace,
 			Labels:          BackupLabels(b.UID),
 			Annotations:     annotations,
@@ -174,14 +174,14 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 	}
 	layout, owner := backupPlace(b, run.Cluster, store)
 	request := &agent.Request{
-		ID:             backupHash(b, run.Slot, ""),
+		ID:             backupHash(b, run.ScheduledTime, ""),
 		TimeoutSeconds: timeoutOf(b),
 		ProgressPort:   agent.ProgressPort,
 		Etcd:           backedUp(b, run),
 		Store:          store,
-		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.Slot.UTC(), BackupUID: string(b.UID), Compression: b.Spec.Compression, SafetyCopy: b.Annotations[AnnotationSafetyCopy] != ""},
+		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.ScheduledTime.UTC(), BackupUID: string(b.UID), Compression: b.Spec.Compression, SafetyCopy: b.Annotations[AnnotationPreRestoreBackup] != ""},
 		Prune:          pruneOf(b, layout, owner),
-		Sweep:          &agent.Sweep{Layout: layout, Owner: owner},
+		Sweep:          &agent.AbortUploads{Layout: layout, Owner: owner},
 	}
 	if b.Spec.Verify == v1beta2.VerificationChecksum {
 		request.Save.Verify = b.Spec.Verify
@@ -214,7 +214,7 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		SecurityContext:               podSecurityContext(&v1beta2.PodPolicy{}),
 	}
 	if run.Cluster != nil {
-		// Who keeps registries and nodes to himself has said so in the cluster.
+		// A user that restricts registries and nodes has done so in the cluster.
 		policy := podPolicy(run.Cluster).DeepCopy()
 		pod.ImagePullSecrets, pod.Tolerations = policy.ImagePullSecrets, policy.Tolerations
 	}
@@ -255,9 +255,10 @@ func addProof(pod *corev1.PodSpec, b *v1beta2.EtcdBackup, run BackupRun, saved *
 	return nil
 }
 
-// backupPlace says how the backup is named in the store, and narrows the store to a
-// place for this EtcdBackup where it shares one with others: what one of them keeps,
-// another must not let go. Backups of endpoints are stored where they always were.
+// backupPlace says how the backup is named in the store. Where EtcdBackups share a backup
+// location, it narrows the store to a location for this EtcdBackup, because no EtcdBackup
+// may delete what the retention of another EtcdBackup keeps. Backups of endpoints stay where they
+// always were.
 func backupPlace(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, store *agent.Store) (manifest.Layout, manifest.Owner) {
 	owner := manifest.Owner{Namespace: b.Namespace, Name: b.Name, UID: string(b.UID)}
 	if c != nil {
@@ -291,7 +292,7 @@ func pruneOf(b *v1beta2.EtcdBackup, layout manifest.Layout, owner manifest.Owner
 	return p
 }
 
-// backedUp returns whom the agent asks. The addresses of pods work before their names
+// backedUp returns the members that the agent reads from. The addresses of pods work before their names
 // do; certificates are checked against the names.
 func backedUp(b *v1beta2.EtcdBackup, run BackupRun) *agent.Etcd {
 	etcd := &agent.Etcd{}
@@ -329,12 +330,12 @@ type podVolumes struct {
 	mounts  []corev1.VolumeMount
 }
 
-// add mounts a secret or a claim. A pod whose secret is missing would never start and
+// add mounts a secret or a PVC. A pod whose secret is missing would never start and
 // never say why; so it starts, and the agent says which file it misses.
 func (v *podVolumes) add(m agent.Mount) {
 	volume := corev1.Volume{Name: m.Name}
-	if m.Claim != "" {
-		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.Claim, ReadOnly: m.ReadOnly}
+	if m.PVC != "" {
+		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.PVC, ReadOnly: m.ReadOnly}
 	} else {
 		volume.Secret = &corev1.SecretVolumeSource{SecretName: m.Secret, DefaultMode: ptr.To[int32](0o440), Optional: ptr.To(true)}
 	}

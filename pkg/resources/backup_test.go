@@ -26,7 +26,7 @@ import (
 
 const agentImage = "quay.io/etcd-operator/etcd-operator:v0.1.0"
 
-var slot = time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)
+var scheduledTime = time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)
 
 func newBackup(change func(*v1beta2.BackupSpec)) *v1beta2.EtcdBackup {
 	b := &v1beta2.EtcdBackup{
@@ -43,7 +43,7 @@ func newBackup(change func(*v1beta2.BackupSpec)) *v1beta2.EtcdBackup {
 	return b
 }
 
-func onClaim(s *v1beta2.BackupSpec) {
+func onPVC(s *v1beta2.BackupSpec) {
 	s.StorageType = v1beta2.BackupStorageTypePersistentVolumeClaim
 	s.BackupSource = v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups"}}
 }
@@ -87,7 +87,7 @@ func jobPolicy() *v1beta2.JobPolicy {
 
 func withJob(s *v1beta2.BackupSpec) { s.Job = jobPolicy() }
 
-// TestJobPolicyWeakensNothing: what validation would refuse changes nothing either that the
+// TestJobPolicyWeakensNothing: what validation would reject changes nothing either that the
 // controller guarantees about the pod of a Job.
 func TestJobPolicyWeakensNothing(t *testing.T) {
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestJobPolicyWeakensNothing(t *testing.T) {
 }
 
 func backupRun(c *v1beta2.EtcdCluster) BackupRun {
-	run := BackupRun{Slot: slot, Attempt: 1, Image: agentImage, Cluster: c}
+	run := BackupRun{ScheduledTime: scheduledTime, Attempt: 1, Image: agentImage, Cluster: c}
 	if c != nil {
 		run.Members = []MemberAddress{{Name: first, IP: "10.0.0.7"}, {Name: second, IP: "fd00::7"}}
 	}
@@ -134,7 +134,7 @@ func TestGoldenBackups(t *testing.T) {
 		cluster *v1beta2.EtcdCluster
 	}{
 		"backup-s3":         {nil, plain},
-		"backup-claim":      {onClaim, keep},
+		"backup-claim":      {onPVC, keep},
 		"backup-everything": {everyBackupOption, secure},
 		"backup-proof":      {func(s *v1beta2.BackupSpec) { s.Verify = v1beta2.VerificationRestore }, plain},
 		"backup-endpoints":  {byEndpoints, nil},
@@ -184,7 +184,7 @@ func checkBackupJob(t *testing.T, job *batchv1.Job) {
 				continue
 			}
 			if _, err := agent.DecodeRequest(agent.Command(c.Args[0]), []byte(raw)); err != nil {
-				t.Errorf("container %s: the agent would refuse its request: %v", c.Name, err)
+				t.Errorf("container %s: the agent would reject its request: %v", c.Name, err)
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func checkBackupJob(t *testing.T, job *batchv1.Job) {
 }
 
 // TestBackupJobNames checks that an attempt has one name, and every other attempt,
-// slot and backup another, and that retries of one slot are the same transfer.
+// scheduled time and backup another, and that retries of one scheduled time are the same transfer.
 func TestBackupJobNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -210,7 +210,7 @@ func TestBackupJobNames(t *testing.T) {
 				for attempt := int32(1); attempt <= 12; attempt++ {
 					b := newBackup(nil)
 					b.Name, b.UID = name, types.UID(name[:1])+uid
-					at := slot.Add(time.Duration(n) * time.Second)
+					at := scheduledTime.Add(time.Duration(n) * time.Second)
 					got, what := BackupJobName(b, at, attempt), fmt.Sprint(b.UID, name, n, attempt)
 					if other, taken := seen[got]; taken {
 						t.Fatalf("%s and %s are both called %s", what, other, got)
@@ -225,7 +225,7 @@ func TestBackupJobNames(t *testing.T) {
 					transfers[backupHash(b, at, "")] = true
 				}
 				if len(transfers) != 1 {
-					t.Fatalf("retries of one slot are %d transfers", len(transfers))
+					t.Fatalf("retries of one scheduled time are %d transfers", len(transfers))
 				}
 			}
 		}
@@ -244,13 +244,13 @@ func TestPlacesOfBackups(t *testing.T) {
 		key     string
 	}{
 		"cluster":   {nil, c, manifest.LayoutDirectory, "etcd/nightly"},
-		"claim":     {onClaim, c, manifest.LayoutDirectory, "nightly"},
+		"claim":     {onPVC, c, manifest.LayoutDirectory, "nightly"},
 		"endpoints": {byEndpoints, nil, manifest.LayoutObject, "etcd"},
 		"endpoints, series": {func(s *v1beta2.BackupSpec) {
 			byEndpoints(s)
 			s.BackupPolicy = &v1beta2.BackupPolicy{BackupIntervalInSecond: 5}
 		}, nil, manifest.LayoutSeries, "etcd"},
-		"endpoints, claim": {func(s *v1beta2.BackupSpec) { byEndpoints(s); onClaim(s) }, nil, manifest.LayoutDirectory, "nightly"},
+		"endpoints, PVC": {func(s *v1beta2.BackupSpec) { byEndpoints(s); onPVC(s) }, nil, manifest.LayoutDirectory, "nightly"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -301,13 +301,13 @@ func TestGoldenRestores(t *testing.T) {
 	}
 }
 
-// TestSafetyCopyIsMarked: who looks for the newest backup in a store must know it.
-func TestSafetyCopyIsMarked(t *testing.T) {
+// A search for the newest backup in a store must recognise a pre-restore backup.
+func TestPreRestoreBackupIsMarked(t *testing.T) {
 	t.Parallel()
 	for _, marked := range []bool{true, false} {
 		b := newBackup(nil)
 		if marked {
-			b.Annotations = map[string]string{AnnotationSafetyCopy: "back"}
+			b.Annotations = map[string]string{AnnotationPreRestoreBackup: "back"}
 		}
 		job, err := BackupJob(b, backupRun(newCluster(version("3.6.16"))))
 		if err != nil {

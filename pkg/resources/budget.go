@@ -34,7 +34,7 @@ func PodDisruptionBudget(c *v1beta2.EtcdCluster, voters int) *policyv1.PodDisrup
 			Selector: &metav1.LabelSelector{
 				MatchLabels: Labels(c.Name),
 				MatchExpressions: []metav1.LabelSelectorRequirement{
-					{Key: LabelRole, Operator: metav1.LabelSelectorOpIn, Values: []string{RoleLeaving, RoleVoter}},
+					{Key: LabelRole, Operator: metav1.LabelSelectorOpIn, Values: []string{RoleDraining, RoleVoter}},
 				},
 			},
 			UnhealthyPodEvictionPolicy: ptr.To(policyv1.IfHealthyBudget),

@@ -15,10 +15,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// The API of cert-manager is used as it is served. Its module is not imported: it would
-// tie this one to a release of it.
+// The API of cert-manager is used as it is served. Its module is not imported: that would
+// tie this module to a release of cert-manager.
 
-// CertManagerVersion and CertManagerResource name the API by which cert-manager is asked.
+// CertManagerVersion and CertManagerResource name the API of cert-manager.
 var (
 	CertManagerVersion  = schema.GroupVersion{Group: "cert-manager.io", Version: "v1"}
 	CertManagerResource = CertManagerVersion.WithResource("certificates")
@@ -29,11 +29,11 @@ func RequestsCertificates(c *v1beta2.EtcdCluster) bool {
 	return c.Spec.TLS != nil && c.Spec.TLS.CertManager != nil
 }
 
-// CertificateRequest is what is asked of cert-manager for one use.
+// CertificateRequest is what cert-manager is to issue for one use.
 type CertificateRequest struct {
-	// Secret is where the certificate shall be; the Certificate has the same name.
+	// Secret receives the certificate; the Certificate has the same name.
 	Secret string
-	// CommonName and Hosts are what it shall be good for.
+	// CommonName and Hosts are the names that the certificate is valid for.
 	CommonName string
 	Hosts      []string
 	// Server and Client are how it is shown.
@@ -90,9 +90,8 @@ func issuerRef(c *v1beta2.EtcdCluster) map[string]any {
 	return map[string]any{"name": ref.Name, "kind": ref.Kind, "group": ref.Group}
 }
 
-// CertificateDrift returns live with everything as it shall be that want says something
-// about, and whether that is a change. What else stands there, such as a duration, is
-// the user's.
+// CertificateDrift returns live with every field that want sets, and whether that is a
+// change. Other fields, such as a duration, are the user's.
 func CertificateDrift(want, live *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 	repaired := live.DeepCopy()
 	labels := repaired.GetLabels()
@@ -101,13 +100,13 @@ func CertificateDrift(want, live *unstructured.Unstructured) (*unstructured.Unst
 	if spec == nil {
 		spec = map[string]any{}
 	}
-	wanted, _ := want.Object["spec"].(map[string]any)
-	overlay(spec, runtime.DeepCopyJSON(wanted))
+	desired, _ := want.Object["spec"].(map[string]any)
+	overlay(spec, runtime.DeepCopyJSON(desired))
 	repaired.Object["spec"] = spec
 	return repaired, !equality.Semantic.DeepEqual(repaired.Object, live.Object)
 }
 
-// overlay puts what want holds over what is there; lists as a whole.
+// overlay puts the fields of want over those of live; lists as a whole.
 func overlay(there, want map[string]any) {
 	for key, value := range want {
 		inner, nested := value.(map[string]any)

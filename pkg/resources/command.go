@@ -25,7 +25,7 @@ const (
 const defaultQuotaBackendBytes = 2 << 30
 
 // QuotaBackendBytes is the size of its database in bytes at which a member of c
-// refuses writes.
+// rejects writes.
 func QuotaBackendBytes(c *v1beta2.EtcdCluster) int64 {
 	if e := c.Spec.Etcd; e != nil && e.QuotaBackendBytes != nil && !e.QuotaBackendBytes.IsZero() {
 		return e.QuotaBackendBytes.Value()
@@ -59,16 +59,16 @@ func command(c *v1beta2.EtcdCluster, m MemberPod) []string {
 		"--advertise-client-urls=" + ClientURL(c, m.Name),
 	}
 	args = append(args, tlsArgs(c, m)...)
-	if m.Seed {
+	if m.Bootstrap {
 		args = append(args, "--initial-cluster-token="+m.Token)
 	}
 	if has.metricsListener {
 		args = append(args, "--listen-metrics-urls="+listenURL(false, MetricsPort))
 	}
 	if has.learners {
-		// etcd's own check refuses a membership change until all connections have
+		// etcd's own check rejects a membership change until all connections have
 		// been up for five seconds. The controller keeps the same rule before each
-		// change, on a fresh linearizable read; a change need not wait besides.
+		// change, on a fresh linearizable read, so etcd need not wait as well.
 		args = append(args, "--strict-reconfig-check=false")
 	}
 	if o := c.Spec.Etcd; o != nil {

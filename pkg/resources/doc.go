@@ -1,10 +1,11 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resources builds the Kubernetes objects of an EtcdCluster: pods, volume
-// claims, services and the disruption budget. It is pure: the same cluster and
-// member always give the same object, and nothing here reads a clock, a cluster or
-// a secret. It may import the API types and Kubernetes' types. No container has a
-// shell; whatever a user writes stays inside one element of an argument list. The
-// golden files in testdata show what comes out. Start at pod.go.
+// Package resources builds the Kubernetes objects of an EtcdCluster: pods, PVCs,
+// Services, Secrets, the disruption budget and the Jobs of backups. It is pure: the same
+// cluster and member always give the same object. It reads no clock, no cluster and no
+// secret. It may import the API types, the types of Kubernetes, pkg/agent for the requests
+// of the agent, and pkg/snapshot/manifest for the names of backups; it never imports the
+// planner. No container has a shell; a user's text stays inside one element of an argument
+// list. The golden files in testdata show the objects. Start at pod.go.
 package resources

@@ -11,7 +11,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// TestDrainHook: Kubernetes refuses a pod whose hook takes longer than its grace period.
+// TestDrainHook: Kubernetes rejects a pod whose hook takes longer than its grace period.
 func TestDrainHook(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

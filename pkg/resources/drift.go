@@ -15,7 +15,7 @@ import (
 // bootstrap.
 func PeerServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.Service, bool) {
 	want := PeerService(c, "")
-	// An address cannot be taken back; a service that has one needs to be made anew.
+	// An address cannot be taken back; a service that has one needs to be made again.
 	want.Spec.ClusterIP = live.Spec.ClusterIP
 	svc, changed := repairService(live, want)
 	return svc, MarkAlone(c, svc) || changed
@@ -28,11 +28,11 @@ func ClientServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.S
 	want := ClientService(c)
 	if live.Spec.Type == want.Spec.Type {
 		// The class of a load balancer is fixed while it is one. Asking for another
-		// one would be refused each time.
+		// one would be rejected each time.
 		want.Spec.LoadBalancerClass = live.Spec.LoadBalancerClass
 	}
 	if want.Spec.ExternalTrafficPolicy == "" && len(live.Spec.ExternalIPs) > 0 {
-		// The API fills it in for a service that somebody gave an external address.
+		// The API fills it in for a Service that has an external address.
 		want.Spec.ExternalTrafficPolicy = live.Spec.ExternalTrafficPolicy
 	}
 	live, fewer := untemplated(live, want)

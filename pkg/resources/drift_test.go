@@ -71,7 +71,7 @@ func TestServiceDriftLeavesWhatTheAPIFilledIn(t *testing.T) {
 	live := served(PeerService(c, first))
 	live.Annotations[AnnotationClusterID] = "cdf818194e3a8c32"
 	got, changed := PeerServiceDrift(c, live)
-	if changed || got.Annotations[AnnotationSeed] != first || got.Annotations[AnnotationClusterID] == "" {
+	if changed || got.Annotations[AnnotationBootstrapMember] != first || got.Annotations[AnnotationClusterID] == "" {
 		t.Errorf("peer service: %v %v", changed, got.Annotations)
 	}
 }
@@ -157,7 +157,7 @@ func TestClientServiceFollowsTheTemplate(t *testing.T) {
 	other := newCluster(loadBalancer)
 	other.Spec.Services.Client.LoadBalancerClass = ptr.To("example.com/other")
 	if _, changed := ClientServiceDrift(other, served(ClientService(balanced))); changed {
-		t.Error("the class of a load balancer cannot change, and was asked to")
+		t.Error("the class of a load balancer cannot change, and was changed")
 	}
 	external := served(ClientService(plain))
 	external.Spec.ExternalIPs = []string{"192.0.2.7"}
@@ -181,7 +181,7 @@ func TestBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !selector.Matches(labels.Set(join(c).Labels)) || selector.Matches(labels.Set(learn(c).Labels)) {
-		t.Error("the budget must count voters and nobody else")
+		t.Error("the budget must count voters and no other")
 	}
 
 	live := PodDisruptionBudget(c, 3)
@@ -199,39 +199,39 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestClaim(t *testing.T) {
+func TestPVC(t *testing.T) {
 	t.Parallel()
-	if got := Claim(newCluster(), first); got != nil {
-		t.Errorf("a claim without a template: %+v", got)
+	if got := PVC(newCluster(), first); got != nil {
+		t.Errorf("a PVC without a template: %+v", got)
 	}
 	deleted, kept := newCluster(volumes), newCluster(retain)
 	if RetainsDeleted(deleted) || !RetainsDeleted(kept) {
 		t.Error("whenDeleted is not heeded")
 	}
-	if got, changed := ClaimDrift(deleted, confirmedClaim(deleted)); changed {
+	if got, changed := PVCDrift(deleted, confirmedPVC(deleted)); changed {
 		t.Errorf("drift of nothing: %+v", got)
 	}
-	if got, changed := ClaimDrift(kept, confirmedClaim(kept)); changed {
+	if got, changed := PVCDrift(kept, confirmedPVC(kept)); changed {
 		t.Errorf("drift of nothing: %+v", got)
 	}
 	// A new PVC has an owner reference until it is confirmed. One of something else stays.
-	old := Claim(deleted, first)
+	old := PVC(deleted, first)
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}
 	old.OwnerReferences = append(old.OwnerReferences, other)
-	owned, changed := ClaimDrift(deleted, old)
+	owned, changed := PVCDrift(deleted, old)
 	if !changed || len(owned.OwnerReferences) != 1 || owned.OwnerReferences[0].UID != "x" || !Owns(deleted, owned) {
 		t.Errorf("confirmed: %v %+v", changed, owned.ObjectMeta)
 	}
 	owned.Spec.VolumeName = "pv-1"
 	owned.Annotations["pv.kubernetes.io/bind-completed"] = "yes"
-	if got, changed := ClaimDrift(deleted, owned); changed {
+	if got, changed := PVCDrift(deleted, owned); changed {
 		t.Errorf("fights the binder: %+v", got)
 	}
 }
 
 // confirmedClaim returns a PVC as it is after the first reconcile that sees it.
-func confirmedClaim(c *v1beta2.EtcdCluster) *corev1.PersistentVolumeClaim {
-	claim := Claim(c, first)
-	MarkAlone(c, claim)
-	return claim
+func confirmedPVC(c *v1beta2.EtcdCluster) *corev1.PersistentVolumeClaim {
+	pvc := PVC(c, first)
+	MarkAlone(c, pvc)
+	return pvc
 }

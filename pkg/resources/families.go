@@ -52,7 +52,7 @@ func familyFixed(live, want *corev1.ServiceSpec) bool {
 	return len(want.IPFamilies) > 0 && len(live.IPFamilies) > 0 && live.IPFamilies[0] != want.IPFamilies[0]
 }
 
-// ClientServiceFixed says what of the user's template the living service for clients
+// ClientServiceFixed says what of the user's template the living client Service
 // cannot follow, and what can be done; "" if it can follow it all.
 func ClientServiceFixed(c *v1beta2.EtcdCluster, live *corev1.Service) string {
 	want := ClientService(c)
@@ -61,12 +61,12 @@ func ClientServiceFixed(c *v1beta2.EtcdCluster, live *corev1.Service) string {
 		keeps = append(keeps, fmt.Sprintf("the family %s of its clusterIP, and ipFamilies begins with %s", live.Spec.IPFamilies[0], want.Spec.IPFamilies[0]))
 	}
 	balanced := live.Spec.Type == corev1.ServiceTypeLoadBalancer && want.Spec.Type == corev1.ServiceTypeLoadBalancer
-	if has, declared := ptr.Deref(live.Spec.LoadBalancerClass, ""), ptr.Deref(want.Spec.LoadBalancerClass, ""); balanced && has != declared {
-		keeps = append(keeps, fmt.Sprintf("loadBalancerClass %q, and %q is declared", has, declared))
+	if has, desired := ptr.Deref(live.Spec.LoadBalancerClass, ""), ptr.Deref(want.Spec.LoadBalancerClass, ""); balanced && has != desired {
+		keeps = append(keeps, fmt.Sprintf("loadBalancerClass %q, and %q is declared", has, desired))
 	}
 	if len(keeps) == 0 {
 		return ""
 	}
 	return "service " + live.Name + " keeps for as long as it exists " + strings.Join(keeps, "; and ") +
-		"; declare what it has, or delete the service, which is then made anew, with other addresses"
+		"; declare what it has, or delete the service, which is then made again, with other addresses"
 }

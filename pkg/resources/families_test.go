@@ -45,7 +45,7 @@ func TestFamiliesOfTheClientService(t *testing.T) {
 	t.Parallel()
 	type list = []corev1.IPFamily
 	for name, test := range map[string]struct {
-		declared func(*v1beta2.EtcdCluster)
+		desired  func(*v1beta2.EtcdCluster)
 		policy   corev1.IPFamilyPolicy // of the living service
 		live     list
 		want     corev1.IPFamilyPolicy // "": nothing to do
@@ -70,7 +70,7 @@ func TestFamiliesOfTheClientService(t *testing.T) {
 		"another policy where there are both":  {families(both), prefer, list{v4, v6}, both, list{v4, v6}, false},
 		"the first of both named, edited away": {families(prefer, v6), single, list{v6}, prefer, list{v6}, false},
 	} {
-		c := newCluster(test.declared)
+		c := newCluster(test.desired)
 		live := servedWith(ClientService(c), test.policy, test.live...)
 		before := live.DeepCopy()
 		got, changed := ClientServiceDrift(c, live)
@@ -80,7 +80,7 @@ func TestFamiliesOfTheClientService(t *testing.T) {
 		if changed && (*got.Spec.IPFamilyPolicy != test.want || !slices.Equal(got.Spec.IPFamilies, test.families)) {
 			t.Errorf("%s: %s %v", name, *got.Spec.IPFamilyPolicy, got.Spec.IPFamilies)
 		}
-		// What the API refuses of a service that exists.
+		// What the API rejects of a service that exists.
 		if got.Spec.ClusterIP != before.Spec.ClusterIP || got.Spec.ClusterIPs[0] != before.Spec.ClusterIP || got.Spec.IPFamilies[0] != test.live[0] {
 			t.Errorf("%s: asks for another address than %v: %v", name, before.Spec.ClusterIPs, got.Spec.ClusterIPs)
 		}
@@ -108,20 +108,20 @@ func TestFamiliesAfterAnotherType(t *testing.T) {
 	}
 }
 
-// Whoever reaches the service for clients is told the names of the members, which must
-// lead to addresses of the same family.
+// A client of the client Service learns the names of the members, which must resolve to
+// addresses of the same family.
 func TestFamiliesOfTheMembers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		declared func(*v1beta2.EtcdCluster)
-		want     *corev1.IPFamilyPolicy
+		desired func(*v1beta2.EtcdCluster)
+		want    *corev1.IPFamilyPolicy
 	}{
 		"nothing":      {families(""), nil},
 		"single stack": {families(single), nil},
 		"IPv6":         {families("", v6), ptr.To(prefer)},
 		"both":         {families(both), ptr.To(prefer)},
 	} {
-		c := newCluster(test.declared)
+		c := newCluster(test.desired)
 		made := PeerService(c, first)
 		if got := made.Spec.IPFamilyPolicy; !ptr.Equal(got, test.want) || len(made.Spec.IPFamilies) > 0 {
 			t.Errorf("%s: made with %v", name, got)

@@ -71,7 +71,7 @@ func volumes(c *v1beta2.EtcdCluster) {
 
 func retain(c *v1beta2.EtcdCluster) {
 	volumes(c)
-	c.Spec.Pod.PersistentVolumeClaimRetentionPolicy = &v1beta2.PersistentVolumeClaimRetentionPolicy{WhenDeleted: v1beta2.ClaimRetain}
+	c.Spec.Pod.PersistentVolumeClaimRetentionPolicy = &v1beta2.PersistentVolumeClaimRetentionPolicy{WhenDeleted: v1beta2.PVCRetain}
 }
 
 func loadBalancer(c *v1beta2.EtcdCluster) {
@@ -135,7 +135,7 @@ func everyPolicy() v1beta2.PodPolicy {
 
 // seed, join and learn are the three kinds of pods.
 func seed(c *v1beta2.EtcdCluster) *corev1.Pod {
-	return Pod(c, MemberPod{Name: first, Seed: true, Token: string(c.UID), InitialCluster: peers(c, first)})
+	return Pod(c, MemberPod{Name: first, Bootstrap: true, Token: string(c.UID), InitialCluster: peers(c, first)})
 }
 
 func join(c *v1beta2.EtcdCluster) *corev1.Pod {
@@ -187,8 +187,8 @@ func TestGolden(t *testing.T) {
 		"pod-3.6.16-tls-names":   Pod(named, kubernetes),
 		"pod-3.6.16-tls-auto":    learn(newCluster(version("3.6.16"), autoTLS)),
 		"pod-3.7.3-learner":      learn(newCluster(version("3.7.3"))),
-		"claim":                  Claim(newCluster(volumes), first),
-		"claim-retained":         Claim(newCluster(retain), first),
+		"claim":                  PVC(newCluster(volumes), first),
+		"claim-retained":         PVC(newCluster(retain), first),
 		"service-peer":           PeerService(example, first),
 		"service-client":         ClientService(example),
 		"service-client-balance": ClientService(newCluster(loadBalancer)),

@@ -13,9 +13,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// AnnotationGrowthRefused on a claim is the size that its volume was not allowed to grow
+// AnnotationGrowthRejected on a PVC is the size that its volume was not allowed to grow
 // to, and why: "<size> <why>". While it is there the same is not asked for again.
-const AnnotationGrowthRefused = "etcd.database.coreos.com/growth-refused"
+const AnnotationGrowthRejected = "etcd.database.coreos.com/growth-refused"
 
 // Growth compares the size of a volume with the declared one.
 type Growth int
@@ -24,25 +24,25 @@ type Growth int
 const (
 	// GrownEnough: it is as large as declared, or larger, or nothing is declared.
 	GrownEnough Growth = iota
-	// GrowthDue: more must be asked for.
+	// GrowthDue: more must be requested.
 	GrowthDue
-	// GrowthUnderWay: more was asked for, or cannot be yet, and is not there.
+	// GrowthUnderWay: more was requested, or cannot be yet, and is not there.
 	GrowthUnderWay
-	// GrowthRefused: the API did not let it grow to the size that is declared.
-	GrowthRefused
+	// GrowthRejected: the API did not let it grow to the size that is declared.
+	GrowthRejected
 )
 
-// growthTroubles are the conditions of a claim that say why its volume does not grow.
+// growthTroubles are the conditions of a PVC that say why its volume does not grow.
 var growthTroubles = map[corev1.PersistentVolumeClaimConditionType]bool{
 	corev1.PersistentVolumeClaimControllerResizeError:   true,
 	corev1.PersistentVolumeClaimNodeResizeError:         true,
 	corev1.PersistentVolumeClaimFileSystemResizePending: true,
 }
 
-// ClaimGrowth says how far the volume of a living claim is from the size that c declares,
-// and what is known about why. A claim is never asked to shrink.
-func ClaimGrowth(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (state Growth, why string) {
-	want := declaredStorage(c)
+// PVCGrowth says how far the volume of a living PVC is from the size that c declares,
+// and what is known about why. A PVC is never asked to shrink.
+func PVCGrowth(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (state Growth, why string) {
+	want := desiredStorage(c)
 	if want.IsZero() {
 		return GrownEnough, ""
 	}
@@ -51,8 +51,8 @@ func ClaimGrowth(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (st
 	case live.Status.Phase != corev1.ClaimBound:
 		return GrownEnough, "" // there is no volume yet that could be too small
 	case asked.Cmp(want) < 0:
-		if size, why, refused := strings.Cut(live.Annotations[AnnotationGrowthRefused], " "); refused && size == want.String() {
-			return GrowthRefused, why
+		if size, why, rejected := strings.Cut(live.Annotations[AnnotationGrowthRejected], " "); rejected && size == want.String() {
+			return GrowthRejected, why
 		}
 		return GrowthDue, ""
 	case has.Cmp(want) < 0:
@@ -67,39 +67,39 @@ func ClaimGrowth(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (st
 	}
 }
 
-// GrownClaim returns live asking for the size that c declares.
-func GrownClaim(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
-	claim := live.DeepCopy()
-	if claim.Spec.Resources.Requests == nil {
-		claim.Spec.Resources.Requests = corev1.ResourceList{}
+// GrownPVC returns live asking for the size that c declares.
+func GrownPVC(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	pvc := live.DeepCopy()
+	if pvc.Spec.Resources.Requests == nil {
+		pvc.Spec.Resources.Requests = corev1.ResourceList{}
 	}
-	claim.Spec.Resources.Requests[corev1.ResourceStorage] = declaredStorage(c)
-	delete(claim.Annotations, AnnotationGrowthRefused)
-	return claim
+	pvc.Spec.Resources.Requests[corev1.ResourceStorage] = desiredStorage(c)
+	delete(pvc.Annotations, AnnotationGrowthRejected)
+	return pvc
 }
 
-// GrowthRefusedClaim returns live with a note that it may not grow to the size that c
+// GrowthRejectedPVC returns live with a note that it may not grow to the size that c
 // declares.
-func GrowthRefusedClaim(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim, why string) *corev1.PersistentVolumeClaim {
-	claim, want := live.DeepCopy(), declaredStorage(c)
-	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, AnnotationGrowthRefused, want.String()+" "+why)
-	return claim
+func GrowthRejectedPVC(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim, why string) *corev1.PersistentVolumeClaim {
+	pvc, want := live.DeepCopy(), desiredStorage(c)
+	metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, AnnotationGrowthRejected, want.String()+" "+why)
+	return pvc
 }
 
 // forgetRefusal removes the note that a volume may not grow to a size which is not
 // declared any more, and says whether there was one.
-func forgetRefusal(c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
-	note, noted := claim.Annotations[AnnotationGrowthRefused]
-	want := declaredStorage(c)
+func forgetRejection(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) bool {
+	note, noted := pvc.Annotations[AnnotationGrowthRejected]
+	want := desiredStorage(c)
 	if size, _, _ := strings.Cut(note, " "); !noted || size == want.String() {
 		return false
 	}
-	delete(claim.Annotations, AnnotationGrowthRefused)
+	delete(pvc.Annotations, AnnotationGrowthRejected)
 	return true
 }
 
 // declaredStorage is the size of the members' volumes; zero if none is declared.
-func declaredStorage(c *v1beta2.EtcdCluster) resource.Quantity {
+func desiredStorage(c *v1beta2.EtcdCluster) resource.Quantity {
 	if spec := podPolicy(c).PersistentVolumeClaimSpec; spec != nil {
 		return spec.Resources.Requests[corev1.ResourceStorage].DeepCopy()
 	}

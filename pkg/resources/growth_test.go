@@ -20,19 +20,19 @@ func storage(size string) func(*v1beta2.EtcdCluster) {
 	}
 }
 
-// volume returns the bound claim of a member that was declared with one size, and is of
+// volume returns the bound PVC of a member that was declared with one size, and is of
 // another.
 func volume(asked, has string) *corev1.PersistentVolumeClaim {
-	claim := Claim(newCluster(storage(asked)), first)
-	claim.Status.Phase = corev1.ClaimBound
-	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(has)}
-	return claim
+	pvc := PVC(newCluster(storage(asked)), first)
+	pvc.Status.Phase = corev1.ClaimBound
+	pvc.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(has)}
+	return pvc
 }
 
-func TestClaimGrowth(t *testing.T) {
+func TestPVCGrowth(t *testing.T) {
 	t.Parallel()
 	larger := newCluster(storage("16Gi"))
-	refused := GrowthRefusedClaim(larger, volume("8Gi", "8Gi"), "the class forbids it")
+	rejected := GrowthRejectedPVC(larger, volume("8Gi", "8Gi"), "the class forbids it")
 	pending := volume("8Gi", "8Gi")
 	pending.Status.Phase = corev1.ClaimPending
 	waiting := volume("16Gi", "8Gi")
@@ -43,69 +43,69 @@ func TestClaimGrowth(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		cluster *v1beta2.EtcdCluster
-		claim   *corev1.PersistentVolumeClaim
+		pvc     *corev1.PersistentVolumeClaim
 		want    Growth
 		why     string
 	}{
-		"as declared":                {newCluster(volumes), volume("8Gi", "8Gi"), GrownEnough, ""},
-		"the same in another unit":   {newCluster(storage("8192Mi")), volume("8Gi", "8Gi"), GrownEnough, ""},
-		"larger than declared":       {newCluster(volumes), volume("16Gi", "16Gi"), GrownEnough, ""},
-		"larger than asked for":      {newCluster(volumes), volume("8Gi", "10Gi"), GrownEnough, ""},
-		"more is declared":           {larger, volume("8Gi", "8Gi"), GrowthDue, ""},
-		"more is declared and has":   {larger, volume("8Gi", "20Gi"), GrowthDue, ""},
-		"asked for":                  {larger, volume("16Gi", "8Gi"), GrowthUnderWay, ""},
-		"asked for, with a reason":   {larger, waiting, GrowthUnderWay, "FileSystemResizePending: a pod must mount it"},
-		"refused":                    {larger, refused, GrowthRefused, "the class forbids it"},
-		"refused, and more is now":   {newCluster(storage("32Gi")), refused, GrowthDue, ""},
-		"refused, and taken back":    {newCluster(volumes), refused, GrownEnough, ""},
-		"not bound yet":              {larger, pending, GrownEnough, ""},
-		"no size is declared":        {newCluster(storage("0")), volume("8Gi", "8Gi"), GrownEnough, ""},
-		"no volumes are declared":    {newCluster(), volume("8Gi", "8Gi"), GrownEnough, ""},
-		"refused in unit of its own": {newCluster(storage("16384Mi")), refused, GrowthRefused, "the class forbids it"},
+		"as declared":                 {newCluster(volumes), volume("8Gi", "8Gi"), GrownEnough, ""},
+		"the same in another unit":    {newCluster(storage("8192Mi")), volume("8Gi", "8Gi"), GrownEnough, ""},
+		"larger than declared":        {newCluster(volumes), volume("16Gi", "16Gi"), GrownEnough, ""},
+		"larger than asked for":       {newCluster(volumes), volume("8Gi", "10Gi"), GrownEnough, ""},
+		"more is declared":            {larger, volume("8Gi", "8Gi"), GrowthDue, ""},
+		"more is declared and has":    {larger, volume("8Gi", "20Gi"), GrowthDue, ""},
+		"asked for":                   {larger, volume("16Gi", "8Gi"), GrowthUnderWay, ""},
+		"asked for, with a reason":    {larger, waiting, GrowthUnderWay, "FileSystemResizePending: a pod must mount it"},
+		"refused":                     {larger, rejected, GrowthRejected, "the class forbids it"},
+		"rejected, and more is now":   {newCluster(storage("32Gi")), rejected, GrowthDue, ""},
+		"rejected, and taken back":    {newCluster(volumes), rejected, GrownEnough, ""},
+		"not bound yet":               {larger, pending, GrownEnough, ""},
+		"no size is declared":         {newCluster(storage("0")), volume("8Gi", "8Gi"), GrownEnough, ""},
+		"no volumes are declared":     {newCluster(), volume("8Gi", "8Gi"), GrownEnough, ""},
+		"rejected in unit of its own": {newCluster(storage("16384Mi")), rejected, GrowthRejected, "the class forbids it"},
 	} {
-		if got, why := ClaimGrowth(tc.cluster, tc.claim); got != tc.want || why != tc.why {
+		if got, why := PVCGrowth(tc.cluster, tc.pvc); got != tc.want || why != tc.why {
 			t.Errorf("%s: %d (%q), not %d (%q)", name, got, why, tc.want, tc.why)
 		}
 	}
 }
 
 // TestGrownClaim asks for nothing but the size.
-func TestGrownClaim(t *testing.T) {
+func TestGrownPVC(t *testing.T) {
 	t.Parallel()
 	larger := newCluster(storage("16Gi"))
-	refused := GrowthRefusedClaim(larger, volume("8Gi", "8Gi"), "why")
-	grown := GrownClaim(larger, refused)
+	rejected := GrowthRejectedPVC(larger, volume("8Gi", "8Gi"), "why")
+	grown := GrownPVC(larger, rejected)
 	if got := grown.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "16Gi" {
 		t.Errorf("it asks for %s", got.String())
 	}
-	if _, noted := grown.Annotations[AnnotationGrowthRefused]; noted {
+	if _, noted := grown.Annotations[AnnotationGrowthRejected]; noted {
 		t.Error("it still says that it may not grow")
 	}
-	if got := refused.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "8Gi" {
-		t.Errorf("the claim that was given asks for %s", got.String())
+	if got := rejected.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "8Gi" {
+		t.Errorf("the PVC that was given asks for %s", got.String())
 	}
 	bare := volume("8Gi", "8Gi")
 	bare.Spec.Resources.Requests = nil
-	if got := GrownClaim(larger, bare).Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "16Gi" {
-		t.Errorf("a claim without any size asks for %s", got.String())
+	if got := GrownPVC(larger, bare).Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "16Gi" {
+		t.Errorf("a PVC without any size asks for %s", got.String())
 	}
 }
 
-// TestRefusalForgotten: what may not be any more is asked for again once it was not
+// TestRefusalForgotten: what may not be any more is requested again once it was not
 // declared meanwhile.
-func TestRefusalForgotten(t *testing.T) {
+func TestRejectionForgotten(t *testing.T) {
 	t.Parallel()
 	larger := newCluster(storage("16Gi"))
-	refused := GrowthRefusedClaim(larger, volume("8Gi", "8Gi"), "why")
-	MarkAlone(larger, refused)
-	if got, drifted := ClaimDrift(larger, refused); drifted {
+	rejected := GrowthRejectedPVC(larger, volume("8Gi", "8Gi"), "why")
+	MarkAlone(larger, rejected)
+	if got, drifted := PVCDrift(larger, rejected); drifted {
 		t.Errorf("the note was taken for drift: %+v", got.ObjectMeta)
 	}
-	cleared, drifted := ClaimDrift(newCluster(volumes), refused)
-	if _, noted := cleared.Annotations[AnnotationGrowthRefused]; !drifted || noted {
+	cleared, drifted := PVCDrift(newCluster(volumes), rejected)
+	if _, noted := cleared.Annotations[AnnotationGrowthRejected]; !drifted || noted {
 		t.Errorf("the note stays after the size was taken back: %+v", cleared.ObjectMeta)
 	}
-	if got, _ := ClaimGrowth(larger, cleared); got != GrowthDue {
+	if got, _ := PVCGrowth(larger, cleared); got != GrowthDue {
 		t.Errorf("it is not asked for again: %d", got)
 	}
 }

@@ -16,8 +16,8 @@ const (
 	// labelAzureIdentity asks Azure's webhook to give the pod the identity of its service
 	// account. Those of other clouds look at the service account alone.
 	labelAzureIdentity = "azure.workload.identity/use"
-	// These annotations name the containers that the webhooks of AWS and of Azure shall
-	// leave without the token of the identity.
+	// These annotations name the containers that the webhooks of AWS and of Azure leave
+	// without the token of the identity.
 	annotationAWSWithout   = "eks.amazonaws.com/skip-containers"
 	annotationAzureWithout = "azure.workload.identity/skip-containers"
 )

@@ -22,9 +22,9 @@ func fromStore(storage v1beta2.BackupStorageType, account string) func(*v1beta2.
 	}
 }
 
-// TestSeedActsAs: the seed's pod has the service account that the store knows, because one
-// of its containers fetches; the webhooks are told to leave etcd without a token of it.
-// Whoever is not named here would be given one.
+// TestSeedActsAs: the recovery pod has the service account that the store knows, because
+// one of its containers fetches. The annotations exclude etcd from the token of that
+// account. A container that is not named there gets a token.
 func TestSeedActsAs(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -39,7 +39,7 @@ func TestSeedActsAs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pod, err := ReseedPod(lostCluster(true), recovery(fromStore(test.storage, test.account)), MemberPod{}, "agent:1")
+			pod, err := RecoveryPod(lostCluster(true), recovery(fromStore(test.storage, test.account)), MemberPod{}, "agent:1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,11 +63,11 @@ func TestSeedActsAs(t *testing.T) {
 
 // TestMemberActsAsNobody: the pod that a restored member has later, and that of a seed
 // that has served from its volume, are those of every member.
-func TestMemberActsAsNobody(t *testing.T) {
+func TestMemberHasNoServiceAccountToken(t *testing.T) {
 	t.Parallel()
 	served := recovery(fromStore(v1beta2.BackupStorageTypeABS, "reader"))
-	served.Phase = v1beta2.RecoveryPhaseSwitching
-	again, err := ReseedPod(lostCluster(true), served, MemberPod{}, "agent:1")
+	served.Phase = v1beta2.RecoveryPhaseCutover
+	again, err := RecoveryPod(lostCluster(true), served, MemberPod{}, "agent:1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// What etcd makes of an empty directory stands in annotations of its pod, which reach it
-// as variables each time its container starts, and not in flags, which cannot change in a
-// living pod. A member that has its data may never begin without it again: it would vote
-// as one that has forgotten what it has acknowledged, and the first member would start
-// another cluster of the same ID beside the one that goes on.
+// Annotations of a pod say what etcd does with an empty directory. They reach etcd as
+// variables each time its container starts; flags cannot change in a living pod. A member
+// that has its data must never start without the data again. It would vote without the
+// writes that it has acknowledged, and the bootstrap member would start a second cluster of
+// the same ID.
 const (
 	envInitialCluster = "ETCD_INITIAL_CLUSTER"
 	envInitialState   = "ETCD_INITIAL_CLUSTER_STATE"
@@ -44,14 +44,14 @@ func initialAnnotations(c *v1beta2.EtcdCluster, m MemberPod) map[string]string {
 		return joined(c, m.Name)
 	}
 	state := stateExisting
-	if m.Seed {
+	if m.Bootstrap {
 		state = stateNew
 	}
 	return map[string]string{AnnotationInitialCluster: initialCluster(m.InitialCluster), AnnotationInitialState: state}
 }
 
-// joined names a member alone as the cluster that it shall join: on an empty directory
-// etcd finds nobody to ask, and ends.
+// joined names a member alone as the cluster to join: on an empty directory etcd finds no
+// member to query, and ends.
 func joined(c *v1beta2.EtcdCluster, member string) map[string]string {
 	return map[string]string{
 		AnnotationInitialCluster: initialCluster([]Peer{{Name: member, URL: PeerURL(c, member)}}),
@@ -70,14 +70,14 @@ func Joined(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 	return pod, true
 }
 
-// MayFill is true if etcd in a pod begins anew on an empty directory, and Joined can end
+// MayFill is true if etcd in a pod begins again on an empty directory, and Joined can end
 // that.
 func MayFill(pod *corev1.Pod) bool {
 	cluster, found := pod.Annotations[AnnotationInitialCluster]
 	return found && (pod.Annotations[AnnotationInitialState] != stateExisting || strings.Contains(cluster, ","))
 }
 
-// InitialMembers returns the names of the members that etcd in a pod was told of.
+// InitialMembers returns the names of the members that the annotations of a pod give to etcd.
 func InitialMembers(pod *corev1.Pod) []string {
 	var names []string
 	list, found := pod.Annotations[AnnotationInitialCluster]

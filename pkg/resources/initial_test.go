@@ -13,15 +13,15 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// A member that has its data must not begin again without, whoever started it.
+// A member that has its data must not begin again without, whatever started it.
 func TestJoined(t *testing.T) {
 	t.Parallel()
 	c := newCluster(version("3.6.16"))
 	for name, m := range map[string]MemberPod{
-		"the seed":       {Name: first, Seed: true, InitialCluster: peers(c, first)},
-		"a second one":   {Name: first, InitialCluster: peers(c, first, second)},
-		"a third one":    {Name: first, InitialCluster: peers(c, first, second, third)},
-		"who comes back": {Name: first, Joined: true, InitialCluster: peers(c, first, second, third)},
+		"the seed":               {Name: first, Bootstrap: true, InitialCluster: peers(c, first)},
+		"a second one":           {Name: first, InitialCluster: peers(c, first, second)},
+		"a third one":            {Name: first, InitialCluster: peers(c, first, second, third)},
+		"member that comes back": {Name: first, Joined: true, InitialCluster: peers(c, first, second, third)},
 	} {
 		pod := Pod(c, m)
 		if MayFill(pod) == m.Joined {
@@ -44,7 +44,7 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// A pod of an earlier release has flags, which nobody can change.
+// A pod of an earlier release has flags, which cannot change.
 func TestJoinedWithFlags(t *testing.T) {
 	t.Parallel()
 	old := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{

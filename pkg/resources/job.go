@@ -78,7 +78,7 @@ func mergedResources(own, want corev1.ResourceRequirements) corev1.ResourceRequi
 		if !limited || request.Cmp(limit) <= 0 {
 			continue
 		}
-		if _, wanted := want.Requests[name]; wanted {
+		if _, desired := want.Requests[name]; desired {
 			merged.Limits[name] = request
 		} else {
 			merged.Requests[name] = limit

@@ -12,14 +12,14 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Why the last backup of a cluster is not restored unless somebody names it.
+// Why the last backup of a cluster is not restored unless a request names it.
 var (
 	ErrNoBackup          = errors.New("no backup of this cluster is known")
 	ErrBackupNotVerified = errors.New("was not verified")
 )
 
 // Restorable returns why the last backup of a cluster, as LastBackup or a status has it,
-// must not be restored where nobody has named a backup; nil if it may be.
+// must not be restored where the request names no backup; nil if it may be.
 func Restorable(last *v1beta2.LastBackup) error {
 	switch {
 	case last == nil:
@@ -34,7 +34,7 @@ func Restorable(last *v1beta2.LastBackup) error {
 // LastBackup returns the newest good backup that was made since the cluster is there:
 // an EtcdBackup may tell of an earlier cluster of the same name. What the status tells
 // already is kept when the EtcdBackup is deleted, for the backup is still stored. The
-// backups are those of which BackupOf is true.
+// backups are those for which BackupOf is true.
 func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup) *v1beta2.LastBackup {
 	last := c.Status.LastBackup.DeepCopy()
 	for _, b := range backups {
@@ -51,13 +51,13 @@ func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup) *v1beta2.
 	return last
 }
 
-// BackupOf is true of what counts as a backup of the cluster called name. A safety copy
-// holds what somebody did not want any more.
+// BackupOf is true of what counts as a backup of the cluster called name. A pre-restore backup
+// holds data that a user has replaced.
 func BackupOf(b *v1beta2.EtcdBackup, name string) bool {
-	return SourceOf(b) == name && b.Annotations[AnnotationSafetyCopy] == ""
+	return SourceOf(b) == name && b.Annotations[AnnotationPreRestoreBackup] == ""
 }
 
-// SourceOf names what a backup reads, as far as can be told: the cluster, also if the
+// SourceOf names what a backup reads, as far as is known: the cluster, also if the
 // backup names the service of one, or else the endpoints.
 func SourceOf(b *v1beta2.EtcdBackup) string {
 	if b.Spec.EtcdCluster != nil {
@@ -69,7 +69,7 @@ func SourceOf(b *v1beta2.EtcdBackup) string {
 	return strings.Join(b.Spec.EtcdEndpoints, ",")
 }
 
-// clusterOfEndpoints returns the name of the cluster whose service for clients the
+// clusterOfEndpoints returns the name of the cluster whose client Service the
 // endpoints name, "" if they do not name one.
 func clusterOfEndpoints(b *v1beta2.EtcdBackup) string {
 	found := ""

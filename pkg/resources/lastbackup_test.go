@@ -33,11 +33,11 @@ func TestBackupOf(t *testing.T) {
 	t.Parallel()
 	b := &v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{EtcdCluster: &v1beta2.EtcdClusterRef{Name: "a"}}}
 	if !BackupOf(b, "a") || BackupOf(b, "b") {
-		t.Error("it is a backup of a, and of nobody else")
+		t.Error("it is a backup of a, and of no other")
 	}
-	b.Annotations = map[string]string{AnnotationSafetyCopy: "r"}
+	b.Annotations = map[string]string{AnnotationPreRestoreBackup: "r"}
 	if BackupOf(b, "a") {
-		t.Error("a safety copy counts as a backup")
+		t.Error("a pre-restore backup counts as a backup")
 	}
 }
 
@@ -68,12 +68,12 @@ func TestLastBackup(t *testing.T) {
 		backups []*v1beta2.EtcdBackup
 		want    string
 	}{
-		"nothing":                            {want: ""},
-		"none that was good":                 {backups: []*v1beta2.EtcdBackup{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, want: ""},
-		"the newest":                         {backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 9), made("c", 7)}, want: "b"},
-		"of an earlier cluster of that name": {backups: []*v1beta2.EtcdBackup{made("a", -5)}, want: ""},
-		"one whose EtcdBackup is gone":       {known: &v1beta2.LastBackup{Name: "gone", Time: at(8)}, backups: []*v1beta2.EtcdBackup{made("a", 5)}, want: "gone"},
-		"newer than what the status says":    {known: &v1beta2.LastBackup{Name: "a", Time: at(5)}, backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 6)}, want: "b"},
+		"nothing":                               {want: ""},
+		"none that was good":                    {backups: []*v1beta2.EtcdBackup{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, want: ""},
+		"the newest":                            {backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 9), made("c", 7)}, want: "b"},
+		"of an earlier cluster of that name":    {backups: []*v1beta2.EtcdBackup{made("a", -5)}, want: ""},
+		"one whose EtcdBackup no longer exists": {known: &v1beta2.LastBackup{Name: "gone", Time: at(8)}, backups: []*v1beta2.EtcdBackup{made("a", 5)}, want: "gone"},
+		"newer than what the status says":       {known: &v1beta2.LastBackup{Name: "a", Time: at(5)}, backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 6)}, want: "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

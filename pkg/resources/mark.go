@@ -101,5 +101,5 @@ func Orphaned(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 // RetainsDeleted is true if the PVCs stay when the cluster is deleted.
 func RetainsDeleted(c *v1beta2.EtcdCluster) bool {
 	r := podPolicy(c).PersistentVolumeClaimRetentionPolicy
-	return r != nil && r.WhenDeleted == v1beta2.ClaimRetain
+	return r != nil && r.WhenDeleted == v1beta2.PVCRetain
 }

@@ -21,8 +21,8 @@ func TestMarks(t *testing.T) {
 	open, closed := newCluster(volumes), newCluster(volumes, protection)
 	objects := func(c *v1beta2.EtcdCluster) map[string]metav1.Object {
 		return map[string]metav1.Object{
-			"pod": Pod(c, MemberPod{Name: first}), "PVC": Claim(c, first), "headless Service": PeerService(c, first), "client Service": ClientService(c),
-			"budget": PodDisruptionBudget(c, 3), "secret": CertificateSecret(c, AuthoritySecret(c), nil),
+			"pod": Pod(c, MemberPod{Name: first}), "PVC": PVC(c, first), "headless Service": PeerService(c, first), "client Service": ClientService(c),
+			"budget": PodDisruptionBudget(c, 3), "secret": CertificateSecret(c, CASecret(c), nil),
 		}
 	}
 	of := objects(closed)
@@ -47,14 +47,14 @@ func TestMarks(t *testing.T) {
 func TestMarkAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
-	secret := CertificateSecret(c, AuthoritySecret(c), nil)
+	secret := CertificateSecret(c, CASecret(c), nil)
 	if MarkedAlone(c, secret) || !MarkAlone(c, secret) || !MarkedAlone(c, secret) || MarkAlone(c, secret) || len(secret.OwnerReferences) > 0 {
 		t.Errorf("confirmed: %+v", secret.ObjectMeta)
 	}
 	if !HandOver(c, secret) || HandOver(c, secret) || metav1.GetControllerOf(secret).UID != c.UID || MarkedAlone(c, secret) {
 		t.Errorf("handed over: %+v", secret.ObjectMeta)
 	}
-	if fresh := CertificateSecret(c, AuthoritySecret(c), nil); !HandOver(c, fresh) {
+	if fresh := CertificateSecret(c, CASecret(c), nil); !HandOver(c, fresh) {
 		t.Error("handing over what has its owner reference still changes nothing: a late MarkAlone would succeed")
 	}
 }
@@ -73,7 +73,7 @@ func TestOrphaned(t *testing.T) {
 		t.Error("a pod without its owner reference does not count as orphaned")
 	}
 	if Orphaned(c, &corev1.Pod{}) {
-		t.Error("a pod of nobody counts as orphaned")
+		t.Error("a pod without an owner counts as orphaned")
 	}
 }
 
@@ -82,8 +82,8 @@ func TestOrphaned(t *testing.T) {
 func TestReleasedIsUnprotected(t *testing.T) {
 	t.Parallel()
 	c := newCluster(volumes, protection)
-	claim := Released(c, Claim(c, first))
-	if _, labelled := claim.Labels[LabelProtected]; labelled || Owns(c, claim) {
-		t.Errorf("released: %+v", claim.ObjectMeta)
+	pvc := Released(c, PVC(c, first))
+	if _, labelled := pvc.Labels[LabelProtected]; labelled || Owns(c, pvc) {
+		t.Errorf("released: %+v", pvc.ObjectMeta)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // admitted: its annotations name the initial cluster, the kubelet writes that to a
 // file, and the launcher becomes etcd.
 const (
-	// AnnotationMembership with the value MembershipAwaited on a pod or a claim says
+	// AnnotationMembership with the value MembershipAwaited on a pod or a PVC says
 	// that no member has used it yet. Admitted removes the annotation and nothing ever
 	// adds it again.
 	AnnotationMembership = "etcd.database.coreos.com/membership"
@@ -42,11 +42,11 @@ const (
 // with the command of any other member as the arguments.
 func prepare(c *v1beta2.EtcdCluster, pod *corev1.Pod, image string) {
 	pod.Annotations[AnnotationMembership] = MembershipAwaited
-	// etcd that is started without the launcher finds nobody to join, and ends.
+	// etcd that is started without the launcher finds no member to join, and ends.
 	delete(pod.Annotations, AnnotationInitialCluster)
 	pod.Annotations[AnnotationInitialState] = stateExisting
 	etcd := &pod.Spec.Containers[0]
-	etcd.Command = slices.Concat([]string{launcherDir + launcherProgram, "run"}, answers(etcd.StartupProbe),
+	etcd.Command = slices.Concat([]string{launcherDir + launcherProgram, "run"}, probeFlags(etcd.StartupProbe),
 		[]string{membershipDir + "/" + membershipFile}, etcd.Command)
 	shared := corev1.VolumeMount{Name: launcherVolume, MountPath: launcherDir}
 	install := corev1.Container{
@@ -72,8 +72,8 @@ func prepare(c *v1beta2.EtcdCluster, pod *corev1.Pod, image string) {
 	)
 }
 
-// answers are the flags with which the launcher lets the startup probe of etcd succeed.
-func answers(probe *corev1.Probe) []string {
+// responds are the flags with which the launcher lets the startup probe of etcd succeed.
+func probeFlags(probe *corev1.Probe) []string {
 	switch {
 	case probe == nil:
 		return nil
@@ -86,7 +86,7 @@ func answers(probe *corev1.Probe) []string {
 	}
 }
 
-// IsPrepared is true for a pod or a claim that no member has used yet.
+// IsPrepared is true for a pod or a PVC that no member has used yet.
 func IsPrepared(annotations map[string]string) bool {
 	return annotations[AnnotationMembership] == MembershipAwaited
 }
@@ -104,22 +104,22 @@ func Admitted(live *corev1.Pod, peers []Peer) (*corev1.Pod, bool) {
 	return pod, true
 }
 
-// PreparedClaim returns the claim of a prepared pod; nil if the members of c have no
+// PreparedPVC returns the PVC of a prepared pod; nil if the members of c have no
 // volumes of their own.
-func PreparedClaim(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim {
-	claim := Claim(c, member)
-	if claim != nil {
-		claim.Annotations[AnnotationMembership] = MembershipAwaited
+func PreparedPVC(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim {
+	pvc := PVC(c, member)
+	if pvc != nil {
+		pvc.Annotations[AnnotationMembership] = MembershipAwaited
 	}
-	return claim
+	return pvc
 }
 
-// AdmittedClaim returns live as the claim of a member, and whether that is a change.
-func AdmittedClaim(live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
+// AdmittedPVC returns live as the PVC of a member, and whether that is a change.
+func AdmittedPVC(live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
 	if !IsPrepared(live.Annotations) {
 		return live, false
 	}
-	claim := live.DeepCopy()
-	delete(claim.Annotations, AnnotationMembership)
-	return claim, true
+	pvc := live.DeepCopy()
+	delete(pvc.Annotations, AnnotationMembership)
+	return pvc, true
 }

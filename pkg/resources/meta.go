@@ -20,19 +20,19 @@ const (
 	LabelCluster = "etcd_cluster"
 	LabelMember  = "etcd_node"
 	// LabelRole says what the member of a pod is to its cluster. The disruption budget
-	// counts those that vote; the service for clients leads to voters that stay.
+	// counts those that vote; the client Service leads to voters that stay.
 	// etcd's own readiness tells a learner from a voter only in newer releases.
 	LabelRole = "etcd_role"
 
 	// AppName is the value of LabelApp.
 	AppName = "etcd"
 
-	// RoleVoter, RoleLearner and RoleLeaving are the values of LabelRole. A voter is
+	// RoleVoter, RoleLearner and RoleDraining are the values of LabelRole. A voter is
 	// leaving while its clients are sent elsewhere, before it is removed, restarts or is
 	// defragmented.
-	RoleVoter   = "voter"
-	RoleLearner = "learner"
-	RoleLeaving = "leaving"
+	RoleVoter    = "voter"
+	RoleLearner  = "learner"
+	RoleDraining = "leaving"
 )
 
 // Annotations that the controller owns.
@@ -41,18 +41,18 @@ const (
 	AnnotationVersion = "etcd.version"
 	// AnnotationImage on a pod is the image that was requested for its etcd.
 	AnnotationImage = "etcd.database.coreos.com/image"
-	// AnnotationSeed on the peer service is the name that was claimed for the one
+	// AnnotationBootstrapMember on the peer service is the name that was claimed for the one
 	// seed of the cluster.
-	AnnotationSeed = "etcd.database.coreos.com/seed"
+	AnnotationBootstrapMember = "etcd.database.coreos.com/seed"
 	// AnnotationClusterID on the peer service is etcd's cluster ID in hexadecimal,
-	// once the seed has answered.
+	// once the seed has responded.
 	AnnotationClusterID = "etcd.database.coreos.com/cluster-id"
-	// AnnotationLog on the peer service says who has written the log of etcd: etcd's
-	// cluster ID, the oldest minor version of the members that did, and from which index
-	// on, or "readable" if nobody needs anything before.
+	// AnnotationLog on the headless Service says which members have written the log of
+	// etcd. It holds etcd's cluster ID, the oldest minor version of these members, and the
+	// first index, or "readable" if no member needs an earlier entry.
 	AnnotationLog = "etcd.database.coreos.com/log"
-	// AnnotationInitialCluster and AnnotationInitialState on a pod are what etcd in it is
-	// told of the cluster, for the case that it has no data.
+	// AnnotationInitialCluster and AnnotationInitialState on a pod tell its etcd about the
+	// cluster, for the case that it has no data.
 	AnnotationInitialCluster = "etcd.database.coreos.com/initial-cluster"
 	AnnotationInitialState   = "etcd.database.coreos.com/initial-cluster-state"
 	// AnnotationTemplate on a pod is the TemplateHash that it was made for.
@@ -61,7 +61,7 @@ const (
 	// value changes. On a pod it is the request after which the pod was made.
 	AnnotationRestart = "etcd.database.coreos.com/restarted-at"
 	// AnnotationCancelOperation on an EtcdCluster is the ID of the operation in its status
-	// that shall not go on.
+	// to cancel.
 	AnnotationCancelOperation = "etcd.database.coreos.com/cancel-operation"
 	// AnnotationSuperseded on a pod is the ID of the container that runs an image
 	// which is not wanted any more, and that image: "<id> <image>".

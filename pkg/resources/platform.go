@@ -159,7 +159,7 @@ func (p Platform) registryOf(c *v1beta2.EtcdCluster) string {
 // moveImages moves the images of the pod of a member of c, and notes where that of etcd is.
 func (p Platform) moveImages(c *v1beta2.EtcdCluster, pod *corev1.Pod) {
 	for container := range containersOf(&pod.Spec) {
-		container.Image, _ = p.moved(declaredImage(pod, container.Image))
+		container.Image, _ = p.moved(desiredImage(pod, container.Image))
 	}
 	delete(pod.Annotations, AnnotationImageRegistry)
 	if registry := p.registryOf(c); registry != "" {
@@ -168,7 +168,7 @@ func (p Platform) moveImages(c *v1beta2.EtcdCluster, pod *corev1.Pod) {
 }
 
 // declaredImage returns the image of a container of pod as it was before it was moved.
-func declaredImage(pod *corev1.Pod, image string) string {
+func desiredImage(pod *corev1.Pod, image string) string {
 	registry := pod.Annotations[AnnotationImageRegistry]
 	if registry == "" {
 		return image
@@ -184,13 +184,13 @@ func declaredImage(pod *corev1.Pod, image string) string {
 
 // RequestedImage returns the image of etcd that the controller has requested for the pod of
 // a member, as Image returns it, whichever registry it is pulled from. What the pod has may
-// be another one: an admission policy may rewrite it, such as to the name of a mirror or to
+// be another image: an admission policy may rewrite it, such as to the name of a mirror or to
 // a digest. A pod of an earlier release does not say what was requested.
 func RequestedImage(pod *corev1.Pod) string {
 	if image := pod.Annotations[AnnotationImage]; image != "" {
 		return image
 	}
-	return declaredImage(pod, imageOf(pod))
+	return desiredImage(pod, imageOf(pod))
 }
 
 // Misplaced is true for the pod of a member of c whose image would be pulled from another

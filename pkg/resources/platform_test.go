@@ -60,9 +60,9 @@ func TestPodThatWaitsForItsImageMovesToTheRegistry(t *testing.T) {
 		from, to Platform
 		want     string
 	}{
-		"none before": {Platform{}, now, "two.example.com/coreos/etcd:v3.6.16"},
-		"another one": {old, now, "two.example.com/coreos/etcd:v3.6.16"},
-		"none now":    {old, Platform{}, "quay.io/coreos/etcd:v3.6.16"},
+		"none before":   {Platform{}, now, "two.example.com/coreos/etcd:v3.6.16"},
+		"another image": {old, now, "two.example.com/coreos/etcd:v3.6.16"},
+		"none now":      {old, Platform{}, "quay.io/coreos/etcd:v3.6.16"},
 	} {
 		pod := test.from.Member(c, Pod(c, MemberPod{Name: first}))
 		if !test.to.Misplaced(c, pod) {
@@ -189,7 +189,7 @@ func TestPlatformOfAJob(t *testing.T) {
 			BackupSource: v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups"}},
 		},
 	}
-	job, err := BackupJob(b, BackupRun{Slot: time.Unix(1, 0), Image: DefaultAgentRepository + ":v1", Cluster: newCluster(version("3.6.16")), Members: []MemberAddress{{first, "10.0.0.1"}}})
+	job, err := BackupJob(b, BackupRun{ScheduledTime: time.Unix(1, 0), Image: DefaultAgentRepository + ":v1", Cluster: newCluster(version("3.6.16")), Members: []MemberAddress{{first, "10.0.0.1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

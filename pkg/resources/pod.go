@@ -28,7 +28,7 @@ type MemberPod struct {
 	// Name of the member and of its pod, <cluster>-<suffix>.
 	Name string
 	// Seed starts a new cluster. Every other member joins an existing one.
-	Seed bool
+	Bootstrap bool
 	// Learner is true for a member that does not vote yet.
 	Learner bool
 	// Joined is true for a member that comes back to its data, and must not start without.
@@ -37,20 +37,20 @@ type MemberPod struct {
 	// launcher that waits in it.
 	Prepared bool
 	Image    string
-	// InitialCluster lists all members, this one included.
+	// InitialCluster lists all members, including this member.
 	InitialCluster []Peer
 	// Token is the initial cluster token of a seed: the UID of the cluster, so that
 	// two clusters of one name never take each other for the same.
 	Token string
 	// PeerFormat and ServerFormat say how the user's secrets name their entries.
 	PeerFormat, ServerFormat SecretFormat
-	// Trust, Authorities and Certificates, if not empty, are noted as the annotations of
+	// Trust, CAs and Certificates, if not empty, are noted as the annotations of
 	// these names.
-	Trust, Authorities, Certificates string
+	Trust, CAs, Certificates string
 }
 
-// Pod returns the pod of a member. It is restarted in place, never replaced by a
-// machinery of its own: who is a member is between etcd and the controller.
+// Pod returns the pod of a member. Kubernetes restarts it in place; no workload controller
+// replaces it, because only etcd and the controller decide about membership.
 func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 	policy := podPolicy(c)
 	meta := objectMeta(c, m.Name, policy.Labels, policy.Annotations)
@@ -60,7 +60,7 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 	meta.Annotations[AnnotationImage] = Image(c)
 	meta.Annotations = merged(meta.Annotations, initialAnnotations(c, m))
 	for name, value := range map[string]string{
-		AnnotationTrust: m.Trust, AnnotationAuthorities: m.Authorities, AnnotationCertificates: m.Certificates,
+		AnnotationTrust: m.Trust, AnnotationCAs: m.CAs, AnnotationCertificates: m.Certificates,
 	} {
 		if value != "" && c.Spec.TLS != nil {
 			meta.Annotations[name] = value
@@ -81,7 +81,7 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 			EnableServiceLinks:            ptr.To(false),
 			NodeSelector:                  own.NodeSelector,
 			Affinity:                      affinity(c),
-			Tolerations:                   own.Tolerations,
+			Tolerations:                   tolerations(own.Tolerations),
 			TopologySpreadConstraints:     spread(c),
 			PriorityClassName:             own.PriorityClassName,
 			ImagePullSecrets:              own.ImagePullSecrets,
@@ -93,6 +93,28 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 	}
 	markTemplate(c, pod)
 	return pod
+}
+
+// tolerations adds to those of the user that the pod stays on a node that does not respond.
+// Kubernetes would delete the pod after five minutes. If the node is only cut off, its kubelet
+// then ends a member that serves, with its data if it has no volume, as soon as the node
+// hears of it. The controller replaces such a member, and only while the others are a quorum:
+// see rule replace of the planner.
+func tolerations(users []corev1.Toleration) []corev1.Toleration {
+	list := users
+	for _, key := range []string{corev1.TaintNodeUnreachable, corev1.TaintNodeNotReady} {
+		if !slices.ContainsFunc(users, func(t corev1.Toleration) bool { return toleratesEviction(&t, key) }) {
+			list = append(list, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
+		}
+	}
+	return list
+}
+
+// toleratesEviction is true if a user has said how long a pod stays on a node with the taint
+// of this key, whose effect is NoExecute and whose value is empty.
+func toleratesEviction(t *corev1.Toleration, key string) bool {
+	return (t.Effect == "" || t.Effect == corev1.TaintEffectNoExecute) && (t.Key == "" || t.Key == key) &&
+		(t.Operator == corev1.TolerationOpExists || t.Value == "")
 }
 
 // container returns the one container of a member.
@@ -124,7 +146,7 @@ func container(c *v1beta2.EtcdCluster, m MemberPod) corev1.Container {
 	return container
 }
 
-// data returns the volume with the member's data: its claim, or a directory that
+// data returns the volume with the member's data: its PVC, or a directory that
 // goes with the pod.
 func data(c *v1beta2.EtcdCluster, member string) corev1.Volume {
 	v := corev1.Volume{Name: dataVolume}
@@ -144,7 +166,7 @@ func role(learner bool) string {
 }
 
 // WithRole returns live with the label of its role, RoleVoter, RoleLearner or
-// RoleLeaving, and whether that is a change. The label may say voter only after the
+// RoleDraining, and whether that is a change. The label may say voter only after the
 // promotion, and a budget for one voter more must stand before it: then at no moment
 // the budget lets the quorum go.
 func WithRole(live *corev1.Pod, role string) (*corev1.Pod, bool) {

@@ -269,8 +269,8 @@ func TestOwns(t *testing.T) {
 	c := newCluster(retain)
 	other := newCluster(retain)
 	other.UID = "another"
-	foreign := &metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: c.UID, Controller: ptr.To(false)}}}
-	adopted := Claim(c, first)
+	notOwned := &metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: c.UID, Controller: ptr.To(false)}}}
+	adopted := PVC(c, first)
 	adopted.OwnerReferences = []metav1.OwnerReference{Owner(other)}
 	for name, tc := range map[string]struct {
 		obj  metav1.Object
@@ -278,10 +278,10 @@ func TestOwns(t *testing.T) {
 	}{
 		"pod":                         {seed(c), true},
 		"pod of another":              {seed(other), false},
-		"retained claim":              {Claim(c, first), true},
-		"retained claim of another":   {Claim(other, first), false},
-		"owner that does not control": {foreign, false},
-		"claim with another owner":    {adopted, false},
+		"retained PVC":                {PVC(c, first), true},
+		"retained PVC of another":     {PVC(other, first), false},
+		"owner that does not control": {notOwned, false},
+		"PVC with another owner":      {adopted, false},
 		"nobody's":                    {&metav1.ObjectMeta{}, false},
 	} {
 		if got := Owns(c, tc.obj); got != tc.want {
@@ -298,7 +298,7 @@ func TestOwns(t *testing.T) {
 func TestEveryFieldOfThePolicy(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
-		"PersistentVolumeClaimSpec":            "pod-3.6.16-volume and claim",
+		"PersistentVolumeClaimSpec":            "pod-3.6.16-volume and PVC",
 		"PersistentVolumeClaimRetentionPolicy": "claim-retained",
 		"ClusterDomain":                        "TestURLs",
 	}

@@ -25,13 +25,13 @@ func TestNetworkPoliciesSelectMembersAndJobs(t *testing.T) {
 	t.Parallel()
 	const uid = types.UID("0123")
 	member := Pod(lostCluster(false), MemberPod{Name: "c-old"}).Labels
-	recovered, err := ReseedPod(lostCluster(false), recovery(func(*v1beta2.RecoveryStatus) {}), MemberPod{}, "agent:1")
+	recovered, err := RecoveryPod(lostCluster(false), recovery(func(*v1beta2.RecoveryStatus) {}), MemberPod{}, "agent:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaving, retired := maps.Clone(member), maps.Clone(member)
-	leaving[LabelRole] = RoleLeaving
-	Retired(&retired, "c")
+	draining, fenced := maps.Clone(member), maps.Clone(member)
+	draining[LabelRole] = RoleDraining
+	Fenced(&fenced, "c")
 	policies := map[string]*networkingv1.NetworkPolicy{}
 	for _, p := range readPolicies(t) {
 		policies[p.Name] = p
@@ -41,9 +41,9 @@ func TestNetworkPoliciesSelectMembersAndJobs(t *testing.T) {
 		selected []string
 	}{
 		"member":           {member, []string{"etcd-members", "etcd-dns-and-store"}},
-		"leaving member":   {leaving, []string{"etcd-members", "etcd-dns-and-store"}},
+		"leaving member":   {draining, []string{"etcd-members", "etcd-dns-and-store"}},
 		"recovery member":  {recovered.Labels, []string{"etcd-members", "etcd-dns-and-store"}},
-		"retired member":   {retired, []string{"etcd-members", "etcd-dns-and-store"}},
+		"fenced member":    {fenced, []string{"etcd-members", "etcd-dns-and-store"}},
 		"Job of a backup":  {BackupLabels(uid), []string{"etcd-jobs", "etcd-dns-and-store"}},
 		"Job of a restore": {RestoreLabels(uid), []string{"etcd-jobs", "etcd-dns-and-store"}},
 	} {

@@ -19,16 +19,16 @@ import (
 //	3.5.3 to 3.5.10            /health?serializable=true on the metrics port    /health
 //	3.4.29, 3.5.11 and later   /livez on the metrics port                       /readyz
 //
-// Readiness is asked at the client port: a member that joined by a snapshot of the
+// The readiness probe goes to the client port: a member that joined by a snapshot of the
 // database may be a voter and healthy for seconds before it serves clients. With
-// TLS it is asked at the metrics port, because the kubelet has no client certificate.
+// TLS the probe goes to the metrics port, because the kubelet has no client certificate.
 //
 // Only readiness asks the quorum. A member that lost its quorum must not be
 // restarted for that: restarts would only delay its return. Nor may startup depend
 // on it, or members that start together would wait for each other.
 
 // A member has loaded its database before it listens for metrics, which can take
-// minutes; the first answer ends the startup probe, so trying often costs nothing.
+// minutes; the first response ends the startup probe, so trying often costs nothing.
 const (
 	startupPeriodSeconds = 1
 	startupFailures      = 600
@@ -43,9 +43,9 @@ const (
 
 // Liveness is for a process that hangs. It is patient, because a restart during a
 // stall of the disk makes the stall longer. From 3.5.3 on it asks for a read, which waits
-// while etcd defragments the database: etcd writes all of it anew. So the patience grows
+// while etcd defragments the database: etcd writes all of it again. So the patience grows
 // with the largest database that the quota allows, at slowestDisk bytes a second, up to
-// the 30 minutes after which the controller gives up a defragmentation.
+// the 30 minutes after which the controller stops waiting for a defragmentation.
 const (
 	livenessPeriodSeconds   = 10
 	livenessTimeoutSeconds  = 15
@@ -57,7 +57,7 @@ const (
 
 const probeTimeoutSeconds = 5
 
-// addProbes gives the container the probes that its version of etcd can answer.
+// addProbes gives the container the probes that its version of etcd can respond.
 func addProbes(c *v1beta2.EtcdCluster, container *corev1.Container) {
 	alive, ready := probeHandlers(featuresOf(Version(c)), SecureClient(c))
 	container.StartupProbe = &corev1.Probe{
@@ -87,9 +87,9 @@ func livenessFailuresFor(quota int64) int32 {
 	return int32(min(max(quota/writtenWhileAProbeFails+1, livenessFailures), mostLivenessFailures))
 }
 
-// probeHandlers returns what tells that the process of a member works, whatever the
-// others do, and what tells that it serves clients. An alarm for a full database
-// takes no member out of service: reads and deletions are the way out of it.
+// probeHandlers returns the probe of the process of a member, which does not depend on the
+// other members, and the probe of its service to clients. An alarm for a full database does
+// not make a member unready: clients need reads and deletions to clear the alarm.
 func probeHandlers(has features, secureClient bool) (alive, ready corev1.ProbeHandler) {
 	const health = "/health?exclude=NOSPACE"
 	var readyPort int32 = ClientPort

@@ -9,18 +9,18 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Released returns a copy of a claim of c that c owns no longer. It keeps the labels,
+// Released returns a copy of a PVC of c that c owns no longer. It keeps the labels,
 // so that a person finds it, and nothing of the controller's touches it again.
 func Released(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
-	claim := live.DeepCopy()
-	dropOwner(claim, c)
-	delete(claim.Annotations, AnnotationClusterUID)
-	delete(claim.Labels, LabelProtected)
-	return claim
+	pvc := live.DeepCopy()
+	dropOwner(pvc, c)
+	delete(pvc.Annotations, AnnotationClusterUID)
+	delete(pvc.Labels, LabelProtected)
+	return pvc
 }
 
-// RetainsRemoved is true if the claims of members that are removed stay.
+// RetainsRemoved is true if the PVCs of members that are removed stay.
 func RetainsRemoved(c *v1beta2.EtcdCluster) bool {
 	r := podPolicy(c).PersistentVolumeClaimRetentionPolicy
-	return r != nil && r.WhenScaled == v1beta2.ClaimRetain
+	return r != nil && r.WhenScaled == v1beta2.PVCRetain
 }

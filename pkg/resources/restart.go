@@ -11,7 +11,7 @@ import (
 
 // supersede notes on a pod which container is about to be replaced by one with
 // another image, and the image of that container. If the kubelet has not replaced it
-// since the note before, that one stays: it says what the container was made from.
+// since the note before, the older note stays: it says what the container was made from.
 func supersede(pod *corev1.Pod, image string) {
 	id := containerID(pod)
 	if noted, _, _ := strings.Cut(pod.Annotations[AnnotationSuperseded], " "); noted == id && id != "" {
@@ -25,7 +25,7 @@ func supersede(pod *corev1.Pod, image string) {
 }
 
 // Settled is true if the container of a member is the one that the pod asks for. After
-// a change of the image etcd may answer anew before the kubelet has said that the
+// a change of the image etcd may respond again before the kubelet has said that the
 // container was restarted; the pod is called ready meanwhile because of the one before.
 func Settled(pod *corev1.Pod) bool {
 	if seen := pod.Status.ObservedGeneration; seen != 0 && seen < pod.Generation {

@@ -38,7 +38,7 @@ func TestSettled(t *testing.T) {
 		{"it has not started", "", nil, true},
 		{"it runs", "", reported("first", 1), true},
 		{"another image, and the kubelet has not noticed", "3.6.2", nil, false},
-		{"it says that it has noticed, and not what came of it", "", reported("first", 2), false},
+		{"it says that it has noticed, without a result", "", reported("first", 2), false},
 		{"the container was restarted", "", reported("second", 2), true},
 		{"another image", "3.6.3", nil, false},
 		{"taken back before the kubelet has noticed", "3.6.2", nil, false},

@@ -52,7 +52,7 @@ type RestoreCheck struct {
 	Attempt int32
 	// Image of the agent.
 	Image string
-	// Place of the backup.
+	// Place is the backup location.
 	Place v1beta2.BackupPlace
 	// Target is what it is checked against.
 	Target RestoreTarget
@@ -73,9 +73,8 @@ type RestoreTarget struct {
 // String is the same for the same target.
 func (t RestoreTarget) String() string { return fmt.Sprintf("%s/%d", t.Version, t.MaxSize) }
 
-// RestoreTargetOf returns what a backup must fit to be restored into c: its version, its
-// quota, the volume of a member where it has one, and what its pod may take of the disk of
-// a node.
+// RestoreTargetOf returns the limits that a backup must fit to be restored into c: the
+// version, the quota, the volume of a member, and the pod's limit of ephemeral storage.
 func RestoreTargetOf(c *v1beta2.EtcdCluster) RestoreTarget {
 	t := RestoreTarget{Version: Version(c), MaxSize: QuotaBackendBytes(c)}
 	if t.MaxSize < 0 {

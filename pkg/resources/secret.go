@@ -12,40 +12,40 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Entries of the secret of a cluster's own authority, besides those of FormatKubernetes.
-// Entry ca.crt there holds the authorities that are trusted, the present one first.
+// Entries of the secret of a cluster's own CA, in addition to those of FormatKubernetes.
+// Entry ca.crt there holds the CAs that are trusted, the present one first.
 const (
-	// CrossEntry is the present authority as the one before vouched for it.
+	// CrossEntry is the present CA, cross-signed by the previous CA.
 	CrossEntry = "cross.crt"
 )
 
 // Annotations of certificates.
 const (
-	// AnnotationRotateAuthority on an EtcdCluster asks for a new authority when its value
-	// changes. On the secret of the authority it is the last request that was met.
-	AnnotationRotateAuthority = "etcd.database.coreos.com/rotate-ca"
-	// AnnotationDropAuthority on an EtcdCluster with the value of the last request says
-	// that no client needs the old authority any more.
-	AnnotationDropAuthority = "etcd.database.coreos.com/drop-old-ca"
-	// AnnotationTrust on a pod names the authorities that etcd in it trusts: it reads
+	// AnnotationRotateCA on an EtcdCluster asks for a new CA when its value
+	// changes. On the secret of the CA it is the last request that was met.
+	AnnotationRotateCA = "etcd.database.coreos.com/rotate-ca"
+	// AnnotationDropOldCA on an EtcdCluster with the value of the last request says
+	// that no client needs the old CA any more.
+	AnnotationDropOldCA = "etcd.database.coreos.com/drop-old-ca"
+	// AnnotationTrust on a pod names the CAs that etcd in it trusts: it reads
 	// them only when it starts.
 	AnnotationTrust = "etcd.database.coreos.com/trust"
-	// AnnotationAuthorities on a pod lists the authorities by which etcd in it knows other
+	// AnnotationCAs on a pod lists the CAs by which etcd in it knows other
 	// members.
-	AnnotationAuthorities = "etcd.database.coreos.com/authorities"
-	// AnnotationCertificates on a pod names the certificates that its volumes shall
-	// have. Changing it makes the kubelet look.
+	AnnotationCAs = "etcd.database.coreos.com/authorities"
+	// AnnotationCertificates on a pod names the certificates for its volumes. A
+	// change of it makes the kubelet update the volumes.
 	AnnotationCertificates = "etcd.database.coreos.com/certificates"
 )
 
 // PeerCommonName is the name in the certificates of members that are issued for a
-// cluster. Members take nobody else for a peer: certificates of clients come from the
-// same authority.
+// cluster. Members take no other for a peer: certificates of clients come from the
+// same CA.
 const PeerCommonName = "etcd-peer"
 
-// AuthoritySecret and ClientSecret return the names of the secrets with the cluster's
-// own authority and with a certificate for the clients of the user.
-func AuthoritySecret(c *v1beta2.EtcdCluster) string { return c.Name + "-ca-tls" }
+// CASecret and ClientSecret return the names of the secrets with the cluster's
+// own CA and with a certificate for the clients of the user.
+func CASecret(c *v1beta2.EtcdCluster) string { return c.Name + "-ca-tls" }
 
 // ClientSecret is for clients of the user.
 func ClientSecret(c *v1beta2.EtcdCluster) string { return c.Name + "-client-tls" }

@@ -23,7 +23,7 @@ func podSecurityContext(policy *v1beta2.PodPolicy) *corev1.PodSecurityContext {
 	}
 	setDefault(&sc.RunAsUser, ptr.To(nonRootID))
 	setDefault(&sc.RunAsGroup, ptr.To(nonRootID))
-	// Who asks for root by number shall get it, not a pod that never starts.
+	// A user that requests root by number gets it, not a pod that never starts.
 	setDefault(&sc.RunAsNonRoot, ptr.To(*sc.RunAsUser != 0))
 	// Volumes belong to root; the group is what makes them writable.
 	setDefault(&sc.FSGroup, ptr.To(nonRootID))
@@ -40,7 +40,7 @@ func containerSecurityContext(policy *v1beta2.PodPolicy) *corev1.SecurityContext
 	if sc == nil {
 		sc = &corev1.SecurityContext{}
 	}
-	// The API refuses a privileged container that may not gain privileges.
+	// The API rejects a privileged container that may not gain privileges.
 	setDefault(&sc.AllowPrivilegeEscalation, ptr.To(ptr.Deref(sc.Privileged, false)))
 	setDefault(&sc.Capabilities, &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}})
 	// etcd writes below its data directory only.

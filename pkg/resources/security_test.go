@@ -18,42 +18,42 @@ import (
 // knows the fields that this package and its users can set.
 func restricted(pod *corev1.Pod) []string {
 	var broken []string
-	refuse := func(bad bool, format string, args ...any) {
+	reject := func(bad bool, format string, args ...any) {
 		if bad {
 			broken = append(broken, fmt.Sprintf(format, args...))
 		}
 	}
 	spec := &pod.Spec
-	refuse(spec.HostNetwork || spec.HostPID || spec.HostIPC, "host namespaces")
+	reject(spec.HostNetwork || spec.HostPID || spec.HostIPC, "host namespaces")
 	for _, v := range spec.Volumes {
 		s := v.VolumeSource
 		allowed := s.ConfigMap != nil || s.CSI != nil || s.DownwardAPI != nil || s.EmptyDir != nil || s.Ephemeral != nil ||
 			s.PersistentVolumeClaim != nil || s.Projected != nil || s.Secret != nil
-		refuse(!allowed, "volume %s: type", v.Name)
+		reject(!allowed, "volume %s: type", v.Name)
 	}
 	psc := ptr.Deref(spec.SecurityContext, corev1.PodSecurityContext{})
-	refuse(len(psc.Sysctls) > 0, "sysctls")
-	refuse(ptr.Deref(psc.RunAsUser, 1) == 0, "pod runs as user 0")
+	reject(len(psc.Sysctls) > 0, "sysctls")
+	reject(ptr.Deref(psc.RunAsUser, 1) == 0, "pod runs as user 0")
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
 		sc := ptr.Deref(c.SecurityContext, corev1.SecurityContext{})
-		refuse(ptr.Deref(sc.Privileged, false), "%s: privileged", c.Name)
-		refuse(ptr.Deref(sc.AllowPrivilegeEscalation, true), "%s: may gain privileges", c.Name)
-		refuse(ptr.Deref(sc.RunAsUser, 1) == 0, "%s: runs as user 0", c.Name)
-		refuse(!ptr.Deref(sc.RunAsNonRoot, ptr.Deref(psc.RunAsNonRoot, false)), "%s: may run as root", c.Name)
+		reject(ptr.Deref(sc.Privileged, false), "%s: privileged", c.Name)
+		reject(ptr.Deref(sc.AllowPrivilegeEscalation, true), "%s: may gain privileges", c.Name)
+		reject(ptr.Deref(sc.RunAsUser, 1) == 0, "%s: runs as user 0", c.Name)
+		reject(!ptr.Deref(sc.RunAsNonRoot, ptr.Deref(psc.RunAsNonRoot, false)), "%s: may run as root", c.Name)
 		caps := ptr.Deref(sc.Capabilities, corev1.Capabilities{})
-		refuse(!slices.Contains(caps.Drop, "ALL"), "%s: keeps capabilities", c.Name)
+		reject(!slices.Contains(caps.Drop, "ALL"), "%s: keeps capabilities", c.Name)
 		for _, a := range caps.Add {
-			refuse(a != "NET_BIND_SERVICE", "%s: adds %s", c.Name, a)
+			reject(a != "NET_BIND_SERVICE", "%s: adds %s", c.Name, a)
 		}
-		refuse(ptr.Deref(sc.ProcMount, corev1.DefaultProcMount) != corev1.DefaultProcMount, "%s: proc mount", c.Name)
+		reject(ptr.Deref(sc.ProcMount, corev1.DefaultProcMount) != corev1.DefaultProcMount, "%s: proc mount", c.Name)
 		seccomp := sc.SeccompProfile
 		if seccomp == nil {
 			seccomp = psc.SeccompProfile
 		}
-		refuse(seccomp == nil || (seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault && seccomp.Type != corev1.SeccompProfileTypeLocalhost),
+		reject(seccomp == nil || (seccomp.Type != corev1.SeccompProfileTypeRuntimeDefault && seccomp.Type != corev1.SeccompProfileTypeLocalhost),
 			"%s: seccomp", c.Name)
 		for _, p := range c.Ports {
-			refuse(p.HostPort != 0, "%s: host port", c.Name)
+			reject(p.HostPort != 0, "%s: host port", c.Name)
 		}
 	}
 	return broken
@@ -85,7 +85,7 @@ func TestPodsPassRestricted(t *testing.T) {
 	}
 }
 
-func TestRestrictedCheckerRefuses(t *testing.T) {
+func TestRestrictedCheckerRejects(t *testing.T) {
 	t.Parallel()
 	for name, breakIt := range map[string]func(*corev1.Pod){
 		"host network": func(p *corev1.Pod) { p.Spec.HostNetwork = true },
@@ -124,7 +124,7 @@ func TestSecurityContextsAreMergedFieldByField(t *testing.T) {
 	if *psc.RunAsGroup != nonRootID || psc.SeccompProfile == nil {
 		t.Errorf("the pod lost defaults: %+v", psc)
 	}
-	// The API refuses a privileged container that may not gain privileges.
+	// The API rejects a privileged container that may not gain privileges.
 	if !*sc.Privileged || !*sc.AllowPrivilegeEscalation || len(sc.Capabilities.Drop) != 0 || !*sc.ReadOnlyRootFilesystem {
 		t.Errorf("container: %+v", sc)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// PeerServiceName returns the name of the headless service of the members.
+// PeerServiceName returns the name of the headless headless Service.
 func PeerServiceName(c *v1beta2.EtcdCluster) string { return c.Name }
 
-// ClientServiceName returns the name of the service for clients.
+// ClientServiceName returns the name of the client Service.
 func ClientServiceName(c *v1beta2.EtcdCluster) string { return c.Name + "-client" }
 
 // PeerService returns the headless service that gives the members their DNS names.
@@ -32,17 +32,17 @@ func PeerService(c *v1beta2.EtcdCluster, seed string) *corev1.Service {
 		},
 	}
 	if wantsMoreFamilies(clientTemplate(c)) {
-		// Clients are told the members' names, which must lead to what clients can reach.
+		// Clients learn the members' names, which must resolve to reachable addresses.
 		svc.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
 	}
 	if seed != "" {
-		svc.Annotations[AnnotationSeed] = seed
+		svc.Annotations[AnnotationBootstrapMember] = seed
 	}
 	return svc
 }
 
-// ClientService returns the service for clients. It hides members that are not ready,
-// learners, which cannot answer clients, and voters that are about to be removed.
+// ClientService returns the client Service. It hides members that are not ready,
+// learners, which do not serve clients, and voters that are about to be removed.
 func ClientService(c *v1beta2.EtcdCluster) *corev1.Service {
 	t := clientTemplate(c)
 	svc := &corev1.Service{
@@ -71,7 +71,7 @@ func ClientService(c *v1beta2.EtcdCluster) *corev1.Service {
 }
 
 // clientTemplate returns a copy of the user's template with the defaults that the
-// API would fill in, so that a field which is given up falls back to them.
+// API would fill in, so that a field which the user removes falls back to them.
 func clientTemplate(c *v1beta2.EtcdCluster) *v1beta2.ServiceTemplate {
 	t := &v1beta2.ServiceTemplate{}
 	if c.Spec.Services != nil && c.Spec.Services.Client != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// templateInputs is what a user decides about the pods of members, besides their
+// templateInputs is what a user decides about the pods of members, except their
 // image. It holds what was declared and not what is built from it: another default in
 // a later release of the controller must not restart the members of every cluster.
 // A field that is added here must be absent from the JSON while it is not set.

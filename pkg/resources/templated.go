@@ -13,7 +13,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// AnnotationTemplated on the service for clients names the labels and annotations that it
+// AnnotationTemplated on the client Service names the labels and annotations that it
 // has from its template. Those that the template has no more are taken away; those of
 // others, such as the cloud's, are not.
 const AnnotationTemplated = "etcd.database.coreos.com/templated"
@@ -44,7 +44,7 @@ func untemplated(live, want *corev1.Service) (*corev1.Service, bool) {
 	}
 	svc, changed := live.DeepCopy(), false
 	drop := func(from, keep map[string]string, name string) {
-		if _, wanted := keep[name]; wanted {
+		if _, desired := keep[name]; desired {
 			return
 		}
 		if _, there := from[name]; there {

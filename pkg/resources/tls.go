@@ -90,7 +90,7 @@ func Secrets(c *v1beta2.EtcdCluster) TLSSecrets {
 func SecurePeer(c *v1beta2.EtcdCluster) bool { return Secrets(c).Peer != "" }
 
 // SecureClient is true if the members speak TLS to clients. A secret for the
-// controller alone counts too: the pod then names no server secret and is refused,
+// controller alone counts too: the pod then names no server secret and is rejected,
 // instead of serving without TLS.
 func SecureClient(c *v1beta2.EtcdCluster) bool {
 	s := Secrets(c)
@@ -130,11 +130,11 @@ func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
 	return args
 }
 
-// tlsEnv makes members accept each other's certificates without asking the DNS for the
-// names of the address that a connection comes from: a new pod has no such names for
-// seconds, and whoever answers for the DNS could give it any. It is a variable, because
-// the flag has another name before 3.6: a pod that is upgraded in place may come to a
-// release that knows the old name no longer, and ignores the variable then.
+// tlsEnv makes members accept each other's certificates without a reverse DNS lookup of the
+// peer's address. A new pod has no DNS name for seconds, and whatever controls the DNS could
+// return any name. It is a variable, because the flag has another name before 3.6: a pod
+// that is upgraded in place may start a release without the old name, which ignores the
+// variable.
 func tlsEnv(c *v1beta2.EtcdCluster) []corev1.EnvVar {
 	if !SecurePeer(c) {
 		return nil

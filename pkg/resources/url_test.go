@@ -36,7 +36,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-func TestMemberFromPeerURLRefusesOthers(t *testing.T) {
+func TestMemberFromPeerURLRejectsOthers(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"", "m", "http://", "http://10.0.0.1:2380", "http://[::1]:2380", "http://m:2380", "http://m.c:2380", "http://m.c.n:2380",

@@ -17,7 +17,7 @@ func NormalizeVersion(version string) string {
 	return strings.TrimPrefix(strings.TrimSpace(version), "v")
 }
 
-// Version returns the version that the members of c shall run.
+// Version returns the desired version of the members of c.
 func Version(c *v1beta2.EtcdCluster) string {
 	if v := NormalizeVersion(c.Spec.Version); v != "" {
 		return v
@@ -50,24 +50,24 @@ type features struct {
 	// learners: members that do not vote. Since 3.4.0.
 	learners bool
 	// serializableHealth: /health?serializable=true asks the member alone; before,
-	// the parameter is ignored and the answer depends on the quorum. Since 3.5.3.
+	// the parameter is ignored and the response depends on the quorum. Since 3.5.3.
 	serializableHealth bool
 	// livez: /livez and /readyz. Since 3.4.29, 3.5.11 and 3.6.0.
 	livez bool
 	// peerSkipsNames: --peer-skip-client-san-verification without "experimental" before
-	// it; both at once are refused. Since 3.6.0.
+	// it; both at once are rejected. Since 3.6.0.
 	peerSkipsNames bool
 	// revisionBump: its program can raise the revision of what it restores. Since 3.4.27,
 	// 3.5.10 and 3.6.0.
 	revisionBump bool
 	// restoresNameless: its program restores for a name that the DNS does not know. Before,
-	// it looks up what it is told to advertise, as long as it takes. Taken as since 3.5.0;
-	// who needs no name takes no harm from one.
+	// it looks up the advertised name until the lookup succeeds. Assumed since 3.5.0; a
+	// member that needs no name is not harmed by a name.
 	restoresNameless bool
 }
 
-// RevisionGoesBack is what somebody must know before a version of etcd restores in the
-// place of newer data: empty, unless its program cannot raise the revision meanwhile.
+// RevisionGoesBack is the warning before a version of etcd restores in place of newer
+// data: empty, unless its program cannot raise the revision meanwhile.
 func RevisionGoesBack(version string) string {
 	if BumpsRevision(version) {
 		return ""
@@ -77,6 +77,9 @@ func RevisionGoesBack(version string) string {
 
 // BumpsRevision is true if a version of etcd can raise the revision when it restores.
 func BumpsRevision(version string) bool { return featuresOf(NormalizeVersion(version)).revisionBump }
+
+// HasLearners is true if a version of etcd has members that do not vote.
+func HasLearners(version string) bool { return featuresOf(NormalizeVersion(version)).learners }
 
 // featuresOf returns what a version can do. A version that is no version (a tag of a
 // private repository) is taken for a new one.

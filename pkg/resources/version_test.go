@@ -16,10 +16,10 @@ func TestRevisionGoesBack(t *testing.T) {
 	} {
 		text := RevisionGoesBack(version)
 		if BumpsRevision(version) != bumps || (text == "") != bumps {
-			t.Errorf("%s: it is said that %q", version, text)
+			t.Errorf("%s: the message is %q", version, text)
 		}
 		if !bumps && !strings.Contains(text, "etcd "+strings.TrimPrefix(version, "v")+" cannot") {
-			t.Errorf("%s: it is said that %q", version, text)
+			t.Errorf("%s: the message is %q", version, text)
 		}
 	}
 }

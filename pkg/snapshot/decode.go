@@ -23,7 +23,7 @@ var (
 	// ErrEncrypted means that the backup is encrypted and none of the identities opens it.
 	ErrEncrypted = errors.New("the backup is encrypted")
 	// ErrNotEncrypted means that identities were given for a backup that is not encrypted.
-	// Whoever may write to the store can have put it there in place of an encrypted one.
+	// A program that may write to the store can have put it there in place of an encrypted one.
 	ErrNotEncrypted = errors.New("the backup is not encrypted")
 
 	ageMagic  = []byte("age-encryption.org/")
@@ -31,7 +31,7 @@ var (
 )
 
 // maxDecoderWindow bounds the memory of a decoder, in bytes. Other programs may have
-// compressed with a larger window than this one does.
+// compressed with a larger window than this program does.
 const maxDecoderWindow = 32 << 20
 
 // Decoder reads the snapshot that is in a stored backup. Close it.
@@ -82,13 +82,13 @@ func Decode(stored io.Reader, m *manifest.Manifest, identities []age.Identity) (
 
 // is looks whether the stream begins with magic. A manifest says it too, and then
 // the two must agree.
-func (d *Decoder) is(r *bufio.Reader, magic []byte, declared bool) (bool, error) {
+func (d *Decoder) is(r *bufio.Reader, magic []byte, size bool) (bool, error) {
 	begin, err := r.Peek(len(magic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, d.sourceFailed(err)
 	}
 	found := bytes.Equal(begin, magic)
-	if d.manifest != nil && found != declared {
+	if d.manifest != nil && found != size {
 		return false, fmt.Errorf("%w: it does not begin as its manifest says", ErrCorrupt)
 	}
 	return found, nil
@@ -173,7 +173,7 @@ func (d *Decoder) Sums() (sums Sums, ok bool) {
 	return d.sums(), true
 }
 
-// Close gives up the decoder's memory.
+// Close releases the decoder's memory.
 func (d *Decoder) Close() error {
 	if d.zstd != nil {
 		d.zstd.Close()

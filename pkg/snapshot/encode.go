@@ -23,7 +23,7 @@ const zstdWindow = 1 << 20
 // Options say how a snapshot is stored.
 type Options struct {
 	Compress bool
-	// Recipients who can read it. Empty: everybody.
+	// Recipients are the keys that can decrypt it. Empty: it is not encrypted.
 	Recipients []age.Recipient
 	// OnChecked is called when the whole snapshot was read and found good, before
 	// the reader says so. Its error ends the stream.

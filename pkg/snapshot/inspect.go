@@ -24,7 +24,7 @@ type Facts struct {
 }
 
 const (
-	// openTimeout bounds the wait for the lock of a file that nobody else has.
+	// openTimeout bounds the wait for the lock of a file that no other has.
 	openTimeout = 10 * time.Second
 	// readOnly is the mode of a file that is not created.
 	readOnly = 0o400

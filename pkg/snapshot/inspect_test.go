@@ -21,12 +21,12 @@ func TestInspect(t *testing.T) {
 		want    Facts
 		err     error
 	}{
-		"empty":           {map[string]map[string]string{"key": {}}, Facts{Revision: 1}, nil},
-		"before 3.6":      {map[string]map[string]string{"key": {revision(3): "a", revision(258): "b"}, "cluster": {"clusterVersion": "3.5.0"}}, Facts{Revision: 258, Version: "3.5.0"}, nil},
-		"since":           {map[string]map[string]string{"key": {revision(3): "a"}, "cluster": {"clusterVersion": "3.7.0"}, "meta": {"storageVersion": "3.6.0"}}, Facts{Revision: 3, Version: "3.6.0"}, nil},
-		"undecided":       {map[string]map[string]string{"key": {}, "cluster": {"clusterVersion": "3.0.0"}, "meta": {"term": "12345678"}}, Facts{Revision: 1, HasTerm: true}, nil},
-		"upgrading":       {map[string]map[string]string{"key": {}, "cluster": {"clusterVersion": "3.6.0"}, "meta": {"term": "12345678", "storageVersion": ""}}, Facts{Revision: 1, Version: "3.6.0", HasTerm: true}, nil},
-		"somebody else's": {map[string]map[string]string{"other": {}}, Facts{}, ErrCorrupt},
+		"empty":      {map[string]map[string]string{"key": {}}, Facts{Revision: 1}, nil},
+		"before 3.6": {map[string]map[string]string{"key": {revision(3): "a", revision(258): "b"}, "cluster": {"clusterVersion": "3.5.0"}}, Facts{Revision: 258, Version: "3.5.0"}, nil},
+		"since":      {map[string]map[string]string{"key": {revision(3): "a"}, "cluster": {"clusterVersion": "3.7.0"}, "meta": {"storageVersion": "3.6.0"}}, Facts{Revision: 3, Version: "3.6.0"}, nil},
+		"undecided":  {map[string]map[string]string{"key": {}, "cluster": {"clusterVersion": "3.0.0"}, "meta": {"term": "12345678"}}, Facts{Revision: 1, HasTerm: true}, nil},
+		"upgrading":  {map[string]map[string]string{"key": {}, "cluster": {"clusterVersion": "3.6.0"}, "meta": {"term": "12345678", "storageVersion": ""}}, Facts{Revision: 1, Version: "3.6.0", HasTerm: true}, nil},
+		"not owned":  {map[string]map[string]string{"other": {}}, Facts{}, ErrCorrupt},
 	} {
 		file := filepath.Join(t.TempDir(), "db")
 		db, err := bbolt.Open(file, 0o600, nil)

@@ -38,10 +38,10 @@ const (
 
 var order = binary.LittleEndian
 
-// pageReader finds the versions in a database that streams past, page by page. Whether a
-// page is in use is known only when the page that refers to it has passed, too: pages that
-// look right are kept in mind, and those that the root leads to count. A stream that is no
-// database has no versions.
+// pageReader finds the versions in a database that streams past, page by page. A page is in
+// use if a page that refers to it is, and that page may come later. So the reader remembers
+// candidate pages, and counts those that the root leads to. A stream that is no database
+// has no versions.
 type pageReader struct {
 	size   int // of a page, or of what is needed to know that
 	begun  bool
@@ -122,7 +122,7 @@ func readLeaf(page []byte) leaf {
 		key := string(e.key)
 		switch {
 		case !e.bucket:
-			// Which bucket it is of shows only where a page refers to this one.
+			// Only a page that refers to this page shows its bucket.
 			l.versions.add(metaBucket, key, e.value)
 			l.versions.add(clusterBucket, key, e.value)
 		case key != metaBucket && key != clusterBucket, len(e.value) < bucketHeader:

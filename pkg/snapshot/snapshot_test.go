@@ -98,7 +98,7 @@ func TestRoundtrip(t *testing.T) {
 }
 
 // Nothing that etcd did not send whole may look as if it ended well.
-func TestEncodeRefuses(t *testing.T) {
+func TestEncodeRejects(t *testing.T) {
 	data := database(8192)
 	errSource := errors.New("broken")
 	for name, test := range map[string]struct {
@@ -156,7 +156,7 @@ func TestOnChecked(t *testing.T) {
 	}
 }
 
-// A decoder that is told another story by the manifest does not believe it.
+// A decoder rejects a manifest that contradicts the data.
 func TestManifestAndContentDisagree(t *testing.T) {
 	data := database(4096)
 	encoder := Encode(bytes.NewReader(data), Options{})

@@ -29,7 +29,7 @@ const (
 type checked struct {
 	source   io.Reader
 	database hash.Hash   // of all before the trailer
-	pages    *pageReader // of the same; nil if nobody asks for the versions
+	pages    *pageReader // of the same; nil if the versions are not requested
 	buffer   []byte
 	start    int // of what can be handed out or held back
 	end      int

@@ -42,10 +42,11 @@ const (
 	growers      = 8
 )
 
-// backup measures the agent as a process on this machine, between the members of a
-// cluster on the local Kubernetes and an S3 server on loopback, what is stored being read
-// back and compared: its rate as a share of that of the bare stream of a follower right
-// before, and its memory; and what backups made by Jobs do to writes.
+// backup measures the agent as a process on this machine, between the members of a cluster on
+// the local Kubernetes and an S3 server on loopback. It reads back what the agent has stored,
+// and compares it. It measures the memory of the agent, and its rate as a share of the rate
+// of the bare stream of a follower right before. It also measures what backups made by Jobs
+// do to writes.
 func (b *bench) backup(ctx context.Context) error {
 	for _, megabytes := range b.sizes {
 		err := b.within(ctx, func(ctx context.Context, namespace string) error {
@@ -130,18 +131,18 @@ func (s *subject) grow(ctx context.Context, megabytes int) error {
 	return group.Wait()
 }
 
-// follower returns who serves backups first.
-func (s *subject) follower(ctx context.Context) (harness.Answer, error) {
-	answers, err := s.members.Ask(ctx)
+// follower returns the member that serves backups first.
+func (s *subject) follower(ctx context.Context) (harness.Response, error) {
+	responses, err := s.members.Ask(ctx)
 	if err != nil {
-		return harness.Answer{}, err
+		return harness.Response{}, err
 	}
-	for _, a := range answers {
+	for _, a := range responses {
 		if a.ID != a.Leader {
 			return a, nil
 		}
 	}
-	return harness.Answer{}, errors.New("nobody follows")
+	return harness.Response{}, errors.New("no member follows")
 }
 
 // stream reads a snapshot and drops it, and returns the bytes a second.

@@ -40,12 +40,12 @@ func (b *bench) lost(ctx context.Context) error {
 	return nil
 }
 
-// loseOne deletes a pod by force, another one each time, the leader's among them.
+// loseOne deletes a pod by force. It takes the pods in turn, that of the leader included.
 func (s *subject) loseOne(ctx context.Context, name string, i int, data harness.Data) error {
 	live := s.members.Live()
-	victim := live[i%len(live)]
-	voters, ready, err := s.timed(ctx, 3, []types.UID{victim.UID}, func(ctx context.Context) error {
-		return s.kubectl(ctx, "", "delete", "pod", victim.Name, "--force", "--grace-period=0", "--wait=false")
+	target := live[i%len(live)]
+	voters, ready, err := s.timed(ctx, 3, []types.UID{target.UID}, func(ctx context.Context) error {
+		return s.kubectl(ctx, "", "delete", "pod", target.Name, "--force", "--grace-period=0", "--wait=false")
 	})
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *subject) resize(ctx context.Context, name string, size int) error {
 	return s.settle(ctx, size)
 }
 
-// upgrade measures a change of the patch version while somebody writes.
+// upgrade measures a change of the patch version while a client writes.
 func (b *bench) upgrade(ctx context.Context) error {
 	for range b.repetitions {
 		err := b.within(ctx, func(ctx context.Context, namespace string) error {
@@ -114,13 +114,13 @@ func (s *subject) upgradeUnderLoad(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err = wait.PollUntilContextCancel(limited, harness.PollInterval, true, func(ctx context.Context) (bool, error) {
-		answers, err := s.members.Ask(ctx)
-		for _, a := range answers {
+		responses, err := s.members.Ask(ctx)
+		for _, a := range responses {
 			if a.Version != etcdVersion {
 				return false, nil
 			}
 		}
-		return err == nil && len(answers) == 3 && s.members.Voters(ctx, 3) == nil, nil
+		return err == nil && len(responses) == 3 && s.members.Voters(ctx, 3) == nil, nil
 	})
 	took := time.Since(from)
 	report, stopErr := w.Stop()

@@ -74,7 +74,7 @@ func floor(namespace, name string, size int32, policy *v1beta2.PodPolicy) (strin
 	service.OwnerReferences = nil
 	objects := []any{service}
 	for _, peer := range peers {
-		pod := resources.Pod(cluster, resources.MemberPod{Name: peer.Name, Seed: true, Token: "floor", InitialCluster: peers})
+		pod := resources.Pod(cluster, resources.MemberPod{Name: peer.Name, Bootstrap: true, Token: "floor", InitialCluster: peers})
 		pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 		pod.OwnerReferences = nil
 		pod.Status = corev1.PodStatus{}

@@ -59,8 +59,8 @@ func (s *subject) loseAll(ctx context.Context, i int, data harness.Data) error {
 	return errors.Join(s.settle(ctx, 3), s.members.Holds(ctx, data))
 }
 
-// quorumLost measures how long it takes until the loss of two of three members with
-// their data is said, and from the request to recover until writes are served.
+// quorumLost measures how long the status takes to report the loss of two of three members
+// with their data, and the time from the request to recover until writes are served.
 func (b *bench) quorumLost(ctx context.Context) error {
 	for i := range b.repetitions {
 		err := b.within(ctx, func(ctx context.Context, namespace string) error {
@@ -73,7 +73,7 @@ func (b *bench) quorumLost(ctx context.Context) error {
 					return err
 				}
 				s.say("majority lost %d: said after %.2f s", i+1, said.Seconds())
-				s.table.addTime("majority lost: QuorumLost is said", said)
+				s.table.addTime("majority lost: the status reports QuorumLost", said)
 				return s.recover(ctx)
 			})
 		})
@@ -154,7 +154,7 @@ func (s *subject) recover(ctx context.Context) error {
 	return s.settle(ctx, 3)
 }
 
-// writeTimeout bounds one write: a member without a quorum does not refuse, it waits.
+// writeTimeout bounds one write: a member without a quorum does not reject it, but waits.
 const writeTimeout = 250 * time.Millisecond
 
 // awaitWrite waits until any member takes a write whose pod is not one of those lost.
@@ -179,14 +179,14 @@ func (s *subject) awaitWrite(ctx context.Context, lost ...types.UID) error {
 	})
 }
 
-// health measures the answer of /health while one member's node is cut off.
+// health measures the response of /health while one member's node is cut off.
 func (b *bench) health(ctx context.Context) error {
 	return b.within(ctx, func(ctx context.Context, namespace string) error {
 		return b.withSubject(ctx, namespace, "main", func(ctx context.Context, s *subject) (err error) {
 			if _, err := s.start(ctx, 3, etcdVersion, volumes); err != nil {
 				return err
 			}
-			if err := s.askHealth(ctx, "/health, all members answer"); err != nil {
+			if err := s.askHealth(ctx, "/health, all members respond"); err != nil {
 				return err
 			}
 			node, err := s.nodeToCut(ctx)

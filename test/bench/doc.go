@@ -3,6 +3,6 @@
 
 // Command bench measures how long the life of a cluster takes on the local
 // Kubernetes, and what the programs cost. It prints a table and judges nothing.
-// What each figure means is in docs/performance.md; `make bench` runs it. Start at
+// What each figure means is in docs/explanation/performance.md; `make bench` runs it. Start at
 // main.go.
 package main

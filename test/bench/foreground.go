@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// etcdShare continues the spec of a cluster whose members have a claim on the
-	// processor, as members that matter to somebody have: without one a Job, which has
+	// etcdShare continues the spec of a cluster whose members have a PVC on the
+	// processor, as members in production have: without one a Job, which has
 	// a small one, goes first.
 	etcdShare = "\n  pod: {resources: {requests: {cpu: 300m, memory: 128Mi}}}"
 
@@ -118,7 +118,7 @@ func (s *subject) storeInside(ctx context.Context) (string, error) {
 	return endpoint, makeBucket(ctx, endpoint)
 }
 
-// makeBucket makes the bucket in a server, once that answers.
+// makeBucket makes the bucket in a server as soon as the server responds.
 func makeBucket(ctx context.Context, endpoint string) error {
 	client := s3.New(s3.Options{BaseEndpoint: &endpoint, UsePathStyle: true, Region: "us-east-1", Credentials: objectsCredentials})
 	return wait.PollUntilContextTimeout(ctx, harness.PollInterval, limit, true, func(ctx context.Context) (bool, error) {

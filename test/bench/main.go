@@ -85,8 +85,8 @@ func run(ctx context.Context) error {
 	flag.Func("sizes", "sizes of the databases that are backed up and restored, in MiB (default 100,2048)", b.setSizes)
 	only := flag.String("only", strings.Join(names, ","), "what to measure")
 	flag.Parse()
-	wanted := strings.Split(*only, ",")
-	for _, name := range wanted {
+	chosen := strings.Split(*only, ",")
+	for _, name := range chosen {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("there is no part %q, only %s", name, strings.Join(names, ", "))
 		}
@@ -95,16 +95,16 @@ func run(ctx context.Context) error {
 		b.sizes = []int{100, 2048}
 	}
 	var err error
-	if b.Environment, err = harness.Load("bench"); err != nil {
+	if b.Environment, err = harness.LoadLocal("bench"); err != nil {
 		return err
 	}
 	var errs []error
 	for _, p := range parts {
-		if !slices.Contains(wanted, p.name) {
+		if !slices.Contains(chosen, p.name) {
 			continue
 		}
 		b.say("%s", p.name)
-		// A part that fails is told at the end; the others are measured all the same.
+		// The failure of a part is reported at the end; the others are measured all the same.
 		if err := p.run(b, ctx); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
 		}

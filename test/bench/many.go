@@ -24,7 +24,7 @@ const burstClusters = 30
 // startWithin is what each of many clusters adds to the time in which all must run.
 const startWithin = 5 * time.Second
 
-// small continues the spec of a cluster of which many fit on a node.
+// small continues the spec of a cluster so that many fit on a node.
 const small = `
   pod:
     resources: {requests: {cpu: 10m, memory: 16Mi}}`
@@ -74,7 +74,7 @@ func (b *bench) burst(ctx context.Context) error {
 						return err
 					}
 				}
-				// No cluster has this name: the pods of all of them are asked.
+				// No cluster has this name: the requests go to the pods of all clusters.
 				all := harness.MembersOf(pods)
 				return errors.Join(b.burstOnce(ctx, namespace, name, text, all), all.Close())
 			})
@@ -119,12 +119,12 @@ func (b *bench) burstOnce(ctx context.Context, namespace, name, text string, all
 	}
 	b.say("%s: all serve %.2f s, all ready %.2f s; kubectl alone %.2f s", name, serve.Seconds(), ready.Seconds(), applied.Seconds())
 	b.table.addTime(name+": kubectl apply alone", applied)
-	b.table.addTime(name+": all answer a linearizable read", serve)
+	b.table.addTime(name+": all serve a linearizable read", serve)
 	b.table.addTime(name+": all ready", ready)
 	return nil
 }
 
-// atRest measures what many clusters cost that nobody touches.
+// atRest measures what many clusters cost while nothing changes.
 func (b *bench) atRest(ctx context.Context) error {
 	return b.within(ctx, func(ctx context.Context, namespace string) error {
 		_, err := b.Kubectl(ctx, harness.Command{Args: []string{"-n", namespace, "apply", "-f", "-"}, Stdin: manyManifests(b.clusters)})

@@ -41,7 +41,7 @@ spec:
 )
 
 // restore measures how long an EtcdRestore needs to bring a cluster of three back from a
-// backup on a volume, after the cluster that was backed up is gone.
+// backup on a volume, after the cluster that was backed up was deleted.
 func (b *bench) restore(ctx context.Context) error {
 	for _, megabytes := range b.sizes {
 		err := b.within(ctx, func(ctx context.Context, namespace string) error {

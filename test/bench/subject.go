@@ -58,8 +58,8 @@ func (b *bench) within(ctx context.Context, work func(ctx context.Context, names
 		return fmt.Errorf("make a namespace: %w", err)
 	}
 	defer func() {
-		// What was measured is over, also if it was interrupted. The next repetition must
-		// not run beside the end of this one.
+		// What was measured is over, also if it was interrupted. The next repetition must not
+		// begin before the namespace is empty.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		err = errors.Join(err, b.clear(ctx, created.Name))
@@ -67,8 +67,8 @@ func (b *bench) within(ctx context.Context, work func(ctx context.Context, names
 	return work(ctx, created.Name)
 }
 
-// clear deletes a namespace. The namespace alone would do; Kubernetes is quicker
-// when its pods are gone already, because it waits for them in coarse steps.
+// clear deletes a namespace. The namespace alone would do; Kubernetes is quicker when its
+// pods are deleted already, because it waits for them in coarse steps.
 func (b *bench) clear(ctx context.Context, namespace string) error {
 	for _, args := range [][]string{
 		{"delete", "etcdclusters", "--all", "-n", namespace},

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // otherRegistry is where the policy of TestPodsChangedByPolicy takes images from.
@@ -76,6 +77,7 @@ func (s *scenario) mirrored(versions ...string) {
 // TestPodsChangedByPolicy: pods that an admission policy has changed come up, stay, and
 // are upgraded in place. What was requested is compared, not what the policy made of it.
 func TestPodsChangedByPolicy(t *testing.T) {
+	env.RequireLocal(t, harness.NodeImages)
 	t.Parallel()
 	s := start(t)
 	s.mirrored(previousVersion, etcdVersion)
@@ -103,10 +105,10 @@ func TestPodsChangedByPolicy(t *testing.T) {
 	c.holds(data)
 }
 
-// TestQuotaHoldsUpMembersOnly: a quota that leaves no room for a member changes nothing in
+// TestQuotaDelaysMembersOnly: a quota that leaves no room for a member changes nothing in
 // etcd. The status and one event say which quota, and the cluster is complete soon after
 // it was raised.
-func TestQuotaHoldsUpMembersOnly(t *testing.T) {
+func TestQuotaDelaysMembersOnly(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.kubectl("create", "quota", "full", "--hard=pods=2")
@@ -114,7 +116,7 @@ func TestQuotaHoldsUpMembersOnly(t *testing.T) {
 	s.apply(manifest("tight", 3, etcdVersion))
 	rejected := func(object *clusterObject) bool {
 		b := object.Status.BlockedBy
-		return b != nil && b.Reason == v1beta2.ReasonPodRefused && strings.Contains(b.Message, "exceeded quota: full") && len(object.Status.Members.Ready) == 2
+		return b != nil && b.Reason == v1beta2.ReasonPodRejected && strings.Contains(b.Message, "exceeded quota: full") && len(object.Status.Members.Ready) == 2
 	}
 	c.await(s.within(time.Minute), "two members, and the quota", rejected)
 	data := c.fill()
@@ -155,15 +157,15 @@ func TestQuotaHoldsUpMembersOnly(t *testing.T) {
 
 	// A member that is lost while nothing may be made stays in etcd's list.
 	s.kubectl("patch", "quota", "full", "--type=merge", "-p", `{"spec":{"hard":{"pods":"2"}}}`)
-	victim := c.follower()
-	s.kubectl("delete", "pod", victim.Pod.Name, "--force", "--grace-period=0")
-	c.await(s.within(time.Minute), "the quota to be said again", rejected)
+	target := c.follower()
+	s.kubectl("delete", "pod", target.Pod.Name, "--force", "--grace-period=0")
+	c.await(s.within(time.Minute), "the status to report the quota again", rejected)
 	if n := len(c.get().Status.MemberStatuses); n != 3 {
 		t.Errorf("etcd has %d members while the pod of one is rejected", n)
 	}
 	s.kubectl("patch", "quota", "full", "--type=merge", "-p", `{"spec":{"hard":{"pods":"3"}}}`)
 	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Pod.Name)
+		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	c.holds(data)
 }
@@ -194,7 +196,7 @@ spec:
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
 `
 
-// TestFailedPodsBackOff: pods that a node does not admit are made again less and less
+// TestFailedPodsBackOff: pods that a node does not admit are recreated less and less
 // often, the status says why they fail, and the cluster comes up soon after that ended.
 func TestFailedPodsBackOff(t *testing.T) {
 	t.Parallel()
@@ -218,7 +220,7 @@ func TestFailedPodsBackOff(t *testing.T) {
 	}()
 	s.apply(manifest("fat", 3, etcdVersion))
 	c := s.cluster("fat")
-	c.await(s.ctx(), "the failures to be said", func(object *clusterObject) bool {
+	c.await(s.ctx(), "the status to report the failures", func(object *clusterObject) bool {
 		b := object.Status.BlockedBy
 		return b != nil && b.Reason == "PodFailed" && strings.Contains(b.Message, "OutOfcpu")
 	})

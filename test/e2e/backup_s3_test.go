@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	layout "github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // s3Server is a store that speaks S3, with a client of its own and the secrets that
@@ -68,6 +69,7 @@ func reasonOf(b *v1beta2.EtcdBackup) string {
 
 // TestBackupToS3 makes backups by endpoints as old manifests do, and periodic ones.
 func TestBackupToS3(t *testing.T) {
+	env.RequireLocal(t, harness.ObjectStore)
 	t.Parallel()
 	s := start(t).s3()
 	s.bucket("older")
@@ -95,7 +97,7 @@ func TestBackupToS3(t *testing.T) {
 		return b.Status.ObservedGeneration == b.Generation && succeeded(b)
 	})
 	if n := s.backups("series/"); n != 2 || len(goodOnes(series)) != 2 {
-		t.Errorf("%d backups are stored, %d in the history; 2 shall be kept: %v", n, len(goodOnes(series)), s.list())
+		t.Errorf("%d backups are stored, %d in the history; 2 must be kept: %v", n, len(goodOnes(series)), s.list())
 	}
 	for _, r := range goodOnes(series) {
 		s.hasSnapshot(s.fetch(r.URI), data)

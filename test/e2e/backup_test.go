@@ -29,7 +29,7 @@ const toVolume = `
   storageType: PersistentVolumeClaim
   persistentVolumeClaim: {claimName: backups}`
 
-// volume makes the claim that backups go to.
+// volume makes the PVC that backups go to.
 func (s *scenario) volume() {
 	s.Helper()
 	s.apply(`apiVersion: v1
@@ -37,7 +37,6 @@ kind: PersistentVolumeClaim
 metadata:
   name: backups
 spec:
-  storageClassName: local-path
   accessModes: [ReadWriteOnce]
   resources: {requests: {storage: 256Mi}}
 `)
@@ -79,73 +78,6 @@ func goodOnes(b *v1beta2.EtcdBackup) []v1beta2.BackupRecord {
 		}
 	}
 	return good
-}
-
-// checkStored runs the agent of the installed image against a backup on the volume and
-// returns what it says. A backup that is not there, or not whole, is an error.
-func (s *scenario) checkStored(uri string) error {
-	s.Helper()
-	d, err := env.Program(s.ctx(), harness.Controller)
-	s.must(err, "read the controller's deployment")
-	store := &agent.Store{Type: v1beta2.BackupStorageTypePersistentVolumeClaim, Bucket: "backups", VolumeDir: agent.VolumeDir}
-	at, err := store.KeyOf(uri)
-	s.must(err, "read URI %s", uri)
-	request := &agent.Request{ID: "check", Store: store, Verify: &agent.Verify{Expected: agent.Expected{Key: at}}}
-	args, err := request.Args(agent.CommandVerify)
-	s.must(err, "make a request")
-	pod := &corev1.Pod{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "check-", Namespace: s.namespace},
-		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(bool),
-			SecurityContext: restrictedPod(),
-			Containers: []corev1.Container{{
-				Name: "verify", Image: d.Spec.Template.Spec.Containers[0].Image, ImagePullPolicy: corev1.PullIfNotPresent,
-				Command: []string{agent.Program}, Args: args, SecurityContext: restrictedContainer(),
-				VolumeMounts: []corev1.VolumeMount{{Name: "backups", MountPath: agent.VolumeDir}},
-			}},
-			Volumes: []corev1.Volume{{Name: "backups", VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "backups"},
-			}}},
-		},
-	}
-	made, err := env.Kube.CoreV1().Pods(s.namespace).Create(s.ctx(), pod, metav1.CreateOptions{})
-	s.must(err, "make a pod")
-	view, err := env.Pod(s.ctx(), s.namespace, made.Name)
-	s.must(err, "watch the pod")
-	defer view.Close()
-	var ended *corev1.Pod
-	err = view.Await(s.ctx(), func(pods []*corev1.Pod) bool {
-		for _, p := range pods {
-			ended = p
-			return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		}
-		return false
-	})
-	s.must(err, "the agent to look at %s", uri)
-	end := ended.Status.ContainerStatuses[0].State.Terminated
-	result, err := agent.DecodeResult(end.Message)
-	s.must(err, "read what the agent said: %q", end.Message)
-	if result.Error != nil {
-		return result.Error
-	}
-	if !result.Verified || end.ExitCode != 0 {
-		return fmt.Errorf("not verified: %s", end.Message)
-	}
-	return nil
-}
-
-func restrictedPod() *corev1.PodSecurityContext {
-	yes, user := true, int64(65532)
-	return &corev1.PodSecurityContext{
-		RunAsNonRoot: &yes, RunAsUser: &user, FSGroup: &user,
-		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-	}
-}
-
-func restrictedContainer() *corev1.SecurityContext {
-	no := false
-	return &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 }
 
 // TestBackup makes one backup of a cluster to a volume, from a single survivor.
@@ -190,7 +122,7 @@ func TestBackup(t *testing.T) {
 	})
 	s.kubectl("wait", "--for=delete", "jobs", "-l", "app=etcd-backup", "--timeout=60s")
 
-	// Two of three members are lost for good: the last one, without a quorum, serves.
+	// Two of three members are permanently lost: the last member, without a quorum, serves.
 	s.stopTwo(c)
 	s.apply(backupManifest("survivor", "  etcdCluster: {name: kept}"+toVolume))
 	b = s.awaitBackup(s.ctx(), "survivor", "success", succeeded)
@@ -239,7 +171,7 @@ func TestBackupSchedule(t *testing.T) {
 	}
 	if oldest.URI != good[0].URI && oldest.URI != good[1].URI {
 		if err := s.checkStored(oldest.URI); err == nil {
-			t.Errorf("%s was given up and is still there", oldest.URI)
+			t.Errorf("backup %s is no longer in the history and still exists", oldest.URI)
 		}
 	}
 	s.kubectl("delete", "etcdbackup", "scheduled-scheduled", "--timeout=30s")
@@ -282,7 +214,7 @@ func TestBackupsThatCannotSucceed(t *testing.T) {
 	}
 	s.apply(backupManifest("no-secret", s3("missing")))
 	s.apply(backupManifest("no-store", s3("wrong")))
-	s.apply(backupManifest("no-claim", "  etcdCluster: {name: busy}\n  storageType: PersistentVolumeClaim\n  persistentVolumeClaim: {claimName: missing}"))
+	s.apply(backupManifest("no-pvc", "  etcdCluster: {name: busy}\n  storageType: PersistentVolumeClaim\n  persistentVolumeClaim: {claimName: missing}"))
 	s.apply(backupManifest("no-cluster", "  etcdCluster: {name: missing}"+toVolume))
 	s.apply(backupManifest("no-endpoint", "  etcdEndpoints: [\"http://nobody-client:2379\"]\n  storageType: PersistentVolumeClaim\n  persistentVolumeClaim: {claimName: backups, path: e}"))
 	s.apply(backupManifest("good", "  etcdCluster: {name: busy}"+toVolume))
@@ -304,14 +236,14 @@ func TestBackupsThatCannotSucceed(t *testing.T) {
 	}
 	s.awaitBackup(s.ctx(), "no-cluster", "its cluster", waits("ClusterNotFound"))
 
-	// What waits for a claim that nobody makes says so, and delays nobody.
-	s.awaitBackup(s.ctx(), "no-claim", "its claim", func(b *v1beta2.EtcdBackup) bool {
+	// A backup that waits for a PVC that does not exist reports that, and delays no other one.
+	s.awaitBackup(s.ctx(), "no-pvc", "its PVC", func(b *v1beta2.EtcdBackup) bool {
 		c := meta.FindStatusCondition(b.Status.Conditions, "Progressing")
 		return waits("PodNotStarted")(b) && strings.Contains(c.Message, `"missing" not found`)
 	})
 	s.awaitBackup(s.ctx(), "no-store", "a failure", func(b *v1beta2.EtcdBackup) bool { return b.Status.Phase == v1beta2.BackupPhaseFailed })
 	s.awaitBackup(s.ctx(), "good", "success", succeeded)
-	s.kubectl("delete", "etcdbackup", "no-claim", "--timeout=30s")
+	s.kubectl("delete", "etcdbackup", "no-pvc", "--timeout=30s")
 
 	s.kubectl("create", "secret", "generic", "missing", "--from-literal=credentials=x", "--from-literal=config=x")
 	s.awaitBackup(s.ctx(), "no-secret", "another reason", func(b *v1beta2.EtcdBackup) bool { return b.Status.Attempts > 1 })
@@ -321,6 +253,7 @@ func TestBackupsThatCannotSucceed(t *testing.T) {
 // TestBackupsThroughCrashes kills the controller and the agents again and again: in
 // the end every backup that the status tells of is whole, and none twice.
 func TestBackupsThroughCrashes(t *testing.T) {
+	env.RequireLocal(t, harness.Programs)
 	s := start(t)
 	s.stopInstalledController()
 	s.volume()

@@ -16,10 +16,10 @@ import (
 // canary is a secret that must turn up nowhere.
 const canary = "canary-7f3a91c2d8"
 
-// noCanary looks for the planted secret, and for every private key and identity that is in
-// a Secret of the test, wherever one may read without a right to Secrets: in objects and
-// their status, in pods with their arguments, environment and termination messages, in
-// events, and in the logs of all programs but the servers of stores.
+// noCanary looks for the planted secret, and for every private key and identity in a Secret
+// of the test, wherever a user may read without a right to Secrets. It reads objects and
+// their status, pods with their arguments, environment and termination messages, and events.
+// It also reads the logs of all programs but the servers of stores.
 func (s *scenario) noCanary() {
 	s.Helper()
 	secrets := s.planted()

@@ -21,11 +21,10 @@ import (
 // writeInterval is the pace of the writers: 100 writes a second.
 const writeInterval = 10 * time.Millisecond
 
-// A volume for every member, on the storage class of the local Kubernetes.
+// withVolumes gives every member a volume of the default storage class.
 const withVolumes = `
   pod:
     persistentVolumeClaimSpec:
-      storageClassName: local-path
       accessModes: [ReadWriteOnce]
       resources: {requests: {storage: 64Mi}}`
 
@@ -168,10 +167,10 @@ func (c *cluster) stopped(w *harness.Writer) *harness.Report {
 	return report
 }
 
-// answered stops a writer and fails the test if a write has failed, unless etcd has elected
-// by itself: on a disk that others keep busy a heartbeat may be late. Before is what the
-// leader said when the writer began.
-func (c *cluster) answered(w *harness.Writer, before harness.Answer, while string) {
+// noFailedWrite stops a writer and fails the test if a write has failed, unless etcd has
+// elected by itself: on a disk that others keep busy a heartbeat may be late. Before is the
+// response of the leader when the writer began.
+func (c *cluster) noFailedWrite(w *harness.Writer, before harness.Response, while string) {
 	c.Helper()
 	report := c.stopped(w)
 	if report.Failed == 0 {
@@ -199,7 +198,7 @@ func (c *cluster) holds(data harness.Data) {
 }
 
 // leader returns what the leading member says.
-func (c *cluster) leader() harness.Answer {
+func (c *cluster) leader() harness.Response {
 	c.Helper()
 	leader, err := c.members.Leader(c.within(10 * time.Second))
 	c.must(err, "ask for the leader of %s", c.name)
@@ -207,26 +206,26 @@ func (c *cluster) leader() harness.Answer {
 }
 
 // follower returns what a member says that does not lead.
-func (c *cluster) follower() harness.Answer {
+func (c *cluster) follower() harness.Response {
 	c.Helper()
-	answers, err := c.members.Ask(c.ctx())
+	responses, err := c.members.Ask(c.ctx())
 	c.must(err, "ask the members of %s", c.name)
-	for _, a := range answers {
+	for _, a := range responses {
 		if a.ID != a.Leader {
 			return a
 		}
 	}
 	c.Fatalf("cluster %s has no follower", c.name)
-	return harness.Answer{}
+	return harness.Response{}
 }
 
 // ids returns the IDs of the members by their names.
 func (c *cluster) ids() map[string]uint64 {
 	c.Helper()
-	answers, err := c.members.Ask(c.ctx())
+	responses, err := c.members.Ask(c.ctx())
 	c.must(err, "ask the members of %s", c.name)
 	ids := map[string]uint64{}
-	for name, a := range answers {
+	for name, a := range responses {
 		ids[name] = a.ID
 	}
 	return ids

@@ -36,9 +36,9 @@ const (
 	undisturbed = 10 * time.Second
 )
 
-// handOver is what etcd says to writes that are under way while one member hands over to
-// another: to those that the leader has been sent, and to those that were passed on to it.
-// A member that stops drops what it has accepted and not proposed yet.
+// handOver are the errors of etcd for writes that are under way while one member hands over
+// to another. Some of these writes were sent to the leader, others were forwarded to it. A
+// member that stops drops what it has accepted and not proposed yet.
 var handOver = []string{"raft proposal dropped", "possibly due to previous leader failure", "raft: stopped", "error reading from server"}
 
 // consumption is a cluster, the kube-apiserver that uses it, and what that has seen of
@@ -49,7 +49,7 @@ type consumption struct {
 	rounds   int
 	names    []string
 	seen     map[string][]*harness.ConsumerReport
-	refused  map[string]int
+	rejected map[string]int
 }
 
 // startConsumption makes a namespace for a cluster that a kube-apiserver uses.
@@ -76,7 +76,7 @@ func positive(t *testing.T, variable string, otherwise int) int {
 // consume starts the kube-apiserver of a cluster.
 func (c *cluster) consume(rounds int, secret string) *consumption {
 	c.Helper()
-	u := &consumption{cluster: c, rounds: rounds, seen: map[string][]*harness.ConsumerReport{}, refused: map[string]int{}}
+	u := &consumption{cluster: c, rounds: rounds, seen: map[string][]*harness.ConsumerReport{}, rejected: map[string]int{}}
 	u.restartConsumer("consumer", secret)
 	u.during("nothing", func(int) { <-c.within(undisturbed).Done() })
 	c.Cleanup(u.tell)
@@ -99,9 +99,9 @@ func (u *consumption) repeat(what string, do func(round int)) {
 	}
 }
 
-// during does something while the kube-apiserver writes. What was acknowledged must be
-// there in the end, and no write may fail but those that etcd drops in a hand-over. No
-// connection may be refused: gRPC waits for seconds before it tries again.
+// during does something while the kube-apiserver writes. What was acknowledged must be there
+// in the end, and no write may fail but those that etcd drops in a hand-over. No attempt may
+// end with "connection refused": gRPC waits for seconds before it tries again.
 func (u *consumption) during(what string, do func(round int)) {
 	u.Helper()
 	round := len(u.seen[what])
@@ -111,23 +111,23 @@ func (u *consumption) during(what string, do func(round int)) {
 	do(round)
 	took := time.Since(from)
 	report := w.Stop()
-	refused, err := u.consumer.Refused(u.ctx(), from)
-	u.must(err, "count refused connections")
-	u.Logf("%s %d: %v; %d connections were refused; %v", what, round+1, took.Round(10*time.Millisecond), refused, report)
+	rejected, err := u.consumer.ConnectionsRefused(u.ctx(), from)
+	u.must(err, "count connections refused")
+	u.Logf("%s %d: %v; %d connections refused; %v", what, round+1, took.Round(10*time.Millisecond), rejected, report)
 	u.must(u.consumer.Kept(u.ctx(), report), "after %s", what)
 	for _, f := range report.Failures {
 		if !slices.ContainsFunc(handOver, func(text string) bool { return strings.Contains(f.Err.Error(), text) }) {
 			u.Errorf("%s %d: a write failed: %v", what, round+1, f.Err)
 		}
 	}
-	if refused > 0 {
-		u.Errorf("%s %d: %d connections were refused", what, round+1, refused)
+	if rejected > 0 {
+		u.Errorf("%s %d: %d connections refused", what, round+1, rejected)
 	}
 	if round == 0 {
 		u.names = append(u.names, what)
 	}
 	u.seen[what] = append(u.seen[what], report)
-	u.refused[what] += refused
+	u.rejected[what] += rejected
 }
 
 // tell sums up what the kube-apiserver has seen.
@@ -142,8 +142,8 @@ func (u *consumption) tell() {
 				gaps++
 			}
 		}
-		u.Logf("%s: %d times, %d of them with a gap above %v, the longest %v; %d failed writes, %d refused connections",
-			what, len(u.seen[what]), gaps, consumerGap, longest.Round(time.Millisecond), failed, u.refused[what])
+		u.Logf("%s: %d times, %d of them with a gap above %v, the longest %v; %d failed writes, %d connections refused",
+			what, len(u.seen[what]), gaps, consumerGap, longest.Round(time.Millisecond), failed, u.rejected[what])
 	}
 }
 
@@ -172,7 +172,7 @@ func (u *consumption) operate(operation string) {
 	u.settle(3)
 }
 
-// drainNode drains the node of a member, of another one each time, and gives it back.
+// drainNode drains the node of a member, in turn, and makes it schedulable again.
 func (u *consumption) drainNode(round int) {
 	u.Helper()
 	u.awaitDisruptionsAllowed(1)
@@ -186,6 +186,7 @@ func (u *consumption) drainNode(round int) {
 // TestConsumer upgrades, restarts and defragments a cluster that a kube-apiserver keeps
 // its objects in and reaches through the client Service.
 func TestConsumer(t *testing.T) {
+	env.RequireLocal(t, harness.NodeImages)
 	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", withVolumes}} {
 		t.Run(kind.name, func(t *testing.T) {
 			s, rounds := startConsumption(t)
@@ -200,6 +201,7 @@ func TestConsumer(t *testing.T) {
 
 // TestConsumerDrain drains the nodes of such a cluster.
 func TestConsumerDrain(t *testing.T) {
+	env.RequireLocal(t, harness.NodeImages)
 	needNodes(t, 3)
 	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", oneNodeEach}} {
 		t.Run(kind.name, func(t *testing.T) {
@@ -212,9 +214,10 @@ func TestConsumerDrain(t *testing.T) {
 	}
 }
 
-// TestConsumerAuthority replaces the CA of such a cluster. A kube-apiserver reads the CAs
+// TestConsumerCARotation replaces the CA of such a cluster. A kube-apiserver reads the CAs
 // that it trusts when it starts, so it is started again before the old one is dropped.
-func TestConsumerAuthority(t *testing.T) {
+func TestConsumerCARotation(t *testing.T) {
+	env.RequireLocal(t, harness.NodeImages)
 	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", withVolumes}} {
 		t.Run(kind.name, func(t *testing.T) {
 			s, rounds := startConsumption(t)
@@ -251,7 +254,7 @@ func (u *consumption) rotate(request string) {
 	})
 }
 
-// clientTrust returns the CAs that clients are told to trust.
+// clientTrust returns the CAs in the Secret for clients.
 func (u *consumption) clientTrust() string {
 	u.Helper()
 	secret, err := env.Kube.CoreV1().Secrets(u.namespace).Get(u.ctx(), u.cluster.name+"-client-tls", metav1.GetOptions{})
@@ -260,8 +263,9 @@ func (u *consumption) clientTrust() string {
 }
 
 // TestConsumerLargeDatabase defragments a large database, which is a measurement and runs
-// only where a size is asked for.
+// only where a size is set.
 func TestConsumerLargeDatabase(t *testing.T) {
+	env.RequireLocal(t, harness.NodeImages)
 	size := positive(t, consumerSizeVariable, 0)
 	if size == 0 {
 		t.Skipf("set %s to the size of the database in MiB", consumerSizeVariable)

@@ -45,6 +45,7 @@ type process struct {
 // controller starts a controller with a lease of its own, unless args say otherwise.
 func (s *scenario) controller(lease string, args ...string) *process {
 	s.Helper()
+	env.RequireLocal(s, harness.Programs)
 	p := &process{scenario: s, args: append([]string{
 		"--kubeconfig=" + s.controllerKubeconfig(),
 		"--listen-addr=127.0.0.1:0",

@@ -30,6 +30,7 @@ const (
 // scales a cluster up, at moments that fall into every step. Each life goes on where
 // the last one was cut off, and etcd notices nothing.
 func TestControllerKilled(t *testing.T) {
+	env.RequireLocal(t, harness.Programs)
 	s := start(t)
 	s.stopInstalledController()
 	p := s.controller("sweep")
@@ -60,7 +61,7 @@ func TestControllerKilled(t *testing.T) {
 	}
 	c.settle(5)
 	t.Logf("the controller had %d lives", lives)
-	c.answered(w, leader, "members were added")
+	c.noFailedWrite(w, leader, "members were added")
 	c.holds(data)
 	c.looksUntouched(5)
 }
@@ -91,7 +92,7 @@ func (c *cluster) looksUntouched(size int) {
 		c.Errorf("the budget keeps %d of %d", budget, size)
 	}
 	if left := c.kubectl("get", "pvc,services", "-l", "etcd_cluster="+c.name, "-o", "name"); left != "service/"+c.name+"\nservice/"+c.name+"-client\n" {
-		c.Errorf("claims and services are:\n%s", left)
+		c.Errorf("PVCs and services are:\n%s", left)
 	}
 }
 

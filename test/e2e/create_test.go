@@ -136,7 +136,7 @@ func checkPods(c *cluster, object *v1beta2.EtcdCluster) {
 				c.Errorf("the seed's token is %q, not the UID %s", token, object.UID)
 			}
 		}
-		// Who has joined finds nobody to join should it lose its data.
+		// A member that has joined finds no member to join if it loses its data.
 		alone := fmt.Sprintf("%s=http://%s.%s.%s.svc:2380", p.Name, p.Name, c.name, c.namespace)
 		if joins := p.Annotations[initialCluster]; joins != alone || p.Annotations[initialState] != "existing" {
 			c.Errorf("pod %s would begin again as one of %q, %s", p.Name, joins, p.Annotations[initialState])
@@ -147,7 +147,7 @@ func checkPods(c *cluster, object *v1beta2.EtcdCluster) {
 	}
 }
 
-// What etcd in a pod is told of the cluster, should it have no data.
+// The annotations with the flags that etcd in a pod gets for the case that it has no data.
 const (
 	initialCluster = "etcd.database.coreos.com/initial-cluster"
 	initialState   = "etcd.database.coreos.com/initial-cluster-state"
@@ -166,9 +166,9 @@ func flagOf(args []string, name string) string {
 func checkServices(c *cluster, object *v1beta2.EtcdCluster) {
 	services := env.Kube.CoreV1().Services(c.namespace)
 	peer, err := services.Get(c.ctx(), c.name, metav1.GetOptions{})
-	c.must(err, "the service of the members")
+	c.must(err, "read the headless Service")
 	client, err := services.Get(c.ctx(), c.name+"-client", metav1.GetOptions{})
-	c.must(err, "the service for clients")
+	c.must(err, "read the client Service")
 	for _, svc := range []*corev1.Service{peer, client} {
 		if !resources.Owns(object, svc) || svc.Spec.Selector["app"] != "etcd" || svc.Spec.Selector["etcd_cluster"] != c.name ||
 			svc.Labels["etcd_cluster"] != c.name {
@@ -236,7 +236,7 @@ func checkEvents(c *cluster, _ *v1beta2.EtcdCluster) {
 }
 
 // checkClientPod writes and reads as a program in the cluster does: through the
-// service for clients, by its name.
+// client Service, by its name.
 func checkClientPod(c *cluster, _ *v1beta2.EtcdCluster) {
 	c.clientPod("client")
 	endpoint := "--endpoints=http://" + c.name + "-client:2379"
@@ -262,7 +262,7 @@ spec:
   containers:
   - name: client
     image: quay.io/coreos/etcd:v%s
-    # It stays by watching a key that nobody writes, in an etcd that is not there.
+    # It stays by watching a key that is never written, in an etcd that is not there.
     command: [etcdctl, "--endpoints=http://127.0.0.1:2379", watch, nothing]
     securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 `, name, etcdVersion))

@@ -43,7 +43,7 @@ func needNodes(t *testing.T, n int) {
 		t.Fatalf("list nodes: %v", err)
 	}
 	if len(nodes) < n {
-		t.Skipf("the local Kubernetes has %d nodes and this test needs %d: make e2e E2E_NODES=%d", len(nodes), n, n)
+		t.Skipf("this test needs %d nodes that are ready, and the cluster has %d (`make e2e E2E_NODES=%d` brings up a local one)", n, len(nodes), n)
 	}
 }
 
@@ -90,8 +90,8 @@ func TestDrain(t *testing.T) {
 	c.holds(data)
 }
 
-// TestDrainWithoutVolumes drains two of three nodes at the same time. The budget lets one
-// voter go at a time, and another one joins on the node that is left.
+// TestDrainWithoutVolumes drains two of three nodes at the same time. The budget allows one
+// eviction of a voter at a time, and another member joins on the remaining node.
 func TestDrainWithoutVolumes(t *testing.T) {
 	needNodes(t, 3)
 	s := start(t)

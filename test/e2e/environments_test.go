@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // roundTrip makes a cluster, a backup and a restore in place.
@@ -95,10 +96,11 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// TestUserRangeOfNamespace runs in a namespace that chooses the user of its pods. Without
-// the API group of OpenShift the fixed user is refused, and the status says so; with it,
-// members and Jobs run as a user of the range and write their volumes.
+// TestUserRangeOfNamespace runs in a namespace that chooses the user of its pods. Without the
+// API group of OpenShift the fixed user is rejected, and the status says so; with it, members
+// and Jobs run as a user of the range and write their volumes.
 func TestUserRangeOfNamespace(t *testing.T) {
+	env.RequireLocal(t, harness.Programs)
 	s := startFor(t, 2*testTimeout)
 	s.stopInstalledController()
 	s.admissionPolicies(rangePolicies)
@@ -108,9 +110,9 @@ func TestUserRangeOfNamespace(t *testing.T) {
 	before := s.controller("before")
 	s.apply(manifest("ranged", 1, etcdVersion, withVolumes))
 	c := s.cluster("ranged")
-	c.await(s.ctx(), "the fixed user to be refused", func(object *clusterObject) bool {
+	c.await(s.ctx(), "the fixed user to be rejected", func(object *clusterObject) bool {
 		b := object.Status.BlockedBy
-		return b != nil && b.Reason == v1beta2.ReasonPodRefused && strings.Contains(b.Message, rejection)
+		return b != nil && b.Reason == v1beta2.ReasonPodRejected && strings.Contains(b.Message, rejection)
 	})
 	before.kill()
 
@@ -146,9 +148,9 @@ spec:
   hard: {requests.cpu: "4", requests.memory: 4Gi, limits.cpu: "8", limits.memory: 8Gi}
 `
 
-// TestLimits runs where every container must have limits, and gets those that it does not
-// set from the namespace. What does not fit is said.
-func TestLimits(t *testing.T) {
+// TestContainerLimits runs where every container must have limits, and the namespace sets
+// those that the pod does not set. The status reports a pod that does not fit.
+func TestContainerLimits(t *testing.T) {
 	t.Parallel()
 	s := startFor(t, 2*testTimeout)
 	s.volume()
@@ -162,9 +164,9 @@ func TestLimits(t *testing.T) {
 	}
 	s.apply(fmt.Sprintf(strings.Replace(limits, "memory: 256Mi", "memory: 128Mi", 1), "128Mi"))
 	s.apply(backupManifest("tight", "  etcdCluster: {name: with}"+toVolume))
-	s.awaitBackup(s.within(time.Minute), "tight", "the limit to be said", func(b *v1beta2.EtcdBackup) bool {
+	s.awaitBackup(s.within(time.Minute), "tight", "the status to report the limit", func(b *v1beta2.EtcdBackup) bool {
 		c := meta.FindStatusCondition(b.Status.Conditions, "Progressing")
-		return c != nil && c.Reason == v1beta2.ReasonPodRefused && strings.Contains(c.Message, "maximum memory usage per Container is 128Mi")
+		return c != nil && c.Reason == v1beta2.ReasonPodRejected && strings.Contains(c.Message, "maximum memory usage per Container is 128Mi")
 	})
 	s.apply(fmt.Sprintf(limits, "1Gi"))
 	s.awaitBackup(s.ctx(), "tight", "success", succeeded)

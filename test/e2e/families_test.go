@@ -19,7 +19,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// withIPv6 has the service for clients reached at an IPv6 address alone.
+// withIPv6 has the client Service reached at an IPv6 address alone.
 const withIPv6 = `
   services: {client: {ipFamilyPolicy: SingleStack, ipFamilies: [IPv6]}}`
 
@@ -56,7 +56,7 @@ func familyOf(ip string) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// addresses waits until the service for clients has addresses of just these families, in
+// addresses waits until the client Service has addresses of just these families, in
 // this order, and returns it.
 func (c *cluster) addresses(families ...corev1.IPFamily) *corev1.Service {
 	c.Helper()
@@ -94,7 +94,7 @@ func (c *cluster) exec(ctx context.Context, pod string, args ...string) (string,
 
 // TestIPv6Service has clients reach a cluster at IPv6 addresses alone, a pod through the
 // service and others at the members, while a member is lost. Edits of the service are
-// undone; its family stays until somebody deletes it.
+// undone; its family stays until a user deletes it.
 func TestIPv6Service(t *testing.T) {
 	t.Parallel()
 	needFamilies(t, corev1.IPv6Protocol)
@@ -125,11 +125,11 @@ func TestIPv6Service(t *testing.T) {
 	}
 	c.patch(`{"spec":{"services":{"client":{"ipFamilies":["IPv4"]}}}}`)
 	object := c.await(s.ctx(), "the family of the service to be fixed", func(object *v1beta2.EtcdCluster) bool {
-		return condition(object, v1beta2.ClusterConditionServiceAsDeclared).Reason == "Fixed"
+		return condition(object, v1beta2.ClusterConditionServiceAsDeclared).Reason == "Immutable"
 	})
 	s.contains(condition(object, v1beta2.ClusterConditionServiceAsDeclared).Message, "service six-client keeps", "delete the service")
 	if now := c.addresses(corev1.IPv6Protocol); now.UID != svc.UID {
-		t.Error("the service was made anew, and its address is lost")
+		t.Error("the Service was recreated, and its address is lost")
 	}
 	s.kubectl("delete", "service", "six-client")
 	c.addresses(corev1.IPv4Protocol)
@@ -167,7 +167,7 @@ func TestDualStackService(t *testing.T) {
 			t.Errorf("client %d read %v, not %v", i, got, svc.Spec.ClusterIPs)
 		}
 	}
-	// Nobody else is believed to be the service, at either address.
+	// No other server is taken for the Service, at either address.
 	for i, ip := range svc.Spec.ClusterIPs {
 		pod := fmt.Sprintf("client%d", i)
 		if out, err := c.exec(s.ctx(), pod, "--endpoints=https://"+net.JoinHostPort(ip, "2379"), "get", "a"); err == nil {
@@ -204,7 +204,7 @@ spec:
     - {name: ETCDCTL_CACERT, value: /tls/ca.crt}
     - {name: ETCDCTL_CERT, value: /tls/tls.crt}
     - {name: ETCDCTL_KEY, value: /tls/tls.key}
-    # It stays by watching a key that nobody writes, in an etcd that is not there.
+    # It stays by watching a key that is never written, in an etcd that is not there.
     command: [etcdctl, "--endpoints=https://127.0.0.1:2379", watch, nothing]
     volumeMounts: [{name: tls, mountPath: /tls, readOnly: true}]
     securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}

@@ -25,7 +25,7 @@ const (
 	fleetBackups  = 10
 )
 
-// TestFleetKeepsItsSchedule runs 200 periodic backups of 20 clusters, of which the ten of
+// TestFleetKeepsItsSchedule runs 200 periodic backups of 20 clusters; the ten of
 // a cluster are due at the same time, beside one whose bucket does not exist and one whose
 // secret is wrong. Every time of every good one must have its backup, before the next one.
 // It takes two intervals and needs a machine that does nothing else.
@@ -113,11 +113,11 @@ func (f *fleet) count(b *v1beta2.EtcdBackup, interval time.Duration) {
 	seen := map[int]bool{}
 	for _, r := range goodOnes(b) {
 		late := r.StartTime.Sub(b.CreationTimestamp.Time)
-		slot := int(late / interval)
-		if slot >= counted || seen[slot] || r.CompletionTime == nil {
+		due := int(late / interval)
+		if due >= counted || seen[due] || r.CompletionTime == nil {
 			continue
 		}
-		seen[slot] = true
+		seen[due] = true
 		f.late = append(f.late, late%interval)
 		f.took = append(f.took, r.CompletionTime.Sub(r.StartTime.Time))
 	}

@@ -87,9 +87,9 @@ func TestLeaderChangeKeepsReady(t *testing.T) {
 	}
 }
 
-// TestStalledWhileANameIsTaken: a cluster that waits for a person says so, and goes on
+// TestStalledOnNameConflict: a cluster that waits for a person says so, and goes on
 // when what it waited for is done.
-func TestStalledWhileANameIsTaken(t *testing.T) {
+func TestStalledOnNameConflict(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.cluster("late")
@@ -108,9 +108,9 @@ func TestStalledWhileANameIsTaken(t *testing.T) {
 	}
 }
 
-// TestOrphan deletes the object alone: members and volumes stay and serve, also while a
+// TestDeleteOrphansDependents deletes the object alone: members and volumes stay and serve, also while a
 // cluster of the same name waits, and after that is deleted.
-func TestOrphan(t *testing.T) {
+func TestDeleteOrphansDependents(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.create("kept", 3, etcdVersion, withVolumes)
@@ -125,10 +125,10 @@ func TestOrphan(t *testing.T) {
 			if live.UID != pod.UID || live.DeletionTimestamp != nil || len(live.OwnerReferences) > 0 {
 				t.Errorf("%s pod %s was touched: %+v", when, pod.Name, live.ObjectMeta)
 			}
-			claim, err := env.Kube.CoreV1().PersistentVolumeClaims(s.namespace).Get(s.ctx(), pod.Name, metav1.GetOptions{})
-			s.must(err, "read the claim of %s %s", pod.Name, when)
-			if claim.DeletionTimestamp != nil || len(claim.OwnerReferences) > 0 {
-				t.Errorf("%s claim %s was touched: %+v", when, pod.Name, claim.ObjectMeta)
+			pvc, err := env.Kube.CoreV1().PersistentVolumeClaims(s.namespace).Get(s.ctx(), pod.Name, metav1.GetOptions{})
+			s.must(err, "read the PVC of %s %s", pod.Name, when)
+			if pvc.DeletionTimestamp != nil || len(pvc.OwnerReferences) > 0 {
+				t.Errorf("%s PVC %s was touched: %+v", when, pod.Name, pvc.ObjectMeta)
 			}
 		}
 		c.holds(data)
@@ -137,7 +137,7 @@ func TestOrphan(t *testing.T) {
 
 	s.apply(manifest("kept", 3, etcdVersion, withVolumes))
 	c.await(s.ctx(), "the new cluster to say what is in its way", func(object *v1beta2.EtcdCluster) bool {
-		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "NameTaken"
+		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "NameConflict"
 	})
 	untouched("beside another cluster of its name")
 	s.kubectl("delete", "etcd", "kept", "--wait")
@@ -169,7 +169,7 @@ func TestBackupAndRestoreReady(t *testing.T) {
 	}
 	twin.holds(data)
 
-	// A restore that failed for good waits for a person.
+	// A restore that failed permanently waits for a person.
 	s.apply(restoreManifest("taken", "twin", template))
 	s.kubectl("wait", "--for=condition=Stalled", "etcdrestore/taken", "--timeout=60s")
 	if got := s.kstatus("etcdrestore/taken"); got != status.FailedStatus {

@@ -21,20 +21,22 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 const (
-	// roleAnnotation is what users of AWS put on a service account, and webAudience whom its
-	// tokens are for.
+	// roleAnnotation is the annotation that users of AWS put on a service account, and
+	// webAudience the audience of its tokens.
 	roleAnnotation = "eks.amazonaws.com/role-arn"
 	webAudience    = "sts.amazonaws.com"
 	backupRole     = "arn:aws:iam::1:role/backups"
 	tokenVariable  = "AWS_WEB_IDENTITY_TOKEN_FILE"
 )
 
-// identityPolicy does to the pods of the annotated service account what the webhook of AWS
-// does: a token for AWS in each container that is not left out, and variables that say
-// where. The last of them is for this test: it is not AWS that is asked.
+// identityPolicy changes the pods of the annotated service account as the webhook of AWS
+// does. It mounts a token for AWS into each container that is not left out, and sets
+// variables with its path. The last variable is for this test: it sends the requests to the
+// test and not to AWS.
 const identityPolicy = `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
 metadata: {name: %[1]s}
@@ -93,8 +95,8 @@ type tokenExchange struct {
 	url string
 
 	mu sync.Mutex
-	// refuses has it give no keys.
-	refuses bool
+	// rejects makes it issue no keys.
+	rejects bool
 	// given counts the keys, wrong are the requests that it did not expect.
 	given int
 	wrong []string
@@ -129,7 +131,7 @@ func (e *tokenExchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil || user != "system:serviceaccount:"+e.s.namespace+":backups" {
 		e.wrong = append(e.wrong, fmt.Sprintf("%s: %v", user, err))
 	}
-	if err != nil || e.refuses {
+	if err != nil || e.rejects {
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = fmt.Fprint(w, `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>AccessDenied</Code>`+
 			`<Message>Not authorized to perform sts:AssumeRoleWithWebIdentity</Message></Error></ErrorResponse>`)
@@ -141,12 +143,13 @@ func (e *tokenExchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		SecretAccessKey string
 		Expiration      string
 	}
-	// There is no session token with it, as there is with AWS: this server refuses those.
-	answer := struct {
+	// The response has no session token, unlike that of AWS: this server rejects session
+	// tokens.
+	response := struct {
 		XMLName     xml.Name    `xml:"https://sts.amazonaws.com/doc/2011-06-15/ AssumeRoleWithWebIdentityResponse"`
 		Credentials credentials `xml:"AssumeRoleWithWebIdentityResult>Credentials"`
 	}{Credentials: credentials{"admin", canary, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}}
-	_ = xml.NewEncoder(w).Encode(answer)
+	_ = xml.NewEncoder(w).Encode(response)
 }
 
 // userOf returns whose token a request shows.
@@ -169,10 +172,10 @@ func (e *tokenExchange) userOf(r *http.Request) (string, error) {
 	return review.Status.User.Username, nil
 }
 
-func (e *tokenExchange) refuse(yes bool) {
+func (e *tokenExchange) reject(yes bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.refuses = yes
+	e.rejects = yes
 }
 
 // identify gives the service account "backups" its role, and waits until its pods are given
@@ -188,7 +191,7 @@ func (s *scenario) identify(e *tokenExchange) {
 		fmt.Sprintf(identityOf, "containers", e.url), fmt.Sprintf(identityOf, "initContainers", e.url))
 }
 
-// identified is true of a container that is told where its token is, and can read it.
+// identified is true for a container that has the path of its token, and can read it.
 func identified(c *corev1.Container) bool {
 	return slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == tokenVariable }) &&
 		slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "aws-iam-token" })
@@ -197,6 +200,7 @@ func identified(c *corev1.Container) bool {
 // TestIdentityOfTheWorkload backs up and restores without a Secret, as users of AWS do: the
 // service account has a role, the pods get a token for it, and that is exchanged for keys.
 func TestIdentityOfTheWorkload(t *testing.T) {
+	env.RequireLocal(t, harness.ObjectStore)
 	t.Parallel()
 	s := start(t)
 	store := s.s3()
@@ -206,20 +210,20 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 	sts := s.exchange(c.members.Live()[0].Status.PodIP)
 	s.identify(sts)
 
-	sts.refuse(true)
+	sts.reject(true)
 	s.apply(backupManifest("trusted", `  etcdCluster: {name: known}
   serviceAccountName: backups
   storageType: S3
   s3: {path: backups/trusted, endpoint: "http://store:7070", forcePathStyle: true}`))
 	s.awaitBackup(s.ctx(), "trusted", "a refusal", func(b *v1beta2.EtcdBackup) bool { return reasonOf(b) == string(agent.ClassStoreDenied) })
-	sts.refuse(false)
+	sts.reject(false)
 	backup := s.awaitBackup(s.ctx(), "trusted", "success", succeeded)
 	s.hasSnapshot(store.fetch(backup.Status.URI), data)
 
 	c.spoil(data)
 	s.apply(restoreManifest("back", "known", "  backup: {name: trusted}"))
 	if r := s.restored("back"); r.Status.SafetyCopy == nil || !strings.HasPrefix(r.Status.SafetyCopy.URI, "s3://backups/trusted-safety/") {
-		t.Errorf("the safety copy is %+v", r.Status.SafetyCopy)
+		t.Errorf("the pre-restore backup is %+v", r.Status.SafetyCopy)
 	}
 	c.settle(1)
 	c.holds(data)
@@ -237,7 +241,7 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 	}
 	sts.mu.Lock()
 	defer sts.mu.Unlock()
-	// For the backup, for the look at it, for the safety copy, and for the new member.
+	// For the backup, for the look at it, for the pre-restore backup, and for the new member.
 	if len(sts.wrong) > 0 || sts.given < 4 {
 		t.Errorf("keys were given %d times; unexpected: %v", sts.given, sts.wrong)
 	}

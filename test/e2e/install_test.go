@@ -20,7 +20,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// noSystemPriority refuses what GKE refuses: pods of a system priority class outside of
+// noSystemPriority rejects what GKE rejects: pods of a system priority class outside of
 // kube-system. It holds in one namespace.
 const noSystemPriority = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -72,7 +72,7 @@ spec: {hard: {pods: "2", requests.cpu: "1", requests.memory: 1Gi, limits.cpu: "4
 			}
 			select {
 			case <-soon.Done():
-				s.Fatalf("a pod with system-cluster-critical is not refused as invalid: error %v", err)
+				s.Fatalf("a pod with system-cluster-critical is not rejected as invalid: error %v", err)
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
@@ -89,6 +89,7 @@ func (s *scenario) tryPod(pod *corev1.Pod) error {
 // TestAPIServerPorts installs the components that move the API server to another port and
 // to the network of its node, and uses the API. It is not parallel: there is one API.
 func TestAPIServerPorts(t *testing.T) {
+	env.RequireLocal(t, harness.PodNetwork)
 	s := startFor(t, 6*time.Minute)
 	c := s.create("steady", 1, etcdVersion)
 	data := c.fill()

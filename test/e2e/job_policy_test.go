@@ -83,7 +83,7 @@ func TestJobPolicy(t *testing.T) {
 	c.holds(data)
 	s.placedAsSaid(pods(resources.RestoreAppName), resources.ContainerVerify)
 
-	s.contains(s.refused(`{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdBackup","spec":{"job":{"env":[{"name":"AWS_ENDPOINT_URL","value":"http://x"}]}}}`,
+	s.contains(s.rejected(`{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdBackup","spec":{"job":{"env":[{"name":"AWS_ENDPOINT_URL","value":"http://x"}]}}}`,
 		"create", "--raw", c.raw("backup"), "-f", "-"), "spec.job.env[0].name", "HTTPS_PROXY")
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// goneInterval is how often kubectl is asked what is left of a deleted cluster.
-const goneInterval = 500 * time.Millisecond
+// deletedInterval is the time between two lists of the objects of a deleted cluster.
+const deletedInterval = 500 * time.Millisecond
 
 // TestDelete deletes a cluster: everything that it owned goes with it.
 func TestDelete(t *testing.T) {
@@ -28,22 +28,22 @@ func TestDelete(t *testing.T) {
 	c := s.create("gone", 3, etcdVersion, withVolumes)
 	s.kubectl("delete", "etcdcluster", "gone", "--wait")
 	c.must(c.members.Pods.Await(s.ctx(), func(pods []*corev1.Pod) bool { return len(pods) == 0 }), "the pods to go")
-	s.awaitGone("pods,services,pvc,pdb", "etcd_cluster=gone")
+	s.awaitDeleted("pods,services,pvc,pdb", "etcd_cluster=gone")
 }
 
-// awaitGone waits until nothing is left of these kinds with this label.
-func (s *scenario) awaitGone(kinds, label string) {
+// awaitDeleted waits until no object of these kinds has this label.
+func (s *scenario) awaitDeleted(kinds, label string) {
 	s.Helper()
 	var left string
-	err := wait.PollUntilContextCancel(s.within(60*time.Second), goneInterval, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(s.within(60*time.Second), deletedInterval, true, func(context.Context) (bool, error) {
 		left = s.kubectl("get", kinds, "-l", label, "-o", "name")
 		return left == "", nil
 	})
 	s.must(err, "these are left: %s", left)
 }
 
-// TestRecreate deletes a cluster and makes one of the same name before the first one
-// is gone. They have nothing in common.
+// TestRecreate deletes a cluster and creates one of the same name before the first one is
+// deleted. They have nothing in common.
 func TestRecreate(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -79,8 +79,8 @@ func (c *cluster) clusterID() uint64 {
 	return id
 }
 
-// TestEdit changes a cluster in an editor.
-func TestEdit(t *testing.T) {
+// TestKubectlEdit changes a cluster in an editor.
+func TestKubectlEdit(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.create("edited", 1, etcdVersion)
@@ -157,7 +157,7 @@ func TestExplain(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	said := s.refused(`apiVersion: etcd.database.coreos.com/v1beta2
+	said := s.rejected(`apiVersion: etcd.database.coreos.com/v1beta2
 kind: EtcdCluster
 metadata: {name: wrong}
 spec:
@@ -175,10 +175,10 @@ spec:
 `, "apply", "-f", "-")
 	s.contains(said, "spec.size", "spec.version", "spec.repository", "spec.podDisruptionBudget", "spec.pod.labels",
 		"spec.pod.resources", "spec.etcd.extraArgs[0]", "spec.etcd.extraArgs[1]", "spec.etcd.electionTimeout")
-	s.contains(s.refused(strings.Replace(manifest("unknown", 3, etcdVersion), "size", "sise", 1), "apply", "-f", "-"), "spec.sise")
-	s.contains(s.refused(manifest(strings.Repeat("long", 14), 3, etcdVersion), "apply", "-f", "-"), "metadata.name", "52")
+	s.contains(s.rejected(strings.Replace(manifest("unknown", 3, etcdVersion), "size", "sise", 1), "apply", "-f", "-"), "spec.sise")
+	s.contains(s.rejected(manifest(strings.Repeat("long", 14), 3, etcdVersion), "apply", "-f", "-"), "metadata.name", "52")
 
-	// Warnings do not refuse.
+	// A warning does not reject a request.
 	_, warned, err := env.KubectlOutputs(s.ctx(), harness.Command{
 		Args:  []string{"-n", s.namespace, "apply", "-f", "-"},
 		Stdin: manifest("even", 4, etcdVersion, paused, "\n  pod: {busyboxImage: busybox}"),
@@ -187,14 +187,14 @@ spec:
 	s.contains(warned, "Warning:", "spec.size", "spec.pod.busyboxImage")
 }
 
-// TestDeletionProtection refuses to delete what is protected, also with its
-// namespace's other clusters, until the protection is taken away.
+// TestDeletionProtection: the deletion of a protected cluster is rejected, also together with
+// the other clusters of its namespace, until the protection is removed.
 func TestDeletionProtection(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.apply(manifest("precious", 1, etcdVersion, paused, "\n  deletionProtection: true"))
 	for _, args := range [][]string{{"delete", "etcd", "precious"}, {"delete", "etcd", "--all"}} {
-		s.contains(s.refused("", args...), "precious", "deletionProtection")
+		s.contains(s.rejected("", args...), "precious", "deletionProtection")
 	}
 	if object := s.cluster("precious").get(); object.DeletionTimestamp != nil {
 		t.Fatal("it is being deleted")

@@ -16,7 +16,7 @@ import (
 const minorBefore = "3.5.35"
 
 // TestLinearizableSecure lets clients that prove themselves read, write and swap while
-// the authority is replaced, the cluster moves to the next minor version, and sleeps.
+// the CA is replaced, the cluster moves to the next minor version, and sleeps.
 func TestLinearizableSecure(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -26,7 +26,7 @@ func TestLinearizableSecure(t *testing.T) {
 	c.settle(3)
 	clients, step := c.clients()
 	w := c.write()
-	step("another authority, and the old one dropped", func() {
+	step("another CA, and the old one dropped", func() {
 		c.rotate("1")
 		c.settle(3)
 	})
@@ -46,9 +46,9 @@ func TestLinearizableSecure(t *testing.T) {
 	c.explained(clients)
 }
 
-// TestLinearizableRecovery lets clients read, write and swap while the quorum is lost
-// and the cluster goes on from the member that led. That one has applied everything that
-// was acknowledged, so nothing of that may be lost, and the history goes on.
+// TestLinearizableRecovery lets clients read, write and swap while the quorum is lost and the
+// cluster recovers from the member that led. The leader has applied everything that was
+// acknowledged, so nothing of that may be lost, and the history continues.
 func TestLinearizableRecovery(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -56,7 +56,7 @@ func TestLinearizableRecovery(t *testing.T) {
 	clients, step := c.clients()
 	w := c.write()
 	step("nothing happens", func() {
-		s.until(s.within(30*time.Second), "a history", func() bool { return clients.History.Answers() > 200 })
+		s.until(s.within(30*time.Second), "a history", func() bool { return clients.History.Responses() > 200 })
 	})
 	step("the quorum is lost, and the cluster goes on", func() {
 		survivor := c.leader().Pod
@@ -66,18 +66,19 @@ func TestLinearizableRecovery(t *testing.T) {
 		s.must(err, "ask for the recovery")
 		c.recovered(3)
 	})
-	before := clients.History.Answers()
+	before := clients.History.Responses()
 	step("afterwards", func() {
-		s.until(s.within(30*time.Second), "the history to go on", func() bool { return clients.History.Answers() > before+200 })
+		s.until(s.within(30*time.Second), "the history to go on", func() bool { return clients.History.Responses() > before+200 })
 	})
 	c.stopped(w)
 	c.explained(clients)
 	c.bumped()
 }
 
-// TestLinearizableDelete lets clients read, write and swap while their cluster is deleted
-// and another one is made under its name. What the old one acknowledged was true to its
-// end, and the new one begins with nothing: no client is answered by a mixture.
+// TestLinearizableDelete lets clients read, write and swap while their cluster is deleted and
+// a new cluster is created under its name. What the old cluster acknowledged was true to its
+// end, and the new cluster begins with nothing: no client gets responses from a mixture of
+// both.
 func TestLinearizableDelete(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -85,12 +86,12 @@ func TestLinearizableDelete(t *testing.T) {
 	old := c.clusterID()
 	clients, step := c.clients()
 	history := func() {
-		before := clients.History.Answers()
-		s.until(s.within(30*time.Second), "a history", func() bool { return clients.History.Answers() > before+200 })
+		before := clients.History.Responses()
+		s.until(s.within(30*time.Second), "a history", func() bool { return clients.History.Responses() > before+200 })
 	}
 	step("nothing happens", history)
 	step("it is deleted", func() { s.kubectl("delete", "etcd/reborn", "--timeout=60s") })
-	step("another one has its name", func() {
+	step("a new cluster has its name", func() {
 		s.apply(manifest("reborn", 3, etcdVersion))
 		c.settle(3)
 	})
@@ -98,26 +99,26 @@ func TestLinearizableDelete(t *testing.T) {
 	young := c.clusterID()
 
 	s.must(clients.Stop(), "stop the clients")
-	s.must(clients.History.Succeeds(old, young), "who answered")
+	s.must(clients.History.Succeeds(old, young), "which cluster responded")
 	for name, id := range map[string]uint64{"old": old, "new": young} {
 		part := clients.History.Of(id)
 		t.Logf("the %s cluster: %v", name, part)
-		s.must(part.Check(decisionTime), "the answers of the %s cluster", name)
+		s.must(part.Check(decisionTime), "the responses of the %s cluster", name)
 	}
 }
 
-// rotate replaces the authority of a cluster with certificates of its own, and waits
+// rotate replaces the CA of a cluster with certificates of its own, and waits
 // until no member trusts the old one any more.
 func (c *cluster) rotate(request string) {
 	c.Helper()
 	before := c.get()
 	c.kubectl("annotate", "--overwrite", "etcd/"+c.name, "etcd.database.coreos.com/rotate-ca="+request, "etcd.database.coreos.com/drop-old-ca="+request)
 	pods := c.uids()
-	c.await(c.ctx(), "every member to trust only the new authority", func(object *clusterObject) bool {
+	c.await(c.ctx(), "every member to trust only the new CA", func(object *clusterObject) bool {
 		now, _ := issued(object)
 		was, _ := issued(before)
 		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
-		return now[v1beta2.CertificateUseAuthority] != was[v1beta2.CertificateUseAuthority] && settled(object, len(pods)) &&
+		return now[v1beta2.CertificateUseCA] != was[v1beta2.CertificateUseCA] && settled(object, len(pods)) &&
 			valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.renewed(pods)
 	})
 }

@@ -22,11 +22,12 @@ const (
 	decisionTime = 30 * time.Second
 )
 
-// TestLinearizable lets clients read, write and swap the same few keys from the first
-// moment of a cluster on, while all that the controller can do to it is done, and the
-// controller is killed. There must be one order of all that they did that explains
-// every answer, and nothing that was acknowledged may be lost.
+// TestLinearizable lets clients read, write and swap the same few keys from the first moment
+// of a cluster on. Meanwhile the controller does to the cluster all that it can do, and is
+// killed. There must be one order of all operations that explains every response, and nothing
+// that was acknowledged may be lost.
 func TestLinearizable(t *testing.T) {
+	env.RequireLocal(t, harness.Programs)
 	s := start(t)
 	s.stopInstalledController()
 	p := s.controller("linear")
@@ -52,11 +53,11 @@ func TestLinearizable(t *testing.T) {
 	step("a member is lost", func() { c.lose(c.follower().Pod) })
 	step("the leader is lost", func() { c.lose(c.leader().Pod) })
 	step("a leader's process is killed", func() {
-		victim := c.leader().Pod
-		s.must(harness.Signal(victim, "etcd", syscall.SIGKILL), "kill a member")
+		target := c.leader().Pod
+		s.must(harness.Signal(target, "etcd", syscall.SIGKILL), "kill a member")
 		err := c.members.Pods.Await(s.ctx(), func(pods []*corev1.Pod) bool {
 			return slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
-				return p.UID == victim.UID && p.Status.ContainerStatuses[0].RestartCount > 0
+				return p.UID == target.UID && p.Status.ContainerStatuses[0].RestartCount > 0
 			})
 		})
 		s.must(err, "the container to restart")
@@ -88,16 +89,16 @@ func (c *cluster) clients() (clients *harness.Clients, step func(name string, do
 	}
 }
 
-// explained stops the clients, and fails the test unless one order of all that they did
-// explains every answer that they got.
+// explained stops the clients, and fails the test unless one order of all their operations
+// explains every response.
 func (c *cluster) explained(clients *harness.Clients) {
 	c.Helper()
 	c.must(clients.Stop(), "stop the clients")
 	c.Log(clients.History)
-	if n := clients.History.Answers(); n < 200 {
-		c.Errorf("the clients got %d answers: nothing was tested", n)
+	if n := clients.History.Responses(); n < 200 {
+		c.Errorf("the clients got %d responses: nothing was tested", n)
 	}
-	c.must(clients.History.Check(decisionTime), "the answers that the clients got")
+	c.must(clients.History.Check(decisionTime), "the responses that the clients got")
 }
 
 // awaitPods waits until there are n pods.
@@ -107,11 +108,11 @@ func (c *cluster) awaitPods(n int) {
 }
 
 // lose deletes a pod with its data and waits until another member has taken its place.
-func (c *cluster) lose(victim *corev1.Pod) {
+func (c *cluster) lose(target *corev1.Pod) {
 	c.Helper()
-	c.kubectl("delete", "pod", victim.Name, "--force", "--grace-period=0")
+	c.kubectl("delete", "pod", target.Name, "--force", "--grace-period=0")
 	c.await(c.ctx(), "the lost member to be replaced", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Name)
+		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Name)
 	})
-	c.must(c.members.AwaitVoters(c.ctx(), 3, victim.UID), "after a member was lost")
+	c.must(c.members.AwaitVoters(c.ctx(), 3, target.UID), "after a member was lost")
 }

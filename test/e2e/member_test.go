@@ -24,7 +24,7 @@ func TestMemberLost(t *testing.T) {
 	data := c.fill()
 	for _, loss := range []struct {
 		name   string
-		victim func() harness.Answer
+		target func() harness.Response
 		args   []string
 	}{
 		{"deleted", c.follower, nil},
@@ -32,26 +32,26 @@ func TestMemberLost(t *testing.T) {
 		{"the leader", c.leader, []string{"--force", "--grace-period=0"}},
 	} {
 		w := c.write()
-		victim := loss.victim()
+		target := loss.target()
 		from := time.Now()
-		s.kubectl(append([]string{"delete", "pod", victim.Pod.Name, "--wait=false"}, loss.args...)...)
-		c.readyPodsServe(victim.Pod)
+		s.kubectl(append([]string{"delete", "pod", target.Pod.Name, "--wait=false"}, loss.args...)...)
+		c.readyPodsServe(target.Pod)
 		c.await(s.ctx(), "the lost member to be replaced", func(object *clusterObject) bool {
-			return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Pod.Name)
+			return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 		})
 		c.must(c.members.AwaitVoters(s.ctx(), 3), "after a member was lost")
 		t.Logf("%s: 3 voters again after %v", loss.name, time.Since(from).Round(10*time.Millisecond))
 		c.stopped(w)
-		if ids := c.ids(); slices.Contains(slices.Collect(maps.Values(ids)), victim.ID) {
-			t.Errorf("%s: the member without its data came back under its old ID %x", loss.name, victim.ID)
+		if ids := c.ids(); slices.Contains(slices.Collect(maps.Values(ids)), target.ID) {
+			t.Errorf("%s: the member without its data came back under its old ID %x", loss.name, target.ID)
 		}
 		c.holds(data)
 	}
 	s.contains(s.kubectl("get", "events", "--field-selector=reason=MemberLost", "-o", "name"), "event")
 }
 
-// readyPodsServe waits until there are three ready pods without the lost one.
-// Kubernetes sends clients to them from then on, so they must answer.
+// readyPodsServe waits until there are three ready pods without the lost one. Kubernetes
+// sends clients to them from then on, so they must respond.
 func (c *cluster) readyPodsServe(lost *corev1.Pod) {
 	c.Helper()
 	err := c.members.Pods.Await(c.ctx(), func(pods []*corev1.Pod) bool {
@@ -80,10 +80,10 @@ func TestMemberWithVolumeReturns(t *testing.T) {
 		}
 		c.holds(data)
 	}
-	victim := c.leader().Pod
+	target := c.leader().Pod
 	from := time.Now()
-	s.kubectl("delete", "pod", victim.Name, "--force", "--grace-period=0")
-	c.awaitNewPod(victim)
+	s.kubectl("delete", "pod", target.Name, "--force", "--grace-period=0")
+	c.awaitNewPod(target)
 	c.must(c.members.AwaitVoters(s.ctx(), 3), "after a pod was lost")
 	t.Logf("3 voters again after %v", time.Since(from).Round(10*time.Millisecond))
 	same("the loss of a pod")

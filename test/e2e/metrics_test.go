@@ -39,18 +39,18 @@ func (s *scenario) prometheus() *prometheus {
 	p := &prometheus{scenario: s, token: strings.TrimSpace(s.kubectl("create", "token", "prometheus")), pods: map[string]*harness.View[*corev1.Pod]{}}
 	var err error
 	p.tls, err = env.ScrapeTLS(s.ctx())
-	s.must(err, "find out who the API server is")
+	s.must(err, "read the name of the API server")
 	for _, program := range []string{harness.Controller, harness.APIServer} {
 		p.pods[program], err = env.ProgramPods(s.ctx(), program)
 		s.must(err, "find the pods of %s", program)
 		s.Cleanup(p.pods[program].Close)
 	}
 	apiserver := p.pods[harness.APIServer].List()[0]
-	if _, err := harness.Scrape(s.ctx(), apiserver, p.token, p.tls); !errors.Is(err, harness.ErrScrapeRefused) {
-		s.Errorf("an account without the right to read metrics is answered: %v", err)
+	if _, err := env.Scrape(s.ctx(), apiserver, p.token, p.tls); !errors.Is(err, harness.ErrScrapeForbidden) {
+		s.Errorf("an account without the right to read metrics is not forbidden: %v", err)
 	}
-	if _, err := harness.Scrape(s.ctx(), apiserver, "", p.tls); !errors.Is(err, harness.ErrScrapeRefused) {
-		s.Errorf("nobody in particular is answered: %v", err)
+	if _, err := env.Scrape(s.ctx(), apiserver, "", p.tls); !errors.Is(err, harness.ErrScrapeForbidden) {
+		s.Errorf("a request without a token is not forbidden: %v", err)
 	}
 	s.kubectl("create", "clusterrolebinding", role, "--clusterrole="+role, "--serviceaccount="+s.namespace+":prometheus")
 	return p
@@ -60,7 +60,7 @@ func (s *scenario) prometheus() *prometheus {
 func (p *prometheus) scrape(program string) (harness.Samples, error) {
 	all := harness.Samples{}
 	for _, pod := range p.pods[program].List() {
-		samples, err := harness.Scrape(p.ctx(), pod, p.token, p.tls)
+		samples, err := env.Scrape(p.ctx(), pod, p.token, p.tls)
 		if err != nil {
 			return nil, err
 		}
@@ -98,8 +98,8 @@ func (p *prometheus) await(program, what string, so func(harness.Samples) bool) 
 	}
 }
 
-// TestMetrics: what the installed programs tell a Prometheus follows what happens to a
-// cluster, and nothing of it stays when that is gone.
+// TestMetrics: the metrics of the installed programs follow what happens to a cluster, and no
+// series of it remains after its deletion.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -168,6 +168,6 @@ func TestMetrics(t *testing.T) {
 	s.kubectl("delete", "etcd", "seen", "--wait=true")
 	p.await(harness.APIServer, "more requests were made", func(m harness.Samples) bool { return requests(m) > asked })
 	for program := range p.pods {
-		p.await(program, "the cluster is gone", func(m harness.Samples) bool { return m.Mention(s.namespace) == "" })
+		p.await(program, "the cluster is deleted", func(m harness.Samples) bool { return m.Mention(s.namespace) == "" })
 	}
 }

@@ -23,6 +23,7 @@ const oneNodeEach = withVolumes + "\n    antiAffinity: true"
 // TestNodeFailures crashes, cuts off and reboots nodes that members run on. The
 // quorum serves meanwhile, and the member comes back as the one that it was.
 func TestNodeFailures(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
 	nodes, err := env.ReadyNodes(t.Context())
 	if err != nil {
 		t.Fatalf("list nodes: %v", err)
@@ -43,18 +44,18 @@ func TestNodeFailures(t *testing.T) {
 		{"partition", "partition", "heal"},
 		{"reboot", "reboot", ""},
 	} {
-		victim := c.onFreeNode()
+		target := c.onFreeNode()
 		w := c.write()
 		from := time.Now()
-		s.node(failure.begin, victim.Spec.NodeName)
+		s.node(failure.begin, target.Spec.NodeName)
 		if failure.end != "" {
-			c.endureNodeFailure(failure.name, victim)
-			s.node(failure.end, victim.Spec.NodeName)
+			c.endureNodeFailure(failure.name, target)
+			s.node(failure.end, target.Spec.NodeName)
 		}
-		s.awaitNode(victim.Spec.NodeName, corev1.ConditionTrue)
+		s.awaitNode(target.Spec.NodeName, corev1.ConditionTrue)
 		c.must(c.members.AwaitVoters(s.ctx(), 3), "after the %s", failure.name)
 		c.settle(3)
-		t.Logf("%s of %s: over after %v", failure.name, victim.Spec.NodeName, time.Since(from).Round(100*time.Millisecond))
+		t.Logf("%s of %s: over after %v", failure.name, target.Spec.NodeName, time.Since(from).Round(100*time.Millisecond))
 		report := c.stopped(w)
 		if report.LongestGap > 5*time.Second {
 			t.Errorf("%s: nothing was acknowledged for %v", failure.name, report.LongestGap)
@@ -69,14 +70,15 @@ func TestNodeFailures(t *testing.T) {
 // TestNodeRebooted restarts the one node that all members of a cluster without volumes
 // are on: they come back in their pods, as the members that they were, with their data.
 func TestNodeRebooted(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
 	s := start(t)
 	nodes, err := env.ReadyNodes(s.ctx())
 	s.must(err, "list the nodes")
-	busy := s.busyNodes()
-	i := slices.IndexFunc(nodes, func(n string) bool { return !slices.Contains(busy, n) })
+	occupied := s.programNodes()
+	i := slices.IndexFunc(nodes, func(n string) bool { return !slices.Contains(occupied, n) })
 	if i < 0 {
-		t.Fatalf("the programs run on %v: no node is free of them", busy)
+		t.Fatalf("the programs run on %v: no node is free of them", occupied)
 	}
 	node := nodes[i]
 	c := s.create("rebooted", 3, etcdVersion, "\n  pod: {nodeSelector: {kubernetes.io/hostname: "+node+"}}")
@@ -95,9 +97,9 @@ func TestNodeRebooted(t *testing.T) {
 }
 
 // endureNodeFailure waits until Kubernetes and the status both say what is the case.
-func (c *cluster) endureNodeFailure(what string, victim *corev1.Pod) {
+func (c *cluster) endureNodeFailure(what string, target *corev1.Pod) {
 	c.Helper()
-	c.awaitNode(victim.Spec.NodeName, corev1.ConditionUnknown)
+	c.awaitNode(target.Spec.NodeName, corev1.ConditionUnknown)
 	object := c.await(c.ctx(), "Degraded after the "+what, func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionDegraded, corev1.ConditionTrue)
 	})
@@ -105,8 +107,8 @@ func (c *cluster) endureNodeFailure(what string, victim *corev1.Pod) {
 		v1beta2.ClusterConditionAvailable:  corev1.ConditionTrue,
 		v1beta2.ClusterConditionQuorumLost: corev1.ConditionFalse,
 	})
-	if !slices.Contains(object.Status.Members.Unready, victim.Name) {
-		c.Errorf("%s: the members that are not ready are %v, not %s", what, object.Status.Members.Unready, victim.Name)
+	if !slices.Contains(object.Status.Members.Unready, target.Name) {
+		c.Errorf("%s: the members that are not ready are %v, not %s", what, object.Status.Members.Unready, target.Name)
 	}
 }
 
@@ -118,32 +120,32 @@ func (c *cluster) nodes() map[string]bool {
 	return used
 }
 
-// busyNodes are those that the installed programs run on.
-func (s *scenario) busyNodes() []string {
+// programNodes returns the nodes that the installed programs run on.
+func (s *scenario) programNodes() []string {
 	s.Helper()
-	var busy []string
+	var occupied []string
 	for _, program := range []string{harness.Controller, harness.APIServer} {
 		pods, err := env.ProgramPods(s.ctx(), program)
 		s.must(err, "find %s", program)
 		for _, p := range pods.List() {
-			busy = append(busy, p.Spec.NodeName)
+			occupied = append(occupied, p.Spec.NodeName)
 		}
 		pods.Close()
 	}
-	return busy
+	return occupied
 }
 
 // onFreeNode returns the pod of a member on a node without the installed programs,
 // so that what is tested is not how long Kubernetes takes to move those.
 func (c *cluster) onFreeNode() *corev1.Pod {
 	c.Helper()
-	busy := c.busyNodes()
+	occupied := c.programNodes()
 	for _, p := range c.members.Live() {
-		if !slices.Contains(busy, p.Spec.NodeName) {
+		if !slices.Contains(occupied, p.Spec.NodeName) {
 			return p
 		}
 	}
-	c.Fatalf("the programs run on %v: no node is free of them", busy)
+	c.Fatalf("the programs run on %v: no node is free of them", occupied)
 	return nil
 }
 

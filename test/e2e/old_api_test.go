@@ -25,7 +25,7 @@ const (
 )
 
 // TestOldAPI saves what the API server stores, goes on, and brings it back, as
-// docs/operations.md says, while the controller runs. The members and their data must
+// docs/how-to/operator-state.md says, while the controller runs. The members and their data must
 // stay as they are: the cluster was restored twice meanwhile, and the API is from before.
 func TestOldAPI(t *testing.T) {
 	s := startFor(t, 5*time.Minute)
@@ -39,8 +39,8 @@ func TestOldAPI(t *testing.T) {
 	// The API is saved while a restore has not begun: its Job has no place.
 	s.kubectl("create", "quota", "full", "--hard=pods=0")
 	s.apply(restoreManifest("first", "returned", "  backup: {name: once}"))
-	s.awaitRestore(s.within(time.Minute), "first", "the quota to be said", func(r *v1beta2.EtcdRestore) bool {
-		return saysRefused(r.Status.Conditions)
+	s.awaitRestore(s.within(time.Minute), "first", "the status to report the quota", func(r *v1beta2.EtcdRestore) bool {
+		return reportsRejection(r.Status.Conditions)
 	})
 	saved := s.saveAPI()
 
@@ -63,7 +63,7 @@ func TestOldAPI(t *testing.T) {
 	if first.Status.Succeeded {
 		t.Errorf("a restore from before was carried out again: %+v", first.Status)
 	}
-	s.contains(first.Status.Reason, "left as it was", "carried out before", "earlier time")
+	s.contains(first.Status.Reason, "left as it was", "carried out before", "was rolled back")
 	s.contains(s.kubectl("get", "etcdrestores", "-o", "name"), "first")
 
 	// The old object declares one member, and its owner three.
@@ -74,7 +74,7 @@ func TestOldAPI(t *testing.T) {
 		t.Errorf("the cluster ID is %x and was %x", id, was.clusterID)
 	}
 	if now := c.record(); now != record {
-		t.Errorf("the record of the bootstrap is %q and was %q", now, record)
+		t.Errorf("the bootstrap record is %q and was %q", now, record)
 	}
 	if !slices.ContainsFunc(c.members.Live(), func(p *corev1.Pod) bool { return was.pods[p.Name] == p.UID }) {
 		t.Errorf("no member of before is left of %v", was.pods)
@@ -86,7 +86,7 @@ func TestOldAPI(t *testing.T) {
 }
 
 // onlyTest waits until no object is left of the tests before: it would come back with the
-// others. The tests that run in parallel begin when this one has ended.
+// others. The tests that run in parallel begin when this test has ended.
 func (s *scenario) onlyTest() {
 	s.Helper()
 	view, err := env.Clusters(s.ctx(), metav1.NamespaceAll)
@@ -95,12 +95,13 @@ func (s *scenario) onlyTest() {
 	s.must(view.Await(s.within(time.Minute), func(list []*v1beta2.EtcdCluster) bool { return len(list) == 0 }), "wait for the clusters of other tests to go")
 }
 
-// record is what the service of the members says of the start of the cluster.
+// record returns the bootstrap record: the annotations of the headless Service about the
+// start of the cluster.
 func (c *cluster) record() [2]string {
 	c.Helper()
 	service, err := env.Kube.CoreV1().Services(c.namespace).Get(c.ctx(), c.name, metav1.GetOptions{})
-	c.must(err, "read the service of the members")
-	return [2]string{service.Annotations[resources.AnnotationSeed], service.Annotations[resources.AnnotationClusterID]}
+	c.must(err, "read the headless Service")
+	return [2]string{service.Annotations[resources.AnnotationBootstrapMember], service.Annotations[resources.AnnotationClusterID]}
 }
 
 // system runs kubectl in the namespace of the programs.

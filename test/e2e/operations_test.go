@@ -31,9 +31,9 @@ func (c *cluster) raw(subresource string) string {
 // look reads a subresource as a user does.
 func look[T any](c *cluster, subresource string) *T {
 	c.Helper()
-	answer := new(T)
-	c.must(json.Unmarshal([]byte(c.kubectl("get", "--raw", c.raw(subresource))), answer), "read %s", subresource)
-	return answer
+	response := new(T)
+	c.must(json.Unmarshal([]byte(c.kubectl("get", "--raw", c.raw(subresource))), response), "read %s", subresource)
+	return response
 }
 
 func (c *cluster) health() *v1beta2.EtcdClusterHealth {
@@ -44,14 +44,14 @@ func (c *cluster) health() *v1beta2.EtcdClusterHealth {
 // post sends a body to a subresource as a user does.
 func post[T any](c *cluster, subresource, body string) *T {
 	c.Helper()
-	answer := new(T)
+	response := new(T)
 	out, err := env.Kubectl(c.ctx(), harness.Command{Args: []string{"create", "--raw", c.raw(subresource), "-f", "-"}, Stdin: body})
 	c.must(err, "post %s", subresource)
-	c.must(json.Unmarshal([]byte(out), answer), "read the answer %s", out)
-	return answer
+	c.must(json.Unmarshal([]byte(out), response), "read the response %s", out)
+	return response
 }
 
-// typed runs a command line as it stands in an answer.
+// typed runs a command line as it stands in a response.
 func (c *cluster) typed(command string) string {
 	c.Helper()
 	cmd := exec.CommandContext(c.ctx(), "sh", "-c", command)
@@ -134,7 +134,8 @@ func TestHealth(t *testing.T) {
 	c.awaitVerdict(v1beta2.VerdictHealthy)
 }
 
-// TestHealthWithoutController: what is asked of the members needs no controller.
+// TestHealthWithoutController: the subresources that send requests to members need no
+// controller.
 func TestHealthWithoutController(t *testing.T) {
 	s := start(t)
 	c := s.create("alone", 3, etcdVersion)
@@ -166,17 +167,17 @@ func TestMoveLeader(t *testing.T) {
 	}
 	moved := post[v1beta2.EtcdClusterLeaderMove](c, "moveleader", body)
 	if now := c.leader().Pod.Name; now != target || moved.Status.Leader != target || moved.Status.Term == 0 {
-		t.Errorf("%s leads, and the answer is %+v", now, moved.Status)
+		t.Errorf("%s leads, and the response is %+v", now, moved.Status)
 	}
 	t.Logf("moved in %v", moved.Status.Took.Duration)
-	s.contains(s.refused(`{"spec":{"target":"nobody"}}`, "create", "--raw", c.raw("moveleader"), "-f", "-"), "no such member")
+	s.contains(s.rejected(`{"spec":{"target":"no-such-member"}}`, "create", "--raw", c.raw("moveleader"), "-f", "-"), "no member of this name")
 	hung := before
 	for _, p := range c.members.Live() {
 		if p.Name == hung {
 			c.hang(p)
 		}
 	}
-	s.contains(s.refused(fmt.Sprintf(`{"spec":{"target":%q}}`, hung), "create", "--raw", c.raw("moveleader"), "-f", "-"), "does not answer")
+	s.contains(s.rejected(fmt.Sprintf(`{"spec":{"target":%q}}`, hung), "create", "--raw", c.raw("moveleader"), "-f", "-"), "does not respond")
 }
 
 // TestDefrag fills a small database until etcd takes no more, and does what health says.
@@ -198,13 +199,13 @@ func (c *cluster) fullAndBack() {
 	s.must(err, "connect")
 	value, revision, full := strings.Repeat("x", 256<<10), int64(0), false
 	for range 200 {
-		answer, err := client.Put(s.ctx(), "big", value)
+		response, err := client.Put(s.ctx(), "big", value)
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			full = true
 			break
 		}
 		s.must(err, "fill")
-		revision = answer.Header.Revision
+		revision = response.Header.Revision
 	}
 	if !full {
 		t.Fatal("the database does not get full")
@@ -214,7 +215,7 @@ func (c *cluster) fullAndBack() {
 	_, err = client.Compact(s.ctx(), revision, clientv3.WithCompactPhysical())
 	s.must(err, "compact")
 	if _, err := client.Put(s.ctx(), "small", "x"); !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Fatalf("the alarm is gone before anything was done: %v", err)
+		t.Fatalf("the alarm was cleared before anything was done: %v", err)
 	}
 
 	health = c.health()
@@ -230,7 +231,7 @@ func (c *cluster) fullAndBack() {
 		return op != nil && op.ID == asked.Status.ID && op.Over()
 	})
 	op := object.Status.Operation
-	if op.Phase != v1beta2.OperationSucceeded || len(op.Results) != len(c.members.Live()) || !strings.Contains(op.Message, "taken back") {
+	if op.Phase != v1beta2.OperationSucceeded || len(op.Results) != len(c.members.Live()) || !strings.Contains(op.Message, "disarmed") {
 		t.Fatalf("unexpected %+v", op)
 	}
 	for _, r := range op.Results {

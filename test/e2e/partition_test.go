@@ -22,19 +22,38 @@ import (
 // member, but not from each other and their clients. Kubernetes takes the nodes for dead.
 // The cluster may recover by itself, and must not: the two acknowledge writes all the time.
 
-// tolerateNodes is how long pods stay on a node that does not answer: for ever without seconds.
-func tolerateNodes(seconds string) string {
-	const toleration = "\n    - {key: node.kubernetes.io/%s, operator: Exists, effect: NoExecute%s}"
-	return "\n  pod:\n    antiAffinity: true\n    tolerations:" + fmt.Sprintf(toleration, "unreachable", seconds) + fmt.Sprintf(toleration, "not-ready", seconds)
+const apart = "\n  pod:\n    antiAffinity: true"
+
+// leaveNodesSoon has Kubernetes delete pods on a node that does not respond after five seconds.
+func leaveNodesSoon() string {
+	const toleration = "\n    - {key: node.kubernetes.io/%s, operator: Exists, effect: NoExecute, tolerationSeconds: 5}"
+	return apart + "\n    tolerations:" + fmt.Sprintf(toleration, "unreachable") + fmt.Sprintf(toleration, "not-ready")
 }
 
-// TestMajorityBehindAPartition: where pods stay on nodes that do not answer, every write that
-// was acknowledged behind the partition is there when it is over.
+// staysOnItsNode is true for a pod that Kubernetes never deletes because its node does not
+// respond.
+func staysOnItsNode(p *corev1.Pod) bool {
+	for _, key := range []string{corev1.TaintNodeUnreachable, corev1.TaintNodeNotReady} {
+		if !slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return t.Key == key && t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds == nil
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestMajorityBehindAPartition: pods stay on nodes that do not respond, so every write that
+// was acknowledged behind the partition exists after it.
 func TestMajorityBehindAPartition(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
 	s := startFor(t, 8*time.Minute)
-	c, far := s.createForPartition(tolerateNodes(""))
+	c, far := s.createForPartition(apart)
 	ids, uids := c.ids(), c.uids()
+	if i := slices.IndexFunc(far, func(p *corev1.Pod) bool { return !staysOnItsNode(p) }); i >= 0 {
+		t.Errorf("Kubernetes would delete pod %s behind a partition: %+v", far[i].Name, far[i].Spec.Tolerations)
+	}
 	p := s.cutOff(far[0].Spec.NodeName, far[1].Spec.NodeName)
 	w := p.writeBehind(far)
 	for _, pod := range far {
@@ -53,9 +72,10 @@ func TestMajorityBehindAPartition(t *testing.T) {
 // evidence that they have ended. Once the partition is over they end, with what they alone
 // have: a majority without volumes that is deleted is lost, and the cluster recovers then.
 func TestDeletedPodsProveNoLoss(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
 	s := startFor(t, 8*time.Minute)
-	c, far := s.createForPartition(tolerateNodes(", tolerationSeconds: 5"))
+	c, far := s.createForPartition(leaveNodesSoon())
 	p := s.cutOff(far[0].Spec.NodeName, far[1].Spec.NodeName)
 	w := p.writeBehind(far)
 	from := time.Now()

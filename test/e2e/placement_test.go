@@ -14,7 +14,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// placed sets what a pod policy can say about where and how pods run, besides what
+// placed sets what a pod policy can say about where and how pods run, in addition to what
 // declaration changes.
 const placed = `
   pod:
@@ -58,9 +58,9 @@ func TestPlacement(t *testing.T) {
 	c := s.create("placed", 3, etcdVersion, placed)
 	data := c.fill()
 	c.arePlaced()
-	victim := c.follower().Pod
-	s.kubectl("delete", "pod", victim.Name, "--wait=false")
-	c.rolled(3, func(p *corev1.Pod) bool { return p.UID != victim.UID })
+	target := c.follower().Pod
+	s.kubectl("delete", "pod", target.Name, "--wait=false")
+	c.rolled(3, func(p *corev1.Pod) bool { return p.UID != target.UID })
 	c.arePlaced()
 	c.holds(data)
 }
@@ -74,24 +74,24 @@ func (c *cluster) arePlaced() {
 	for _, p := range c.members.Live() {
 		ctr, nodes, others := p.Spec.Containers[0], p.Spec.Affinity.NodeAffinity, p.Spec.Affinity.PodAntiAffinity
 		for what, right := range map[string]bool{
-			"labels":              p.Labels["team"] == "storage" && p.Labels["etcd_cluster"] == "placed",
-			"annotations":         p.Annotations["example.com/note"] == "kept",
-			"node selector":       p.Spec.NodeSelector["kubernetes.io/os"] == "linux",
-			"tolerations":         slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "dedicated" }),
-			"environment":         slices.Contains(ctr.Env, corev1.EnvVar{Name: "GOGC", Value: "50"}),
-			"user":                *p.Spec.SecurityContext.RunAsUser == 9000 && slices.Contains(p.Spec.SecurityContext.SupplementalGroups, 9001),
-			"still restricted":    *p.Spec.SecurityContext.RunAsNonRoot && !*ctr.SecurityContext.AllowPrivilegeEscalation,
-			"grace period":        *p.Spec.TerminationGracePeriodSeconds == 20,
-			"priority":            p.Spec.PriorityClassName == "system-cluster-critical",
-			"pull policy":         ctr.ImagePullPolicy == corev1.PullNever,
-			"pull secrets":        slices.Equal(p.Spec.ImagePullSecrets, []corev1.LocalObjectReference{{Name: "registry"}}),
-			"required affinity":   nodes.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Operator == corev1.NodeSelectorOpExists,
-			"preferred affinity":  nodes.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight == 7,
-			"anti-affinity":       len(others.RequiredDuringSchedulingIgnoredDuringExecution) == 1 && len(others.PreferredDuringSchedulingIgnoredDuringExecution) == 0,
-			"domain":              slices.Contains(ctr.Command, "--advertise-client-urls=http://"+p.Name+".placed."+c.namespace+".svc.cluster.local:2379"),
-			"only the launcher":   !slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name != resources.InitLauncher }),
-			"no account":          !*p.Spec.AutomountServiceAccountToken,
-			"spread as was asked": len(p.Spec.TopologySpreadConstraints) == 1 && p.Spec.TopologySpreadConstraints[0].TopologyKey == corev1.LabelHostname,
+			"labels":             p.Labels["team"] == "storage" && p.Labels["etcd_cluster"] == "placed",
+			"annotations":        p.Annotations["example.com/note"] == "kept",
+			"node selector":      p.Spec.NodeSelector["kubernetes.io/os"] == "linux",
+			"tolerations":        slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "dedicated" }),
+			"environment":        slices.Contains(ctr.Env, corev1.EnvVar{Name: "GOGC", Value: "50"}),
+			"user":               *p.Spec.SecurityContext.RunAsUser == 9000 && slices.Contains(p.Spec.SecurityContext.SupplementalGroups, 9001),
+			"still restricted":   *p.Spec.SecurityContext.RunAsNonRoot && !*ctr.SecurityContext.AllowPrivilegeEscalation,
+			"grace period":       *p.Spec.TerminationGracePeriodSeconds == 20,
+			"priority":           p.Spec.PriorityClassName == "system-cluster-critical",
+			"pull policy":        ctr.ImagePullPolicy == corev1.PullNever,
+			"pull secrets":       slices.Equal(p.Spec.ImagePullSecrets, []corev1.LocalObjectReference{{Name: "registry"}}),
+			"required affinity":  nodes.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Operator == corev1.NodeSelectorOpExists,
+			"preferred affinity": nodes.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight == 7,
+			"anti-affinity":      len(others.RequiredDuringSchedulingIgnoredDuringExecution) == 1 && len(others.PreferredDuringSchedulingIgnoredDuringExecution) == 0,
+			"domain":             slices.Contains(ctr.Command, "--advertise-client-urls=http://"+p.Name+".placed."+c.namespace+".svc.cluster.local:2379"),
+			"only the launcher":  !slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name != resources.InitLauncher }),
+			"no account":         !*p.Spec.AutomountServiceAccountToken,
+			"spread as declared": len(p.Spec.TopologySpreadConstraints) == 1 && p.Spec.TopologySpreadConstraints[0].TopologyKey == corev1.LabelHostname,
 		} {
 			if !right {
 				c.Errorf("pod %s: %s", p.Name, what)
@@ -100,8 +100,8 @@ func (c *cluster) arePlaced() {
 	}
 }
 
-// TestAffinity keeps the members off one node, and then off another one instead: those
-// that are where they may not be are replaced, one after the other.
+// TestAffinity keeps the members off one node, and then off another node instead. Members on
+// a forbidden node are replaced, one after the other.
 func TestAffinity(t *testing.T) {
 	t.Parallel()
 	needNodes(t, 3)
@@ -124,9 +124,10 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// TestClientServiceTemplate changes the service for clients through its template while
+// TestClientServiceTemplate changes the client Service through its template while
 // clients use it, and takes everything back.
 func TestClientServiceTemplate(t *testing.T) {
+	env.RequireLocal(t, harness.PodNetwork)
 	t.Parallel()
 	s := start(t)
 	c := s.create("served", 3, etcdVersion)
@@ -145,10 +146,10 @@ func TestClientServiceTemplate(t *testing.T) {
 	if now := c.nodePort(); now != port {
 		t.Errorf("the repair moved the service from %s to %s", port, now)
 	}
-	// What Kubernetes does not take is said, and nothing else suffers.
+	// The status reports what Kubernetes rejects, and nothing else suffers.
 	c.patch(`{"spec":{"services":{"client":{"nodePort":65000}}}}`)
-	object := c.await(s.ctx(), "the port to be refused", func(object *clusterObject) bool {
-		return condition(object, v1beta2.ClusterConditionServiceAsDeclared).Reason == "Refused"
+	object := c.await(s.ctx(), "the port to be rejected", func(object *clusterObject) bool {
+		return condition(object, v1beta2.ClusterConditionServiceAsDeclared).Reason == "Rejected"
 	})
 	s.contains(condition(object, v1beta2.ClusterConditionServiceAsDeclared).Message, "65000", "spec.services.client")
 	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{

@@ -38,9 +38,9 @@ spec:
     securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 `
 
-// namespacePolicies deny everything in the namespace of the test, as its administrator
-// does, and let through what does not concern the members: what the clients and the store
-// do, and what this machine asks members and store.
+// namespacePolicies deny everything in the namespace of the test, as its administrator does.
+// They allow what does not concern the members: the traffic of the clients and the store, and
+// the requests of this machine to members and store.
 const namespacePolicies = `apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata: {name: default-deny}
@@ -98,22 +98,23 @@ func underPolicies(t *testing.T, prepare func(*scenario)) *scenario {
 // TestNetworkPolicies grows, heals, saves and restores a cluster where everything else is
 // denied, and asks it from pods that may and from pods that may not.
 func TestNetworkPolicies(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
 	var plain *cluster
 	var outside *scenario
 	s := underPolicies(t, func(s *scenario) {
 		s.s3()
 		s.client("friend", ", etcd-client: \"true\"")
-		s.client("stranger", "")
+		s.client("unlabelled", "")
 		plain = s.create("plain", 1, etcdVersion)
 		outside = s.another("outside")
 		outside.client("outsider", "")
-		for client, from := range map[string]*scenario{"friend": s, "stranger": s, "outsider": outside} {
+		for client, from := range map[string]*scenario{"friend": s, "unlabelled": s, "outsider": outside} {
 			from.reaches(client, plain, true)
 		}
 		outside.reachesController("outsider", true)
 	})
 	s.reaches("friend", plain, true)
-	s.reaches("stranger", plain, false)
+	s.reaches("unlabelled", plain, false)
 	outside.reaches("outsider", plain, false)
 	outside.reachesController("outsider", false)
 
@@ -136,12 +137,13 @@ func TestNetworkPolicies(t *testing.T) {
 	plain.settle(3)
 	plain.holds(data)
 	s.reaches("friend", plain, true)
-	s.reaches("stranger", plain, false)
+	s.reaches("unlabelled", plain, false)
 }
 
 // TestNetworkPoliciesWithTLS makes a cluster with certificates where everything else is
 // denied, and replaces its CA, for which the controller reads certificates on the peer port.
 func TestNetworkPoliciesWithTLS(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
 	s := underPolicies(t, func(*scenario) {})
 	c := s.cluster("secure")
 	c.secure("secure-client-tls", "tls.crt", "tls.key", "ca.crt")
@@ -152,7 +154,7 @@ func TestNetworkPoliciesWithTLS(t *testing.T) {
 	s.kubectl("annotate", "etcd/secure", "etcd.database.coreos.com/rotate-ca=1", "etcd.database.coreos.com/drop-old-ca=1")
 	c.await(s.ctx(), "only the new CA to be trusted", func(object *v1beta2.EtcdCluster) bool {
 		now, _ := issued(object)
-		return now[v1beta2.CertificateUseAuthority] != before[v1beta2.CertificateUseAuthority] &&
+		return now[v1beta2.CertificateUseCA] != before[v1beta2.CertificateUseCA] &&
 			strings.Contains(strings.Join(c.reasons(), " "), "AuthorityDropped") && settled(object, 3)
 	})
 	c.holds(data)

@@ -25,7 +25,7 @@ const (
 
 	// goneWithin bounds the end of a namespace after the protection was lifted: the
 	// namespace controller tries again after a minute at the latest.
-	goneWithin = 100 * time.Second
+	deletedWithin = 100 * time.Second
 )
 
 // liftLater lifts the protection when the test ends, so that its namespace can go.
@@ -85,7 +85,7 @@ func TestProtectedNamespace(t *testing.T) {
 	w := c.write()
 
 	for _, kind := range []string{"pvc", "secrets", "services", "pdb", "etcd"} {
-		s.contains(s.refused("", "delete", kind, "--all"), "precious", "deletionProtection")
+		s.contains(s.rejected("", "delete", kind, "--all"), "precious", "deletionProtection")
 	}
 	s.must(env.Kube.CoreV1().Namespaces().Delete(s.ctx(), s.namespace, metav1.DeleteOptions{}), "delete the namespace")
 	said := s.awaitNamespaceSays(corev1.NamespaceDeletionContentFailure)
@@ -96,11 +96,11 @@ func TestProtectedNamespace(t *testing.T) {
 	if now := c.uids(); !maps.Equal(now, uids) {
 		t.Errorf("the pods are %v and were %v", now, uids)
 	}
-	if claims := c.claims(); len(claims) != 3 {
-		t.Errorf("%d PVCs are left", len(claims))
+	if pvcs := c.pvcs(); len(pvcs) != 3 {
+		t.Errorf("%d PVCs are left", len(pvcs))
 	}
-	for name, claim := range c.claims() {
-		if claim.DeletionTimestamp != nil {
+	for name, pvc := range c.pvcs() {
+		if pvc.DeletionTimestamp != nil {
 			t.Errorf("PVC %s is being deleted", name)
 		}
 	}
@@ -123,12 +123,12 @@ func TestProtectedNamespace(t *testing.T) {
 
 	from := time.Now()
 	s.kubectl("patch", "etcd", "precious", "--type=merge", "-p", unprotect)
-	s.awaitNamespaceGone(goneWithin)
+	s.awaitNamespaceDeleted(deletedWithin)
 	t.Logf("the namespace was gone %v after the protection was lifted", time.Since(from).Round(time.Second))
 }
 
 // TestProtectedMembersMove: the pods of a protected cluster are drained, replaced and scaled
-// like all others. Only what nothing could bring back is refused.
+// like all others. Only what could not be undone is rejected.
 func TestProtectedMembersMove(t *testing.T) {
 	t.Parallel()
 	s := startFor(t, 2*testTimeout)
@@ -145,9 +145,9 @@ func TestProtectedMembersMove(t *testing.T) {
 	c.settle(3)
 	s.kubectl("scale", "etcdcluster/mobile", "--replicas=1")
 	c.settle(1)
-	c.awaitClaims("to be those of the members", 1, func(*corev1.PersistentVolumeClaim) bool { return true })
+	c.awaitPVCs("to be those of the members", 1, func(*corev1.PersistentVolumeClaim) bool { return true })
 	c.holds(data)
-	s.contains(s.refused("", "label", "pvc", "--all", "--as=system:serviceaccount:"+s.namespace+":default", resources.LabelProtected+"-"), "orbidden")
+	s.contains(s.rejected("", "label", "pvc", "--all", "--as=system:serviceaccount:"+s.namespace+":default", resources.LabelProtected+"-"), "orbidden")
 	s.kubectl("patch", "etcd", "mobile", "--type=merge", "-p", unprotect)
 	c.awaitMarks(false)
 }
@@ -184,7 +184,7 @@ func (s *scenario) awaitRetries() {
 }
 
 // awaitNamespaceGone waits until the namespace no longer exists.
-func (s *scenario) awaitNamespaceGone(within time.Duration) {
+func (s *scenario) awaitNamespaceDeleted(within time.Duration) {
 	s.Helper()
 	ctx := s.within(within)
 	for {

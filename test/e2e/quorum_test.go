@@ -46,10 +46,10 @@ func TestQuorumLost(t *testing.T) {
 		}
 	}
 	s.kubectl(args...)
-	object := c.await(s.within(truthWithin), "the loss of the quorum to be said", func(object *clusterObject) bool {
+	object := c.await(s.within(truthWithin), "the status to report the loss of the quorum", func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
 	})
-	t.Logf("said after %v", time.Since(from).Round(10*time.Millisecond))
+	t.Logf("reported after %v", time.Since(from).Round(10*time.Millisecond))
 	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
 		v1beta2.ClusterConditionAvailable: corev1.ConditionFalse,
 		v1beta2.ClusterConditionDegraded:  corev1.ConditionTrue,
@@ -61,7 +61,7 @@ func TestQuorumLost(t *testing.T) {
 	s.contains(status.Reason, "2 of 3 voters")
 	s.contains(condition(object, v1beta2.ClusterConditionQuorumLost).Message, "restore a backup")
 	s.contains(s.kubectl("get", "etcd", "lost", "-o", "wide"), fmt.Sprint(*status.Tolerance), "Failed", "2 of 3 voters")
-	s.contains(s.refused("", "scale", "etcd/lost", "--replicas=5"), "spec.replicas", "the quorum is lost", "/health")
+	s.contains(s.rejected("", "scale", "etcd/lost", "--replicas=5"), "spec.replicas", "the quorum is lost", "/health")
 	if !slices.Contains(c.reasons(), "QuorumLost") {
 		t.Errorf("no event says that the quorum is lost: %v", c.reasons())
 	}
@@ -76,10 +76,10 @@ func TestQuorumLost(t *testing.T) {
 	}
 	client, err := c.members.Client(survivor)
 	s.must(err, "ask the survivor")
-	answer, err := client.Status(s.ctx(), client.Endpoints()[0])
+	response, err := client.Status(s.ctx(), client.Endpoints()[0])
 	s.must(err, "ask the survivor")
-	if answer.Leader != 0 {
-		t.Errorf("the survivor has a leader: somebody made it a cluster of its own")
+	if response.Leader != 0 {
+		t.Errorf("the survivor has a leader: it was made a cluster of its own")
 	}
 }
 
@@ -112,11 +112,11 @@ func TestMembersHang(t *testing.T) {
 
 	c.hang(second)
 	from = time.Now()
-	c.await(s.within(noticeWithin), "Available to be given up", func(object *clusterObject) bool {
+	c.await(s.within(noticeWithin), "Available not to be True any more", func(object *clusterObject) bool {
 		return !is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
 	})
 	t.Logf("not Available after %v", time.Since(from).Round(10*time.Millisecond))
-	c.await(s.within(noticeWithin), "the loss of the quorum to be said", func(object *clusterObject) bool {
+	c.await(s.within(noticeWithin), "the status to report the loss of the quorum", func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) &&
 			is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionFalse) &&
 			strings.Contains(condition(object, v1beta2.ClusterConditionQuorumLost).Message, "resumes")

@@ -34,15 +34,15 @@ func (c *cluster) destroy(keep *corev1.Pod) {
 	c.kubectl(append([]string{"delete", "pods", "--force", "--grace-period=0"}, pods...)...)
 }
 
-// awaitLoss waits until the status says that the quorum is lost and who survives.
+// awaitLoss waits until the status reports that the quorum is lost, and which members survive.
 func (c *cluster) awaitLoss(survivor string) *clusterObject {
 	c.Helper()
 	from := time.Now()
-	object := c.await(c.within(noticeWithin), "the loss of the quorum to be said", func(object *clusterObject) bool {
+	object := c.await(c.within(noticeWithin), "the status to report the loss of the quorum", func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) && slices.ContainsFunc(object.Status.MemberStatuses,
 			func(m v1beta2.MemberStatus) bool { return m.Name == survivor && m.RaftIndex > 0 })
 	})
-	c.Logf("the loss and the survivor were said after %v", time.Since(from).Round(10*time.Millisecond))
+	c.Logf("the status reported the loss and the survivor after %v", time.Since(from).Round(10*time.Millisecond))
 	return object
 }
 
@@ -50,7 +50,7 @@ func (c *cluster) recoverNow(dryRun ...string) (*v1beta2.EtcdClusterRecovery, er
 	return env.Etcd.EtcdV1beta2().EtcdClusters(c.namespace).Recover(c.ctx(), c.name, &v1beta2.EtcdClusterRecovery{}, metav1.CreateOptions{DryRun: dryRun})
 }
 
-// recovered waits until the cluster has gone on from a survivor with n members.
+// recovered waits until the cluster has recovered from a survivor with n members.
 func (c *cluster) recovered(n int) *clusterObject {
 	c.Helper()
 	from := time.Now()
@@ -83,7 +83,7 @@ func testRecovery(t *testing.T, volumes bool) {
 	c := s.create("lost", 3, etcdVersion, spec)
 	data := c.fill()
 	if _, err := c.recoverNow(); !apierrors.IsConflict(err) {
-		t.Fatalf("a recovery of a cluster that serves is answered with %v", err)
+		t.Fatalf("the response to a recovery of a cluster that serves is %v, want a conflict", err)
 	}
 	clusterID, survivor := c.clusterID(), c.leader().Pod
 	c.destroy(survivor)
@@ -114,7 +114,7 @@ func testRecovery(t *testing.T, volumes bool) {
 		t.Errorf("the old member %s is still there", survivor.Name)
 	}
 	c.gone("pods,pvc", "etcd_retired=lost")
-	for _, want := range []string{"RecoveryStarted", "RecoverySwitching", "Recovered"} {
+	for _, want := range []string{"RecoveryStarted", "RecoveryCutover", "Recovered"} {
 		if !slices.Contains(c.reasons(), want) {
 			t.Errorf("no event %s: %v", want, c.reasons())
 		}

@@ -45,8 +45,8 @@ func TestServicesRepaired(t *testing.T) {
 	s.kubectl("delete", "pdb", "served")
 	s.kubectl("wait", "--for=create", "pdb/served", "--timeout=20s")
 
-	// The service of the members carries the record of the bootstrap. With it gone
-	// and back, nothing may start the cluster a second time.
+	// The headless Service carries the bootstrap record. After its deletion and return,
+	// nothing may start the cluster a second time.
 	c.settle(1)
 	c.holds(data)
 	s.kubectl("scale", "etcdcluster/served", "--replicas=3")
@@ -80,7 +80,7 @@ func TestEvictions(t *testing.T) {
 	s.must(c.members.Pods.Await(s.ctx(), func(now []*corev1.Pod) bool { return len(now) == 2 }), "the first voter to go")
 	for _, p := range pods[1:] {
 		if err := evict(s, p); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("the eviction of a second voter was answered with %v, not refused for now", err)
+			t.Errorf("the response to the eviction of a second voter is %v, want too many requests", err)
 		}
 	}
 	s.kubectl("patch", "etcd", "drained", "--type=merge", "-p", `{"spec":{"paused":false}}`)

@@ -12,7 +12,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// TestRestart asks for a restart while somebody writes. On volumes the members stay who
+// TestRestart asks for a restart while a client writes. On volumes the members stay what
 // they are; one after the other gets another pod.
 func TestRestart(t *testing.T) {
 	t.Parallel()
@@ -22,7 +22,7 @@ func TestRestart(t *testing.T) {
 	if dry := post[v1beta2.EtcdClusterOperation](c, "restart?dryRun=All", "{}"); dry.Status.Type != v1beta2.OperationRestart {
 		t.Errorf("a dry run says %+v", dry.Status)
 	}
-	s.contains(s.refused(`{"spec":{"members":["again-x"]}}`, "create", "--raw", c.raw("restart"), "-f", "-"), "spec.members")
+	s.contains(s.rejected(`{"spec":{"members":["again-x"]}}`, "create", "--raw", c.raw("restart"), "-f", "-"), "spec.members")
 	c.same(ids, uids, true)
 
 	w := c.write()
@@ -55,7 +55,7 @@ func TestRestart(t *testing.T) {
 		}
 	}
 
-	// The next one is another one.
+	// The next request is a new operation.
 	if next := post[v1beta2.EtcdClusterOperation](c, "restart?dryRun=All", "{}"); next.Status.ID == asked.Status.ID {
 		t.Errorf("the next one is %s, too", next.Status.ID)
 	}

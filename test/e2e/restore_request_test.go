@@ -20,20 +20,20 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// postAs sends an empty body to a subresource as somebody else.
+// postAs sends an empty body to a subresource as another user.
 func postAs[T any](c *cluster, subresource string, as ...string) *T {
 	c.Helper()
-	answer := new(T)
+	response := new(T)
 	args := append([]string{"create", "--raw", c.raw(subresource), "-f", "-"}, as...)
 	out, err := env.Kubectl(c.ctx(), harness.Command{Args: args, Stdin: "{}"})
 	c.must(err, "post %s as %s", subresource, strings.Join(as, " "))
-	c.must(json.Unmarshal([]byte(out), answer), "read the answer %s", out)
-	return answer
+	c.must(json.Unmarshal([]byte(out), response), "read the response %s", out)
+	return response
 }
 
-// TestRestoreOnRequest: somebody on call makes a backup, the data is spoiled, and a service
+// TestRestoreSubresource: an engineer on call makes a backup, the data is spoiled, and a service
 // account that may do nothing else has the cluster restored with an empty request.
-func TestRestoreOnRequest(t *testing.T) {
+func TestRestoreSubresource(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.volume()
@@ -45,22 +45,22 @@ func TestRestoreOnRequest(t *testing.T) {
 	senior := "--as=system:serviceaccount:" + s.namespace + ":senior"
 	onCall := s.examplePeople()
 
-	s.contains(s.refused("{}", "create", "--raw", c.raw("restore"), "-f", "-", senior), "spec.backup", "no backup of this cluster is known", "get etcdbackups")
+	s.contains(s.rejected("{}", "create", "--raw", c.raw("restore"), "-f", "-", senior), "spec.backup", "no backup of this cluster is known", "get etcdbackups")
 	made := postAs[v1beta2.EtcdBackup](c, "backup", onCall...)
 	backup := s.awaitBackup(s.ctx(), made.Name, "success", succeeded)
 	c.spoil(data)
-	// What it has to say of that backup is asked for before the cluster's status tells of it.
+	// A dry run finds the backup before the status of the cluster reports it.
 	dry := postAs[v1beta2.EtcdRestore](c, "restore?dryRun=All", senior)
 	if from := dry.Spec.Backup; from == nil || from.Name != made.Name || ptr.Deref(from.Revision, 0) != backup.Status.EtcdRevision {
 		t.Errorf("a dry run names %+v", dry.Spec)
 	}
-	s.contains(s.refused("{}", append([]string{"create", "--raw", c.raw("restore"), "-f", "-"}, onCall...)...), "orbidden")
+	s.contains(s.rejected("{}", append([]string{"create", "--raw", c.raw("restore"), "-f", "-"}, onCall...)...), "orbidden")
 	if list, err := env.Etcd.EtcdV1beta2().EtcdRestores(s.namespace).List(s.ctx(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
-		t.Fatalf("a dry run, or what was refused, has left %+v (%v)", list, err)
+		t.Fatalf("a dry run or a rejected request has left %+v (%v)", list, err)
 	}
 
 	asked := postAs[v1beta2.EtcdRestore](c, "restore", senior)
-	s.contains(s.refused("{}", "create", "--raw", c.raw("restore"), "-f", "-", senior), "under way", asked.Name)
+	s.contains(s.rejected("{}", "create", "--raw", c.raw("restore"), "-f", "-", senior), "is in progress", asked.Name)
 	s.seniorIsBounded(c, senior)
 	s.contains(s.kubectl(append([]string{"get", "etcdrestore", asked.Name}, onCall...)...), asked.Name, "undone", fmt.Sprintf("etcdbackup/%s@%d", made.Name, backup.Status.EtcdRevision))
 	r := s.restored(asked.Name)
@@ -74,10 +74,10 @@ func TestRestoreOnRequest(t *testing.T) {
 	}
 	copied := r.Status.SafetyCopy
 	if copied == nil || copied.Revision <= r.Status.Revision {
-		t.Fatalf("the safety copy is %+v", copied)
+		t.Fatalf("the pre-restore backup is %+v", copied)
 	}
 	safety := s.awaitBackup(s.ctx(), copied.Backup, "success", succeeded)
-	s.must(s.checkStored(safety.Status.URI), "the safety copy")
+	s.must(s.checkStored(safety.Status.URI), "the pre-restore backup")
 	c.lostAndRestored(made.Name)
 	c.holds(data)
 }
@@ -88,7 +88,7 @@ func (c *cluster) lostAndRestored(backup string) {
 	for _, p := range c.members.Live() {
 		c.kubectl("delete", "pod", p.Name, "--force", "--grace-period=0")
 	}
-	c.await(c.within(time.Minute), "the loss to be said", func(object *clusterObject) bool {
+	c.await(c.within(time.Minute), "the status to report the loss", func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
 	})
 	steps := c.awaitVerdict(v1beta2.VerdictQuorumLost).NextSteps
@@ -96,17 +96,18 @@ func (c *cluster) lostAndRestored(backup string) {
 	if i < 0 {
 		c.Fatalf("health does not say what to do: %+v", steps)
 	}
-	c.contains(c.typed(steps[i].Command), `"name":"`+backup+`"`, "Warning: the cluster goes back to EtcdBackup "+backup)
+	c.contains(c.typed(steps[i].Command), `"name":"`+backup+`"`, "Warning: The cluster is restored from EtcdBackup "+backup)
 	_, out, _ := strings.Cut(c.typed(strings.Replace(steps[i].Command, "?dryRun=All", "", 1)), "\n")
 	var asked v1beta2.EtcdRestore
-	c.must(json.Unmarshal([]byte(out), &asked), "read the answer %s", out)
+	c.must(json.Unmarshal([]byte(out), &asked), "read the response %s", out)
 	if r := c.restored(asked.Name); r.Status.SafetyCopy != nil {
-		c.Errorf("nobody was there to be copied: %+v", r.Status.SafetyCopy)
+		c.Errorf("there was no member to back up: %+v", r.Status.SafetyCopy)
 	}
 	c.settle(1)
 }
 
-// examplePeople applies the published roles and returns how somebody on call is told apart.
+// examplePeople applies the published roles and returns the kubectl flags that make a request
+// that of an engineer on call.
 func (s *scenario) examplePeople() []string {
 	s.Helper()
 	text, err := os.ReadFile(env.Artifact("examples", "on-call-roles.yaml"))
@@ -114,7 +115,7 @@ func (s *scenario) examplePeople() []string {
 	s.apply(string(text))
 	onCall, senior := []string{"--as=jo", "--as-group=etcd-on-call"}, []string{"--as=sam", "--as-group=etcd-senior"}
 	for _, test := range []struct {
-		who            []string
+		as             []string
 		verb, resource string
 		may            bool
 	}{
@@ -130,10 +131,10 @@ func (s *scenario) examplePeople() []string {
 		{senior, "create", "etcdclusters/recover", false},
 	} {
 		resource, subresource, _ := strings.Cut(test.resource, "/")
-		args := append([]string{"-n", s.namespace, "auth", "can-i", test.verb, resource + ".etcd.database.coreos.com", "--subresource=" + subresource}, test.who...)
+		args := append([]string{"-n", s.namespace, "auth", "can-i", test.verb, resource + ".etcd.database.coreos.com", "--subresource=" + subresource}, test.as...)
 		out, err := env.Kubectl(s.ctx(), harness.Command{Args: args})
 		if may := err == nil && strings.TrimSpace(out) == "yes"; may != test.may {
-			s.Errorf("%v may %s %s: %q %v", test.who, test.verb, test.resource, out, err)
+			s.Errorf("%v may %s %s: %q %v", test.as, test.verb, test.resource, out, err)
 		}
 	}
 	return onCall
@@ -148,7 +149,7 @@ func (s *scenario) seniorIsBounded(c *cluster, as string) {
 		{"delete", "etcdrestores", "--all"}, {"delete", "etcdcluster", c.name},
 		{"create", "--raw", c.raw("backup"), "-f", "/dev/null"}, {"create", "--raw", another, "-f", "/dev/null"},
 	} {
-		s.contains(s.refused("", append(args, as)...), "orbidden")
+		s.contains(s.rejected("", append(args, as)...), "orbidden")
 	}
-	s.contains(s.refused(restoreManifest("mine", c.name, "  backup: {name: any}"), "create", "-f", "-", as), "orbidden")
+	s.contains(s.rejected(restoreManifest("mine", c.name, "  backup: {name: any}"), "create", "-f", "-", as), "orbidden")
 }

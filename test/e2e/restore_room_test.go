@@ -22,10 +22,10 @@ func progressing(r *v1beta2.EtcdRestore) (reason, message string) {
 	return "", ""
 }
 
-// TestRestoreNeedsRoom restores a database that a pod may not hold twice, which the manifest
+// TestRestoreNeedsDiskSpace restores a database that a pod may not hold twice, which the manifest
 // of the backup tells before anything is done. The cluster is declared larger, and has it
 // back.
-func TestRestoreNeedsRoom(t *testing.T) {
+func TestRestoreNeedsDiskSpace(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.volume()
@@ -45,7 +45,7 @@ func TestRestoreNeedsRoom(t *testing.T) {
 	s.awaitBackup(s.ctx(), "once", "success", succeeded)
 	kept := c.state(data)
 	s.apply(restoreManifest("back", "snug", "  backup: {name: once}"))
-	s.refusedRestore("back", "Unsupported", "there is room for", "ephemeral-storage")
+	s.rejectedRestore("back", "Unsupported", "there is room for", "ephemeral-storage")
 	c.untouched(kept)
 
 	c.spoil(data)
@@ -60,10 +60,10 @@ func TestRestoreNeedsRoom(t *testing.T) {
 	c.bumped()
 }
 
-// TestRestoreEvicted has the new first member evicted for what it takes of the disk of its
-// node, by a limit that nobody can know of before. The cluster serves on, the status says
-// what happens, and it goes on when the limit is gone.
-func TestRestoreEvicted(t *testing.T) {
+// TestRecoveryMemberEvicted has the recovery member evicted for what it takes of the disk of
+// its node, by a limit that is not known before. The cluster serves on, the status says what
+// happens, and it goes on when the limit is removed.
+func TestRecoveryMemberEvicted(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	store := s.s3()
@@ -75,18 +75,18 @@ func TestRestoreEvicted(t *testing.T) {
 	// The new member gets no volume yet.
 	s.kubectl("create", "quota", "full", "--hard=persistentvolumeclaims=1")
 	s.apply(restoreManifest("back", "crowded", "  backup: {name: once}"))
-	s.awaitRestore(s.ctx(), "back", "the new member to be wanted", func(r *v1beta2.EtcdRestore) bool {
-		return saysRefused(r.Status.Conditions) && r.Status.Phase == v1beta2.RestorePhaseRestoring
+	s.awaitRestore(s.ctx(), "back", "the status to report the quota for the new member", func(r *v1beta2.EtcdRestore) bool {
+		return reportsRejection(r.Status.Conditions) && r.Status.Phase == v1beta2.RestorePhaseRestoring
 	})
-	// What is made without a limit of its own gets this one from now on, of which the kubelet
-	// takes note every few seconds. It shall not serve before: it gets its place, but not
-	// the backup.
+	// A pod that is created without a limit of its own gets this limit from now on, and the
+	// kubelet checks it every few seconds. The new member must not serve before: it gets its
+	// volume, but not the backup.
 	s.apply(`apiVersion: v1
 kind: LimitRange
 metadata: {name: small}
 spec: {limits: [{type: Container, default: {ephemeral-storage: 1Ki}, defaultRequest: {ephemeral-storage: 1Ki}}]}
 `)
-	store.answers(false)
+	store.setReachable(false)
 	s.kubectl("delete", "quota", "full")
 	r := s.awaitRestore(s.ctx(), "back", "the eviction", func(r *v1beta2.EtcdRestore) bool {
 		_, message := progressing(r)
@@ -97,7 +97,7 @@ spec: {limits: [{type: Container, default: {ephemeral-storage: 1Ki}, defaultRequ
 	}
 	r = s.awaitRestore(s.ctx(), "back", "the way out", func(r *v1beta2.EtcdRestore) bool {
 		reason, message := progressing(r)
-		return reason == "SeedLost" && strings.Contains(message, "Evicted") && strings.Contains(message, "nothing was touched")
+		return reason == "SeedLost" && strings.Contains(message, "Evicted") && strings.Contains(message, "nothing was changed")
 	})
 	_, message := progressing(r)
 	s.contains(message, "spec.pod", "delete EtcdRestore back")
@@ -105,19 +105,19 @@ spec: {limits: [{type: Container, default: {ephemeral-storage: 1Ki}, defaultRequ
 
 	s.kubectl("delete", "limitrange", "small")
 	s.kubectl("delete", "pods", "-l", "etcd_recovery=crowded", "--wait=false")
-	store.answers(true)
+	store.setReachable(true)
 	s.restored("back")
 	c.settle(1)
 	c.holds(data)
 	c.bumped()
 }
 
-// answers takes the store out of its service, or puts it back.
-func (s *store) answers(yes bool) {
+// setReachable puts the store into its Service, or takes it out.
+func (s *store) setReachable(yes bool) {
 	s.Helper()
 	name := "store"
 	if !yes {
-		name = "nobody"
+		name = "no-such-store"
 	}
 	s.kubectl("patch", "service", "store", "--type=merge", "-p", `{"spec":{"selector":{"name":"`+name+`"}}}`)
 }

@@ -11,20 +11,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // object reads a stored object.
 func (s *s3Server) object(bucket, key string) []byte {
 	s.Helper()
-	answer, err := s.client.GetObject(s.ctx(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	response, err := s.client.GetObject(s.ctx(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
 	s.must(err, "read %s", key)
-	defer answer.Body.Close()
-	raw, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
 	s.must(err, "read %s", key)
 	return raw
 }
 
-// put writes an object over what is there.
+// put writes an object, and replaces an existing one.
 func (s *s3Server) put(bucket, key string, raw []byte) {
 	s.Helper()
 	_, err := s.client.PutObject(s.ctx(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(raw)})
@@ -40,6 +41,7 @@ func fromS3(path, secret string) string {
 // is there, and, after that was deleted, into none. What was damaged in the store, or may
 // not be read, touches nothing.
 func TestRestoreFromS3(t *testing.T) {
+	env.RequireLocal(t, harness.ObjectStore)
 	t.Parallel()
 	s := start(t)
 	c := s.create("cloudy", 1, etcdVersion)
@@ -64,7 +66,7 @@ func TestRestoreFromS3(t *testing.T) {
 		"none":    {"bucket/none", "aws", string(agent.ClassNotFound)},
 	} {
 		s.apply(restoreManifest(name, "cloudy", fromS3(test.path, test.secret)))
-		s.refusedRestore(name, test.reason)
+		s.rejectedRestore(name, test.reason)
 	}
 	s.apply(restoreManifest("denied", "cloudy", fromS3("bucket/etcd.backup", "aws-wrong")))
 	s.retriedRestore("denied", string(agent.ClassStoreDenied))
@@ -80,7 +82,7 @@ func TestRestoreFromS3(t *testing.T) {
 	c.holds(data)
 	c.bumped()
 
-	// A file that somebody has put there, of which nothing else is known.
+	// A file that a user has put there, without a manifest.
 	store.put("bucket", "bare", whole)
 	s.apply(restoreManifest("bare", "bare", fromS3("bucket/bare", "aws")+"\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
 	bare := s.cluster("bare")
@@ -92,7 +94,7 @@ func TestRestoreFromS3(t *testing.T) {
 	s.kubectl("delete", "etcdcluster,etcdrestore", "bare", "--wait")
 
 	s.kubectl("delete", "etcdcluster,etcdrestore", "cloudy", "--wait")
-	s.awaitGone("pods,services", "etcd_cluster=cloudy")
+	s.awaitDeleted("pods,services", "etcd_cluster=cloudy")
 	s.apply(restoreManifest("cloudy", "cloudy", fromS3("bucket/etcd.backup", "aws")))
 	s.restored("cloudy")
 	c.settle(3)

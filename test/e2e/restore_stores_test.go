@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // maxStored is more than any object of a test has, in bytes.
@@ -31,7 +32,7 @@ func (s *store) stored(key string) []byte {
 // damage writes over an object.
 func (s *store) damage(key string, raw []byte) {
 	s.Helper()
-	if s.dir != "" { // the file stays who it is, and whose
+	if s.dir != "" { // the file keeps its inode and its owner
 		s.must(os.WriteFile(filepath.Join(s.dir, key), raw, 0o600), "write %s", key)
 		return
 	}
@@ -51,6 +52,7 @@ func (s *store) from(backup, key, secret, identities string) string {
 // back with every key and its revision from what lies encrypted in a store of each kind.
 // Before that, what was damaged in the store, or may not be read, touches nothing.
 func TestRestoreFromEachStore(t *testing.T) {
+	env.RequireLocal(t, harness.ObjectStore)
 	t.Parallel()
 	eachStore(t, func(s *store) {
 		for _, name := range []string{"ours", "theirs"} {
@@ -64,10 +66,10 @@ func TestRestoreFromEachStore(t *testing.T) {
 		backup := s.awaitBackup(s.ctx(), "last", "success", succeeded)
 		key, err := (&agent.Store{Type: s.kind, Bucket: storeBucket}).KeyOf(backup.Status.URI)
 		s.must(err, "read URI %s", backup.Status.URI)
-		s.refusesDamaged(c, key, c.state(data))
+		s.rejectsDamaged(c, key, c.state(data))
 
 		s.kubectl("delete", "etcdcluster,etcdbackup", "gone", "last", "--ignore-not-found", "--wait")
-		s.awaitGone("pods,services", "etcd_cluster=gone")
+		s.awaitDeleted("pods,services", "etcd_cluster=gone")
 		s.apply(restoreManifest("gone", "gone", s.from("last", key, "store", "ours")+"\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
 		if r := s.restored("gone"); r.Status.Revision != backup.Status.EtcdRevision {
 			s.Errorf("revision %d was restored, %d was stored", r.Status.Revision, backup.Status.EtcdRevision)
@@ -81,9 +83,9 @@ func TestRestoreFromEachStore(t *testing.T) {
 	})
 }
 
-// refusesDamaged asks for restores of a backup that cannot be had, of which none touches
-// the cluster.
-func (s *store) refusesDamaged(c *cluster, key string, was state) {
+// rejectsDamaged requests restores of a backup that cannot be read; none of them touches the
+// cluster.
+func (s *store) rejectsDamaged(c *cluster, key string, was state) {
 	s.Helper()
 	// What a Secret is to blame for may pass: it is tried again until it is deleted.
 	s.apply(restoreManifest("theirs", c.name, s.from("last", key, "store", "theirs")))
@@ -99,7 +101,7 @@ func (s *store) refusesDamaged(c *cluster, key string, was state) {
 	for name, raw := range map[string][]byte{"flipped": flipped, "cut": whole[:len(whole)-len(whole)/3]} {
 		s.damage(key, raw)
 		s.apply(restoreManifest(name, c.name, s.from("last", key, "store", "ours")))
-		s.refusedRestore(name, string(agent.ClassCorrupt))
+		s.rejectedRestore(name, string(agent.ClassCorrupt))
 	}
 	s.damage(key, whole)
 	c.untouched(was)

@@ -69,8 +69,8 @@ func (s *scenario) restored(name string) *v1beta2.EtcdRestore {
 	return r
 }
 
-// refusedRestore waits until a restore has ended for a reason.
-func (s *scenario) refusedRestore(name, reason string, words ...string) {
+// rejectedRestore waits until a restore has failed for a reason.
+func (s *scenario) rejectedRestore(name, reason string, words ...string) {
 	s.Helper()
 	r := s.awaitRestore(s.ctx(), name, "its end", func(r *v1beta2.EtcdRestore) bool {
 		return r.Status.Phase == v1beta2.RestorePhaseSucceeded || r.Status.Phase == v1beta2.RestorePhaseFailed
@@ -78,7 +78,7 @@ func (s *scenario) refusedRestore(name, reason string, words ...string) {
 	c := meta.FindStatusCondition(r.Status.Conditions, "Succeeded")
 	if r.Status.Phase != v1beta2.RestorePhaseFailed || r.Status.Succeeded || c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason ||
 		!meta.IsStatusConditionFalse(r.Status.Conditions, "Verified") {
-		s.Fatalf("restore %s was not refused because of %s: %+v", name, reason, r.Status)
+		s.Fatalf("restore %s was not rejected because of %s: %+v", name, reason, r.Status)
 	}
 	s.contains(r.Status.Reason, words...)
 }
@@ -121,7 +121,7 @@ func (c *cluster) spoil(data harness.Data) {
 	c.must(err, "write more")
 }
 
-// state is what a restore that is refused must leave as it is.
+// state is what a rejected restore must leave as it is.
 type state struct {
 	clusterID uint64
 	ids       map[string]uint64
@@ -190,7 +190,7 @@ func TestRestoreInPlace(t *testing.T) {
 	s.must(err, "ask the leader")
 	watched := <-client.Watch(s.ctx(), "data/", clientv3.WithPrefix(), clientv3.WithRev(r.Status.Revision))
 	if watched.CompactRevision <= r.Status.Revision {
-		t.Errorf("who watched before is not told: %+v", watched)
+		t.Errorf("a watch that began before is not told: %+v", watched)
 	}
 	c.gone("pods,pvc", "etcd_retired=spoilt")
 	c.undone(r, "once")
@@ -209,7 +209,7 @@ func TestRestoreInPlace(t *testing.T) {
 	}
 	c.holds(data)
 	s.apply(restoreManifest("taken", "twin", "  backup: {name: once}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
-	s.refusedRestore("taken", "ClusterExists", "twin", "clusterTemplate")
+	s.rejectedRestore("taken", "ClusterExists", "twin", "clusterTemplate")
 }
 
 // undone takes what a restore has replaced into another cluster, which then has what was
@@ -218,7 +218,7 @@ func (c *cluster) undone(r *v1beta2.EtcdRestore, backup string) {
 	c.Helper()
 	copied := r.Status.SafetyCopy
 	if copied == nil || copied.Revision <= r.Status.Revision || copied.URI == "" {
-		c.Fatalf("the safety copy is %+v, revision %d was restored", copied, r.Status.Revision)
+		c.Fatalf("the pre-restore backup is %+v, revision %d was restored", copied, r.Status.Revision)
 	}
 	if last := c.get().Status.LastBackup; last == nil || last.Name != backup {
 		c.Errorf("the last backup is %+v", last)
@@ -228,7 +228,7 @@ func (c *cluster) undone(r *v1beta2.EtcdRestore, backup string) {
 	c.restored("undo")
 	undone.settle(1)
 	if got := undone.read("data/more"); len(got.Kvs) != 1 || string(got.Kvs[0].Value) != "more" || got.Header.Revision != copied.Revision {
-		c.Errorf("the safety copy holds %+v", got)
+		c.Errorf("the pre-restore backup holds %+v", got)
 	}
 	c.kubectl("delete", "etcdcluster", "undone", "--wait=false")
 }
@@ -250,7 +250,7 @@ func TestRestoreSecured(t *testing.T) {
 		s.kubectl("delete", "pvc", p.Name, "--wait=false")
 	}
 	s.kubectl("delete", "pods", "-l", "etcd_cluster=vault", "--force", "--grace-period=0")
-	c.await(s.within(time.Minute), "the loss to be said", func(object *clusterObject) bool {
+	c.await(s.within(time.Minute), "the status to report the loss", func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
 	})
 	s.apply(restoreManifest("vault", "vault", "  backup: {name: sealed}"))
@@ -269,8 +269,8 @@ func TestRestoreSecured(t *testing.T) {
 	s.noCanary()
 }
 
-// TestRestoreAcrossVersions takes a backup to the next minor version, and refuses to take
-// one back.
+// TestRestoreAcrossVersions restores a backup at the next minor version. The restore of a
+// backup at an older version is rejected.
 func TestRestoreAcrossVersions(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -287,7 +287,7 @@ func TestRestoreAcrossVersions(t *testing.T) {
 	s.awaitBackup(s.ctx(), "newer", "success", succeeded)
 
 	s.apply(restoreManifest("backwards", "here", "  backup: {name: newer}"))
-	s.refusedRestore("backwards", "Unsupported", "3.7", etcdVersion)
+	s.rejectedRestore("backwards", "Unsupported", "3.7", etcdVersion)
 	here.untouched(kept)
 
 	s.apply(restoreManifest("onwards", "risen", "  backup: {name: old}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
@@ -299,7 +299,7 @@ func TestRestoreAcrossVersions(t *testing.T) {
 	risen.holds(data)
 }
 
-// TestRestoreCancelled deletes the EtcdRestore while the new first member has no room.
+// TestRestoreCancelled deletes the EtcdRestore while the recovery member has no room.
 func TestRestoreCancelled(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -346,7 +346,7 @@ func TestRestoreAutomatic(t *testing.T) {
 		pods = append(pods, p.Name)
 	}
 	s.kubectl(append([]string{"delete", "pods", "--force", "--grace-period=0"}, pods...)...)
-	c.await(s.within(time.Minute), "the loss to be said", func(object *clusterObject) bool {
+	c.await(s.within(time.Minute), "the status to report the loss", func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
 	})
 	s.restored(name)

@@ -19,8 +19,8 @@ const declaration = `{"spec":{
 	"pod":{"resources":{"requests":{"cpu":"7m"}},"etcdEnv":[{"name":"GOGC","value":"77"}],"labels":{"team":"a"}},
 	"etcd":{"snapshotCount":7000}}}`
 
-// declared is true for a pod that was made from it.
-func declared(p *corev1.Pod) bool {
+// isChanged is true for a pod that was made from declaration.
+func isChanged(p *corev1.Pod) bool {
 	c := p.Spec.Containers[0]
 	return c.Resources.Requests.Cpu().String() == "7m" && p.Labels["team"] == "a" &&
 		slices.Contains(c.Env, corev1.EnvVar{Name: "GOGC", Value: "77"}) && slices.Contains(c.Command, "--snapshot-count=7000")
@@ -31,11 +31,11 @@ func (c *cluster) patch(patch string) {
 	c.kubectl("patch", "etcd", c.name, "--type=merge", "-p", patch)
 }
 
-// rolled waits until every pod is as wanted and the cluster at rest.
-func (c *cluster) rolled(n int, wanted func(*corev1.Pod) bool) {
+// rolled waits until every pod matches and the cluster is at rest.
+func (c *cluster) rolled(n int, matches func(*corev1.Pod) bool) {
 	c.Helper()
 	c.must(c.members.Pods.Await(c.ctx(), func(pods []*corev1.Pod) bool {
-		return len(pods) == n && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return !wanted(p) || !harness.PodReady(p) })
+		return len(pods) == n && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return !matches(p) || !harness.PodReady(p) })
 	}), "wait for the pods of %s to be as declared", c.name)
 	c.settle(n)
 }
@@ -64,19 +64,19 @@ func (c *cluster) same(ids map[string]uint64, uids map[string]types.UID, pods bo
 	}
 }
 
-// TestRollout changes what pods must be while somebody writes. On volumes the members
-// stay who they are.
+// TestRollout changes what pods must be while a client writes. Members with volumes keep
+// their identity.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.create("rolled", 3, etcdVersion, withVolumes)
 	data, ids, uids := c.fill(), c.ids(), c.uids()
-	claims := s.kubectl("get", "pvc", "-o", "jsonpath={.items[*].metadata.uid}")
+	pvcs := s.kubectl("get", "pvc", "-o", "jsonpath={.items[*].metadata.uid}")
 	w := c.write()
 	down := c.followDown()
 	from := time.Now()
 	c.patch(declaration)
-	c.rolled(3, declared)
+	c.rolled(3, isChanged)
 	t.Logf("rolled in %v", time.Since(from).Round(10*time.Millisecond))
 	c.same(ids, uids, false)
 
@@ -93,8 +93,8 @@ func TestRollout(t *testing.T) {
 		t.Errorf("nothing was acknowledged for %v", report.LongestGap)
 	}
 	c.holds(data)
-	if now := s.kubectl("get", "pvc", "-o", "jsonpath={.items[*].metadata.uid}"); now != claims {
-		t.Errorf("the volumes are %s, not %s", now, claims)
+	if now := s.kubectl("get", "pvc", "-o", "jsonpath={.items[*].metadata.uid}"); now != pvcs {
+		t.Errorf("the volumes are %s, not %s", now, pvcs)
 	}
 	if n := count(c.reasons(), "MemberRestarted"); n < 3 { // the second one counts up the event of the first
 		t.Errorf("%d events tell of restarts: %v", n, c.reasons())
@@ -128,8 +128,8 @@ func count(list []string, what string) int {
 	return n
 }
 
-// TestRolloutWithoutVolumes replaces the members one by one: the data goes with the
-// pods, so another one joins before one leaves.
+// TestRolloutWithoutVolumes replaces the members one by one: the data goes with the pods, so
+// a new member joins before an old one is removed.
 func TestRolloutWithoutVolumes(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -139,7 +139,7 @@ func TestRolloutWithoutVolumes(t *testing.T) {
 	down := c.followDown()
 	from := time.Now()
 	c.patch(declaration)
-	c.rolled(3, declared)
+	c.rolled(3, isChanged)
 	t.Logf("rolled in %v", time.Since(from).Round(10*time.Millisecond))
 	if n := down(); n > 0 {
 		t.Errorf("%d members were missing", n)
@@ -159,8 +159,9 @@ func TestRolloutWithoutVolumes(t *testing.T) {
 	}
 }
 
-// TestRolloutSmall changes clusters that have no member to spare. On volumes that is a
-// short outage and said so; without them another member joins first.
+// TestRolloutSmall changes clusters that lose their quorum without one member. On volumes the
+// change causes a short outage, which the events report; without volumes another member joins
+// first.
 func TestRolloutSmall(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -175,9 +176,9 @@ func TestRolloutSmall(t *testing.T) {
 		c.same(ids, uids, true)
 		c.holds(data)
 		s.contains(s.kubectl("get", "events", "--field-selector=reason=MemberUpgraded,involvedObject.name="+c.name, "-o", "jsonpath={.items[*].message}"),
-			"too small to serve meanwhile")
+			"the cluster has no quorum until then")
 		c.patch(declaration)
-		c.rolled(size, declared)
+		c.rolled(size, isChanged)
 		c.holds(data)
 		if c == volume {
 			c.same(ids, uids, false)
@@ -185,9 +186,9 @@ func TestRolloutSmall(t *testing.T) {
 	}
 }
 
-// TestRolloutTakenBack declares a flag that etcd does not know. A cluster of one member
+// TestRolloutReverted declares a flag that etcd does not know. A cluster of one member
 // is down until that is taken back, and says so.
-func TestRolloutTakenBack(t *testing.T) {
+func TestRolloutReverted(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.create("mistaken", 1, etcdVersion, withVolumes)

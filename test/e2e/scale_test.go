@@ -19,11 +19,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// mostUnanswered is how many writes may fail while one of an even number of voters is
-// removed. A member that hands over drops what is under way: the more, the slower the disk.
-const mostUnanswered = 30
+// mostDropped is how many writes may fail while one of an even number of voters is removed. A
+// member that hands over drops what is under way: the more, the slower the disk.
+const mostDropped = 30
 
-// TestScale goes from three to five members, back, and down to one, while somebody
+// TestScale goes from three to five members, back, and down to one, while a client
 // writes all the time.
 func TestScale(t *testing.T) {
 	t.Parallel()
@@ -42,13 +42,13 @@ func TestScale(t *testing.T) {
 	if budget := c.budget().Spec.MinAvailable.IntValue(); budget != 3 {
 		t.Errorf("the budget of 5 members keeps %d", budget)
 	}
-	c.answered(w, leader, "members were added")
-	// A member ends what it was asked for before it is removed, as long as the others are
-	// a quorum without it; the last but one has to be removed first.
+	c.noFailedWrite(w, leader, "members were added")
+	// A member completes its open requests before it is removed, as long as the others are a
+	// quorum without it; the last but one has to be removed first.
 	for _, size := range []int{3, 1} {
 		w = c.write()
 		c.shrinkKeepingLeader(size)
-		if report := c.stopped(w); report.Failed > mostUnanswered && size > 1 {
+		if report := c.stopped(w); report.Failed > mostDropped && size > 1 {
 			t.Errorf("%d of %d writes failed while members were removed: %v", report.Failed, report.Sent, report.Errors)
 		}
 	}
@@ -63,12 +63,12 @@ func TestScale(t *testing.T) {
 		seen = seen[i:]
 	}
 
-	s.contains(s.refused("", "scale", "etcdcluster/scaled", "--replicas=8"), "size", "between 0 and 7")
-	s.contains(s.refused("", "scale", "etcdcluster/scaled", "--replicas=0"), "size", "persistentVolumeClaimSpec")
+	s.contains(s.rejected("", "scale", "etcdcluster/scaled", "--replicas=8"), "size", "between 0 and 7")
+	s.contains(s.rejected("", "scale", "etcdcluster/scaled", "--replicas=0"), "size", "persistentVolumeClaimSpec")
 	s.kubectl("scale", "etcdcluster/scaled", "--replicas=7", "--dry-run=server")
 }
 
-// asNodePort makes the service for clients reachable from outside the nodes.
+// asNodePort makes the client Service reachable from outside the nodes.
 const asNodePort = `
   services:
     client: {type: NodePort}`
@@ -76,6 +76,7 @@ const asNodePort = `
 // TestScaleThroughService takes two of five members away from clients that reach them
 // through the service, by connections that they keep.
 func TestScaleThroughService(t *testing.T) {
+	env.RequireLocal(t, harness.PodNetwork)
 	t.Parallel()
 	s := start(t)
 	c := s.create("served", 5, etcdVersion, asNodePort)
@@ -85,7 +86,7 @@ func TestScaleThroughService(t *testing.T) {
 		because  string
 	}{
 		{4, 5, "a connection may be made while a node still leads to a member that has just left"},
-		{3, mostUnanswered, "writes that are under way in a hand-over are dropped"},
+		{3, mostDropped, "writes that are under way in a hand-over are dropped"},
 	} {
 		w, err := harness.WriteThrough(s.ctx(), writeInterval, address, 10)
 		s.must(err, "write through %s", address)
@@ -99,11 +100,11 @@ func TestScaleThroughService(t *testing.T) {
 	}
 }
 
-// nodePort returns where the service for clients is reached on a node.
+// nodePort returns where the client Service is reached on a node.
 func (c *cluster) nodePort() string {
 	c.Helper()
 	service, err := env.Kube.CoreV1().Services(c.namespace).Get(c.ctx(), c.name+"-client", metav1.GetOptions{})
-	c.must(err, "read the service for clients")
+	c.must(err, "read the client Service")
 	nodes, err := env.Kube.CoreV1().Nodes().List(c.ctx(), metav1.ListOptions{})
 	c.must(err, "list the nodes")
 	for i := range nodes.Items {
@@ -129,7 +130,7 @@ func (c *cluster) shrinkKeepingLeader(n int) {
 	case after.Term != before.Term:
 		c.Logf("etcd elected by itself meanwhile: term %d, then %d", before.Term, after.Term)
 	case after.ID != before.ID:
-		c.Errorf("the leader %s is gone", before.Pod.Name)
+		c.Errorf("the leader %s was removed", before.Pod.Name)
 	}
 	if slices.Contains(c.reasons(), "LeaderMoved") {
 		c.Errorf("the leadership was moved although others could go")

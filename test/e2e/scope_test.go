@@ -9,6 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // scopeAnnotation marks a cluster for a clusterwide controller.
@@ -17,6 +19,7 @@ const scopeAnnotation = "\n  annotations: {etcd.database.coreos.com/scope: clust
 // TestScopes runs a namespaced controller first and a clusterwide one beside it
 // later. Each of them touches its own clusters only.
 func TestScopes(t *testing.T) {
+	env.RequireLocal(t, harness.Programs)
 	s := start(t)
 	other := s.another("other")
 	s.stopInstalledController()
@@ -39,7 +42,8 @@ func TestScopes(t *testing.T) {
 	s.cluster("marked").settle(1)
 	other.cluster("marked").settle(1)
 
-	// Nobody is responsible for this one. Both controllers have been asked about it.
+	// No controller is responsible for this cluster. Both controllers would have seen it by
+	// now.
 	abandoned := other.cluster("plain")
 	view, err := env.Cluster(s.ctx(), other.namespace, "plain")
 	s.must(err, "watch the cluster")

@@ -77,7 +77,7 @@ func TestSnapshotThroughTheAPI(t *testing.T) {
 	// Another user: that the first one may not is remembered for some seconds.
 	s.kubectl("create", "rolebinding", "copies", "--clusterrole=etcd-operator:snapshot", "--user=copier")
 	file, err = c.snapshot("", "--as=copier")
-	s.must(err, "copy as somebody who may")
+	s.must(err, "copy as a user that may")
 	s.hasSnapshot(file, data)
 
 	s.stopTwo(c)

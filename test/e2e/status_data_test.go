@@ -19,30 +19,30 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// tryDamagedLog flips a bit in the log of a member: it does not start any more, which is
-// said; the others serve, and what /health says is to be typed has another one take its
-// place.
+// tryDamagedLog flips a bit in the log of a member. The member does not start any more, the
+// status reports that, and the others serve. The commands of /health replace it by a new
+// member.
 func tryDamagedLog(t *testing.T) {
 	s := start(t)
 	c := s.create("damaged", 3, etcdVersion, withVolumes)
 	data := c.fill()
-	victim := c.follower()
-	s.must(harness.Damage("etcd", dataMount, victim.Pod), "damage the log of a member")
+	target := c.follower()
+	s.must(harness.Damage("etcd", dataMount, target.Pod), "damage the log of a member")
 	missed := func(object *clusterObject) bool {
-		return slices.Equal(object.Status.Members.Unready, []string{victim.Pod.Name}) && len(object.Status.Members.Ready) == 2 &&
+		return slices.Equal(object.Status.Members.Unready, []string{target.Pod.Name}) && len(object.Status.Members.Ready) == 2 &&
 			is(object, v1beta2.ClusterConditionDegraded, corev1.ConditionTrue) && is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
 	}
 	c.await(s.within(noticeWithin), "the member to be missed", missed)
 	c.keeps(10*time.Second, "that the member does not serve", func(object *clusterObject) bool { return !missed(object) })
 	for _, p := range c.members.Live() {
-		if p.Name != victim.Pod.Name {
+		if p.Name != target.Pod.Name {
 			c.has(p, data)
 		}
 	}
 	var command string
 	s.must(wait.PollUntilContextCancel(s.within(time.Minute), time.Second, true, func(context.Context) (bool, error) {
 		for _, step := range c.health().NextSteps {
-			if strings.Contains(step.Command, "pvc/"+victim.Pod.Name) {
+			if strings.Contains(step.Command, "pvc/"+target.Pod.Name) {
 				command = step.Command
 			}
 		}
@@ -50,11 +50,11 @@ func tryDamagedLog(t *testing.T) {
 	}), "what to do about the damaged member")
 	c.typed(command)
 	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Pod.Name)
+		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	c.settle(3)
 	for member, id := range c.ids() {
-		if id == victim.ID {
+		if id == target.ID {
 			t.Errorf("%s came back as member %x", member, id)
 		}
 	}
@@ -66,13 +66,13 @@ func tryDamagedLog(t *testing.T) {
 func tryCorrupt(t *testing.T) {
 	s := start(t)
 	c := s.create("corrupt", 3, etcdVersion)
-	data, answer := c.fill(), c.follower()
-	client, err := c.members.Client(answer.Pod)
+	data, follower := c.fill(), c.follower()
+	client, err := c.members.Client(follower.Pod)
 	s.must(err, "connect")
 	alarm := func(action pb.AlarmRequest_AlarmAction) {
 		t.Helper()
 		_, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(s.ctx(),
-			&pb.AlarmRequest{Action: action, MemberID: answer.ID, Alarm: pb.AlarmType_CORRUPT})
+			&pb.AlarmRequest{Action: action, MemberID: follower.ID, Alarm: pb.AlarmType_CORRUPT})
 		s.must(err, "alarm: %v", action)
 	}
 	alarm(pb.AlarmRequest_ACTIVATE)
@@ -97,7 +97,7 @@ func tryCorrupt(t *testing.T) {
 	c.holds(data)
 }
 
-// protect turns etcd's own authorization on, for a root user and whoever else.
+// protect turns etcd's own authorization on, for a root user and others.
 func (c *cluster) protect(client *clientv3.Client, password string, others ...string) {
 	c.Helper()
 	_, err := client.RoleAdd(c.ctx(), "root")
@@ -112,8 +112,8 @@ func (c *cluster) protect(client *clientv3.Client, password string, others ...st
 	c.must(err, "turn authorization on")
 }
 
-// tryDenied turns etcd's own authorization on where the controller has no certificate: what
-// is so is not known any more, and it is said why.
+// tryDenied turns etcd's own authorization on where the controller has no certificate. The
+// state of the cluster becomes unknown, and the status says why.
 func tryDenied(t *testing.T) {
 	s := start(t)
 	c := s.create("denied", 1, etcdVersion)
@@ -121,7 +121,7 @@ func tryDenied(t *testing.T) {
 	client, err := c.members.Client(c.members.Live()[0])
 	s.must(err, "connect")
 	c.protect(client, "secret")
-	object := c.await(s.within(noticeWithin), "that etcd refuses to answer", func(object *clusterObject) bool {
+	object := c.await(s.within(noticeWithin), "the status to report that etcd denies access", func(object *clusterObject) bool {
 		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "EtcdDenied"
 	})
 	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
@@ -130,7 +130,7 @@ func tryDenied(t *testing.T) {
 	})
 	s.contains(object.Status.BlockedBy.Unblock, "root", "auth disable")
 	uids := c.uids()
-	root, err := clientv3.New(clientv3.Config{Endpoints: client.Endpoints(), Username: "root", Password: "secret", Context: s.ctx(), DialTimeout: 10 * time.Second})
+	root, err := clientv3.New(clientv3.Config{Endpoints: client.Endpoints(), Username: "root", Password: "secret", Context: s.ctx(), DialTimeout: 10 * time.Second, DialOptions: env.DialOptions()})
 	s.must(err, "connect as root")
 	_, err = root.AuthDisable(s.ctx())
 	s.must(err, "turn authorization off")
@@ -142,7 +142,7 @@ func tryDenied(t *testing.T) {
 	c.holds(data)
 }
 
-// tryTakenService makes two clusters of which one has the name of the other's service.
+// tryTakenService makes two clusters; one has the name of the other's Service.
 func tryTakenService(t *testing.T) {
 	s := start(t)
 	first := s.create("taken-client", 1, etcdVersion)
@@ -150,7 +150,7 @@ func tryTakenService(t *testing.T) {
 	second := s.cluster("taken")
 	s.apply(manifest("taken", 1, etcdVersion))
 	object := second.await(s.ctx(), "that the name is taken", func(object *clusterObject) bool {
-		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "NameTaken"
+		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "NameConflict"
 	})
 	s.contains(object.Status.BlockedBy.Message, "taken-client")
 	first.settle(1)
@@ -177,10 +177,10 @@ func TestEtcdAuthorization(t *testing.T) {
 	s.must(err, "connect")
 	c.protect(client, "", "etcd-client")
 
-	victim := c.follower()
-	s.kubectl("delete", "pod", victim.Pod.Name, "--wait=false")
+	target := c.follower()
+	s.kubectl("delete", "pod", target.Pod.Name, "--wait=false")
 	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Pod.Name)
+		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	c.awaitVerdict(v1beta2.VerdictHealthy)
 	before := c.leader().Pod.Name

@@ -23,27 +23,27 @@ import (
 const restWithin = 31 * time.Second
 
 // TestStatusTruth tries what makes operators of etcd say what is not so, or do what they
-// cannot get out of. docs/monitoring.md lists what is tried here and what elsewhere.
+// cannot get out of. docs/explanation/status.md lists what is tried here and what elsewhere.
 func TestStatusTruth(t *testing.T) {
 	t.Parallel()
 	for name, try := range map[string]func(*testing.T){
-		"majority and data destroyed":         tryMajorityDestroyed,
-		"all members and data destroyed":      tryAllDestroyed,
-		"3 to 5 to 3 to 5 with volumes":       tryThereAndBack,
-		"the same name in two namespaces":     trySameName,
-		"a version is said when it runs":      tryVersionSaid,
-		"ready when it serves":                tryReady,
-		"an empty volume is another member":   tryEmptyVolume,
-		"an empty disk is another member":     tryEmptyDisk,
-		"two of three volumes emptied":        tryEmptyVolumes,
-		"damaged data is said and replaced":   tryDamagedLog,
-		"data that differs takes no writes":   tryCorrupt,
-		"etcd refuses to answer":              tryDenied,
-		"the name of the service is taken":    tryTakenService,
-		"a version with a leading v":          trySpelledVersion,
-		"nothing is written at rest":          tryRest,
-		"shrinking is not over before it is":  tryShrinking,
-		"an operation is cancelled by a user": tryCancel,
+		"majority and data destroyed":           tryMajorityDestroyed,
+		"all members and data destroyed":        tryAllDestroyed,
+		"3 to 5 to 3 to 5 with volumes":         tryThereAndBack,
+		"the same name in two namespaces":       trySameName,
+		"a version is reported when it runs":    tryVersionSaid,
+		"ready when it serves":                  tryReady,
+		"an empty volume is another member":     tryEmptyVolume,
+		"an empty disk is another member":       tryEmptyDisk,
+		"two of three volumes emptied":          tryEmptyVolumes,
+		"damaged data is reported and replaced": tryDamagedLog,
+		"data that differs takes no writes":     tryCorrupt,
+		"etcd denies access":                    tryDenied,
+		"the name of the service is taken":      tryTakenService,
+		"a version with a leading v":            trySpelledVersion,
+		"nothing is written at rest":            tryRest,
+		"shrinking is not over before it is":    tryShrinking,
+		"an operation is cancelled by a user":   tryCancel,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,19 +80,19 @@ func lostAsSaid(object *clusterObject) bool {
 		s.Phase == v1beta2.ClusterPhaseFailed && len(s.Members.Ready) == 0 && ptr.Deref(s.Tolerance, 99) < 0 && s.BlockedBy != nil
 }
 
-// loses destroys members with their data at once, and makes sure that it is said within
-// seconds and stays said.
-func (c *cluster) loses(victims []*corev1.Pod) {
+// loses destroys members with their data at once, and makes sure that the status reports the
+// loss within seconds and keeps reporting it.
+func (c *cluster) loses(targets []*corev1.Pod) {
 	c.Helper()
 	args := []string{"delete", "pods", "--force", "--grace-period=0"}
-	for _, p := range victims {
+	for _, p := range targets {
 		c.hang(p) // none of them is there any more when the first one is missed
 		args = append(args, p.Name)
 	}
 	from := time.Now()
 	c.kubectl(args...)
 	object := c.await(c.within(truthWithin), "the loss of the quorum in every field", lostAsSaid)
-	c.Logf("said in every field after %v", time.Since(from).Round(10*time.Millisecond))
+	c.Logf("reported in every field after %v", time.Since(from).Round(10*time.Millisecond))
 	if n := len(object.Status.Members.Unready); n != 3 {
 		c.Errorf("%d members are called unready, not 3:\n%s", n, describe(object))
 	}
@@ -170,13 +170,13 @@ func tryVersionSaid(t *testing.T) {
 	c := s.create("versioned", 3, previousVersion)
 	data := c.fill()
 	s.kubectl(patchVersion(c.name, etcdVersion)...)
-	c.await(s.ctx(), "the version to be said", func(object *clusterObject) bool {
+	c.await(s.ctx(), "the status to report the version", func(object *clusterObject) bool {
 		return object.Status.CurrentVersion == etcdVersion ||
 			(object.Status.ObservedGeneration == object.Generation && is(object, v1beta2.ClusterConditionProgressing, corev1.ConditionFalse))
 	})
-	answers, err := c.members.Ask(s.ctx())
+	responses, err := c.members.Ask(s.ctx())
 	s.must(err, "ask the members")
-	for member, a := range answers {
+	for member, a := range responses {
 		if a.Version != etcdVersion {
 			t.Errorf("%s runs %s, and the status says\n%s", member, a.Version, describe(c.get()))
 		}
@@ -200,7 +200,7 @@ func tryReady(t *testing.T) {
 			client, err := c.members.Client(p)
 			s.must(err, "connect to %s", p.Name)
 			if _, err := client.Get(s.within(2*time.Second), "x"); err != nil {
-				t.Errorf("%s is ready, and a linearizable read is answered with %v", p.Name, err)
+				t.Errorf("%s is ready, and a linearizable read fails: %v", p.Name, err)
 			}
 		}
 		return len(seen) == 3
@@ -215,15 +215,15 @@ func tryEmptyVolume(t *testing.T) {
 	s := start(t)
 	c := s.create("emptied", 3, etcdVersion, withVolumes)
 	data := c.fill()
-	victim := c.follower()
-	s.kubectl("delete", "pvc", victim.Pod.Name, "--wait=false")
-	s.kubectl("delete", "pod", victim.Pod.Name, "--force", "--grace-period=0")
+	target := c.follower()
+	s.kubectl("delete", "pvc", target.Pod.Name, "--wait=false")
+	s.kubectl("delete", "pod", target.Pod.Name, "--force", "--grace-period=0")
 	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Pod.Name)
+		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	c.settle(3)
 	for member, id := range c.ids() {
-		if id == victim.ID {
+		if id == target.ID {
 			t.Errorf("%s came back as member %x on an empty volume", member, id)
 		}
 	}
@@ -286,7 +286,7 @@ func tryShrinking(t *testing.T) {
 	}
 }
 
-// tryCancel: an operation that cannot go on is in nobody's way for longer than a user wants.
+// tryCancel makes sure that a user can end an operation that cannot go on.
 func tryCancel(t *testing.T) {
 	s := start(t)
 	c := s.create("cancelled", 3, etcdVersion)
@@ -296,7 +296,7 @@ func tryCancel(t *testing.T) {
 		return slices.Contains(object.Status.Members.Unready, hung.Name)
 	})
 	first := post[v1beta2.EtcdClusterOperation](c, "defrag", "{}").Status.ID
-	s.contains(s.refused("{}", "create", "--raw", c.raw("defrag"), "-f", "-"), first)
+	s.contains(s.rejected("{}", "create", "--raw", c.raw("defrag"), "-f", "-"), first)
 	s.kubectl("annotate", "etcd", c.name, "etcd.database.coreos.com/cancel-operation="+first)
 	object := c.await(s.within(repairWithin), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.Over() })
 	if op := object.Status.Operation; op.ID != first || op.Phase != v1beta2.OperationFailed || !strings.Contains(op.Message, "cancelled") {

@@ -20,10 +20,10 @@ import (
 // dataMount is where members keep their data.
 const dataMount = "/var/etcd"
 
-// wipe empties the disks of members whose pods and claims stay.
-func (c *cluster) wipe(victims ...*corev1.Pod) {
+// wipe empties the disks of members whose pods and PVCs stay.
+func (c *cluster) wipe(targets ...*corev1.Pod) {
 	c.Helper()
-	c.must(harness.Wipe("etcd", dataMount, victims...), "empty the disks of %d members", len(victims))
+	c.must(harness.Wipe("etcd", dataMount, targets...), "empty the disks of %d members", len(targets))
 }
 
 // seedPod returns the pod that has started the cluster.
@@ -34,7 +34,7 @@ func (c *cluster) seedPod() *corev1.Pod {
 			return p
 		}
 	}
-	c.Fatal("the first member is not there any more")
+	c.Fatal("the bootstrap member does not exist any more")
 	return nil
 }
 
@@ -63,32 +63,32 @@ func tryEmptyDisk(t *testing.T) {
 	c := s.create("wiped", 3, etcdVersion)
 	data := c.fill()
 	for what, choose := range map[string]func() *corev1.Pod{
-		"the first member": c.seedPod,
+		"the bootstrap member": c.seedPod,
 		"one that joined last": func() *corev1.Pod {
 			live := c.members.Live()
 			return slices.MaxFunc(live, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 		},
 	} {
-		victim := choose()
-		id, others := c.ids()[victim.Name], slices.DeleteFunc(c.members.Live(), func(p *corev1.Pod) bool { return p.Name == victim.Name })
-		c.wipe(victim)
+		target := choose()
+		id, others := c.ids()[target.Name], slices.DeleteFunc(c.members.Live(), func(p *corev1.Pod) bool { return p.Name == target.Name })
+		c.wipe(target)
 		missed := func(object *clusterObject) bool {
-			return slices.Equal(object.Status.Members.Unready, []string{victim.Name}) && len(object.Status.Members.Ready) == 2 &&
+			return slices.Equal(object.Status.Members.Unready, []string{target.Name}) && len(object.Status.Members.Ready) == 2 &&
 				is(object, v1beta2.ClusterConditionDegraded, corev1.ConditionTrue) && is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
 		}
 		c.await(s.within(noticeWithin), what+" to be missed", missed)
 		c.keeps(10*time.Second, "that "+what+" does not serve", func(object *clusterObject) bool { return !missed(object) })
-		if client, err := c.members.Client(victim); err == nil {
+		if client, err := c.members.Client(target); err == nil {
 			if r, err := client.Get(s.within(time.Second), "data/", clientv3.WithPrefix(), clientv3.WithSerializable()); err == nil {
-				t.Errorf("%s answers without its data: %d keys", what, len(r.Kvs))
+				t.Errorf("%s serves without its data: %d keys", what, len(r.Kvs))
 			}
 		}
 		for _, p := range others {
 			c.has(p, data)
 		}
-		s.kubectl("delete", "pod", victim.Name, "--wait=false")
+		s.kubectl("delete", "pod", target.Name, "--wait=false")
 		c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-			return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, victim.Name)
+			return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Name)
 		})
 		c.settle(3)
 		if slices.Contains(slices.Collect(maps.Values(c.ids())), id) {
@@ -99,7 +99,7 @@ func tryEmptyDisk(t *testing.T) {
 }
 
 // tryEmptyVolumes: of three members two have lost what is on their volumes, which are
-// still there. Nobody may take them for the members that they were, and the data goes on
+// still there. They must not be taken for the members that they were, and the data goes on
 // from the third one.
 func tryEmptyVolumes(t *testing.T) {
 	s := start(t)
@@ -123,12 +123,12 @@ func trySpelledVersion(t *testing.T) {
 	data, uids := c.fill(), c.uids()
 	runs := func(version string) {
 		t.Helper()
-		object := c.await(s.ctx(), "version "+version+" to be said", func(object *clusterObject) bool {
+		object := c.await(s.ctx(), "version "+version+" to be reported", func(object *clusterObject) bool {
 			return settled(object, 1) && object.Status.CurrentVersion == version && object.Status.TargetVersion == ""
 		})
-		answers, err := c.members.Ask(s.ctx())
+		responses, err := c.members.Ask(s.ctx())
 		s.must(err, "ask the member")
-		for name, a := range answers {
+		for name, a := range responses {
 			if a.Version != version {
 				t.Errorf("%s runs %s, and the status says\n%s", name, a.Version, describe(object))
 			}

@@ -32,7 +32,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// storeBucket is the bucket, container or claim that every store has.
+// storeBucket is the bucket, container or PVC that every store has.
 const storeBucket = "backups"
 
 // loadStoreImages brings the images of the servers to the nodes, once.
@@ -60,7 +60,7 @@ type storeKind struct {
 	// makeBucket makes one.
 	open       func(ctx context.Context, endpoint, credentials string, transport *http.Transport) (objectstore.Store, error)
 	makeBucket func(ctx context.Context, endpoint, bucket string, transport *http.Transport) error
-	// checksKeys is true for a server that refuses another key.
+	// checksKeys is true for a server that rejects a wrong key.
 	checksKeys bool
 }
 
@@ -117,10 +117,11 @@ spec:
   ports: [{port: %d}]
 `
 
-// store runs the server of a kind; its key is the canary. The secrets "store" and
-// "store-wrong" have the right key and another one.
+// store runs the server of a kind; its key is the canary. Secret "store" has the right key,
+// and Secret "store-wrong" a wrong key.
 func (s *scenario) store(kind storeKind) *store {
 	s.Helper()
+	env.RequireLocal(s, harness.ObjectStore)
 	s.must(loadStoreImages(), "bring the images of the servers")
 	right := kind.secret(canary)
 	for name, entries := range map[string]map[string]string{"store": right, "store-wrong": kind.secret(canary + "-wrong")} {
@@ -163,12 +164,12 @@ func (s *scenario) store(kind storeKind) *store {
 // storeCertificate makes the certificate of the server for its name in the cluster.
 func (s *scenario) storeCertificate() {
 	s.Helper()
-	authority, err := harness.NewAuthority("stores")
-	s.must(err, "make an authority")
-	certificate, key, err := authority.Issue(harness.Request{Name: "store", Hosts: []string{"store"}})
+	ca, err := harness.NewCA("stores")
+	s.must(err, "make a CA")
+	certificate, key, err := ca.Issue(harness.Request{Name: "store", Hosts: []string{"store"}})
 	s.must(err, "issue a certificate")
 	s.kubectl("create", "secret", "generic", "store-tls", "--from-literal=tls.crt="+string(certificate), "--from-literal=tls.key="+string(key))
-	s.kubectl("create", "secret", "generic", "store-ca", "--from-literal=ca.crt="+string(authority.PEM))
+	s.kubectl("create", "secret", "generic", "store-ca", "--from-literal=ca.crt="+string(ca.PEM))
 }
 
 // at returns what stands in a manifest for a place in the store, below the storage type.
@@ -200,24 +201,24 @@ func (s *store) fetch(uri string) (file string) {
 	return out.Name()
 }
 
-// see opens the volume of the claim where it lies on this machine.
+// see opens the volume of the PVC where it lies on this machine.
 func (s *store) see() {
 	s.Helper()
 	if s.objects != nil {
 		return
 	}
-	claim, err := env.Kube.CoreV1().PersistentVolumeClaims(s.namespace).Get(s.ctx(), storeBucket, metav1.GetOptions{})
-	s.must(err, "read the claim")
+	pvc, err := env.Kube.CoreV1().PersistentVolumeClaims(s.namespace).Get(s.ctx(), storeBucket, metav1.GetOptions{})
+	s.must(err, "read the PVC")
 	state, err := env.LocalTool(s.ctx(), "state-dir")
 	s.must(err, "find the disks of the nodes")
 	var found []string
 	for _, depth := range []string{"*", "*/*", "*/*/*"} { // the disk of a node, and a path in it
-		list, err := filepath.Glob(filepath.Join(state, "data", depth, "local-path", claim.Spec.VolumeName+"*"))
+		list, err := filepath.Glob(filepath.Join(state, "data", depth, "local-path", pvc.Spec.VolumeName+"*"))
 		s.must(err, "look for the volume")
 		found = append(found, list...)
 	}
 	if len(found) != 1 {
-		s.Fatalf("volume %s is at %v", claim.Spec.VolumeName, found)
+		s.Fatalf("volume %s is at %v", pvc.Spec.VolumeName, found)
 	}
 	objects, err := file.New(found[0])
 	s.must(err, "open the volume")
@@ -240,6 +241,7 @@ func (s *store) list() []string {
 // TestBackupToEachStore makes backups to a real server of each kind, reads what is stored
 // back whole, and asks for what must fail: another key, and a bucket that is not there.
 func TestBackupToEachStore(t *testing.T) {
+	env.RequireLocal(t, harness.ObjectStore)
 	t.Parallel()
 	eachStore(t, func(s *store) {
 		c := s.create("kept", 1, etcdVersion)
@@ -259,7 +261,7 @@ func TestBackupToEachStore(t *testing.T) {
 			by, packed := v1beta2.VerificationHash, true
 			if name == "plain" {
 				packed = false
-				if s.kind != v1beta2.BackupStorageTypePersistentVolumeClaim { // which answers no checksum
+				if s.kind != v1beta2.BackupStorageTypePersistentVolumeClaim { // which returns no checksum
 					by = v1beta2.VerificationChecksum
 				}
 			}

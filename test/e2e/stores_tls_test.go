@@ -22,16 +22,17 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// TestBackupToAStoreThatIsNotTrusted: the certificate of a store that is signed by another
-// authority than the user names, or by none that is public, keeps a backup from being made.
+// TestBackupToUntrustedStore: the certificate of a store that is signed by another
+// CA than the user names, or by none that is public, keeps a backup from being made.
 // The status says what is wrong and which field to set; nothing is stored, and nothing is
-// left when the EtcdBackup goes. With the right authority in the same Secret the next
+// left when the EtcdBackup goes. With the right CA in the same Secret the next
 // attempt succeeds.
-func TestBackupToAStoreThatIsNotTrusted(t *testing.T) {
+func TestBackupToUntrustedStore(t *testing.T) {
+	env.RequireLocal(t, harness.ObjectStore)
 	t.Parallel()
 	s := start(t).store(secureS3Kind())
-	other, err := harness.NewAuthority("others")
-	s.must(err, "make an authority")
+	other, err := harness.NewCA("others")
+	s.must(err, "make a CA")
 	s.kubectl("create", "secret", "generic", "other-ca", "--from-literal=ca.crt="+string(other.PEM))
 	s.create("wary", 1, etcdVersion)
 	to := func(name, caSecret string) string {
@@ -53,18 +54,18 @@ func TestBackupToAStoreThatIsNotTrusted(t *testing.T) {
 		s.Errorf("stored are %v", keys)
 	}
 	right, err := env.Kube.CoreV1().Secrets(s.namespace).Get(s.ctx(), "store-ca", metav1.GetOptions{})
-	s.must(err, "read the right authority")
+	s.must(err, "read the right CA")
 	s.kubectl("patch", "secret", "other-ca", "--type=merge", "-p", fmt.Sprintf(`{"data":{"ca.crt":%q}}`, base64.StdEncoding.EncodeToString(right.Data["ca.crt"])))
 	s.awaitBackup(s.ctx(), "mended", "success", succeeded)
 	if keys := s.list(); len(keys) != 2 {
 		s.Errorf("stored are %v", keys)
 	}
 	s.kubectl("delete", "etcdbackup", "public", "mended", "--timeout=30s")
-	s.awaitGone("jobs,pods", resources.LabelApp+"="+resources.BackupAppName)
+	s.awaitDeleted("jobs,pods", resources.LabelApp+"="+resources.BackupAppName)
 	s.noCanary()
 }
 
-// rootsPolicy mounts the Secret store-ca where programs look for the authorities of a system,
+// rootsPolicy mounts the Secret store-ca where programs look for the CAs of a system,
 // as an installation may do that has its own.
 const rootsPolicy = `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -125,9 +126,10 @@ func (s *scenario) mountRoots() {
 	s.must(err, "wait for the policy (%v)", last)
 }
 
-// TestBackupToAStoreThatThePodTrusts: where an installation mounts its own authorities into the
+// TestBackupToStoreThatThePodTrusts: where an installation mounts its own CAs into the
 // pods of Jobs, a store whose certificate these have signed needs no caSecret.
-func TestBackupToAStoreThatThePodTrusts(t *testing.T) {
+func TestBackupToStoreThatThePodTrusts(t *testing.T) {
+	env.RequireLocal(t, harness.ObjectStore)
 	t.Parallel()
 	kind := secureS3Kind()
 	kind.source = strings.Replace(kind.source, ", caSecret: store-ca", "", 1)

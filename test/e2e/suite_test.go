@@ -33,7 +33,7 @@ const (
 	suiteLabel = "etcd-operator-e2e"
 )
 
-// env is the local Kubernetes; TestMain sets it.
+// env is the Kubernetes that the tests run on; TestMain sets it.
 var env *harness.Environment
 
 var coreOnly = flag.Bool("core", false, "run the core suite only")
@@ -48,7 +48,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
 		os.Exit(1)
 	}
-	if env, err = harness.Load("e2e"); err != nil {
+	if env, err = harness.Load(); err == nil {
+		err = env.IsInstalled()
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
 		os.Exit(1)
 	}
@@ -57,11 +60,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
 		code = 1
 	}
+	env.Close()
 	os.Exit(code)
 }
 
-// awaitNoNamespaces waits until the namespaces of the tests, which each test deletes
-// when it ends, are gone: a cluster that cannot be removed is a failure, too.
+// awaitNoNamespaces waits until the namespaces of the tests no longer exist, which each test
+// deletes when it ends: a cluster that cannot be removed is a failure, too.
 func awaitNoNamespaces() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 	defer cancel()
@@ -82,7 +86,7 @@ func awaitNoNamespaces() error {
 	return nil
 }
 
-// runName tells the namespaces of this run from those of another one.
+// runName tells the namespaces of this run from those of another run.
 var runName = fmt.Sprintf("run-%d", time.Now().Unix())
 
 // scenario is one test in its own namespace.
@@ -175,12 +179,12 @@ func (s *scenario) kubectl(args ...string) string {
 	return out
 }
 
-// refused runs kubectl, which must fail, and returns what it said.
-func (s *scenario) refused(stdin string, args ...string) string {
+// rejected runs kubectl, which must fail, and returns its output.
+func (s *scenario) rejected(stdin string, args ...string) string {
 	s.Helper()
 	out, err := env.Kubectl(s.ctx(), harness.Command{Args: append([]string{"-n", s.namespace}, args...), Stdin: stdin})
 	if err == nil {
-		s.Fatalf("kubectl %s was not refused: %s", strings.Join(args, " "), out)
+		s.Fatalf("kubectl %s was not rejected: %s", strings.Join(args, " "), out)
 	}
 	return err.Error()
 }

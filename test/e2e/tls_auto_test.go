@@ -35,7 +35,7 @@ func issued(object *v1beta2.EtcdCluster) (serials map[v1beta2.CertificateUse]str
 
 // TestTLSAuto makes a cluster with certificates of its own, and under a writer that
 // follows the client's secret grows it, loses a member, loses a secret, and replaces
-// the authority.
+// the CA.
 func TestTLSAuto(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -52,13 +52,13 @@ func TestTLSAuto(t *testing.T) {
 		t.Fatalf("the status tells about %v, not five certificates", before)
 	}
 	data := c.fill()
-	victim := c.follower()
-	s.kubectl("delete", "pod", victim.Pod.Name)
-	c.must(c.members.AwaitVoters(s.ctx(), 3, victim.Pod.UID), "a member was lost")
+	target := c.follower()
+	s.kubectl("delete", "pod", target.Pod.Name)
+	c.must(c.members.AwaitVoters(s.ctx(), 3, target.Pod.UID), "a member was lost")
 	c.settle(3)
 
 	w := c.write()
-	// A secret that somebody deletes is made again.
+	// A Secret that a user deletes is recreated.
 	s.kubectl("delete", "secret", "auto-server-tls")
 	s.kubectl("annotate", "etcd/auto", "example.com/look=now")
 	c.await(s.ctx(), "another certificate of the server", func(object *v1beta2.EtcdCluster) bool {
@@ -69,16 +69,16 @@ func TestTLSAuto(t *testing.T) {
 	old := c.frozen()
 	pods := c.uids()
 	s.kubectl("annotate", "etcd/auto", "etcd.database.coreos.com/rotate-ca=1", "etcd.database.coreos.com/drop-old-ca=1")
-	object = c.await(s.ctx(), "certificates of another authority", func(object *v1beta2.EtcdCluster) bool {
+	object = c.await(s.ctx(), "certificates of another CA", func(object *v1beta2.EtcdCluster) bool {
 		now, issuers := issued(object)
 		for _, issuer := range issuers {
 			if issuer != issuers[0] {
 				return false
 			}
 		}
-		return now[v1beta2.CertificateUseAuthority] != before[v1beta2.CertificateUseAuthority] && len(issuers) == 5
+		return now[v1beta2.CertificateUseCA] != before[v1beta2.CertificateUseCA] && len(issuers) == 5
 	})
-	c.await(s.ctx(), "only the new authority to be trusted", func(*v1beta2.EtcdCluster) bool {
+	c.await(s.ctx(), "only the new CA to be trusted", func(*v1beta2.EtcdCluster) bool {
 		secret, err := env.Kube.CoreV1().Secrets(s.namespace).Get(s.ctx(), "auto-client-tls", metav1.GetOptions{})
 		return err == nil && strings.Count(string(secret.Data["ca.crt"]), "BEGIN CERTIFICATE") == 1 &&
 			strings.Contains(strings.Join(c.reasons(), " "), "AuthorityDropped")
@@ -88,10 +88,10 @@ func TestTLSAuto(t *testing.T) {
 		return settled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.renewed(pods)
 	})
 	c.settle(3)
-	c.refuses(old)
-	// No exchange fails a write. In the end the members that had trusted the old authority were
-	// replaced, and etcd drops what is on its way while the leader hands over: at 100 writes
-	// a second what comes within 50 ms, on a disk that others keep busy.
+	c.rejects(old)
+	// No exchange fails a write. In the end the members that had trusted the old CA were
+	// replaced, and etcd drops what is on its way while the leader hands over. At 100 writes a
+	// second these are the writes of 50 ms, on a disk that others keep busy.
 	report := c.stopped(w)
 	if most := 5; report.Failed > most {
 		t.Errorf("%d of %d writes failed while the certificates were exchanged, more than %d: %v", report.Failed, report.Sent, most, report.Errors)
@@ -99,7 +99,7 @@ func TestTLSAuto(t *testing.T) {
 	c.holds(data)
 	checkEncrypted(c)
 	key, err := env.Kube.CoreV1().Secrets(s.namespace).Get(s.ctx(), "auto-ca-tls", metav1.GetOptions{})
-	s.must(err, "read the authority")
+	s.must(err, "read the CA")
 	checkNoKeys(c, key.Data["tls.key"])
 	t.Logf("issuers at the end: %v", object.Status.Certificates[0].Issuer)
 }
@@ -111,11 +111,11 @@ func (c *cluster) frozen() *tls.Config {
 	c.must(err, "read the certificate of clients")
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
 	c.must(err, "read the certificate of clients")
-	return &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}} //nolint:gosec // it shall be refused, whoever answers
+	return &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{pair}} //nolint:gosec // every server must reject it
 }
 
-// refuses fails the test if a member lets a client in.
-func (c *cluster) refuses(config *tls.Config) {
+// rejects fails the test if a member serves a client.
+func (c *cluster) rejects(config *tls.Config) {
 	c.Helper()
 	others := harness.MembersOf(c.members.Pods)
 	others.TLS = config
@@ -123,7 +123,7 @@ func (c *cluster) refuses(config *tls.Config) {
 		client, err := others.Client(pod)
 		c.must(err, "connect")
 		if _, err := client.Get(c.within(2*time.Second), "a"); err == nil {
-			c.Errorf("member %s takes a certificate of the authority that was dropped", pod.Name)
+			c.Errorf("member %s takes a certificate of the CA that was dropped", pod.Name)
 		}
 		c.must(client.Close(), "close")
 	}

@@ -40,8 +40,8 @@ func (s *scenario) define() {
 }
 
 // TestTLSCertManager makes a cluster whose certificates cert-manager is to issue, before
-// there is one; then installs something that plays it, renews a certificate under a
-// writer, and edits what was asked for.
+// there is one; then installs something that plays it, renews a certificate under a writer,
+// and edits the requested Certificates.
 func TestTLSCertManager(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -50,13 +50,13 @@ func TestTLSCertManager(t *testing.T) {
 	s.apply(manifest("managed", 3, etcdVersion, withCertManager))
 	object := c.blocked("CertManagerMissing", "cert-manager.io/v1")
 	if object.Status.Phase != v1beta2.ClusterPhaseCreating {
-		t.Errorf("phase is %s while nobody issues certificates", object.Status.Phase)
+		t.Errorf("phase is %s while no issuer runs", object.Status.Phase)
 	}
 
 	s.define()
-	authority, err := harness.NewAuthority("the issuer " + s.namespace)
-	s.must(err, "make an authority")
-	issuer, err := env.Issuer(s.ctx(), s.namespace, authority)
+	ca, err := harness.NewCA("the issuer " + s.namespace)
+	s.must(err, "make a CA")
+	issuer, err := env.Issuer(s.ctx(), s.namespace, ca)
 	s.must(err, "start the issuer")
 	t.Cleanup(func() {
 		if err := issuer.Stop(); err != nil {
@@ -81,8 +81,8 @@ func TestTLSCertManager(t *testing.T) {
 	s.kubectl("annotate", "etcd/managed", "example.com/look=now")
 	c.shows(before)
 
-	// What somebody makes of the request is taken back; what is new in it stays.
-	s.must(issuer.Edit(s.ctx(), "managed-peer-tls", "commonName", "somebody"), "edit")
+	// A change of a field of the request is reverted; an added field stays.
+	s.must(issuer.Edit(s.ctx(), "managed-peer-tls", "commonName", "other-name"), "edit")
 	s.must(issuer.Edit(s.ctx(), "managed-peer-tls", "duration", "24h"), "edit")
 	s.kubectl("annotate", "etcd/managed", "example.com/look=again", "--overwrite")
 	s.until(s.within(time.Minute), "the request to be repaired", func() bool {
@@ -94,7 +94,7 @@ func TestTLSCertManager(t *testing.T) {
 	})
 	object = c.settle(3)
 	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{v1beta2.ClusterConditionCertificatesValid: corev1.ConditionTrue})
-	c.answered(w, leader, "certificates were renewed")
+	c.noFailedWrite(w, leader, "certificates were renewed")
 	c.same(c.ids(), uids, true)
 	c.holds(data)
 }
@@ -116,14 +116,15 @@ func (c *cluster) serials() map[string]string {
 	c.Helper()
 	serials := map[string]string{}
 	for _, pod := range c.members.Live() {
-		// It is looked at, not trusted; without a certificate of its own the client is
-		// refused, after it has seen that of the server.
-		dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it only looks
-		connection, err := dialer.DialContext(c.within(5*time.Second), "tcp", net.JoinHostPort(pod.Status.PodIP, "2379"))
+		// It is looked at, not trusted; a client without a certificate of its own is rejected,
+		// after it has seen that of the server.
+		soon := c.within(5 * time.Second)
+		connection, err := env.Dial(soon, "tcp", net.JoinHostPort(pod.Status.PodIP, "2379"))
 		if err != nil {
-			continue // it is asked again
+			continue // it is tried again
 		}
-		if secure, ok := connection.(*tls.Conn); ok && len(secure.ConnectionState().PeerCertificates) > 0 {
+		secure := tls.Client(connection, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it only looks
+		if secure.HandshakeContext(soon) == nil && len(secure.ConnectionState().PeerCertificates) > 0 {
 			serials[pod.Name] = fmt.Sprintf("%x", secure.ConnectionState().PeerCertificates[0].SerialNumber)
 		}
 		if err := connection.Close(); err != nil {
@@ -137,7 +138,7 @@ func (c *cluster) serials() map[string]string {
 func (c *cluster) shows(before map[string]string) {
 	c.Helper()
 	from := time.Now()
-	c.until(c.within(2*time.Minute), "members to show what was issued anew", func() bool {
+	c.until(c.within(2*time.Minute), "members to show the reissued certificate", func() bool {
 		now := c.serials()
 		for name, serial := range before {
 			if now[name] == "" || now[name] == serial {

@@ -42,7 +42,7 @@ func TestTLSRecoveryStatic(t *testing.T) {
 }
 
 // TestTLSRecoveryAuto recovers a cluster with certificates of its own, and with etcd's
-// own users: who was somebody stays who he was.
+// own users: each certificate stays that of the same user.
 func TestTLSRecoveryAuto(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -55,7 +55,7 @@ func TestTLSRecoveryAuto(t *testing.T) {
 	c.guarded()
 }
 
-// guard makes users prove who they are, by their certificates.
+// guard makes users prove their names by their certificates.
 func (c *cluster) guard() {
 	c.Helper()
 	client, err := c.members.Client(c.leader().Pod)
@@ -70,7 +70,7 @@ func (c *cluster) guard() {
 	c.must(err, "want users to prove themselves")
 }
 
-// guarded fails the test unless they still must, and are who they were.
+// guarded fails the test unless they still must, and have the same names.
 func (c *cluster) guarded() {
 	c.Helper()
 	client, err := c.members.Client(c.leader().Pod)
@@ -82,11 +82,11 @@ func (c *cluster) guarded() {
 	if !status.Enabled || len(users.Users) != 2 {
 		c.Errorf("afterwards users must prove themselves: %t, and are %v", status.Enabled, users.Users)
 	}
-	c.refusesStrangers()
+	c.rejectsUnknownUsers()
 }
 
-// refusesStrangers makes sure that a certificate with the name of no user does nothing.
-func (c *cluster) refusesStrangers() {
+// rejectsUnknownUsers makes sure that a certificate with the name of no user does nothing.
+func (c *cluster) rejectsUnknownUsers() {
 	c.Helper()
 	view, err := env.Secret(c.ctx(), c.namespace, c.name+"-server-tls")
 	c.must(err, "follow the secret of the server")
@@ -97,7 +97,7 @@ func (c *cluster) refusesStrangers() {
 	client, err := others.Client(c.leader().Pod)
 	c.must(err, "connect")
 	if _, err := client.Get(c.ctx(), "a"); err == nil {
-		c.Errorf("somebody with the name of no user may read")
+		c.Errorf("a client whose name is no user may read")
 	}
 	c.must(client.Close(), "close")
 }

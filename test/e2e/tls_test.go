@@ -38,11 +38,11 @@ const withStaticTLS = `
         serverSecret: ` + serverSecret + `
       operatorSecret: ` + operatorSecret
 
-// pki is what a user makes for a cluster: an authority and three certificates.
+// pki is what a user makes for a cluster: a CA and three certificates.
 type pki struct {
 	*scenario
-	authority *harness.Authority
-	hosts     []string
+	ca    *harness.CA
+	hosts []string
 	// named is true for the names that etcd-operator's users know, false for those of
 	// kubernetes.io/tls.
 	named bool
@@ -50,10 +50,10 @@ type pki struct {
 
 func (s *scenario) pki(cluster string, named bool) *pki {
 	s.Helper()
-	authority, err := harness.NewAuthority("the user's own " + cluster)
-	s.must(err, "make an authority")
+	ca, err := harness.NewCA("the user's own " + cluster)
+	s.must(err, "make a CA")
 	domain := cluster + "." + s.namespace + ".svc"
-	return &pki{scenario: s, authority: authority, named: named, hosts: []string{
+	return &pki{scenario: s, ca: ca, named: named, hosts: []string{
 		"*." + domain, domain, cluster + "-client." + s.namespace + ".svc", "localhost", "127.0.0.1",
 	}}
 }
@@ -74,10 +74,10 @@ func (p *pki) data(use string, r harness.Request) map[string][]byte {
 	if r.Hosts == nil && use != "etcd-client" {
 		r.Hosts = p.hosts
 	}
-	crt, private, err := p.authority.Issue(r)
+	crt, private, err := p.ca.Issue(r)
 	p.must(err, "issue")
 	cert, key, ca := p.entries(use)
-	return map[string][]byte{cert: crt, key: private, ca: p.authority.PEM}
+	return map[string][]byte{cert: crt, key: private, ca: p.ca.PEM}
 }
 
 // put makes a secret, or gives it another content.
@@ -168,19 +168,19 @@ func TestTLSStatic(t *testing.T) {
 	checkNoKeys(c, server["server.key"])
 }
 
-// checkEncrypted makes sure that members talk to nobody without a certificate.
+// checkEncrypted makes sure that members accept no connection without a certificate.
 func checkEncrypted(c *cluster) {
 	c.Helper()
 	for _, pod := range c.members.Live() {
 		for _, url := range []string{"http://" + net.JoinHostPort(pod.Status.PodIP, "2379"), "https://" + net.JoinHostPort(pod.Status.PodIP, "2379")} {
 			client, err := clientv3.New(clientv3.Config{
-				Endpoints: []string{url}, Logger: zap.NewNop(),
-				TLS: map[bool]*tls.Config{true: {InsecureSkipVerify: true}, false: nil}[strings.HasPrefix(url, "https")], // it shall be refused
+				Endpoints: []string{url}, Logger: zap.NewNop(), DialOptions: env.DialOptions(),
+				TLS: map[bool]*tls.Config{true: {InsecureSkipVerify: true}, false: nil}[strings.HasPrefix(url, "https")], // the server must reject it
 			})
 			c.must(err, "make a client")
 			ctx := c.within(2 * time.Second)
 			if _, err := client.Get(ctx, "a"); err == nil {
-				c.Errorf("member %s answers at %s without a client certificate", pod.Name, url)
+				c.Errorf("member %s serves at %s without a client certificate", pod.Name, url)
 			}
 			if err := client.Close(); err != nil {
 				c.Logf("close: %v", err)
@@ -229,9 +229,9 @@ func TestTLSStaticRenewed(t *testing.T) {
 		t.Fatalf("the status tells about %d certificates, not 3", len(object.Status.Certificates))
 	}
 	data := c.fill()
-	victim := c.follower()
-	s.kubectl("delete", "pod", victim.Pod.Name)
-	c.must(c.members.AwaitVoters(s.ctx(), 3, victim.Pod.UID), "a member was lost")
+	target := c.follower()
+	s.kubectl("delete", "pod", target.Pod.Name)
+	c.must(c.members.AwaitVoters(s.ctx(), 3, target.Pod.UID), "a member was lost")
 	c.holds(data)
 
 	until := time.Now().Add(6 * time.Hour).Truncate(time.Second).UTC()

@@ -28,9 +28,9 @@ func TestVersions(t *testing.T) {
 	s := start(t)
 	for name, version := range map[string]string{"v34": "3.4.23", "v35": "3.5.35", "v37": "3.7.3"} {
 		c := s.create(name, 3, version)
-		answers, err := c.members.Ask(s.ctx())
+		responses, err := c.members.Ask(s.ctx())
 		s.must(err, "ask the members")
-		for member, a := range answers {
+		for member, a := range responses {
 			if a.Version != version {
 				t.Errorf("member %s runs %s, not %s", member, a.Version, version)
 			}
@@ -40,7 +40,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestPatchUpgrade moves a cluster to another patch version while somebody writes.
+// TestPatchUpgrade moves a cluster to another patch version while a client writes.
 func TestPatchUpgrade(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -106,8 +106,8 @@ func (c *cluster) followRoll(version string) func() (order []string, down int) {
 // served remembers the container with which each pod was last ready.
 type served map[string]string
 
-// stopped is true for a pod whose member was stopped and is not back: it is not ready,
-// and that is not only a probe which a busy machine has answered too late.
+// stopped is true for a pod whose member was stopped and is not back. It is not ready, and
+// not only because of a late probe on a busy machine.
 func (s served) stopped(p *corev1.Pod) bool {
 	for i := range p.Status.ContainerStatuses {
 		container := &p.Status.ContainerStatuses[i]
@@ -166,8 +166,8 @@ func tell(pods []*corev1.Pod) string {
 // walk is the way of a cluster through every minor version that has an image.
 var walk = []string{"3.4.23", "3.5.35", etcdVersion, "3.7.3"}
 
-// TestVersionWalk brings a cluster from the oldest version to the newest under a client
-// that writes all the time. What is not allowed on the way is refused at once.
+// TestVersionWalk brings a cluster from the oldest version to the newest under a client that
+// writes all the time. A step that is not allowed is rejected at once.
 func TestVersionWalk(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -178,10 +178,10 @@ func TestVersionWalk(t *testing.T) {
 	for i, to := range walk[1:] {
 		from := walk[i]
 		if i+2 < len(walk) {
-			s.contains(s.refused("", patchVersion("walks", walk[i+2])...), "skip a minor version", from)
+			s.contains(s.rejected("", patchVersion("walks", walk[i+2])...), "skip a minor version", from)
 		}
 		c.step(from, to)
-		s.contains(s.refused("", patchVersion("walks", from)...), "must not be below", "restore a backup")
+		s.contains(s.rejected("", patchVersion("walks", from)...), "must not be below", "restore a backup")
 		if now := c.ids(); !maps.Equal(now, ids) {
 			t.Errorf("at %s the members are %x, not %x", to, now, ids)
 		}
@@ -201,12 +201,13 @@ func TestVersionWalk(t *testing.T) {
 	c.holds(data)
 }
 
-// step moves a cluster from one version to another and checks what is said of it.
+// step moves a cluster from one version to another and checks what the status and the events
+// report.
 func (c *cluster) step(from, to string) {
 	c.Helper()
 	begun := time.Now()
 	c.kubectl(patchVersion(c.name, to)...)
-	object := c.await(c.ctx(), "the way to "+to+" to be told", func(o *clusterObject) bool {
+	object := c.await(c.ctx(), "the status to report the step to "+to, func(o *clusterObject) bool {
 		return o.Status.CurrentVersion == from && o.Status.TargetVersion == to &&
 			is(o, v1beta2.ClusterConditionUpgrading, corev1.ConditionTrue)
 	})
@@ -221,9 +222,9 @@ func (c *cluster) step(from, to string) {
 		v1beta2.ClusterConditionUpgrading: corev1.ConditionFalse,
 	})
 	told := c.kubectl("get", "events", "--field-selector=reason=MemberUpgraded,involvedObject.name="+c.name, "-o", "jsonpath={.items[*].message}")
-	answers, err := c.members.Ask(c.ctx())
+	responses, err := c.members.Ask(c.ctx())
 	c.must(err, "ask the members")
-	for name, a := range answers {
+	for name, a := range responses {
 		if a.Version != to {
 			c.Errorf("member %s runs %s, not %s", name, a.Version, to)
 		}
@@ -258,7 +259,7 @@ func TestMinorUpgrade(t *testing.T) {
 		c := s.create(name, 3, step.from)
 		data := c.fill()
 		if step.skip != "" {
-			s.contains(s.refused("", patchVersion(name, step.skip)...), "skip a minor version")
+			s.contains(s.rejected("", patchVersion(name, step.skip)...), "skip a minor version")
 		}
 		s.kubectl(patchVersion(name, step.to)...)
 		c.await(s.ctx(), "version "+step.to, func(object *clusterObject) bool {
@@ -266,7 +267,7 @@ func TestMinorUpgrade(t *testing.T) {
 		})
 		c.must(c.members.AwaitVoters(s.ctx(), 3), "after the upgrade to %s", step.to)
 		c.holds(data)
-		s.contains(s.refused("", patchVersion(name, step.back)...), "must not be below")
+		s.contains(s.rejected("", patchVersion(name, step.back)...), "must not be below")
 		s.kubectl("delete", "etcd", name)
 	}
 }
@@ -275,9 +276,9 @@ func patchVersion(name, version string) []string {
 	return []string{"patch", "etcd", name, "--type=merge", "-p", `{"spec":{"version":"` + version + `"}}`}
 }
 
-// TestUpgradeTakenBack asks for a version that has no image. One member is lost to
+// TestUpgradeReverted asks for a version that has no image. One member is lost to
 // that, not more, and naming the old version again brings it back.
-func TestUpgradeTakenBack(t *testing.T) {
+func TestUpgradeReverted(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.create("stuck", 3, etcdVersion)

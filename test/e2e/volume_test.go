@@ -30,28 +30,28 @@ const (
 	dropVolumes    = `{"spec":{"pod":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}}}}`
 )
 
-// claims reads the claims of a cluster by their names.
-func (c *cluster) claims() map[string]*corev1.PersistentVolumeClaim {
+// pvcs reads the PVCs of a cluster by their names.
+func (c *cluster) pvcs() map[string]*corev1.PersistentVolumeClaim {
 	c.Helper()
 	list, err := env.Kube.CoreV1().PersistentVolumeClaims(c.namespace).List(c.ctx(), metav1.ListOptions{LabelSelector: "etcd_cluster=" + c.name})
-	c.must(err, "list the claims")
-	claims := map[string]*corev1.PersistentVolumeClaim{}
+	c.must(err, "list the PVCs")
+	pvcs := map[string]*corev1.PersistentVolumeClaim{}
 	for i := range list.Items {
-		claims[list.Items[i].Name] = &list.Items[i]
+		pvcs[list.Items[i].Name] = &list.Items[i]
 	}
-	return claims
+	return pvcs
 }
 
-// awaitClaims waits until there are n claims and each is as wanted.
-func (c *cluster) awaitClaims(what string, n int, wanted func(*corev1.PersistentVolumeClaim) bool) {
+// awaitPVCs waits until there are n PVCs and each matches.
+func (c *cluster) awaitPVCs(what string, n int, matches func(*corev1.PersistentVolumeClaim) bool) {
 	c.Helper()
-	view, err := env.Claims(c.ctx(), c.namespace, c.name)
-	c.must(err, "watch the claims")
+	view, err := env.PVCs(c.ctx(), c.namespace, c.name)
+	c.must(err, "watch the PVCs")
 	defer view.Close()
 	err = view.Await(c.within(repairWithin), func(list []*corev1.PersistentVolumeClaim) bool {
-		return len(list) == n && !slices.ContainsFunc(list, func(p *corev1.PersistentVolumeClaim) bool { return !wanted(p) })
+		return len(list) == n && !slices.ContainsFunc(list, func(p *corev1.PersistentVolumeClaim) bool { return !matches(p) })
 	})
-	c.must(err, "%d claims of %s %s", n, c.name, what)
+	c.must(err, "%d PVCs of %s %s", n, c.name, what)
 }
 
 func ownerless(p *corev1.PersistentVolumeClaim) bool { return len(p.OwnerReferences) == 0 }
@@ -78,8 +78,8 @@ func TestVolumesKept(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.create("kept", 1, etcdVersion, withVolumes)
-	data, ids, before := c.fill(), c.ids(), c.claims()
-	c.awaitClaims("without owner", 1, ownerless)
+	data, ids, before := c.fill(), c.ids(), c.pvcs()
+	c.awaitPVCs("without owner", 1, ownerless)
 	c.patch(keepVolumes)
 	c.patch(dropVolumes)
 
@@ -94,41 +94,41 @@ func TestVolumesKept(t *testing.T) {
 	}
 
 	s.kubectl("delete", "etcdcluster", "kept", "--wait")
-	s.awaitGone("pods,services,pdb", "etcd_cluster=kept")
-	for name, claim := range c.claims() {
-		if old := before[name]; old == nil || old.UID != claim.UID || claim.DeletionTimestamp != nil {
-			t.Errorf("claim %s is another one, or goes", name)
+	s.awaitDeleted("pods,services,pdb", "etcd_cluster=kept")
+	for name, pvc := range c.pvcs() {
+		if old := before[name]; old == nil || old.UID != pvc.UID || pvc.DeletionTimestamp != nil {
+			t.Errorf("PVC %s was recreated or is being deleted", name)
 		}
-		if why := claim.Annotations[resources.AnnotationRetained]; why != resources.RetainedByPolicy {
-			t.Errorf("claim %s was retained because of %q", name, why)
+		if why := pvc.Annotations[resources.AnnotationRetained]; why != resources.RetainedByPolicy {
+			t.Errorf("PVC %s was retained because of %q", name, why)
 		}
 	}
-	if n := len(c.claims()); n != 1 {
-		t.Errorf("%d claims stayed, not 1", n)
+	if n := len(c.pvcs()); n != 1 {
+		t.Errorf("%d PVCs stayed, not 1", n)
 	}
 }
 
 // TestVolumesKeptWhenScaled scales members away whose volumes are to be kept: they stay,
-// belong to nobody, and no other member ever gets them.
+// belong to no member, and no other member ever gets them.
 func TestVolumesKeptWhenScaled(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.create("shrunk", 3, etcdVersion, withVolumes, "\n    persistentVolumeClaimRetentionPolicy: {whenScaled: Retain}")
-	data, before := c.fill(), c.claims()
+	data, before := c.fill(), c.pvcs()
 	s.kubectl("scale", "etcdcluster/shrunk", "--replicas=1")
 	c.settle(1)
 	c.holds(data)
 	var left []string
-	for name, claim := range c.claims() {
-		if claim.UID != before[name].UID || claim.DeletionTimestamp != nil {
-			t.Errorf("claim %s is another one, or goes", name)
+	for name, pvc := range c.pvcs() {
+		if pvc.UID != before[name].UID || pvc.DeletionTimestamp != nil {
+			t.Errorf("PVC %s was recreated or is being deleted", name)
 		}
-		if claim.Annotations[resources.AnnotationClusterUID] == "" {
+		if pvc.Annotations[resources.AnnotationClusterUID] == "" {
 			left = append(left, name)
 		}
 	}
 	if len(left) != 2 {
-		t.Errorf("the claims %q were left, not two", left)
+		t.Errorf("PVCs %q were left, not two", left)
 	}
 	s.kubectl("scale", "etcdcluster/shrunk", "--replicas=2")
 	c.settle(2)
@@ -140,48 +140,50 @@ func TestVolumesKeptWhenScaled(t *testing.T) {
 	c.holds(data)
 }
 
-// TestVolumesMayNotGrow declares larger volumes on a storage class that does not allow
-// it. That is said, costs nothing, and can be taken back.
+// TestVolumesMayNotGrow declares larger volumes on a storage class that does not allow it.
+// The status reports that, the cluster keeps serving, and the change can be reverted.
 func TestVolumesMayNotGrow(t *testing.T) {
+	env.RequireLocal(t, harness.FixedVolume)
 	t.Parallel()
 	s := start(t)
 	c := s.create("fixed", 1, etcdVersion, withVolumes)
 	data, uids := c.fill(), c.uids()
-	s.contains(s.refused("", "patch", "etcd", "fixed", "--type=merge", "-p", smallerVolumes), "can grow but not shrink")
+	s.contains(s.rejected("", "patch", "etcd", "fixed", "--type=merge", "-p", smallerVolumes), "can grow but not shrink")
 	c.volumesSay(corev1.ConditionTrue, "AsDeclared")
 
 	c.patch(largerVolumes)
-	cond := c.volumesSay(corev1.ConditionFalse, v1beta2.ReasonGrowthRefused)
-	s.contains(cond.Message, "may not grow", "resize", "declare the old size again")
-	c.awaitClaims("to be as they were", 1, asks("64Mi"))
+	cond := c.volumesSay(corev1.ConditionFalse, v1beta2.ReasonGrowthRejected)
+	s.contains(cond.Message, "rejects the growth", "resize", "Declare the old size again")
+	c.awaitPVCs("to be as they were", 1, asks("64Mi"))
 	s.contains(strings.Join(c.reasons(), " "), "VolumeGrowthRefused")
 	c.settle(1)
 	c.same(c.ids(), uids, true)
 
 	c.patch(oldVolumes)
 	c.volumesSay(corev1.ConditionTrue, "AsDeclared")
-	s.contains(s.refused("", "patch", "etcd", "fixed", "--type=merge", "-p", smallerVolumes), "can grow but not shrink")
+	s.contains(s.rejected("", "patch", "etcd", "fixed", "--type=merge", "-p", smallerVolumes), "can grow but not shrink")
 	c.holds(data)
 }
 
 // TestVolumesGrow declares larger volumes on a storage class that allows it, while
-// somebody writes: the claims ask for them and no pod restarts. The local Kubernetes has
+// a client writes: the PVCs ask for them and no pod restarts. The local Kubernetes has
 // nothing that resizes volumes, so the test says at the end what that would have said.
 func TestVolumesGrow(t *testing.T) {
+	env.RequireLocal(t, harness.FixedVolume)
 	t.Parallel()
 	s := start(t)
 	class := s.storageClass()
-	c := s.create("grows", 3, etcdVersion, strings.ReplaceAll(withVolumes, "local-path", class))
+	c := s.create("grows", 3, etcdVersion, withVolumes+"\n      storageClassName: "+class)
 	data, uids, ids := c.fill(), c.uids(), c.ids()
 	w := c.write()
 	c.patch(largerVolumes)
-	c.awaitClaims("to ask for more", 3, asks("128Mi"))
+	c.awaitPVCs("to ask for more", 3, asks("128Mi"))
 	c.volumesSay(corev1.ConditionFalse, "Growing")
 	s.contains(strings.Join(c.reasons(), " "), "VolumeGrows")
-	for _, claim := range c.claims() {
-		claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("128Mi")}
-		_, err := env.Kube.CoreV1().PersistentVolumeClaims(s.namespace).UpdateStatus(s.ctx(), claim, metav1.UpdateOptions{})
-		s.must(err, "say that the volume of %s has grown", claim.Name)
+	for _, pvc := range c.pvcs() {
+		pvc.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("128Mi")}
+		_, err := env.Kube.CoreV1().PersistentVolumeClaims(s.namespace).UpdateStatus(s.ctx(), pvc, metav1.UpdateOptions{})
+		s.must(err, "say that the volume of %s has grown", pvc.Name)
 	}
 	c.volumesSay(corev1.ConditionTrue, "AsDeclared")
 	c.settle(3)
@@ -189,13 +191,13 @@ func TestVolumesGrow(t *testing.T) {
 	c.stopped(w)
 	c.holds(data)
 
-	// Who joins now has a volume of the new size from the beginning.
+	// A member that joins now has a volume of the new size from the beginning.
 	s.kubectl("scale", "etcdcluster/grows", "--replicas=4")
 	c.settle(4)
-	c.awaitClaims("to ask for as much", 4, asks("128Mi"))
+	c.awaitPVCs("to ask for as much", 4, asks("128Mi"))
 }
 
-// storageClass makes a class like the one of the local Kubernetes whose volumes may grow.
+// storageClass makes a class like that of the local Kubernetes whose volumes may grow.
 func (s *scenario) storageClass() string {
 	s.Helper()
 	class, err := env.Kube.StorageV1().StorageClasses().Get(s.ctx(), "local-path", metav1.GetOptions{})
@@ -235,12 +237,12 @@ func TestVolumesDeleted(t *testing.T) {
 	})
 	s.must(err, "stop the controller")
 	s.kubectl("delete", "etcd", "dropped", "--wait=false")
-	if object := c.get(); object.DeletionTimestamp == nil || len(c.claims()) != 1 {
-		t.Errorf("without a controller: %+v, %d PVCs", object.ObjectMeta, len(c.claims()))
+	if object := c.get(); object.DeletionTimestamp == nil || len(c.pvcs()) != 1 {
+		t.Errorf("without a controller: %+v, %d PVCs", object.ObjectMeta, len(c.pvcs()))
 	}
 	_, err = env.ScaleProgram(s.ctx(), harness.Controller, max(replicas, 1))
 	s.must(err, "start the controller")
 	s.kubectl("wait", "--for=delete", "etcd/dropped", "--timeout=60s")
-	s.awaitGone("pods,services,pdb,pvc", "etcd_cluster=dropped")
+	s.awaitDeleted("pods,services,pdb,pvc", "etcd_cluster=dropped")
 	s.contains(strings.Join(c.reasons(), " "), "VolumesDeleted")
 }

@@ -20,7 +20,7 @@ const Version = "3.6.16"
 
 var errNoMember = errors.New("no such member was added")
 
-// Etcd answers for the members of all clusters.
+// Etcd responds for the members of all clusters.
 type Etcd struct {
 	pb.UnimplementedClusterServer
 	pb.UnimplementedMaintenanceServer
@@ -32,7 +32,7 @@ type Etcd struct {
 
 	mu       sync.Mutex
 	clusters map[string]*lineage
-	// running holds the members that answer, by their address.
+	// running holds the members that respond, by their address.
 	running map[string]*process
 	holes   []*hole
 	lastID  uint64
@@ -61,8 +61,8 @@ func NewEtcd() *Etcd {
 	return &Etcd{clusters: map[string]*lineage{}, running: map[string]*process{}}
 }
 
-// Start starts a member of a cluster at an address. initial is what etcd is told of the
-// members; alone makes it begin a cluster.
+// Start starts a member of a cluster at an address. initial is the value of
+// --initial-cluster; alone makes it begin a cluster.
 func (e *Etcd) Start(cluster, name, address, initial string, alone bool) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -107,7 +107,7 @@ func (e *Etcd) join(cluster, name, address, initial string, alone bool) (*proces
 	return nil, fmt.Errorf("member %s of %s: %w", name, cluster, errNoMember)
 }
 
-// Stop ends the member at an address, if there is one. Another one leads in its place.
+// Stop ends the member at an address, if there is one. Another member leads in its place.
 func (e *Etcd) Stop(address string) {
 	e.mu.Lock()
 	p := e.running[address]

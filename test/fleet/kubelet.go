@@ -134,7 +134,7 @@ func (k *Kubelet) place(key types.NamespacedName, uid types.UID) *placed {
 	return p
 }
 
-// forget ends the member of a pod that is gone.
+// forget ends the member of a deleted pod.
 func (k *Kubelet) forget(key types.NamespacedName, but types.UID) {
 	k.mu.Lock()
 	p := k.at[key]

@@ -16,7 +16,7 @@ import (
 // healthCheck reads the script out of the page, as a user copies it.
 func healthCheck(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "gitops.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "how-to", "gitops.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestHealthCheck(t *testing.T) {
 		{"ready", `{observedGeneration = 2, conditions = {` + ready + `}}`, "Healthy", "up"},
 		{"ready before the change", `{observedGeneration = 1, conditions = {` + ready + `}}`, "Progressing", "waiting for the controller"},
 		{"on the way", `{observedGeneration = 2, conditions = {{type = "Ready", status = "False", message = "joins"}, {type = "Reconciling", status = "True", message = "joins"}}}`, "Progressing", "joins"},
-		{"stuck", `{observedGeneration = 2, conditions = {{type = "Ready", status = "False"}, {type = "Stalled", status = "True", reason = "NameTaken", message = "taken"}}}`, "Degraded", "taken"},
+		{"stuck", `{observedGeneration = 2, conditions = {{type = "Ready", status = "False"}, {type = "Stalled", status = "True", reason = "NameConflict", message = "taken"}}}`, "Degraded", "taken"},
 		{"paused", `{observedGeneration = 2, conditions = {{type = "Stalled", status = "True", reason = "Paused", message = "paused"}}}`, "Suspended", "paused"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

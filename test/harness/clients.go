@@ -15,6 +15,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 )
@@ -32,6 +33,7 @@ type Clients struct {
 
 	slices *View[*discoveryv1.EndpointSlice]
 	config *tls.Config
+	dial   []grpc.DialOption
 	stop   context.CancelFunc
 	group  sync.WaitGroup
 
@@ -39,15 +41,15 @@ type Clients struct {
 	errs []error
 }
 
-// Clients starts n clients of a service. Each makes a request every interval, unless
-// it waits for an answer or there is nobody to ask. With a configuration they speak TLS.
+// Clients starts n clients of a service. Each sends a request every interval, unless it waits
+// for a response or no member is ready. With a configuration they speak TLS.
 func (e *Environment) Clients(ctx context.Context, namespace, service string, n int, interval time.Duration, config *tls.Config) (*Clients, error) {
 	view, err := follow(ctx, selected(e.Kube.DiscoveryV1().EndpointSlices(namespace), discoveryv1.LabelServiceName+"="+service, ""), &discoveryv1.EndpointSlice{})
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	c := &Clients{History: NewHistory(), slices: view, config: config, stop: stop}
+	c := &Clients{History: NewHistory(), slices: view, config: config, dial: e.DialOptions(), stop: stop}
 	for i := range n {
 		c.group.Go(func() {
 			if err := c.run(ctx, i, interval); err != nil {
@@ -112,7 +114,7 @@ func (c *Clients) run(ctx context.Context, number int, interval time.Duration) (
 		case len(now) == 0:
 			continue
 		case client == nil:
-			if client, err = newClient(c.config, now...); err != nil {
+			if client, err = newClient(c.dial, c.config, now...); err != nil {
 				return err
 			}
 		case !slices.Equal(now, known):
@@ -149,25 +151,25 @@ func (o *Operation) leaves() (string, bool) {
 // String says how many operations there are of each kind and how they ended.
 func (h *History) String() string {
 	counts := map[Kind]int{}
-	unanswered, swapped, longest := 0, 0, time.Duration(0)
+	withoutResponse, swapped, longest := 0, 0, time.Duration(0)
 	operations := h.Operations()
-	var answered []time.Duration
+	var returned []time.Duration
 	for i := range operations {
 		o := &operations[i]
 		counts[o.Kind]++
 		if o.Err != nil {
-			unanswered++
+			withoutResponse++
 			continue
 		}
-		answered = append(answered, o.Return)
+		returned = append(returned, o.Return)
 		if o.Swapped {
 			swapped++
 		}
 	}
-	slices.Sort(answered)
-	for i := 1; i < len(answered); i++ {
-		longest = max(longest, answered[i]-answered[i-1])
+	slices.Sort(returned)
+	for i := 1; i < len(returned); i++ {
+		longest = max(longest, returned[i]-returned[i-1])
 	}
-	return fmt.Sprintf("%d operations: %d gets, %d puts, %d swaps of which %d were carried out; %d without an answer; longest time without one %v",
-		len(operations), counts[Get], counts[Put], counts[Swap], swapped, unanswered, longest.Round(time.Millisecond))
+	return fmt.Sprintf("%d operations: %d gets, %d puts, %d swaps, %d of them carried out; %d requests without a response; longest time without a response %v",
+		len(operations), counts[Get], counts[Put], counts[Swap], swapped, withoutResponse, longest.Round(time.Millisecond))
 }

@@ -39,7 +39,7 @@ func (e *Environment) KubectlOutputs(ctx context.Context, c Command) (stdout, st
 
 // KubectlCommand prepares a kubectl that the caller runs himself.
 func (e *Environment) KubectlCommand(ctx context.Context, c Command) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(e.Bin, "kubectl"), c.Args...)
+	cmd := exec.CommandContext(ctx, e.program("kubectl"), c.Args...)
 	cmd.WaitDelay = commandGrace
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+e.Kubeconfig)
 	cmd.Env = append(cmd.Env, c.Env...)

@@ -38,8 +38,8 @@ const (
 )
 
 // Consumer is a kube-apiserver that keeps its objects in an EtcdCluster and reaches that
-// cluster through its client Service: one connection for each kind of object, which stays
-// until the member at its end closes it.
+// cluster through its client Service. It opens one connection for each kind of object. A
+// connection stays until the member at its end closes it.
 type Consumer struct {
 	// Namespace that objects are written to, in the kube-apiserver.
 	Namespace string
@@ -117,9 +117,9 @@ func (e *Environment) Consumer(ctx context.Context, o ConsumerOptions) (*Consume
 	}, nil
 }
 
-// Refused returns how many connections to etcd were refused since then. After each of them
+// ConnectionsRefused counts the connections refused by etcd since then. After each of them
 // gRPC waits for a second or longer before it tries again: that is what makes a gap.
-func (c *Consumer) Refused(ctx context.Context, since time.Time) (int, error) {
+func (c *Consumer) ConnectionsRefused(ctx context.Context, since time.Time) (int, error) {
 	logs, err := c.environment.Kube.CoreV1().Pods(c.pod.Namespace).GetLogs(c.pod.Name, &corev1.PodLogOptions{
 		SinceTime: ptr.To(metav1.NewTime(since)),
 	}).DoRaw(ctx)

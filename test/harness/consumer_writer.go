@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// consumerTimeout outlasts the time after which etcd itself gives up a write.
+	// consumerTimeout outlasts the time after which etcd itself ends a write.
 	consumerTimeout = 30 * time.Second
-	// consumerGap is the shortest time without an acknowledgement that is told of.
+	// consumerGap is the shortest time without an acknowledgement that the report lists.
 	consumerGap   = 250 * time.Millisecond
 	consumerEntry = "n"
 )
 
-// ConsumerWriter writes ConfigMaps through a Consumer at a fixed rate, whether earlier
-// writes were answered or not. It creates one, and updates it with the next write. No
+// ConsumerWriter writes ConfigMaps through a Consumer at a fixed rate, without waiting for
+// the responses to earlier writes. It creates one, and updates it with the next write. No
 // write is repeated, not even where Kubernetes asks for that.
 type ConsumerWriter struct {
 	consumer *Consumer
@@ -58,8 +58,8 @@ type ConsumerReport struct {
 
 // ConsumerFailure is a write that was not acknowledged.
 type ConsumerFailure struct {
-	Sent, Answered time.Time
-	Err            error
+	Sent, Ended time.Time
+	Err         error
 }
 
 // ConsumerStall is a time without an acknowledgement.
@@ -79,7 +79,7 @@ func (r *ConsumerReport) String() string {
 		fmt.Fprintf(&b, "; gap of %v at %s", g.Took.Round(time.Millisecond), g.From.Format("15:04:05.000"))
 	}
 	for _, f := range r.Failures {
-		fmt.Fprintf(&b, "; failed at %s after %v: %v", f.Sent.Format("15:04:05.000"), f.Answered.Sub(f.Sent).Round(time.Millisecond), f.Err)
+		fmt.Fprintf(&b, "; failed at %s after %v: %v", f.Sent.Format("15:04:05.000"), f.Ended.Sub(f.Sent).Round(time.Millisecond), f.Err)
 	}
 	return b.String()
 }
@@ -162,7 +162,7 @@ func (w *ConsumerWriter) write(ctx context.Context, name, value string) {
 	defer w.mu.Unlock()
 	w.report.Sent++
 	if err != nil {
-		w.report.Failures = append(w.report.Failures, ConsumerFailure{Sent: start, Answered: end, Err: err})
+		w.report.Failures = append(w.report.Failures, ConsumerFailure{Sent: start, Ended: end, Err: err})
 		return
 	}
 	w.report.acknowledged[name] = value

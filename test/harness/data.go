@@ -30,7 +30,7 @@ const (
 // Data is what was written into a cluster and must be found again.
 type Data map[string]string
 
-// Fill writes n keys with values of size bytes through the first member.
+// Fill writes n keys with values of size bytes through one member.
 func (m *Members) Fill(ctx context.Context, n, size int) (Data, error) {
 	live := m.Live()
 	if len(live) == 0 {
@@ -76,8 +76,8 @@ func (m *Members) Holds(ctx context.Context, data Data) error {
 }
 
 // onEach gives the keys below prefix that each member holds to check. The read is
-// linearizable, so a member answers from its own database once that has taken in
-// everything that was acknowledged before.
+// linearizable, so a member responds from its own database after that has taken in everything
+// that was acknowledged before.
 func (m *Members) onEach(ctx context.Context, prefix string, check func(map[string]string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -37,15 +37,15 @@ type Operation struct {
 	// Found is what a Get, or a Swap that was not carried out, found.
 	Found   string
 	Swapped bool
-	// Cluster is the ID of the cluster that answered, 0 if none did.
+	// Cluster is the ID of the cluster that responded, 0 if none did.
 	Cluster uint64
-	// Err is why there is no answer. It may have been carried out all the same.
+	// Err says why there is no response. The operation may have been carried out all the same.
 	Err error
 	// Call and Return are times since the history began.
 	Call, Return time.Duration
 }
 
-// History is what clients did at the same time, and what they were told.
+// History is what clients did at the same time, and the responses that they got.
 type History struct {
 	begun time.Time
 
@@ -69,8 +69,8 @@ func (h *History) Operations() []Operation {
 	return slices.Clone(h.operations)
 }
 
-// Answers counts the requests that were answered. A history without any proves nothing.
-func (h *History) Answers() int {
+// Responses counts the requests that got a response. A history without any proves nothing.
+func (h *History) Responses() int {
 	n := 0
 	for _, o := range h.Operations() {
 		if o.Err == nil {
@@ -129,8 +129,8 @@ func valueOf(r *clientv3.GetResponse) string {
 	return string(r.Kvs[0].Value)
 }
 
-// Of returns the part of the history that one cluster answered, with the requests that
-// nobody answered: it may have carried them out.
+// Of returns the requests to which one cluster responded, with the requests that got no
+// response: the cluster may have carried them out.
 func (h *History) Of(cluster uint64) *History {
 	part := &History{begun: h.begun}
 	for _, o := range h.Operations() {
@@ -141,16 +141,16 @@ func (h *History) Of(cluster uint64) *History {
 	return part
 }
 
-// Succeeds returns an error unless there are two clusters and each has answered, nobody
-// else has, and the old one answered no request that was made after the young one had
-// answered.
+// Succeeds returns an error unless there are two clusters, each has responded, and no third
+// cluster has. The old one must not have responded to a request that was sent after the first
+// response of the young one.
 func (h *History) Succeeds(old, young uint64) error {
 	if old == young {
 		return fmt.Errorf("there is no other cluster than %x", old)
 	}
 	for _, id := range []uint64{old, young} {
 		if !slices.ContainsFunc(h.Operations(), func(o Operation) bool { return o.Err == nil && o.Cluster == id }) {
-			return fmt.Errorf("cluster %x has answered nothing", id)
+			return fmt.Errorf("cluster %x has not responded to any request", id)
 		}
 	}
 	operations := h.Operations()
@@ -164,18 +164,17 @@ func (h *History) Succeeds(old, young uint64) error {
 		switch o := &operations[i]; {
 		case o.Err != nil, o.Cluster == young:
 		case o.Cluster != old:
-			return fmt.Errorf("cluster %x answered: %+v", o.Cluster, *o)
+			return fmt.Errorf("cluster %x is neither the old nor the new one, and responded: %+v", o.Cluster, *o)
 		case o.Call > born:
-			return fmt.Errorf("cluster %x answered after its successor had, %v after the beginning: %+v", old, born, *o)
+			return fmt.Errorf("cluster %x responded to a request that was sent after its successor's first response, %v after the beginning: %+v", old, born, *o)
 		}
 	}
 	return nil
 }
 
-// certain returns the operations as far as they say something. A write without an
-// answer whose value nobody has ever found may be left out: if it was carried out,
-// something else was written before anybody looked. One whose value was found was
-// carried out before that answer.
+// certain returns the operations that prove something. A write without a response whose value
+// was never found is left out: if it was carried out, another write replaced its value before
+// the next read. A write whose value was found was carried out before that response.
 func certain(operations []Operation) []Operation {
 	found := map[string]time.Duration{} // when a value was first known to be there
 	see := func(value string, at time.Duration) {
@@ -200,7 +199,8 @@ func certain(operations []Operation) []Operation {
 			continue
 		}
 		if at, known := found[o.Value]; known && o.Kind != Get {
-			// A client's next request comes after an unanswered one, whatever becomes of it.
+			// A client's next request comes after a request without a response, whatever the
+			// outcome.
 			o.Return, o.Swapped = max(at, o.Call), true
 			list = append(list, o)
 		}
@@ -208,15 +208,15 @@ func certain(operations []Operation) []Operation {
 	return list
 }
 
-// Check returns an error unless there is one order of the operations in which each
-// was carried out between its request and its answer, and every answer is right.
+// Check returns an error unless there is one order of the operations in which each was
+// carried out between its request and its response, and every response is right.
 func (h *History) Check(limit time.Duration) error { return check(h.Operations(), limit) }
 
 func check(operations []Operation, limit time.Duration) error {
 	byKey := map[string][]porcupine.Operation{}
 	for i, o := range certain(operations) {
 		byKey[o.Key] = append(byKey[o.Key], porcupine.Operation{
-			// An unanswered request may end after the next one of its client began.
+			// A request without a response may end after the next request of its client began.
 			ClientId: i, Input: o, Call: o.Call.Nanoseconds(), Return: o.Return.Nanoseconds(),
 		})
 	}
@@ -227,13 +227,14 @@ func check(operations []Operation, limit time.Duration) error {
 		case porcupine.Unknown:
 			return fmt.Errorf("key %s: not decided within %v whether its %d operations fit together", key, limit, len(list))
 		case porcupine.Illegal:
-			return fmt.Errorf("key %s: no order of its %d operations explains the answers; %s", key, len(list), firstMisfit(list))
+			return fmt.Errorf("key %s: no order of its %d operations explains the responses; %s", key, len(list), firstMisfit(list))
 		}
 	}
 	return nil
 }
 
-// firstMisfit says after which operation the answers cannot be explained any more.
+// firstMisfit returns the first operation after which no order explains the responses any
+// more.
 func firstMisfit(list []porcupine.Operation) string {
 	slices.SortFunc(list, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
 	good, bad := 0, len(list)

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Identity is a client of etcd that takes its certificate and its authorities from a
+// Identity is a client of etcd that takes its certificate and its CAs from a
 // secret, and follows it: each new connection uses what the secret holds then.
 type Identity struct {
 	Secret *View[*corev1.Secret]
@@ -36,7 +36,7 @@ func (i *Identity) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		ServerName: i.Server,
-		// The authorities may change, so VerifyConnection below does what the library
+		// The CAs may change, so VerifyConnection below does what the library
 		// would do with fixed ones.
 		InsecureSkipVerify: true, //nolint:gosec // see VerifyConnection
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -62,7 +62,7 @@ func (i *Identity) verify(state tls.ConnectionState) error {
 	}
 	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) || len(state.PeerCertificates) == 0 {
-		return fmt.Errorf("entry %s of the secret holds no authority, or the server showed nothing", i.CA)
+		return fmt.Errorf("entry %s of the secret holds no CA, or the server showed nothing", i.CA)
 	}
 	for _, c := range state.PeerCertificates[1:] {
 		intermediates.AddCert(c)

@@ -43,7 +43,7 @@ const issuedFor = "issued-for-generation"
 // Issuer plays cert-manager in one namespace: it meets every Certificate.
 type Issuer struct {
 	env       *Environment
-	authority *Authority
+	ca        *CA
 	namespace string
 	client    dynamic.ResourceInterface
 	stop      context.CancelFunc
@@ -52,12 +52,12 @@ type Issuer struct {
 }
 
 // Issuer starts one; Stop ends it.
-func (e *Environment) Issuer(ctx context.Context, namespace string, authority *Authority) (*Issuer, error) {
+func (e *Environment) Issuer(ctx context.Context, namespace string, ca *CA) (*Issuer, error) {
 	client, err := dynamic.NewForConfig(e.Config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
-	i := &Issuer{env: e, authority: authority, namespace: namespace, client: client.Resource(certificateResource).Namespace(namespace)}
+	i := &Issuer{env: e, ca: ca, namespace: namespace, client: client.Resource(certificateResource).Namespace(namespace)}
 	ctx, i.stop = context.WithCancel(ctx)
 	watch, err := i.client.Watch(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -105,7 +105,7 @@ func (i *Issuer) Edit(ctx context.Context, name, key, value string) error {
 	return err
 }
 
-// Renew issues a certificate anew.
+// Renew reissues a certificate.
 func (i *Issuer) Renew(ctx context.Context, name string) error {
 	u, err := i.Get(ctx, name)
 	if err != nil {
@@ -140,7 +140,7 @@ func (i *Issuer) issue(ctx context.Context, u *unstructured.Unstructured) error 
 		}
 		request.Hosts = append(request.Hosts, hosts...)
 	}
-	certificate, key, err := i.authority.Issue(request)
+	certificate, key, err := i.ca.Issue(request)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (i *Issuer) issue(ctx context.Context, u *unstructured.Unstructured) error 
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{issuedFor: strconv.FormatInt(u.GetGeneration(), 10)}},
 		Type:       corev1.SecretTypeTLS,
-		Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: i.authority.PEM},
+		Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: i.ca.PEM},
 	}
 	secrets := i.env.Kube.CoreV1().Secrets(i.namespace)
 	_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})

@@ -17,19 +17,18 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
-	// PollInterval is how often etcd is asked for what it does not announce.
+	// PollInterval is the time between two requests to etcd for what it does not announce.
 	PollInterval = 20 * time.Millisecond
 	// askTimeout bounds one question to one member.
 	askTimeout = time.Second
-	// dialTimeout bounds one attempt to connect; an address that nobody has yet does
-	// not answer at all.
+	// dialTimeout bounds one attempt to connect; an address that no pod has yet does
+	// not respond at all.
 	dialTimeout = 250 * time.Millisecond
 	clientPort  = "2379"
 )
@@ -38,9 +37,12 @@ const (
 type Members struct {
 	// Pods of the cluster.
 	Pods *View[*corev1.Pod]
-	// TLS, if not nil, is how clients prove themselves and whom they trust. It must be
-	// set before the first client is made.
+	// TLS, if not nil, holds the certificates of clients and the CAs that they trust. It must
+	// be set before the first client is made.
 	TLS *tls.Config
+
+	// dial is how clients connect to the addresses of pods.
+	dial []grpc.DialOption
 
 	mu      sync.Mutex
 	clients map[string]*clientv3.Client
@@ -52,12 +54,14 @@ func (e *Environment) Members(ctx context.Context, namespace, cluster string) (*
 	if err != nil {
 		return nil, err
 	}
-	return MembersOf(pods), nil
+	m := MembersOf(pods)
+	m.dial = e.DialOptions()
+	return m, nil
 }
 
 // MembersOf asks the members in these pods, be they of one cluster or of many.
 func MembersOf(pods *View[*corev1.Pod]) *Members {
-	return &Members{Pods: pods, clients: map[string]*clientv3.Client{}}
+	return &Members{Pods: pods, dial: dialDirectly(dialTimeout), clients: map[string]*clientv3.Client{}}
 }
 
 // Close ends the view and the connections.
@@ -117,19 +121,11 @@ func (m *Members) endpoint(pod *corev1.Pod) string {
 // newClient returns a client that tries again quickly: a test must not wait for a
 // back-off when a member is there.
 func (m *Members) newClient(endpoints ...string) (*clientv3.Client, error) {
-	return newClient(m.TLS, endpoints...)
+	return newClient(m.dial, m.TLS, endpoints...)
 }
 
-func newClient(config *tls.Config, endpoints ...string) (*clientv3.Client, error) {
-	c, err := clientv3.New(clientv3.Config{
-		Endpoints: endpoints,
-		TLS:       config,
-		Logger:    zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: PollInterval, Multiplier: 1, MaxDelay: PollInterval},
-			MinConnectTimeout: dialTimeout,
-		})},
-	})
+func newClient(dial []grpc.DialOption, config *tls.Config, endpoints ...string) (*clientv3.Client, error) {
+	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: config, Logger: zap.NewNop(), DialOptions: dial})
 	if err != nil {
 		return nil, fmt.Errorf("make an etcd client: %w", err)
 	}
@@ -154,10 +150,10 @@ func (m *Members) Each(ctx context.Context, ask func(context.Context, *corev1.Po
 	return group.Wait()
 }
 
-// Voters returns an error unless there are exactly n live pods, each of them a
-// member of its own that answers a linearizable read, and a linearizable list of
-// exactly these n as started members that vote. A pod that is known to be lost may
-// not be among them, even if it still answers.
+// Voters returns an error unless there are exactly n live pods, and each of them is a member
+// of its own that serves a linearizable read. A linearizable list must name exactly these n
+// as started members that vote. A pod that is known to be lost must not be among them, even
+// if it still responds.
 func (m *Members) Voters(ctx context.Context, n int, lost ...types.UID) error {
 	live := m.Live()
 	if len(live) != n {
@@ -165,13 +161,13 @@ func (m *Members) Voters(ctx context.Context, n int, lost ...types.UID) error {
 	}
 	for _, p := range live {
 		if slices.Contains(lost, p.UID) {
-			return fmt.Errorf("pod %s is not gone yet", p.Name)
+			return fmt.Errorf("pod %s still exists", p.Name)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	answered := map[uint64]string{}
+	responded := map[uint64]string{}
 	err := m.Each(ctx, func(ctx context.Context, pod *corev1.Pod, c *clientv3.Client) error {
 		read, err := c.Get(ctx, "a")
 		if err != nil {
@@ -183,19 +179,19 @@ func (m *Members) Voters(ctx context.Context, n int, lost ...types.UID) error {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		answered[read.Header.MemberId] = pod.Name
+		responded[read.Header.MemberId] = pod.Name
 		return checkList(list, n)
 	})
 	if err != nil {
 		return err
 	}
-	if len(answered) != n {
-		return fmt.Errorf("%d pods are only %d members", n, len(answered))
+	if len(responded) != n {
+		return fmt.Errorf("%d pods are only %d members", n, len(responded))
 	}
 	return nil
 }
 
-// Reads returns an error unless every live member answers a linearizable read.
+// Reads returns an error unless every live member serves a linearizable read.
 func (m *Members) Reads(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -236,8 +232,8 @@ func (m *Members) AwaitVoters(ctx context.Context, n int, lost ...types.UID) err
 	return nil
 }
 
-// Answer is what one member says of itself.
-type Answer struct {
+// Response is the status of one member.
+type Response struct {
 	Pod     *corev1.Pod
 	ID      uint64
 	Leader  uint64
@@ -246,11 +242,11 @@ type Answer struct {
 }
 
 // Ask returns what every live member says, by the name of its pod.
-func (m *Members) Ask(ctx context.Context) (map[string]Answer, error) {
+func (m *Members) Ask(ctx context.Context) (map[string]Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var mu sync.Mutex
-	answers := map[string]Answer{}
+	responses := map[string]Response{}
 	err := m.Each(ctx, func(ctx context.Context, pod *corev1.Pod, c *clientv3.Client) error {
 		s, err := c.Status(ctx, c.Endpoints()[0])
 		if err != nil {
@@ -258,22 +254,22 @@ func (m *Members) Ask(ctx context.Context) (map[string]Answer, error) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		answers[pod.Name] = Answer{Pod: pod, ID: s.Header.MemberId, Leader: s.Leader, Term: s.RaftTerm, Version: s.Version}
+		responses[pod.Name] = Response{Pod: pod, ID: s.Header.MemberId, Leader: s.Leader, Term: s.RaftTerm, Version: s.Version}
 		return nil
 	})
-	return answers, err
+	return responses, err
 }
 
-// Leader returns the answer of the member that leads.
-func (m *Members) Leader(ctx context.Context) (Answer, error) {
-	answers, err := m.Ask(ctx)
+// Leader returns the response of the leader.
+func (m *Members) Leader(ctx context.Context) (Response, error) {
+	responses, err := m.Ask(ctx)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
-	for _, a := range answers {
+	for _, a := range responses {
 		if a.ID == a.Leader {
 			return a, nil
 		}
 	}
-	return Answer{}, errors.New("no member leads")
+	return Response{}, errors.New("no member leads")
 }

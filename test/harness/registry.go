@@ -37,7 +37,7 @@ type descriptor struct {
 	Size      int    `json:"size"`
 }
 
-var errRegistry = errors.New("unexpected answer of the registry")
+var errRegistry = errors.New("unexpected response of the registry")
 
 // Push stores the one image of an archive that docker load could read, and returns the
 // digest of its manifest.

@@ -20,8 +20,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrScrapeRefused is that whoever asks may not read the metrics.
-var ErrScrapeRefused = errors.New("the metrics are not for this reader")
+// ErrScrapeForbidden means that the caller may not read the metrics.
+var ErrScrapeForbidden = errors.New("this account may not read the metrics")
 
 // Samples are the lines of a scrape, each with its value, as they were served.
 type Samples map[string]float64
@@ -58,8 +58,8 @@ func (s Samples) Mention(value string) string {
 	return ""
 }
 
-// ScrapeTLS is the configuration for whoever reads the metrics of the API server and checks
-// who that is.
+// ScrapeTLS is the configuration to read the metrics of the API server and to check
+// its certificate.
 func (e *Environment) ScrapeTLS(ctx context.Context) (*tls.Config, error) {
 	out, err := e.Kubectl(ctx, Command{Args: []string{
 		"get", "apiservice", "v1beta2.etcd.database.coreos.com", "-o", "jsonpath={.spec.service.name}.{.spec.service.namespace}.svc {.spec.caBundle}",
@@ -70,18 +70,18 @@ func (e *Environment) ScrapeTLS(ctx context.Context) (*tls.Config, error) {
 	host, bundle, _ := strings.Cut(strings.TrimSpace(out), " ")
 	pem, err := base64.StdEncoding.DecodeString(bundle)
 	if err != nil {
-		return nil, fmt.Errorf("decode the authority of the API server: %w", err)
+		return nil, fmt.Errorf("decode the CA of the API server: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("the APIService names no authority")
+		return nil, errors.New("the APIService names no CA")
 	}
 	return &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12}, nil
 }
 
 // Scrape reads the metrics of a pod where its annotations say, as Prometheus does. The token
 // may be empty, and config is for those who serve them over https.
-func Scrape(ctx context.Context, pod *corev1.Pod, token string, config *tls.Config) (Samples, error) {
+func (e *Environment) Scrape(ctx context.Context, pod *corev1.Pod, token string, config *tls.Config) (Samples, error) {
 	a := pod.Annotations
 	if a["prometheus.io/scrape"] != "true" {
 		return nil, fmt.Errorf("pod %s says that it has no metrics", pod.Name)
@@ -94,7 +94,7 @@ func Scrape(ctx context.Context, pod *corev1.Pod, token string, config *tls.Conf
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+	transport := &http.Transport{DialContext: e.Dial, TLSClientConfig: config, DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return nil, fmt.Errorf("scrape pod %s: %w", pod.Name, err)
@@ -104,7 +104,7 @@ func Scrape(ctx context.Context, pod *corev1.Pod, token string, config *tls.Conf
 	case http.StatusOK:
 		return readSamples(response.Body)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("scrape pod %s: %s: %w", pod.Name, response.Status, ErrScrapeRefused)
+		return nil, fmt.Errorf("scrape pod %s: %s: %w", pod.Name, response.Status, ErrScrapeForbidden)
 	default:
 		return nil, fmt.Errorf("scrape pod %s: %s", pod.Name, response.Status)
 	}

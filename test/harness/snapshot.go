@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"go.etcd.io/bbolt"
@@ -38,7 +37,7 @@ const (
 // ReadSnapshot checks a snapshot with etcd's own tool, and its hash, and reads the keys
 // that Fill has written.
 func (e *Environment) ReadSnapshot(ctx context.Context, file string) (*Snapshot, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(e.Bin, "etcdutl"), "snapshot", "status", file, "-w", "json")
+	cmd := exec.CommandContext(ctx, e.program("etcdutl"), "snapshot", "status", file, "-w", "json")
 	out, _, err := run(cmd, "etcdutl")
 	if err != nil {
 		return nil, err

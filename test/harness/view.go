@@ -37,7 +37,7 @@ type View[T Object] struct {
 	changed chan struct{}
 }
 
-// follow starts a view. It returns when the view holds what is there.
+// follow starts a view. It returns when the view holds all objects that exist.
 func follow[T Object](ctx context.Context, lw *cache.ListWatch, example T) (*View[T], error) {
 	ctx, cancel := context.WithCancel(ctx)
 	v := &View[T]{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
@@ -178,8 +178,8 @@ func (e *Environment) Pod(ctx context.Context, namespace, name string) (*View[*c
 	return follow(ctx, selected(e.Kube.CoreV1().Pods(namespace), "", named(name)), &corev1.Pod{})
 }
 
-// Claims follows the claims of a cluster.
-func (e *Environment) Claims(ctx context.Context, namespace, cluster string) (*View[*corev1.PersistentVolumeClaim], error) {
+// PVCs follows the PVCs of a cluster.
+func (e *Environment) PVCs(ctx context.Context, namespace, cluster string) (*View[*corev1.PersistentVolumeClaim], error) {
 	return follow(ctx, selected(e.Kube.CoreV1().PersistentVolumeClaims(namespace), "app=etcd,etcd_cluster="+cluster, ""), &corev1.PersistentVolumeClaim{})
 }
 

@@ -23,9 +23,9 @@ const (
 	writeTimeout = 2 * time.Second
 )
 
-// Writer puts a new key at a fixed rate, whether earlier puts were answered or not,
-// through one client that spreads over the members that are ready: what a busy
-// user of the cluster does. It keeps count of what was acknowledged.
+// Writer puts a new key at a fixed rate, as a busy user of the cluster does. It does not wait
+// for the responses to earlier puts, and its one client spreads over the members that are
+// ready. It counts what was acknowledged.
 type Writer struct {
 	// clients take turns.
 	clients []*clientv3.Client
@@ -38,8 +38,8 @@ type Writer struct {
 	mu     sync.Mutex
 	report Report
 	lastOK time.Time
-	// stopped is when the last write was sent: whoever waits for the answers to the last
-	// ones sees no gap, because nobody writes.
+	// stopped is when the last write was sent: waiting for the responses to the last writes is
+	// no gap, because nothing is written.
 	stopped time.Time
 }
 
@@ -48,7 +48,7 @@ type Report struct {
 	Sent int
 	// Failed are puts that were not acknowledged; etcd may have them all the same.
 	Failed int
-	// Errors counts the failures by what was said.
+	// Errors counts the failures by the text of the error.
 	Errors map[string]int
 	// LongestGap is the longest time without an acknowledgement.
 	LongestGap time.Duration
@@ -94,7 +94,7 @@ func (m *Members) Write(ctx context.Context, interval time.Duration) (*Writer, e
 func WriteThrough(ctx context.Context, interval time.Duration, address string, clients int) (*Writer, error) {
 	var list []*clientv3.Client
 	for range clients {
-		c, err := newClient(nil, "http://"+address)
+		c, err := newClient(dialDirectly(dialTimeout), nil, "http://"+address)
 		if err != nil {
 			return nil, errors.Join(err, closeAll(list))
 		}
@@ -137,7 +137,7 @@ func start(ctx context.Context, interval time.Duration, m *Members, clients ...*
 	return w
 }
 
-// endpoints are the addresses that the service for clients would lead to.
+// endpoints are the addresses that the client Service would lead to.
 func (m *Members) endpoints() []string {
 	var list []string
 	for _, p := range m.Pods.List() {

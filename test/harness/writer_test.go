@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestLongestGap: whoever waits for the answer to the last write of a writer that was
-// stopped writes nothing meanwhile, which is no gap.
+// TestLongestGap: a writer that was stopped waits for the response to its last write and
+// writes nothing meanwhile. That is no gap.
 func TestLongestGap(t *testing.T) {
 	begun := time.Now()
 	after := func(ms int) time.Time { return begun.Add(time.Duration(ms) * time.Millisecond) }
@@ -17,11 +17,11 @@ func TestLongestGap(t *testing.T) {
 		acknowledged []int // milliseconds after the begin; the writer is stopped after 100
 		want         time.Duration
 	}{
-		"between two":             {[]int{10, 70, 90}, 60 * time.Millisecond},
-		"until the end":           {[]int{10, 20}, 80 * time.Millisecond},
-		"from the begin":          {nil, 100 * time.Millisecond},
-		"an answer after the end": {[]int{40, 80, 2080}, 40 * time.Millisecond},
-		"only that one":           {[]int{2080}, 100 * time.Millisecond},
+		"between two":              {[]int{10, 70, 90}, 60 * time.Millisecond},
+		"until the end":            {[]int{10, 20}, 80 * time.Millisecond},
+		"from the begin":           {nil, 100 * time.Millisecond},
+		"a response after the end": {[]int{40, 80, 2080}, 40 * time.Millisecond},
+		"only that one":            {[]int{2080}, 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Writer{lastOK: begun, stopped: after(100)}

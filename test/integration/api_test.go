@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
 func TestLife(t *testing.T) {
@@ -127,14 +127,14 @@ func apply(t *testing.T, namespace, subresource, manager string, force bool, con
 func TestServerSideApply(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	wanted := func() map[string]any {
+	body := func() map[string]any {
 		return map[string]any{
 			"metadata": map[string]any{"name": "a"},
 			"spec":     map[string]any{"size": 3, "version": "3.6.16"},
 			"status":   map[string]any{"phase": "Failed"},
 		}
 	}
-	first, err := apply(t, namespace, "", "gitops", false, wanted())
+	first, err := apply(t, namespace, "", "gitops", false, body())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestServerSideApply(t *testing.T) {
 	if owns(first, "gitops", "f:status") || !owns(first, "gitops", "f:size") {
 		t.Errorf("unexpected owners %s", owners(first))
 	}
-	again, err := apply(t, namespace, "", "gitops", false, wanted())
+	again, err := apply(t, namespace, "", "gitops", false, body())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestEverythingWrongIsNamedAtOnce: a user mends a manifest in one go.
+// TestEverythingWrongIsNamedAtOnce: one response names all errors, so that a user repairs a
+// manifest in one step.
 func TestEverythingWrongIsNamedAtOnce(t *testing.T) {
 	t.Parallel()
 	wrong := newCluster("a")
@@ -257,8 +258,8 @@ func TestEverythingWrongIsNamedAtOnce(t *testing.T) {
 	contains(t, err.Error(), "spec.size", "spec.version", "spec.etcd.extraArgs", "spec.pod.labels")
 }
 
-// TestFieldTwice: a field that is given twice is refused on request, and only warned
-// of otherwise, as everywhere in Kubernetes.
+// TestFieldTwice: a duplicate field is rejected with strict field validation, and causes a
+// warning otherwise, as everywhere in Kubernetes.
 func TestFieldTwice(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -278,10 +279,10 @@ func TestFieldTwice(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	huge := "--max-txn-ops=" + strings.Repeat("1", kind.MaxObjectBytes)
+	huge := "--max-txn-ops=" + strings.Repeat("1", genericstore.MaxObjectBytes)
 	large := newCluster("large")
 	large.Spec.Etcd = &v1beta2.EtcdOptions{ExtraArgs: []string{huge}}
-	refused := func(what string, err error) {
+	rejected := func(what string, err error) {
 		t.Helper()
 		status := apierrors.APIStatus(nil)
 		if !errors.As(err, &status) {
@@ -293,21 +294,21 @@ func TestTooLarge(t *testing.T) {
 		}
 	}
 	_, err := clustersIn(namespace).Create(t.Context(), large, metav1.CreateOptions{})
-	refused("create", err)
+	rejected("create", err)
 
 	created := create(t, namespace, newCluster("a"))
 	created.Spec.Etcd = large.Spec.Etcd
 	_, err = clustersIn(namespace).Update(t.Context(), created, metav1.UpdateOptions{})
-	refused("update", err)
+	rejected("update", err)
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"etcd": map[string]any{"extraArgs": []string{huge}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = clustersIn(namespace).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{})
-	refused("patch", err)
+	rejected("patch", err)
 	large.Spec.Etcd.ExtraArgs = []string{huge, huge, huge}
 	_, err = clustersIn(namespace).Create(t.Context(), large, metav1.CreateOptions{})
-	refused("create of more than a request may have", err)
+	rejected("create of more than a request may have", err)
 }
 
 func TestDeletionProtection(t *testing.T) {
@@ -316,7 +317,7 @@ func TestDeletionProtection(t *testing.T) {
 	protected := newCluster("a")
 	protected.Spec.DeletionProtection = true
 	create(t, namespace, protected)
-	says := refusedKubectl(t, "", "delete", "etcd", "a", "-n", namespace)
+	says := rejectedKubectl(t, "", "delete", "etcd", "a", "-n", namespace)
 	contains(t, says, "Forbidden", "spec.deletionProtection")
 	if err := clustersIn(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("delete of all: got %v", err)

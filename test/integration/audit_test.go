@@ -19,9 +19,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// auditPolicy makes the kube-apiserver write down whom it was asked about, and what the
-// controller asks. Its counter of requests cannot tell one caller's questions from
-// another's.
+// auditPolicy makes the kube-apiserver log its access reviews with their users, and the
+// requests of the controller. Its counter of requests does not tell one caller's requests
+// from another's.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -41,8 +41,8 @@ func (e *environment) writeAuditPolicy() error {
 	return os.WriteFile(filepath.Join(e.dir, "audit-policy.yaml"), []byte(auditPolicy), 0o600)
 }
 
-// accessReviews returns how often the kube-apiserver was asked what a user may do
-// with resources of our group in a namespace.
+// accessReviews returns how many access reviews the kube-apiserver received for a user and
+// resources of our group in a namespace.
 func accessReviews(t *testing.T, namespace, user string) int {
 	t.Helper()
 	log, err := os.ReadFile(env.auditLog())
@@ -69,12 +69,12 @@ func accessReviews(t *testing.T, namespace, user string) int {
 	return asked
 }
 
-// askedOnce waits for the one question: it is written down after it was answered.
+// askedOnce waits for the one access review: it is logged after the response.
 func askedOnce(t *testing.T, namespace, user string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
 		if asked := accessReviews(t, namespace, user); asked != 1 {
-			return fmt.Errorf("the kube-apiserver was asked %d times, want once", asked)
+			return fmt.Errorf("the kube-apiserver received %d access reviews, want 1", asked)
 		}
 		return nil
 	})

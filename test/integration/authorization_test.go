@@ -36,8 +36,8 @@ func userClient(t *testing.T, user string) versioned.Interface {
 	return client
 }
 
-// TestThousandNames reads a thousand objects as a user whom only RBAC allows it. A
-// server that asks about each name again is held at 200 a second by its client.
+// TestThousandNames reads a thousand objects as a user to which only RBAC grants this. A
+// server that sends one access review for each name is held at 200 a second by its client.
 func TestThousandNames(t *testing.T) {
 	const names, workers = 1000, 8
 	namespace := newNamespace(t)
@@ -72,9 +72,9 @@ func TestThousandNames(t *testing.T) {
 	}
 	took := time.Since(begun)
 	t.Logf("%d reads of distinct names through the aggregator in %s: %.0f/s", names, took.Round(time.Millisecond), names/took.Seconds())
-	// The name of the user is this test's own, so whoever else asks meanwhile does not count.
+	// Only this test uses the name of the user, so requests of other tests do not count.
 	if asked := accessReviews(t, namespace, "reader"); asked != 0 {
-		t.Errorf("the kube-apiserver was asked %d times, want never", asked)
+		t.Errorf("the kube-apiserver received %d access reviews, want 0", asked)
 	}
 	if err := clustersIn(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Error(err)
@@ -95,8 +95,8 @@ func TestAskedTwiceOnRequest(t *testing.T) {
 	askedOnce(t, namespace, "twice")
 }
 
-// TestDirectRequestsAreAsked is the other half: who does not come through the
-// kube-apiserver is judged by it all the same.
+// TestDirectRequestsAreAsked checks that the kube-apiserver also authorizes requests that do not
+// come through it.
 func TestDirectRequestsAreAsked(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, namespace, newCluster("a"))
@@ -106,7 +106,7 @@ func TestDirectRequestsAreAsked(t *testing.T) {
 		t.Errorf("status %d, want 200", code)
 	}
 	askedOnce(t, namespace, "direct")
-	if code := directGet(t, directClient(t, "nobody"), namespace, "a", nil); code != http.StatusForbidden {
+	if code := directGet(t, directClient(t, "user-without-rights"), namespace, "a", nil); code != http.StatusForbidden {
 		t.Errorf("status %d, want 403", code)
 	}
 }
@@ -115,7 +115,7 @@ func TestUserWithoutRight(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	create(t, namespace, newCluster("a"))
-	client := userClient(t, "stranger").EtcdV1beta2().EtcdClusters(namespace)
+	client := userClient(t, "outsider").EtcdV1beta2().EtcdClusters(namespace)
 	if _, err := client.Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, want forbidden", err)
 	}
@@ -175,11 +175,11 @@ func TestForgedHeaders(t *testing.T) {
 	create(t, namespace, newCluster("a"))
 	forged := map[string]string{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
 
-	stranger, err := newAuthority(t.TempDir(), "stranger")
+	otherCA, err := newCA(t.TempDir(), "other-ca")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := func(ca *authority, name string) *tls.Certificate {
+	shown := func(ca *testCA, name string) *tls.Certificate {
 		issued, err := ca.issue(t.TempDir(), "client", name)
 		if err != nil {
 			t.Fatal(err)
@@ -193,9 +193,9 @@ func TestForgedHeaders(t *testing.T) {
 	}{
 		{"no certificate", nil, http.StatusForbidden},
 		{"a user's certificate", shown(env.clientCA, "mallory"), http.StatusForbidden},
-		{"a user who is named like the proxy", shown(env.clientCA, "front-proxy-client"), http.StatusForbidden},
-		{"the proxy's authority, another name", shown(env.proxyCA, "someone-else"), http.StatusUnauthorized},
-		{"the proxy's name, another authority", shown(stranger, "front-proxy-client"), http.StatusUnauthorized},
+		{"user with the common name of the proxy is forbidden", shown(env.clientCA, "front-proxy-client"), http.StatusForbidden},
+		{"the proxy's CA, another name", shown(env.proxyCA, "someone-else"), http.StatusUnauthorized},
+		{"the proxy's name, another CA", shown(otherCA, "front-proxy-client"), http.StatusUnauthorized},
 		{"the proxy itself", keyPair(t, env.proxyClient), http.StatusOK},
 	} {
 		if code := directGet(t, transportFor(t, test.certificate), namespace, "a", forged); code != test.want {
@@ -224,7 +224,7 @@ func transportFor(t *testing.T, certificate *tls.Certificate) *http.Client {
 	pool.AppendCertsFromPEM(trust)
 	config := &tls.Config{RootCAs: pool, ServerName: serviceName + "." + namespace + ".svc"}
 	if certificate != nil {
-		// Shown even where the server does not ask for one of its authority.
+		// Shown even where the server does not request a certificate of this CA.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 	}
 	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}

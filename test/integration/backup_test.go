@@ -57,20 +57,20 @@ func policy(t *testing.T, namespace, resource string) {
 	})
 }
 
-const intoClaim = `{"spec":{"backup":{"storageType":"PersistentVolumeClaim","persistentVolumeClaim":{"claimName":"backups"}}}}`
+const intoPVC = `{"spec":{"backup":{"storageType":"PersistentVolumeClaim","persistentVolumeClaim":{"claimName":"backups"}}}}`
 
-// TestBackupIsAskedFor posts to the subresource as a user does: with nothing, with an
-// empty object, and with what must be refused.
+// TestBackupIsAskedFor posts to the subresource as a user does: with nothing, with an empty
+// object, and with a body that must be rejected.
 func TestBackupIsAskedFor(t *testing.T) {
 	t.Parallel()
 	s := newSource(t)
 	path := raw(s.namespace, "a", "backup")
 	for _, body := range []string{"", "{}"} {
-		if output, err := post(t, body, path); err == nil || !strings.Contains(output, "spec.storageType") || !strings.Contains(output, "spec.backup of the cluster") {
+		if output, err := post(t, body, path); err == nil || !strings.Contains(output, "spec.storageType") || !strings.Contains(output, "spec.backup of the EtcdCluster") {
 			t.Errorf("%q without a destination: %v %s", body, err, output)
 		}
 	}
-	mustKubectl(t, "-n", s.namespace, "patch", "etcdcluster", "a", "--type=merge", "-p", intoClaim)
+	mustKubectl(t, "-n", s.namespace, "patch", "etcdcluster", "a", "--type=merge", "-p", intoPVC)
 	for body, says := range map[string]string{
 		`{"spec":{"etcdCluster":{"name":"b"}}}`:                                  "spec.etcdCluster.name",
 		`{"spec":{"storageType":"Tape"}}`:                                        "spec.storageType",
@@ -88,7 +88,7 @@ func TestBackupIsAskedFor(t *testing.T) {
 	}
 	backups := env.etcd.EtcdV1beta2().EtcdBackups(s.namespace)
 	if list, err := backups.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
-		t.Fatalf("what was refused, or a dry run, has left %+v (%v)", list, err)
+		t.Fatalf("a rejected request or a dry run has left %+v (%v)", list, err)
 	}
 	for range 2 {
 		output, err := post(t, "", path)
@@ -118,7 +118,7 @@ func TestBackupIsAskedFor(t *testing.T) {
 func TestBackupThatIsAskedForIsAdmitted(t *testing.T) {
 	t.Parallel()
 	s := newSource(t)
-	mustKubectl(t, "-n", s.namespace, "patch", "etcdcluster", "a", "--type=merge", "-p", intoClaim)
+	mustKubectl(t, "-n", s.namespace, "patch", "etcdcluster", "a", "--type=merge", "-p", intoPVC)
 	path := raw(s.namespace, "a", "backup")
 	policy(t, s.namespace, "etcdbackups")
 	tape := `{"metadata":{"labels":{"tape":"yes"}}}`
@@ -143,6 +143,6 @@ func TestBackupThatIsAskedForIsAdmitted(t *testing.T) {
 		{"get", "etcdclusters"}, {"get", "etcdbackups"}, {"get", "secrets"}, {"delete", "etcdbackups", "--all"},
 		{"get", "--raw", raw(s.namespace, "a", "health")}, {"get", "--raw", raw(s.namespace, "a", "proxy/snapshot")},
 	} {
-		contains(t, refusedKubectl(t, "", append(args, "-n", s.namespace, "--as="+user)...), "orbidden")
+		contains(t, rejectedKubectl(t, "", append(args, "-n", s.namespace, "--as="+user)...), "orbidden")
 	}
 }

@@ -23,9 +23,9 @@ import (
 
 const secretName = "etcd-operator-apiserver-tls"
 
-// TestRotation puts an authority that ends soon into the Secret. The server adds a
-// new one to the bundle and goes on showing what the old one signed, and the
-// kube-apiserver accepts it at each step. It does not run beside other tests.
+// TestRotation puts a CA that expires soon into the Secret. The server adds a new CA to the bundle
+// and keeps the leaf of the old one. The kube-apiserver accepts the leaf at each step. The test
+// does not run in parallel with other tests.
 func TestRotation(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, namespace, newCluster("a"))
@@ -46,20 +46,20 @@ func TestRotation(t *testing.T) {
 	check()
 	renewed := readSecret(t).Data
 	if !bytes.Equal(renewed[corev1.TLSCertKey], ending[corev1.TLSCertKey]) {
-		t.Error("the leaf was replaced before everybody can know the new authority")
+		t.Error("the leaf was replaced before all clients can know the new CA")
 	}
 	if trust := readTrust(t); !bytes.HasSuffix(trust, ending["ca.crt"]) || countCertificates(trust) != 2 {
-		t.Errorf("the bundle has %d authorities, want the new and the old one", countCertificates(trust))
+		t.Errorf("the bundle has %d CAs, want the new and the old CA", countCertificates(trust))
 	}
 
-	// All is lost: whoever comes first makes it anew, and the bundle follows.
+	// The Secret was deleted: the first server creates it again, and the bundle follows.
 	if err := env.client.CoreV1().Secrets(secret.Namespace).Delete(t.Context(), secretName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	restart(t, syscall.SIGKILL)
 	check()
 	if trust := readTrust(t); countCertificates(trust) != 1 || bytes.Contains(renewed["ca.crt"], trust) {
-		t.Error("the bundle is not that of the new authority")
+		t.Error("the bundle is not that of the new CA")
 	}
 	if !bytes.Equal(readSecret(t).Data["ca.crt"], readTrust(t)) {
 		t.Error("the bundle is not what the Secret holds")
@@ -89,7 +89,7 @@ func readTrust(t *testing.T) []byte {
 
 func countCertificates(pem []byte) int { return bytes.Count(pem, []byte("BEGIN CERTIFICATE")) }
 
-// endingCertificates returns a Secret's data whose authority has a year left.
+// endingCertificates returns the data of a Secret with a CA that expires in a year.
 func endingCertificates(t *testing.T) map[string][]byte {
 	t.Helper()
 	sign := func(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, []byte, []byte) {

@@ -23,7 +23,7 @@ func TestRecordedDiscovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *updateDiscovery {
-		if err := live.Save(); err != nil {
+		if err := live.Save("../oldest/testdata/discovery.json"); err != nil {
 			t.Fatal(err)
 		}
 	}

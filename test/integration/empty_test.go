@@ -17,8 +17,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// TestLostStorage starts servers on empty storages beside a member: served, they would
-// have Kubernetes delete that.
+// TestLostStorage starts servers with empty storages while a member exists. Kubernetes would delete
+// its pod if the server served the storage.
 func TestLostStorage(t *testing.T) {
 	t.Parallel()
 	space := newNamespace(t)
@@ -34,37 +34,37 @@ func TestLostStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, storage := range map[string][]string{
-		"an empty directory": {"--embedded-etcd-dir=" + filepath.Join(t.TempDir(), "data")},
-		"the wrong prefix":   {"--etcd-servers=" + env.kubeEtcd.endpoint, "--etcd-prefix=/emptied"},
+		"empty directory is rejected": {"--embedded-etcd-dir=" + filepath.Join(t.TempDir(), "data")},
+		"wrong prefix is rejected":    {"--etcd-servers=" + env.kubeEtcd.endpoint, "--etcd-prefix=/emptied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// What was refused once is refused again: nothing has been noted by then.
+			// The second start is rejected too: the first one has not marked the storage as used.
 			for range 2 {
-				refusesToServe(t, storage)
+				mustNotServe(t, storage)
 			}
 		})
 	}
 }
 
-// refusesToServe starts a server that must end by itself, and say why.
-func refusesToServe(t *testing.T, storage []string) {
+// mustNotServe starts a server that must end by itself, and log why.
+func mustNotServe(t *testing.T, storage []string) {
 	t.Helper()
 	port, err := freePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused, err := env.launch(fmt.Sprintf("emptied-%d", port), port, storage...)
+	rejected, err := env.launch(fmt.Sprintf("emptied-%d", port), port, storage...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	select {
-	case <-refused.done:
+	case <-rejected.done:
 	case <-time.After(testPatience):
-		_ = refused.command.Process.Kill()
-		t.Fatalf("it serves from an empty storage:\n%s", refused.tail())
+		_ = rejected.command.Process.Kill()
+		t.Fatalf("it serves from an empty storage:\n%s", rejected.tail())
 	}
-	if said := refused.tail(); refused.err == nil || !strings.Contains(said, "the storage is empty") || !strings.Contains(said, "--allow-empty-storage") {
-		t.Errorf("it ended with %v and said\n%s", refused.err, said)
+	if said := rejected.tail(); rejected.err == nil || !strings.Contains(said, "the storage is empty") || !strings.Contains(said, "--allow-empty-storage") {
+		t.Errorf("it ended with %v and said\n%s", rejected.err, said)
 	}
 }

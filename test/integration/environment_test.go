@@ -31,6 +31,8 @@ const (
 	serverUser     = "system:serviceaccount:" + namespace + ":etcd-operator-apiserver"
 
 	startPatience = 90 * time.Second
+	// buildPatience is for a machine without a build cache, on which other tests run.
+	buildPatience = 15 * time.Minute
 	defaultBin    = ".cache/etcd-operator/bin/kubernetes-v1.36.3"
 )
 
@@ -42,7 +44,7 @@ type environment struct {
 	dir, bin string
 	repo     string
 
-	clientCA, proxyCA, servingCA *authority
+	clientCA, proxyCA, servingCA *testCA
 	proxyClient                  *pair
 
 	kubeEtcd   *kubeEtcd
@@ -64,8 +66,6 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
-	defer cancel()
 	dir, err := os.MkdirTemp("", "etcd-operator-integration-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -74,29 +74,51 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	env = &environment{dir: dir}
 	defer env.stop()
-	if err := env.start(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "The environment did not start:", err)
-		return 1
+	for _, phase := range []struct {
+		run      func(context.Context) error
+		patience time.Duration
+	}{{env.prepare, buildPatience}, {env.start, startPatience}} {
+		ctx, cancel := context.WithTimeout(context.Background(), phase.patience)
+		err := phase.run(ctx)
+		cancel()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "The environment did not start:", err)
+			return 1
+		}
 	}
 	return m.Run()
 }
 
-func (e *environment) start(ctx context.Context) error {
-	for _, step := range []struct {
-		name string
-		run  func(context.Context) error
-	}{
+// step is one step of the start of the environment.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// prepare finds or builds the programs.
+func (e *environment) prepare(ctx context.Context) error {
+	return e.runSteps(ctx, []step{
 		{"find programs", e.findPrograms},
+		{"build the server", e.buildServer},
+	})
+}
+
+// start starts the programs.
+func (e *environment) start(ctx context.Context) error {
+	return e.runSteps(ctx, []step{
 		{"make certificates", e.makeCertificates},
 		{"write the audit policy", func(context.Context) error { return e.writeAuditPolicy() }},
 		{"start etcd", e.startKubeEtcd},
 		{"start kube-apiserver", e.startKube},
 		{"make clients", e.makeClients},
 		{"install", e.install},
-		{"build the server", e.buildServer},
 		{"start the server", func(ctx context.Context) error { return e.startServer(ctx) }},
 		{"register the server", e.waitRegistered},
-	} {
+	})
+}
+
+func (e *environment) runSteps(ctx context.Context, steps []step) error {
+	for _, step := range steps {
 		begun := time.Now()
 		if err := step.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
@@ -144,8 +166,8 @@ func (e *environment) findPrograms(context.Context) error {
 }
 
 func (e *environment) makeCertificates(context.Context) (err error) {
-	for name, target := range map[string]**authority{"client-ca": &e.clientCA, "proxy-ca": &e.proxyCA, "serving-ca": &e.servingCA} {
-		if *target, err = newAuthority(e.dir, name); err != nil {
+	for name, target := range map[string]**testCA{"client-ca": &e.clientCA, "proxy-ca": &e.proxyCA, "serving-ca": &e.servingCA} {
+		if *target, err = newCA(e.dir, name); err != nil {
 			return err
 		}
 	}

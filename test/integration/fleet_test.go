@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -54,9 +53,10 @@ type simulated struct {
 	controller *process
 }
 
-// TestFleet runs the program of the controller for many clusters of three and counts what
-// it does: until all of them run, at rest, after a restart, and while most of them are
-// silent and one needs a repair. It prints times and asserts counts.
+// TestFleet runs the program of the controller for many clusters of three and counts its
+// calls: until all clusters run, at rest, and after a restart. The last part has most
+// clusters unresponsive and one in need of a repair. The test prints times and asserts
+// counts.
 func TestFleet(t *testing.T) {
 	s := newFleet(t)
 	s.create()
@@ -147,10 +147,7 @@ func (s *simulated) program() string { return filepath.Join(env.dir, "controller
 
 func (s *simulated) build() {
 	s.Helper()
-	build := exec.CommandContext(s.Context(), "go", "build", "-o", s.program(), "./cmd/controller")
-	build.Dir = env.repo
-	output, err := build.CombinedOutput()
-	s.must(err, "build the controller: "+string(output))
+	s.must(env.build(s.Context(), "-o", s.program(), "./cmd/controller"), "build the controller")
 }
 
 func (s *simulated) launch() {
@@ -241,7 +238,7 @@ func (s *simulated) create() {
 	}
 }
 
-// rest watches a fleet that nobody touches.
+// rest watches a fleet without changes.
 func (s *simulated) rest() {
 	s.Helper()
 	s.sleep(calm)
@@ -269,7 +266,7 @@ func (s *simulated) rest() {
 	}
 }
 
-// restart ends the controller and starts another one, which finds nothing to do.
+// restart ends the controller and starts a second controller, which finds nothing to do.
 func (s *simulated) restart() {
 	s.Helper()
 	s.must(s.controller.stop(syscall.SIGTERM, testPatience), "stop the controller")
@@ -290,22 +287,23 @@ func (s *simulated) restart() {
 	}
 }
 
-// repairBesideSilence silences all clusters but one, up to a hundred, and has that one
-// lose a member. Without waits aside the silent ones take all workers.
+// repairBesideSilence makes up to a hundred clusters unresponsive, and has another cluster
+// lose a member. If waits blocked the workers, the unresponsive clusters would take all of
+// them.
 func (s *simulated) repairBesideSilence() {
 	s.Helper()
 	pods, err := env.client.CoreV1().Pods(s.namespace).List(s.Context(), metav1.ListOptions{LabelSelector: "app=etcd"})
 	s.must(err, "list the pods")
-	silent := min(100, s.clusters-1)
+	unresponsive := min(100, s.clusters-1)
 	for i := range pods.Items {
 		var n int
 		_, err := fmt.Sscanf(pods.Items[i].Labels["etcd_cluster"], "c%d", &n)
 		s.must(err, "read the name of a cluster")
-		if n > 0 && n <= silent {
+		if n > 0 && n <= unresponsive {
 			s.must(s.etcd.Silence(s.kubelet.Address(pods.Items[i].Name)), "silence a member")
 		}
 	}
-	s.await(testPatience, "the silent clusters are noticed", func(ctx context.Context) error {
+	s.await(testPatience, "the unresponsive clusters are noticed", func(ctx context.Context) error {
 		list, err := env.etcd.EtcdV1beta2().EtcdClusters(s.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -318,8 +316,8 @@ func (s *simulated) repairBesideSilence() {
 				}
 			}
 		}
-		if lost < silent {
-			return fmt.Errorf("%d of %d silent clusters are not called available", lost, silent)
+		if lost < unresponsive {
+			return fmt.Errorf("%d of %d unresponsive clusters are not called available", lost, unresponsive)
 		}
 		return nil
 	})
@@ -341,7 +339,7 @@ func (s *simulated) repairBesideSilence() {
 			}
 			return nil
 		})
-		s.Logf("beside %d silent clusters: the repair began after %v and was over after %v", silent,
+		s.Logf("beside %d unresponsive clusters: the repair began after %v and was over after %v", unresponsive,
 			first.Round(10*time.Millisecond), time.Since(from).Round(10*time.Millisecond))
 		return
 	}

@@ -80,8 +80,8 @@ func TestDefaultVersionIsStored(t *testing.T) {
 	is(v1beta2.DefaultVersion, "a replace by a new object")
 }
 
-// TestDefaultVersionOfServerSideApply: the stored default belongs to nobody, so that
-// anyone may take it over without a conflict, and may give it up again.
+// TestDefaultVersionOfServerSideApply checks that the stored default version has no field manager,
+// so that a client can set the field without a conflict, and can remove it again.
 func TestDefaultVersionOfServerSideApply(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -124,17 +124,18 @@ func TestDefaultVersionOfServerSideApply(t *testing.T) {
 		t.Errorf("size of %v", names)
 	}
 	// Of the same field they do.
-	contains(t, refusedKubectl(t, versioned36, "apply", "--server-side", "--field-manager=three", "-n", namespace, "-f", "-"),
+	contains(t, rejectedKubectl(t, versioned36, "apply", "--server-side", "--field-manager=three", "-n", namespace, "-f", "-"),
 		"conflict", `"one"`, ".spec.size", `"two"`, ".spec.version")
 
-	// kubectl scale takes the size over; its owner is told so.
+	// kubectl scale takes the size over; the next apply of its former owner reports a
+	// conflict.
 	mustKubectl(t, "scale", "etcd/a", "-n", namespace, "--replicas=3")
-	contains(t, refusedKubectl(t, strings.Replace(unversioned, "size: 3", "size: 5", 1), "apply", "--server-side", "--field-manager=one", "-n", namespace, "-f", "-"), "conflict", ".spec.size")
+	contains(t, rejectedKubectl(t, strings.Replace(unversioned, "size: 3", "size: 5", 1), "apply", "--server-side", "--field-manager=one", "-n", namespace, "-f", "-"), "conflict", ".spec.size")
 
-	// The manager of the version gives it up: it stays what it is.
+	// The manager of the version no longer declares it: the version stays the same.
 	apply("two", strings.Replace(version, "spec: {version: 3.6.8}", "spec: {paused: true}", 1))
 	if got, names := versionOf(t, namespace), owners("version"); got != "3.6.11" || len(names) > 0 {
-		t.Errorf("after it was given up the version is %s of %v", got, names)
+		t.Errorf("after its manager no longer declares it, the version is %s of %v", got, names)
 	}
 }
 
@@ -210,7 +211,7 @@ func TestPrune(t *testing.T) {
 	output, err := env.kubectlWith(t.Context(), []string{"KUBECTL_APPLYSET=true"}, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
 		"apply", "-n", namespace, "--prune", "--applyset=etcds", "-f", "-")
 	if err == nil || !strings.Contains(output, "deletionProtection") {
-		t.Errorf("a protected cluster was pruned, or nobody was told: %v %s", err, output)
+		t.Errorf("a protected cluster was pruned, or without an error: %v %s", err, output)
 	}
 	mustKubectl(t, "get", "etcd", "b", "-n", namespace)
 }
@@ -236,7 +237,7 @@ func TestNewObjectsAreNotReady(t *testing.T) {
 		contains(t, mustKubectl(t, "get", kind, "-n", namespace, "-o", `jsonpath={.items[0].status.conditions[?(@.type=="Ready")]}`),
 			`"status":"Unknown"`, `"reason":"NotObserved"`, `"lastTransitionTime":"20`)
 	}
-	contains(t, refusedKubectl(t, "", "wait", "--for=condition=Ready", "etcd/a", "-n", namespace, "--timeout=1s"), "timed out")
+	contains(t, rejectedKubectl(t, "", "wait", "--for=condition=Ready", "etcd/a", "-n", namespace, "--timeout=1s"), "timed out")
 }
 
 // TestWarningsAreShown sees on the terminal what is dangerous.

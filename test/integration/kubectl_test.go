@@ -68,9 +68,9 @@ func TestKubectlScale(t *testing.T) {
 	if err != nil || *got.Spec.Replicas != 7 || got.Generation != 3 {
 		t.Errorf("size %d, generation %d (%v)", *got.Spec.Replicas, got.Generation, err)
 	}
-	contains(t, refusedKubectl(t, "", "scale", "etcd/a", "-n", namespace, "--replicas=3", "--current-replicas=5"), "Expected")
-	contains(t, refusedKubectl(t, "", "scale", "etcd/a", "-n", namespace, "--replicas=99"), "is invalid", "spec.size", "99")
-	contains(t, refusedKubectl(t, "", "scale", "etcd/a", "-n", namespace, "--replicas=0"), "is invalid", "spec.size")
+	contains(t, rejectedKubectl(t, "", "scale", "etcd/a", "-n", namespace, "--replicas=3", "--current-replicas=5"), "Expected")
+	contains(t, rejectedKubectl(t, "", "scale", "etcd/a", "-n", namespace, "--replicas=99"), "is invalid", "spec.size", "99")
+	contains(t, rejectedKubectl(t, "", "scale", "etcd/a", "-n", namespace, "--replicas=0"), "is invalid", "spec.size")
 	contains(t, mustKubectl(t, "get", "etcd", "a", "-n", namespace, "--subresource=scale", "-o", "jsonpath={.kind} {.spec.replicas}"), "Scale 7")
 	contains(t, mustKubectl(t, "get", "etcd", "a", "-n", namespace, "--subresource=scale"), "CREATED AT")
 
@@ -94,9 +94,9 @@ kind: EtcdCluster
 metadata: {name: a}
 spec: {sise: 3, version: 3.6.16, pod: {lables: {a: b}}}
 `
-	contains(t, refusedKubectl(t, manifest, "create", "-n", namespace, "-f", "-"), `unknown field "spec.sise"`, `unknown field "spec.pod.lables"`)
+	contains(t, rejectedKubectl(t, manifest, "create", "-n", namespace, "-f", "-"), `unknown field "spec.sise"`, `unknown field "spec.pod.lables"`)
 	mistyped := strings.Replace(manifest, "sise: 3, version: 3.6.16, pod: {lables: {a: b}}", "size: three", 1)
-	contains(t, refusedKubectl(t, mistyped, "create", "-n", namespace, "-f", "-"), "spec.size")
+	contains(t, rejectedKubectl(t, mistyped, "create", "-n", namespace, "-f", "-"), "spec.size")
 }
 
 func TestKubectlExplain(t *testing.T) {

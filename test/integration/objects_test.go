@@ -100,12 +100,12 @@ func mustKubectl(t *testing.T, args ...string) string {
 	return output
 }
 
-// refusedKubectl runs kubectl, which shall fail, and returns what it says.
-func refusedKubectl(t *testing.T, input string, args ...string) string {
+// rejectedKubectl runs kubectl, which must fail, and returns its output.
+func rejectedKubectl(t *testing.T, input string, args ...string) string {
 	t.Helper()
 	output, err := env.kubectlWith(t.Context(), nil, input, args...)
 	if err == nil {
-		t.Fatalf("kubectl %v was not refused: %s", args, output)
+		t.Fatalf("kubectl %v was not rejected: %s", args, output)
 	}
 	return output
 }

@@ -47,7 +47,7 @@ func TestHealthOfAClusterThatHasNotStarted(t *testing.T) {
 	if err != nil || members.Confirmed || len(members.Members) != 0 {
 		t.Errorf("unexpected %+v %v", members, err)
 	}
-	contains(t, refusedKubectl(t, "", "get", "--raw", raw(namespace, "nosuch", "health")), "not found")
+	contains(t, rejectedKubectl(t, "", "get", "--raw", raw(namespace, "nosuch", "health")), "not found")
 	contains(t, mustKubectl(t, "explain", "etcdcluster.status.operation"), "ClusterOperation", "results")
 }
 
@@ -156,7 +156,7 @@ func TestRestartIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	contains(t, output, op.ID)
-	contains(t, refusedKubectl(t, "{}", "create", "--raw", raw(namespace, "a", "defrag"), "-f", "-"), op.ID)
+	contains(t, rejectedKubectl(t, "{}", "create", "--raw", raw(namespace, "a", "defrag"), "-f", "-"), op.ID)
 	contains(t, mustKubectl(t, "get", "--raw", "/apis/"+v1beta2.SchemeGroupVersion.String()), `"etcdclusters/restart"`)
 }
 
@@ -174,7 +174,7 @@ func TestOperationsHaveRightsOfTheirOwn(t *testing.T) {
 		{"create", "--raw", raw(namespace, "a", "restart"), "-f", "-"},
 		{"create", "--raw", raw(namespace, "a", "restore"), "-f", "-"},
 	} {
-		contains(t, refusedKubectl(t, "{}", append(args, "--as=editor-"+namespace)...), "forbidden")
+		contains(t, rejectedKubectl(t, "{}", append(args, "--as=editor-"+namespace)...), "forbidden")
 	}
 	for _, test := range []struct{ role, verb, resource, want string }{
 		{"view", "get", "etcdclusters/health", "yes"},
@@ -209,8 +209,7 @@ func TestMoveLeaderOfAClusterThatDoesNotServe(t *testing.T) {
 	}
 }
 
-// TestRecoveryIsAskedFor: the most dangerous request of all is for the cluster that is
-// meant, and nobody else.
+// TestRecoveryIsAskedFor checks that a recovery needs the right cluster and the right user.
 func TestRecoveryIsAskedFor(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -223,7 +222,7 @@ func TestRecoveryIsAskedFor(t *testing.T) {
 	}
 	path := raw(namespace, "a", "recover")
 	for body, says := range map[string]string{
-		`{"metadata":{"uid":"other"}}`:         "UID other",
+		`{"metadata":{"uid":"other"}}`:         "UID changed from other",
 		`{"metadata":{"resourceVersion":"1"}}`: "resource version",
 		`{"metadata":{"name":"b"}}`:            "metadata.name",
 		`{"spec":{"clusterUID":"other"}}`:      "spec.clusterUID",
@@ -241,6 +240,6 @@ func TestRecoveryIsAskedFor(t *testing.T) {
 	contains(t, output, "a-x", `"phase":"Pending"`)
 	got, err := clustersIn(namespace).Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil || got.Status.Recovery != nil || got.ResourceVersion != created.ResourceVersion {
-		t.Errorf("after refusals and a dry run: %+v %v", got.Status.Recovery, err)
+		t.Errorf("after rejected requests and a dry run: %+v %v", got.Status.Recovery, err)
 	}
 }

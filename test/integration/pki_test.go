@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// authority signs certificates for one purpose.
-type authority struct {
+// testCA signs certificates for one purpose.
+type testCA struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 	pem         []byte
@@ -35,7 +35,7 @@ type pair struct {
 	certFile, keyFile string
 }
 
-func newAuthority(dir, name string) (*authority, error) {
+func newCA(dir, name string) (*testCA, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -49,11 +49,11 @@ func newAuthority(dir, name string) (*authority, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, name+".crt")
-	return &authority{certificate: certificate, key: key, pem: pem, file: file}, os.WriteFile(file, pem, 0o600)
+	return &testCA{certificate: certificate, key: key, pem: pem, file: file}, os.WriteFile(file, pem, 0o600)
 }
 
 // issue signs a certificate that serves on loopback addresses and identifies a user.
-func (a *authority) issue(dir, name, user string, groups ...string) (*pair, error) {
+func (a *testCA) issue(dir, name, user string, groups ...string) (*pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err

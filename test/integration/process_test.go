@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// pollInterval is how often something that shall become true is looked at.
+// pollInterval is how often a test checks a condition.
 const pollInterval = 50 * time.Millisecond
 
 // process is a program that was started here and is ended here, by its own pid.
@@ -54,7 +54,7 @@ func startProcess(dir, name, program string, args ...string) (*process, error) {
 	return started, nil
 }
 
-// stop ends the process with a signal and waits until it is gone.
+// stop ends the process with a signal and waits until it has ended.
 func (p *process) stop(signal os.Signal, patience time.Duration) error {
 	if p == nil {
 		return nil
@@ -85,7 +85,7 @@ func (p *process) tail() string {
 	return string(content)
 }
 
-// waitReady polls a health endpoint until it answers 200 or the process ends.
+// waitReady polls a health endpoint until it returns 200 or the process ends.
 func (p *process) waitReady(ctx context.Context, url string, trust func(context.Context) ([]byte, error)) error {
 	last := errors.New("never asked")
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
@@ -128,7 +128,7 @@ func askReady(ctx context.Context, url string, trust func(context.Context) ([]by
 	return nil
 }
 
-// freePort returns a port of the loopback address that nobody listens on now.
+// freePort returns a port of the loopback address on which no process listens now.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -68,9 +68,9 @@ func TestProtectedObjects(t *testing.T) {
 	const unprotect, unmark, disown = "etcd.database.coreos.com/deletion-protection-", "etcd_cluster-", "etcd.database.coreos.com/cluster-uid=other"
 	swept := func(resource string) []string { return []string{"delete", "--raw", resource} }
 	for _, test := range []struct {
-		user    string
-		args    []string
-		refused bool
+		user     string
+		args     []string
+		rejected bool
 	}{
 		{administrator, []string{"delete", "pvc", "c-a"}, true},
 		{administrator, []string{"delete", "pvc", "--all"}, true},
@@ -114,11 +114,11 @@ func TestProtectedObjects(t *testing.T) {
 		}
 		output, err := env.kubectl(t.Context(), args...)
 		switch {
-		case test.refused && err == nil:
+		case test.rejected && err == nil:
 			t.Errorf("%q by %q is allowed: %s", test.args, test.user, output)
-		case !test.refused && err != nil:
+		case !test.rejected && err != nil:
 			t.Errorf("%q by %q: %v", test.args, test.user, err)
-		case test.refused:
+		case test.rejected:
 			contains(t, err.Error()+output, "EtcdCluster c has spec.deletionProtection=true", "kubectl patch etcd c -n "+in)
 		}
 	}

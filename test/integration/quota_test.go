@@ -94,7 +94,7 @@ func TestQuotaCountsClusters(t *testing.T) {
 		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	})
-	var made, refused atomic.Int64
+	var made, rejected atomic.Int64
 	var creates errgroup.Group
 	for i := range asked {
 		creates.Go(func() error {
@@ -103,7 +103,7 @@ func TestQuotaCountsClusters(t *testing.T) {
 			case err == nil:
 				made.Add(1)
 			case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: etcdclusters, requested: count/etcdclusters.etcd.database.coreos.com=1"):
-				refused.Add(1)
+				rejected.Add(1)
 			default:
 				return err
 			}
@@ -117,12 +117,12 @@ func TestQuotaCountsClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made.Load() != most || refused.Load() != asked-most || len(list.Items) != most+1 || usage(t, namespace, "etcdclusters") != most {
-		t.Errorf("made %d, refused %d, stored %d, counted %d; want %d, %d, %d, %d",
-			made.Load(), refused.Load(), len(list.Items), usage(t, namespace, "etcdclusters"), most, asked-most, most+1, most)
+	if made.Load() != most || rejected.Load() != asked-most || len(list.Items) != most+1 || usage(t, namespace, "etcdclusters") != most {
+		t.Errorf("made %d, rejected %d, stored %d, counted %d; want %d, %d, %d, %d",
+			made.Load(), rejected.Load(), len(list.Items), usage(t, namespace, "etcdclusters"), most, asked-most, most+1, most)
 	}
 	// What a request for another object creates counts, too.
 	if output, err := post(t, "{}", raw(namespace, "a", "backup")); err == nil || !strings.Contains(output, "exceeded quota: etcdbackups") {
-		t.Errorf("a backup that is asked for: %v %s", err, output)
+		t.Errorf("a backup request over the quota: %v %s", err, output)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// TestReplicas runs two servers on one etcd elsewhere. They show the same
-// certificate, and what one has stored the other answers.
+// TestReplicas runs two servers on one etcd elsewhere. They show the same certificate, and
+// each returns what the other has stored.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	var urls []string
@@ -54,14 +54,14 @@ func TestReplicas(t *testing.T) {
 
 	clusters := "/apis/" + v1beta2.SchemeGroupVersion.String() + "/namespaces/default/etcdclusters"
 	body := `{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdCluster","metadata":{"name":"a"},"spec":{"size":3,"version":"3.6.16"}}`
-	if code, answer := send(t, client, http.MethodPost, urls[0]+clusters, body); code != http.StatusCreated {
-		t.Fatalf("create: %d %s", code, answer)
+	if code, text := send(t, client, http.MethodPost, urls[0]+clusters, body); code != http.StatusCreated {
+		t.Fatalf("create: %d %s", code, text)
 	}
-	if code, answer := send(t, client, http.MethodGet, urls[1]+clusters+"/a", ""); code != http.StatusOK {
-		t.Errorf("get from the other: %d %s", code, answer)
+	if code, text := send(t, client, http.MethodGet, urls[1]+clusters+"/a", ""); code != http.StatusOK {
+		t.Errorf("get from the other: %d %s", code, text)
 	}
-	if code, answer := send(t, client, http.MethodGet, urls[1]+clusters, ""); code != http.StatusOK || !strings.Contains(answer, `"name":"a"`) {
-		t.Errorf("list from the other: %d %s", code, answer)
+	if code, text := send(t, client, http.MethodGet, urls[1]+clusters, ""); code != http.StatusOK || !strings.Contains(text, `"name":"a"`) {
+		t.Errorf("list from the other: %d %s", code, text)
 	}
 }
 
@@ -79,11 +79,11 @@ func send(t *testing.T, client *http.Client, method, url, body string) (int, str
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, string(answer)
+	return response.StatusCode, string(text)
 }
 
 // certificateOf returns the certificate that a server shows.

@@ -14,7 +14,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// requests counts requests by what was asked.
+// requests counts requests by their verb, resource and namespace.
 type requests map[request]int
 
 type request struct{ verb, resource string }

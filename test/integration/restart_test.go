@@ -67,8 +67,8 @@ func write(ctx context.Context, namespace string, n int64) error {
 	return err
 }
 
-// TestKilledServer kills the server while it is written to, and checks that what it
-// acknowledged is there afterwards and that a watch goes on without a gap.
+// TestKilledServer kills the server during writes, and checks that all acknowledged writes are
+// stored and that a watch continues without a gap.
 func TestKilledServer(t *testing.T) {
 	namespace := newNamespace(t)
 	factory := externalversions.NewSharedInformerFactoryWithOptions(env.etcd, 0, externalversions.WithNamespace(namespace))
@@ -146,9 +146,9 @@ func TestTerminatedServer(t *testing.T) {
 // deniedParameters is a request for the parameters of an admission policy, in every namespace.
 var deniedParameters = regexp.MustCompile(`cannot (list|watch) resource \\*"configmaps\\*" in API group \\*"\\*" at the cluster scope`)
 
-// TestRightsSuffice: the server has the rights of its manifest and no more, and it
-// has never asked for another. It runs before
-// the kube-apiserver is stopped, which refuses everything while it starts.
+// TestRightsSuffice: the server has the rights of its manifest and no more, and it has never
+// asked for another. It runs before the kube-apiserver is stopped, because a starting
+// kube-apiserver rejects all requests.
 func TestRightsSuffice(t *testing.T) {
 	content, err := os.ReadFile(env.server.log)
 	if err != nil {
@@ -162,8 +162,8 @@ func TestRightsSuffice(t *testing.T) {
 	}
 }
 
-// TestKubeAway takes the kube-apiserver away. What needs no answer of it goes on,
-// what does is refused, and when it is back all is as before.
+// TestKubeAway stops the kube-apiserver. Requests that do not need it are served, requests that
+// need it are rejected, and both are served when it runs again.
 func TestKubeAway(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, namespace, newCluster("a"))
@@ -182,7 +182,7 @@ func TestKubeAway(t *testing.T) {
 	}
 	begun := time.Now()
 	if code := directGet(t, user, namespace, "a", nil); code == http.StatusOK {
-		t.Error("a request that nobody could authorize was served")
+		t.Error("a request was served without authorization")
 	} else {
 		t.Logf("direct, while it is away: status %d after %s", code, time.Since(begun).Round(time.Millisecond))
 	}

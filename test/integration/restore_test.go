@@ -40,8 +40,8 @@ func backedUp(t *testing.T, namespace, cluster, name string, revision int64) {
 	}
 }
 
-// TestRestoreIsAskedFor posts to the subresource as a user does: with nothing, with an
-// empty object, and with what must be refused.
+// TestRestoreIsAskedFor posts to the subresource as a user does: with nothing, with an empty
+// object, and with a body that must be rejected.
 func TestRestoreIsAskedFor(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -68,15 +68,15 @@ func TestRestoreIsAskedFor(t *testing.T) {
 			t.Errorf("%s: %v %s, want %s", body, err, output, says)
 		}
 	}
-	contains(t, refusedKubectl(t, "{}", "create", "--raw", raw(namespace, "nosuch", "restore"), "-f", "-"), "not found")
+	contains(t, rejectedKubectl(t, "{}", "create", "--raw", raw(namespace, "nosuch", "restore"), "-f", "-"), "not found")
 	output, err := post(t, "", path+"?dryRun=All")
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, output, `"kind":"EtcdRestore"`, `"revision":81`, "Warning: the cluster goes back to EtcdBackup once of 20", "safety copy")
+	contains(t, output, `"kind":"EtcdRestore"`, `"revision":81`, "Warning: The cluster is restored from EtcdBackup once of 20", "pre-restore backup")
 	restores := env.etcd.EtcdV1beta2().EtcdRestores(namespace)
 	if list, err := restores.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
-		t.Fatalf("what was refused, or a dry run, has left %+v (%v)", list, err)
+		t.Fatalf("a rejected request or a dry run has left %+v (%v)", list, err)
 	}
 
 	for _, body := range []string{"", fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{"why":"accident"}}}`, created.UID)} {
@@ -90,8 +90,8 @@ func TestRestoreIsAskedFor(t *testing.T) {
 			made.Spec.Backup == nil || made.Spec.Backup.Name != "once" || ptr.Deref(made.Spec.Backup.Revision, 0) != 81 || made.Labels["etcd_cluster"] != "a" {
 			t.Fatalf("made %s (%v)", output, err)
 		}
-		if output, err := post(t, "{}", path); err == nil || !strings.Contains(output, made.Name) || !strings.Contains(output, "under way") {
-			t.Errorf("while one is under way: %v %s", err, output)
+		if output, err := post(t, "{}", path); err == nil || !strings.Contains(output, made.Name) || !strings.Contains(output, "is in progress") {
+			t.Errorf("while one is in progress: %v %s", err, output)
 		}
 		stored, err := restores.Get(t.Context(), made.Name, metav1.GetOptions{})
 		if err != nil {
@@ -126,7 +126,7 @@ func TestRestoreHasARightOfItsOwn(t *testing.T) {
 	}
 	grant(t, namespace, "writer-"+namespace, "get", "list", "update", "patch", "create", "delete")
 	for _, user := range []string{"backup-", "writer-", "nobody-"} {
-		contains(t, refusedKubectl(t, "{}", "create", "--raw", path, "-f", "-", "--as="+user+namespace), "orbidden")
+		contains(t, rejectedKubectl(t, "{}", "create", "--raw", path, "-f", "-", "--as="+user+namespace), "orbidden")
 	}
 
 	// What it creates goes through the policies for EtcdRestores.
@@ -140,7 +140,7 @@ func TestRestoreHasARightOfItsOwn(t *testing.T) {
 	})
 	restores := env.etcd.EtcdV1beta2().EtcdRestores(namespace)
 	if list, err := restores.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
-		t.Fatalf("what was refused has left %+v (%v)", list, err)
+		t.Fatalf("a rejected request has left %+v (%v)", list, err)
 	}
 	user := "restore-" + namespace
 	if output, err := env.kubectlWith(t.Context(), nil, "{}", "create", "--raw", path, "-f", "-", "--as="+user); err != nil {
@@ -150,7 +150,7 @@ func TestRestoreHasARightOfItsOwn(t *testing.T) {
 		{"get", "etcdclusters"}, {"get", "etcdrestores"}, {"get", "secrets"}, {"delete", "etcdrestores", "--all"},
 		{"get", "--raw", raw(namespace, "a", "health")},
 	} {
-		contains(t, refusedKubectl(t, "", append(args, "-n", namespace, "--as="+user)...), "orbidden")
+		contains(t, rejectedKubectl(t, "", append(args, "-n", namespace, "--as="+user)...), "orbidden")
 	}
-	contains(t, refusedKubectl(t, "{}", "create", "--raw", raw(namespace, "a", "backup"), "-f", "-", "--as="+user), "orbidden")
+	contains(t, rejectedKubectl(t, "{}", "create", "--raw", raw(namespace, "a", "backup"), "-f", "-", "--as="+user), "orbidden")
 }

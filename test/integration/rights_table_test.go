@@ -9,13 +9,13 @@ import rbacv1 "k8s.io/api/rbac/v1"
 func rules(list ...rbacv1.PolicyRule) []rbacv1.PolicyRule { return list }
 
 const (
-	notAllowed = "the user may not use what the field names"
-	chooses    = "the request chooses more than the moment"
+	notAllowed = "the user has no right to use the object that a field names"
+	chooses    = "the request sets fields that need another right"
 	elsewhere  = `"storageType":"S3","s3":{"path":"bucket/key","endpoint":"https://evil.example.com"}`
 	ofMembers  = `{"metadata":{"name":"b"},"spec":{"size":3,"version":"3.6.16",`
 )
 
-// roles are the rows of docs/security.md.
+// roles are the rows of docs/explanation/security.md.
 var roles = []role{
 	{"get-clusters", rules(ofGroup("get", "etcdclusters")), []try{
 		{do: "GET etcdclusters/owned", code: 200, says: `"awsSecret":"store"`},
@@ -129,7 +129,7 @@ var roles = []role{
 		{do: "GET etcdclusters/owned/health", code: 403},
 	}},
 	{"get-snapshot", rules(ofGroup("get", "etcdclusters/proxy")), []try{
-		{do: "GET etcdclusters/owned/proxy/snapshot", code: 403, says: "needs the verb create on etcdclusters/proxy"},
+		{do: "GET etcdclusters/owned/proxy/snapshot", code: 403, says: "The verb create on etcdclusters/proxy is missing"},
 	}},
 	{"create-backups", rules(ofGroup("create", "etcdbackups")), []try{
 		{do: "POST etcdbackups", body: `{"metadata":{"name":"x"},"spec":{"etcdCluster":{"name":"owned"},` + elsewhere + `}}`, code: 201},

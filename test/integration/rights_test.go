@@ -33,7 +33,7 @@ type try struct {
 	says string
 }
 
-// role is a row of docs/security.md: a right, and the worst that its holder can try.
+// role is a row of docs/explanation/security.md: a right, and the worst that its holder can try.
 type role struct {
 	name  string
 	rules []rbacv1.PolicyRule
@@ -145,7 +145,7 @@ func may(ctx context.Context, t *testing.T, user string, about authorizationv1.R
 	return review.Status.Allowed
 }
 
-// send does what a try says and returns what the kube-apiserver answers.
+// send sends the request of a try and returns the response of the kube-apiserver.
 func (w *tenant) send(t *testing.T, attempt try) (int, string) {
 	t.Helper()
 	method, path, _ := strings.Cut(attempt.do, " ")
@@ -185,7 +185,7 @@ var outOfReach = []try{
 	{do: "PATCH etcdclusters/owned/status", body: `{"status":{"phase":"Running"}}`, code: 403},
 }
 
-// TestRights: the holder of exactly one role tries the worst. docs/security.md tells of each.
+// TestRights: the holder of exactly one role tries the worst. docs/explanation/security.md tells of each.
 func TestRights(t *testing.T) {
 	for _, r := range roles {
 		t.Run(r.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestRights(t *testing.T) {
 // TestSecurityTable: each row of the table has its test, and each test its row.
 func TestSecurityTable(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(env.repo, "docs", "security.md"))
+	text, err := os.ReadFile(filepath.Join(env.repo, "docs", "explanation", "security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,20 +228,20 @@ func TestSecurityTable(t *testing.T) {
 	for _, test := range documented {
 		switch name, _, row := strings.Cut(test, "/"); {
 		case row && !slices.Contains(tested, test):
-			t.Errorf("docs/security.md names %s, which is not there", test)
+			t.Errorf("docs/explanation/security.md names %s, which is not there", test)
 		case !row && !hasTest(t, name):
-			t.Errorf("docs/security.md names %s, and no file of test/integration has it", name)
+			t.Errorf("docs/explanation/security.md names %s, and no file of test/integration has it", name)
 		}
 	}
 	for _, test := range tested {
 		if !slices.Contains(documented, test) {
-			t.Errorf("docs/security.md has no row for %s", test)
+			t.Errorf("docs/explanation/security.md has no row for %s", test)
 		}
 	}
 	// Every subresource has a row.
 	for _, sub := range []string{"status", "scale", "backup", "restore", "recover", "defrag", "moveleader", "restart", "health", "members", "proxy"} {
 		if !bytes.Contains(text, []byte("etcdclusters/"+sub+"`")) {
-			t.Errorf("docs/security.md has no row for etcdclusters/%s", sub)
+			t.Errorf("docs/explanation/security.md has no row for etcdclusters/%s", sub)
 		}
 	}
 }
@@ -351,8 +351,8 @@ func TestGrantedReadOfCertificates(t *testing.T) {
 	if output, err := post(t, "{}", raw(w.namespace, "secured", "backup")+"?dryRun=All"); err != nil {
 		t.Errorf("a backup, which the controller makes: %v %s", err, output)
 	}
-	contains(t, refusedKubectl(t, "{}", "create", "--raw", raw(w.namespace, "secured", "moveleader"), "-f", "-"), command)
-	contains(t, refusedKubectl(t, "", "get", "--raw", raw(w.namespace, "secured", "proxy/snapshot")), command)
+	contains(t, rejectedKubectl(t, "{}", "create", "--raw", raw(w.namespace, "secured", "moveleader"), "-f", "-"), command)
+	contains(t, rejectedKubectl(t, "", "get", "--raw", raw(w.namespace, "secured", "proxy/snapshot")), command)
 	mustKubectl(t, append([]string{"-n", w.namespace}, strings.Fields(command)...)...)
 	eventually(t, func(context.Context) error {
 		if code, body := w.send(t, health); code != http.StatusOK || strings.Contains(body, "rolebinding") || !strings.Contains(body, "secret store") {
@@ -362,8 +362,8 @@ func TestGrantedReadOfCertificates(t *testing.T) {
 	})
 }
 
-// TestControllerNamesWhatUsersNamed: the schedule of a cluster goes on when its Secret is one
-// that the controller mounts, and GitOps changes what has nothing to do with it.
+// TestControllerNamesWhatUsersNamed checks that the controller may use the Secrets that a user has
+// named, and that GitOps may change other fields of the same object.
 func TestControllerNamesWhatUsersNamed(t *testing.T) {
 	t.Parallel()
 	w := newTenant(t, newNamespace(t), ofGroup("create", "etcdbackups"), ofCore("use", "secrets", "*"))

@@ -151,7 +151,7 @@ func TestSnapshotThatTakesLongerThanAnyRequest(t *testing.T) {
 	s.mustBeWhole(t, file)
 }
 
-// TestSnapshotWhoseSourceDies must not look whole to whoever asked for it.
+// TestSnapshotWhoseSourceDies checks that the client notices that the snapshot is incomplete.
 func TestSnapshotWhoseSourceDies(t *testing.T) {
 	t.Parallel()
 	s := newSource(t)
@@ -172,7 +172,7 @@ func TestSnapshotWhoseSourceDies(t *testing.T) {
 	}
 	t.Logf("kubectl left %d of %d bytes and said: %s", got.Size(), s.size, strings.TrimSpace(said))
 
-	// What is cut before the first byte is told in words.
+	// A stream that is cut before the first byte ends with an error in words.
 	s.link.CutAfter(1)
 	if _, said, err := s.get(t); err == nil || !strings.Contains(said, "snapshot") {
 		t.Errorf("%v: %s", err, said)

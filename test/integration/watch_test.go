@@ -52,8 +52,8 @@ func (w *wiretap) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// TestInformer runs an informer of the generated clients through the aggregator: one
-// stream of protobuf brings what is there and then what changes.
+// TestInformer runs an informer of the generated clients through the aggregator: one stream
+// of protobuf brings the existing objects and then the changes.
 func TestInformer(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -102,7 +102,7 @@ func TestInformer(t *testing.T) {
 
 	seen := exchanges()
 	if len(seen) != 1 || !strings.Contains(seen[0].query, "sendInitialEvents=true") || !strings.Contains(seen[0].query, "watch=true") {
-		t.Errorf("exchanges %+v, want one watch that begins with what is there", seen)
+		t.Errorf("exchanges %+v, want one watch that begins with the existing objects", seen)
 	}
 	if !strings.HasPrefix(seen[0].contentType, "application/vnd.kubernetes.protobuf") {
 		t.Errorf("the stream is %s, want protobuf", seen[0].contentType)

@@ -21,6 +21,9 @@ import (
 
 const root = "../.."
 
+// runbooks is the page with a section for each alert.
+const runbooks = "https://github.com/etcd-operator/etcd-operator/blob/main/docs/reference/alerts.md"
+
 // rules is the part of a file of rules that is looked at.
 type rules struct {
 	Groups []struct {
@@ -35,7 +38,7 @@ type rules struct {
 var (
 	metricName = regexp.MustCompile(`\b[a-zA-Z_:][a-zA-Z0-9_:]*\b`)
 	// What stands in an expression and is no name of a metric: strings, the labels in
-	// braces and after by, on and the like, and ranges of time.
+	// braces and after by, on and similar words, and ranges of time.
 	inStrings = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 	inBraces  = regexp.MustCompile(`\{[^}]*\}`)
 	grouping  = regexp.MustCompile(`\b(by|on|without|ignoring|group_left|group_right)\s*\([^)]*\)`)
@@ -90,6 +93,10 @@ func TestAlertsAreAboutWhatIsExported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages, err := os.ReadFile(filepath.Join(root, "docs/reference/alerts.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var file rules
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		t.Fatal(err)
@@ -101,6 +108,12 @@ func TestAlertsAreAboutWhatIsExported(t *testing.T) {
 			total++
 			if rule.Alert == "" || rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
 				t.Errorf("alert %q of group %s has no name, summary or severity", rule.Alert, group.Name)
+			}
+			if want := runbooks + "#" + strings.ToLower(rule.Alert); rule.Annotations["runbook_url"] != want {
+				t.Errorf("the runbook of alert %s is %q, want %q", rule.Alert, rule.Annotations["runbook_url"], want)
+			}
+			if !strings.Contains(string(pages), "\n## "+rule.Alert+"\n") {
+				t.Errorf("docs/reference/alerts.md has no section %s", rule.Alert)
 			}
 			checkRule(t, rule.Alert, rule.Expr, rule.Annotations["summary"]+rule.Annotations["description"], known)
 		}
@@ -123,20 +136,20 @@ func checkRule(t *testing.T, alert, expr, text string, known map[string][]string
 			has, found = known[name]
 		}
 		if !found {
-			t.Errorf("%s: nobody exports %s", alert, name)
+			t.Errorf("%s: no program exports %s", alert, name)
 		}
 		labels = append(labels, has...)
 	}
-	var wanted []string
+	var expected []string
 	for _, selector := range inBraces.FindAllString(expr, -1) {
 		for _, match := range equals.FindAllStringSubmatch(selector, -1) {
-			wanted = append(wanted, match[1])
+			expected = append(expected, match[1])
 		}
 	}
 	for _, match := range template.FindAllStringSubmatch(text, -1) {
-		wanted = append(wanted, match[1])
+		expected = append(expected, match[1])
 	}
-	for _, label := range wanted {
+	for _, label := range expected {
 		if !slices.Contains(labels, label) {
 			t.Errorf("%s: no metric of it has label %s, only %q", alert, label, labels)
 		}
@@ -147,7 +160,7 @@ func checkRule(t *testing.T, alert, expr, text string, known map[string][]string
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	var docs strings.Builder
-	pages, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	pages, err := filepath.Glob(filepath.Join(root, "docs/*/*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

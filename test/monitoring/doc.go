@@ -2,5 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package monitoring checks artifacts/monitoring against the programs: an alert on a
-// metric that nobody exports never fires, and nobody notices.
+// metric that no program exports never fires, which goes unnoticed.
 package monitoring

@@ -5,11 +5,10 @@ package oldest
 
 import (
 	"context"
+	_ "embed" // The recorded document.
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -27,32 +26,25 @@ type Document struct {
 	Groups     []apidiscovery.APIGroupDiscovery `json:"groups"`
 }
 
-// File is the recorded document.
-func File() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "testdata", "discovery.json")
-}
+//go:embed testdata/discovery.json
+var recorded []byte
 
 // Load returns the recorded document.
 func Load() (*Document, error) {
-	raw, err := os.ReadFile(File())
-	if err != nil {
-		return nil, fmt.Errorf("read the recorded discovery: %w", err)
-	}
 	var d Document
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return nil, fmt.Errorf("read the recorded discovery %s: %w", File(), err)
+	if err := json.Unmarshal(recorded, &d); err != nil {
+		return nil, fmt.Errorf("read the recorded discovery: %w", err)
 	}
 	return &d, nil
 }
 
-// Save records the document.
-func (d *Document) Save() error {
+// Save records the document in the file that the next build embeds.
+func (d *Document) Save(file string) error {
 	raw, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(File(), append(raw, '\n'), 0o644)
+	return os.WriteFile(file, append(raw, '\n'), 0o644)
 }
 
 // Record asks a kube-apiserver for its document. Groups that are not Kubernetes' own are

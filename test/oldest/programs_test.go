@@ -129,7 +129,7 @@ func awaitReady(t *testing.T, address string) {
 func checkUnserved(t *testing.T, server *Server) {
 	t.Helper()
 	for _, unserved := range server.Unserved() {
-		t.Errorf("Kubernetes %s does not serve what was asked for: %s", server.document.Kubernetes, unserved)
+		t.Errorf("Kubernetes %s does not serve a resource that was requested: %s", server.document.Kubernetes, unserved)
 	}
 }
 
@@ -142,10 +142,10 @@ func TestAPIServer(t *testing.T) {
 	awaitReady(t, address)
 	checkUnserved(t, server)
 	confirmed := sets.New[schema.GroupVersionResource]()
-	for _, need := range o.Needs() {
-		for _, resource := range need.Resources {
-			if !newer.Has(need.GroupVersion.Group + "/" + resource) {
-				confirmed.Insert(need.GroupVersion.WithResource(resource))
+	for _, api := range o.RequiredAPIs() {
+		for _, resource := range api.Resources {
+			if !newer.Has(api.GroupVersion.Group + "/" + resource) {
+				confirmed.Insert(api.GroupVersion.WithResource(resource))
 			}
 		}
 	}

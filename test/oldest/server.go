@@ -22,8 +22,8 @@ import (
 )
 
 // Server is a kube-apiserver that serves the resources of a document. All lists are empty,
-// watches are silent, and what is written is confirmed and forgotten. It remembers which
-// resources were watched, and which were asked for although they are not served.
+// watches send nothing, and what is written is confirmed and forgotten. The server remembers
+// which resources were watched, and which were requested although it does not serve them.
 type Server struct {
 	mu       sync.Mutex
 	document Document
@@ -96,7 +96,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch info.Verb {
 	case "list":
-		answer(w, http.StatusOK, map[string]any{
+		respond(w, http.StatusOK, map[string]any{
 			"kind": kind + "List", "apiVersion": resource.GroupVersion().String(),
 			"metadata": map[string]any{"resourceVersion": "1"}, "items": []any{},
 		})
@@ -104,7 +104,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.watch(w, r, resource)
 	case "get":
 		status := apierrors.NewNotFound(resource.GroupResource(), info.Name).Status()
-		answer(w, http.StatusNotFound, status)
+		respond(w, http.StatusNotFound, status)
 	default:
 		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
 		_, _ = io.Copy(w, r.Body)
@@ -134,11 +134,11 @@ func serves(resource *apidiscovery.APIResourceDiscovery, subresource, verb strin
 	})
 }
 
-// watch is silent for as long as the client listens. A stream of the initial objects is
-// refused; clients list instead.
+// watch sends nothing for as long as the client listens. It rejects a stream of the initial
+// objects; clients list instead.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, resource schema.GroupVersionResource) {
 	if r.URL.Query().Get("sendInitialEvents") != "" {
-		answer(w, http.StatusUnprocessableEntity, apierrors.NewInvalid(schema.GroupKind{}, "", nil).Status())
+		respond(w, http.StatusUnprocessableEntity, apierrors.NewInvalid(schema.GroupKind{}, "", nil).Status())
 		return
 	}
 	s.mu.Lock()
@@ -152,10 +152,10 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, resource schema.G
 	<-r.Context().Done()
 }
 
-// groups answers for all groups, in the form without their resources.
+// groups responds for all groups, in the form without their resources.
 func (s *Server) groups(w http.ResponseWriter, core bool) {
 	if core {
-		answer(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
+		respond(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}, Versions: []string{"v1"}})
 		return
 	}
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
@@ -172,10 +172,10 @@ func (s *Server) groups(w http.ResponseWriter, core bool) {
 		}
 		list.Groups = append(list.Groups, g)
 	}
-	answer(w, http.StatusOK, list)
+	respond(w, http.StatusOK, list)
 }
 
-// discovery answers for all groups, or for one group version.
+// discovery responds for all groups, or for one group version.
 func (s *Server) discovery(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
 		s.groups(w, r.URL.Path == "/api")
@@ -199,10 +199,10 @@ func (s *Server) discovery(w http.ResponseWriter, r *http.Request) {
 			Namespaced: resource.Scope == apidiscovery.ScopeNamespace,
 		})
 	}
-	answer(w, http.StatusOK, list)
+	respond(w, http.StatusOK, list)
 }
 
-func answer(w http.ResponseWriter, code int, body any) {
+func respond(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body)

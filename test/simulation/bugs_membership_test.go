@@ -12,28 +12,34 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
 // bugsOfMembership are mistakes with members.
 func bugsOfMembership() []bug {
 	return []bug{
-		{name: "adds members as voters before they run", rules: "S1 S2", wrap: func(_ *manager, c cluster.Config) cluster.Config {
+		{name: "adds members as voters before they run", rules: "S1 S2", wrap: func(_ *manager.Manager, c cluster.Config) cluster.Config {
 			c.Etcd = votersOnly{c.Etcd}
 			return c
 		}},
 		{name: "adds the next member while one is joining", rules: "S3", wrap: doing(addNext)},
 		{name: "removes two members at once", rules: "S2", wrap: doing(removeTwo)},
 		{name: "removes the leader first", rules: "S2", wrap: doing(removeLeader)},
-		{name: "removes a member without counting who serves", rules: "S2", wrap: doing(removeAnyway)},
-		{name: "takes a member that does not answer for lost", rules: "S2 S5", wrap: doing(removeSilent)},
-		{name: "replaces a member whose volume is there", rules: "S5", wrap: doing(removeReturning)},
-		{name: "starts a lost member again on an empty disk", rules: "S5 L1", wrap: doing(restartEmpty)},
+		{name: "removes a member without counting the members that serve", rules: "S2", wrap: doing(removeAnyway)},
+		{name: "takes a voter that responds for one that serves", rules: "L2", story: longHang, wrap: func(_ *manager.Manager, c cluster.Config) cluster.Config {
+			c.Etcd = neverReads{c.Etcd}
+			return c
+		}},
+		{name: "takes an unresponsive member for lost", rules: "S2 S5", wrap: doing(removeUnresponsive)},
+		{name: "replaces a member whose PVC exists", rules: "S5", wrap: doing(removeReturning)},
+		{name: "restarts a lost member on an empty disk", rules: "S5 L1", wrap: doing(restartEmpty)},
 		{name: "forgets a member that was added before its pod was admitted", rules: "L1", wrap: doing(forgetAdded)},
-		{name: "takes pods away without telling etcd", rules: "S2 S5 L1", wrap: doing(deleteOnly)},
+		{name: "deletes pods without removing their members", rules: "S2 S5 L1", wrap: doing(deleteOnly)},
 		{name: "restarts all members at once", rules: "S2 S8", wrap: doing(restartAll)},
 		{name: "restarts the leader without handing over", rules: "S8", wrap: doing(restartLeader)},
 		{name: "restarts the next member before the last one is back", rules: "S2 S8", wrap: doing(restartNext)},
-		{name: "goes to 3.7 with what 3.7 cannot read in the log", rules: "L1", wrap: deciding(readAnyway), story: fromOldToNew},
+		{name: "upgrades to 3.7 with a log that 3.7 cannot read", rules: "L1", wrap: deciding(readAnyway), story: fromOldToNew},
 		{name: "takes any step between versions", rules: "S8", wrap: doing(skipVersion), admitted: true},
 	}
 }
@@ -45,7 +51,28 @@ func (e votersOnly) AddLearner(ctx context.Context, target etcd.Target, peerURL 
 	return e.AddVoter(ctx, target, peerURL)
 }
 
-func waitsFor(plan planner.Plan, rule string, reasons ...string) bool {
+type neverReads struct{ cluster.Etcd }
+
+// FailedReads implements cluster.Etcd.
+func (e neverReads) FailedReads(context.Context, etcd.Target) map[string]error { return nil }
+
+// unguarded is a controller with a mistake that also counts voters without a read of theirs
+// before a member goes. That read alone would stop the mistake.
+func unguarded(mistake func(*manager.Manager, cluster.Config) cluster.Config) func(*manager.Manager, cluster.Config) cluster.Config {
+	return func(m *manager.Manager, c cluster.Config) cluster.Config {
+		c = mistake(m, c)
+		c.Etcd = neverReads{c.Etcd}
+		return c
+	}
+}
+
+// longHang is a story in which the disk of a member takes no writes for long.
+func longHang(s *schedules.Schedule) {
+	e := schedules.Event{At: 2 * time.Minute, Kind: schedules.EventHang, A: int(s.Seed), For: 4 * time.Minute}
+	s.Events = append(s.Events, e, schedules.Event{At: e.At + e.For, Kind: schedules.EventResume}) // all faults end with the last event
+}
+
+func waitsFor(plan planner.Plan, rule planner.RuleName, reasons ...planner.Reason) bool {
 	return plan.Rule == rule && plan.Wait != nil && slices.Contains(reasons, plan.Wait.Reason)
 }
 
@@ -79,16 +106,16 @@ func sizeOf(o planner.Observed) int { return int(*o.Cluster.Spec.Replicas) }
 
 // remove removes a member without another look.
 func remove(m planner.Member) planner.RemoveMember {
-	return planner.RemoveMember{ID: m.ID, Name: m.Name, Reason: planner.RemoveMisfit}
+	return planner.RemoveMember{ID: m.ID, Name: m.Name, Reason: planner.RemovePeersDiffer}
 }
 
 func addNext(o planner.Observed, plan planner.Plan) planner.Plan {
-	if !waitsFor(plan, "in-flight", "WaitingForMember", "LearnerCatchingUp") || len(o.Etcd.Members) >= sizeOf(o) {
+	if !waitsFor(plan, planner.RuleJoining, planner.ReasonWaitingForMember, planner.ReasonLearnerCatchingUp) || len(o.Etcd.Members) >= sizeOf(o) {
 		return plan
 	}
 	for _, p := range o.Prepared {
 		if p.Running && !p.Terminating && !slices.Contains(namesOf(o), p.Name) {
-			return instead(plan, planner.AddMember{Name: p.Name, UID: p.UID, Voter: true},
+			return instead(plan, planner.AddMember{Name: p.Name, UID: p.UID, As: planner.JoinAsVoter},
 				planner.AdmitPod{Name: p.Name, UID: p.UID, Peers: append(namesOf(o), p.Name)})
 		}
 	}
@@ -125,19 +152,19 @@ func removeLeader(o planner.Observed, plan planner.Plan) planner.Plan {
 }
 
 func removeAnyway(o planner.Observed, plan planner.Plan) planner.Plan {
-	if !waitsFor(plan, "replace", "QuorumAtRisk") && !waitsFor(plan, "scale-down", "QuorumAtRisk") {
+	if !waitsFor(plan, planner.RuleReplace, planner.ReasonQuorumAtRisk) && !waitsFor(plan, planner.RuleScaleDown, planner.ReasonQuorumAtRisk) {
 		return plan
 	}
 	for _, m := range votersOf(o) {
 		p := podNamed(o, m.Name)
-		if gone := p == nil || p.Terminating || p.Finished; gone == (plan.Rule == "replace") && len(votersOf(o)) > 1 {
+		if gone := p == nil || p.Terminating || p.Finished; gone == (plan.Rule == planner.RuleReplace) && len(votersOf(o)) > 1 {
 			return instead(plan, remove(m))
 		}
 	}
 	return plan
 }
 
-func removeSilent(o planner.Observed, plan planner.Plan) planner.Plan {
+func removeUnresponsive(o planner.Observed, plan planner.Plan) planner.Plan {
 	if !o.Etcd.Linearizable {
 		return plan
 	}
@@ -171,15 +198,15 @@ func restartEmpty(o planner.Observed, plan planner.Plan) planner.Plan {
 		}
 	}
 	for _, a := range plan.Actions {
-		if lost, removes := a.(planner.RemoveMember); removes && plan.Rule == "replace" && podNamed(o, lost.Name) == nil {
-			return instead(plan, planner.PreparePod{Name: lost.Name, NewClaim: true})
+		if lost, removes := a.(planner.RemoveMember); removes && plan.Rule == planner.RuleReplace && podNamed(o, lost.Name) == nil {
+			return instead(plan, planner.PreparePod{Name: lost.Name, CreatePVC: true})
 		}
 	}
 	return plan
 }
 
 func forgetAdded(o planner.Observed, plan planner.Plan) planner.Plan {
-	if plan.Rule != "in-flight" {
+	if plan.Rule != planner.RuleJoining {
 		return plan
 	}
 	for _, a := range plan.Actions {
@@ -231,7 +258,7 @@ func restartAll(o planner.Observed, plan planner.Plan) planner.Plan {
 
 func restartLeader(o planner.Observed, plan planner.Plan) planner.Plan {
 	for _, a := range plan.Actions {
-		if move, moves := a.(planner.MoveLeader); moves && plan.Rule == "rollout" {
+		if move, moves := a.(planner.MoveLeader); moves && plan.Rule == planner.RuleRollout {
 			if a, outdated := upgrade(o, move.FromName); outdated {
 				return instead(plan, a)
 			}
@@ -241,7 +268,7 @@ func restartLeader(o planner.Observed, plan planner.Plan) planner.Plan {
 }
 
 func restartNext(o planner.Observed, plan planner.Plan) planner.Plan {
-	if !waitsFor(plan, "rollout", "WaitingForMember", "QuorumAtRisk", "WaitingForReady") {
+	if !waitsFor(plan, planner.RuleRollout, planner.ReasonWaitingForMember, planner.ReasonQuorumAtRisk, planner.ReasonWaitingForReady) {
 		return plan
 	}
 	for _, m := range votersOf(o) {
@@ -253,7 +280,7 @@ func restartNext(o planner.Observed, plan planner.Plan) planner.Plan {
 }
 
 func skipVersion(o planner.Observed, plan planner.Plan) planner.Plan {
-	if !waitsFor(plan, "rollout", "VersionStep") || len(votersOf(o)) < 3 {
+	if !waitsFor(plan, planner.RuleRollout, planner.ReasonVersionStep) || len(votersOf(o)) < 3 {
 		return plan
 	}
 	for _, m := range votersOf(o) {
@@ -265,13 +292,13 @@ func skipVersion(o planner.Observed, plan planner.Plan) planner.Plan {
 }
 
 // readAnyway takes every log for one that every version can read.
-func readAnyway(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+func readAnyway(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	o.PeerService.Log = planner.LogRecord{ClusterID: strconv.FormatUint(o.Etcd.ClusterID, 16), Minor: 9, Readable: true}
 	return decide(o)
 }
 
 // fromOldToNew brings a cluster that was born on 3.5 to 3.6 and to 3.7.
-func fromOldToNew(s *Schedule) {
-	s.Version = versionLines[0][0]
-	s.Events = []Event{{At: time.Minute, Kind: EventVersion, A: 3}, {At: 5 * time.Minute, Kind: EventVersion, A: 4}}
+func fromOldToNew(s *schedules.Schedule) {
+	s.Version = schedules.VersionLines[0][0]
+	s.Events = []schedules.Event{{At: time.Minute, Kind: schedules.EventVersion, A: 3}, {At: 5 * time.Minute, Kind: schedules.EventVersion, A: 4}}
 }

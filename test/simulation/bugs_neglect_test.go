@@ -15,52 +15,57 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/checks"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
 // bugsOfNeglect are mistakes with what is not asked, not done, and not said any more.
 func bugsOfNeglect() []bug {
 	return []bug{
-		{name: "counts a member that does not answer as one that serves", rules: "S2", wrap: trusting(whoIsSlow), story: hideAndRestart},
-		{name: "takes a pod that is ready for a member's answer", rules: "S2", wrap: trusting(whoIsReady), story: hideAndRestart},
-		{name: "believes what a member has said once", rules: "S2 S8", wrap: trusting(whateverHappens), story: hideAndRestart},
-		{name: "goes on without members that are only down", rules: "S1", wrap: deciding(takeDownForGone), story: mostMachinesDown},
-		{name: "goes on from a copy although another member has more", rules: "S1", wrap: deciding(keepCopy), story: hideTheBest},
-		{name: "lets a member begin again on an emptied disk", rules: "S4 S5", wrap: doing(forgetJoined), story: wipeDisks},
+		{name: "counts an unresponsive member as serving", rules: "S2", wrap: unguarded(trusting(isSlow)), story: hideAndRestart},
+		{name: "takes a ready pod for a member that responds", rules: "S2", wrap: unguarded(trusting(isReady)), story: hideAndRestart},
+		{name: "trusts an old response of a member", rules: "S2 S8", wrap: unguarded(trusting(whateverHappens)), story: hideAndRestart},
+		{name: "recovers without members that are only down", rules: "S1", wrap: deciding(takeDownForDeleted), story: mostMachinesDown},
+		{name: "recovers from a copy although another member has more data", rules: "S1", wrap: deciding(keepCopy), story: hideTheBest},
+		{name: "restarts a member on a wiped disk", rules: "S4 S5", wrap: doing(forgetJoined), story: wipeDisks},
 		{name: "waits for a learner whose data is damaged", rules: "L1", wrap: doing(awaitWedged), story: damageLearner},
-		{name: "does nothing while a member is not healthy", rules: "L1", wrap: doing(stopAtUnhealthy), story: only(false, EventForceDeletePod)},
-		{name: "does nothing when all pods are gone", rules: "L1", wrap: doing(leaveEmpty), story: only(true, EventForceDeletePod)},
-		{name: "restarts nobody for another version", rules: "L1", wrap: doing(leaveImages), story: only(true, EventVersion)},
-		{name: "never looks at its services again", rules: "L1", wrap: doing(leaveServices), story: only(false, EventEditService)},
-		{name: "guards no quorum against evictions", rules: "L1", wrap: doing(leaveBudget), story: only(false, EventDeleteBudget)},
-		{name: "says that a version runs because it is declared", rules: "L2", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return declaredVersion{c.Objects} }), story: only(true, EventVersion)},
-		{name: "calls a member ready because it once was", rules: "L2", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return onceReady{c.Objects} }), story: hang},
+		{name: "does nothing while a member is not healthy", rules: "L1", wrap: doing(stopAtUnhealthy), story: only(false, schedules.EventForceDeletePod)},
+		{name: "does nothing when no pod is left", rules: "L1", wrap: doing(leaveEmpty), story: only(true, schedules.EventForceDeletePod)},
+		{name: "restarts no member for another version", rules: "L1", wrap: doing(leaveImages), story: only(true, schedules.EventVersion)},
+		{name: "never repairs its Services", rules: "L1", wrap: doing(leaveServices), story: only(false, schedules.EventEditService)},
+		{name: "recreates no PodDisruptionBudget", rules: "L1", wrap: doing(leaveBudget), story: only(false, schedules.EventDeleteBudget)},
+		{name: "reports a version because it is declared", rules: "L2", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return desiredVersion{c.Objects} }), story: only(true, schedules.EventVersion)},
+		{name: "calls a member ready because it once was", rules: "L2", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return onceReady{c.Objects} }), story: hang},
 	}
 }
 
-// hideAndRestart has the members restarted while one of them cannot be asked.
-func hideAndRestart(s *Schedule) {
-	s.Size, s.Volumes, s.Events = 3, true, []Event{
-		{At: time.Minute, Kind: EventHideMember, A: s.Events[0].A, For: time.Minute},
-		{At: time.Minute + 5*time.Second, Kind: EventRestart, A: 1},
+// hideAndRestart restarts the members while the controller cannot reach one of them.
+func hideAndRestart(s *schedules.Schedule) {
+	s.Size, s.Volumes, s.Events = 3, true, []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventHideMember, A: s.Events[0].A, For: time.Minute},
+		{At: time.Minute + 5*time.Second, Kind: schedules.EventRestart, A: 1},
 	}
 }
 
 // hang cuts one member off from the others for longer than may be kept quiet about.
-func hang(s *Schedule) {
-	s.Size, s.Events = 3, []Event{
-		{At: time.Minute, Kind: EventCutMember, A: s.Events[0].A, B: 1, For: 2 * toldWithin},
-		{At: time.Minute + 2*toldWithin, Kind: EventResume}, // all faults end with the last event
+func hang(s *schedules.Schedule) {
+	s.Size, s.Events = 3, []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventCutMember, A: s.Events[0].A, B: 1, For: 2 * checks.ToldWithin},
+		{At: time.Minute + 2*checks.ToldWithin, Kind: schedules.EventResume}, // all faults end with the last event
 	}
 }
 
 // only is a cluster to which one thing happens, to one member after the other.
-func only(volumes bool, kind EventKind) func(*Schedule) {
-	return func(s *Schedule) {
-		s.Size, s.Volumes, s.Version = 3, volumes, versionLines[0][0]
+func only(volumes bool, kind schedules.EventKind) func(*schedules.Schedule) {
+	return func(s *schedules.Schedule) {
+		s.Size, s.Volumes, s.Version = 3, volumes, schedules.VersionLines[0][0]
 		first := s.Events[0].A
 		s.Events = nil
 		for i := range s.Size {
-			s.Events = append(s.Events, Event{At: time.Minute, Kind: kind, A: first + i, B: i})
+			s.Events = append(s.Events, schedules.Event{At: time.Minute, Kind: kind, A: first + i, B: i})
 		}
 	}
 }
@@ -71,8 +76,7 @@ func unhurried(plan planner.Plan) planner.Plan {
 	return plan
 }
 
-// credulous goes on with what a member has said before when it does not answer, in
-// some cases.
+// credulous keeps using the last response of a member that does not respond, in some cases.
 type credulous struct {
 	cluster.Etcd
 	said  map[string]etcd.MemberHealth
@@ -80,8 +84,8 @@ type credulous struct {
 }
 
 // trusting is a controller that is credulous for as long as its process runs.
-func trusting(trust func(c cluster.Config, name string, err error) bool) func(*manager, cluster.Config) cluster.Config {
-	return func(_ *manager, c cluster.Config) cluster.Config {
+func trusting(trust func(c cluster.Config, name string, err error) bool) func(*manager.Manager, cluster.Config) cluster.Config {
+	return func(_ *manager.Manager, c cluster.Config) cluster.Config {
 		asks := c
 		c.Etcd = credulous{c.Etcd, map[string]etcd.MemberHealth{}, func(name string, err error) bool { return trust(asks, name, err) }}
 		return c
@@ -90,40 +94,40 @@ func trusting(trust func(c cluster.Config, name string, err error) bool) func(*m
 
 // Statuses implements cluster.Etcd.
 func (e credulous) Statuses(ctx context.Context, target etcd.Target) map[string]etcd.StatusResult {
-	answers := e.Etcd.Statuses(ctx, target)
-	for name, a := range answers {
+	responses := e.Etcd.Statuses(ctx, target)
+	for name, a := range responses {
 		if a.Err == nil {
 			e.said[name] = a.Health
-		} else if said, answered := e.said[name]; answered && e.trust(name, a.Err) {
-			answers[name] = etcd.StatusResult{Health: said}
+		} else if said, known := e.said[name]; known && e.trust(name, a.Err) {
+			responses[name] = etcd.StatusResult{Health: said}
 		}
 	}
-	return answers
+	return responses
 }
 
-// whateverHappens, whoIsSlow and whoIsReady are the cases.
+// whateverHappens, isSlow and isReady are the cases.
 func whateverHappens(cluster.Config, string, error) bool { return true }
 
-func whoIsSlow(_ cluster.Config, _ string, err error) bool {
+func isSlow(_ cluster.Config, _ string, err error) bool {
 	return !errors.Is(err, etcd.ErrUnavailable)
 }
 
-func whoIsReady(c cluster.Config, name string, _ error) bool {
-	pods, err := c.Cache.Pods(namespace, clusterName)
-	return err == nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name && isReady(p) })
+func isReady(c cluster.Config, name string, _ error) bool {
+	pods, err := c.Cache.Pods(schedules.Namespace, schedules.ClusterName)
+	return err == nil && slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name && kubernetes.IsReady(p) })
 }
 
-// takeDownForGone takes the members that do not answer for gone with their data, and asks
-// nobody whether that is so.
-func takeDownForGone(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+// takeDownForDeleted treats members that do not respond as deleted with their data, without
+// proof.
+func takeDownForDeleted(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	if o.Etcd.Linearizable {
 		return decide(o)
 	}
-	silent := func(name string) bool {
+	unresponsive := func(name string) bool {
 		return slices.ContainsFunc(o.Etcd.Members, func(m planner.Member) bool { return m.Name == name && m.RaftIndex == 0 })
 	}
-	o.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p planner.Pod) bool { return silent(p.Name) })
-	o.Claims = slices.DeleteFunc(slices.Clone(o.Claims), func(c planner.Claim) bool { return silent(c.Name) })
+	o.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p planner.Pod) bool { return unresponsive(p.Name) })
+	o.PVCs = slices.DeleteFunc(slices.Clone(o.PVCs), func(c planner.PVC) bool { return unresponsive(c.Name) })
 	plan := decide(provenForLong(o))
 	for i, a := range plan.Actions {
 		if record, records := a.(planner.RecordRecovery); records {
@@ -135,18 +139,18 @@ func takeDownForGone(_ *manager, _ cluster.Config, o planner.Observed, decide de
 	return plan
 }
 
-// mostMachinesDown is a cluster that may go on by itself, of which most machines are down for
+// mostMachinesDown is a cluster that may recover by itself. Most of its machines are down for
 // long enough.
-func mostMachinesDown(s *Schedule) {
+func mostMachinesDown(s *schedules.Schedule) {
 	s.Size, s.Volumes, s.Automatic, s.Recovers, s.Events = 3, true, true, false, nil
 	for i := range 6 {
-		s.Events = append(s.Events, Event{At: time.Minute, Kind: EventNodeDown, A: int(s.Seed) + i, For: 2 * time.Minute})
+		s.Events = append(s.Events, schedules.Event{At: time.Minute, Kind: schedules.EventNodeDown, A: int(s.Seed) + i, For: 2 * time.Minute})
 	}
-	s.Events = append(s.Events, Event{At: 3 * time.Minute, Kind: EventResume})
+	s.Events = append(s.Events, schedules.Event{At: 3 * time.Minute, Kind: schedules.EventResume})
 }
 
-// keepCopy does not look at who answers once the new first member is being filled.
-func keepCopy(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+// keepCopy ignores which members respond once the recovery member is being filled.
+func keepCopy(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	r := o.PeerService.Recovery
 	if r == nil || r.Phase != v1beta2.RecoveryPhaseSeeding {
 		return decide(o)
@@ -159,21 +163,21 @@ func keepCopy(_ *manager, _ cluster.Config, o planner.Observed, decide decider) 
 	return decide(o)
 }
 
-// hideTheBest has two members left of five, of which one has lagged behind, and the other
-// one cannot be asked for a moment.
-func hideTheBest(s *Schedule) {
-	s.Size, s.Volumes, s.Recovers, s.Automatic, s.Version = 5, false, true, false, versionLines[0][0]
-	d := newDice(s.Seed, 9)
+// hideTheBest has two of five members left. One of them has lagged behind, and the controller
+// cannot reach the other for a moment.
+func hideTheBest(s *schedules.Schedule) {
+	s.Size, s.Volumes, s.Recovers, s.Automatic, s.Version = 5, false, true, false, schedules.VersionLines[0][0]
+	d := timeline.NewDice(s.Seed, 9)
 	const lost = 90 * time.Second
-	s.Events = []Event{
-		{At: time.Minute, Kind: EventCutMember, A: d.IntN(5), B: 1, For: 3 * time.Minute},
-		{At: lost, Kind: EventSlowStart, For: time.Minute},
-		{At: lost, Kind: EventDisaster, A: d.IntN(5), B: 1},
-		{At: lost, Kind: EventHideMember, A: d.IntN(5), For: 6 * time.Second},
-		{At: lost + 3*time.Second, Kind: EventRecover},
-		{At: lost + 5*time.Second, Kind: EventRecover},
+	s.Events = []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventCutMember, A: d.IntN(5), B: 1, For: 3 * time.Minute},
+		{At: lost, Kind: schedules.EventSlowStart, For: time.Minute},
+		{At: lost, Kind: schedules.EventDisaster, A: d.IntN(5), B: 1},
+		{At: lost, Kind: schedules.EventHideMember, A: d.IntN(5), For: 6 * time.Second},
+		{At: lost + 3*time.Second, Kind: schedules.EventRecover},
+		{At: lost + 5*time.Second, Kind: schedules.EventRecover},
 	}
-	s.Events = append(s.Events, Event{At: 4 * time.Minute, Kind: EventResume})
+	s.Events = append(s.Events, schedules.Event{At: 4 * time.Minute, Kind: schedules.EventResume})
 }
 
 func forgetJoined(_ planner.Observed, plan planner.Plan) planner.Plan {
@@ -191,32 +195,32 @@ func forgetJoined(_ planner.Observed, plan planner.Plan) planner.Plan {
 	return plan
 }
 
-func wipeDisks(s *Schedule) {
-	d := newDice(s.Seed, 7)
+func wipeDisks(s *schedules.Schedule) {
+	d := timeline.NewDice(s.Seed, 7)
 	for range 3 {
-		e := wipeAt(d)
+		e := schedules.WipeAt(d)
 		e.B = 1
 		s.Events = append(s.Events, e)
 	}
-	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
+	slices.SortStableFunc(s.Events, func(a, b schedules.Event) int { return int(a.At - b.At) })
 }
 
 // damageLearner has a cluster grow whose next member loses what it has read.
-func damageLearner(s *Schedule) {
-	s.Size, s.Version = 3, versionLines[0][0]
-	s.Events = []Event{
-		{At: time.Minute, Kind: EventSlowCatchUp, A: 19, For: 20 * time.Second},
-		{At: time.Minute, Kind: EventScale, A: 3},
-		{At: time.Minute, Kind: EventDamage, For: 30 * time.Second},
-		{At: 2 * time.Minute, Kind: EventResume},
+func damageLearner(s *schedules.Schedule) {
+	s.Size, s.Version = 3, schedules.VersionLines[0][0]
+	s.Events = []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventSlowCatchUp, A: 19, For: 20 * time.Second},
+		{At: time.Minute, Kind: schedules.EventScale, A: 3},
+		{At: time.Minute, Kind: schedules.EventDamage, For: 30 * time.Second},
+		{At: 2 * time.Minute, Kind: schedules.EventResume},
 	}
 }
 
 func awaitWedged(_ planner.Observed, plan planner.Plan) planner.Plan {
 	for _, a := range plan.Actions {
-		if a, ok := a.(planner.RemoveMember); ok && a.Reason == planner.RemoveWedged {
+		if a, ok := a.(planner.RemoveMember); ok && a.Reason == planner.RemoveCrashLooping {
 			plan.Actions, plan.RequeueAfter = nil, 5*time.Second
-			plan.Wait = &planner.Wait{Reason: "WaitingForMember", Message: "it joins", Unblock: "nothing"}
+			plan.Wait = &planner.Wait{Reason: planner.ReasonWaitingForMember, Message: "it joins", Remedy: "nothing"}
 		}
 	}
 	return plan
@@ -231,7 +235,7 @@ func stopAtUnhealthy(o planner.Observed, plan planner.Plan) planner.Plan {
 }
 
 func leaveEmpty(o planner.Observed, plan planner.Plan) planner.Plan {
-	if len(o.Claims) == 0 || o.PeerService.ClusterID == "" || slices.ContainsFunc(o.Pods, func(p planner.Pod) bool { return p.Owned && !p.Terminating }) {
+	if len(o.PVCs) == 0 || o.PeerService.ClusterID == "" || slices.ContainsFunc(o.Pods, func(p planner.Pod) bool { return p.Owned && !p.Terminating }) {
 		return plan
 	}
 	return unhurried(instead(plan))
@@ -247,7 +251,7 @@ func leaveImages(o planner.Observed, plan planner.Plan) planner.Plan {
 	return omitting(plan, func(a planner.Action) bool {
 		switch a.(type) {
 		case planner.UpgradePod, planner.MoveLeader:
-			return plan.Rule == "rollout"
+			return plan.Rule == planner.RuleRollout
 		}
 		return false
 	})
@@ -272,10 +276,10 @@ func leaveBudget(_ planner.Observed, plan planner.Plan) planner.Plan {
 	})
 }
 
-type declaredVersion struct{ cluster.Objects }
+type desiredVersion struct{ cluster.Objects }
 
 // UpdateClusterStatus implements cluster.Objects.
-func (o declaredVersion) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+func (o desiredVersion) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
 	c = c.DeepCopy()
 	c.Status.CurrentVersion = c.Spec.Version
 	return o.Objects.UpdateClusterStatus(ctx, c)

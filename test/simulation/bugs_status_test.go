@@ -15,20 +15,23 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 )
 
-// bugsOfStatus are mistakes with what is said, and with when one looks.
+// bugsOfStatus are mistakes in what the status reports, and in when the controller reads the
+// state.
 func bugsOfStatus() []bug {
 	return []bug{
-		{name: "says Available because it once was", rules: "L2", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return alwaysAvailable{c.Objects} })},
-		{name: "leaves the status as it was when the quorum is lost", rules: "L2", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return silentLoss{c.Objects} })},
-		{name: "says Available as soon as there are pods", rules: "L2", wrap: writing(func(m *manager, c cluster.Config) cluster.Objects { return countsPods{c.Objects, c.Cache} })},
-		{name: "gives up a cluster whose start was interrupted", rules: "L1", wrap: giveUp},
-		{name: "does not look again unless Kubernetes calls", rules: "L1 L2 L3", wrap: deaf},
-		{name: "restores a backup again for an object from before", rules: "S6", wrap: deciding(forgetRecoveries), story: twoRestores},
-		{name: "takes what an old status says of a recovery for newer than the record", rules: "S1 S2 S6", wrap: deciding(believeStatus), story: oldAPIStories["from the midst of a restore"]},
-		{name: "waits for a write of its own that its API has forgotten", rules: "L1 L2 L3", wrap: patient, story: oldAPIStories["from before the first status"]},
-		{name: "does not say what it waits for", rules: "L1", wrap: writing(func(_ *manager, c cluster.Config) cluster.Objects { return unblocked{c.Objects} })},
+		{name: "reports Available because it once was", rules: "L2", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return alwaysAvailable{c.Objects} })},
+		{name: "leaves the status as it was when the quorum is lost", rules: "L2", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return unreportedLoss{c.Objects} })},
+		{name: "reports Available as soon as pods exist", rules: "L2", wrap: writing(func(m *manager.Manager, c cluster.Config) cluster.Objects { return countsPods{c.Objects, c.Cache} })},
+		{name: "abandons a cluster whose start was interrupted", rules: "L1", wrap: giveUp},
+		{name: "reconciles only when Kubernetes reports a change", rules: "L1 L2 L3", wrap: deaf},
+		{name: "restores a backup a second time for an older object", rules: "S6", wrap: deciding(forgetRecoveries), story: twoRestores},
+		{name: "trusts an old status of a recovery more than the record", rules: "S1 S2 S6", wrap: deciding(believeStatus), story: oldAPIStories["from the midst of a restore"]},
+		{name: "waits for its own write that the API has lost", rules: "L1 L2 L3", wrap: patient, story: oldAPIStories["from before the first status"]},
+		{name: "does not report what it waits for", rules: "L1", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return unblocked{c.Objects} })},
 	}
 }
 
@@ -53,11 +56,11 @@ func (o alwaysAvailable) UpdateClusterStatus(ctx context.Context, c *v1beta2.Etc
 	return o.Objects.UpdateClusterStatus(ctx, c)
 }
 
-type silentLoss struct{ cluster.Objects }
+type unreportedLoss struct{ cluster.Objects }
 
 // UpdateClusterStatus implements cluster.Objects.
-func (o silentLoss) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
-	if !conditionIs(c, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && c.Status.Phase == v1beta2.ClusterPhaseFailed {
+func (o unreportedLoss) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	if !kubernetes.ConditionIs(c, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && c.Status.Phase == v1beta2.ClusterPhaseFailed {
 		return o.Objects.GetCluster(ctx, c.Namespace, c.Name)
 	}
 	return o.Objects.UpdateClusterStatus(ctx, c)
@@ -88,10 +91,10 @@ func (o countsPods) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdClus
 }
 
 // giveUp takes a cluster for failed that another process had begun to make.
-func giveUp(m *manager, c cluster.Config) cluster.Config {
+func giveUp(m *manager.Manager, c cluster.Config) cluster.Config {
 	failed := map[types.UID]bool{}
-	return deciding(func(m *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
-		if m.reconciles == 1 && o.Cluster.Status.Phase == v1beta2.ClusterPhaseCreating {
+	return deciding(func(m *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+		if m.Reconciles == 1 && o.Cluster.Status.Phase == v1beta2.ClusterPhaseCreating {
 			failed[o.Cluster.UID] = true
 		}
 		if failed[o.Cluster.UID] {
@@ -101,8 +104,8 @@ func giveUp(m *manager, c cluster.Config) cluster.Config {
 	})(m, c)
 }
 
-// deaf does not ask by itself, and does not wait for members to answer.
-func deaf(m *manager, c cluster.Config) cluster.Config {
+// deaf sends no requests by itself, and does not wait for members to respond.
+func deaf(m *manager.Manager, c cluster.Config) cluster.Config {
 	c.Waker = noWaker{}
 	return doing(func(_ planner.Observed, plan planner.Plan) planner.Plan {
 		plan.RequeueAfter = 0
@@ -128,13 +131,13 @@ func (o unblocked) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdClust
 }
 
 // forgetRecoveries knows of the last recovery only.
-func forgetRecoveries(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+func forgetRecoveries(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	o.PeerService.Recoveries = nil
 	return decide(o)
 }
 
 // believeStatus goes by the status where that tells of a recovery.
-func believeStatus(_ *manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+func believeStatus(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	if said := o.Cluster.Status.Recovery; said.InProgress() {
 		o.PeerService.Recovery, o.PeerService.Recoveries = said, nil
 	}
@@ -148,8 +151,8 @@ type patientGate struct {
 	seen func() string
 }
 
-func patient(m *manager, c cluster.Config) cluster.Config {
-	c.Gate = &patientGate{Gate: c.Gate, seen: func() string { return m.cache.kinds[kindCluster].version }}
+func patient(m *manager.Manager, c cluster.Config) cluster.Config {
+	c.Gate = &patientGate{Gate: c.Gate, seen: func() string { return m.Cache.Kinds[kubernetes.KindCluster].Version }}
 	return c
 }
 

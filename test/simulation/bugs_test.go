@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
 // bug is a mistake that operators of etcd have made.
@@ -17,11 +20,11 @@ type bug struct {
 	name string
 	// rules are those that it breaks.
 	rules string
-	wrap  func(*manager, cluster.Config) cluster.Config
-	// admitted is true if nothing that the controller does not like is refused before.
+	wrap  func(*manager.Manager, cluster.Config) cluster.Config
+	// admitted is true if validation admits what the controller rejects.
 	admitted bool
 	// story makes a schedule one in which it matters.
-	story func(*Schedule)
+	story func(*schedules.Schedule)
 }
 
 // enoughSchedules is how many schedules may pass until a bug is found.
@@ -37,7 +40,7 @@ func TestFindsKnownBugs(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()
 			variant := Variant{Name: b.name, wrap: b.wrap, admitsAll: b.admitted, story: b.story}
-			breaks := func(v *Violation) bool { return slices.Contains(strings.Fields(b.rules), v.Rule) }
+			breaks := func(v *timeline.Violation) bool { return slices.Contains(strings.Fields(b.rules), v.Rule) }
 			total, found := playAll(enoughSchedules, *firstSeed, variant, breaks)
 			for _, r := range found {
 				if breaks(r.Violation) {

@@ -15,17 +15,20 @@ import (
 	"time"
 
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
 var (
-	schedules = flag.Int("schedules", 2000, "how many schedules to play")
-	firstSeed = flag.Uint64("first-seed", 1, "the seed of the first schedule")
-	seed      = flag.Uint64("seed", 0, "the schedule that TestReplay plays")
+	scheduleCount = flag.Int("schedules", 2000, "how many schedules to play")
+	firstSeed     = flag.Uint64("first-seed", 1, "the seed of the first schedule")
+	nodeSchedules = flag.Int("node-schedules", 0, "how many schedules with long faults of nodes to play")
+	seed          = flag.Uint64("seed", 0, "the schedule that TestReplay plays")
 )
 
 // TestSchedules plays many schedules and checks every step of each.
 func TestSchedules(t *testing.T) {
-	n := *schedules
+	n := *scheduleCount
 	if testing.Short() || raceEnabled {
 		n = min(n, 100)
 	}
@@ -44,39 +47,53 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
+// TestLongNodeFaults plays schedules in which nodes go for long and volumes are tied to nodes.
+// It takes minutes, so it runs on request.
+func TestLongNodeFaults(t *testing.T) {
+	if *nodeSchedules == 0 {
+		t.Skip("on request: -node-schedules=1000")
+	}
+	variant := Variant{Name: "long faults of nodes", story: schedules.LongNodeFaults}
+	total, failed := playAll(*nodeSchedules, *firstSeed, variant, nil)
+	t.Logf("%v\n%d violations", total, len(failed))
+	for _, r := range failed[:min(len(failed), 5)] {
+		report(t, r, variant)
+	}
+}
+
 // TestSchedulesThatFailed plays those again in which something was found once.
 func TestSchedulesThatFailed(t *testing.T) {
 	for seed, what := range map[uint64]string{
-		117:    "the new first member lost its volume right after it had taken over",
-		252:    "a silent member had gone back to a patch release that 3.7 must not follow",
-		616:    "who joined while a backup was restored left its volume behind",
-		659:    "a version was declared that the volume of the first member was too old for",
-		700:    "a member was stopped right after its start, which nobody had noticed",
-		936:    "the survivor was lost while the new first member read it",
+		117:    "the recovery member lost its volume right after it had taken over",
+		252:    "an unresponsive member had returned to a patch release that 3.7 must not follow",
+		616:    "a member that joined while a backup was restored left its PVC behind",
+		659:    "a version was declared that the volume of the bootstrap member was too old for",
+		700:    "a member was stopped right after its start, before it was noticed",
+		936:    "the survivor was lost while the recovery member read it",
 		1586:   "a declaration was corrected while a recovery waited that it had stopped",
 		1734:   "the PVC of a member was deleted before its pod was admitted",
-		1732:   "the new first member was lost before it was let in, and the survivor was gone",
+		1732:   "the recovery member was lost before it was published, and no survivor was left",
 		8992:   "a member that did not reach the new leader was counted on",
-		21290:  "an authority was replaced for a request that another process had met",
-		21615:  "a voter that the last status called a learner was not mended",
+		21290:  "a CA was replaced for a request that another process had met",
+		21615:  "a voter that the last status called a learner was not repaired",
 		22424:  "two controllers deleted one pod",
 		22747:  "two controllers deleted the only pod",
-		23755:  "a voter that the last status called a learner was not mended, of two",
-		24908:  "the record of a seed was wiped before clients were let in",
+		23755:  "a voter that the last status called a learner was not repaired, in a cluster of two",
+		24908:  "the bootstrap record was wiped before the cluster was published to clients",
 		301285: "a quorum came back while a recovery looked at it",
 		100598: "a cache that was behind noted an older version on a volume than runs on it",
-		92326:  "a declaration cost the first member before a status had named it",
+		92326:  "a declaration cost the bootstrap member before a status had named it",
 	} {
-		if r := Run(NewSchedule(seed), Variant{}, newStats(), false); r.Violation != nil {
+		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
 			t.Errorf("seed %d, in which %s: %v", seed, what, r.Violation)
 		}
 	}
 }
 
-// TestSchedulesAdmittingAll lets users declare what validation refuses: the controller
-// must not rely on somebody else's checks.
+// TestSchedulesAdmittingAll lets users declare what validation rejects: the controller must
+// not rely on the checks of validation.
 func TestSchedulesAdmittingAll(t *testing.T) {
-	n := *schedules / 4
+	n := *scheduleCount / 4
 	if testing.Short() || raceEnabled {
 		n = min(n, 25)
 	}
@@ -90,17 +107,17 @@ func TestSchedulesAdmittingAll(t *testing.T) {
 
 // notSimulated are the rules about what need not happen in the simulated world. The
 // enumeration of pkg/planner/cluster goes through every rule.
-var notSimulated = map[string]bool{
-	"deleting":   true, // nothing holds a cluster back that is deleted
-	"strangers":  true, // nobody else adds members
-	"cluster-id": true, // no address leads to another etcd
+var notSimulated = map[planner.RuleName]bool{
+	planner.RuleDeleting:         true, // nothing holds a cluster back that is deleted
+	planner.RuleUnmanagedMembers: true, // nothing else adds members
+	planner.RuleClusterID:        true, // no address leads to another etcd
 }
 
 // spoke makes sure that every rule of the planner was exercised.
-func spoke(t *testing.T, total *Stats) {
+func spoke(t *testing.T, total *timeline.Stats) {
 	t.Helper()
 	for _, rule := range planner.Rules() {
-		if total.Rules[rule] == 0 && !notSimulated[rule] {
+		if total.Rules[string(rule)] == 0 && !notSimulated[rule] {
 			t.Errorf("rule %s never spoke", rule)
 		}
 	}
@@ -108,8 +125,8 @@ func spoke(t *testing.T, total *Stats) {
 
 // playAll plays n schedules on all processors; it stops early after a violation that
 // is enough, if there is such a thing.
-func playAll(n int, first uint64, variant Variant, enough func(*Violation) bool) (*Stats, []Result) {
-	total := newStats()
+func playAll(n int, first uint64, variant Variant, enough func(*timeline.Violation) bool) (*timeline.Stats, []Result) {
+	total := timeline.NewStats()
 	var failed []Result
 	var mu sync.Mutex
 	var done atomic.Bool
@@ -117,7 +134,7 @@ func playAll(n int, first uint64, variant Variant, enough func(*Violation) bool)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			stats := newStats()
+			stats := timeline.NewStats()
 			for seed := range seeds {
 				if r := Run(variant.schedule(seed), variant, stats, false); r.Violation != nil {
 					mu.Lock()
@@ -147,7 +164,7 @@ func playAll(n int, first uint64, variant Variant, enough func(*Violation) bool)
 func report(t *testing.T, r Result, variant Variant) {
 	t.Helper()
 	small := Shrink(r.Schedule, variant, r.Violation.Rule)
-	replayed := Run(small, variant, newStats(), true)
+	replayed := Run(small, variant, timeline.NewStats(), true)
 	trace := replayed.Trace
 	if len(trace) > 60 {
 		trace = trace[len(trace)-60:]
@@ -161,8 +178,8 @@ func TestReplay(t *testing.T) {
 	if *seed == 0 {
 		t.Skip("give the schedule with -seed=N")
 	}
-	plan := NewSchedule(*seed)
-	r := Run(plan, Variant{}, newStats(), true)
+	plan := schedules.New(*seed)
+	r := Run(plan, Variant{}, timeline.NewStats(), true)
 	t.Logf("%v\n%s", plan, strings.Join(r.Trace, "\n"))
 	if r.Violation != nil {
 		report(t, r, Variant{})
@@ -172,8 +189,8 @@ func TestReplay(t *testing.T) {
 // TestSameSeedSameTrace makes sure that a violation can be looked at again.
 func TestSameSeedSameTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
-		first := Run(NewSchedule(seed), Variant{}, newStats(), true)
-		second := Run(NewSchedule(seed), Variant{}, newStats(), true)
+		first := Run(schedules.New(seed), Variant{}, timeline.NewStats(), true)
+		second := Run(schedules.New(seed), Variant{}, timeline.NewStats(), true)
 		if !slices.Equal(first.Trace, second.Trace) {
 			for i := range min(len(first.Trace), len(second.Trace)) {
 				if first.Trace[i] != second.Trace[i] {

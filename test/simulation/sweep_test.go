@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
 var (
@@ -32,7 +34,7 @@ func TestCrashSweep(t *testing.T) {
 	for _, p := range phases() {
 		t.Run(p.name, func(t *testing.T) {
 			p.plan.Seed = *sweepSeed
-			n, played := sweep(t, &p, stride)
+			n, played := cutEveryCall(t, &p, stride)
 			calls += n
 			replays += played
 		})
@@ -40,9 +42,9 @@ func TestCrashSweep(t *testing.T) {
 	t.Logf("%d call sites swept, %d replays, %v", calls, replays, time.Since(start).Round(10*time.Millisecond))
 }
 
-// sweep makes every stride-th cut of a phase and returns how many calls
-// there are and how often the phase was played.
-func sweep(t *testing.T, p *phase, stride int) (calls, played int) {
+// cutEveryCall makes every stride-th cut of a phase and returns how many calls there are and
+// how often the phase was played.
+func cutEveryCall(t *testing.T, p *phase, stride int) (calls, played int) {
 	start := time.Now()
 	whole := p.play(nil, false)
 	if whole.violation != nil {
@@ -72,7 +74,7 @@ func sweep(t *testing.T, p *phase, stride int) (calls, played int) {
 	workers.Wait()
 	kinds := map[string]bool{}
 	for _, s := range whole.sites {
-		verb, _, _ := strings.Cut(s.name, " "+clusterName+"-")
+		verb, _, _ := strings.Cut(s.name, " "+schedules.ClusterName+"-")
 		kinds[verb] = true
 	}
 	t.Logf("%d calls of %d kinds, %d cuts, %d violations, %v",

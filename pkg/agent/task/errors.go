@@ -66,8 +66,8 @@ var classes = []struct {
 	{objectstore.ErrNotFound, agent.ClassNotFound},
 }
 
-// describe says for a reader, and for who decides about another attempt, why a task
-// was not done.
+// describe says why a task failed, for a reader and for the controller, which decides
+// about another attempt.
 func describe(ctx context.Context, err error) *agent.Error {
 	e := &agent.Error{Class: agent.ClassInternal, Message: err.Error()}
 	var timeout *timeoutError
@@ -75,7 +75,7 @@ func describe(ctx context.Context, err error) *agent.Error {
 	case errors.As(context.Cause(ctx), &timeout):
 		return &agent.Error{Class: agent.ClassStalled, Message: timeout.Error()}
 	case ctx.Err() != nil:
-		return &agent.Error{Class: agent.ClassCanceled, Message: "the agent was told to stop"}
+		return &agent.Error{Class: agent.ClassCanceled, Message: "the agent received a signal to stop"}
 	}
 	for _, c := range classes {
 		if errors.Is(err, c.err) {

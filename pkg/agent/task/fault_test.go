@@ -52,8 +52,8 @@ func grow(t *testing.T, m *etcdtest.Member, megabytes int) int64 {
 	return size
 }
 
-// A member that dies while it sends is no loss while another one is there, and is a
-// failure, and nothing else, if there is none.
+// When a member dies while it sends, the agent reads from another member. Without another
+// member the backup fails.
 func TestMemberKilledWithinSnapshot(t *testing.T) {
 	cluster := etcdtest.NewVoters(t, 3)
 	leader := cluster.Leader()
@@ -156,7 +156,7 @@ func TestDiskFull(t *testing.T) {
 	b.checkSaved(b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory)), "", false)
 }
 
-// A disk that is full where the new first member fetches its snapshot to leaves nothing
+// A disk that is full where the new bootstrap member fetches its snapshot to leaves nothing
 // there, and the same attempt succeeds once there is room.
 func TestDiskFullOfFetch(t *testing.T) {
 	cluster := etcdtest.New(t)

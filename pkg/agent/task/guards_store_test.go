@@ -20,9 +20,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// storing returns what stands before a store: what is put under the keys that are meant is
-// changed, stored, and answered with an error.
-func storing(whole objectstore.Store, meant func(key string) bool, change func([]byte) []byte, answer error) *breaking {
+// storing returns a proxy of a store: objects under the given keys are changed and stored,
+// and the response is an error.
+func storing(whole objectstore.Store, meant func(key string) bool, change func([]byte) []byte, response error) *breaking {
 	return &breaking{Store: whole, put: func(ctx context.Context, key string, r io.Reader) error {
 		if !meant(key) {
 			return nil
@@ -31,7 +31,7 @@ func storing(whole objectstore.Store, meant func(key string) bool, change func([
 		if err != nil {
 			return err
 		}
-		return errors.Join(objectstore.PutBytes(ctx, whole, key, change(raw), objectstore.PutOptions{Overwrite: true}), answer)
+		return errors.Join(objectstore.PutBytes(ctx, whole, key, change(raw), objectstore.PutOptions{Overwrite: true}), response)
 	}}
 }
 
@@ -39,19 +39,19 @@ func same(raw []byte) []byte { return raw }
 
 func isSnapshot(key string) bool { return !manifest.IsManifest(key) }
 
-// TestAnswersThatAreLost: a store that has what was sent, and refuses it when it is sent
+// TestAnswersThatAreLost: a store that has what was sent, and rejects it when it is sent
 // again, has it from this transfer only if it is the same.
-func TestAnswersThatAreLost(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	cluster := etcdtest.New(t)
 	exists := &objectstore.Error{Op: "put", Key: "k", Kind: objectstore.ErrExists}
 	swap := func(from, to string) func([]byte) []byte {
 		return func(raw []byte) []byte { return bytes.Replace(raw, []byte(from), []byte(to), 1) }
 	}
 	for name, test := range map[string]struct {
-		meant  func(string) bool
-		change func([]byte) []byte
-		answer error
-		want   agent.ErrorClass
+		meant    func(string) bool
+		change   func([]byte) []byte
+		response error
+		want     agent.ErrorClass
 	}{
 		"a snapshot":                {isSnapshot, same, exists, ""},
 		"another snapshot":          {isSnapshot, func(raw []byte) []byte { return flipped(raw, 5000) }, exists, agent.ClassStore},
@@ -62,7 +62,7 @@ func TestAnswersThatAreLost(t *testing.T) {
 		"a manifest, after a reset": {manifest.IsManifest, same, &objectstore.Error{Op: "put", Cause: errors.New("reset")}, agent.ClassStore},
 	} {
 		b := newBench(t, cluster)
-		b.store = storing(b.store, test.meant, test.change, test.answer)
+		b.store = storing(b.store, test.meant, test.change, test.response)
 		result := b.run(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
 		class := agent.ErrorClass("")
 		if result.Error != nil {
@@ -71,10 +71,10 @@ func TestAnswersThatAreLost(t *testing.T) {
 		if class != test.want {
 			t.Errorf("%s: got %v, want %q", name, result.Error, test.want)
 		}
-		if left := b.objects(); test.want == agent.ClassStore && !errors.Is(test.answer, objectstore.ErrExists) && len(left) > 0 {
+		if left := b.objects(); test.want == agent.ClassStore && !errors.Is(test.response, objectstore.ErrExists) && len(left) > 0 {
 			t.Errorf("%s: left behind %v", name, left)
 		} else if test.want == agent.ClassExists && len(left) != 2 {
-			t.Errorf("%s: what is of somebody else is gone, left are %v", name, left)
+			t.Errorf("%s: objects of another owner were deleted, left are %v", name, left)
 		}
 	}
 }
@@ -125,8 +125,8 @@ func TestNewestIsFetched(t *testing.T) {
 	}
 }
 
-// TestVerifyWithoutTheKey: also what cannot be opened is the backup that is meant, and of the
-// size that there is room for; what was looked into leaves nothing.
+// TestVerifyWithoutTheKey: the identity and the size of a backup are checked without the
+// key, too. The check leaves nothing behind.
 func TestVerifyWithoutTheKey(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
 	dir := t.TempDir()
@@ -197,13 +197,13 @@ func TestManifestGoesFirst(t *testing.T) {
 	}
 }
 
-// TestTidyingIsNoBackup: what follows a backup and fails is told, and takes nothing from it.
+// TestTidyingIsNoBackup: the result reports a failure after a backup, and the backup stays.
 func TestTidyingIsNoBackup(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
 	b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
 	request := b.saveRequest("id-2", manifest.LayoutDirectory)
 	request.Save.Started = request.Save.Started.Add(time.Second)
-	request.Sweep = &agent.Sweep{Layout: manifest.LayoutDirectory, Owner: owner}
+	request.Sweep = &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}
 	orphan := filepath.Join(b.dir, manifest.Place{Layout: manifest.LayoutDirectory, Key: "backups/etcd", Owner: owner}.Prefix(), "x", "snapshot.db")
 	old := time.Now().Add(-25 * time.Hour)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(orphan), 0o750), os.WriteFile(orphan, []byte("x"), 0o600), os.Chtimes(orphan, old, old)); err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// TestDescribe: what went wrong is told by its class, however it is wrapped, and the end of
-// a context before anything that came of it.
+// TestDescribe: an error has the class of its cause, however it is wrapped. The end of a
+// context comes before its consequences.
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	late, cancel := context.WithTimeoutCause(t.Context(), 0, &timeoutError{time.Second})
@@ -98,7 +98,7 @@ func TestCheckVersion(t *testing.T) {
 }
 
 // TestDoneByOthers: what another transfer has stored at the same time, or what is of another
-// owner, is not what an earlier attempt of this one has done.
+// owner, is not the work of an earlier attempt of this transfer.
 func TestDoneByOthers(t *testing.T) {
 	cluster := etcdtest.New(t)
 	for _, layout := range []manifest.Layout{manifest.LayoutDirectory, manifest.LayoutObject} {

@@ -107,7 +107,7 @@ func (t *run) find(ctx context.Context, key string, e agent.Expected) (*located,
 func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, error) {
 	object, err := t.store.Stat(ctx, s.Manifest.SnapshotKey(s.Key))
 	if errors.Is(err, objectstore.ErrNotFound) {
-		return nil, fmt.Errorf("%w: the manifest %s is there, its snapshot is gone: %w", snapshot.ErrCorrupt, s.Key, err)
+		return nil, fmt.Errorf("%w: the manifest %s exists, its snapshot does not: %w", snapshot.ErrCorrupt, s.Key, err)
 	}
 	if err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) 
 	if id != "" {
 		backups = slices.DeleteFunc(backups, func(s manifest.Stored) bool { return s.Manifest.ID != id })
 	}
-	if wanted := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return s.Manifest.SafetyCopy }); len(wanted) > 0 {
-		backups = wanted
+	if desired := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return s.Manifest.SafetyCopy }); len(desired) > 0 {
+		backups = desired
 	}
 	for _, s := range backups {
 		if newest != nil && newest.Manifest.Owner != s.Manifest.Owner {
@@ -146,14 +146,14 @@ func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) 
 }
 
 // list returns all backups whose manifests have a key with this prefix and are wanted. Those
-// that cannot be read are not counted: nobody may take them for good, nor delete them.
-func (t *run) list(ctx context.Context, prefix string, wanted func(manifestKey string) bool) ([]manifest.Stored, error) {
+// that cannot be read are not counted: they are neither restored nor deleted.
+func (t *run) list(ctx context.Context, prefix string, desired func(manifestKey string) bool) ([]manifest.Stored, error) {
 	var keys []string
 	for object, err := range t.store.List(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
-		if manifest.IsManifest(object.Key) && wanted(object.Key) {
+		if manifest.IsManifest(object.Key) && desired(object.Key) {
 			keys = append(keys, object.Key)
 		}
 	}
@@ -189,10 +189,10 @@ func (t *run) readManifests(ctx context.Context, keys []string) ([]manifest.Stor
 }
 
 // firstWithTerm is the first version whose snapshots have the term of the raft log. A
-// snapshot with a term and without a version is of this one or of any newer one.
+// snapshot with a term and without a version is of this version or of a newer version.
 const firstWithTerm = "3.5.0"
 
-// checkVersion refuses a snapshot that the target does not start with: etcd reads the
+// checkVersion rejects a snapshot that the target does not start with: etcd reads the
 // storage of its own minor version and of the one before.
 func checkVersion(from, targetVersion string) error {
 	if err := checkNotOlder(from, targetVersion); err != nil {
@@ -209,7 +209,7 @@ func checkVersion(from, targetVersion string) error {
 	return nil
 }
 
-// checkNotOlder refuses a snapshot that is newer than the target.
+// checkNotOlder rejects a snapshot that is newer than the target.
 func checkNotOlder(from, targetVersion string) error {
 	have, goal, err := parseVersions(from, targetVersion)
 	if err != nil || have == nil {

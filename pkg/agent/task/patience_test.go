@@ -22,24 +22,24 @@ import (
 )
 
 // TestRefusedConnectionsAreRepeated opens a store that takes no connection at first.
-func TestRefusedConnectionsAreRepeated(t *testing.T) {
+func TestConnectionRefusedIsRetried(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	request := &agent.Request{
 		ID: "i", Verify: &agent.Verify{Expected: agent.Expected{Key: "none"}},
 		Store: &agent.Store{Type: v1beta2.BackupStorageTypePersistentVolumeClaim, Bucket: "claim", VolumeDir: dir},
 	}
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	rejected := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for name, test := range map[string]struct {
 		err      error
 		patience time.Duration
 		tries    int
 		class    agent.ErrorClass
 	}{
-		"the store is there in time":  {refused, time.Minute, 3, agent.ClassNotFound},
+		"the store is there in time":  {rejected, time.Minute, 3, agent.ClassNotFound},
 		"the member is there in time": {&etcd.Error{Op: "ask", Kind: etcd.ErrUnavailable}, time.Minute, 3, agent.ClassNotFound},
-		"too late":                    {refused, patienceStep, 2, agent.ClassInternal},
-		"no patience":                 {refused, 0, 1, agent.ClassInternal},
+		"too late":                    {rejected, patienceStep, 2, agent.ClassInternal},
+		"no patience":                 {rejected, 0, 1, agent.ClassInternal},
 		"another failure is final":    {objectstore.ErrDenied, time.Minute, 1, agent.ClassStoreDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,9 +62,9 @@ func TestRefusedConnectionsAreRepeated(t *testing.T) {
 	r := &Runner{Clock: clock.RealClock{}, Progress: &Progress{}, Patience: time.Hour}
 	r.Open = func(context.Context, *agent.Store, time.Duration) (objectstore.Store, error) {
 		cancel()
-		return nil, refused
+		return nil, rejected
 	}
 	if result := r.Run(ctx, agent.CommandVerify, request); result.Error == nil || errors.Is(result.Error, context.DeadlineExceeded) {
-		t.Errorf("it was told to stop: %v", result.Error)
+		t.Errorf("it received a signal to stop: %v", result.Error)
 	}
 }

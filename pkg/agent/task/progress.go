@@ -51,7 +51,7 @@ func (p *Progress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	step, bytes, total := p.Get()
 	w.Header().Set("Content-Type", "application/json")
-	// The reader may have gone; nothing is left to do then.
+	// The reader may have disconnected; nothing is left to do then.
 	_ = json.NewEncoder(w).Encode(agent.Progress{ID: p.ID, Step: step, Bytes: bytes, TotalBytes: total})
 }
 

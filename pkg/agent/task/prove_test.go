@@ -16,7 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// proving is a store that answers checksums where asked is false or it was asked to, and
+// proving is a store that returns checksums where asked is false or it was requested to, and
 // counts how often a snapshot is read.
 type proving struct {
 	objectstore.Store
@@ -47,7 +47,7 @@ func (s *proving) Get(ctx context.Context, key string, offset, length int64) (io
 	return s.Store.Get(ctx, key, offset, length)
 }
 
-// TestHowABackupIsProved: the checksum of a store is enough only where it is asked for and
+// TestHowABackupIsProved: the checksum of a store is enough only where it is requested and
 // there is one, and the result and the manifest say what was done, also to a later attempt.
 func TestHowABackupIsProved(t *testing.T) {
 	cluster := etcdtest.New(t)
@@ -84,7 +84,7 @@ func TestHowABackupIsProved(t *testing.T) {
 }
 
 // TestDamagedInTheStore: a store that has other bytes fails the attempt, whatever the layout;
-// nothing is left, and no other member is asked.
+// nothing is left, and no other member is read.
 func TestDamagedInTheStore(t *testing.T) {
 	cluster := etcdtest.New(t)
 	for _, layout := range []manifest.Layout{manifest.LayoutDirectory, manifest.LayoutSeries, manifest.LayoutObject} {
@@ -101,6 +101,6 @@ func TestDamagedInTheStore(t *testing.T) {
 		}
 	}
 	if err := objectstore.Damaged("k", "c", "a", "b"); memberFailed(err) || !errors.Is(err, objectstore.ErrDamaged) {
-		t.Errorf("%v lets another member be asked", err)
+		t.Errorf("%v queries another member", err)
 	}
 }

@@ -106,7 +106,7 @@ func (t *run) expiredByName(ctx context.Context, place manifest.Place) ([]manife
 
 // entries returns the whole backups of all clusters of the owner's name, the newest first.
 func (t *run) entries(ctx context.Context, place manifest.Place) ([]entry, error) {
-	objects, err := t.below(ctx, place.Kin())
+	objects, err := t.below(ctx, place.NamePrefix())
 	if err != nil {
 		return nil, err
 	}
@@ -136,9 +136,10 @@ func (t *run) entries(ctx context.Context, place manifest.Place) ([]entry, error
 }
 
 // proved returns the entries that are this EtcdBackup's. The UID of the cluster that is backed
-// up proves it. A backup of another UID is of an earlier cluster of that name, or of one in
-// another Kubernetes cluster that shares the place: it is this EtcdBackup's if the newest one
-// of that UID says so. All of one UID are of one Kubernetes cluster.
+// up proves it. A backup of another UID is of an earlier cluster of that name, or of a
+// cluster in another Kubernetes cluster that shares the location. It belongs to this
+// EtcdBackup if the newest backup of that UID says so: all backups of one UID are of one
+// Kubernetes cluster.
 func (t *run) proved(ctx context.Context, place manifest.Place, entries []entry) ([]entry, error) {
 	count, newest := map[string]int{}, []string{}
 	for _, e := range entries {

@@ -123,7 +123,7 @@ func TestPruneOfEarlierClusters(t *testing.T) {
 		spared bool
 		others int
 	}{
-		"count spares the last one":        {"mine", 2, 0, "0001011", true, 0},
+		"count keeps the last backup":      {"mine", 2, 0, "0001011", true, 0},
 		"count that reaches back":          {"mine", 5, 0, "0011111", false, 0},
 		"age":                              {"mine", 0, 4*time.Hour + time.Minute, "0001111", false, 0},
 		"age takes the last one, too":      {"mine", 2, 3*time.Hour + time.Minute, "0000011", false, 0},
@@ -261,7 +261,7 @@ func TestABackupListsOnceForWhatFollows(t *testing.T) {
 	b.store = store
 	request := b.saveRequest("id-1", manifest.LayoutDirectory)
 	request.Prune = &agent.Prune{Layout: manifest.LayoutDirectory, Owner: owner, BackupUID: "mine", Count: 20}
-	request.Sweep = &agent.Sweep{Layout: manifest.LayoutDirectory, Owner: owner}
+	request.Sweep = &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}
 	result := b.mustRun(agent.CommandSave, request)
 	if result.Pruned != 1 || result.Warning != "" {
 		t.Errorf("the result says %+v", result)

@@ -82,8 +82,8 @@ func (t *run) restore(ctx context.Context) error {
 	return os.RemoveAll(work)
 }
 
-// restored is true if this transfer has made the data directory. Data of anybody
-// else's is an error.
+// restored is true if this transfer has made the data directory. Data of another transfer
+// is an error.
 func restored(dataDir, id string) (bool, error) {
 	_, err := os.Stat(filepath.Join(dataDir, memberDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +191,7 @@ func (t *run) snapshotStatus(ctx context.Context, tool string) error {
 		Version   *string `json:"version"`
 	}
 	if err := json.Unmarshal([]byte(lastLine(out)), &status); err != nil {
-		return fmt.Errorf("%s snapshot status did not answer in JSON: %w", filepath.Base(tool), err)
+		return fmt.Errorf("%s snapshot status printed no JSON: %w", filepath.Base(tool), err)
 	}
 	t.result.Revision, t.result.Size = status.Revision, status.TotalSize
 	if status.Version != nil {
@@ -229,7 +229,7 @@ func runTool(ctx context.Context, tool string, args []string) (string, error) {
 	return stdout.String(), nil
 }
 
-// killed is true if somebody else has ended the program, such as the kernel for its memory.
+// killed is true if another process has ended the program, such as the kernel for its memory.
 func killed(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -242,8 +242,8 @@ func killed(err error) bool {
 // walSize is what etcd allocates for its log at once, in bytes.
 const walSize = 64 << 20
 
-// full returns an error if a volume has less room left than the next thing that a restore
-// writes there, of which a program only says in words that it did not fit.
+// full returns an error if a volume has less room than the next file of a restore needs.
+// The program of etcd reports a full volume only as text.
 func full(dir string) error {
 	var volume syscall.Statfs_t
 	if err := syscall.Statfs(dir, &volume); err != nil {

@@ -89,7 +89,7 @@ func TestRestoreAfterKill(t *testing.T) {
 	}
 }
 
-func TestRestoreKeepsForeignData(t *testing.T) {
+func TestRestoreKeepsUnknownData(t *testing.T) {
 	withTool(t, "etcdutl")
 	b := newBench(t, etcdtest.New(t))
 	_, name := fetched(t, b)

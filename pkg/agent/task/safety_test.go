@@ -14,23 +14,23 @@ import (
 
 // TestSafetyCopyIsNotTheNewest: what a restore has replaced is not taken for the newest
 // backup of a place, but is found where nothing else is.
-func TestSafetyCopyIsNotTheNewest(t *testing.T) {
+func TestPreRestoreBackupIsNotTheNewest(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
 	b.cluster.Member("m0").Put(10)
-	wanted := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
+	desired := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
 	b.cluster.Member("m0").Put(10)
 	for _, place := range []string{"backups/etcd", "backups/etcd-safety"} {
 		r := b.saveRequest("id-"+place, manifest.LayoutDirectory)
 		r.Store, r.Save.SafetyCopy, r.Save.Started = b.storePlace(place), true, time.Now().Add(time.Hour)
 		spoilt := b.mustRun(agent.CommandSave, r)
-		if spoilt.SHA256 == wanted.SHA256 {
+		if spoilt.SHA256 == desired.SHA256 {
 			t.Fatal("both are the same")
 		}
 		result, name := b.fetch("", nil)
 		if result.Error != nil {
 			t.Fatal(result.Error)
 		}
-		mustHaveSum(t, name, wanted.SHA256)
+		mustHaveSum(t, name, desired.SHA256)
 		if place == "backups/etcd" {
 			continue
 		}

@@ -30,7 +30,7 @@ const (
 )
 
 // save stores a snapshot of the best member, and its manifest after it. If a member
-// fails on the way the next one is asked.
+// fails on the way the next one is used.
 func (t *run) save(ctx context.Context) error {
 	save := t.request.Save
 	place := manifest.Place{Layout: save.Layout, Key: t.request.Store.Key, Owner: save.Owner}
@@ -65,7 +65,7 @@ func (t *run) tidy(ctx context.Context) {
 		err = t.prune(ctx)
 	}
 	if t.request.Sweep != nil {
-		err = errors.Join(err, t.sweep(ctx))
+		err = errors.Join(err, t.abortUploads(ctx))
 	}
 	if err != nil {
 		t.result.Warning = err.Error()
@@ -90,7 +90,7 @@ func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Sto
 		key := place.Layout.ManifestKey(place.Key)
 		m, err := t.readManifest(ctx, key)
 		if errors.Is(err, objectstore.ErrNotFound) || errors.Is(err, manifest.ErrInvalid) {
-			return nil, nil // what is there is overwritten
+			return nil, nil // the existing object is overwritten
 		}
 		if err != nil || m.ID != t.request.ID {
 			return nil, err
@@ -119,7 +119,7 @@ func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Sto
 }
 
 // whole returns a backup of this transfer if its snapshot is there. A manifest alone, which
-// arrived after it was taken back, is no backup and goes: nobody may take it for one.
+// arrived after it was taken back, is no backup and is deleted: it must not look like one.
 func (t *run) whole(ctx context.Context, s *manifest.Stored) (*manifest.Stored, error) {
 	object, err := t.store.Stat(ctx, s.Manifest.SnapshotKey(s.Key))
 	switch {
@@ -180,7 +180,7 @@ func memberFailed(err error) bool {
 
 func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.Endpoint, place manifest.Place, options snapshot.Options) (*manifest.Stored, error) {
 	t.Progress.Begin("Save", 0)
-	// The stream ends with this context, whoever waits for it.
+	// The stream ends with this context, whatever waits for it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := client.Snapshot(ctx, source, t.stall())
@@ -207,7 +207,7 @@ func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.End
 	return stored, nil
 }
 
-// takeBack deletes what did not become a backup. A manifest whose answer was lost may be
+// takeBack deletes what did not become a backup. A manifest whose response was lost may be
 // there all the same, and goes first: without its snapshot it would pass for a backup.
 func (t *run) takeBack(ctx context.Context, key string, s *manifest.Stored, failed error) error {
 	if errors.Is(failed, objectstore.ErrExists) {
@@ -260,12 +260,12 @@ func (t *run) putSnapshot(ctx context.Context, cancel context.CancelFunc, stream
 	return put{}, err
 }
 
-// contested finds out what is under a key that was free before: a store whose answer
-// was lost has it from us, and refused it when it was sent again.
-func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums, refused error) (put, error) {
+// contested finds out what is under a key that was free before: a store whose response
+// was lost has it from us, and rejected it when it was sent again.
+func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums, rejected error) (put, error) {
 	object, err := t.store.Stat(ctx, key)
 	if errors.Is(err, objectstore.ErrNotFound) {
-		return put{}, refused // what is in the way is no object
+		return put{}, rejected // what is in the way is no object
 	}
 	if err != nil {
 		return put{}, err
@@ -279,9 +279,9 @@ func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums, ref
 	return put{key: key, sums: sums}, err
 }
 
-// freeKey returns the key for a snapshot. An attempt that was killed may have left a
-// snapshot without a manifest: in a directory it stays for the sweep, as that attempt
-// may still run; where the name is fixed it is overwritten.
+// freeKey returns the key for a snapshot. A killed attempt may have left a snapshot without
+// a manifest. In a directory the snapshot stays until uploads are aborted, because that
+// attempt may still run. Where the name is fixed, the snapshot is overwritten.
 func (t *run) freeKey(ctx context.Context, revision int64, place manifest.Place, options snapshot.Options) (string, error) {
 	id := t.request.ID
 	for try := 2; ; try++ {
@@ -321,7 +321,7 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 }
 
 // prove makes sure that what is stored is what was sent, and says in the manifest how that
-// was found. Its size and that it can be read are asked always.
+// was found. Its size and that it can be read are checked always.
 func (t *run) prove(ctx context.Context, put put, m *manifest.Manifest) error {
 	object, err := t.store.Stat(ctx, put.key)
 	if err != nil {
@@ -358,7 +358,7 @@ func (t *run) finishSnapshot(ctx context.Context, put put, s *manifest.Stored) e
 	overwrite := s.Manifest.Layout == manifest.LayoutObject
 	err = objectstore.PutBytes(ctx, t.store, s.Key, raw, objectstore.PutOptions{Overwrite: overwrite, ContentType: manifestType})
 	if errors.Is(err, objectstore.ErrExists) {
-		// A store whose answer was lost refuses it when it is sent again.
+		// A store whose response was lost rejects it when it is sent again.
 		if m, readErr := t.readManifest(ctx, s.Key); readErr == nil && m.ID == s.Manifest.ID && m.StoredSHA256 == s.Manifest.StoredSHA256 {
 			return nil
 		}

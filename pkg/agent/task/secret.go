@@ -22,7 +22,7 @@ const (
 	identitiesFile = "identities"
 )
 
-// tlsFiles are the names of certificate, key and authority; the first that are
+// tlsFiles are the names of certificate, key and CA; the first that are
 // complete count.
 var tlsFiles = [][3]string{
 	{"etcd-client.crt", "etcd-client.key", "etcd-client-ca.crt"},
@@ -70,7 +70,7 @@ func clientTLS(dir string) (*tls.Config, error) {
 		errSecret, strings.Join(tlsFiles[0][:], ", "), strings.Join(tlsFiles[1][:], ", "))
 }
 
-// recipients reads who a backup is encrypted for; nobody if there is no directory.
+// recipients reads the keys that a backup is encrypted for; none if there is no directory.
 func recipients(dir string) ([]age.Recipient, error) {
 	if dir == "" {
 		return nil, nil

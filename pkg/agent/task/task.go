@@ -27,7 +27,7 @@ type Runner struct {
 	// Version of this program, for manifests.
 	Version  string
 	Progress *Progress
-	// Patience is how long a request begins again whose first connection is refused: the
+	// Patience is how long a request begins again whose first connection is rejected: the
 	// proxy of a service mesh that starts beside the agent takes no connections before it
 	// is ready. Zero: it does not begin again.
 	Patience time.Duration
@@ -44,7 +44,7 @@ type run struct {
 	listed *listing
 }
 
-// patienceStep is the pause between two connections that are refused.
+// patienceStep is the pause between two connections that are rejected.
 const patienceStep = 500 * time.Millisecond
 
 // cleanupTimeout bounds what is done after a failure, when ctx may have ended.
@@ -64,7 +64,7 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 	}
 	logger.Info("Started")
 	err := r.do(ctx, command, request, result)
-	for r.refused(err) && r.Clock.Since(result.Started) < r.Patience {
+	for r.rejected(err) && r.Clock.Since(result.Started) < r.Patience {
 		select {
 		case <-time.After(patienceStep):
 		case <-ctx.Done():
@@ -92,9 +92,9 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 	return result
 }
 
-// refused is true if a request failed because nothing takes its connections, before any
+// rejected is true if a request failed because nothing takes its connections, before any
 // byte was moved.
-func (r *Runner) refused(err error) bool {
+func (r *Runner) rejected(err error) bool {
 	_, moved, _ := r.Progress.Get()
 	return moved == 0 && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, etcd.ErrUnavailable))
 }
@@ -123,8 +123,8 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 		return t.restore(ctx)
 	case agent.CommandPrune:
 		return t.prune(ctx)
-	case agent.CommandSweep:
-		return t.sweep(ctx)
+	case agent.CommandAbortUploads:
+		return t.abortUploads(ctx)
 	default:
 		return errUnknownCommand
 	}

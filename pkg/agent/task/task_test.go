@@ -271,7 +271,7 @@ func flipped(raw []byte, at int) []byte {
 	return raw
 }
 
-// Whatever happens to the stored object, it is not taken for good.
+// Whatever happens to the stored object, it is not taken permanently.
 func TestCorruptObject(t *testing.T) {
 	recipientsDir, identitiesDir := ageSecrets(t)
 	cluster := etcdtest.New(t)
@@ -378,7 +378,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 					return context.Cause(ctx)
 				}
 			},
-			"before the answer to the manifest": func(s *breaking, kill func()) {
+			"before the response to the manifest": func(s *breaking, kill func()) {
 				s.put = func(ctx context.Context, key string, r io.Reader) error {
 					if !manifest.IsManifest(key) {
 						return nil
@@ -458,8 +458,8 @@ func TestLeftoverOfKilledProcess(t *testing.T) {
 	if next.Key == saved.Key || len(b.objects()) != 3 {
 		t.Fatalf("the leftover was overwritten: %v", b.objects())
 	}
-	sweep := &agent.Request{ID: "s", Store: request.Store, Sweep: &agent.Sweep{Layout: manifest.LayoutDirectory, Owner: owner}}
-	if result := b.mustRun(agent.CommandSweep, sweep); result.Swept != 0 {
+	abortUploads := &agent.Request{ID: "s", Store: request.Store, Sweep: &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}}
+	if result := b.mustRun(agent.CommandAbortUploads, abortUploads); result.Swept != 0 {
 		t.Errorf("swept %d younger than a day", result.Swept)
 	}
 	old := time.Now().Add(-25 * time.Hour)
@@ -468,7 +468,7 @@ func TestLeftoverOfKilledProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if result := b.mustRun(agent.CommandSweep, sweep); result.Swept != 1 || len(b.objects()) != 2 {
+	if result := b.mustRun(agent.CommandAbortUploads, abortUploads); result.Swept != 1 || len(b.objects()) != 2 {
 		t.Errorf("swept %d, left %v", result.Swept, b.objects())
 	}
 	b.checkSaved(next, "", false)

@@ -93,8 +93,8 @@ func (g *growing) Get(ctx context.Context, key string, offset, length int64) (io
 	return g.Store.Get(ctx, key, offset, length)
 }
 
-// TestFetchWritesNoMoreThanItsManifestSays: what a store gives in place of the backup that was
-// checked does not fill the disk, however well it is compressed.
+// TestFetchWritesNoMoreThanItsManifestSays: an object that replaces the checked backup
+// does not fill the disk, however well it is compressed.
 func TestFetchWritesNoMoreThanItsManifestSays(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
 	b.cluster.Member("m0").Put(500)
@@ -128,11 +128,11 @@ func TestFetchWritesNoMoreThanItsManifestSays(t *testing.T) {
 	}
 }
 
-// TestPlacesThatBeginAlike: the newest backup of a place is not that of another one whose name
-// is only longer.
+// TestPlacesThatBeginAlike: the newest backup of a location is not a backup of a location
+// whose name begins the same.
 func TestPlacesThatBeginAlike(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
-	wanted := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
+	desired := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
 	b.cluster.Member("m0").Put(10)
 	other := b.saveRequest("id-2", manifest.LayoutDirectory)
 	other.Store = b.storePlace("backups/etcd2")
@@ -141,7 +141,7 @@ func TestPlacesThatBeginAlike(t *testing.T) {
 	if result.Error != nil {
 		t.Fatal(result.Error)
 	}
-	mustHaveSum(t, name, wanted.SHA256)
+	mustHaveSum(t, name, desired.SHA256)
 	if result, _ := b.fetch("", func(r *agent.Request) { r.Store = b.storePlace("backups/etc") }); result.Error == nil || result.Error.Class != agent.ClassNotFound {
 		t.Errorf("part of a name: %v", result.Error)
 	}

@@ -117,7 +117,7 @@ func (t *run) decode(ctx context.Context, found *located, e agent.Expected, iden
 
 const copyBuffer = 1 << 20
 
-// requireEncrypted refuses a backup that is not encrypted where identities are given.
+// requireEncrypted rejects a backup that is not encrypted where identities are given.
 func requireEncrypted(found *located, identitiesDir string) error {
 	if identitiesDir == "" || found.stored == nil || found.stored.Manifest.Encryption != "" {
 		return nil // without a manifest its first bytes tell

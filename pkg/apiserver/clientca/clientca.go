@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// Where the kube-apiserver says which authorities sign clients.
+	// The kube-apiserver publishes the CAs of client certificates in this ConfigMap.
 	configMapName = "extension-apiserver-authentication"
 	// Keys of that ConfigMap.
 	clientKey = "client-ca-file"
 	proxyKey  = "requestheader-client-ca-file"
 
 	pollInterval = 20 * time.Millisecond
-	// logInterval is how many polls pass between two lines of the log.
+	// logInterval is the number of polls between two log lines.
 	logInterval = 250
 )
 
-// Keys returns which authorities come from the cluster, given which ones come from
-// files.
+// Keys returns the keys of the ConfigMap whose CAs the server uses. The arguments tell which CAs
+// come from files instead.
 func Keys(clientFile, proxyFile bool) []string {
 	var keys []string
 	if !clientFile {
@@ -43,19 +43,18 @@ func Keys(clientFile, proxyFile bool) []string {
 	return keys
 }
 
-// Start runs what loads the authorities of serving, until the context ends, and
-// returns when all that the cluster names under the keys are loaded. From then on
-// serving gives no hint which authorities it knows: a client has one certificate to
-// show, and a hint that is behind keeps it from showing it.
+// Start runs the controller that loads the CAs of serving, until the context ends. It returns
+// when all CAs in the ConfigMap under the keys are loaded. It also makes serving list no CAs to
+// clients: a client has one certificate, and does not send it if an outdated list lacks its CA.
 func Start(ctx context.Context, serving *genericapiserver.SecureServingInfo, kube kubernetes.Interface, keys []string) error {
 	loaded := serving.ClientCA
 	if loaded == nil {
 		return nil
 	}
-	serving.ClientCA = unhinted{name: loaded.Name()}
+	serving.ClientCA = noAcceptableCAs{name: loaded.Name()}
 	if controller, ok := loaded.(dynamiccertificates.ControllerRunner); ok {
 		if err := controller.RunOnce(ctx); err != nil {
-			return fmt.Errorf("authorities of client certificates: %w", err)
+			return fmt.Errorf("load the CAs of client certificates: %w", err)
 		}
 		go controller.Run(ctx, 1)
 	}
@@ -65,16 +64,16 @@ func Start(ctx context.Context, serving *genericapiserver.SecureServingInfo, kub
 
 	polls := 0
 	return wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		key, err := firstMissing(ctx, loaded, kube, keys)
+		key, err := findMissingKey(ctx, loaded, kube, keys)
 		if polls++; polls%logInterval == 0 {
-			klog.FromContext(ctx).Info("Waiting for the authorities of client certificates", "missing", key, "reason", err)
+			klog.FromContext(ctx).Info("Waiting for the CAs of client certificates", "missing", key, "reason", err)
 		}
 		return err == nil && key == "", nil
 	})
 }
 
-// firstMissing returns a key of the ConfigMap whose content is not loaded, or nothing.
-func firstMissing(ctx context.Context, loaded dynamiccertificates.CAContentProvider, kube kubernetes.Interface, keys []string) (string, error) {
+// findMissingKey returns a key of the ConfigMap whose content is not loaded; empty if all are.
+func findMissingKey(ctx context.Context, loaded dynamiccertificates.CAContentProvider, kube kubernetes.Interface, keys []string) (string, error) {
 	authentication, err := kube.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, configMapName, metav1.GetOptions{})
 	if err != nil {
 		return "", err
@@ -88,20 +87,20 @@ func firstMissing(ctx context.Context, loaded dynamiccertificates.CAContentProvi
 	return "", nil
 }
 
-// unhinted makes a TLS listener ask for a client's certificate without saying which.
-// The certificates are verified by the authenticators, for each request.
-type unhinted struct{ name string }
+// noAcceptableCAs makes a TLS listener request a client certificate without a list of CAs. The
+// authenticators verify the certificate of each request.
+type noAcceptableCAs struct{ name string }
 
-var _ dynamiccertificates.CAContentProvider = unhinted{}
+var _ dynamiccertificates.CAContentProvider = noAcceptableCAs{}
 
 // Name implements dynamiccertificates.CAContentProvider.
-func (u unhinted) Name() string { return u.name }
+func (u noAcceptableCAs) Name() string { return u.name }
 
 // CurrentCABundleContent implements dynamiccertificates.CAContentProvider.
-func (unhinted) CurrentCABundleContent() []byte { return nil }
+func (noAcceptableCAs) CurrentCABundleContent() []byte { return nil }
 
 // VerifyOptions implements dynamiccertificates.CAContentProvider.
-func (unhinted) VerifyOptions() (x509.VerifyOptions, bool) { return x509.VerifyOptions{}, false }
+func (noAcceptableCAs) VerifyOptions() (x509.VerifyOptions, bool) { return x509.VerifyOptions{}, false }
 
-// AddListener implements dynamiccertificates.Notifier: nothing ever changes.
-func (unhinted) AddListener(dynamiccertificates.Listener) {}
+// AddListener implements dynamiccertificates.Notifier. The content never changes.
+func (noAcceptableCAs) AddListener(dynamiccertificates.Listener) {}

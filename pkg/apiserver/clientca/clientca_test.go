@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-func newAuthority(t *testing.T, name string) (certificate, key []byte) {
+func newCA(t *testing.T, name string) (certificate, key []byte) {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey(name, nil, nil)
 	if err != nil {
@@ -55,8 +55,8 @@ func clusterCAs(t *testing.T, kube *fake.Clientset) dynamiccertificates.CAConten
 
 func TestStartReturnsWhenAllIsLoaded(t *testing.T) {
 	t.Parallel()
-	client, _ := newAuthority(t, "client")
-	proxy, _ := newAuthority(t, "proxy")
+	client, _ := newCA(t, "client")
+	proxy, _ := newCA(t, "proxy")
 	for _, data := range []map[string]string{
 		{clientKey: string(client), proxyKey: string(proxy)},
 		{proxyKey: string(proxy)},
@@ -67,7 +67,7 @@ func TestStartReturnsWhenAllIsLoaded(t *testing.T) {
 		if err := Start(t.Context(), serving, kube, Keys(false, false)); err != nil {
 			t.Fatal(err)
 		}
-		if key, err := firstMissing(t.Context(), loaded, kube, Keys(false, false)); err != nil || key != "" {
+		if key, err := findMissingKey(t.Context(), loaded, kube, Keys(false, false)); err != nil || key != "" {
 			t.Errorf("%s is missing (%v)", key, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestStartReturnsWhenAllIsLoaded(t *testing.T) {
 // TestStartWaits: a kube-apiserver that is away for a moment is waited for.
 func TestStartWaits(t *testing.T) {
 	t.Parallel()
-	proxy, _ := newAuthority(t, "proxy")
+	proxy, _ := newCA(t, "proxy")
 	kube := fake.NewClientset(authenticationConfig(map[string]string{proxyKey: string(proxy)}))
 	var asked atomic.Int32
 	kube.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -111,16 +111,16 @@ func TestNothingToLoad(t *testing.T) {
 	}
 }
 
-// TestNoHint connects with a certificate of an authority that the listener does not
-// know (yet). Go's client would not show it if it were told of others.
+// TestNoHint connects with a certificate of a CA that the listener does not
+// know (yet). Go's client would not show the certificate if the listener named other CAs.
 func TestNoHint(t *testing.T) {
 	t.Parallel()
-	known, _ := newAuthority(t, "known")
+	known, _ := newCA(t, "known")
 	provider, err := dynamiccertificates.NewStaticCAContent("known", known)
 	if err != nil {
 		t.Fatal(err)
 	}
-	serverCert, serverKey := newAuthority(t, "localhost")
+	serverCert, serverKey := newCA(t, "localhost")
 	shown, err := dynamiccertificates.NewStaticCertKeyContent("serving", serverCert, serverKey)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestNoHint(t *testing.T) {
 	}
 	defer func() { close(stop); <-stopped }()
 
-	clientCert, clientKey := newAuthority(t, "unknown")
+	clientCert, clientKey := newCA(t, "unknown")
 	pair, err := tls.X509KeyPair(clientCert, clientKey)
 	if err != nil {
 		t.Fatal(err)

@@ -11,13 +11,14 @@ import (
 	"syscall"
 )
 
-// ErrInUse is returned by Start if another process has the directory open. etcd
-// itself would wait for that process without an end.
-var ErrInUse = errors.New("another process has this directory open")
+// ErrInUse means that another process uses the directory. Without this check etcd would wait for
+// that process forever.
+var ErrInUse = errors.New("another process uses this directory; stop it, or use another directory")
 
-// lock takes the directory for this process. The kernel gives it back when the
-// process ends, however it ends.
-func lock(dir string) (*os.File, error) {
+// lockDirectory locks the directory for this process. The kernel removes the lock when the
+// process ends. The lock is that of flock(2), which TryLockFile of etcd does not use: the Job
+// that restores the data of the API server takes the same lock with the command flock.
+func lockDirectory(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err

@@ -13,32 +13,32 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Levels at which etcd's talk is of interest.
+// Verbosities for the log of etcd.
 const (
 	infoLevel  = 4
 	debugLevel = 6
 )
 
-// intended are warnings of what is meant to be so here: one socket for one client,
-// and no authentication on a socket that only this user can open.
-var intended = sets.New(
+// expectedWarnings are warnings about intended settings: one socket for one client, and no
+// authentication on a socket that only this user can open.
+var expectedWarnings = sets.New(
 	"Running http and grpc server on single port. This is not recommended for production.",
 	"simple token is not cryptographically signed",
 )
 
-// logBridge carries etcd's log to klog, so that a process has one log. What etcd
-// tells in passing needs a higher verbosity than what it warns of.
+// logBridge writes the log of etcd to klog, so that the process has one log. Information of etcd
+// needs a higher verbosity than its warnings.
 type logBridge struct {
 	logger klog.Logger
 	fields []zapcore.Field
-	// quiet is set once etcd is being stopped; its copies share it.
-	quiet *atomic.Bool
+	// stopping is set before etcd is stopped. Copies of the bridge share it.
+	stopping *atomic.Bool
 }
 
 var _ zapcore.Core = &logBridge{}
 
 func newLogBridge(logger klog.Logger) *logBridge {
-	return &logBridge{logger: logger, quiet: &atomic.Bool{}}
+	return &logBridge{logger: logger, stopping: &atomic.Bool{}}
 }
 
 // Enabled implements zapcore.LevelEnabler.
@@ -57,7 +57,7 @@ func (b *logBridge) Enabled(level zapcore.Level) bool {
 
 // With implements zapcore.Core.
 func (b *logBridge) With(fields []zapcore.Field) zapcore.Core {
-	return &logBridge{logger: b.logger, fields: slices.Concat(b.fields, fields), quiet: b.quiet}
+	return &logBridge{logger: b.logger, fields: slices.Concat(b.fields, fields), stopping: b.stopping}
 }
 
 // Check implements zapcore.Core.
@@ -79,7 +79,7 @@ func (b *logBridge) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 		values = append(values, key, encoder.Fields[key])
 	}
 	switch {
-	case b.quiet.Load() || entry.Level == zapcore.InfoLevel || intended.Has(entry.Message):
+	case b.stopping.Load() || entry.Level == zapcore.InfoLevel || expectedWarnings.Has(entry.Message):
 		b.logger.V(infoLevel).Info(entry.Message, values...)
 	case entry.Level >= zapcore.ErrorLevel:
 		b.logger.Error(nil, entry.Message, values...)

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// name of the only member; it is part of the stored membership.
+	// name is the name of the only member, which is stored in the member list.
 	name = "embedded"
-	// quotaBytes is what etcd's authors suggest at most for one database.
+	// quotaBytes is the largest size of a database that the etcd documentation suggests.
 	quotaBytes = 8 << 30
-	// progressInterval lets watch caches notice soon that they are up to date.
+	// progressInterval is how often etcd tells watch caches that they are up to date.
 	progressInterval = 5 * time.Second
-	// maxSocketPath is how long the path of a unix socket may be on Linux.
+	// maxSocketPath is the longest path of a unix socket on Linux.
 	maxSocketPath = 107
 )
 
-// ErrStopped is returned by Start if etcd gives up before it is ready.
+// ErrStopped means that etcd has stopped before it was ready.
 var ErrStopped = errors.New("embedded etcd stopped before it was ready")
 
 // Server is a running etcd.
@@ -39,11 +39,11 @@ type Server struct {
 	log      *logBridge
 	once     sync.Once
 	lock     *os.File
-	// socketDir is set if the socket did not fit into the data directory's path.
+	// socketDir is a temporary directory for the socket; empty if the data directory has it.
 	socketDir string
 }
 
-// Start runs etcd with its data below dir and returns when it can be used.
+// Start starts etcd with its data below dir and returns when etcd is ready.
 func Start(ctx context.Context, dir string) (*Server, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -54,7 +54,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 		return nil, fmt.Errorf("directory of the embedded etcd: %w", err)
 	}
 	server := &Server{log: newLogBridge(klog.FromContext(ctx).WithName("etcd"))}
-	if server.lock, err = lock(dir); err != nil {
+	if server.lock, err = lockDirectory(dir); err != nil {
 		return nil, fmt.Errorf("embedded etcd: %w", err)
 	}
 	socket, err := server.socket(dir)
@@ -87,7 +87,7 @@ func (s *Server) config(data, socket string) *embed.Config {
 	config.Name = name
 	config.Dir = data
 	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
-	// There will never be a peer. The advertised addresses are only names.
+	// There is no peer. The advertised addresses are required, but nothing listens there.
 	config.ListenPeerUrls = nil
 	config.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}}
 	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
@@ -95,13 +95,13 @@ func (s *Server) config(data, socket string) *embed.Config {
 	config.EnableGRPCGateway = false
 	config.QuotaBackendBytes = quotaBytes
 	config.WatchProgressNotifyInterval = progressInterval
-	// The library's default is 0 here, which warns of every request.
+	// The default of the library is 0, with which etcd logs a warning for every request.
 	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(s.log))
 	return config
 }
 
-// socket returns where to listen. The directory is what keeps others out.
+// socket returns the path of the socket. The mode of its directory keeps other users out.
 func (s *Server) socket(dir string) (string, error) {
 	run := filepath.Join(dir, "run")
 	socket := filepath.Join(run, "client.sock")
@@ -109,7 +109,7 @@ func (s *Server) socket(dir string) (string, error) {
 		if err := os.MkdirAll(run, 0o700); err != nil {
 			return "", fmt.Errorf("directory for the socket of the embedded etcd: %w", err)
 		}
-		// A volume's owner may have opened it to a group.
+		// The fsGroup of a volume may have opened the directory to a group.
 		return socket, os.Chmod(run, 0o700)
 	}
 	temporary, err := os.MkdirTemp("", "etcd-")
@@ -120,7 +120,7 @@ func (s *Server) socket(dir string) (string, error) {
 	return filepath.Join(temporary, "client.sock"), nil
 }
 
-// release gives back what Start took beside etcd.
+// release removes the temporary directory and the lock.
 func (s *Server) release() {
 	if s.socketDir != "" {
 		_ = os.RemoveAll(s.socketDir)
@@ -128,17 +128,17 @@ func (s *Server) release() {
 	_ = s.lock.Close()
 }
 
-// Endpoint is where clients connect to.
+// Endpoint returns the URL for clients.
 func (s *Server) Endpoint() string { return s.endpoint }
 
-// Stopped is closed when etcd has stopped, by itself or by Stop.
+// Stopped returns a channel that is closed when etcd has stopped, by itself or by Stop.
 func (s *Server) Stopped() <-chan struct{} { return s.etcd.Server.StopNotify() }
 
-// Stop ends etcd. Call it when no client is left: etcd waits for them.
+// Stop stops etcd. Close its clients before: etcd waits for them.
 func (s *Server) Stop() {
 	s.once.Do(func() {
-		// Closing listeners makes etcd complain about closed listeners.
-		s.log.quiet.Store(true)
+		// etcd logs errors about its own closed listeners while it stops.
+		s.log.stopping.Store(true)
 		s.etcd.Close()
 		s.release()
 	})

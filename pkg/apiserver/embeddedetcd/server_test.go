@@ -61,7 +61,7 @@ func TestKeepsData(t *testing.T) {
 	}
 }
 
-// TestOnlyThisUser checks that nobody else can reach the data or the socket.
+// TestOnlyThisUser checks that other users cannot open the data or the socket.
 func TestOnlyThisUser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -127,7 +127,7 @@ func TestCanceled(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	// Both ways are right: etcd may be ready before anybody looks at the context.
+	// Both outcomes are right: etcd may be ready before Start checks the context.
 	if server, err := Start(ctx, dir); err == nil {
 		server.Stop()
 	} else if !errors.Is(err, context.Canceled) {
@@ -146,20 +146,20 @@ func TestLog(t *testing.T) {
 		stopping  bool
 		want      string
 	}{
-		{"information is for those who ask", 2, zapcore.InfoLevel, false, ""},
-		{"information is there for them", 4, zapcore.InfoLevel, false, "I"},
-		{"details are for those who insist", 4, zapcore.DebugLevel, false, ""},
-		{"details are there for them", 6, zapcore.DebugLevel, false, "I"},
-		{"warnings are told", 0, zapcore.WarnLevel, false, "I"},
-		{"errors are told", 0, zapcore.ErrorLevel, false, "E"},
-		{"errors of a server that stops are not", 2, zapcore.ErrorLevel, true, ""},
+		{"information is not logged at level 2", 2, zapcore.InfoLevel, false, ""},
+		{"information is logged at level 4", 4, zapcore.InfoLevel, false, "I"},
+		{"details are not logged at level 4", 4, zapcore.DebugLevel, false, ""},
+		{"details are logged at level 6", 6, zapcore.DebugLevel, false, "I"},
+		{"warnings are logged at level 0", 0, zapcore.WarnLevel, false, "I"},
+		{"errors are logged at level 0", 0, zapcore.ErrorLevel, false, "E"},
+		{"errors of a server that stops are not logged", 2, zapcore.ErrorLevel, true, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var output bytes.Buffer
 			bridge := newLogBridge(textlogger.NewLogger(textlogger.NewConfig(
 				textlogger.Verbosity(test.verbosity), textlogger.Output(&output))))
-			bridge.quiet.Store(test.stopping)
+			bridge.stopping.Store(test.stopping)
 			zap.New(bridge).With(zap.String("first", "1")).Log(test.level, "Something happened", zap.Int("second", 2))
 			got := output.String()
 			if test.want == "" {

@@ -13,28 +13,26 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// proxied is a user whom the front proxy named. It stays with the request until
-// something replaces the user, such as impersonation, and then the proof is gone
-// with it: the kube-apiserver has not judged that other user.
-type proxied struct {
+// frontProxyUser is a user that the front proxy has named. Impersonation replaces the user of a
+// request by another one of another type: the kube-apiserver has not authorized that user.
+type frontProxyUser struct {
 	user.Info
 }
 
 type proxyAuthenticator struct {
 	proxy authenticator.Request
 	next  authenticator.Request
-	// names are the common names that a proxy may have.
+	// names are the allowed common names of a proxy certificate.
 	names headerrequest.StringSliceProvider
 }
 
-// NewAuthenticator returns an authenticator that marks users who were named by the
-// front proxy, and leaves every other request to next. The certificate of each
-// request is verified against the authorities and names that config holds at that
-// moment, so a change of them counts at once.
+// NewAuthenticator returns an authenticator that marks the users that the front proxy has named,
+// and delegates every other request to next. It verifies the certificate of each request with
+// the CAs and names that config has at that time, so that a change takes effect at once.
 //
-// Users are marked only while config allows exactly one common name, which is then that of
-// the kube-apiserver. Without a name, or with several, another proxy that authenticates users
-// and authorizes nothing may hold a certificate of the same authority.
+// It marks users only while config allows exactly one common name, which is that of the
+// kube-apiserver. Without a name, or with several, the same CA may have issued the certificate
+// of another proxy, which authenticates users but does not authorize requests.
 func NewAuthenticator(config *authenticatorfactory.RequestHeaderConfig, next authenticator.Request) authenticator.Request {
 	verified := headerrequest.NewDynamicVerifyOptionsSecure(
 		config.CAContentProvider.VerifyOptions,
@@ -47,8 +45,8 @@ func NewAuthenticator(config *authenticatorfactory.RequestHeaderConfig, next aut
 	return &proxyAuthenticator{proxy: group.NewAuthenticatedGroupAdder(verified), next: next, names: config.AllowedClientNames}
 }
 
-// AuthenticateRequest implements authenticator.Request. A certificate that is not
-// the front proxy's is no error here: it may be a client's own.
+// AuthenticateRequest implements authenticator.Request. Another certificate than that of the
+// front proxy is no error: it may be the certificate of a user.
 func (a *proxyAuthenticator) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	if len(a.names.Value()) != 1 {
 		return a.next.AuthenticateRequest(req)
@@ -58,6 +56,6 @@ func (a *proxyAuthenticator) AuthenticateRequest(req *http.Request) (*authentica
 		return a.next.AuthenticateRequest(req)
 	}
 	marked := *response
-	marked.User = &proxied{Info: response.User}
+	marked.User = &frontProxyUser{Info: response.User}
 	return &marked, true, nil
 }

@@ -20,27 +20,26 @@ type proxyAuthorizer struct {
 	next   authorizer.Authorizer
 }
 
-// NewAuthorizer returns an authorizer that repeats the kube-apiserver's decision for
-// requests that the front proxy brought to a path of the API group, and asks next
-// about everything else.
+// NewAuthorizer returns an authorizer that allows the requests to the API group that the front
+// proxy has proxied, because the kube-apiserver has authorized them. It delegates everything
+// else to next.
 func NewAuthorizer(apiGroup string, next authorizer.Authorizer) authorizer.Authorizer {
 	return &proxyAuthorizer{prefix: "/apis/" + apiGroup + "/", next: next}
 }
 
 // Authorize implements authorizer.Authorizer.
-func (a *proxyAuthorizer) Authorize(ctx context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
-	if a.decided(ctx, asked) {
+func (a *proxyAuthorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	if a.isProxiedRequest(ctx, attributes) {
 		return authorizer.DecisionAllow, reason, nil
 	}
-	return a.next.Authorize(ctx, asked)
+	return a.next.Authorize(ctx, attributes)
 }
 
-// decided is true only for the very question that the kube-apiserver has answered:
-// may this user do what this request line says. Others are asked within a request
-// and are new: may the user impersonate, create what a patch did not find, or do
-// what an admission policy wants to know.
-func (a *proxyAuthorizer) decided(ctx context.Context, asked authorizer.Attributes) bool {
-	marked, ok := asked.GetUser().(*proxied)
+// isProxiedRequest is true only for the attributes that the kube-apiserver has authorized: this
+// user, and this method and path. Other attributes within the same request are new, such as
+// those of an impersonation, of a patch that creates an object, or of an admission policy.
+func (a *proxyAuthorizer) isProxiedRequest(ctx context.Context, attributes authorizer.Attributes) bool {
+	marked, ok := attributes.GetUser().(*frontProxyUser)
 	if !ok {
 		return false
 	}
@@ -48,10 +47,10 @@ func (a *proxyAuthorizer) decided(ctx context.Context, asked authorizer.Attribut
 	if err != nil || request.GetUser() != marked {
 		return false
 	}
-	return strings.HasPrefix(request.GetPath(), a.prefix) && same(request, asked)
+	return strings.HasPrefix(request.GetPath(), a.prefix) && isSameRequest(request, attributes)
 }
 
-func same(a, b authorizer.Attributes) bool {
+func isSameRequest(a, b authorizer.Attributes) bool {
 	return a.GetVerb() == b.GetVerb() &&
 		a.IsResourceRequest() == b.IsResourceRequest() &&
 		a.GetPath() == b.GetPath() &&
@@ -61,12 +60,12 @@ func same(a, b authorizer.Attributes) bool {
 		a.GetSubresource() == b.GetSubresource() &&
 		a.GetNamespace() == b.GetNamespace() &&
 		a.GetName() == b.GetName() &&
-		sameSelectors(a, b)
+		hasSameSelectors(a, b)
 }
 
-// sameSelectors compares what narrows a list. A selector that cannot be parsed
-// narrowed nothing when the kube-apiserver decided, as it does here.
-func sameSelectors(a, b authorizer.Attributes) bool {
+// hasSameSelectors compares the selectors of a list. The kube-apiserver ignores a selector that
+// cannot be parsed when it authorizes, and so does this function.
+func hasSameSelectors(a, b authorizer.Attributes) bool {
 	aFields, aFieldErr := a.GetFieldSelector()
 	bFields, bFieldErr := b.GetFieldSelector()
 	aLabels, aLabelErr := a.GetLabelSelector()

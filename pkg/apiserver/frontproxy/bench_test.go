@@ -42,26 +42,26 @@ const (
 	proxyName = "front-proxy-client"
 )
 
-// authority signs client certificates.
-type authority struct {
+// signingCA signs client certificates.
+type signingCA struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *authority {
+func newSigningCA(t *testing.T) *signingCA {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "authority"}, key)
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "signingCA"}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &authority{certificate: certificate, key: key}
+	return &signingCA{certificate: certificate, key: key}
 }
 
-func (a *authority) issue(t *testing.T, name string, validFor time.Duration, usages ...x509.ExtKeyUsage) *x509.Certificate {
+func (a *signingCA) issue(t *testing.T, name string, validFor time.Duration, usages ...x509.ExtKeyUsage) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -84,7 +84,7 @@ func (a *authority) issue(t *testing.T, name string, validFor time.Duration, usa
 	return certificate
 }
 
-func (a *authority) client(t *testing.T, name string) *x509.Certificate {
+func (a *signingCA) client(t *testing.T, name string) *x509.Certificate {
 	return a.issue(t, name, time.Hour, x509.ExtKeyUsageClientAuth)
 }
 
@@ -92,10 +92,10 @@ func (a *authority) client(t *testing.T, name string) *x509.Certificate {
 type changingCA struct {
 	dynamiccertificates.CAContentProvider
 	mu      sync.Mutex
-	trusted *authority
+	trusted *signingCA
 }
 
-func (c *changingCA) trust(a *authority) {
+func (c *changingCA) trust(a *signingCA) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.trusted = a
@@ -110,12 +110,12 @@ func (c *changingCA) VerifyOptions() (x509.VerifyOptions, bool) {
 	return options, true
 }
 
-// question is one that the authorizer behind ours was asked.
+// question is a request to the authorizer behind ours.
 type question struct {
 	User, Verb, Path, Subresource string
 }
 
-// recorder allows everything and remembers what it was asked.
+// recorder allows everything and remembers each request.
 type recorder struct {
 	mu    sync.Mutex
 	asked []question
@@ -128,9 +128,9 @@ func (r *recorder) Authorize(_ context.Context, a authorizer.Attributes) (author
 	return authorizer.DecisionAllow, "", nil
 }
 
-// bench is the part of the server's handler chain that decides who may do what.
+// bench is the part of the server's handler chain that authenticates and authorizes.
 type bench struct {
-	proxyCA, clientCA *authority
+	proxyCA, clientCA *signingCA
 	proxyBundle       *changingCA
 	asked             *recorder
 	authorizer        authorizer.Authorizer
@@ -145,7 +145,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	if names == nil {
 		names = []string{proxyName}
 	}
-	b := &bench{proxyCA: newAuthority(t), clientCA: newAuthority(t), asked: &recorder{}}
+	b := &bench{proxyCA: newSigningCA(t), clientCA: newSigningCA(t), asked: &recorder{}}
 	b.proxyBundle = &changingCA{trusted: b.proxyCA}
 	config := &authenticatorfactory.RequestHeaderConfig{
 		UsernameHeaders:     headerrequest.StaticStringSlice{"X-Remote-User"},
@@ -203,7 +203,7 @@ func (b *bench) expect(t *testing.T, servedAs string, asked ...question) {
 	t.Helper()
 	switch {
 	case b.served == nil && servedAs != "":
-		t.Errorf("nobody was served, want %q", servedAs)
+		t.Errorf("no user was served, want %q", servedAs)
 	case b.served != nil && b.served.GetName() != servedAs:
 		t.Errorf("served %q, want %q", b.served.GetName(), servedAs)
 	}

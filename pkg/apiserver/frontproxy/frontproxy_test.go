@@ -36,7 +36,7 @@ func TestFrontProxyIsNotAskedAgain(t *testing.T) {
 		b.expect(t, "alice")
 	}
 	if groups := b.served.GetGroups(); !cmp.Equal(groups, []string{"developers", user.AllAuthenticated}) {
-		t.Errorf("groups %q, want those of the header and that of all who are authenticated", groups)
+		t.Errorf("groups %q, want those of the header and that of all authenticated users", groups)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestOtherPathsAreAsked(t *testing.T) {
 func TestForgedHeaders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	stranger := newAuthority(t)
+	unknownCA := newSigningCA(t)
 	get := func(servedAs string) []question { return []question{{servedAs, "get", clusters + "/a", ""}} }
 	for _, test := range []struct {
 		name        string
@@ -67,7 +67,7 @@ func TestForgedHeaders(t *testing.T) {
 	}{
 		{"no certificate", nil, user.Anonymous},
 		{"a client's own certificate", b.clientCA.client(t, "mallory"), "mallory"},
-		{"a client who is named like the proxy", b.clientCA.client(t, proxyName), proxyName},
+		{"a client with the name of the proxy", b.clientCA.client(t, proxyName), proxyName},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b.send(t, test.certificate, http.MethodGet, clusters+"/a", alice)
@@ -78,8 +78,8 @@ func TestForgedHeaders(t *testing.T) {
 		name        string
 		certificate *x509.Certificate
 	}{
-		{"the proxy's authority, another name", b.proxyCA.client(t, "someone-else")},
-		{"the proxy's name, another authority", stranger.client(t, proxyName)},
+		{"the proxy's CA, another name", b.proxyCA.client(t, "someone-else")},
+		{"the proxy's name, another CA", unknownCA.client(t, proxyName)},
 		{"the proxy's certificate, expired", b.proxyCA.issue(t, proxyName, -time.Minute, x509.ExtKeyUsageClientAuth)},
 		{"the proxy's certificate, not for clients", b.proxyCA.issue(t, proxyName, time.Hour, x509.ExtKeyUsageServerAuth)},
 	} {
@@ -93,7 +93,7 @@ func TestForgedHeaders(t *testing.T) {
 }
 
 // TestOneName: without exactly one name the certificate may be that of another proxy, which
-// has authorized nothing. The user is believed, and the authorizer asked.
+// has authorized nothing. The server trusts the user name, and asks the authorizer.
 func TestOneName(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{}, {proxyName, "login-proxy"}} {
@@ -127,7 +127,7 @@ func TestProxiedAnonymous(t *testing.T) {
 	}
 }
 
-// TestImpersonationBehindTheProxy makes sure that both questions are asked: may
+// TestImpersonationBehindTheProxy makes sure that the server asks both questions: may
 // alice impersonate bob, and may bob do it. The kube-apiserver judged neither.
 func TestImpersonationBehindTheProxy(t *testing.T) {
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestOtherQuestionsWithinARequest(t *testing.T) {
 		"version":     func(a *authorizer.AttributesRecord) { a.APIVersion = "v1" },
 		"path":        func(a *authorizer.AttributesRecord) { a.Path = "/metrics"; a.ResourceRequest = false },
 		"user":        func(a *authorizer.AttributesRecord) { a.User = &user.DefaultInfo{Name: "alice"} },
-		"forged user": func(a *authorizer.AttributesRecord) { a.User = &proxied{Info: &user.DefaultInfo{Name: "alice"}} },
+		"forged user": func(a *authorizer.AttributesRecord) { a.User = &frontProxyUser{Info: &user.DefaultInfo{Name: "alice"}} },
 	}
 	b.inside = func(ctx context.Context) {
 		same, err := filters.GetAuthorizerAttributes(ctx)
@@ -161,7 +161,7 @@ func TestOtherQuestionsWithinARequest(t *testing.T) {
 			return
 		}
 		if _, _, err := b.authorizer.Authorize(ctx, same); err != nil || len(b.asked.asked) != 0 {
-			t.Errorf("the same question was asked again: %v %v", b.asked.asked, err)
+			t.Errorf("the authorizer got the same question again: %v %v", b.asked.asked, err)
 		}
 		for name, by := range change {
 			b.asked.asked = nil
@@ -195,22 +195,22 @@ func TestSelectorsOfAnotherQuestion(t *testing.T) {
 	b.send(t, b.proxyCA.client(t, proxyName), http.MethodGet, clusters+"?fieldSelector=spec.version%3D3.6.16", alice)
 }
 
-// TestChangedAuthority: what was trusted a moment ago is judged anew.
-func TestChangedAuthority(t *testing.T) {
+// TestChangedCA checks that a change of the CA takes effect at once.
+func TestChangedCA(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	proxy := b.proxyCA.client(t, proxyName)
 	b.send(t, proxy, http.MethodGet, clusters+"/a", alice)
 	b.expect(t, "alice")
-	b.proxyBundle.trust(newAuthority(t))
+	b.proxyBundle.trust(newSigningCA(t))
 	if code := b.send(t, proxy, http.MethodGet, clusters+"/a", alice); code != http.StatusUnauthorized {
 		t.Errorf("status %d, want 401", code)
 	}
 	b.expect(t, "")
 }
 
-// TestResponseIsNotShared: an authenticator may keep its answers, so they must not
-// be changed.
+// TestResponseIsNotShared: an authenticator may keep its responses, so the server must
+// not change them.
 func TestResponseIsNotShared(t *testing.T) {
 	t.Parallel()
 	shared := &authenticator.Response{User: &user.DefaultInfo{Name: "alice", Groups: []string{user.AllAuthenticated}}}
@@ -221,10 +221,10 @@ func TestResponseIsNotShared(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if _, marked := response.User.(*proxied); !marked {
+	if _, marked := response.User.(*frontProxyUser); !marked {
 		t.Error("the user is not marked")
 	}
-	if _, marked := shared.User.(*proxied); marked {
-		t.Error("the shared answer was changed")
+	if _, marked := shared.User.(*frontProxyUser); marked {
+		t.Error("the shared response was changed")
 	}
 }

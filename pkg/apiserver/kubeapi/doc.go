@@ -1,7 +1,7 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeapi asks the kube-apiserver which APIs it serves, before parts of the server
-// that watch these APIs are started. A part whose API is missing would keep the server from
-// ever becoming ready.
+// Package kubeapi checks which APIs the kube-apiserver serves, before components of the server
+// start to watch these APIs. A component whose API is not served would keep the server from
+// becoming ready. The package imports nothing of this project. Start at requiredapi.go.
 package kubeapi

@@ -15,30 +15,30 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// admissionInitializers gives admission informers of which those of parameters do not count
-// for the server's readiness, nor those of a plugin whose API the kube-apiserver does not
-// serve yet.
+// admissionInitializers gives the admission plugins their informers. The readiness of the server
+// does not wait for informers of policy parameters, nor for those of a plugin whose API the
+// kube-apiserver does not serve yet.
 func (o *Options) admissionInitializers(c *server.RecommendedConfig) ([]admission.PluginInitializer, error) {
 	if c.ClientConfig == nil || c.SharedInformerFactory == nil {
 		return nil, nil
 	}
-	apart, err := newParametersApart(c)
+	factory, err := newAdmissionInformers(c)
 	if err != nil {
 		return nil, err
 	}
-	initializers := []admission.PluginInitializer{apart, quotaInitializer{}}
-	if o.late != nil {
-		late, err := o.late.initializer(c, apart)
+	initializers := []admission.PluginInitializer{factory, quotaInitializer{}}
+	if o.deferred != nil {
+		deferred, err := o.deferred.initializer(c, factory)
 		if err != nil {
 			return nil, err
 		}
-		initializers = append(initializers, late)
+		initializers = append(initializers, deferred)
 	}
 	return initializers, nil
 }
 
-// quotaInitializer has the plugin for ResourceQuotas count objects, which it does for every
-// resource without being told how.
+// quotaInitializer gives the plugin for ResourceQuotas an empty configuration, with which it
+// counts the objects of every resource.
 type quotaInitializer struct{}
 
 // Initialize implements admission.PluginInitializer.
@@ -48,40 +48,40 @@ func (quotaInitializer) Initialize(plugin admission.Interface) {
 	}
 }
 
-func newParametersApart(c *server.RecommendedConfig) (*parametersApart, error) {
+func newAdmissionInformers(c *server.RecommendedConfig) (*admissionInformers, error) {
 	client, err := kubernetes.NewForConfig(c.ClientConfig)
 	if err != nil {
-		return nil, fmt.Errorf("client for the parameters of policies: %w", err)
+		return nil, fmt.Errorf("client for policy parameters: %w", err)
 	}
-	return &parametersApart{
+	return &admissionInformers{
 		SharedInformerFactory: c.SharedInformerFactory, parameters: informers.NewSharedInformerFactory(client, 0),
 	}, nil
 }
 
-// parametersApart are the informers of admission. A policy of the cluster may name any kind
-// as that of its parameters, also one that is about other groups altogether; the server may
-// not read most of them. Were their informers among those that readiness waits for, one
-// such policy would take the whole API out of service.
-type parametersApart struct {
+// admissionInformers are the informers of the admission plugins. Those of policy parameters are
+// separate from the informers that readiness waits for. A policy may name any kind as the kind
+// of its parameters, also a policy for other API groups, and the server has no right to read
+// most kinds. With common informers one such policy would make the whole API unavailable.
+type admissionInformers struct {
 	informers.SharedInformerFactory
 
 	parameters informers.SharedInformerFactory
 }
 
-// ForResource implements informers.SharedInformerFactory. Only parameters are asked for so:
-// everything else is known by its type.
-func (f *parametersApart) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+// ForResource implements informers.SharedInformerFactory. The plugins use it for parameters only:
+// for everything else they use the typed methods.
+func (f *admissionInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	return f.parameters.ForResource(resource)
 }
 
 // Start implements informers.SharedInformerFactory.
-func (f *parametersApart) Start(stop <-chan struct{}) {
+func (f *admissionInformers) Start(stop <-chan struct{}) {
 	f.SharedInformerFactory.Start(stop)
 	f.parameters.Start(stop)
 }
 
 // Initialize implements admission.PluginInitializer.
-func (f *parametersApart) Initialize(plugin admission.Interface) {
+func (f *admissionInformers) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(initializer.WantsExternalKubeInformerFactory); ok {
 		wants.SetExternalKubeInformerFactory(f)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // TestParametersDoNotCountForReadiness: a policy of the cluster whose parameters the server
-// may not read does not take it out of service.
+// may not read does not make it unready.
 func TestParametersDoNotCountForReadiness(t *testing.T) {
 	client := fake.NewClientset()
 	asked := make(chan struct{}, 100)
@@ -27,7 +27,7 @@ func TestParametersDoNotCountForReadiness(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), "", nil)
 	})
 	shared := informers.NewSharedInformerFactory(client, 0)
-	apart := &parametersApart{SharedInformerFactory: shared, parameters: informers.NewSharedInformerFactory(client, 0)}
+	apart := &admissionInformers{SharedInformerFactory: shared, parameters: informers.NewSharedInformerFactory(client, 0)}
 	parameters, err := apart.ForResource(corev1.SchemeGroupVersion.WithResource("configmaps"))
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/frontproxy"
 )
 
-// applyAuthorization replaces the authorizer of the recommended options, whose
-// client asks at most 200 questions a second: a client that reads that many objects
-// directly would wait. The kube-apiserver's own priority and fairness protects it.
+// applyAuthorization replaces the authorizer of the recommended options. Their client sends at
+// most 200 requests a second, so that a client that reads more objects directly would wait.
+// The client here has no limit: priority and fairness protects the kube-apiserver.
 func (o *Options) applyAuthorization(config *apiserver.Config) error {
 	if o.Recommended.Authorization == nil {
 		return nil
@@ -30,7 +30,7 @@ func (o *Options) applyAuthorization(config *apiserver.Config) error {
 	}
 	generic := config.Generic
 	generic.Authorization.Authorizer = delegated
-	config.SecondAuthorizer = delegated
+	config.DelegatedAuthorizer = delegated
 
 	proxy := generic.Authentication.RequestHeaderConfig
 	if o.AuthorizeFrontProxyRequests || proxy == nil {
@@ -62,9 +62,9 @@ func (o *Options) delegatedAuthorizer() (authorizer.Authorizer, error) {
 		DenyCacheTTL:              flags.DenyCacheTTL,
 		WebhookRetryBackoff:       flags.WebhookRetryBackoff,
 	}
-	asked, err := reviews.New()
+	delegating, err := reviews.New()
 	if err != nil {
 		return nil, err
 	}
-	return union.New(authorizerfactory.NewPrivilegedGroups(flags.AlwaysAllowGroups...), paths, asked), nil
+	return union.New(authorizerfactory.NewPrivilegedGroups(flags.AlwaysAllowGroups...), paths, delegating), nil
 }

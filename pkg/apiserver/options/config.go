@@ -13,11 +13,11 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/storage"
 )
 
-// Config applies the options. A serving certificate that the server made itself is
-// given, or nil.
+// Config applies the options. The certificate is the one that the server has issued itself; nil
+// if flags name the files of a certificate.
 func (o *Options) Config(certificate dynamiccertificates.CertKeyContentProvider) (*apiserver.Config, error) {
 	config, err := apiserver.NewConfig()
 	if err != nil {
@@ -46,9 +46,9 @@ func (o *Options) Config(certificate dynamiccertificates.CertKeyContentProvider)
 	return config, nil
 }
 
-// applyKubernetes makes the client that finds the pods of clusters. It has no limit of
-// its own: how many clusters are asked at once is limited, and the kube-apiserver
-// protects itself.
+// applyKubernetes creates the client that reads the pods of clusters. It has no rate limit: the
+// number of clusters that are probed at the same time is limited, and priority and fairness
+// protects the kube-apiserver.
 func applyKubernetes(config *apiserver.Config) error {
 	if config.Generic.ClientConfig == nil {
 		return nil
@@ -65,21 +65,21 @@ func applyKubernetes(config *apiserver.Config) error {
 	return nil
 }
 
-// applyStorage replaces the storage that the recommended options chose. Theirs
-// ignores the media type and always keeps JSON.
+// applyStorage replaces the storage of the recommended options, which ignores
+// --storage-media-type, encodes every object as JSON and uses other keys.
 func (o *Options) applyStorage(config *apiserver.Config) error {
-	storage := o.Recommended.Etcd.StorageConfig
-	storage.StorageObjectCountTracker = config.Generic.StorageObjectCountTracker
-	storage.Transport.TracerProvider = config.Generic.TracerProvider
+	backend := o.Recommended.Etcd.StorageConfig
+	backend.StorageObjectCountTracker = config.Generic.StorageObjectCountTracker
+	backend.Transport.TracerProvider = config.Generic.TracerProvider
 	if selector := config.Generic.EgressSelector; selector != nil {
-		storage.Transport.EgressLookup = selector.Lookup
+		backend.Transport.EgressLookup = selector.Lookup
 	}
-	factory := kind.NewStorageFactory(storage, o.Recommended.Etcd.DefaultStorageMediaType,
+	factory := storage.NewFactory(backend, o.Recommended.Etcd.DefaultStorageMediaType,
 		config.Scheme, config.Codecs, v1beta2.SchemeGroupVersion)
-	// The health checks are there from the first time.
-	again := *o.Recommended.Etcd
-	again.SkipHealthEndpoints = true
-	if err := again.ApplyWithStorageFactoryTo(factory, &config.Generic.Config); err != nil {
+	// The recommended options have added the health checks already.
+	etcd := *o.Recommended.Etcd
+	etcd.SkipHealthEndpoints = true
+	if err := etcd.ApplyWithStorageFactoryTo(factory, &config.Generic.Config); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
 	return nil

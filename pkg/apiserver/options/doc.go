@@ -1,8 +1,7 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options turns flags into a running API server. It holds the defaults of
-// the upstream options that differ here, and the few flags of our own. It imports
-// apiserver and its parts; start at options.go, and at run.go for the order in
-// which things come up and go down.
+// Package options starts an API server from its flags. It sets other defaults than the upstream
+// options where this server needs them, and adds a few flags. It imports apiserver and the
+// packages below it. Start at options.go, and at run.go for the order of the start.
 package options

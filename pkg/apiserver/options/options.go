@@ -36,12 +36,12 @@ const (
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
-// What a user can get wrong about the storage.
+// Errors in the flags for the storage and the serving certificate.
 var (
-	ErrNoStorage      = errors.New("no storage: set --embedded-etcd-dir to keep the objects in this process, or --etcd-servers to keep them in an etcd elsewhere")
-	ErrTwoStorages    = errors.New("--embedded-etcd-dir and --etcd-servers exclude each other")
+	ErrNoStorage      = errors.New("no storage is configured; set --embedded-etcd-dir to store objects in this process, or --etcd-servers to store them in another etcd")
+	ErrTwoStorages    = errors.New("--embedded-etcd-dir and --etcd-servers exclude each other; remove one of them")
 	ErrPlainEtcd      = errors.New("--etcd-servers: http is allowed for a loopback address only; use https with --etcd-cafile, --etcd-certfile and --etcd-keyfile")
-	ErrServingCertEnv = errors.New("without --tls-cert-file the server keeps its certificate in a Secret, for which it needs a kube-apiserver: " +
+	ErrServingCertEnv = errors.New("without --tls-cert-file the server stores its certificate in a Secret, which needs a kube-apiserver; " +
 		"run it in a pod, or set --kubeconfig, or set --tls-cert-file and --tls-private-key-file")
 )
 
@@ -50,28 +50,30 @@ type Options struct {
 	Recommended *genericoptions.RecommendedOptions
 	ServerRun   *genericoptions.ServerRunOptions
 
-	// EmbeddedEtcdDir is where an etcd inside this process keeps the objects.
+	// EmbeddedEtcdDir is the directory of the etcd in this process; empty for another etcd.
 	EmbeddedEtcdDir string
-	// AllowEmptyStorage begins with an empty storage although there are members of EtcdClusters.
+	// AllowEmptyStorage starts with an empty storage although members of EtcdClusters exist.
 	AllowEmptyStorage bool
+	// memberLookupTimeout is how long the lookup of members is retried before the start fails.
+	memberLookupTimeout time.Duration
 
-	// ServingCertNamespace, ServingCertService and ServingCertSecret name what the
-	// self-made certificate is for and where it is kept.
+	// ServingCertNamespace, ServingCertService and ServingCertSecret name the Service that the
+	// self-issued certificate is for, and the Secret with the certificate.
 	ServingCertNamespace string
 	ServingCertService   string
 	ServingCertSecret    string
 
-	// late is what admission plugins wait for whose API the kube-apiserver does not serve;
-	// nil if it serves all.
-	late *lateAdmission
-	// clock tells when a kube-apiserver is asked again which APIs it serves.
+	// deferred is the admission plugin whose API the kube-apiserver does not serve yet; nil if
+	// it serves all APIs.
+	deferred *deferredAdmission
+	// clock decides when the server checks again which APIs the kube-apiserver serves.
 	clock clock.Clock
 
-	// AuthorizeFrontProxyRequests asks the kube-apiserver about requests that it has
-	// authorized and proxied itself, too.
+	// AuthorizeFrontProxyRequests authorizes the requests that the kube-apiserver has proxied,
+	// and authorized, a second time.
 	AuthorizeFrontProxyRequests bool
 
-	// DefaultEtcdVersion is written into EtcdClusters that are created without a version.
+	// DefaultEtcdVersion is the spec.version of EtcdClusters that are created without one.
 	DefaultEtcdVersion string
 }
 
@@ -80,14 +82,14 @@ func New() (*Options, error) {
 	if err := useKubernetesVersion(); err != nil {
 		return nil, err
 	}
-	// The storage codec is chosen by the storage factory, not here.
+	// applyStorage replaces the storage, so the codec here is not used.
 	recommended := genericoptions.NewRecommendedOptions(defaultEtcdPrefix, nil)
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.SecureServing.ServerCert.CertDirectory = ""
 
 	run := genericoptions.NewServerRunOptions()
-	// Time for the endpoints of the Service to forget a server that goes away.
+	// Time for the removal of a server that stops from the endpoints of the Service.
 	run.ShutdownDelayDuration = 3 * time.Second
 	run.ShutdownSendRetryAfter = true
 	run.ShutdownWatchTerminationGracePeriod = 5 * time.Second
@@ -98,6 +100,7 @@ func New() (*Options, error) {
 	o := &Options{
 		Recommended:          recommended,
 		ServerRun:            run,
+		memberLookupTimeout:  memberLookupTimeout,
 		ServingCertNamespace: ownNamespace(),
 		ServingCertService:   defaultService,
 		ServingCertSecret:    defaultSecret,
@@ -120,32 +123,32 @@ func ownNamespace() string {
 	return defaultNamespace
 }
 
-// AddFlags adds every flag, ordered by what it is about.
+// AddFlags adds every flag, in sections.
 func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	storage := sets.FlagSet("storage")
 	storage.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
-		"Directory in which an etcd inside this process keeps the objects. For a single server; several need --etcd-servers.")
+		"Directory of an etcd in this process that stores the objects. For one API server; several API servers need --etcd-servers.")
 	storage.BoolVar(&o.AllowEmptyStorage, "allow-empty-storage", o.AllowEmptyStorage,
-		"Begin with an empty storage although there are members of EtcdClusters that it does not know. Kubernetes then deletes their pods and Services; PVCs stay.")
+		"Start with an empty storage although Kubernetes has members of EtcdClusters that the storage does not contain. Kubernetes then deletes their pods and Services; PVCs stay.")
 	o.Recommended.Etcd.AddFlags(storage)
 
 	serving := sets.FlagSet("secure serving")
 	serving.StringVar(&o.ServingCertNamespace, "serving-cert-namespace", o.ServingCertNamespace,
-		"Namespace of the Service of this server and of the Secret with its self-made certificate. Used without --tls-cert-file.")
+		"Namespace of the Service of this server and of the Secret with its self-issued certificate. Used without --tls-cert-file.")
 	serving.StringVar(&o.ServingCertService, "serving-cert-service", o.ServingCertService,
-		"Name of the Service of this server, which the self-made certificate is valid for.")
+		"Name of the Service of this server, for which the self-issued certificate is valid.")
 	serving.StringVar(&o.ServingCertSecret, "serving-cert-secret", o.ServingCertSecret,
-		"Name of the Secret in which the servers keep their self-made certificate.")
+		"Name of the Secret in which the API servers store their self-issued certificate.")
 	o.Recommended.SecureServing.AddFlags(serving)
 
 	authorization := sets.FlagSet("authorization")
 	authorization.BoolVar(&o.AuthorizeFrontProxyRequests, "authorize-front-proxy-requests", o.AuthorizeFrontProxyRequests,
-		"Ask the kube-apiserver to authorize requests that it has proxied itself, which it has authorized before it did. "+
+		"Authorize requests that the kube-apiserver has proxied, and authorized, a second time. "+
 			"Costs a SubjectAccessReview per user, verb and object name.")
 	o.Recommended.Authorization.AddFlags(authorization)
 
 	sets.FlagSet("etcd clusters").StringVar(&o.DefaultEtcdVersion, "default-etcd-version", o.DefaultEtcdVersion,
-		"Version of etcd, such as 3.6.16, that is written into an EtcdCluster that is created without spec.version. Existing clusters keep theirs. "+
+		"Version of etcd, such as 3.6.16, for an EtcdCluster that is created without spec.version. Existing clusters keep their version. "+
 			"All API servers of an installation need the same value.")
 
 	o.Recommended.Authentication.AddFlags(sets.FlagSet("authentication"))
@@ -159,7 +162,7 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	hide(storage, "etcd-servers-overrides", "watch-cache-sizes", "default-watch-cache-size")
 }
 
-// hide keeps flags out of the help that have no meaning for three small kinds.
+// hide removes flags from the help that have no use with three small kinds.
 func hide(set *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		if flag := set.Lookup(name); flag != nil {
@@ -168,13 +171,13 @@ func hide(set *pflag.FlagSet, names ...string) {
 	}
 }
 
-// SelfMadeCertificate is true if the server makes its certificate itself.
-func (o *Options) SelfMadeCertificate() bool {
+// HasSelfIssuedCertificate is true if the server issues its certificate itself.
+func (o *Options) HasSelfIssuedCertificate() bool {
 	given := o.Recommended.SecureServing.ServerCert.CertKey
 	return given.CertFile == "" && given.KeyFile == "" && o.Recommended.SecureServing.ServerCert.GeneratedCert == nil
 }
 
-// Validate returns everything that is wrong with the flags at once.
+// Validate returns all errors in the flags.
 func (o *Options) Validate() error {
 	errs := o.validateStorage()
 	errs = append(errs, o.Recommended.SecureServing.Validate()...)
@@ -190,14 +193,14 @@ func (o *Options) Validate() error {
 	if err := validation.ValidateVersion(o.DefaultEtcdVersion); err != nil {
 		errs = append(errs, fmt.Errorf("--default-etcd-version: %w", err))
 	}
-	if o.SelfMadeCertificate() {
+	if o.HasSelfIssuedCertificate() {
 		for flag, value := range map[string]string{
 			"--serving-cert-namespace": o.ServingCertNamespace,
 			"--serving-cert-service":   o.ServingCertService,
 			"--serving-cert-secret":    o.ServingCertSecret,
 		} {
 			if value == "" {
-				errs = append(errs, fmt.Errorf("%s must not be empty", flag))
+				errs = append(errs, fmt.Errorf("%s is empty; it is required without --tls-cert-file", flag))
 			}
 		}
 	}
@@ -213,9 +216,9 @@ func (o *Options) validateStorage() []error {
 		return []error{ErrTwoStorages}
 	case o.EmbeddedEtcdDir != "":
 		if !filepath.IsAbs(o.EmbeddedEtcdDir) {
-			return []error{fmt.Errorf("--embedded-etcd-dir: %q is not an absolute path", o.EmbeddedEtcdDir)}
+			return []error{fmt.Errorf("--embedded-etcd-dir: %q is not an absolute path; use one that starts with /", o.EmbeddedEtcdDir)}
 		}
-		// The address is known once etcd runs.
+		// The address is known when etcd runs; this value stands in for it.
 		etcd := *o.Recommended.Etcd
 		etcd.StorageConfig.Transport.ServerList = []string{"unix://embedded"}
 		return etcd.Validate()
@@ -225,7 +228,7 @@ func (o *Options) validateStorage() []error {
 		parsed, err := url.Parse(server)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--etcd-servers: %w", err))
-		} else if parsed.Scheme == "http" && !loopback(parsed.Hostname()) {
+		} else if parsed.Scheme == "http" && !isLoopback(parsed.Hostname()) {
 			errs = append(errs, fmt.Errorf("%w: %s", ErrPlainEtcd, server))
 		}
 	}

@@ -44,7 +44,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	options := parse(t, "--embedded-etcd-dir=/data")
 	if err := options.Validate(); err != nil {
-		t.Errorf("the defaults are refused: %v", err)
+		t.Errorf("the defaults are rejected: %v", err)
 	}
 	if got := options.Recommended.Etcd.DefaultStorageMediaType; got != runtime.ContentTypeProtobuf {
 		t.Errorf("stores %s", got)
@@ -52,7 +52,7 @@ func TestDefaults(t *testing.T) {
 	if options.AuthorizeFrontProxyRequests {
 		t.Error("asks twice")
 	}
-	if !options.SelfMadeCertificate() {
+	if !options.HasSelfIssuedCertificate() {
 		t.Error("makes no certificate")
 	}
 	if options.Recommended.Etcd.StorageConfig.Prefix != "/registry/etcd.database.coreos.com" {
@@ -73,7 +73,7 @@ func TestValidate(t *testing.T) {
 		{"relative directory", []string{"--embedded-etcd-dir=data"}, nil, "absolute"},
 		{"plain etcd elsewhere", []string{"--etcd-servers=https://a:2379,http://b:2379"}, ErrPlainEtcd, "http://b:2379"},
 		{"no name of the secret", []string{"--embedded-etcd-dir=/data", "--serving-cert-secret="}, nil, "--serving-cert-secret"},
-		{"an encoding nobody knows", []string{"--embedded-etcd-dir=/data", "--storage-media-type=text/plain"}, nil, "--storage-media-type"},
+		{"an unknown encoding", []string{"--embedded-etcd-dir=/data", "--storage-media-type=text/plain"}, nil, "--storage-media-type"},
 		{"a default version that is none", []string{"--embedded-etcd-dir=/data", "--default-etcd-version=3.6"}, nil, "--default-etcd-version: "},
 		{"no default version", []string{"--embedded-etcd-dir=/data", "--default-etcd-version="}, nil, "--default-etcd-version: "},
 		{"negative timeout", []string{"--embedded-etcd-dir=/data", "--request-timeout=-1s"}, nil, "--request-timeout"},

@@ -24,41 +24,36 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/servingcert"
 )
 
-// errEtcdStopped ends a server whose storage is gone: a restart is the way back.
+// errEtcdStopped ends a server whose embedded etcd has stopped, so that Kubernetes restarts it.
 var errEtcdStopped = errors.New("the embedded etcd stopped")
 
-// Run serves until the context ends. Things come up in the order in which they need
-// each other, storage first, and go down in the reverse.
+// Run serves until the context ends. The steps of the start run in the order in which they need
+// each other:
+//
+//   - The embedded etcd starts first: every later step reads the storage.
+//   - The serving certificate comes before the preflight checks. It waits for the kube-apiserver
+//     without a limit, but the check of the storage stops after memberLookupTimeout. In the
+//     other order the server would end when it starts before the kube-apiserver.
+//   - The preflight checks come before everything that serves or watches.
+//   - The CAs of clients are loaded before the server listens.
 func (o *Options) Run(ctx context.Context) error {
-	logger := klog.FromContext(ctx)
-	logger.Info("Starting", "version", version.Get().GitVersion)
+	klog.FromContext(ctx).Info("Starting", "version", version.Get().GitVersion)
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if o.EmbeddedEtcdDir != "" {
-		etcd, err := embeddedetcd.Start(ctx, o.EmbeddedEtcdDir)
-		if err != nil {
-			return err
-		}
-		defer etcd.Stop()
-		o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
-		go func() {
-			select {
-			case <-etcd.Stopped():
-				cancel(errEtcdStopped)
-			case <-ctx.Done():
-			}
-		}()
+	stopEtcd, err := o.startEmbeddedEtcd(ctx, cancel)
+	if err != nil {
+		return err
 	}
-
+	defer stopEtcd()
 	certificate, err := o.startServingCert(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.confirmStorage(ctx); err != nil {
+	if err := o.checkStorage(ctx); err != nil {
 		return err
 	}
-	if err := o.confirmAPIs(ctx); err != nil {
+	if err := o.checkRequiredAPIs(ctx); err != nil {
 		return err
 	}
 	config, err := o.Config(certificate)
@@ -81,10 +76,31 @@ func (o *Options) Run(ctx context.Context) error {
 	return nil
 }
 
-// startServingCert returns a certificate that is kept valid until the context ends,
-// or nil if the flags name one.
+// startEmbeddedEtcd starts the etcd of --embedded-etcd-dir, if the flag is set, and makes it the
+// storage. If etcd stops by itself, it cancels the context with errEtcdStopped.
+func (o *Options) startEmbeddedEtcd(ctx context.Context, cancel context.CancelCauseFunc) (stop func(), err error) {
+	if o.EmbeddedEtcdDir == "" {
+		return func() {}, nil
+	}
+	etcd, err := embeddedetcd.Start(ctx, o.EmbeddedEtcdDir)
+	if err != nil {
+		return nil, err
+	}
+	o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
+	go func() {
+		select {
+		case <-etcd.Stopped():
+			cancel(errEtcdStopped)
+		case <-ctx.Done():
+		}
+	}()
+	return etcd.Stop, nil
+}
+
+// startServingCert returns a certificate that is renewed until the context ends; nil if flags
+// name the files of a certificate.
 func (o *Options) startServingCert(ctx context.Context) (dynamiccertificates.CertKeyContentProvider, error) {
-	if !o.SelfMadeCertificate() {
+	if !o.HasSelfIssuedCertificate() {
 		return nil, nil
 	}
 	config, err := kubeConfig(o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
@@ -112,7 +128,7 @@ func (o *Options) startServingCert(ctx context.Context) (dynamiccertificates.Cer
 	return manager.Provider(), nil
 }
 
-// loadClientCAs returns when the server can tell who connects to it.
+// loadClientCAs returns when the CAs that verify client certificates are loaded.
 func (o *Options) loadClientCAs(ctx context.Context, serving *genericapiserver.SecureServingInfo) error {
 	authentication := o.Recommended.Authentication
 	var keys []string
@@ -130,7 +146,7 @@ func (o *Options) loadClientCAs(ctx context.Context, serving *genericapiserver.S
 	return clientca.Start(ctx, serving, kube, keys)
 }
 
-// kubeConfig reads a file, or says how a pod reaches the kube-apiserver.
+// kubeConfig reads the file; without a file it returns the configuration of a pod.
 func kubeConfig(file string) (*rest.Config, error) {
 	if file != "" {
 		return clientcmd.BuildConfigFromFlags("", file)

@@ -22,10 +22,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
-// standalone is a server without a kube-apiserver: nobody is asked who may do what.
+// standalone is a server without a kube-apiserver: it authorizes every request.
 type standalone struct {
 	config *rest.Config
 	client versioned.Interface
@@ -152,7 +152,7 @@ func TestStoresJSONOnRequest(t *testing.T) {
 	}
 }
 
-// TestTooLargeIsTheUsersError: what etcd would refuse never reaches it, nor does
+// TestTooLargeIsTheUsersError: a request that etcd would reject never reaches etcd, nor does
 // what is larger than a request may be.
 func TestTooLargeIsTheUsersError(t *testing.T) {
 	t.Parallel()
@@ -163,7 +163,7 @@ func TestTooLargeIsTheUsersError(t *testing.T) {
 		bytes int
 		is    func(error) bool
 	}{
-		{"a little more than fits", kind.MaxObjectBytes + 1024, apierrors.IsInvalid},
+		{"a little more than fits", genericstore.MaxObjectBytes + 1024, apierrors.IsInvalid},
 		{"more than etcd's client sends", 2_500_000, apierrors.IsInvalid},
 		{"more than a request may have", 4_000_000, apierrors.IsRequestEntityTooLargeError},
 	} {
@@ -179,13 +179,13 @@ func TestTooLargeIsTheUsersError(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	server := startStandalone(t)
-	answer, err := server.client.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "true").Do(t.Context()).Raw()
+	response, err := server.client.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "true").Do(t.Context()).Raw()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, check := range []string{"etcd", "etcd-readiness", "poststarthook/storage-readiness", "shutdown"} {
-		if !strings.Contains(string(answer), "[+]"+check+" ok") {
-			t.Errorf("%s is not checked:\n%s", check, answer)
+		if !strings.Contains(string(response), "[+]"+check+" ok") {
+			t.Errorf("%s is not checked:\n%s", check, response)
 		}
 	}
 }
@@ -193,12 +193,12 @@ func TestReadiness(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	server := startStandalone(t)
-	answer, err := server.client.Discovery().RESTClient().Get().AbsPath("/metrics").Do(t.Context()).Raw()
+	response, err := server.client.Discovery().RESTClient().Get().AbsPath("/metrics").Do(t.Context()).Raw()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, metric := range []string{"apiserver_request_total", "etcd_request_duration_seconds"} {
-		if !bytes.Contains(answer, []byte("\n"+metric)) {
+		if !bytes.Contains(response, []byte("\n"+metric)) {
 			t.Errorf("no %s", metric)
 		}
 	}

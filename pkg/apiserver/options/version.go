@@ -14,14 +14,13 @@ import (
 	baseversion "k8s.io/component-base/version"
 )
 
-// emulationFloor is the oldest Kubernetes version that can be emulated; the library
-// knows three before its own.
+// emulationFloor is the oldest Kubernetes version that can be emulated. The library supports
+// three versions before its own.
 const emulationFloor = "1.33"
 
-// useKubernetesVersion registers the Kubernetes version of the library as the one
-// that features and expressions go by. Without it the library takes the version
-// that is stamped into this program for one of Kubernetes, and "0.1.0" turns every
-// feature off.
+// useKubernetesVersion registers the Kubernetes version of the library, which decides the
+// features and the functions of expressions. Without it the library uses the version of this
+// program as a Kubernetes version, and "0.1.0" disables every feature.
 var useKubernetesVersion = sync.OnceValue(func() error {
 	if err := logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return err
@@ -33,7 +32,7 @@ var useKubernetesVersion = sync.OnceValue(func() error {
 		utilfeature.DefaultMutableFeatureGate)
 })
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	address := net.ParseIP(host)
 	return host == "localhost" || address != nil && address.IsLoopback()
 }

@@ -23,26 +23,26 @@ import (
 
 // Keys of the Secret beside tls.crt and tls.key.
 const (
-	authorityCertKey = "ca.crt"
-	authorityKeyKey  = "ca.key"
+	caCertDataKey = "ca.crt"
+	caKeyDataKey  = "ca.key"
 )
 
 var (
-	errIncomplete = errors.New("the secret lacks a part of the certificates")
-	errMismatch   = errors.New("a private key does not belong to its certificate")
+	errIncomplete = errors.New("the Secret has no value for a required key")
+	errMismatch   = errors.New("the private key does not match the certificate")
 )
 
-// bundle is what the Secret holds: the authorities that clients shall trust, newest
-// first, the key of the newest, and a leaf.
+// bundle is the content of the Secret: the certificates of the CAs that clients trust, newest
+// first, the key of the newest CA, and a leaf certificate.
 type bundle struct {
-	authorities  []*x509.Certificate
-	authorityKey crypto.Signer
-	leaf         *x509.Certificate
-	leafKey      crypto.Signer
+	cas     []*x509.Certificate
+	caKey   crypto.Signer
+	leaf    *x509.Certificate
+	leafKey crypto.Signer
 }
 
-// step returns the bundle that the step leads to. The receiver may be nil for
-// StepCreate; it is never changed.
+// step returns the bundle after the step, and does not change the receiver, which may be nil for
+// StepCreate.
 func (b *bundle) step(step Step, now time.Time, names []string) (*bundle, error) {
 	next := &bundle{}
 	if b != nil {
@@ -52,23 +52,23 @@ func (b *bundle) step(step Step, now time.Time, names []string) (*bundle, error)
 	case StepNone:
 		return next, nil
 	case StepCreate:
-		next.authorities = nil
-		if err := next.addAuthority(now); err != nil {
+		next.cas = nil
+		if err := next.addCA(now); err != nil {
 			return nil, err
 		}
 		return next, next.issueLeaf(now, names)
-	case StepAddAuthority:
-		return next, next.addAuthority(now)
+	case StepAddCA:
+		return next, next.addCA(now)
 	case StepIssueLeaf:
 		return next, next.issueLeaf(now, names)
-	case StepDropAuthorities:
-		next.authorities = next.authorities[:1]
+	case StepDropOldCAs:
+		next.cas = next.cas[:1]
 		return next, nil
 	}
 	return nil, fmt.Errorf("unknown step %q", step)
 }
 
-func (b *bundle) addAuthority(now time.Time) error {
+func (b *bundle) addCA(now time.Time) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -77,24 +77,23 @@ func (b *bundle) addAuthority(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// The name tells authorities apart, so that a client with both in its pool picks
-	// the right one.
+	// Each CA has a name of its own, so that a client with two CAs finds the right one.
 	template := &x509.Certificate{
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("etcd-operator-apiserver-ca-%x", serial.Bytes()[:4])},
 		NotBefore:             now.Add(-backdate),
-		NotAfter:              now.Add(authorityLifetime),
+		NotAfter:              now.Add(caLifetime),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 		MaxPathLenZero:        true,
 	}
-	authority, err := sign(template, template, key.Public(), key)
+	ca, err := sign(template, template, key.Public(), key)
 	if err != nil {
 		return err
 	}
-	b.authorities = append([]*x509.Certificate{authority}, b.authorities...)
-	b.authorityKey = key
+	b.cas = append([]*x509.Certificate{ca}, b.cas...)
+	b.caKey = key
 	return nil
 }
 
@@ -116,7 +115,7 @@ func (b *bundle) issueLeaf(now time.Time, names []string) error {
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	leaf, err := sign(template, b.authorities[0], key.Public(), b.authorityKey)
+	leaf, err := sign(template, b.cas[0], key.Public(), b.caKey)
 	if err != nil {
 		return err
 	}
@@ -144,22 +143,22 @@ func newSerial() (*big.Int, error) {
 
 // parse reads a bundle from the data of a Secret.
 func parse(data map[string][]byte) (*bundle, error) {
-	for _, key := range []string{authorityCertKey, authorityKeyKey, corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+	for _, key := range []string{caCertDataKey, caKeyDataKey, corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
 		if len(data[key]) == 0 {
 			return nil, fmt.Errorf("%w: %s", errIncomplete, key)
 		}
 	}
-	authorities, err := cert.ParseCertsPEM(data[authorityCertKey])
+	cas, err := cert.ParseCertsPEM(data[caCertDataKey])
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", authorityCertKey, err)
+		return nil, fmt.Errorf("%s: %w", caCertDataKey, err)
 	}
 	leaves, err := cert.ParseCertsPEM(data[corev1.TLSCertKey])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", corev1.TLSCertKey, err)
 	}
-	parsed := &bundle{authorities: authorities, leaf: leaves[0]}
-	if parsed.authorityKey, err = parseKey(data[authorityKeyKey], authorities[0]); err != nil {
-		return nil, fmt.Errorf("%s: %w", authorityKeyKey, err)
+	parsed := &bundle{cas: cas, leaf: leaves[0]}
+	if parsed.caKey, err = parseKey(data[caKeyDataKey], cas[0]); err != nil {
+		return nil, fmt.Errorf("%s: %w", caKeyDataKey, err)
 	}
 	if parsed.leafKey, err = parseKey(data[corev1.TLSPrivateKeyKey], parsed.leaf); err != nil {
 		return nil, fmt.Errorf("%s: %w", corev1.TLSPrivateKeyKey, err)
@@ -183,13 +182,13 @@ func parseKey(pem []byte, certificate *x509.Certificate) (crypto.Signer, error) 
 	return signer, nil
 }
 
-// encode is the reverse of parse.
+// encode returns the data of a Secret, which parse reads.
 func (b *bundle) encode() (map[string][]byte, error) {
-	trust, err := b.trustPEM()
+	trust, err := b.caBundlePEM()
 	if err != nil {
 		return nil, err
 	}
-	authorityKey, err := keyutil.MarshalPrivateKeyToPEM(b.authorityKey)
+	caKey, err := keyutil.MarshalPrivateKeyToPEM(b.caKey)
 	if err != nil {
 		return nil, err
 	}
@@ -198,19 +197,19 @@ func (b *bundle) encode() (map[string][]byte, error) {
 		return nil, err
 	}
 	return map[string][]byte{
-		authorityCertKey:        trust,
-		authorityKeyKey:         authorityKey,
+		caCertDataKey:           trust,
+		caKeyDataKey:            caKey,
 		corev1.TLSCertKey:       certificate,
 		corev1.TLSPrivateKeyKey: key,
 	}, nil
 }
 
-// trustPEM is what clients shall trust.
-func (b *bundle) trustPEM() ([]byte, error) {
-	return cert.EncodeCertificates(b.authorities...)
+// caBundlePEM returns the certificates that clients trust.
+func (b *bundle) caBundlePEM() ([]byte, error) {
+	return cert.EncodeCertificates(b.cas...)
 }
 
-// leafPEM is what the server shows.
+// leafPEM returns the certificate and the key of the server.
 func (b *bundle) leafPEM() (certificate, key []byte, err error) {
 	if certificate, err = cert.EncodeCertificates(b.leaf); err != nil {
 		return nil, nil, err

@@ -17,8 +17,8 @@ import (
 // verify checks what the server shows against what a client trusts.
 func verify(client, server *bundle, now time.Time) error {
 	roots := x509.NewCertPool()
-	for _, authority := range client.authorities {
-		roots.AddCert(authority)
+	for _, ca := range client.cas {
+		roots.AddCert(ca)
 	}
 	_, err := server.leaf.Verify(x509.VerifyOptions{
 		Roots: roots, DNSName: testNames[0], CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -28,7 +28,7 @@ func verify(client, server *bundle, now time.Time) error {
 
 func TestEncodeAndParse(t *testing.T) {
 	t.Parallel()
-	have := walk(t, time.Duration(0), StepCreate, day, StepAddAuthority, 2*day, StepIssueLeaf)
+	have := walk(t, time.Duration(0), StepCreate, day, StepAddCA, 2*day, StepIssueLeaf)
 	data, err := have.encode()
 	if err != nil {
 		t.Fatal(err)
@@ -44,12 +44,12 @@ func TestEncodeAndParse(t *testing.T) {
 	if diff := cmp.Diff(data, again); diff != "" {
 		t.Errorf("parsed and encoded again (-want +got):\n%s", diff)
 	}
-	if len(parsed.authorities) != 2 || !parsed.authorities[0].Equal(have.authorities[0]) {
-		t.Error("the newest authority is not the first")
+	if len(parsed.cas) != 2 || !parsed.cas[0].Equal(have.cas[0]) {
+		t.Error("the newest CA is not the first")
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	t.Parallel()
 	encode := func() map[string][]byte {
 		data, err := walk(t, time.Duration(0), StepCreate).encode()
@@ -59,7 +59,7 @@ func TestParseRefuses(t *testing.T) {
 		return data
 	}
 	good, other := encode(), encode()
-	keys := []string{authorityCertKey, authorityKeyKey, corev1.TLSCertKey, corev1.TLSPrivateKeyKey}
+	keys := []string{caCertDataKey, caKeyDataKey, corev1.TLSCertKey, corev1.TLSPrivateKeyKey}
 	for _, key := range keys {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
@@ -87,12 +87,12 @@ func TestParseRefuses(t *testing.T) {
 
 func TestStepsLeaveTheirReceiver(t *testing.T) {
 	t.Parallel()
-	have := walk(t, time.Duration(0), StepCreate, day, StepAddAuthority)
+	have := walk(t, time.Duration(0), StepCreate, day, StepAddCA)
 	before, err := have.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []Step{StepNone, StepCreate, StepAddAuthority, StepIssueLeaf, StepDropAuthorities} {
+	for _, step := range []Step{StepNone, StepCreate, StepAddCA, StepIssueLeaf, StepDropOldCAs} {
 		if _, err := have.step(step, start.Add(2*day), testNames); err != nil {
 			t.Errorf("%s: %v", step, err)
 		}

@@ -1,10 +1,9 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servingcert makes and renews the server's certificate. A small
-// certificate authority and one leaf live in a Secret, so that every replica shows
-// the same; whoever comes first writes it. The authority's certificate goes into
-// the APIService, so that the kube-apiserver verifies the server and nothing is
-// ever skipped. plan.go decides and does nothing, manager.go does and decides
-// nothing. It imports nothing of this project; start at manager.go.
+// Package servingcert issues and renews the serving certificate of the API server. A Secret
+// holds a CA and one leaf certificate, which all replicas use; the first replica creates it. The
+// certificate of the CA goes into the APIService, so that the kube-apiserver can verify the
+// server. plan.go decides the next step, bundle.go issues certificates, manager.go writes them.
+// The package imports nothing of this project. Start at manager.go.
 package servingcert

@@ -23,38 +23,38 @@ import (
 )
 
 const (
-	// syncPeriod is how often the Secret and the APIService are looked at. It bounds
-	// how long an APIService whose bundle somebody removed stays broken.
+	// syncPeriod is how often the Secret and the APIService are read. An APIService whose
+	// caBundle was removed is repaired within this time.
 	syncPeriod = 30 * time.Second
 	// retryPeriod follows a sync that failed.
 	retryPeriod = 2 * time.Second
-	// maxSteps bounds one sync; a bundle that is far behind needs a few.
+	// maxSteps limits the steps of one sync. A bundle that was not renewed for long needs several.
 	maxSteps = 8
 )
 
-// ErrContended is returned when other replicas keep writing the Secret.
-var ErrContended = errors.New("the secret keeps changing")
+// ErrContended means that other writers changed the Secret at each attempt to write it.
+var ErrContended = errors.New("other writers changed the Secret at each attempt; the write is retried")
 
-// Config names what the manager keeps.
+// Config names the objects that the manager writes.
 type Config struct {
 	// Namespace of the Secret and the Service.
 	Namespace string
-	// Service that the kube-apiserver reaches the server by.
+	// Service through which the kube-apiserver connects to the server.
 	Service string
 	// Secret that holds the certificates.
 	Secret string
-	// APIService whose caBundle is kept right.
+	// APIService whose caBundle the manager writes.
 	APIService string
 }
 
-// Manager keeps the certificates.
+// Manager issues, renews and publishes the certificates.
 type Manager struct {
 	config     Config
 	kube       kubernetes.Interface
 	aggregator aggregator.Interface
 	clock      clock.Clock
 	provider   *provider
-	// known is what the Secret held last.
+	// known is the content of the Secret at the last read.
 	known *bundle
 }
 
@@ -63,10 +63,10 @@ func NewManager(config Config, kube kubernetes.Interface, aggregator aggregator.
 	return &Manager{config: config, kube: kube, aggregator: aggregator, clock: clock, provider: &provider{}}
 }
 
-// Provider hands the present certificate to a TLS listener.
+// Provider returns the source of the present certificate for a TLS listener.
 func (m *Manager) Provider() dynamiccertificates.CertKeyContentProvider { return m.provider }
 
-// names are the host names of the leaf; the kube-apiserver asks for the first.
+// names returns the host names of the leaf. The kube-apiserver uses the first.
 func (m *Manager) names() []string {
 	return []string{
 		fmt.Sprintf("%s.%s.svc", m.config.Service, m.config.Namespace),
@@ -76,12 +76,12 @@ func (m *Manager) names() []string {
 	}
 }
 
-// Start returns when there is a certificate to show. It waits for a kube-apiserver
-// that is away.
+// Start returns when there is a certificate. It waits without a limit for a kube-apiserver that
+// does not respond.
 func (m *Manager) Start(ctx context.Context) error {
 	for {
 		err := m.Sync(ctx)
-		if !m.provider.empty() {
+		if !m.provider.isEmpty() {
 			return nil
 		}
 		klog.FromContext(ctx).Error(err, "No serving certificate yet", "retryAfter", retryPeriod)
@@ -91,14 +91,14 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 }
 
-// Run keeps the certificates until the context ends.
+// Run renews the certificates until the context ends.
 func (m *Manager) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	period := syncPeriod
 	for m.wait(ctx, period) == nil {
 		period = syncPeriod
 		if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
-			logger.Error(err, "Serving certificate was not synced", "retryAfter", retryPeriod)
+			logger.Error(err, "Sync of the serving certificate failed", "retryAfter", retryPeriod)
 			period = retryPeriod
 		}
 	}
@@ -115,18 +115,18 @@ func (m *Manager) wait(ctx context.Context, period time.Duration) error {
 	}
 }
 
-// Sync takes every step that the certificates need now. What clients shall trust
-// reaches the APIService before the server shows anything that needs it.
+// Sync takes every step that is due. It writes the caBundle of the APIService before the server
+// uses a certificate that needs it.
 func (m *Manager) Sync(ctx context.Context) error {
 	current, err := m.ensureSecret(ctx)
 	if err != nil {
-		return fmt.Errorf("secret %s/%s: %w", m.config.Namespace, m.config.Secret, err)
+		return fmt.Errorf("the Secret %s/%s: %w", m.config.Namespace, m.config.Secret, err)
 	}
-	trustErr := m.ensureTrust(ctx, current)
-	if trustErr != nil {
-		trustErr = fmt.Errorf("caBundle of APIService %s: %w", m.config.APIService, trustErr)
-		if !m.provider.empty() {
-			return trustErr
+	caBundleErr := m.ensureCABundle(ctx, current)
+	if caBundleErr != nil {
+		caBundleErr = fmt.Errorf("caBundle of APIService %s: %w", m.config.APIService, caBundleErr)
+		if !m.provider.isEmpty() {
+			return caBundleErr
 		}
 	}
 	certificate, key, err := current.leafPEM()
@@ -137,10 +137,10 @@ func (m *Manager) Sync(ctx context.Context) error {
 		klog.FromContext(ctx).Info("Serving certificate loaded",
 			"secret", klog.KRef(m.config.Namespace, m.config.Secret), "notAfter", current.leaf.NotAfter)
 	}
-	return trustErr
+	return caBundleErr
 }
 
-// ensureSecret returns what the Secret holds once no step is left to take.
+// ensureSecret takes every step that is due and returns the content of the Secret.
 func (m *Manager) ensureSecret(ctx context.Context) (*bundle, error) {
 	for range maxSteps {
 		secret, have, err := m.read(ctx)
@@ -157,13 +157,13 @@ func (m *Manager) ensureSecret(ctx context.Context) (*bundle, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A Secret that was deleted is created again. Other replicas show their certificates for
-		// some time more, so that clients must trust the authorities of before as well.
+		// A deleted Secret is created again. Other replicas use their certificates for some time
+		// more, so that clients must trust the former CAs too.
 		if have == nil && m.known != nil {
-			next.authorities = append(next.authorities, m.known.authorities...)
+			next.cas = append(next.cas, m.known.cas...)
 		}
 		err = m.write(ctx, secret, next)
-		// Another replica was first: what it wrote is as good.
+		// Another replica has written the Secret first; the next attempt reads that.
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 			continue
 		}
@@ -176,8 +176,8 @@ func (m *Manager) ensureSecret(ctx context.Context) (*bundle, error) {
 	return nil, ErrContended
 }
 
-// read returns the Secret, or nil if there is none, and what it holds, or nil if
-// that is of no use.
+// read returns the Secret and its content. The Secret is nil if it does not exist, the content is
+// nil if it cannot be used.
 func (m *Manager) read(ctx context.Context) (*corev1.Secret, *bundle, error) {
 	secret, err := m.kube.CoreV1().Secrets(m.config.Namespace).Get(ctx, m.config.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -188,7 +188,7 @@ func (m *Manager) read(ctx context.Context) (*corev1.Secret, *bundle, error) {
 	}
 	have, err := parse(secret.Data)
 	if err != nil {
-		klog.FromContext(ctx).Info("Secret holds no usable certificates, they will be made anew", "secret", klog.KObj(secret), "reason", err)
+		klog.FromContext(ctx).Info("Secret has no usable certificates, new ones are issued", "secret", klog.KObj(secret), "reason", err)
 		return secret, nil, nil
 	}
 	return secret, have, nil
@@ -208,17 +208,17 @@ func (m *Manager) write(ctx context.Context, secret *corev1.Secret, next *bundle
 		}, metav1.CreateOptions{})
 		return err
 	}
-	// The resource version makes the first of several replicas win.
+	// With the resource version only the first of several replicas succeeds.
 	changed := secret.DeepCopy()
 	changed.Data = data
 	_, err = secrets.Update(ctx, changed, metav1.UpdateOptions{})
 	return err
 }
 
-// ensureTrust makes the kube-apiserver trust the bundle. An APIService that does not
-// exist yet is none of our business: it may be applied later, and is then found.
-func (m *Manager) ensureTrust(ctx context.Context, current *bundle) error {
-	trust, err := current.trustPEM()
+// ensureCABundle makes the kube-apiserver trust the bundle. If the APIService does not exist, a
+// later sync finds it.
+func (m *Manager) ensureCABundle(ctx context.Context, current *bundle) error {
+	caBundle, err := current.caBundlePEM()
 	if err != nil {
 		return err
 	}
@@ -231,12 +231,12 @@ func (m *Manager) ensureTrust(ctx context.Context, current *bundle) error {
 	if err != nil {
 		return err
 	}
-	if bytes.Equal(service.Spec.CABundle, trust) && !service.Spec.InsecureSkipTLSVerify {
+	if bytes.Equal(service.Spec.CABundle, caBundle) && !service.Spec.InsecureSkipTLSVerify {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": service.ResourceVersion},
-		"spec":     map[string]any{"caBundle": trust, "insecureSkipTLSVerify": false},
+		"spec":     map[string]any{"caBundle": caBundle, "insecureSkipTLSVerify": false},
 	})
 	if err != nil {
 		return err
@@ -244,6 +244,6 @@ func (m *Manager) ensureTrust(ctx context.Context, current *bundle) error {
 	if _, err := services.Patch(ctx, m.config.APIService, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("APIService trusts the serving certificates", "apiService", m.config.APIService)
+	klog.FromContext(ctx).Info("APIService updated with the CA of the serving certificate", "apiService", m.config.APIService)
 	return nil
 }

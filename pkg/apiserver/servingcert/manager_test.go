@@ -93,7 +93,7 @@ func TestSyncFromNothing(t *testing.T) {
 	if err := m.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if secret := b.secret(t); secret.Type != corev1.SecretTypeTLS || !bytes.Equal(secret.Data[authorityCertKey], b.apiService(t).Spec.CABundle) {
+	if secret := b.secret(t); secret.Type != corev1.SecretTypeTLS || !bytes.Equal(secret.Data[caCertDataKey], b.apiService(t).Spec.CABundle) {
 		t.Error("the secret is not what the APIService trusts")
 	}
 	b.checkTrusted(t, m)
@@ -180,7 +180,7 @@ func TestUselessSecretIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.secret(t).Labels["kept"] != "yes" {
-		t.Error("the labels are gone")
+		t.Error("the labels are missing")
 	}
 	b.checkTrusted(t, m)
 }
@@ -190,13 +190,13 @@ func TestMissingAPIServiceIsNoError(t *testing.T) {
 	b := newBench()
 	b.aggregator = aggregatorfake.NewSimpleClientset()
 	m := b.manager()
-	if err := m.Sync(t.Context()); err != nil || m.provider.empty() {
+	if err := m.Sync(t.Context()); err != nil || m.provider.isEmpty() {
 		t.Errorf("got %v, want a certificate", err)
 	}
 }
 
 // TestUntrustedLeafIsNotShown: as long as the APIService cannot be changed, the old
-// leaf goes on being shown.
+// leaf stays in use.
 func TestUntrustedLeafIsNotShown(t *testing.T) {
 	t.Parallel()
 	b := newBench()
@@ -206,15 +206,15 @@ func TestUntrustedLeafIsNotShown(t *testing.T) {
 	}
 	before, _ := m.provider.CurrentCertKeyContent()
 
-	refused := errors.New("refused")
-	b.aggregator.PrependReactor("get", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+	rejected := errors.New("rejected")
+	b.aggregator.PrependReactor("get", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, rejected })
 	b.clock.Step(leafLifetime - leafRenewBefore + time.Hour)
-	if err := m.Sync(t.Context()); !errors.Is(err, refused) {
-		t.Errorf("got %v, want %v", err, refused)
+	if err := m.Sync(t.Context()); !errors.Is(err, rejected) {
+		t.Errorf("got %v, want %v", err, rejected)
 	}
 	after, _ := m.provider.CurrentCertKeyContent()
 	if !bytes.Equal(before, after) {
-		t.Error("a leaf is shown that nobody may trust yet")
+		t.Error("the server uses a leaf that clients do not trust yet")
 	}
 
 	b.aggregator.ReactionChain = b.aggregator.ReactionChain[1:]
@@ -232,13 +232,13 @@ func TestUntrustedLeafIsNotShown(t *testing.T) {
 func TestFirstCertificateIsShownWithoutTrust(t *testing.T) {
 	t.Parallel()
 	b := newBench()
-	refused := errors.New("refused")
-	b.aggregator.PrependReactor("get", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+	rejected := errors.New("rejected")
+	b.aggregator.PrependReactor("get", "apiservices", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, rejected })
 	m := b.manager()
-	if err := m.Sync(t.Context()); !errors.Is(err, refused) {
-		t.Errorf("got %v, want %v", err, refused)
+	if err := m.Sync(t.Context()); !errors.Is(err, rejected) {
+		t.Errorf("got %v, want %v", err, rejected)
 	}
-	if m.provider.empty() {
+	if m.provider.isEmpty() {
 		t.Error("no certificate")
 	}
 }
@@ -286,16 +286,16 @@ type listener struct{ told atomic.Int32 }
 
 func (l *listener) Enqueue() { l.told.Add(1) }
 
-// TestAuthorityRotation runs a manager through the renewal of its authority with a
+// TestCARotation runs a manager through the renewal of its CA with a
 // fake clock, and verifies at each sync what the kube-apiserver would meet.
-func TestAuthorityRotation(t *testing.T) {
+func TestCARotation(t *testing.T) {
 	t.Parallel()
 	b := newBench()
 	m := b.manager()
 	heard := &listener{}
 	m.Provider().AddListener(heard)
 	bundles := map[int]bool{}
-	for range int(authorityLifetime/(5*day)) + 10 {
+	for range int(caLifetime/(5*day)) + 10 {
 		if err := m.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -304,10 +304,10 @@ func TestAuthorityRotation(t *testing.T) {
 		b.clock.Step(5 * day)
 	}
 	if !bundles[1] || !bundles[2] || bundles[3] {
-		t.Errorf("the bundle had %v authorities, want 1 and in between 2", bundles)
+		t.Errorf("the bundle had %v cas, want 1 and in between 2", bundles)
 	}
 	if told := heard.told.Load(); told < 10 {
-		t.Errorf("the listener was told %d times of a new leaf", told)
+		t.Errorf("the listener got a new leaf %d times", told)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestStartWaits(t *testing.T) {
 	waitForTimer(t, b.clock)
 	away.Store(false)
 	b.clock.Step(retryPeriod)
-	if err := <-done; err != nil || m.provider.empty() {
+	if err := <-done; err != nil || m.provider.isEmpty() {
 		t.Errorf("got %v, want a certificate", err)
 	}
 }
@@ -351,13 +351,13 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// waitForTimer returns when somebody waits for the clock.
+// waitForTimer returns when a timer of the clock is running.
 func waitForTimer(t *testing.T, clock *clocktesting.FakeClock) {
 	t.Helper()
 	for !clock.HasWaiters() {
 		runtimepkg.Gosched()
 		if t.Context().Err() != nil {
-			t.Fatal("nobody waits")
+			t.Fatal("no timer is running")
 		}
 	}
 }
@@ -390,7 +390,7 @@ type listenerFunc func()
 func (f listenerFunc) Enqueue() { f() }
 
 // TestDeletedSecretKeepsReplicasTrusted: after the Secret was deleted, a replica makes new
-// certificates; what another one shows until its next look stays trusted.
+// certificates; the certificate that another server shows until its next look stays trusted.
 func TestDeletedSecretKeepsReplicasTrusted(t *testing.T) {
 	t.Parallel()
 	b := newBench()
@@ -419,7 +419,7 @@ func TestDeletedSecretKeepsReplicasTrusted(t *testing.T) {
 	if err := first.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if have, err := parse(b.secret(t).Data); err != nil || len(have.authorities) != 1 {
-		t.Errorf("authorities %+v (%v), want only the new one", have, err)
+	if have, err := parse(b.secret(t).Data); err != nil || len(have.cas) != 1 {
+		t.Errorf("cas %+v (%v), want only the new one", have, err)
 	}
 }

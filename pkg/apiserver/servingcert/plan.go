@@ -9,50 +9,50 @@ import (
 	"time"
 )
 
-// Periods of the certificates. An authority is replaced in three steps, so that at
-// no moment a client meets a certificate that it does not trust yet: the new one
-// joins the bundle, later it signs the leaf, later the old one leaves.
+// Periods of the certificates. The manager replaces a CA in three steps, so that clients always
+// trust the certificate of the server. It adds the new CA to the bundle. Later the new CA signs
+// the leaf. Later the manager removes the old CA.
 const (
-	authorityLifetime    = 10 * 365 * 24 * time.Hour
-	authorityRenewBefore = 2 * 365 * 24 * time.Hour
-	leafLifetime         = 90 * 24 * time.Hour
-	leafRenewBefore      = 30 * 24 * time.Hour
-	// settleTime is how long a step waits until everybody must have seen the one
-	// before. The kube-apiserver needs seconds, other replicas a sync period.
+	caLifetime      = 10 * 365 * 24 * time.Hour
+	caRenewBefore   = 2 * 365 * 24 * time.Hour
+	leafLifetime    = 90 * 24 * time.Hour
+	leafRenewBefore = 30 * 24 * time.Hour
+	// settleTime is the time between two steps, in which all clients and replicas see the first
+	// one. The kube-apiserver needs seconds for it, other replicas a sync period.
 	settleTime = time.Hour
-	// backdate lets a certificate be used at once where clocks differ.
+	// backdate makes a certificate valid at once on machines whose clocks are behind.
 	backdate = 5 * time.Minute
 )
 
 // Step is the next change that a bundle needs.
 type Step string
 
-// Steps, in the order in which a bundle's life goes through them.
+// The steps, in the order of the life of a bundle.
 const (
-	// StepNone leaves the bundle as it is.
+	// StepNone changes nothing.
 	StepNone Step = "None"
-	// StepCreate makes an authority and a leaf from nothing.
+	// StepCreate issues a CA and a leaf.
 	StepCreate Step = "Create"
-	// StepAddAuthority puts a new authority in front of the one that ends soon.
-	StepAddAuthority Step = "AddAuthority"
-	// StepIssueLeaf signs a new leaf with the newest authority.
+	// StepAddCA adds a new CA before the one that expires soon.
+	StepAddCA Step = "AddCA"
+	// StepIssueLeaf issues a new leaf with the newest CA.
 	StepIssueLeaf Step = "IssueLeaf"
-	// StepDropAuthorities leaves only the newest authority.
-	StepDropAuthorities Step = "DropAuthorities"
+	// StepDropOldCAs removes all CAs but the newest.
+	StepDropOldCAs Step = "DropOldCAs"
 )
 
-// plan returns the step that the bundle needs now, for a leaf that is valid for all
-// the names. It is a pure function; a nil bundle is one that cannot be used.
+// plan returns the step that is due, for a leaf with all the names. It is a pure function. A nil
+// bundle is one that does not exist or cannot be used.
 func plan(now time.Time, have *bundle, names []string) Step {
-	if have == nil || now.After(have.authorities[0].NotAfter) {
+	if have == nil || now.After(have.cas[0].NotAfter) {
 		return StepCreate
 	}
-	newest := have.authorities[0]
-	if now.After(newest.NotAfter.Add(-authorityRenewBefore)) {
-		return StepAddAuthority
+	newest := have.cas[0]
+	if now.After(newest.NotAfter.Add(-caRenewBefore)) {
+		return StepAddCA
 	}
 
-	if !covers(have.leaf, names) || now.After(have.leaf.NotAfter) || !trusted(have.leaf, have.authorities) {
+	if !hasNames(have.leaf, names) || now.After(have.leaf.NotAfter) || !isTrusted(have.leaf, have.cas) {
 		return StepIssueLeaf
 	}
 	settled := now.After(issuedAt(newest).Add(settleTime))
@@ -62,8 +62,8 @@ func plan(now time.Time, have *bundle, names []string) Step {
 		return StepIssueLeaf
 	}
 
-	if len(have.authorities) > 1 && signedByNewest && now.After(issuedAt(have.leaf).Add(settleTime)) {
-		return StepDropAuthorities
+	if len(have.cas) > 1 && signedByNewest && now.After(issuedAt(have.leaf).Add(settleTime)) {
+		return StepDropOldCAs
 	}
 	return StepNone
 }
@@ -72,7 +72,7 @@ func issuedAt(certificate *x509.Certificate) time.Time {
 	return certificate.NotBefore.Add(backdate)
 }
 
-func covers(leaf *x509.Certificate, names []string) bool {
+func hasNames(leaf *x509.Certificate, names []string) bool {
 	for _, name := range names {
 		if !slices.Contains(leaf.DNSNames, name) {
 			return false
@@ -81,8 +81,8 @@ func covers(leaf *x509.Certificate, names []string) bool {
 	return true
 }
 
-func trusted(leaf *x509.Certificate, authorities []*x509.Certificate) bool {
-	return slices.ContainsFunc(authorities, func(authority *x509.Certificate) bool {
-		return leaf.CheckSignatureFrom(authority) == nil
+func isTrusted(leaf *x509.Certificate, cas []*x509.Certificate) bool {
+	return slices.ContainsFunc(cas, func(ca *x509.Certificate) bool {
+		return leaf.CheckSignatureFrom(ca) == nil
 	})
 }

@@ -33,10 +33,10 @@ func TestPlan(t *testing.T) {
 	t.Parallel()
 	none := time.Duration(0)
 	fresh := walk(t, none, StepCreate)
-	renewAuthority := authorityLifetime - authorityRenewBefore
-	// The leaf was renewed a day before the authority is due.
-	twoAuthorities := walk(t, none, StepCreate, renewAuthority-day, StepIssueLeaf, renewAuthority+day, StepAddAuthority)
-	switched := walk(t, none, StepCreate, renewAuthority-day, StepIssueLeaf, renewAuthority+day, StepAddAuthority, renewAuthority+2*day, StepIssueLeaf)
+	renewCA := caLifetime - caRenewBefore
+	// The leaf was renewed a day before the CA is due.
+	twoCAs := walk(t, none, StepCreate, renewCA-day, StepIssueLeaf, renewCA+day, StepAddCA)
+	newLeaf := walk(t, none, StepCreate, renewCA-day, StepIssueLeaf, renewCA+day, StepAddCA, renewCA+2*day, StepIssueLeaf)
 
 	for _, test := range []struct {
 		name  string
@@ -47,22 +47,22 @@ func TestPlan(t *testing.T) {
 	}{
 		{"nothing there", 0, nil, testNames, StepCreate},
 		{"just made", 0, fresh, testNames, StepNone},
-		{"before the clock of who made it", -time.Minute, fresh, testNames, StepNone},
+		{"clock is behind that of the issuer", -time.Minute, fresh, testNames, StepNone},
 		{"a name was added", 0, fresh, []string{"server.ns.svc", "new"}, StepIssueLeaf},
 		{"a name was dropped", 0, fresh, []string{"localhost"}, StepNone},
 		{"leaf has a month and a bit", leafLifetime - leafRenewBefore - time.Hour, fresh, testNames, StepNone},
 		{"leaf has less than a month", leafLifetime - leafRenewBefore + time.Hour, fresh, testNames, StepIssueLeaf},
 		{"leaf is over", leafLifetime + time.Hour, fresh, testNames, StepIssueLeaf},
-		{"authority has two years and a bit", renewAuthority - time.Hour, walk(t, none, StepCreate, renewAuthority-day, StepIssueLeaf), testNames, StepNone},
-		{"authority has less than two years", renewAuthority + time.Hour, walk(t, none, StepCreate, renewAuthority-day, StepIssueLeaf), testNames, StepAddAuthority},
-		{"authority is over", authorityLifetime + time.Hour, fresh, testNames, StepCreate},
-		{"new authority is not known to all yet", renewAuthority + day + settleTime - time.Minute, twoAuthorities, testNames, StepNone},
-		{"new authority is known", renewAuthority + day + settleTime + time.Minute, twoAuthorities, testNames, StepIssueLeaf},
-		{"old leaf may still be shown", renewAuthority + 2*day + settleTime - time.Minute, switched, testNames, StepNone},
-		{"old leaf is gone", renewAuthority + 2*day + settleTime + time.Minute, switched, testNames, StepDropAuthorities},
+		{"CA has two years and a bit", renewCA - time.Hour, walk(t, none, StepCreate, renewCA-day, StepIssueLeaf), testNames, StepNone},
+		{"CA has less than two years", renewCA + time.Hour, walk(t, none, StepCreate, renewCA-day, StepIssueLeaf), testNames, StepAddCA},
+		{"CA is over", caLifetime + time.Hour, fresh, testNames, StepCreate},
+		{"new CA is not known to all yet", renewCA + day + settleTime - time.Minute, twoCAs, testNames, StepNone},
+		{"new CA is known", renewCA + day + settleTime + time.Minute, twoCAs, testNames, StepIssueLeaf},
+		{"old leaf may still be shown", renewCA + 2*day + settleTime - time.Minute, newLeaf, testNames, StepNone},
+		{"bundle without the old leaf drops the old CA", renewCA + 2*day + settleTime + time.Minute, newLeaf, testNames, StepDropOldCAs},
 		{
-			"leaf is over before the new authority is known", renewAuthority + 2*day,
-			walk(t, none, StepCreate, renewAuthority+2*day-time.Minute, StepAddAuthority), testNames, StepIssueLeaf,
+			"leaf is over before the new CA is known", renewCA + 2*day,
+			walk(t, none, StepCreate, renewCA+2*day-time.Minute, StepAddCA), testNames, StepIssueLeaf,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestPlanOfAForeignLeaf(t *testing.T) {
+func TestPlanForLeafOfAnotherCA(t *testing.T) {
 	t.Parallel()
 	mixed, other := walk(t, time.Duration(0), StepCreate), walk(t, time.Duration(0), StepCreate)
 	mixed.leaf, mixed.leafKey = other.leaf, other.leafKey
@@ -83,14 +83,14 @@ func TestPlanOfAForeignLeaf(t *testing.T) {
 	}
 }
 
-// TestTwentyYears lets time go by in weeks and checks in each that what is shown is
-// valid and trusted, also by a client that is a week behind with the bundle, and
-// that no client meets a leaf of an authority that was not in the bundle before.
+// TestTwentyYears moves the clock in weeks. In each week the leaf must be valid and trusted, also
+// by a client whose bundle is a week old. No client may meet a leaf of a CA that was not in
+// the bundle before.
 func TestTwentyYears(t *testing.T) {
 	t.Parallel()
 	current := walk(t, time.Duration(0), StepCreate)
 	before := current
-	authorities := map[string]bool{}
+	cas := map[string]bool{}
 	for now := start; now.Before(start.Add(20 * 365 * day)); now = now.Add(7 * day) {
 		for step := plan(now, current, testNames); step != StepNone; step = plan(now, current, testNames) {
 			next, err := current.step(step, now, testNames)
@@ -99,7 +99,7 @@ func TestTwentyYears(t *testing.T) {
 			}
 			current = next
 		}
-		authorities[current.authorities[0].Subject.CommonName] = true
+		cas[current.cas[0].Subject.CommonName] = true
 		for _, known := range []*bundle{before, current} {
 			if err := verify(known, current, now); err != nil {
 				t.Fatalf("%s: %v", now.Format(time.DateOnly), err)
@@ -107,10 +107,10 @@ func TestTwentyYears(t *testing.T) {
 		}
 		before = current
 	}
-	if len(authorities) < 3 {
-		t.Errorf("%d authorities in twenty years, want at least 3", len(authorities))
+	if len(cas) < 3 {
+		t.Errorf("%d cas in twenty years, want at least 3", len(cas))
 	}
-	if len(current.authorities) > 2 {
-		t.Errorf("the bundle grew to %d authorities", len(current.authorities))
+	if len(current.cas) > 2 {
+		t.Errorf("the bundle grew to %d cas", len(current.cas))
 	}
 }

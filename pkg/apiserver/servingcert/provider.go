@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// provider hands the present leaf to the TLS listener and tells it of changes, so
-// that a renewal needs no restart.
+// provider gives the present leaf to the TLS listener and notifies it of changes, so that a
+// renewal needs no restart.
 type provider struct {
 	mu          sync.Mutex
 	certificate []byte
@@ -54,7 +54,7 @@ func (p *provider) set(certificate, key []byte) bool {
 	return true
 }
 
-func (p *provider) empty() bool {
+func (p *provider) isEmpty() bool {
 	certificate, _ := p.CurrentCertKeyContent()
 	return len(certificate) == 0
 }

@@ -7,14 +7,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // started says that an attempt was begun.
-func (r *Reconciler) started(s *seen, job *batchv1.Job) {
+func (r *Reconciler) started(s *seen, j *batchv1.Job) {
 	r.Recorder.Eventf(s.Backup, corev1.EventTypeNormal, EventStarted, "Attempt %s by Job %s",
-		job.Annotations[resources.AnnotationAttempt], job.Name)
+		j.Annotations[resources.AnnotationAttempt], j.Name)
 }
 
 // announce says what came of an attempt, once it is written down.
@@ -23,7 +24,7 @@ func (r *Reconciler) announce(s *seen, plan planner.Plan) {
 	if o == nil {
 		return
 	}
-	observeAttempt(s.Backup.Spec.StorageType, o)
+	metrics.ObserveBackupAttempt(s.Backup.Spec.StorageType, o)
 	if !o.Succeeded {
 		r.Recorder.Eventf(s.Backup, corev1.EventTypeWarning, EventFailed, "Attempt %d: %s: %s", plan.Attempt.Number, o.Reason, o.Message)
 		return

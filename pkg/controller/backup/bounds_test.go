@@ -71,7 +71,8 @@ func (w *world) progressing(name string) string {
 	return c.Reason
 }
 
-// TestBounds lets eight backups of four clusters be due, with room for three.
+// TestBounds runs eight backups of four clusters that are due together, with room for
+// three.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,7 +80,7 @@ func TestBounds(t *testing.T) {
 		w.addCluster(c, 1)
 		for _, n := range []string{"1", "2"} {
 			w.addBackup(c+n, c, nil)
-			w.clock.SetTime(w.clock.Now().Add(time.Second)) // who came first is due first
+			w.clock.SetTime(w.clock.Now().Add(time.Second)) // the first backup is due first
 		}
 	}
 	w.settle()
@@ -99,7 +100,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestPodThatDoesNotStartHoldsNoPlace has a backup whose claim nobody makes.
+// TestPodThatDoesNotStartHoldsNoPlace runs a backup whose pod never starts, because its PVC
+// does not exist.
 func TestPodThatDoesNotStartHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,8 +120,8 @@ func TestPodThatDoesNotStartHoldsNoPlace(t *testing.T) {
 	}
 }
 
-// TestWakesWhoWaits checks that the end of a backup puts the next one on the queue.
-func TestWakesWhoWaits(t *testing.T) {
+// TestEndWakesWaitingBackups checks that the end of a backup puts the next one on the queue.
+func TestEndWakesWaitingBackups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.addCluster("a", 1)

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -37,7 +39,7 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 	c, err := r.Cache.Cluster(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		r.Gate.Forget(key)
-		forgetCluster(key)
+		metrics.ForgetClusterBackups(key)
 		return 0, nil
 	}
 	if err != nil {
@@ -47,7 +49,7 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 		return 0, nil
 	}
 	if !r.Gate.Ready(key) {
-		return gateFallback, nil
+		return reconcile.GateRetry, nil
 	}
 	o, size, err := r.observe(c)
 	if err != nil {
@@ -57,7 +59,7 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 	if err := r.keepSchedule(ctx, key, c, plan); err != nil {
 		return 0, err
 	}
-	observeCluster(key, plan.LastBackup, size, plan.Healthy)
+	metrics.ObserveClusterBackups(key, plan.LastBackup, size, plan.Healthy)
 	return plan.RequeueAfter, r.writeStatus(ctx, key, c, plan)
 }
 
@@ -87,7 +89,7 @@ func (r *Clusters) observe(c *v1beta2.EtcdCluster) (planner.ClusterObserved, int
 	return o, newest.Status.SnapshotSize, nil
 }
 
-// keepSchedule makes the EtcdBackup for spec.backup what it shall be.
+// keepSchedule makes the EtcdBackup of the cluster match spec.backup.
 func (r *Clusters) keepSchedule(ctx context.Context, key types.NamespacedName, c *v1beta2.EtcdCluster, plan planner.ClusterPlan) error {
 	switch {
 	case plan.Create != nil:
@@ -96,10 +98,10 @@ func (r *Clusters) keepSchedule(ctx context.Context, key types.NamespacedName, c
 			return nil // its event brings us back
 		}
 		if err != nil {
-			return fmt.Errorf("make EtcdBackup %s: %w", plan.Create.Name, err)
+			return fmt.Errorf("create EtcdBackup %s: %w", plan.Create.Name, err)
 		}
 		r.Gate.Note(key, made)
-		r.Recorder.Eventf(c, corev1.EventTypeNormal, EventScheduleCreated, "EtcdBackup %s makes the backups of spec.backup", made.Name)
+		r.Recorder.Eventf(c, corev1.EventTypeNormal, EventScheduleCreated, "Created EtcdBackup %s for spec.backup", made.Name)
 	case plan.Update != nil:
 		updated, err := r.Objects.UpdateBackup(ctx, plan.Update)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -109,28 +111,18 @@ func (r *Clusters) keepSchedule(ctx context.Context, key types.NamespacedName, c
 			return fmt.Errorf("update EtcdBackup %s: %w", plan.Update.Name, err)
 		}
 		r.Gate.Note(key, updated)
-		r.Recorder.Eventf(c, corev1.EventTypeNormal, EventScheduleChanged, "EtcdBackup %s follows spec.backup", updated.Name)
+		r.Recorder.Eventf(c, corev1.EventTypeNormal, EventScheduleChanged, "Updated EtcdBackup %s to follow spec.backup", updated.Name)
 	}
 	return nil
 }
 
 func (r *Clusters) writeStatus(ctx context.Context, key types.NamespacedName, c *v1beta2.EtcdCluster, plan planner.ClusterPlan) error {
-	if c.DeletionTimestamp != nil {
-		return nil
-	}
-	status := plan.WithBackups(&c.Status)
-	if equality.Semantic.DeepEqual(status, c.Status) {
-		return nil
-	}
-	update := c.DeepCopy()
-	update.Status = status
-	updated, err := r.Objects.UpdateClusterStatus(ctx, update)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // somebody changed the object: its event brings us back
-	}
-	if err != nil {
-		return fmt.Errorf("write the status of the cluster: %w", err)
-	}
-	r.Gate.Note(key, updated)
-	return nil
+	_, err := reconcile.WriteStatus(r.Gate, key, c, c.Status,
+		func() v1beta2.ClusterStatus { return plan.WithBackups(&c.Status) },
+		func(status v1beta2.ClusterStatus) (metav1.Object, error) {
+			update := c.DeepCopy()
+			update.Status = status
+			return r.Objects.UpdateClusterStatus(ctx, update)
+		})
+	return err
 }

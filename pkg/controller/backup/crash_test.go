@@ -14,15 +14,15 @@ import (
 )
 
 // How much the caches show: everything at once, everything after a while, or, in a new
-// life, what was there in the beginning.
+// life, what existed at its start.
 const (
 	fresh   = "fresh"
 	lagging = "lagging"
 	ancient = "ancient"
 )
 
-// life plays the same story again: a periodic backup whose second slot fails once. It
-// goes on until all that was due is written down and every Job is gone.
+// life plays the same story again: a periodic backup whose second scheduled time fails
+// once. It ends when everything that was due is recorded and every Job is deleted.
 func (w *world) life(caches string) {
 	b := key(w.backup("b"))
 	w.sync()
@@ -59,9 +59,9 @@ func (w *world) life(caches string) {
 	}
 }
 
-// TestCrashAtEveryCall ends the controller before and after each of its calls, with
-// caches that are fresh, that lag and that are old: every backup that agents have made is in the
-// status exactly once, none was made twice, and no Job is left.
+// TestCrashAtEveryCall ends the controller before and after each of its calls, with caches
+// that are fresh, that lag and that are old. Every backup that agents have made is in the
+// status exactly once, no backup is made twice, and no Job is left.
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()
 	policy := func() *v1beta2.BackupPolicy { return &v1beta2.BackupPolicy{BackupIntervalInSecond: 600} }

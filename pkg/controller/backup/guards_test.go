@@ -25,7 +25,8 @@ func (w *world) look(name string) {
 	}
 }
 
-// TestMembersThatAreAsked: a Job is told of running voters of its cluster, and of no others.
+// TestMembersThatAreAsked: the request in a Job names the running voters of its cluster,
+// and no other members.
 func TestMembersThatAreAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -84,7 +85,8 @@ func TestPlacesAreTakenAtOnce(t *testing.T) {
 	}
 }
 
-// TestLongestDueFirst, whatever it is called, and who was refused keeps no place.
+// TestLongestDueFirst: the backup that is due longest starts first, whatever its name. A
+// rejected backup keeps no place.
 func TestLongestDueFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -101,7 +103,7 @@ func TestLongestDueFirst(t *testing.T) {
 	w.full = false
 	w.look("z")
 	if n := len(w.open()); n != 1 {
-		t.Fatalf("%d Jobs after the first was refused", n)
+		t.Fatalf("%d Jobs after the first Job was rejected", n)
 	}
 	w.sync()
 	w.look("y")
@@ -111,7 +113,7 @@ func TestLongestDueFirst(t *testing.T) {
 		w.sync()
 		w.look("z")
 	}
-	w.look("y") // it asks before who is due longer
+	w.look("y") // y looks before a backup that is due longer
 	if n := len(w.open()); n != 0 {
 		t.Errorf("%d Jobs: the one that is due longest waits", n)
 	}
@@ -142,7 +144,7 @@ func TestJobThatGoesHoldsNoPlace(t *testing.T) {
 		w.look("1")
 		before := len(w.live.jobs)
 		end(w)
-		w.restart() // who begins anew knows only what the cache shows
+		w.restart() // a new process knows only what the cache shows
 		w.sync()
 		w.look("2")
 		if len(w.live.jobs) != before+1 {
@@ -151,8 +153,8 @@ func TestJobThatGoesHoldsNoPlace(t *testing.T) {
 	}
 }
 
-// TestJobOfSomebodyElse: what has the name of the Job is not taken for it.
-func TestJobOfSomebodyElse(t *testing.T) {
+// TestJobNotOwned: what has the name of the Job is not taken for it.
+func TestJobNotOwned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.addCluster("c", 1)
@@ -164,12 +166,12 @@ func TestJobOfSomebodyElse(t *testing.T) {
 		j.OwnerReferences[0].UID = "other"
 		w.live.jobs[k] = j
 	}
-	w.clock.SetTime(w.clock.Now().Add(time.Minute)) // it does not hold the place for good
+	w.clock.SetTime(w.clock.Now().Add(time.Minute)) // the Job does not hold the place permanently
 	w.restart()
 	w.sync()
 	for range 3 {
 		if _, err := w.reconcile(key(w.backup("b"))); err == nil {
-			t.Error("it is content with the Job of somebody else")
+			t.Error("a Job that is not owned is accepted")
 		}
 		w.sync()
 	}
@@ -230,7 +232,7 @@ func TestLastBackupIsOfTheCluster(t *testing.T) {
 	w.live.clusters[c] = cluster
 	w.cached.clusters = clone(w.live.clusters)
 	w.cached.rv = w.live.rv
-	for range 2 { // the second time the EtcdBackup is another one than the cache shows
+	for range 2 { // the second time the EtcdBackup was recreated, which the cache does not show
 		w.restart()
 		if _, err := w.clusters.Reconcile(t.Context(), c); err != nil {
 			t.Fatal(err)
@@ -241,8 +243,8 @@ func TestLastBackupIsOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestJobThatTheCacheLost: an attempt that is under way is looked for in the live API before
-// it is given up.
+// TestJobThatTheCacheLost: the controller looks for a running attempt in the live API before
+// the attempt counts as lost.
 func TestJobThatTheCacheLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -262,9 +264,9 @@ func TestJobThatTheCacheLost(t *testing.T) {
 	}
 }
 
-// TestNobodyElsesBackups: who is responsible goes by the cluster, and by the backup only
-// while there is none.
-func TestNobodyElsesBackups(t *testing.T) {
+// TestBackupsOfOtherControllers: the cluster decides which controller is responsible. The
+// backup decides only while there is no cluster.
+func TestBackupsOfOtherControllers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		cluster, backup bool

@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -45,7 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (*seen,
 	return s, nil
 }
 
-// observeSource finds the members that can be asked.
+// observeSource finds the members that a backup can read from.
 func (r *Reconciler) observeSource(s *seen) error {
 	ref := s.Backup.Spec.EtcdCluster
 	if ref == nil {
@@ -93,21 +93,21 @@ func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
 			return err
 		}
 	}
-	for _, job := range jobs {
-		if !metav1.IsControlledBy(job, b) {
+	for _, j := range jobs {
+		if !metav1.IsControlledBy(j, b) {
 			continue
 		}
-		attempt, err := attemptOf(job)
+		attempt, err := attemptOf(j)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Leaving a Job alone that is not ours", "job", klog.KObj(job))
+			klog.FromContext(ctx).Error(err, "Ignored a Job without the annotations of an attempt", "job", klog.KObj(j))
 			continue
 		}
-		own, err := r.jobs().Pods(ctx, b, job, pods)
+		own, err := r.jobs().Pods(ctx, b, j, pods)
 		if err != nil {
 			return err
 		}
-		s.jobs = append(s.jobs, job)
-		s.Jobs = append(s.Jobs, r.viewOf(ctx, job, attempt, own))
+		s.jobs = append(s.jobs, j)
+		s.Jobs = append(s.Jobs, r.viewOf(ctx, j, attempt, own))
 	}
 	return nil
 }
@@ -119,9 +119,9 @@ func runs(s *v1beta2.BackupStatus) bool {
 
 // shows is true if the Job of the attempt that runs is among jobs.
 func shows(jobs []*batchv1.Job, s *v1beta2.BackupStatus) bool {
-	return slices.ContainsFunc(jobs, func(job *batchv1.Job) bool {
-		a, err := attemptOf(job)
-		return err == nil && a.Number == s.Attempts && a.Slot.Equal(s.LastScheduleTime.Time)
+	return slices.ContainsFunc(jobs, func(j *batchv1.Job) bool {
+		a, err := attemptOf(j)
+		return err == nil && a.Number == s.Attempts && a.ScheduledTime.Equal(s.LastScheduleTime.Time)
 	})
 }
 
@@ -138,18 +138,18 @@ func (r *Reconciler) liveJobs(ctx context.Context, b *v1beta2.EtcdBackup) ([]*ba
 }
 
 // jobs looks at the Jobs, and deletes them.
-func (r *Reconciler) jobs() agentjob.Observer {
-	return agentjob.Observer{Objects: r.Objects, Progress: r.Progress}
+func (r *Reconciler) jobs() job.Observer {
+	return job.Observer{Objects: r.Objects, Progress: r.Progress}
 }
 
-func attemptOf(job *batchv1.Job) (planner.Attempt, error) {
-	slot, err := time.Parse(time.RFC3339, job.Annotations[resources.AnnotationSlot])
+func attemptOf(j *batchv1.Job) (planner.Attempt, error) {
+	scheduled, err := time.Parse(time.RFC3339, j.Annotations[resources.AnnotationScheduledTime])
 	if err != nil {
-		return planner.Attempt{}, fmt.Errorf("annotation %s: %w", resources.AnnotationSlot, err)
+		return planner.Attempt{}, fmt.Errorf("annotation %s: %w", resources.AnnotationScheduledTime, err)
 	}
-	number, err := strconv.ParseInt(job.Annotations[resources.AnnotationAttempt], 10, 32)
+	number, err := strconv.ParseInt(j.Annotations[resources.AnnotationAttempt], 10, 32)
 	if err != nil {
 		return planner.Attempt{}, fmt.Errorf("annotation %s: %w", resources.AnnotationAttempt, err)
 	}
-	return planner.Attempt{Slot: slot, Number: int32(number)}, nil
+	return planner.Attempt{ScheduledTime: scheduled, Number: int32(number)}, nil
 }

@@ -13,31 +13,31 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // viewOf says what has become of a Job.
-func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt planner.Attempt, pods []*corev1.Pod) planner.Job {
-	seen := r.jobs().Look(ctx, job, pods, r.Clock.Now())
+func (r *Reconciler) viewOf(ctx context.Context, j *batchv1.Job, attempt planner.Attempt, pods []*corev1.Pod) planner.Job {
+	seen := r.jobs().Observe(ctx, j, pods, r.Clock.Now())
 	v := planner.Job{Job: seen.Job, Attempt: attempt}
 	switch {
 	case seen.Finished != nil:
-		v.Outcome = outcomeOf(job, seen.Finished)
+		v.Outcome = outcomeOf(j, seen.Finished)
 	case seen.Lost != nil:
-		v.Outcome = withoutPod(job, seen.Lost)
+		v.Outcome = withoutPod(j, seen.Lost)
 	}
 	return v
 }
 
 // outcomeOf reads what the agent said when it ended: one container that failed is a
 // backup that failed.
-func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
-	o := &planner.Outcome{Start: job.CreationTimestamp.Time}
+func outcomeOf(j *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
+	o := &planner.Outcome{Start: j.CreationTimestamp.Time}
 	var saved *agent.Result
 	verified, by := true, v1beta2.Verification("")
-	for _, c := range agentjob.Containers(job, pod) {
+	for _, c := range job.Containers(j, pod) {
 		end := c.State.Terminated
 		if end == nil {
 			continue // a container before it has failed
@@ -48,10 +48,10 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 		case c.Name == resources.ContainerInstall && end.ExitCode == 0:
 			continue
 		case err == nil && result.Error != nil:
-			o.Reason, o.Message = string(result.Error.Class), agentjob.Shorten(agentjob.Explain(job, result.Error))
+			o.Reason, o.Message = string(result.Error.Class), job.Shorten(job.Explain(j, result.Error))
 			return finished(o)
 		case end.ExitCode != 0 || err != nil:
-			o.Reason, o.Message = agentjob.EndedSilently(c.Name, end)
+			o.Reason, o.Message = job.EndedSilently(c.Name, end)
 			return finished(o)
 		case c.Name == resources.ContainerSave:
 			saved = result
@@ -60,8 +60,8 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 			by = v1beta2.VerificationRestore
 		}
 	}
-	if saved == nil || !agentjob.Succeeded(job, pod) {
-		o.Reason, o.Message = agentjob.PodReason(pod)
+	if saved == nil || !job.Succeeded(j, pod) {
+		o.Reason, o.Message = job.PodReason(pod)
 		return finished(o)
 	}
 	o.Succeeded = true
@@ -70,8 +70,8 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 	if verified {
 		o.VerifiedBy = by
 	}
-	o.Warning = agentjob.Shorten(saved.Warning)
-	o.Unproved, o.UnprovedAt, o.Spared = saved.Unproved, agentjob.Shorten(saved.UnprovedAt), saved.Spared
+	o.Warning = job.Shorten(saved.Warning)
+	o.Unproved, o.UnprovedAt, o.Spared = saved.Unproved, job.Shorten(saved.UnprovedAt), saved.Spared
 	return finished(o)
 }
 
@@ -84,20 +84,20 @@ func finished(o *planner.Outcome) *planner.Outcome {
 	return o
 }
 
-// withoutPod is about a Job whose pod is gone.
-func withoutPod(job *batchv1.Job, end *batchv1.JobCondition) *planner.Outcome {
-	o := &planner.Outcome{Start: job.CreationTimestamp.Time, Completion: end.LastTransitionTime.Time}
-	o.Reason, o.Message = planner.ReasonJobLost, "the pod was deleted before it said what came of it"
+// withoutPod returns the outcome of a Job whose pod no longer exists.
+func withoutPod(j *batchv1.Job, end *batchv1.JobCondition) *planner.Outcome {
+	o := &planner.Outcome{Start: j.CreationTimestamp.Time, Completion: end.LastTransitionTime.Time}
+	o.Reason, o.Message = planner.ReasonJobLost, job.LostMessage
 	if end.Type == batchv1.JobFailed && end.Reason == batchv1.JobReasonDeadlineExceeded {
 		o.Reason = end.Reason
 		o.Message = fmt.Sprintf("the attempt took longer than spec.backupPolicy.timeoutInSecond (%s)",
-			time.Duration(timeoutOf(job))*time.Second)
+			time.Duration(timeoutOf(j))*time.Second)
 	}
 	return finished(o)
 }
 
-func timeoutOf(job *batchv1.Job) int64 {
-	if t := job.Spec.ActiveDeadlineSeconds; t != nil {
+func timeoutOf(j *batchv1.Job) int64 {
+	if t := j.Spec.ActiveDeadlineSeconds; t != nil {
 		return *t
 	}
 	return 0

@@ -92,7 +92,7 @@ func TestOutcomes(t *testing.T) {
 			phase: corev1.PodSucceeded, init: map[string]corev1.ContainerState{proxy: terminated(0, "Completed", "")},
 			main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved)},
 		},
-		"refused, and a proxy runs on": {phase: corev1.PodRunning, reason: "InvalidCredentials", main: map[string]corev1.ContainerState{
+		"denied, and a proxy still runs": {phase: corev1.PodRunning, reason: "InvalidCredentials", main: map[string]corev1.ContainerState{
 			resources.ContainerSave: terminated(1, "Error", denied), proxy: {Running: &corev1.ContainerStateRunning{}},
 		}},
 		"saved, then evicted": {
@@ -164,6 +164,6 @@ func TestOutcomeIsWhatWasSaid(t *testing.T) {
 	}
 	end.Reason = "x"
 	if o := withoutPod(job, end); o.Succeeded || o.Reason != planner.ReasonJobLost {
-		t.Errorf("its pod is gone: %+v", o)
+		t.Errorf("its pod no longer exists: %+v", o)
 	}
 }

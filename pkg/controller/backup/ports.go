@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 )
 
 // Cache reads what the informers hold; it may lag behind. Objects that it returns are
@@ -35,7 +36,7 @@ type Cache interface {
 // Objects reads and writes the live API. A read here is never older than the moment at
 // which it is made.
 type Objects interface {
-	agentjob.Objects
+	job.Objects
 
 	GetBackup(ctx context.Context, namespace, name string) (*v1beta2.EtcdBackup, error)
 	CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
@@ -47,9 +48,9 @@ type Objects interface {
 // What both controllers of transfers are given.
 type (
 	// Gate knows which of the controller's own writes the cache has not shown yet.
-	Gate = agentjob.Gate
+	Gate = reconcile.Gate
 	// Recorder records events about an object.
-	Recorder = agentjob.Recorder
+	Recorder = reconcile.Recorder
 	// Progress asks a running agent how far it has come.
-	Progress = agentjob.Progress
+	Progress = job.Progress
 )

@@ -12,26 +12,25 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 const (
-	// gateFallback is how long a key waits for its cache if no event comes.
-	gateFallback = time.Second
-	// placeFallback is how long one waits for a place if nobody is seen to leave.
-	placeFallback = 15 * time.Second
-	// refusedFallback is when a Job that Kubernetes did not let be made is tried again.
-	refusedFallback = 5 * time.Second
-	// startGrace is how long a Job holds its place although its pod has not started.
+	// limiterRetry is when a backup that the limiter holds back looks again if no Job ends.
+	limiterRetry = 15 * time.Second
+	// rejectedRetry is when a Job that Kubernetes rejected is created again.
+	rejectedRetry = 5 * time.Second
+	// startGrace is how long a Job counts as running although its pod has not started.
 	startGrace = 15 * time.Second
 )
 
@@ -59,7 +58,7 @@ type Config struct {
 // Reconciler moves one EtcdBackup at a time a step on.
 type Reconciler struct {
 	Config
-	admission *admission
+	limiter *limiter
 }
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
@@ -68,7 +67,7 @@ func NewReconciler(c Config) (*Reconciler, error) {
 		c.AgentImage == "" || c.MaxRunning < 1 || c.Responsible == nil || c.Wake == nil {
 		return nil, errors.New("backup reconciler: every field of the configuration is required")
 	}
-	return &Reconciler{Config: c, admission: newAdmission(c.MaxRunning)}, nil
+	return &Reconciler{Config: c, limiter: newLimiter(c.MaxRunning)}, nil
 }
 
 // Reconcile observes the EtcdBackup called key, does what the planner decides and
@@ -79,16 +78,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	b, err := r.Cache.Backup(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		r.Gate.Forget(key)
-		r.leave(key)
+		r.releaseReservation(key)
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read backup from the cache: %w", err)
 	}
 	if !r.Gate.Ready(key) {
-		return gateFallback, nil
+		return reconcile.GateRetry, nil
 	}
-	r.admission.settle(key)
+	r.limiter.cached(key)
 	s, err := r.observe(ctx, b)
 	if err != nil {
 		return 0, err
@@ -123,7 +122,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 			return 0, nil // the event of the Job brings us back, and the status then says more
 		}
 	case planner.ActionNone:
-		r.leave(key)
+		r.releaseReservation(key)
 	}
 	for _, name := range plan.Delete {
 		failed = errors.Join(failed, r.jobs().Delete(ctx, s.jobs, name))
@@ -152,40 +151,40 @@ func (r *Reconciler) release(ctx context.Context, key types.NamespacedName, s *s
 	return nil
 }
 
-// save makes the Job of an attempt if there is a place for it. Made is true if there is
-// such a Job now.
+// save creates the Job of an attempt if the limiter lets it start. Made is true if the Job
+// exists now.
 func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) (planner.Plan, bool, error) {
-	job, invalid := r.jobOf(s, plan.Attempt)
+	j, invalid := r.jobOf(s, plan.Attempt)
 	if invalid != nil {
-		r.admission.leave(key)
+		r.limiter.release(key)
 		return plan.Postponed(*invalid), false, nil
 	}
 	source := types.NamespacedName{Namespace: key.Namespace, Name: resources.SourceOf(s.Backup)}
-	job.Annotations[resources.AnnotationSource] = source.Name
+	j.Annotations[resources.AnnotationSource] = source.Name
 	running, err := r.running()
 	if err != nil {
 		return plan, false, err
 	}
-	at := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
-	if why := r.admission.admit(key, at, source, plan.Attempt.Slot, running); why != nil {
+	at := types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
+	if why := r.limiter.acquire(key, at, source, plan.Attempt.ScheduledTime, running); why != nil {
 		plan = plan.Postponed(*why)
-		plan.RequeueAfter = placeFallback
+		plan.RequeueAfter = limiterRetry
 		return plan, false, nil
 	}
 	current, err := r.current(ctx, s)
 	if err != nil || !current {
-		r.leave(key)
-		plan.Action, plan.RequeueAfter = planner.ActionNone, gateFallback
+		r.releaseReservation(key)
+		plan.Action, plan.RequeueAfter = planner.ActionNone, reconcile.GateRetry
 		return plan, false, err
 	}
-	made, err := r.create(ctx, s, job)
+	made, err := r.create(ctx, s, j)
 	if err != nil {
-		// The place goes to another one until this is tried again.
-		r.leave(key)
-		err = fmt.Errorf("make Job %s: %w", job.Name, agentjob.Refused(err))
-		if errors.Is(err, agentjob.ErrRefused) {
-			plan = plan.Postponed(planner.Wait{Reason: planner.ReasonRefused, Message: agentjob.Shorten(err.Error())})
-			plan.RequeueAfter, err = refusedFallback, nil
+		// Another backup may start until this backup is tried again.
+		r.releaseReservation(key)
+		err = fmt.Errorf("create Job %s: %w", j.Name, reconcile.MarkRejected(err))
+		if errors.Is(err, reconcile.ErrRejected) {
+			plan = plan.Postponed(planner.Wait{Reason: planner.ReasonRejected, Message: job.Shorten(err.Error())})
+			plan.RequeueAfter, err = rejectedRetry, nil
 		}
 		return plan, false, err
 	}
@@ -195,13 +194,13 @@ func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen
 
 // jobOf builds the Job of an attempt, or says what is wrong with the spec.
 func (r *Reconciler) jobOf(s *seen, a planner.Attempt) (*batchv1.Job, *planner.Wait) {
-	job, err := resources.BackupJob(s.Backup, resources.BackupRun{
-		Slot: a.Slot, Attempt: a.Number, Image: r.AgentImage, Cluster: s.cluster, Members: s.members,
+	j, err := resources.BackupJob(s.Backup, resources.BackupRun{
+		ScheduledTime: a.ScheduledTime, Attempt: a.Number, Image: r.AgentImage, Cluster: s.cluster, Members: s.members,
 	})
 	if err != nil {
 		return nil, &planner.Wait{Reason: "InvalidRequest", Message: err.Error()}
 	}
-	return r.Platform.Job(job), nil
+	return r.Platform.Job(j), nil
 }
 
 // current is true if the live API shows the same status and the same Jobs as were
@@ -223,8 +222,8 @@ func (r *Reconciler) current(ctx context.Context, s *seen) (bool, error) {
 		return false, fmt.Errorf("list Jobs: %w", err)
 	}
 	known := map[types.UID]bool{}
-	for _, job := range s.jobs {
-		known[job.UID] = true
+	for _, j := range s.jobs {
+		known[j.UID] = true
 	}
 	for i := range jobs {
 		if metav1.IsControlledBy(&jobs[i], s.Backup) && !known[jobs[i].UID] {
@@ -234,9 +233,9 @@ func (r *Reconciler) current(ctx context.Context, s *seen) (bool, error) {
 	return true, nil
 }
 
-// create makes a Job, or finds that an earlier life has made it.
-func (r *Reconciler) create(ctx context.Context, s *seen, job *batchv1.Job) (*batchv1.Job, error) {
-	made, err := r.Objects.CreateJob(ctx, job)
+// create creates a Job, or finds the one that an earlier process has created.
+func (r *Reconciler) create(ctx context.Context, s *seen, j *batchv1.Job) (*batchv1.Job, error) {
+	made, err := r.Objects.CreateJob(ctx, j)
 	if err == nil {
 		r.started(s, made)
 		return made, nil
@@ -244,19 +243,19 @@ func (r *Reconciler) create(ctx context.Context, s *seen, job *batchv1.Job) (*ba
 	if !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}
-	live, getErr := r.Objects.GetJob(ctx, job.Namespace, job.Name)
+	live, getErr := r.Objects.GetJob(ctx, j.Namespace, j.Name)
 	if getErr != nil {
 		return nil, errors.Join(err, getErr)
 	}
 	if !metav1.IsControlledBy(live, s.Backup) {
-		return nil, fmt.Errorf("it belongs to somebody else: %w", err)
+		return nil, fmt.Errorf("the Job has another owner: %w", err)
 	}
 	return live, nil
 }
 
-// running lists the Jobs that have not ended. One whose pod Kubernetes does not start
-// gives its place to others: it may wait for a claim that nobody makes.
-func (r *Reconciler) running() ([]transfer, error) {
+// running lists the Jobs that have not ended. A Job whose pod Kubernetes does not start does
+// not count: it may wait for a PVC that is never created.
+func (r *Reconciler) running() ([]activeJob, error) {
 	jobs, err := r.Cache.AllJobs()
 	if err != nil {
 		return nil, fmt.Errorf("list Jobs from the cache: %w", err)
@@ -271,55 +270,47 @@ func (r *Reconciler) running() ([]transfer, error) {
 			made[owner.UID] = append(made[owner.UID], pod)
 		}
 	}
-	var running []transfer
-	for _, job := range jobs {
-		young := r.Clock.Since(job.CreationTimestamp.Time) < startGrace
-		moving := slices.ContainsFunc(made[job.UID], func(pod *corev1.Pod) bool { return agentjob.Started(job, pod) })
-		if agentjob.Ended(job) == nil && job.DeletionTimestamp == nil && (young || moving) {
-			running = append(running, transfer{
-				job:    types.NamespacedName{Namespace: job.Namespace, Name: job.Name},
-				source: types.NamespacedName{Namespace: job.Namespace, Name: job.Annotations[resources.AnnotationSource]},
+	var running []activeJob
+	for _, j := range jobs {
+		young := r.Clock.Since(j.CreationTimestamp.Time) < startGrace
+		moving := slices.ContainsFunc(made[j.UID], func(pod *corev1.Pod) bool { return job.Started(j, pod) })
+		if job.Ended(j) == nil && j.DeletionTimestamp == nil && (young || moving) {
+			running = append(running, activeJob{
+				name:   types.NamespacedName{Namespace: j.Namespace, Name: j.Name},
+				source: types.NamespacedName{Namespace: j.Namespace, Name: j.Annotations[resources.AnnotationSource]},
 			})
 		}
 	}
 	return running, nil
 }
 
-// leave gives up the place of a backup and wakes who fits in now.
-func (r *Reconciler) leave(key types.NamespacedName) {
-	r.admission.leave(key)
-	r.wakeFitting()
+// releaseReservation drops the reservation of a backup and wakes the backups that may start now.
+func (r *Reconciler) releaseReservation(key types.NamespacedName) {
+	r.limiter.release(key)
+	r.wakeNext()
 }
 
-func (r *Reconciler) wakeFitting() {
+func (r *Reconciler) wakeNext() {
 	running, err := r.running()
 	if err != nil {
-		return // they look again by themselves
+		return // waiting backups look again after limiterRetry
 	}
-	for _, key := range r.admission.fitting(running) {
+	for _, key := range r.limiter.next(running) {
 		r.Wake(key)
 	}
 }
 
 // writeStatus writes the status if it changed; at most one write.
 func (r *Reconciler) writeStatus(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
-	if s.Backup.DeletionTimestamp != nil {
-		return nil
+	written, err := reconcile.WriteStatus(r.Gate, key, s.Backup, s.Backup.Status,
+		func() v1beta2.BackupStatus { return planner.Status(s.Observed, plan) },
+		func(status v1beta2.BackupStatus) (metav1.Object, error) {
+			update := s.Backup.DeepCopy()
+			update.Status = status
+			return r.Objects.UpdateBackupStatus(ctx, update)
+		})
+	if written {
+		r.announce(s, plan)
 	}
-	status := planner.Status(s.Observed, plan)
-	if equality.Semantic.DeepEqual(status, s.Backup.Status) {
-		return nil
-	}
-	update := s.Backup.DeepCopy()
-	update.Status = status
-	updated, err := r.Objects.UpdateBackupStatus(ctx, update)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // somebody changed the object: its event brings us back
-	}
-	if err != nil {
-		return fmt.Errorf("write the status: %w", err)
-	}
-	r.Gate.Note(key, updated)
-	r.announce(s, plan)
-	return nil
+	return err
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// TestSafetyCopyIsNoLastBackup: a cluster that is lost goes on from its last backup, never
-// from what somebody has replaced.
-func TestSafetyCopyIsNoLastBackup(t *testing.T) {
+// TestPreRestoreBackupIsNoLastBackup: a lost cluster continues from its last backup, never
+// from the data that a user has replaced.
+func TestPreRestoreBackupIsNoLastBackup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := key(w.addCluster("c", 3))
@@ -23,7 +23,7 @@ func TestSafetyCopyIsNoLastBackup(t *testing.T) {
 		b := w.addBackup(name, "c", nil)
 		b.Status = v1beta2.BackupStatus{Succeeded: true, Phase: v1beta2.BackupPhaseSucceeded, Verified: true, LastSuccessDate: metav1.NewTime(epoch.Add(at))}
 		if name != "nightly" {
-			b.Annotations = map[string]string{resources.AnnotationSafetyCopy: "back"}
+			b.Annotations = map[string]string{resources.AnnotationPreRestoreBackup: "back"}
 		}
 	}
 	w.sync()

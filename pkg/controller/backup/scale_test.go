@@ -171,11 +171,11 @@ func (f *fleet) startJobs() {
 }
 
 func (f *fleet) began(job *batchv1.Job) {
-	name, slot := job.Annotations[resources.AnnotationBackup], job.Annotations[resources.AnnotationSlot]
+	name, scheduled := job.Annotations[resources.AnnotationBackup], job.Annotations[resources.AnnotationScheduledTime]
 	if broken(name) {
 		return
 	}
-	at, err := time.Parse(time.RFC3339, slot)
+	at, err := time.Parse(time.RFC3339, scheduled)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -183,10 +183,10 @@ func (f *fleet) began(job *batchv1.Job) {
 	if f.made[name] == nil {
 		f.made[name] = map[string]bool{}
 	}
-	if f.made[name][slot] {
-		f.Fatalf("%s: slot %s is made twice", name, slot)
+	if f.made[name][scheduled] {
+		f.Fatalf("%s: the backup of %s is made twice", name, scheduled)
 	}
-	f.made[name][slot] = true
+	f.made[name][scheduled] = true
 }
 
 func (f *fleet) verdict() {
@@ -195,9 +195,9 @@ func (f *fleet) verdict() {
 		if broken(name.Name) {
 			continue
 		}
-		// The slots of the last period may still be waiting.
+		// The backups of the last period may still be waiting.
 		if got, want := len(f.made[name.Name]), int(simulated()/period)-1; got < want {
-			f.Errorf("%s: %d slots were made, want at least %d", name.Name, got, want)
+			f.Errorf("%s: %d backups were made, want at least %d", name.Name, got, want)
 		}
 	}
 	slices.Sort(f.lateness)

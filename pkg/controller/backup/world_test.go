@@ -23,8 +23,8 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -33,7 +33,7 @@ var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 // errCrash ends a life of the controller in the middle of a reconcile.
 var errCrash = errors.New("the controller was killed")
 
-// errQuota is why Kubernetes lets nothing be made.
+// errQuota is the error with which Kubernetes rejects a creation.
 var errQuota = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "x", errors.New("exceeded quota: full"))
 
 // objects is one state of the API.
@@ -66,7 +66,7 @@ type world struct {
 	stored map[string]int
 	runs   int
 	events []string
-	// full is true while a quota lets no Job be made, podless while it lets no pod.
+	// full is true while a quota rejects every Job, podless while it rejects every pod.
 	full, podless bool
 }
 
@@ -88,7 +88,7 @@ func clone[T any](from map[types.NamespacedName]T) map[types.NamespacedName]T {
 	return to
 }
 
-// sync lets the caches show what is there. Stored objects are never changed in place.
+// sync makes the caches show the live objects. Stored objects are never changed in place.
 func (w *world) sync() {
 	w.cached = objects{clone(w.live.backups), clone(w.live.clusters), clone(w.live.jobs), clone(w.live.pods), w.live.rv}
 }
@@ -102,9 +102,9 @@ func (w *world) restart() {
 		w.sync()
 	}
 	seen := func() string { return strconv.Itoa(w.cached.rv) }
-	gate := func() *controller.Gate {
-		return controller.NewGate(map[string]func() string{
-			controller.KindOf(&v1beta2.EtcdBackup{}): seen, controller.KindOf(&batchv1.Job{}): seen, controller.KindOf(&v1beta2.EtcdCluster{}): seen,
+	gate := func() *reconcile.CacheGate {
+		return reconcile.NewGate(map[string]func() string{
+			reconcile.KindOf(&v1beta2.EtcdBackup{}): seen, reconcile.KindOf(&batchv1.Job{}): seen, reconcile.KindOf(&v1beta2.EtcdCluster{}): seen,
 		})
 	}
 	var err error
@@ -396,7 +396,7 @@ func (w *world) ListJobPods(_ context.Context, _ string, uid types.UID) ([]corev
 
 // Of implements backup.Progress.
 func (w *world) Of(context.Context, string) (*v1beta2.TransferProgress, error) {
-	return nil, errors.New("nobody is asked here")
+	return nil, errors.New("no agent responds here")
 }
 
 // Eventf implements backup.Recorder.
@@ -408,7 +408,7 @@ func (w *world) Eventf(object runtime.Object, _, reason, format string, args ...
 	w.events = append(w.events, name+" "+reason+" "+fmt.Sprintf(format, args...))
 }
 
-// request is what the agent in a Job was asked for.
+// request is the request that the agent in a Job received.
 func (w *world) request(job *batchv1.Job) *agent.Request {
 	for _, arg := range job.Spec.Template.Spec.Containers[0].Args {
 		if raw, found := strings.CutPrefix(arg, "--"+agent.RequestFlag+"="); found {

@@ -9,17 +9,18 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ensureBudget makes the pod disruption budget or brings it up to date.
-func (r *Reconciler) ensureBudget(ctx context.Context, key types.NamespacedName, s *seen, voters int) error {
-	want := resources.PodDisruptionBudget(s.Cluster, voters)
+func ensureBudget(ctx context.Context, r *run, a planner.EnsurePodDisruptionBudget) error {
+	want := resources.PodDisruptionBudget(r.seen.Cluster, a.Voters)
 	created, err := r.Objects.CreatePodDisruptionBudget(ctx, want)
 	if err == nil {
-		r.Gate.Note(key, created)
+		r.Gate.Note(r.key, created)
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -27,37 +28,38 @@ func (r *Reconciler) ensureBudget(ctx context.Context, key types.NamespacedName,
 	}
 	live, err := r.Objects.GetPodDisruptionBudget(ctx, want.Namespace, want.Name)
 	if err != nil {
-		return fmt.Errorf("read the pod disruption budget: %w", err)
+		return fmt.Errorf("read the PodDisruptionBudget: %w", err)
 	}
-	if !resources.Owns(s.Cluster, live) {
-		return fmt.Errorf("pod disruption budget %s exists: %w", want.Name, errNotOurs)
+	if !resources.Owns(r.seen.Cluster, live) {
+		return fmt.Errorf("PodDisruptionBudget %s exists: %w", want.Name, reconcile.ErrNotOwned)
 	}
-	repaired, drifted := resources.PodDisruptionBudgetDrift(s.Cluster, voters, live)
+	repaired, drifted := resources.PodDisruptionBudgetDrift(r.seen.Cluster, a.Voters, live)
 	if !drifted {
 		return nil
 	}
 	updated, err := r.Objects.UpdatePodDisruptionBudget(ctx, repaired)
 	if err != nil {
-		return conflictIsStale(err)
+		return reconcile.StaleOnConflict(err)
 	}
-	r.Gate.Note(key, updated)
+	r.Gate.Note(r.key, updated)
 	return nil
 }
 
-func (r *Reconciler) deleteBudget(ctx context.Context, s *seen) error {
-	live, err := r.Objects.GetPodDisruptionBudget(ctx, s.Cluster.Namespace, s.Cluster.Name)
-	if notFound(err) {
+// deleteBudget deletes the pod disruption budget.
+func deleteBudget(ctx context.Context, r *run, _ planner.DeletePodDisruptionBudget) error {
+	live, err := r.Objects.GetPodDisruptionBudget(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if isNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the pod disruption budget: %w", err)
+		return fmt.Errorf("read the PodDisruptionBudget: %w", err)
 	}
-	if !resources.Owns(s.Cluster, live) {
+	if !resources.Owns(r.seen.Cluster, live) {
 		return nil
 	}
 	err = r.Objects.DeletePodDisruptionBudget(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID})
-	if notFound(err) {
+	if isNotFound(err) {
 		return nil
 	}
-	return conflictIsStale(err)
+	return reconcile.StaleOnConflict(err)
 }

@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -24,23 +24,23 @@ import (
 // only over exactly that: two processes that issue at the same time never mix.
 
 // liveSecret returns a secret of the cluster as it is now, or nil if there is none.
-func (r *Reconciler) liveSecret(ctx context.Context, s *seen, name string) (*corev1.Secret, error) {
-	secret, err := r.Objects.GetSecret(ctx, s.Cluster.Namespace, name)
-	if notFound(err) {
+func liveSecret(ctx context.Context, r *run, name string) (*corev1.Secret, error) {
+	secret, err := r.Objects.GetSecret(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read secret %s: %w", name, err)
+		return nil, fmt.Errorf("read Secret %s: %w", name, err)
 	}
-	if !resources.Owns(s.Cluster, secret) {
-		return nil, fmt.Errorf("secret %s belongs to somebody else: %w", name, ErrStale)
+	if !resources.Owns(r.seen.Cluster, secret) {
+		return nil, fmt.Errorf("the Secret %s has another owner: %w", name, reconcile.ErrStale)
 	}
 	return secret, nil
 }
 
 // writeSecret makes a secret, or gives live this data and these annotations.
-func (r *Reconciler) writeSecret(ctx context.Context, key types.NamespacedName, s *seen, live *corev1.Secret, name string, data map[string][]byte, notes map[string]string) error {
-	r.secrets.doubt(key)
+func writeSecret(ctx context.Context, r *run, live *corev1.Secret, name string, data map[string][]byte, notes map[string]string) error {
+	r.secrets.invalidate(r.key)
 	if live != nil {
 		secret := live.DeepCopy()
 		secret.Data = data
@@ -48,27 +48,27 @@ func (r *Reconciler) writeSecret(ctx context.Context, key types.NamespacedName, 
 			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, k, v)
 		}
 		_, err := r.Objects.UpdateSecret(ctx, secret)
-		return conflictIsStale(err)
+		return reconcile.StaleOnConflict(err)
 	}
-	secret := resources.CertificateSecret(s.Cluster, name, data)
+	secret := resources.CertificateSecret(r.seen.Cluster, name, data)
 	for k, v := range notes {
 		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, k, v)
 	}
 	_, err := r.Objects.CreateSecret(ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("secret %s was made meanwhile: %w", name, ErrStale)
+		return fmt.Errorf("the Secret %s was created by another process: %w", name, reconcile.ErrStale)
 	}
-	return ending(err)
+	return reconcile.MarkTerminating(err)
 }
 
-// issueAuthority makes an authority. The one before, and any that members were given to
-// trust, stay trusted.
-func (r *Reconciler) issueAuthority(ctx context.Context, key types.NamespacedName, s *seen, a planner.IssueAuthority) error {
-	if err := r.confirmSpec(ctx, s); err != nil {
+// issueCA creates a CA. The CA before it, and every CA that members were given to trust,
+// stay trusted.
+func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
+	if err := requireSameSpec(ctx, r); err != nil {
 		return err
 	}
-	name, now := resources.AuthoritySecret(s.Cluster), r.Clock.Now()
-	live, err := r.liveSecret(ctx, s, name)
+	name, now := resources.CASecret(r.seen.Cluster), r.Clock.Now()
+	live, err := liveSecret(ctx, r, name)
 	if err != nil {
 		return err
 	}
@@ -76,43 +76,42 @@ func (r *Reconciler) issueAuthority(ctx context.Context, key types.NamespacedNam
 	if live != nil {
 		before, err = readSigner(live)
 	}
-	usable := err == nil && before != nil && now.Before(before.authority.Certificate.NotAfter)
-	if usable != a.Renew || (usable && !s.signs(before)) {
-		// Members know the one that was observed. Nobody who vouches for another one of
-		// which they have not heard yet helps them.
-		return fmt.Errorf("secret %s is another one now: %w", name, ErrStale)
+	usable := err == nil && before != nil && now.Before(before.ca.Certificate.NotAfter)
+	if usable != (a.Mode == planner.CASuccessor) || (usable && !r.seen.signs(before)) {
+		// Members know the CA that was observed. A CA that is cross-signed by a CA unknown
+		// to them does not help them.
+		return fmt.Errorf("the Secret %s has changed since it was observed: %w", name, reconcile.ErrStale)
 	}
-	next, err := certificates.NewAuthority(s.Cluster.Name, now)
+	next, err := certificates.NewCA(r.seen.Cluster.Name, now)
 	if err != nil {
 		return err
 	}
 	trusted := []*x509.Certificate{next.Certificate}
-	if a.Renew {
-		if err := before.authority.VouchFor(next); err != nil {
+	if a.Mode == planner.CASuccessor {
+		if err := before.ca.CrossSign(next); err != nil {
 			return err
 		}
 		trusted = append(trusted, before.trusted...)
-	} else if trusted, err = r.handedOut(ctx, s, trusted); err != nil {
+	} else if trusted, err = withDistributedCAs(ctx, r, trusted); err != nil {
 		return err
 	}
-	data, err := authorityData(next, trusted, now)
+	data, err := caData(next, trusted, now)
 	if err != nil {
 		return err
 	}
-	notes := map[string]string{resources.AnnotationRotateAuthority: a.Request, annotationRotatedAt: now.UTC().Format(time.RFC3339)}
-	if err := r.writeSecret(ctx, key, s, live, name, data, notes); err != nil {
+	notes := map[string]string{resources.AnnotationRotateCA: a.Request, annotationRotatedAt: now.UTC().Format(time.RFC3339)}
+	if err := writeSecret(ctx, r, live, name, data, notes); err != nil {
 		return err
 	}
-	r.normal(s, EventAuthorityIssued, "Authority %s signs from now on; it is valid until %s",
-		next.Certificate.Subject.CommonName, next.Certificate.NotAfter.UTC().Format(time.RFC3339))
+	normal(r, EventCAIssued, "CA %s signs from now on; it is valid until %s", next.Certificate.Subject.CommonName, next.Certificate.NotAfter.UTC().Format(time.RFC3339))
 	return nil
 }
 
-// handedOut adds the authorities that members were told to trust, for a cluster whose
-// own authority is lost.
-func (r *Reconciler) handedOut(ctx context.Context, s *seen, trusted []*x509.Certificate) ([]*x509.Certificate, error) {
-	for _, name := range []string{resources.Secrets(s.Cluster).Peer, resources.Secrets(s.Cluster).Server} {
-		secret, err := r.liveSecret(ctx, s, name)
+// withDistributedCAs adds the CAs that are distributed to the members, for a cluster that
+// has lost its own CA.
+func withDistributedCAs(ctx context.Context, r *run, trusted []*x509.Certificate) ([]*x509.Certificate, error) {
+	for _, name := range []string{resources.Secrets(r.seen.Cluster).Peer, resources.Secrets(r.seen.Cluster).Server} {
+		secret, err := liveSecret(ctx, r, name)
 		if err != nil {
 			return nil, err
 		}
@@ -121,15 +120,15 @@ func (r *Reconciler) handedOut(ctx context.Context, s *seen, trusted []*x509.Cer
 		}
 		list, err := certificates.ReadAll(secret.Data[corev1.ServiceAccountRootCAKey])
 		if err != nil {
-			continue // what cannot be read is not trusted by anybody
+			continue // no member trusts what cannot be read
 		}
 		trusted = append(trusted, list...)
 	}
 	return trusted, nil
 }
 
-func authorityData(authority *certificates.Authority, trusted []*x509.Certificate, now time.Time) (map[string][]byte, error) {
-	private, err := authority.KeyPEM()
+func caData(ca *certificates.CA, trusted []*x509.Certificate, now time.Time) (map[string][]byte, error) {
+	private, err := ca.KeyPEM()
 	if err != nil {
 		return nil, err
 	}
@@ -140,116 +139,98 @@ func authorityData(authority *certificates.Authority, trusted []*x509.Certificat
 		}
 	}
 	data := map[string][]byte{
-		corev1.TLSCertKey: certificates.PEM(authority.Certificate), corev1.TLSPrivateKeyKey: private,
+		corev1.TLSCertKey: certificates.PEM(ca.Certificate), corev1.TLSPrivateKeyKey: private,
 		corev1.ServiceAccountRootCAKey: certificates.PEM(list...),
 	}
-	if authority.Cross != nil {
-		data[resources.CrossEntry] = certificates.PEM(authority.Cross)
+	if ca.CrossSigned != nil {
+		data[resources.CrossEntry] = certificates.PEM(ca.CrossSigned)
 	}
 	return data, nil
 }
 
-// dropAuthority ends the trust in all but the present authority.
-func (r *Reconciler) dropAuthority(ctx context.Context, key types.NamespacedName, s *seen) error {
-	name := resources.AuthoritySecret(s.Cluster)
-	live, present, err := r.liveSigner(ctx, s)
+// dropCA ends the trust in every CA but the current CA.
+func dropCA(ctx context.Context, r *run, _ planner.DropOldCAs) error {
+	name := resources.CASecret(r.seen.Cluster)
+	live, present, err := liveSigner(ctx, r)
 	if err != nil {
 		return err
 	}
-	data, err := authorityData(present.authority, []*x509.Certificate{present.authority.Certificate}, r.Clock.Now())
+	data, err := caData(present.ca, []*x509.Certificate{present.ca.Certificate}, r.Clock.Now())
 	if err != nil {
 		return err
 	}
-	if err := r.writeSecret(ctx, key, s, live, name, data, nil); err != nil {
+	if err := writeSecret(ctx, r, live, name, data, nil); err != nil {
 		return err
 	}
-	r.normal(s, EventAuthorityDropped, "Only authority %s is trusted from now on", present.authority.Certificate.Subject.CommonName)
+	normal(r, EventCADropped, "Only CA %s is trusted from now on", present.ca.Certificate.Subject.CommonName)
 	return nil
 }
 
 // signs is true if a signer is the one that was observed.
 func (s *seen) signs(other *signer) bool {
-	return s.signer != nil && s.signer.authority.Certificate.Equal(other.authority.Certificate)
+	return s.signer != nil && s.signer.ca.Certificate.Equal(other.ca.Certificate)
 }
 
-// liveSigner returns the authority, if it still is the one that was observed.
-func (r *Reconciler) liveSigner(ctx context.Context, s *seen) (*corev1.Secret, *signer, error) {
-	name := resources.AuthoritySecret(s.Cluster)
-	live, err := r.liveSecret(ctx, s, name)
+// liveSigner returns the CA if it still is the CA that was observed.
+func liveSigner(ctx context.Context, r *run) (*corev1.Secret, *signer, error) {
+	name := resources.CASecret(r.seen.Cluster)
+	live, err := liveSecret(ctx, r, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if live == nil {
-		return nil, nil, fmt.Errorf("secret %s is gone: %w", name, ErrStale)
+		return nil, nil, fmt.Errorf("the Secret %s no longer exists: %w", name, reconcile.ErrStale)
 	}
 	present, err := readSigner(live)
 	if err != nil {
-		return nil, nil, fmt.Errorf("secret %s: %w: %w", name, ErrStale, err)
+		return nil, nil, fmt.Errorf("secret %s: %w: %w", name, reconcile.ErrStale, err)
 	}
-	if !s.signs(present) {
-		return nil, nil, fmt.Errorf("secret %s is another one now: %w", name, ErrStale)
+	if !r.seen.signs(present) {
+		return nil, nil, fmt.Errorf("the Secret %s has changed since it was observed: %w", name, reconcile.ErrStale)
 	}
 	return live, present, nil
 }
 
 // issueCertificate issues the certificate for one use.
-func (r *Reconciler) issueCertificate(ctx context.Context, key types.NamespacedName, s *seen, a planner.IssueCertificate) error {
-	_, present, err := r.liveSigner(ctx, s)
+func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) error {
+	_, present, err := liveSigner(ctx, r)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(neededBy(s.Cluster), func(n needed) bool { return n.use == a.Use })
+	i := slices.IndexFunc(neededBy(r.seen.Cluster), func(n needed) bool { return n.use == a.Use })
 	if i < 0 {
-		return fmt.Errorf("no %s certificate is needed: %w", a.Use, ErrStale)
+		return fmt.Errorf("no %s certificate is needed: %w", a.Use, reconcile.ErrStale)
 	}
-	name := neededBy(s.Cluster)[i].secret
-	live, err := r.liveSecret(ctx, s, name)
+	name := neededBy(r.seen.Cluster)[i].secret
+	live, err := liveSecret(ctx, r, name)
 	if err != nil {
 		return err
 	}
 	data := map[string][]byte{corev1.ServiceAccountRootCAKey: certificates.PEM(present.trusted...)}
-	if a.Keep && live != nil {
+	if a.Change == planner.ChangeBundle && live != nil {
 		data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = live.Data[corev1.TLSCertKey], live.Data[corev1.TLSPrivateKeyKey]
-		return r.writeSecret(ctx, key, s, live, name, data, nil)
+		return writeSecret(ctx, r, live, name, data, nil)
 	}
-	chain, private, err := present.authority.Issue(templateOf(s.Cluster, a.Use), r.Clock.Now())
+	chain, private, err := present.ca.Issue(templateOf(r.seen.Cluster, a.Use), r.Clock.Now())
 	if err != nil {
 		return err
 	}
 	data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = chain, private
-	if err := r.writeSecret(ctx, key, s, live, name, data, nil); err != nil {
+	if err := writeSecret(ctx, r, live, name, data, nil); err != nil {
 		return err
 	}
 	if live != nil {
 		// The first ones go without saying.
-		r.normal(s, EventCertificateIssued, "%s certificate in secret %s was issued anew", a.Use, name)
+		normal(r, EventCertificateIssued, "%s certificate in Secret %s was renewed", a.Use, name)
 	}
 	return nil
 }
 
 // refreshPod tells the kubelet of a pod that its volumes have another content.
-func (r *Reconciler) refreshPod(ctx context.Context, key types.NamespacedName, s *seen, a planner.RefreshPod) error {
-	return r.changePod(ctx, key, s, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
+func refreshPod(ctx context.Context, r *run, a planner.RefreshPod) error {
+	return updateObservedPod(ctx, r, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
 		pod := live.DeepCopy()
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, resources.AnnotationCertificates, s.mounted())
-		return pod, live.Annotations[resources.AnnotationCertificates] != s.mounted()
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, resources.AnnotationCertificates, r.seen.mounted())
+		return pod, live.Annotations[resources.AnnotationCertificates] != r.seen.mounted()
 	})
-}
-
-// certify does what is about certificates; done is false for other actions.
-func (r *Reconciler) certify(ctx context.Context, key types.NamespacedName, s *seen, action planner.Action) (done bool, err error) {
-	switch a := action.(type) {
-	case planner.IssueAuthority:
-		return true, r.issueAuthority(ctx, key, s, a)
-	case planner.DropAuthority:
-		return true, r.dropAuthority(ctx, key, s)
-	case planner.IssueCertificate:
-		return true, r.issueCertificate(ctx, key, s, a)
-	case planner.RequestCertificate:
-		return true, r.requestCertificate(ctx, key, s, a)
-	case planner.RefreshPod:
-		return true, r.refreshPod(ctx, key, s, a)
-	default:
-		return false, nil
-	}
 }

@@ -11,77 +11,78 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // hold puts the finalizer on the cluster. What is created next is found by it when the
 // cluster is deleted.
-func (r *Reconciler) hold(ctx context.Context, key types.NamespacedName, s *seen) error {
-	held := s.Cluster.DeepCopy()
+func hold(ctx context.Context, r *run, _ planner.AddFinalizer) error {
+	held := r.seen.Cluster.DeepCopy()
 	held.Finalizers = append(held.Finalizers, resources.Finalizer)
 	updated, err := r.Objects.PatchFinalizers(ctx, held)
-	if notFound(err) {
-		return fmt.Errorf("the cluster was deleted: %w", ErrStale)
+	if isNotFound(err) {
+		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
 	}
 	if err != nil {
-		return conflictIsStale(err)
+		return reconcile.StaleOnConflict(err)
 	}
-	r.Gate.Note(key, updated)
-	s.Cluster = updated
+	r.Gate.Note(r.key, updated)
+	r.seen.Cluster = updated
 	return nil
 }
 
 // dissolve decides what becomes of the data of a cluster that is being deleted, and lets
 // the object go. Everything is read live: it is the one place where all PVCs of a cluster
 // are deleted.
-func (r *Reconciler) dissolve(ctx context.Context, s *seen) error {
-	live, err := r.Objects.GetCluster(ctx, s.Cluster.Namespace, s.Cluster.Name)
-	if notFound(err) {
+func dissolve(ctx context.Context, r *run, _ planner.FinishDeletion) error {
+	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if isNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the cluster: %w", err)
+		return fmt.Errorf("read the EtcdCluster: %w", err)
 	}
-	if live.UID != s.Cluster.UID || live.DeletionTimestamp == nil {
-		return fmt.Errorf("the cluster is not the one that is being deleted: %w", ErrStale)
+	if live.UID != r.seen.Cluster.UID || live.DeletionTimestamp == nil {
+		return fmt.Errorf("the EtcdCluster was recreated or is not being deleted: %w", reconcile.ErrStale)
 	}
-	why, err := r.retained(ctx, live)
+	why, err := retentionReason(ctx, r, live)
 	if err != nil {
 		return err
 	}
-	claims, err := r.claimsOf(ctx, live)
+	pvcs, err := ownedPVCs(ctx, r, live)
 	if err != nil {
 		return err
 	}
-	for i := range claims {
-		if err := r.settleClaim(ctx, live, &claims[i], why); err != nil {
+	for i := range pvcs {
+		if err := deleteOrRetainPVC(ctx, r, live, &pvcs[i], why); err != nil {
 			return err
 		}
 	}
-	if err := r.unprotect(ctx, live); err != nil {
+	if err := removeProtection(ctx, r, live); err != nil {
 		return err
 	}
 	if why != resources.RetainedAsOrphan {
-		if err := r.handOver(ctx, live); err != nil {
+		if err := releaseToGarbageCollection(ctx, r, live); err != nil {
 			return err
 		}
 	}
-	r.announceDissolved(ctx, s, claims, why)
+	recordDissolved(ctx, r, pvcs, why)
 	released := live.DeepCopy()
 	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(f string) bool { return f == resources.Finalizer })
-	if _, err = r.Objects.PatchFinalizers(ctx, released); err != nil && !notFound(err) {
-		return conflictIsStale(err)
+	if _, err = r.Objects.PatchFinalizers(ctx, released); err != nil && !isNotFound(err) {
+		return reconcile.StaleOnConflict(err)
 	}
 	return nil
 }
 
-// retained says why the PVCs of a deleted cluster stay; empty if they go.
-func (r *Reconciler) retained(ctx context.Context, c *v1beta2.EtcdCluster) (string, error) {
-	orphaned, err := r.orphaned(ctx, c)
+// retentionReason says why the PVCs of a deleted cluster stay; empty if they go.
+func retentionReason(ctx context.Context, r *run, c *v1beta2.EtcdCluster) (string, error) {
+	orphaned, err := isOrphaned(ctx, r, c)
 	switch {
 	case err != nil:
 		return "", err
@@ -94,16 +95,16 @@ func (r *Reconciler) retained(ctx context.Context, c *v1beta2.EtcdCluster) (stri
 	}
 }
 
-// orphaned is true if the cluster was deleted with --cascade=orphan. The finalizer that
+// isOrphaned is true if the cluster was deleted with --cascade=orphan. The finalizer that
 // says so may be gone by now: garbage collection removes it as soon as it has removed the
 // owner references, and these removed references tell the same.
-func (r *Reconciler) orphaned(ctx context.Context, c *v1beta2.EtcdCluster) (bool, error) {
+func isOrphaned(ctx context.Context, r *run, c *v1beta2.EtcdCluster) (bool, error) {
 	if slices.Contains(c.Finalizers, metav1.FinalizerOrphanDependents) {
 		return true, nil
 	}
 	service, err := r.Objects.GetService(ctx, c.Namespace, resources.ClientServiceName(c))
-	if err != nil && !notFound(err) {
-		return false, fmt.Errorf("read service %s: %w", resources.ClientServiceName(c), err)
+	if err != nil && !isNotFound(err) {
+		return false, fmt.Errorf("read Service %s: %w", resources.ClientServiceName(c), err)
 	}
 	if err == nil && resources.Orphaned(c, service) {
 		return true, nil
@@ -115,9 +116,9 @@ func (r *Reconciler) orphaned(ctx context.Context, c *v1beta2.EtcdCluster) (bool
 	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return resources.Orphaned(c, &p) }), nil
 }
 
-// claimsOf returns the PVCs of a cluster, whatever labels they have, in their order.
-func (r *Reconciler) claimsOf(ctx context.Context, c *v1beta2.EtcdCluster) ([]corev1.PersistentVolumeClaim, error) {
-	all, err := r.Objects.ListNamespaceClaims(ctx, c.Namespace)
+// ownedPVCs returns the PVCs of a cluster, whatever labels they have, in their order.
+func ownedPVCs(ctx context.Context, r *run, c *v1beta2.EtcdCluster) ([]corev1.PersistentVolumeClaim, error) {
+	all, err := r.Objects.ListNamespacePVCs(ctx, c.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("list the PVCs of the namespace: %w", err)
 	}
@@ -126,52 +127,52 @@ func (r *Reconciler) claimsOf(ctx context.Context, c *v1beta2.EtcdCluster) ([]co
 	}), nil
 }
 
-// settleClaim deletes exactly this PVC, or notes on it why it stays.
-func (r *Reconciler) settleClaim(ctx context.Context, c *v1beta2.EtcdCluster, claim *corev1.PersistentVolumeClaim, why string) error {
+// deleteOrRetainPVC deletes exactly this PVC, or notes on it why it stays.
+func deleteOrRetainPVC(ctx context.Context, r *run, c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim, why string) error {
 	var err error
 	if why == "" {
-		err = r.Objects.DeleteClaim(ctx, claim.Namespace, claim.Name, metav1.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion})
+		err = r.Objects.DeletePVC(ctx, pvc.Namespace, pvc.Name, metav1.Preconditions{UID: &pvc.UID, ResourceVersion: &pvc.ResourceVersion})
 	} else {
-		kept := claim.DeepCopy()
+		kept := pvc.DeepCopy()
 		resources.MarkAlone(c, kept)
 		metav1.SetMetaDataAnnotation(&kept.ObjectMeta, resources.AnnotationRetained, why)
-		_, err = r.Objects.UpdateClaim(ctx, kept)
+		_, err = r.Objects.UpdatePVC(ctx, kept)
 	}
-	if notFound(err) {
+	if isNotFound(err) {
 		return nil
 	}
-	return conflictIsStale(err)
+	return reconcile.StaleOnConflict(err)
 }
 
-// handOver leaves the record and the Secrets to garbage collection, which deletes them when
+// releaseToGarbageCollection leaves the record and the Secrets to garbage collection, which deletes them when
 // the object no longer exists. The controller has no right to delete Secrets.
-func (r *Reconciler) handOver(ctx context.Context, c *v1beta2.EtcdCluster) error {
+func releaseToGarbageCollection(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	service, err := r.Objects.GetService(ctx, c.Namespace, resources.PeerServiceName(c))
-	if err != nil && !notFound(err) {
-		return fmt.Errorf("read service %s: %w", resources.PeerServiceName(c), err)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read Service %s: %w", resources.PeerServiceName(c), err)
 	}
 	if err == nil && resources.Owns(c, service) {
 		service = service.DeepCopy()
 		if marked := resources.Mark(c, service); resources.HandOver(c, service) || marked {
-			if _, err := r.Objects.UpdateService(ctx, service); err != nil && !notFound(err) {
-				return conflictIsStale(err)
+			if _, err := r.Objects.UpdateService(ctx, service); err != nil && !isNotFound(err) {
+				return reconcile.StaleOnConflict(err)
 			}
 		}
 	}
 	if !resources.IssuesCertificates(c) {
 		return nil
 	}
-	names := []string{resources.AuthoritySecret(c)}
+	names := []string{resources.CASecret(c)}
 	for _, n := range neededBy(c) {
 		names = append(names, n.secret)
 	}
 	for _, name := range names {
 		secret, err := r.Objects.GetSecret(ctx, c.Namespace, name)
-		if notFound(err) {
+		if isNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("read secret %s: %w", name, err)
+			return fmt.Errorf("read Secret %s: %w", name, err)
 		}
 		secret = secret.DeepCopy()
 		if !resources.Owns(c, secret) {
@@ -180,24 +181,24 @@ func (r *Reconciler) handOver(ctx context.Context, c *v1beta2.EtcdCluster) error
 		if marked := resources.Mark(c, secret); !resources.HandOver(c, secret) && !marked {
 			continue
 		}
-		if _, err := r.Objects.UpdateSecret(ctx, secret); err != nil && !notFound(err) {
-			return conflictIsStale(err)
+		if _, err := r.Objects.UpdateSecret(ctx, secret); err != nil && !isNotFound(err) {
+			return reconcile.StaleOnConflict(err)
 		}
 	}
 	return nil
 }
 
-// unprotect takes the label of protected objects from what garbage collection deletes next:
+// removeProtection takes the label of protected objects from what garbage collection deletes next:
 // the cluster may have been deleted a moment after its protection was lifted.
-func (r *Reconciler) unprotect(ctx context.Context, c *v1beta2.EtcdCluster) error {
+func removeProtection(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	pods, err := r.Objects.ListPods(ctx, c.Namespace, c.Name)
 	if err != nil {
 		return fmt.Errorf("list the pods: %w", err)
 	}
 	for i := range pods {
 		if pod := pods[i].DeepCopy(); resources.Owns(c, pod) && resources.Mark(c, pod) {
-			if _, err := r.Objects.UpdatePod(ctx, pod); err != nil && !notFound(err) {
-				return conflictIsStale(err)
+			if _, err := r.Objects.UpdatePod(ctx, pod); err != nil && !isNotFound(err) {
+				return reconcile.StaleOnConflict(err)
 			}
 		}
 	}
@@ -207,8 +208,8 @@ func (r *Reconciler) unprotect(ctx context.Context, c *v1beta2.EtcdCluster) erro
 			_, err = r.Objects.UpdateService(ctx, service)
 		}
 	}
-	if err != nil && !notFound(err) {
-		return conflictIsStale(err)
+	if err != nil && !isNotFound(err) {
+		return reconcile.StaleOnConflict(err)
 	}
 	budget, err := r.Objects.GetPodDisruptionBudget(ctx, c.Namespace, c.Name)
 	if err == nil && resources.Owns(c, budget) {
@@ -216,29 +217,29 @@ func (r *Reconciler) unprotect(ctx context.Context, c *v1beta2.EtcdCluster) erro
 			_, err = r.Objects.UpdatePodDisruptionBudget(ctx, budget)
 		}
 	}
-	if err != nil && !notFound(err) {
-		return conflictIsStale(err)
+	if err != nil && !isNotFound(err) {
+		return reconcile.StaleOnConflict(err)
 	}
 	return nil
 }
 
-// announceDissolved says what became of the PVCs, and why.
-func (r *Reconciler) announceDissolved(ctx context.Context, s *seen, claims []corev1.PersistentVolumeClaim, why string) {
-	if len(claims) == 0 {
+// recordDissolved says what became of the PVCs, and why.
+func recordDissolved(ctx context.Context, r *run, pvcs []corev1.PersistentVolumeClaim, why string) {
+	if len(pvcs) == 0 {
 		return
 	}
-	names := make([]string, 0, len(claims))
-	for i := range claims {
-		names = append(names, claims[i].Name)
+	names := make([]string, 0, len(pvcs))
+	for i := range pvcs {
+		names = append(names, pvcs[i].Name)
 	}
 	list := strings.Join(names, ", ")
 	switch why {
 	case "":
-		r.normal(s, EventVolumesDeleted, "The EtcdCluster was deleted, and with it PVCs %s, because persistentVolumeClaimRetentionPolicy.whenDeleted is Delete", list)
+		normal(r, EventVolumesDeleted, "The EtcdCluster was deleted, and with it PVCs %s, because persistentVolumeClaimRetentionPolicy.whenDeleted is Delete", list)
 	case resources.RetainedAsOrphan:
-		r.normal(s, EventVolumesRetained, "The EtcdCluster was deleted with --cascade=orphan: PVCs %s stay", list)
+		normal(r, EventVolumesRetained, "The EtcdCluster was deleted with --cascade=orphan: PVCs %s stay", list)
 	default:
-		r.normal(s, EventVolumesRetained, "The EtcdCluster was deleted. PVCs %s stay, because persistentVolumeClaimRetentionPolicy.whenDeleted is Retain", list)
+		normal(r, EventVolumesRetained, "The EtcdCluster was deleted. PVCs %s stay, because persistentVolumeClaimRetentionPolicy.whenDeleted is Retain", list)
 	}
-	klog.FromContext(ctx).Info("The cluster was deleted", "uid", s.Cluster.UID, "PVCs", list, "retained", why)
+	klog.FromContext(ctx).Info("The cluster was deleted", "uid", r.seen.Cluster.UID, "PVCs", list, "retained", why)
 }

@@ -20,14 +20,17 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/kubeadapter"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/orphanedpvc"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	fakeetcd "github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned/fake"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// leaving is a cluster that is being deleted, with all that belongs to it.
-type leaving struct {
-	API
+// deletedCluster is a cluster that is being deleted, with all that belongs to it.
+type deletedCluster struct {
+	kubeadapter.Client
 	*testing.T
 	kube   *fake.Clientset
 	c      *v1beta2.EtcdCluster
@@ -35,7 +38,7 @@ type leaving struct {
 	only   map[string]metav1.Preconditions
 }
 
-func newLeaving(t *testing.T, changes ...func(*v1beta2.EtcdCluster)) *leaving {
+func newDeletedCluster(t *testing.T, changes ...func(*v1beta2.EtcdCluster)) *deletedCluster {
 	t.Helper()
 	now := metav1.Now()
 	c := &v1beta2.EtcdCluster{
@@ -50,45 +53,45 @@ func newLeaving(t *testing.T, changes ...func(*v1beta2.EtcdCluster)) *leaving {
 	for _, change := range changes {
 		change(c)
 	}
-	claim := func(name string) *corev1.PersistentVolumeClaim {
-		p := resources.Claim(c, name)
+	pvc := func(name string) *corev1.PersistentVolumeClaim {
+		p := resources.PVC(c, name)
 		resources.MarkAlone(c, p)
 		p.UID, p.ResourceVersion = types.UID("uid-"+name), "3"
 		return p
 	}
-	unlabelled, theirs := claim("c-unlabelled"), claim("c-theirs")
+	unlabelled, theirs := pvc("c-unlabelled"), pvc("c-theirs")
 	unlabelled.Labels = nil
 	theirs.Annotations[resources.AnnotationClusterUID] = "other"
-	service, secret := resources.PeerService(c, "c-a"), resources.CertificateSecret(c, resources.AuthoritySecret(c), nil)
+	service, secret := resources.PeerService(c, "c-a"), resources.CertificateSecret(c, resources.CASecret(c), nil)
 	resources.MarkAlone(c, service)
 	resources.MarkAlone(c, secret)
-	l := &leaving{T: t, c: c, only: map[string]metav1.Preconditions{}}
-	l.kube = fake.NewClientset(claim("c-a"), unlabelled, theirs, resources.Released(c, claim("c-released")), service, secret,
+	l := &deletedCluster{T: t, c: c, only: map[string]metav1.Preconditions{}}
+	l.kube = fake.NewClientset(pvc("c-a"), unlabelled, theirs, resources.Released(c, pvc("c-released")), service, secret,
 		resources.ClientService(c), resources.Pod(c, resources.MemberPod{Name: "c-a"}))
-	l.API = API{Kubernetes: l.kube, Etcd: fakeetcd.NewClientset(c)}
+	l.Client = kubeadapter.Client{Kubernetes: l.kube, Etcd: fakeetcd.NewClientset(c)}
 	return l
 }
 
-// DeleteClaim remembers what the deletion depends on.
-func (l *leaving) DeleteClaim(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+// DeletePVC remembers what the deletion depends on.
+func (l *deletedCluster) DeletePVC(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
 	l.only[name] = only
-	return l.API.DeleteClaim(ctx, namespace, name, only)
+	return l.Client.DeletePVC(ctx, namespace, name, only)
 }
 
-func (l *leaving) Eventf(_ runtime.Object, _, reason, format string, args ...any) {
+func (l *deletedCluster) Eventf(_ runtime.Object, _, reason, format string, args ...any) {
 	l.events = append(l.events, reason+": "+fmt.Sprintf(format, args...))
 }
 
-func (l *leaving) dissolve() {
+func (l *deletedCluster) dissolve() {
 	l.Helper()
 	r := &Reconciler{Config: Config{Objects: l, Recorder: l, Clock: noon()}}
-	if err := r.dissolve(l.Context(), &seen{Observed: planner.Observed{Cluster: l.c}}); err != nil {
+	if err := dissolve(l.Context(), &run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}, planner.FinishDeletion{}); err != nil {
 		l.Fatal(err)
 	}
 }
 
 // left returns the names of the PVCs, those with a note of why they stay first.
-func (l *leaving) left() (retained, others []string) {
+func (l *deletedCluster) left() (retentionReason, others []string) {
 	l.Helper()
 	list, err := l.kube.CoreV1().PersistentVolumeClaims("n").List(l.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -96,22 +99,22 @@ func (l *leaving) left() (retained, others []string) {
 	}
 	for i := range list.Items {
 		if why := list.Items[i].Annotations[resources.AnnotationRetained]; why != "" {
-			retained = append(retained, list.Items[i].Name+" "+why)
+			retentionReason = append(retentionReason, list.Items[i].Name+" "+why)
 		} else {
 			others = append(others, list.Items[i].Name)
 		}
 	}
-	return retained, others
+	return retentionReason, others
 }
 
 // handedOver is true if the record and the CA go with the cluster.
-func (l *leaving) handedOver() bool {
+func (l *deletedCluster) handedOver() bool {
 	l.Helper()
 	service, err := l.GetService(l.Context(), "n", "c")
 	if err != nil {
 		l.Fatal(err)
 	}
-	secret, err := l.GetSecret(l.Context(), "n", resources.AuthoritySecret(l.c))
+	secret, err := l.GetSecret(l.Context(), "n", resources.CASecret(l.c))
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -122,23 +125,23 @@ func (l *leaving) handedOver() bool {
 	return false
 }
 
-// TestDissolve: exactly the PVCs of the deleted cluster go, whatever labels they have, or
-// stay with a note; the record and the CA are left to garbage collection; the finalizer of
-// another program stays.
+// TestDissolve: exactly the PVCs of the deleted cluster are deleted, whatever labels they
+// have, or stay with a note. The record and the CA are left to garbage collection. The
+// finalizer of another program stays.
 func TestDissolve(t *testing.T) {
 	t.Parallel()
 	retain := func(c *v1beta2.EtcdCluster) {
-		c.Spec.Pod.PersistentVolumeClaimRetentionPolicy = &v1beta2.PersistentVolumeClaimRetentionPolicy{WhenDeleted: v1beta2.ClaimRetain}
+		c.Spec.Pod.PersistentVolumeClaimRetentionPolicy = &v1beta2.PersistentVolumeClaimRetentionPolicy{WhenDeleted: v1beta2.PVCRetain}
 	}
 	orphan := func(c *v1beta2.EtcdCluster) { c.Finalizers = append(c.Finalizers, metav1.FinalizerOrphanDependents) }
-	bereft := func(l *leaving) {
+	bereft := func(l *deletedCluster) {
 		pod := resources.Pod(l.c, resources.MemberPod{Name: "c-a"})
 		pod.OwnerReferences = nil
 		if _, err := l.UpdatePod(l.Context(), pod); err != nil {
 			l.Fatal(err)
 		}
 	}
-	bereftAsleep := func(l *leaving) {
+	bereftAsleep := func(l *deletedCluster) {
 		service := resources.ClientService(l.c)
 		service.OwnerReferences = nil
 		if _, err := l.UpdateService(l.Context(), service); err != nil {
@@ -147,7 +150,7 @@ func TestDissolve(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		change []func(*v1beta2.EtcdCluster)
-		before func(*leaving)
+		before func(*deletedCluster)
 		why    string
 		goes   bool
 		event  string
@@ -160,18 +163,18 @@ func TestDissolve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLeaving(t, test.change...)
+			l := newDeletedCluster(t, test.change...)
 			if test.before != nil {
 				test.before(l)
 			}
 			l.dissolve()
-			retained, others := l.left()
+			retentionReason, others := l.left()
 			want := []string{"c-a " + test.why, "c-unlabelled " + test.why}
 			if test.why == "" {
 				want = nil
 			}
-			if !slices.Equal(retained, want) || !slices.Equal(others, []string{"c-released", "c-theirs"}) {
-				t.Errorf("retained are %q, and there are %q", retained, others)
+			if !slices.Equal(retentionReason, want) || !slices.Equal(others, []string{"c-released", "c-theirs"}) {
+				t.Errorf("retained are %q, and there are %q", retentionReason, others)
 			}
 			for name, only := range l.only {
 				if only.UID == nil || *only.UID != types.UID("uid-"+name) || only.ResourceVersion == nil {
@@ -200,12 +203,12 @@ func TestDissolveOnlyWhatIsDeleted(t *testing.T) {
 		"alive":   func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = nil },
 		"another": func(c *v1beta2.EtcdCluster) { c.UID = "next" },
 	} {
-		l := newLeaving(t)
+		l := newDeletedCluster(t)
 		live := l.c.DeepCopy()
 		change(live)
 		l.Etcd = fakeetcd.NewClientset(live)
 		r := &Reconciler{Config: Config{Objects: l, Recorder: l, Clock: noon()}}
-		if err := r.dissolve(t.Context(), &seen{Observed: planner.Observed{Cluster: l.c}}); err == nil {
+		if err := dissolve(t.Context(), &run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}, planner.FinishDeletion{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		if _, others := l.left(); len(others) != 4 || len(l.only) > 0 {
@@ -214,29 +217,30 @@ func TestDissolveOnlyWhatIsDeleted(t *testing.T) {
 	}
 }
 
-// TestLeftIsReported: PVCs of a cluster that does not exist are kept, and said once.
-func TestLeftIsReported(t *testing.T) {
+// TestPVCWithoutClusterIsReportedOnce: PVCs of a cluster that does not exist are kept and
+// reported once.
+func TestPVCWithoutClusterIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	l := newLeaving(t)
+	l := newDeletedCluster(t)
 	key := types.NamespacedName{Namespace: "n", Name: "c"}
-	cache := &shown{leaving: l}
-	r := &Reconciler{Config: Config{Cache: cache, Objects: l, Recorder: l, Clock: noon()}}
-	r.reportLeft(t.Context(), key, l.c)
+	cache := &shown{deletedCluster: l}
+	r := &orphanedpvc.Reporter{Cache: cache, Clusters: l, Recorder: l}
+	r.Report(t.Context(), key, l.c)
 	if len(l.events) != 1 || !strings.Contains(l.events[0], "UID other does not exist") {
 		t.Errorf("beside a cluster of the same name: %q", l.events)
 	}
 	// The cache does not show the cluster yet, and the API does.
-	if again := r.reportLeft(t.Context(), key, nil); again == 0 || len(l.events) != 1 {
+	if again := r.Report(t.Context(), key, nil); again == 0 || len(l.events) != 1 {
 		t.Errorf("an outdated cache alarms: %q, looks again after %v", l.events, again)
 	}
 	l.Etcd = fakeetcd.NewClientset()
 	for range 2 {
-		if again := r.reportLeft(t.Context(), key, nil); again != 0 {
+		if again := r.Report(t.Context(), key, nil); again != 0 {
 			t.Errorf("looks again after %v", again)
 		}
 	}
-	if len(l.events) != 3 || !strings.Contains(l.events[1], EventVolumesLeft) {
-		t.Errorf("the cluster is gone: %q", l.events)
+	if len(l.events) != 3 || !strings.Contains(l.events[1], orphanedpvc.EventClusterMissing) {
+		t.Errorf("the cluster no longer exists: %q", l.events)
 	}
 	if _, others := l.left(); len(others) != 4 {
 		t.Errorf("there are %q", others)
@@ -246,38 +250,38 @@ func TestLeftIsReported(t *testing.T) {
 // shown is a cache of the PVCs with the labels of the cluster.
 type shown struct {
 	Cache
-	*leaving
+	*deletedCluster
 }
 
-func (s *shown) Claims(_, name string) ([]*corev1.PersistentVolumeClaim, error) {
-	list, err := s.ListClaims(s.Context(), "n", name)
+func (s *shown) PVCs(_, name string) ([]*corev1.PersistentVolumeClaim, error) {
+	list, err := s.ListPVCs(s.Context(), "n", name)
 	if err != nil {
 		return nil, err
 	}
-	var claims []*corev1.PersistentVolumeClaim
+	var pvcs []*corev1.PersistentVolumeClaim
 	for i := range list {
-		claims = append(claims, &list[i])
+		pvcs = append(pvcs, &list[i])
 	}
-	return claims, nil
+	return pvcs, nil
 }
 
-// TestForeignBudget: a budget of the cluster's name that belongs to something else is said,
-// and holds nothing up.
-func TestForeignBudget(t *testing.T) {
+// TestBudgetNotOwned: the controller reports a budget of the cluster's name that the
+// cluster does not own. The budget holds nothing up.
+func TestBudgetNotOwned(t *testing.T) {
 	t.Parallel()
-	l := newLeaving(t)
+	l := newDeletedCluster(t)
 	l.kube = fake.NewClientset(&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}})
 	l.Kubernetes = l.kube
 	clock := noon()
 	r := &Reconciler{Config: Config{Objects: l, Recorder: l, Clock: clock}}
 	s := &seen{Observed: planner.Observed{Cluster: l.c, Now: clock.Now()}}
 	ensure := planner.Plan{Actions: []planner.Action{planner.EnsurePodDisruptionBudget{Voters: 3}}}
-	result, err := r.act(t.Context(), types.NamespacedName{Namespace: "n", Name: "c"}, s, ensure)
-	if err != nil || result.wait == nil || result.wait.Reason != "NameTaken" || result.retryAfter != 0 {
+	result, err := act(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}, ensure)
+	if err != nil || result.wait == nil || result.wait.Reason != "NameConflict" || result.retryAfter != 0 {
 		t.Errorf("waits for %+v, fails with %v", result.wait, err)
 	}
 	ensure.Wait = &planner.Wait{Reason: "QuorumLost"}
-	result, err = r.act(t.Context(), types.NamespacedName{Namespace: "n", Name: "c"}, s, ensure)
+	result, err = act(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}, ensure)
 	if revised := result.revised(ensure); err != nil || revised.Wait.Reason != "QuorumLost" {
 		t.Errorf("hides what matters more: %+v, %v", revised.Wait, err)
 	}
@@ -287,36 +291,36 @@ func TestForeignBudget(t *testing.T) {
 // it was observed.
 func TestMarkObject(t *testing.T) {
 	t.Parallel()
-	l := newLeaving(t, func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = nil })
-	declared := l.c.DeepCopy()
-	declared.Spec.DeletionProtection, declared.Generation = true, 2
-	l.Etcd = fakeetcd.NewClientset(declared)
+	l := newDeletedCluster(t, func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = nil })
+	desired := l.c.DeepCopy()
+	desired.Spec.DeletionProtection, desired.Generation = true, 2
+	l.Etcd = fakeetcd.NewClientset(desired)
 	m := stopped()
 	r := &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: m, Clock: noon()}}
 	key := types.NamespacedName{Namespace: "n", Name: "c"}
-	action := planner.MarkObject{Object: planner.Object{Kind: planner.KindPVC, Name: "c-a", UID: "uid-c-a"}}
-	if err := r.markObject(t.Context(), key, &seen{Observed: planner.Observed{Cluster: l.c}}, action); err == nil {
+	action := planner.LabelObject{Object: planner.Object{Kind: planner.KindPVC, Name: "c-a", UID: "uid-c-a"}}
+	if err := markObject(t.Context(), &run{Reconciler: r, key: key, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}, action); err == nil {
 		t.Error("marked as an outdated spec says")
 	}
-	s := &seen{Observed: planner.Observed{Cluster: declared}}
+	s := &seen{Observed: planner.Observed{Cluster: desired}}
 	for _, wrong := range []planner.Object{{Kind: planner.KindPVC, Name: "c-a", UID: "x"}, {Kind: planner.KindPVC, Name: "c-theirs", UID: "uid-c-theirs"}} {
-		if err := r.markObject(t.Context(), key, s, planner.MarkObject{Object: wrong}); err == nil {
+		if err := markObject(t.Context(), &run{Reconciler: r, key: key, seen: s}, planner.LabelObject{Object: wrong}); err == nil {
 			t.Errorf("marked %+v", wrong)
 		}
 	}
 	for _, object := range []planner.Object{
 		action.Object, {Kind: planner.KindSecret, Name: "c-ca-tls"}, {Kind: planner.KindService, Name: "c"}, {Kind: planner.KindPod, Name: "c-a"},
 	} {
-		if err := r.markObject(t.Context(), key, s, planner.MarkObject{Object: object}); err != nil {
+		if err := markObject(t.Context(), &run{Reconciler: r, key: key, seen: s}, planner.LabelObject{Object: object}); err != nil {
 			t.Errorf("%+v: %v", object, err)
 		}
 	}
-	claim, _ := l.GetClaim(t.Context(), "n", "c-a")
+	pvc, _ := l.GetPVC(t.Context(), "n", "c-a")
 	secret, _ := l.GetSecret(t.Context(), "n", "c-ca-tls")
 	service, _ := l.GetService(t.Context(), "n", "c")
 	pod, _ := l.GetPod(t.Context(), "n", "c-a")
-	for _, object := range []metav1.Object{claim, secret, service, pod} {
-		if !resources.Marked(declared, object) {
+	for _, object := range []metav1.Object{pvc, secret, service, pod} {
+		if !resources.Marked(desired, object) {
 			t.Errorf("%T has the labels %v", object, object.GetLabels())
 		}
 	}
@@ -326,15 +330,15 @@ func TestMarkObject(t *testing.T) {
 // the cluster has served. It gets its labels back; otherwise the cluster would wait for ever.
 func TestHiddenClientService(t *testing.T) {
 	t.Parallel()
-	l := newLeaving(t, func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = nil })
+	l := newDeletedCluster(t, func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = nil })
 	service := resources.ClientService(l.c)
 	service.Labels = nil
 	if _, err := l.UpdateService(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
 	r := &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: stopped(), Clock: noon()}}
-	if err := r.confirmUnborn(t.Context(), &seen{Observed: planner.Observed{Cluster: l.c}}, "c-a"); !errors.Is(err, ErrStale) {
-		t.Errorf("it may begin anew: %v", err)
+	if err := requireNeverServed(t.Context(), &run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}, "c-a"); !errors.Is(err, reconcile.ErrStale) {
+		t.Errorf("the member may bootstrap again: %v", err)
 	}
 	if live, err := l.GetService(t.Context(), "n", "c-client"); err != nil || live.Labels[resources.LabelCluster] != "c" {
 		t.Errorf("the labels are %v, %v", live.Labels, err)
@@ -345,7 +349,7 @@ func TestHiddenClientService(t *testing.T) {
 // lifted leaves nothing behind that the admission policy protects.
 func TestDissolveLiftsProtection(t *testing.T) {
 	t.Parallel()
-	l := newLeaving(t, func(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = true })
+	l := newDeletedCluster(t, func(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = true })
 	l.c.Spec.DeletionProtection = false
 	l.Etcd = fakeetcd.NewClientset(l.c)
 	l.dissolve()

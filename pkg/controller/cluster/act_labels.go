@@ -5,13 +5,12 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -20,48 +19,44 @@ import (
 // one that is lost. The functions here are called where that comes to light, and give
 // the labels back.
 
-// errNotOurs means that an object of a name that the cluster needs belongs to
-// somebody else.
-var errNotOurs = errors.New("it belongs to somebody else")
-
-func (r *Reconciler) showPod(ctx context.Context, key types.NamespacedName, s *seen, live *corev1.Pod) error {
-	if !metav1.IsControlledBy(live, s.Cluster) {
-		return fmt.Errorf("pod %s exists: %w", live.Name, errNotOurs)
+func restorePodLabels(ctx context.Context, r *run, live *corev1.Pod) error {
+	if !metav1.IsControlledBy(live, r.seen.Cluster) {
+		return fmt.Errorf("pod %s exists: %w", live.Name, reconcile.ErrNotOwned)
 	}
 	pod := live.DeepCopy()
-	if !putLabels(&pod.ObjectMeta, s.Cluster.Name) {
-		r.Gate.Note(key, live)
+	if !setLabels(&pod.ObjectMeta, r.seen.Cluster.Name) {
+		r.Gate.Note(r.key, live)
 		return nil
 	}
-	return r.writePod(ctx, key, pod)
+	return updatePod(ctx, r, pod)
 }
 
-func (r *Reconciler) showClaim(ctx context.Context, key types.NamespacedName, s *seen, live *corev1.PersistentVolumeClaim) error {
-	if !resources.Owns(s.Cluster, live) {
-		return fmt.Errorf("claim %s exists: %w", live.Name, errNotOurs)
+func restorePVCLabels(ctx context.Context, r *run, live *corev1.PersistentVolumeClaim) error {
+	if !resources.Owns(r.seen.Cluster, live) {
+		return fmt.Errorf("PVC %s exists: %w", live.Name, reconcile.ErrNotOwned)
 	}
-	claim := live.DeepCopy()
-	if !putLabels(&claim.ObjectMeta, s.Cluster.Name) {
-		r.Gate.Note(key, live)
+	pvc := live.DeepCopy()
+	if !setLabels(&pvc.ObjectMeta, r.seen.Cluster.Name) {
+		r.Gate.Note(r.key, live)
 		return nil
 	}
-	return r.writeClaim(ctx, key, claim)
+	return updatePVC(ctx, r, pvc)
 }
 
-// showService repairs a service that the cache does not show.
-func (r *Reconciler) showService(ctx context.Context, key types.NamespacedName, s *seen, name string, repaired drift) error {
-	live, err := r.Objects.GetService(ctx, s.Cluster.Namespace, name)
+// repairUncachedService repairs a service that the cache does not show.
+func repairUncachedService(ctx context.Context, r *run, name string, repaired drift) error {
+	live, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, name)
 	if err != nil {
-		return fmt.Errorf("read service %s: %w", name, err)
+		return fmt.Errorf("read Service %s: %w", name, err)
 	}
-	if !resources.Owns(s.Cluster, live) {
-		return fmt.Errorf("service %s exists: %w", name, errNotOurs)
+	if !resources.Owns(r.seen.Cluster, live) {
+		return fmt.Errorf("service %s exists: %w", name, reconcile.ErrNotOwned)
 	}
-	return r.repairService(ctx, key, s, live, repaired)
+	return repairService(ctx, r, live, repaired)
 }
 
-// putLabels gives an object of a member its labels, and says whether one was missing.
-func putLabels(m *metav1.ObjectMeta, cluster string) bool {
+// setLabels gives an object of a member its labels, and says whether one was missing.
+func setLabels(m *metav1.ObjectMeta, cluster string) bool {
 	want := resources.Labels(cluster)
 	want[resources.LabelMember] = m.Name
 	changed := false

@@ -12,8 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -24,8 +24,8 @@ const padTimeout = 3 * time.Second
 // readableLog stands in the record instead of an index.
 const readableLog = "readable"
 
-// logRecordOf reads the record of the log from the peer service. One that cannot be read
-// is as good as none.
+// logRecordOf reads the record of the log from the headless Service. A record that cannot
+// be read counts as none.
 func logRecordOf(peer *corev1.Service) planner.LogRecord {
 	words := strings.Fields(peer.Annotations[resources.AnnotationLog])
 	if len(words) != 3 {
@@ -55,33 +55,33 @@ func setLogRecord(peer *corev1.Service, r planner.LogRecord) {
 
 // recordLog notes from where the log must go on before a member may run the next version,
 // and when it has.
-func (r *Reconciler) recordLog(ctx context.Context, key types.NamespacedName, s *seen, a planner.RecordLog) error {
-	live, err := r.Objects.GetService(ctx, s.Cluster.Namespace, s.Cluster.Name)
+func recordLog(ctx context.Context, r *run, a planner.RecordLog) error {
+	live, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
-		return fmt.Errorf("read the record of the log: %w", err)
+		return fmt.Errorf("read the record of the raft log: %w", err)
 	}
-	if !resources.Owns(s.Cluster, live) {
-		return fmt.Errorf("service %s belongs to somebody else: %w", live.Name, ErrStale)
+	if !resources.Owns(r.seen.Cluster, live) {
+		return fmt.Errorf("Service %s has another owner: %w", live.Name, reconcile.ErrStale)
 	}
-	if logRecordOf(live) != s.PeerService.Log {
-		return fmt.Errorf("the record of the log is another one now: %w", ErrStale)
+	if logRecordOf(live) != r.seen.PeerService.Log {
+		return fmt.Errorf("the record of the raft log has changed since it was observed: %w", reconcile.ErrStale)
 	}
 	live = live.DeepCopy()
 	setLogRecord(live, a.Log)
 	updated, err := r.Objects.UpdateService(ctx, live)
 	if err != nil {
-		return conflictIsStale(err)
+		return reconcile.StaleOnConflict(err)
 	}
-	r.Gate.Note(key, updated)
+	r.Gate.Note(r.key, updated)
 	if a.Log.Readable {
-		r.normal(s, EventLogPrepared, "The log of etcd was led past what members before 3.%d have written, which the next version cannot read", a.Log.Minor)
+		normal(r, EventLogPrepared, "Forced a raft snapshot: the log of etcd no longer holds entries that members before 3.%d have written and the next version cannot read", a.Log.Minor)
 	}
 	return nil
 }
 
-// padLog leads the log on.
-func (r *Reconciler) padLog(ctx context.Context, s *seen, a planner.PadLog) error {
+// forceSnapshot adds entries to the raft log, so that the members take a snapshot.
+func forceSnapshot(ctx context.Context, r *run, a planner.ForceSnapshot) error {
 	ctx, cancel := context.WithTimeout(ctx, padTimeout)
 	defer cancel()
-	return r.Etcd.Pad(ctx, s.voters, a.Entries)
+	return r.Etcd.Pad(ctx, r.seen.voters, a.Entries)
 }

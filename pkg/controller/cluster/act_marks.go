@@ -9,8 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -18,23 +18,23 @@ import (
 // markObject has exactly the object that was observed say whose it is, and whether the
 // cluster is protected. The spec is confirmed first: a cache that is behind must not
 // protect a cluster again whose owner has just lifted the protection.
-func (r *Reconciler) markObject(ctx context.Context, key types.NamespacedName, s *seen, a planner.MarkObject) error {
-	if err := r.confirmSpec(ctx, s); err != nil {
+func markObject(ctx context.Context, r *run, a planner.LabelObject) error {
+	if err := requireSameSpec(ctx, r); err != nil {
 		return err
 	}
-	switch namespace := s.Cluster.Namespace; a.Kind {
+	switch a.Kind {
 	case planner.KindPod:
-		return remark(ctx, r, key, s, a.Object, namespace, r.Objects.GetPod, r.Objects.UpdatePod)
+		return remark(ctx, r, a.Object, true, r.Objects.GetPod, r.Objects.UpdatePod)
 	case planner.KindPVC:
-		return remark(ctx, r, key, s, a.Object, namespace, r.Objects.GetClaim, r.Objects.UpdateClaim)
+		return remark(ctx, r, a.Object, true, r.Objects.GetPVC, r.Objects.UpdatePVC)
 	case planner.KindService:
-		return remark(ctx, r, key, s, a.Object, namespace, r.Objects.GetService, r.Objects.UpdateService)
+		return remark(ctx, r, a.Object, true, r.Objects.GetService, r.Objects.UpdateService)
 	case planner.KindBudget:
-		return remark(ctx, r, key, s, a.Object, namespace, r.Objects.GetPodDisruptionBudget, r.Objects.UpdatePodDisruptionBudget)
+		return remark(ctx, r, a.Object, true, r.Objects.GetPodDisruptionBudget, r.Objects.UpdatePodDisruptionBudget)
 	case planner.KindSecret:
-		// No cache shows Secrets, so the gate could not wait for this one.
-		r.secrets.doubt(key)
-		return remark(ctx, nil, key, s, a.Object, namespace, r.Objects.GetSecret, r.Objects.UpdateSecret)
+		// No cache shows Secrets, so the gate could not wait for the Secret.
+		r.secrets.invalidate(r.key)
+		return remark(ctx, r, a.Object, false, r.Objects.GetSecret, r.Objects.UpdateSecret)
 	default:
 		return fmt.Errorf("unknown kind %q", a.Kind)
 	}
@@ -46,32 +46,32 @@ type marked interface {
 	runtime.Object
 }
 
-// remark marks the live object, if it is the one that was observed. The gate of noted, if
-// that is not nil, waits until the cache shows it.
+// remark marks the live object, if it is the one that was observed. If cached is true, the
+// gate waits until the cache shows the write.
 func remark[T marked](
-	ctx context.Context, noted *Reconciler, key types.NamespacedName, s *seen, object planner.Object, namespace string,
+	ctx context.Context, r *run, object planner.Object, cached bool,
 	get func(context.Context, string, string) (T, error), update func(context.Context, T) (T, error),
 ) error {
-	live, err := get(ctx, namespace, object.Name)
-	if notFound(err) {
+	live, err := get(ctx, r.seen.Cluster.Namespace, object.Name)
+	if isNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", object.Kind, object.Name, err)
 	}
-	if string(live.GetUID()) != object.UID || !resources.Owns(s.Cluster, live) {
-		return fmt.Errorf("%s %s was replaced since it was observed: %w", object.Kind, object.Name, ErrStale)
+	if string(live.GetUID()) != object.UID || !resources.Owns(r.seen.Cluster, live) {
+		return fmt.Errorf("%s %s was replaced since it was observed: %w", object.Kind, object.Name, reconcile.ErrStale)
 	}
 	changed, _ := live.DeepCopyObject().(T)
-	if !mark(s, changed) {
+	if !mark(r.seen, changed) {
 		return nil
 	}
 	updated, err := update(ctx, changed)
 	if err != nil {
-		return conflictIsStale(err)
+		return reconcile.StaleOnConflict(err)
 	}
-	if noted != nil {
-		noted.Gate.Note(key, updated)
+	if cached {
+		r.Gate.Note(r.key, updated)
 	}
 	return nil
 }

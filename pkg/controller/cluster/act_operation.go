@@ -8,19 +8,19 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // defragTimeout bounds the defragmentation of one member. etcd writes some hundred
 // megabytes a second, and databases have a few gigabytes.
 const defragTimeout = 30 * time.Minute
 
-// lastTask is what the planner shall know of the last task.
-func (r *Reconciler) lastTask(key types.NamespacedName) planner.Task {
-	id, done, err := r.Background.Last(key)
+// lastTask is what the planner needs to know about the last task.
+func lastTask(r *run) planner.Task {
+	id, done, err := r.Background.Last(r.key)
 	task := planner.Task{ID: id, Done: done}
 	if err != nil {
 		task.Err = err.Error()
@@ -28,14 +28,14 @@ func (r *Reconciler) lastTask(key types.NamespacedName) planner.Task {
 	return task
 }
 
-// defragment starts the task; the next reconcile finds what came of it.
-func (r *Reconciler) defragment(key types.NamespacedName, s *seen, a planner.Defragment) error {
-	endpoint, found := s.endpoint(a.Name)
+// defragment starts the task; the next reconcile reads its result.
+func defragment(_ context.Context, r *run, a planner.Defragment) error {
+	endpoint, found := r.seen.endpoint(a.Name)
 	if !found {
-		return fmt.Errorf("member %s has no endpoint: %w", a.Name, ErrStale)
+		return fmt.Errorf("member %s has no endpoint: %w", a.Name, reconcile.ErrStale)
 	}
-	target := s.target
-	r.Background.Start(key, a.Task, func(ctx context.Context) error {
+	target := r.seen.target
+	r.Background.Start(r.key, a.Task, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, defragTimeout)
 		defer cancel()
 		return r.Etcd.Defragment(ctx, target, endpoint)
@@ -43,33 +43,33 @@ func (r *Reconciler) defragment(key types.NamespacedName, s *seen, a planner.Def
 	return nil
 }
 
-func (r *Reconciler) disarmNoSpace(ctx context.Context, s *seen, a planner.DisarmNoSpace) error {
-	if err := r.Etcd.DisarmNoSpace(ctx, s.voters, a.ID); err != nil {
+func disarmNoSpace(ctx context.Context, r *run, a planner.DisarmNoSpace) error {
+	if err := r.Etcd.DisarmNoSpace(ctx, r.seen.voters, a.ID); err != nil {
 		return err
 	}
-	r.normal(s, EventAlarmDisarmed, "The alarm NOSPACE of member %x was taken back: every database is below its quota", a.ID)
+	normal(r, EventAlarmDisarmed, "Disarmed alarm NOSPACE of member %x: every database is below its quota", a.ID)
 	return nil
 }
 
 // announceOperation records an event when an operation begins and when it ends.
-func (r *Reconciler) announceOperation(s *seen, op *v1beta2.ClusterOperation) {
-	before := s.Cluster.Status.Operation
+func announceOperation(r *run, op *v1beta2.ClusterOperation) {
+	before := r.seen.Cluster.Status.Operation
 	if op == nil || before == nil || before.ID != op.ID || before.Phase == op.Phase {
 		return
 	}
 	switch op.Phase {
 	case v1beta2.OperationRunning:
-		r.normal(s, EventOperationStarted, "%s, asked for by %s, began", op.Type, op.RequestedBy)
+		normal(r, EventOperationStarted, "%s started, requested by %s", op.Type, op.RequestedBy)
 	case v1beta2.OperationSucceeded:
-		r.normal(s, EventOperationSucceeded, "%s is over%s", op.Type, because(op.Message))
+		normal(r, EventOperationSucceeded, "%s succeeded%s", op.Type, job.WithCause(op.Message))
 	case v1beta2.OperationFailed:
-		r.warning(s, EventOperationFailed, "%s failed%s", op.Type, because(failure(op)))
+		warning(r, EventOperationFailed, "%s failed%s", op.Type, job.WithCause(failureMessage(op)))
 	case v1beta2.OperationPending:
 	}
 }
 
-// failure says why an operation failed.
-func failure(op *v1beta2.ClusterOperation) string {
+// failureMessage says why an operation failed.
+func failureMessage(op *v1beta2.ClusterOperation) string {
 	if op.Message != "" {
 		return op.Message
 	}
@@ -79,11 +79,4 @@ func failure(op *v1beta2.ClusterOperation) string {
 		}
 	}
 	return ""
-}
-
-func because(message string) string {
-	if message == "" {
-		return ""
-	}
-	return ": " + message
 }

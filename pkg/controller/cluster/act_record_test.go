@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -40,7 +41,7 @@ func TestRecordLooksAgain(t *testing.T) {
 	gone := planner.RecordRecovery{Gone: "c-a"}
 	here := stopped()
 	pod := func(h *hiddenSeed) { h.pod = here.pod }
-	claim := func(h *hiddenSeed) { h.claim = here.claim }
+	pvc := func(h *hiddenSeed) { h.pvc = here.pvc }
 	rewritten := func(h *hiddenSeed) { h.cluster.ResourceVersion = "8" }
 	cancelled := func(id string) func(*hiddenSeed) {
 		return func(h *hiddenSeed) { h.cluster.Status.Recovery = &v1beta2.RecoveryStatus{ID: id, Cancelled: true} }
@@ -52,45 +53,45 @@ func TestRecordLooksAgain(t *testing.T) {
 		stale  bool
 	}{
 		{"nothing has happened", planner.RecordRecovery{}, func(*hiddenSeed) {}, false},
-		{"the lost voters are gone", lost, func(*hiddenSeed) {}, false},
+		{"the lost voters have no objects", lost, func(*hiddenSeed) {}, false},
 		{"a lost voter has a pod", lost, pod, true},
-		{"a lost voter has a volume", lost, claim, true},
-		{"another status says who votes", lost, rewritten, true},
+		{"a lost voter has a volume", lost, pvc, true},
+		{"another status names the voters", lost, rewritten, true},
 		{"a status that proves nothing was written", planner.RecordRecovery{}, rewritten, false},
-		{"the seed is gone", gone, func(*hiddenSeed) {}, false},
-		{"the seed has a pod", gone, pod, true},
-		{"the seed has a volume", gone, claim, true},
+		{"the recovery member has no objects", gone, func(*hiddenSeed) {}, false},
+		{"the recovery member has a pod", gone, pod, true},
+		{"the recovery member has a PVC", gone, pvc, true},
 		{"it was cancelled", planner.RecordRecovery{}, cancelled("r"), true},
-		{"another one was cancelled", planner.RecordRecovery{}, cancelled("before"), false},
-		{"the cluster is another one", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.UID = "other" }, true},
+		{"another recovery was cancelled", planner.RecordRecovery{}, cancelled("before"), false},
+		{"the cluster was recreated", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.UID = "other" }, true},
 		{"the cluster goes away", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
-		{"another process has gone on", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseSwitching, "old") }, true},
+		{"another process has continued", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseCutover, "old") }, true},
 		{"it stands for another etcd", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseSeeding, "new") }, true},
 		{"the service is another cluster's", planner.RecordRecovery{}, func(h *hiddenSeed) { h.service.OwnerReferences[0].UID = "other" }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := &hiddenSeed{oneMember: stopped()}
-			h.pod, h.claim, h.cluster.ResourceVersion = nil, nil, "7"
+			h.pod, h.pvc, h.cluster.ResourceVersion = nil, nil, "7"
 			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 			s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
 			test.since(h)
 			api := &notebook{hiddenSeed: h}
 			action := test.action
-			action.Recovery = v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSwitching, Seed: "c-s"}
-			err := (&Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}).recordRecovery(t.Context(), types.NamespacedName{}, s, action)
-			if test.stale != errors.Is(err, ErrStale) || (err != nil && !test.stale) || test.stale != (api.written == nil) {
-				t.Fatalf("wrote %v and answers %v", api.written, err)
+			action.Recovery = v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s"}
+			err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action)
+			if test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) || test.stale != (api.written == nil) {
+				t.Fatalf("wrote %v, error %v", api.written, err)
 			}
-			if api.written != nil && recordOf(api.written).Phase != v1beta2.RecoveryPhaseSwitching {
+			if api.written != nil && recordOf(api.written).Phase != v1beta2.RecoveryPhaseCutover {
 				t.Errorf("recorded %q", api.written.Annotations[resources.AnnotationRecovery])
 			}
 		})
 	}
 }
 
-// TestRecordRemembersEveryRecovery: who asks for one of them again is recognised, also
-// where the last one was recorded before that was so.
+// TestRecordRemembersEveryRecovery: a repeated request for any recorded recovery is
+// recognised, also if the record was written before it listed every recovery.
 func TestRecordRemembersEveryRecovery(t *testing.T) {
 	t.Parallel()
 	h := &hiddenSeed{oneMember: stopped()}
@@ -102,11 +103,11 @@ func TestRecordRemembersEveryRecovery(t *testing.T) {
 		r.Objects = api
 		s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
 		a := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: id, Phase: v1beta2.RecoveryPhaseSeeding}}
-		if err := r.recordRecovery(t.Context(), types.NamespacedName{}, s, a); err != nil {
+		if err := recordRecovery(t.Context(), &run{Reconciler: r, seen: s}, a); err != nil {
 			t.Fatal(err)
 		}
 		h.service = api.written
-		return recoveriesOf(api.written)
+		return recoveryIDs(api.written)
 	}
 	for _, step := range []struct {
 		id   string
@@ -119,7 +120,7 @@ func TestRecordRemembersEveryRecovery(t *testing.T) {
 	for i := range mostRecoveries {
 		write(fmt.Sprint("more-", i))
 	}
-	if got := recoveriesOf(h.service); len(got) != mostRecoveries || got[0] != "more-0" {
+	if got := recoveryIDs(h.service); len(got) != mostRecoveries || got[0] != "more-0" {
 		t.Errorf("%d are remembered, from %s on", len(got), got[0])
 	}
 }
@@ -133,14 +134,14 @@ func TestRecoveryEventsNameTheRequester(t *testing.T) {
 		by    string
 		want  string
 	}{
-		{v1beta2.RecoveryPhaseSeeding, "jane", "RecoveryStarted: The cluster goes on from member c-a in the new member c-s, as requested by jane"},
-		{v1beta2.RecoveryPhaseSeeding, "", "RecoveryStarted: The cluster goes on from member c-a in the new member c-s"},
+		{v1beta2.RecoveryPhaseSeeding, "jane", "RecoveryStarted: Recovery from member c-a started in recovery member c-s, as requested by jane"},
+		{v1beta2.RecoveryPhaseSeeding, "", "RecoveryStarted: Recovery from member c-a started in recovery member c-s"},
 		{v1beta2.RecoveryPhaseAbandoned, "jane", "RecoveryAbandoned: The recovery, as requested by jane, was abandoned: it was cancelled"},
 		{v1beta2.RecoveryPhaseAbandoned, "", "RecoveryAbandoned: The recovery was abandoned: it was cancelled"},
 	} {
-		events := &leaving{}
+		events := &deletedCluster{}
 		r := &Reconciler{Config: Config{Recorder: events}}
-		r.announceRecovery(&seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}}, &v1beta2.RecoveryStatus{
+		announceRecovery(&run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}}}, &v1beta2.RecoveryStatus{
 			Phase: test.phase, Seed: "c-s", Source: v1beta2.RecoverySource{Member: "c-a"}, RequestedBy: test.by, Message: "it was cancelled",
 		})
 		if len(events.events) != 1 || events.events[0] != test.want {
@@ -149,29 +150,29 @@ func TestRecoveryEventsNameTheRequester(t *testing.T) {
 	}
 }
 
-// TestRecordOfTheNewCluster: with the last of the old members the service stands for the new
-// cluster and its first member, and not before.
+// TestRecordOfTheNewCluster: when the last old member has ended, and not before, the
+// Service records the new cluster and its bootstrap member.
 func TestRecordOfTheNewCluster(t *testing.T) {
 	t.Parallel()
 	for phase, want := range map[v1beta2.RecoveryPhase][2]string{
-		v1beta2.RecoveryPhaseSwitching: {"old", "c-old"}, v1beta2.RecoveryPhaseCleaning: {"new", "c-s"},
+		v1beta2.RecoveryPhaseCutover: {"old", "c-old"}, v1beta2.RecoveryPhaseCleaning: {"new", "c-s"},
 	} {
 		h := &hiddenSeed{oneMember: stopped()}
 		h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 		s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
 		api := &notebook{hiddenSeed: h}
 		action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-s", ClusterID: "new"}}
-		if err := (&Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}).recordRecovery(t.Context(), types.NamespacedName{}, s, action); err != nil {
+		if err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action); err != nil {
 			t.Fatal(err)
 		}
-		if a := api.written.Annotations; a[resources.AnnotationClusterID] != want[0] || a[resources.AnnotationSeed] != want[1] {
-			t.Errorf("%s: it stands for %s in %s", phase, a[resources.AnnotationClusterID], a[resources.AnnotationSeed])
+		if a := api.written.Annotations; a[resources.AnnotationClusterID] != want[0] || a[resources.AnnotationBootstrapMember] != want[1] {
+			t.Errorf("%s: it stands for %s in %s", phase, a[resources.AnnotationClusterID], a[resources.AnnotationBootstrapMember])
 		}
 	}
 }
 
-// TestRecordIsTheOneThatWasSeen: what is done for a recovery is done only while exactly that
-// one stands on the service.
+// TestRecordIsTheOneThatWasSeen: an action for a recovery happens only while the record on
+// the Service is exactly the observed record.
 func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 	t.Parallel()
 	const seeding = v1beta2.RecoveryPhaseSeeding
@@ -180,11 +181,11 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 		owner types.UID
 		stale bool
 	}{
-		"that one":        {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "", false},
-		"another one":     {v1beta2.RecoveryStatus{ID: "q", Phase: seeding, Seed: "c-a"}, "", true},
-		"another phase":   {v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSwitching, Seed: "c-a"}, "", true},
-		"another seed":    {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-b"}, "", true},
-		"somebody else's": {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "other", true},
+		"that recovery":    {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "", false},
+		"another recovery": {v1beta2.RecoveryStatus{ID: "q", Phase: seeding, Seed: "c-a"}, "", true},
+		"another phase":    {v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-a"}, "", true},
+		"another seed":     {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-b"}, "", true},
+		"not owned":        {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "other", true},
 	} {
 		h := &hiddenSeed{oneMember: stopped()}
 		h.record(t, seeding, "old")
@@ -192,14 +193,14 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 			h.service.OwnerReferences[0].UID = test.owner
 		}
 		s := &seen{Observed: planner.Observed{Cluster: h.cluster}}
-		err := (&Reconciler{Config: Config{Objects: h}}).confirmRecord(t.Context(), s, &test.seen)
-		if errors.Is(err, ErrStale) != test.stale || err != nil && !test.stale {
+		err := requireSamePhase(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: h}}, seen: s}, &test.seen)
+		if errors.Is(err, reconcile.ErrStale) != test.stale || err != nil && !test.stale {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// voterBack is a member that may answer again since it was observed.
+// voterBack is a member that may respond again since it was observed.
 type voterBack struct {
 	*hiddenSeed
 	health  etcd.StatusResult
@@ -212,14 +213,14 @@ func (v *voterBack) Statuses(context.Context, etcd.Target) map[string]etcd.Statu
 
 func (v *voterBack) Members(_ context.Context, target etcd.Target) (etcd.Membership, error) {
 	if len(target.Endpoints) == 0 {
-		return etcd.Membership{}, errors.New("nobody is asked")
+		return etcd.Membership{}, errors.New("no endpoint was given")
 	}
 	return etcd.Membership{}, v.members
 }
 
-// TestNoSwitchBesideAQuorum: an old quorum that has come back since the members were
+// TestNoCutoverWithQuorum: an old quorum that has come back since the members were
 // observed goes on untouched.
-func TestNoSwitchBesideAQuorum(t *testing.T) {
+func TestNoCutoverWithQuorum(t *testing.T) {
 	t.Parallel()
 	leads := etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: 1}}
 	for _, test := range []struct {
@@ -230,14 +231,14 @@ func TestNoSwitchBesideAQuorum(t *testing.T) {
 		trigger v1beta2.RecoveryTrigger
 		stale   bool
 	}{
-		{"it answers", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, true},
-		{"also where nobody has asked", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerAutomatic, true},
-		{"a restore replaces who serves", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRestore, false},
-		{"the way back has ended before", leads, nil, v1beta2.RecoveryPhaseSwitching, v1beta2.RecoveryTriggerRequest, false},
-		{"one without a quorum answers", leads, errors.New("no leader"), v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
-		{"one without a leader answers", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1}}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
-		{"a learner answers", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: 2, Learner: true}}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
-		{"nobody answers", etcd.StatusResult{Err: errors.New("gone")}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+		{"it responds", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, true},
+		{"it responds to an automatic recovery", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerAutomatic, true},
+		{"a restore replaces serving members", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRestore, false},
+		{"the way back has ended before", leads, nil, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryTriggerRequest, false},
+		{"a member without a quorum responds", leads, errors.New("no leader"), v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+		{"a member without a leader responds", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1}}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+		{"a learner responds", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: 2, Learner: true}}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+		{"no member responds", etcd.StatusResult{Err: errors.New("gone")}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -246,10 +247,10 @@ func TestNoSwitchBesideAQuorum(t *testing.T) {
 			api := &notebook{hiddenSeed: h}
 			s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
 			s.target = etcd.Target{Endpoints: []etcd.Endpoint{{Name: "c-old"}}}
-			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSwitching, Seed: "c-s", Trigger: test.trigger}}
+			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s", Trigger: test.trigger}}
 			r := &Reconciler{Config: Config{Objects: api, Etcd: &voterBack{h, test.health, test.members}, Gate: h, Recorder: h}}
-			err := r.recordRecovery(t.Context(), types.NamespacedName{}, s, action)
-			if errors.Is(err, ErrStale) != test.stale || (err == nil) == test.stale || (api.written == nil) != test.stale {
+			err := recordRecovery(t.Context(), &run{Reconciler: r, seen: s}, action)
+			if errors.Is(err, reconcile.ErrStale) != test.stale || (err == nil) == test.stale || (api.written == nil) != test.stale {
 				t.Errorf("%v, written %v", err, api.written)
 			}
 		})

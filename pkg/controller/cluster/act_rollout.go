@@ -7,146 +7,152 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// confirmRestart makes sure, in the live API, that the cluster still is declared as it
-// was observed, and that nobody else is about to go while a member restarts. Nobody need
-// take the place of a member that does not run; see confirmSilent.
-func (r *Reconciler) confirmRestart(ctx context.Context, s *seen, name string, waiting bool) error {
-	if err := r.confirmSpec(ctx, s); err != nil || waiting {
+// requireRestartAllowed makes sure, in the live API, that the spec still is the observed
+// spec, and that no other voter is about to end while a member restarts. No other voter has
+// to replace a member that does not run; see requireNoListener.
+func requireRestartAllowed(ctx context.Context, r *run, name string, waiting bool) error {
+	if err := requireSameSpec(ctx, r); err != nil || waiting {
 		return err
 	}
-	return r.confirmOthers(ctx, s, name)
+	return requireOtherVotersServe(ctx, r, name)
 }
 
-// confirmSilent makes sure that nothing listens where a member would whose container
-// does not run: Kubernetes may say seconds late that it was started again. A member that
-// takes connections and does not answer is about to serve. It is asked last of all, so
-// that hardly any time is left for it to start.
-func (r *Reconciler) confirmSilent(ctx context.Context, s *seen, live *corev1.Pod) error {
-	if observedPod(s.Cluster, live).Running {
-		return fmt.Errorf("pod %s runs: %w", live.Name, ErrStale)
+// requireNoListener makes sure that nothing listens at the address of a member whose
+// container does not run: Kubernetes may report a restart seconds late. A member that
+// accepts connections and does not respond yet is about to serve. This is the last check,
+// so that hardly any time is left for the member to start.
+func requireNoListener(ctx context.Context, r *run, live *corev1.Pod) error {
+	if observedPod(r.seen.Cluster, live).Running {
+		return fmt.Errorf("pod %s runs: %w", live.Name, reconcile.ErrStale)
 	}
-	if live.Status.PodIP == "" || !s.secure() {
+	if live.Status.PodIP == "" || !r.seen.secure() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	answer, asked := r.Etcd.Statuses(ctx, s.to(endpointOf(s.Cluster, live)))[live.Name]
+	response, asked := r.Etcd.Statuses(ctx, r.seen.to(endpointOf(r.seen.Cluster, live)))[live.Name]
 	switch {
-	case asked && (answer.Err == nil || errors.Is(answer.Err, etcd.ErrDenied)):
-		return fmt.Errorf("member %s answers: %w", live.Name, ErrStale)
-	case errors.Is(answer.Err, etcd.ErrTimeout):
-		return fmt.Errorf("member %s may be starting: %w", live.Name, ErrStale)
+	case asked && (response.Err == nil || errors.Is(response.Err, etcd.ErrDenied)):
+		return fmt.Errorf("member %s responds: %w", live.Name, reconcile.ErrStale)
+	case errors.Is(response.Err, etcd.ErrTimeout):
+		return fmt.Errorf("member %s may be starting: %w", live.Name, reconcile.ErrStale)
 	default:
 		return nil
 	}
 }
 
-// upgradePod gives the pod the image of the wanted version. The container restarts
+// upgradePod gives the pod the image of the desired version. The container restarts
 // in place, on the same data.
-func (r *Reconciler) upgradePod(ctx context.Context, key types.NamespacedName, s *seen, a planner.UpgradePod) error {
-	if err := r.confirmRestart(ctx, s, a.Name, a.Waiting); err != nil {
+func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
+	if err := requireRestartAllowed(ctx, r, a.Name, a.Mode == planner.RestartIdle); err != nil {
 		return err
 	}
-	if err := r.markClaim(ctx, key, s, a.Name, resources.Version(s.Cluster)); err != nil {
+	if err := recordVersion(ctx, r, a.Name, resources.Version(r.seen.Cluster)); err != nil {
 		return err
 	}
 	before, done := "", false
 	var runs error
-	err := r.changePod(ctx, key, s, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
-		before = observedPod(s.Cluster, live).Version
-		if a.Waiting {
-			if runs = r.confirmSilent(ctx, s, live); runs != nil {
+	err := updateObservedPod(ctx, r, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
+		before = observedPod(r.seen.Cluster, live).Version
+		if a.Mode == planner.RestartIdle {
+			if runs = requireNoListener(ctx, r, live); runs != nil {
 				return live, false
 			}
 		}
-		changed, differs := r.Platform.WithVersion(s.Cluster, live)
+		changed, differs := r.Platform.WithVersion(r.seen.Cluster, live)
 		done = differs
 		return changed, differs
 	})
 	if err = errors.Join(err, runs); err != nil || !done {
 		return err
 	}
-	r.announceRestart(s, a.Name, before, a.Version, a.Outage)
+	announceRestart(r, a.Name, before, a.Version, a.Mode == planner.RestartWithOutage)
 	return nil
 }
 
-// recreatePod deletes the pod of a member that has a volume; it is made again when it
-// is gone.
-func (r *Reconciler) recreatePod(ctx context.Context, key types.NamespacedName, s *seen, a planner.RecreatePod) error {
-	if err := r.confirmRestart(ctx, s, a.Name, a.Waiting); err != nil {
+// recreatePod deletes the pod of a member that has a PVC. The pod is created again when it
+// no longer exists.
+func recreatePod(ctx context.Context, r *run, a planner.RecreatePod) error {
+	if err := requireRestartAllowed(ctx, r, a.Name, a.Mode == planner.RestartIdle); err != nil {
 		return err
 	}
-	if err := r.confirmClaim(ctx, s, a.Name); err != nil {
+	if err := requirePVC(ctx, r, a.Name); err != nil {
 		return err
 	}
-	live, err := r.ownPod(ctx, s, a.Name, a.UID)
+	live, err := readOwnedPod(ctx, r, a.Name, a.UID)
 	if err != nil || live == nil {
 		return err
 	}
-	pod := observedPod(s.Cluster, live)
-	if a.Waiting && pod.Running {
-		return fmt.Errorf("pod %s runs: %w", a.Name, ErrStale) // its volume is not marked for nothing
+	pod := observedPod(r.seen.Cluster, live)
+	if a.Mode == planner.RestartIdle && pod.Running {
+		return fmt.Errorf("pod %s runs: %w", a.Name, reconcile.ErrStale) // its volume is not marked for nothing
 	}
 	if a.Version != "" {
-		if err := r.markClaim(ctx, key, s, a.Name, a.Version); err != nil {
+		if err := recordVersion(ctx, r, a.Name, a.Version); err != nil {
 			return err
 		}
 	}
 	only := metav1.Preconditions{UID: &live.UID}
-	if a.Waiting {
+	if a.Mode == planner.RestartIdle {
 		only.ResourceVersion = &live.ResourceVersion
-		if err := r.confirmSilent(ctx, s, live); err != nil {
+		if err := requireNoListener(ctx, r, live); err != nil {
 			return err
 		}
 	}
-	if err := r.Objects.DeletePod(ctx, live.Namespace, live.Name, only); err != nil && !notFound(err) {
-		return conflictIsStale(err)
+	if err := r.Objects.DeletePod(ctx, live.Namespace, live.Name, only); err != nil && !isNotFound(err) {
+		return reconcile.StaleOnConflict(err)
 	}
-	r.announceRestart(s, a.Name, pod.Version, a.Version, a.Outage)
+	announceRestart(r, a.Name, pod.Version, a.Version, a.Mode == planner.RestartWithOutage)
 	return nil
 }
 
 // announceRestart records what happens to a member, and what that costs.
-func (r *Reconciler) announceRestart(s *seen, name, before, version string, outage bool) {
-	reason, what := EventMemberRestarted, "Member "+name+" restarts as it is declared"
+func announceRestart(r *run, name, before, version string, outage bool) {
+	reason, what := EventMemberRestarted, "Member "+name+" restarts to follow the spec"
 	if before != version {
 		reason, what = EventMemberUpgraded, "Member "+name+" restarts with version "+version
 	}
 	if !outage {
-		r.normal(s, reason, "%s", what)
+		normal(r, reason, "%s", what)
 		return
 	}
-	r.warning(s, reason, "%s; the cluster is too small to serve meanwhile", what)
+	warning(r, reason, "%s; the cluster has no quorum until then", what)
 }
 
-// markClaim notes on the volume of a member which version will run on it, before one
-// does: the pod that says so too may be lost, and what is on a volume that a version
-// has seen must not be given to an older one.
-func (r *Reconciler) markClaim(ctx context.Context, key types.NamespacedName, s *seen, name, version string) error {
-	if resources.Claim(s.Cluster, name) == nil {
+// recordVersion records on the PVC of a member which version will run on it, before that
+// version does. The pod records the version too, but may be lost. Data that a version has
+// used must not be given to an older version. So if another version is recorded than was
+// observed, the cache is behind, and the action is not carried out.
+func recordVersion(ctx context.Context, r *run, name, version string) error {
+	if resources.PVC(r.seen.Cluster, name) == nil {
 		return nil // the members of this cluster have no volumes
 	}
-	live, err := r.Objects.GetClaim(ctx, s.Cluster.Namespace, name)
-	if notFound(err) || (err == nil && !resources.Owns(s.Cluster, live)) {
+	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) || (err == nil && !resources.Owns(r.seen.Cluster, live)) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read claim %s: %w", name, err)
+		return fmt.Errorf("read PVC %s: %w", name, err)
 	}
 	if live.Annotations[resources.AnnotationVersion] == version {
 		return nil
 	}
-	claim := live.DeepCopy()
-	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, resources.AnnotationVersion, version)
-	return r.writeClaim(ctx, key, claim)
+	if i := slices.IndexFunc(r.seen.PVCs, func(p planner.PVC) bool { return p.UID == string(live.UID) }); i >= 0 &&
+		r.seen.PVCs[i].Version != live.Annotations[resources.AnnotationVersion] {
+		return fmt.Errorf("PVC %s was used by another version since it was observed: %w", name, reconcile.ErrStale)
+	}
+	pvc := live.DeepCopy()
+	metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, version)
+	return updatePVC(ctx, r, pvc)
 }

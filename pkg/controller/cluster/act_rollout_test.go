@@ -16,20 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// oneMember is a live API and an etcd with one member, which note what is asked of them.
+// oneMember is a live API and an etcd with one member, which record their calls.
 type oneMember struct {
 	Objects
 	Etcd
-	cluster *v1beta2.EtcdCluster
-	pod     *corev1.Pod
-	claim   *corev1.PersistentVolumeClaim
-	answer  error
-	calls   []string
+	cluster  *v1beta2.EtcdCluster
+	pod      *corev1.Pod
+	pvc      *corev1.PersistentVolumeClaim
+	response error
+	calls    []string
 	// version is the one that the pod was changed to, only what its deletion depends on.
 	version string
 	only    metav1.Preconditions
@@ -48,17 +49,17 @@ func (m *oneMember) GetPod(_ context.Context, _, name string) (*corev1.Pod, erro
 	return m.pod.DeepCopy(), nil
 }
 
-func (m *oneMember) GetClaim(_ context.Context, _, name string) (*corev1.PersistentVolumeClaim, error) {
-	m.calls = append(m.calls, "get claim")
-	if m.claim == nil {
+func (m *oneMember) GetPVC(_ context.Context, _, name string) (*corev1.PersistentVolumeClaim, error) {
+	m.calls = append(m.calls, "get PVC")
+	if m.pvc == nil {
 		return nil, apierrors.NewNotFound(corev1.Resource("persistentvolumeclaims"), name)
 	}
-	return m.claim.DeepCopy(), nil
+	return m.pvc.DeepCopy(), nil
 }
 
-func (m *oneMember) UpdateClaim(_ context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	m.calls = append(m.calls, "update claim")
-	return claim, nil
+func (m *oneMember) UpdatePVC(_ context.Context, pvc *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	m.calls = append(m.calls, "update PVC")
+	return pvc, nil
 }
 
 func (m *oneMember) UpdatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
@@ -75,7 +76,7 @@ func (m *oneMember) DeletePod(_ context.Context, _, _ string, only metav1.Precon
 
 func (m *oneMember) Statuses(_ context.Context, target etcd.Target) map[string]etcd.StatusResult {
 	m.calls = append(m.calls, "ask")
-	return map[string]etcd.StatusResult{target.Endpoints[0].Name: {Err: m.answer}}
+	return map[string]etcd.StatusResult{target.Endpoints[0].Name: {Err: m.response}}
 }
 
 // Ready, Note and Forget implement Gate.
@@ -105,29 +106,30 @@ func stopped() *oneMember {
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 	}}
 	return &oneMember{
-		cluster: c, pod: pod, claim: resources.Claim(c, "c-a"),
-		answer: &etcd.Error{Op: "status", Member: "c-a", Kind: etcd.ErrUnavailable},
+		cluster: c, pod: pod, pvc: resources.PVC(c, "c-a"),
+		response: &etcd.Error{Op: "status", Member: "c-a", Kind: etcd.ErrUnavailable},
 	}
 }
 
-// TestMendOnlyWhatDoesNotRun: a container that does not run may be changed without a
+// TestRepairOnlyStoppedContainers: a container that does not run may be changed without a
 // quorum, so everything must say that it does not, and the member itself last of all.
-func TestMendOnlyWhatDoesNotRun(t *testing.T) {
+func TestRepairOnlyStoppedContainers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		change func(*oneMember)
-		// mends is true if the pod is changed, asks if the member is asked before.
-		mends, asks bool
+		// repairs is true if the pod is changed, asks if a request to the member precedes
+		// the change.
+		repairs, asks bool
 	}{
 		{"nothing listens", func(*oneMember) {}, true, true},
 		{"it has no address yet", func(m *oneMember) { m.pod.Status.PodIP = "" }, true, false},
-		{"it answers", func(m *oneMember) { m.answer = nil }, false, true},
-		{"it refuses to answer the controller", func(m *oneMember) {
-			m.answer = &etcd.Error{Op: "status", Member: "c-a", Kind: etcd.ErrDenied}
+		{"it responds", func(m *oneMember) { m.response = nil }, false, true},
+		{"it denies the request of the controller", func(m *oneMember) {
+			m.response = &etcd.Error{Op: "status", Member: "c-a", Kind: etcd.ErrDenied}
 		}, false, true},
-		{"it takes the connection and does not answer yet", func(m *oneMember) {
-			m.answer = &etcd.Error{Op: "status", Member: "c-a", Kind: etcd.ErrTimeout}
+		{"it accepts the connection and does not respond yet", func(m *oneMember) {
+			m.response = &etcd.Error{Op: "status", Member: "c-a", Kind: etcd.ErrTimeout}
 		}, false, true},
 		{"its container runs", func(m *oneMember) {
 			m.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -142,26 +144,26 @@ func TestMendOnlyWhatDoesNotRun(t *testing.T) {
 			t.Parallel()
 			for what, act := range map[string]func(*Reconciler, *seen) error{
 				"delete pod": func(r *Reconciler, s *seen) error {
-					return r.recreatePod(t.Context(), types.NamespacedName{}, s, planner.RecreatePod{Name: "c-a", UID: "pod-uid", Version: "3.6.16", Waiting: true})
+					return recreatePod(t.Context(), &run{Reconciler: r, seen: s}, planner.RecreatePod{Name: "c-a", UID: "pod-uid", Version: "3.6.16", Mode: planner.RestartIdle})
 				},
 				"update pod": func(r *Reconciler, s *seen) error {
-					return r.upgradePod(t.Context(), types.NamespacedName{}, s, planner.UpgradePod{Name: "c-a", UID: "pod-uid", Version: "3.6.16", Waiting: true})
+					return upgradePod(t.Context(), &run{Reconciler: r, seen: s}, planner.UpgradePod{Name: "c-a", UID: "pod-uid", Version: "3.6.16", Mode: planner.RestartIdle})
 				},
 			} {
 				m := stopped()
 				s := &seen{Observed: planner.Observed{Cluster: m.cluster}}
 				test.change(m)
 				err := act(&Reconciler{Config: Config{Objects: m, Etcd: m, Gate: m, Recorder: m}}, s)
-				if test.mends && err != nil || !test.mends && !errors.Is(err, ErrStale) {
+				if test.repairs && err != nil || !test.repairs && !errors.Is(err, reconcile.ErrStale) {
 					t.Errorf("%s: %v", what, err)
 				}
-				if mended := slices.Contains(m.calls, what); mended != test.mends {
-					t.Errorf("%s: done %t, want %t: %q", what, mended, test.mends, m.calls)
+				if repaired := slices.Contains(m.calls, what); repaired != test.repairs {
+					t.Errorf("%s: done %t, want %t: %q", what, repaired, test.repairs, m.calls)
 				}
 				if asked := slices.Contains(m.calls, "ask"); asked != test.asks {
 					t.Errorf("%s: asked %t, want %t: %q", what, asked, test.asks, m.calls)
 				}
-				if n := len(m.calls); test.mends && test.asks && m.calls[n-2] != "ask" {
+				if n := len(m.calls); test.repairs && test.asks && m.calls[n-2] != "ask" {
 					t.Errorf("%s: the member is not asked last: %q", what, m.calls)
 				}
 			}
@@ -169,22 +171,21 @@ func TestMendOnlyWhatDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestMendOfAnOlderState: what was seen of a pod before the member was asked must still
-// hold when the pod is deleted, and its volume must be there.
-func TestMendOfAnOlderState(t *testing.T) {
+// TestRepairRereadsThePod: when the pod is deleted it must still be as it was observed, and
+// its PVC must exist.
+func TestRepairRereadsThePod(t *testing.T) {
 	t.Parallel()
-	mend := func(m *oneMember) error {
+	repair := func(m *oneMember) error {
 		r := &Reconciler{Config: Config{Objects: m, Etcd: m, Gate: m, Recorder: m}}
-		return r.recreatePod(t.Context(), types.NamespacedName{}, &seen{Observed: planner.Observed{Cluster: m.cluster}},
-			planner.RecreatePod{Name: "c-a", UID: "pod-uid", Waiting: true})
+		return recreatePod(t.Context(), &run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: m.cluster}}}, planner.RecreatePod{Name: "c-a", UID: "pod-uid", Mode: planner.RestartIdle})
 	}
 	m := stopped()
-	if err := mend(m); err != nil || m.only.UID == nil || *m.only.UID != "pod-uid" || m.only.ResourceVersion == nil || *m.only.ResourceVersion != "7" {
+	if err := repair(m); err != nil || m.only.UID == nil || *m.only.UID != "pod-uid" || m.only.ResourceVersion == nil || *m.only.ResourceVersion != "7" {
 		t.Errorf("deleted only if %+v, %v", m.only, err)
 	}
 	m = stopped()
-	m.claim = nil
-	if err := mend(m); !errors.Is(err, ErrStale) || slices.Contains(m.calls, "delete pod") {
+	m.pvc = nil
+	if err := repair(m); !errors.Is(err, reconcile.ErrStale) || slices.Contains(m.calls, "delete pod") {
 		t.Errorf("a pod without its volume: %v, %q", err, m.calls)
 	}
 }
@@ -201,11 +202,30 @@ func TestOldCacheNotesNoVersion(t *testing.T) {
 		r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n}}
 		s := &seen{Observed: planner.Observed{Cluster: n.cluster}}
 		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a"}, Version: "3.5.27", Joined: true}
-		if err := r.do(t.Context(), types.NamespacedName{}, s, action); err != nil {
+		if err := carryOut(t.Context(), &run{Reconciler: r, seen: s}, action); err != nil {
 			t.Fatal(err)
 		}
-		if noted := slices.Contains(n.calls, "update claim"); noted == there || (n.made != nil) == there {
+		if noted := slices.Contains(n.calls, "update PVC"); noted == there || (n.made != nil) == there {
 			t.Errorf("its pod exists %t: noted a version %t, made %v", there, noted, n.made)
+		}
+	}
+}
+
+// TestOldCacheRecordsNoVersion: a cache that does not know yet which version has used a volume
+// must not lead to an older version there.
+func TestOldCacheRecordsNoVersion(t *testing.T) {
+	for observed, want := range map[string]error{"3.6.11": nil, "3.5.27": reconcile.ErrStale} {
+		m := stopped()
+		m.pvc.UID = "pvc-uid"
+		m.pvc.Annotations = map[string]string{resources.AnnotationVersion: "3.6.11"}
+		m.pvc.OwnerReferences = m.pod.OwnerReferences
+		r := &run{
+			Reconciler: &Reconciler{Config: Config{Objects: m, Gate: m}},
+			seen:       &seen{Observed: planner.Observed{Cluster: m.cluster, PVCs: []planner.PVC{{Name: "c-a", UID: "pvc-uid", Version: observed}}}},
+		}
+		err := recordVersion(t.Context(), r, "c-a", "3.6.16")
+		if !errors.Is(err, want) || (err == nil) != slices.Contains(m.calls, "update PVC") {
+			t.Errorf("a cache that shows %s: %v, calls %v", observed, err, m.calls)
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/kubeadapter"
 	fakeetcd "github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned/fake"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -38,7 +39,7 @@ type certWorld struct {
 	etcd    *fakeetcd.Clientset
 	dynamic *fakedynamic.FakeDynamicClient
 	cluster *v1beta2.EtcdCluster
-	issuer  *certificates.Authority
+	issuer  *certificates.CA
 }
 
 func newCertWorld(t *testing.T, policy v1beta2.TLSPolicy) *certWorld {
@@ -52,13 +53,13 @@ func newCertWorld(t *testing.T, policy v1beta2.TLSPolicy) *certWorld {
 	}
 	w.etcd = fakeetcd.NewClientset(w.cluster)
 	w.r = &Reconciler{Config: Config{
-		Objects:     API{Kubernetes: w.kube, Etcd: w.etcd},
-		CertManager: &CertManagerAPI{Discovery: w.discovery(), Dynamic: w.dynamic, Clock: w.clock},
+		Objects:     kubeadapter.Client{Kubernetes: w.kube, Etcd: w.etcd},
+		CertManager: &kubeadapter.CertManager{Discovery: w.discovery(), Dynamic: w.dynamic, Clock: w.clock},
 		Recorder:    record.NewFakeRecorder(100),
 		Clock:       w.clock,
 	}}
 	var err error
-	if w.issuer, err = certificates.NewAuthority("issuer", w.clock.Now()); err != nil {
+	if w.issuer, err = certificates.NewCA("issuer", w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -68,7 +69,7 @@ func (w *certWorld) discovery() *fakediscovery.FakeDiscovery {
 	w.Helper()
 	d, ok := w.kube.Discovery().(*fakediscovery.FakeDiscovery)
 	if !ok {
-		w.Fatal("the discovery of the fake is another one")
+		w.Fatal("the fake has another type of discovery")
 	}
 	return d
 }
@@ -85,11 +86,15 @@ func (w *certWorld) step() *seen {
 	w.Helper()
 	key := types.NamespacedName{Namespace: "n", Name: "c"}
 	s := &seen{Observed: planner.Observed{Now: w.clock.Now(), Cluster: w.cluster, NewName: "c-new"}}
-	w.r.observeCertificates(w.Context(), key, s)
+	observeCertificates(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
 	plan := planner.Decide(s.Observed)
 	for _, action := range plan.Actions {
-		if _, err := w.r.certify(w.Context(), key, s, action); err != nil {
-			w.Fatalf("%T: %v", action, err)
+		switch action.(type) {
+		case planner.IssueCA, planner.DropOldCAs, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod:
+			if err := carryOut(w.Context(), &run{Reconciler: w.r, key: key, seen: s}, action); err != nil {
+				w.Fatalf("%T: %v", action, err)
+			}
+		default: // this world has only what certificates need
 		}
 	}
 	return s
@@ -163,9 +168,9 @@ func TestCertManager(t *testing.T) {
 	// It is installed; that is looked for now and then, and not each time.
 	w.install()
 	if s := w.step(); s.CertManager.Served {
-		t.Error("the API is asked for each time")
+		t.Error("each reconcile looks for the API")
 	}
-	w.clock.SetTime(w.clock.Now().Add(absenceLife))
+	w.clock.SetTime(w.clock.Now().Add(kubeadapter.AbsentTTL))
 	if s := w.step(); !s.CertManager.Served {
 		t.Error("the API is not noticed")
 	}
@@ -179,7 +184,7 @@ func TestCertManager(t *testing.T) {
 	}
 	first := w.step()
 	if states(first)[planner.CertificateUsable] != 4 {
-		t.Fatalf("what was asked for is not what is needed: %+v", first.Certificates)
+		t.Fatalf("the requests are not what is needed: %+v", first.Certificates)
 	}
 
 	// The issuer renews; that is seen like any change of a secret.
@@ -222,8 +227,8 @@ func TestCertManagerRequestIsRepaired(t *testing.T) {
 
 	w.clock.SetTime(w.clock.Now().Add(secretLife))
 	s := w.step()
-	if s.CertManager.Requests[1].State != planner.Foreign {
-		t.Errorf("somebody else's Certificate is %+v", s.CertManager.Requests[1])
+	if s.CertManager.Requests[1].State != planner.NotOwned {
+		t.Errorf("a Certificate that is not owned is %+v", s.CertManager.Requests[1])
 	}
 	common := func(name string) string {
 		value, _, err := unstructured.NestedString(w.request(name).Object, "spec", "commonName")
@@ -242,7 +247,7 @@ func TestCertManagerRequestIsRepaired(t *testing.T) {
 		t.Error("the Certificate that was deleted is not there again")
 	}
 	if got := common("c-server-tls"); got != "theirs" {
-		t.Errorf("somebody else's Certificate was changed to %s", got)
+		t.Errorf("a Certificate that is not owned was changed to %s", got)
 	}
 }
 

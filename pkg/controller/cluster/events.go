@@ -3,6 +3,8 @@
 
 package cluster
 
+import corev1 "k8s.io/api/core/v1"
+
 // Reasons of the events on an EtcdCluster. They are part of the API: alerts match
 // them.
 const (
@@ -18,8 +20,7 @@ const (
 	EventVolumeGrows     = "VolumeGrows"
 	EventVolumesDeleted  = "VolumesDeleted"
 	EventVolumesRetained = "VolumesRetained"
-	EventVolumesLeft     = "EtcdClusterMissing"
-	EventGrowthRefused   = "VolumeGrowthRefused"
+	EventGrowthRejected  = "VolumeGrowthRefused"
 	EventLeaderMoved     = "LeaderMoved"
 	EventServiceRepaired = "ServiceRepaired"
 	EventPodRejected     = "PodRejected"
@@ -27,15 +28,15 @@ const (
 	EventQuorumLost      = "QuorumLost"
 	EventQuorumRegained  = "QuorumRegained"
 
-	EventAuthorityIssued      = "AuthorityIssued"
-	EventAuthorityDropped     = "AuthorityDropped"
+	EventCAIssued             = "AuthorityIssued"
+	EventCADropped            = "AuthorityDropped"
 	EventCertificateIssued    = "CertificateIssued"
 	EventCertificateRequested = "CertificateRequested"
 	EventCertificatesWrong    = "CertificatesWrong"
 	EventCertificatesUsable   = "CertificatesUsable"
 
 	EventRecoveryStarted    = "RecoveryStarted"
-	EventRecoverySwitching  = "RecoverySwitching"
+	EventRecoveryCutover    = "RecoveryCutover"
 	EventRecovered          = "Recovered"
 	EventRecoveryAbandoned  = "RecoveryAbandoned"
 	EventRestoreRequested   = "RestoreRequested"
@@ -44,3 +45,13 @@ const (
 	EventOperationFailed    = "OperationFailed"
 	EventAlarmDisarmed      = "AlarmDisarmed"
 )
+
+// normal records an event about the cluster.
+func normal(r *run, reason, format string, args ...any) {
+	r.Recorder.Eventf(r.seen.Cluster, corev1.EventTypeNormal, reason, format, args...)
+}
+
+// warning records an event that needs attention.
+func warning(r *run, reason, format string, args ...any) {
+	r.Recorder.Eventf(r.seen.Cluster, corev1.EventTypeWarning, reason, format, args...)
+}

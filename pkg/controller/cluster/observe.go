@@ -26,102 +26,106 @@ import (
 )
 
 const (
-	// statusTimeout bounds the question to one member; members are asked together.
+	// statusTimeout bounds the request to one member; the requests to all members run
+	// together.
 	statusTimeout = time.Second
 	// membersTimeout bounds the linearizable read of the member list.
 	membersTimeout = 2 * time.Second
+	// commitTimeout bounds the proof that the other voters commit before a member goes.
+	commitTimeout = 3 * time.Second
 )
 
-// seen is one observation with what acting on it needs besides.
+// seen is one observation, with what actions need in addition.
 type seen struct {
 	planner.Observed
 	// target holds the endpoints of every member whose pod runs.
 	target etcd.Target
 	// voters is target without members that are known to be learners or not to serve.
 	voters etcd.Target
-	// reseed is the seed of a recovery under way.
-	reseed        etcd.Target
-	peerService   *corev1.Service
-	clientService *corev1.Service
+	// recoveryMember is the target of a recovery under way.
+	recoveryMember etcd.Target
+	peerService    *corev1.Service
+	clientService  *corev1.Service
 	// certificates are those that could be read, by their use.
 	certificates map[v1beta2.CertificateUse]*certificates.Pair
-	// signer is the authority of a cluster whose certificates are issued here.
+	// signer is the CA of a cluster whose certificates are issued here.
 	signer *signer
 }
 
 // observe reads the cache first and etcd afterwards; see planner.Observed for why.
-func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, c *v1beta2.EtcdCluster) (*seen, error) {
-	s := &seen{Observed: planner.Observed{
+func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
+	r.seen = &seen{Observed: planner.Observed{
 		Now:      r.Clock.Now(),
 		Cluster:  c,
-		NewName:  r.failures.name(key, c.Name+"-"+r.Suffix()),
+		NewName:  r.creation.PodName(r.key, c.Name+"-"+r.Suffix()),
 		Template: resources.TemplateHash(c),
 	}}
 	if c.DeletionTimestamp != nil {
-		return s, nil // no member is asked: what is left to do hangs on none
+		return nil // no request to a member: the remaining steps need none
 	}
-	pods, err := r.Cache.Pods(key.Namespace, key.Name)
+	pods, err := r.Cache.Pods(r.key.Namespace, r.key.Name)
 	if err != nil {
-		return nil, fmt.Errorf("list pods from the cache: %w", err)
+		return fmt.Errorf("list pods from the cache: %w", err)
 	}
-	claims, err := r.Cache.Claims(key.Namespace, key.Name)
+	pvcs, err := r.Cache.PVCs(r.key.Namespace, r.key.Name)
 	if err != nil {
-		return nil, fmt.Errorf("list claims from the cache: %w", err)
+		return fmt.Errorf("list PVCs from the cache: %w", err)
 	}
-	if err := r.observeServices(key, s); err != nil {
-		return nil, err
+	if err := observeServices(r); err != nil {
+		return err
 	}
-	if err := r.observeBudget(key, s); err != nil {
-		return nil, err
+	if err := observeBudget(r); err != nil {
+		return err
 	}
-	routed, err := r.Cache.Routed(key.Namespace, resources.ClientServiceName(c))
+	routed, err := r.Cache.Routed(r.key.Namespace, resources.ClientServiceName(c))
 	if err != nil {
-		return nil, fmt.Errorf("read from the cache where the client service leads: %w", err)
+		return fmt.Errorf("read from the cache where the client service leads: %w", err)
 	}
-	r.sortObjects(s, pods, claims, routed)
-	r.observeCertificates(ctx, key, s)
-	s.Task = r.lastTask(key)
-	r.observeEtcd(ctx, key, s, pods)
-	if err := r.observeReseed(ctx, key, s); err != nil {
-		return nil, err
+	sortObjects(r, pods, pvcs, routed)
+	observeCertificates(ctx, r)
+	r.seen.Task = lastTask(r)
+	observeEtcd(ctx, r, pods)
+	observeAway(ctx, r, pods)
+	if err := observeRecoveryMember(ctx, r); err != nil {
+		return err
 	}
-	r.keep(key, s.target, s.reseed)
-	return s, nil
+	r.keep(r.key, r.seen.target, r.seen.recoveryMember)
+	return nil
 }
 
 // misplaced is true for a pod whose container does not run and whose image is in another
 // registry by now. A member that runs needs no other registry.
-func (r *Reconciler) misplaced(c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
+func misplaced(r *run, c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
 	return r.Platform.Misplaced(c, p) && !observedPod(c, p).Running
 }
 
 // sortObjects tells the pods and PVCs of members from those that no member has used yet.
-func (r *Reconciler) sortObjects(s *seen, pods []*corev1.Pod, claims []*corev1.PersistentVolumeClaim, routed map[types.UID]bool) {
+func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim, routed map[types.UID]bool) {
 	for _, p := range sorted(pods) {
-		o := observedPod(s.Cluster, p)
-		o.Routed, o.Outdated = routed[p.UID], o.Outdated || r.misplaced(s.Cluster, p)
+		o := observedPod(r.seen.Cluster, p)
+		o.InEndpoints, o.Outdated = routed[p.UID], o.Outdated || misplaced(r, r.seen.Cluster, p)
 		if o.Owned && resources.IsPrepared(p.Annotations) {
-			s.Prepared = append(s.Prepared, o)
+			r.seen.Prepared = append(r.seen.Prepared, o)
 		} else {
-			s.Pods = append(s.Pods, o)
+			r.seen.Pods = append(r.seen.Pods, o)
 		}
-		s.observeMark(p)
+		r.seen.observeMark(p)
 	}
-	for _, p := range claims {
-		o := observedClaim(s.Cluster, p)
+	for _, p := range pvcs {
+		o := observedPVC(r.seen.Cluster, p)
 		if o.Owned && resources.IsPrepared(p.Annotations) {
-			s.PreparedClaims = append(s.PreparedClaims, o)
+			r.seen.PreparedPVCs = append(r.seen.PreparedPVCs, o)
 		} else {
-			s.Claims = append(s.Claims, o)
+			r.seen.PVCs = append(r.seen.PVCs, o)
 		}
-		s.observeMark(p)
+		r.seen.observeMark(p)
 	}
-	byName := func(a, b planner.Claim) int { return compare(a.Name, b.Name) }
-	slices.SortFunc(s.Claims, byName)
-	slices.SortFunc(s.PreparedClaims, byName)
+	byName := func(a, b planner.PVC) int { return compare(a.Name, b.Name) }
+	slices.SortFunc(r.seen.PVCs, byName)
+	slices.SortFunc(r.seen.PreparedPVCs, byName)
 }
 
-// sorted puts ready pods first, so that they are asked first, in a stable order.
+// sorted puts ready pods first, so that requests go to them first, in a stable order.
 func sorted(pods []*corev1.Pod) []*corev1.Pod {
 	pods = slices.Clone(pods)
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
@@ -147,53 +151,53 @@ func compare(a, b string) int {
 	}
 }
 
-func (r *Reconciler) observeServices(key types.NamespacedName, s *seen) error {
-	c := s.Cluster
-	peer, err := r.Cache.Service(key.Namespace, c.Name)
+func observeServices(r *run) error {
+	c := r.seen.Cluster
+	peer, err := r.Cache.Service(r.key.Namespace, c.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read service %s from the cache: %w", c.Name, err)
 	}
 	if err == nil {
-		s.peerService = peer
+		r.seen.peerService = peer
 		_, drifted := resources.PeerServiceDrift(c, peer)
-		s.PeerService.State = state(c, peer, drifted)
-		s.observeMark(peer)
-		if s.PeerService.State != planner.Foreign {
-			// What stands on the service of an earlier cluster is about that one.
-			s.PeerService.Seed = peer.Annotations[resources.AnnotationSeed]
-			s.PeerService.ClusterID = peer.Annotations[resources.AnnotationClusterID]
-			s.PeerService.Recovery = recordOf(peer)
-			s.PeerService.Recoveries = recoveriesOf(peer)
-			s.PeerService.Log = logRecordOf(peer)
+		r.seen.PeerService.State = state(c, peer, drifted)
+		r.seen.observeMark(peer)
+		if r.seen.PeerService.State != planner.NotOwned {
+			// The bootstrap record of an earlier cluster does not describe this cluster.
+			r.seen.PeerService.Seed = peer.Annotations[resources.AnnotationBootstrapMember]
+			r.seen.PeerService.ClusterID = peer.Annotations[resources.AnnotationClusterID]
+			r.seen.PeerService.Recovery = recordOf(peer)
+			r.seen.PeerService.Recoveries = recoveryIDs(peer)
+			r.seen.PeerService.Log = logRecordOf(peer)
 		}
 	}
-	client, err := r.Cache.Service(key.Namespace, resources.ClientServiceName(c))
+	client, err := r.Cache.Service(r.key.Namespace, resources.ClientServiceName(c))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read the client service from the cache: %w", err)
 	}
 	if err == nil {
-		s.clientService = client
+		r.seen.clientService = client
 		_, drifted := resources.ClientServiceDrift(c, client)
-		s.ClientService = state(c, client, drifted)
-		s.observeMark(client)
-		if s.ClientService != planner.Foreign {
-			s.ClientServiceFixed = resources.ClientServiceFixed(c, client)
+		r.seen.ClientService = state(c, client, drifted)
+		r.seen.observeMark(client)
+		if r.seen.ClientService != planner.NotOwned {
+			r.seen.ClientServiceFixed = resources.ClientServiceFixed(c, client)
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) observeBudget(key types.NamespacedName, s *seen) error {
-	pdb, err := r.Cache.PodDisruptionBudget(key.Namespace, s.Cluster.Name)
+func observeBudget(r *run) error {
+	pdb, err := r.Cache.PodDisruptionBudget(r.key.Namespace, r.seen.Cluster.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read the pod disruption budget from the cache: %w", err)
 	}
-	drifted := resources.PodDisruptionBudgetDrifted(s.Cluster, pdb)
-	s.observeMark(pdb)
-	s.PodDisruptionBudget = planner.PodDisruptionBudget{State: state(s.Cluster, pdb, drifted), MinAvailable: minAvailable(pdb)}
+	drifted := resources.PodDisruptionBudgetDrifted(r.seen.Cluster, pdb)
+	r.seen.observeMark(pdb)
+	r.seen.PodDisruptionBudget = planner.PodDisruptionBudget{State: state(r.seen.Cluster, pdb, drifted), MinAvailable: minAvailable(pdb)}
 	return nil
 }
 
@@ -207,7 +211,7 @@ func minAvailable(pdb *policyv1.PodDisruptionBudget) int {
 func state(c *v1beta2.EtcdCluster, object metav1.Object, drifted bool) planner.ObjectState {
 	switch {
 	case !resources.Owns(c, object):
-		return planner.Foreign
+		return planner.NotOwned
 	case drifted:
 		return planner.Drifted
 	default:
@@ -237,7 +241,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		o.DeletionRequested, o.EndsBy = p.DeletionTimestamp.Add(-grace), p.DeletionTimestamp.Time
 	}
 	o.Trust, o.Certificates = p.Annotations[resources.AnnotationTrust], p.Annotations[resources.AnnotationCertificates]
-	o.Authorities = p.Annotations[resources.AnnotationAuthorities]
+	o.PeerCAs = p.Annotations[resources.AnnotationCAs]
 	for _, cond := range p.Status.Conditions {
 		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
 			o.Waiting = cond.Reason + ": " + cond.Message
@@ -249,7 +253,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		if cs.Name != resources.ContainerName {
 			continue
 		}
-		o.Running, o.Ends = cs.State.Running != nil, int(cs.RestartCount)
+		o.Running, o.RestartCount = cs.State.Running != nil, int(cs.RestartCount)
 		if w := cs.State.Waiting; w != nil && w.Reason != "ContainerCreating" {
 			o.Waiting = w.Reason
 		}
@@ -263,16 +267,16 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	return o
 }
 
-func observedClaim(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planner.Claim {
-	o := planner.Claim{
+func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planner.PVC {
+	o := planner.PVC{
 		Name:        p.Name,
 		UID:         string(p.UID),
 		Owned:       resources.Owns(c, p),
 		Terminating: p.DeletionTimestamp != nil,
 		Version:     p.Annotations[resources.AnnotationVersion],
 	}
-	_, o.Drifted = resources.ClaimDrift(c, p)
-	o.Growth, o.GrowthWhy = resources.ClaimGrowth(c, p)
+	_, o.Drifted = resources.PVCDrift(c, p)
+	o.Growth, o.GrowthWhy = resources.PVCGrowth(c, p)
 	return o
 }
 

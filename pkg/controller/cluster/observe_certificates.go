@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
@@ -46,46 +45,46 @@ func neededBy(c *v1beta2.EtcdCluster) []needed {
 	return list
 }
 
-// observeCertificates reads the secrets that the cluster names. That one is not there,
-// or cannot be used, is an observation, not an error.
-func (r *Reconciler) observeCertificates(ctx context.Context, key types.NamespacedName, s *seen) {
-	list := neededBy(s.Cluster)
+// observeCertificates reads the Secrets that the cluster names. A Secret that does not
+// exist or cannot be used is an observation, not an error.
+func observeCertificates(ctx context.Context, r *run) {
+	list := neededBy(r.seen.Cluster)
 	if len(list) == 0 {
 		return
 	}
-	set := r.secrets.of(key, s.Cluster, s.Now)
-	issued := resources.IssuesCertificates(s.Cluster)
+	set := r.secrets.of(r.key, r.seen.Cluster, r.seen.Now)
+	issued := resources.IssuesCertificates(r.seen.Cluster)
 	if issued {
-		r.observeAuthority(ctx, s, set)
+		observeCA(ctx, r, set)
 	}
-	if resources.RequestsCertificates(s.Cluster) {
-		r.observeRequests(ctx, key, s, set)
+	if resources.RequestsCertificates(r.seen.Cluster) {
+		observeRequests(ctx, r, set)
 	}
-	s.certificates = map[v1beta2.CertificateUse]*certificates.Pair{}
+	r.seen.certificates = map[v1beta2.CertificateUse]*certificates.Pair{}
 	failed := make([]error, len(list))
 	for i, n := range list {
-		pair, err := r.readPair(ctx, s, set, n, issued)
+		pair, err := readPair(ctx, r, set, n, issued)
 		if err != nil {
 			failed[i] = err
 			continue
 		}
-		s.certificates[n.use] = pair
+		r.seen.certificates[n.use] = pair
 	}
 	for i, n := range list {
 		o := planner.Certificate{Use: n.use, Secret: n.secret}
 		err := failed[i]
-		if pair := s.certificates[n.use]; pair != nil {
+		if pair := r.seen.certificates[n.use]; pair != nil {
 			describeCertificate(&o, pair.Leaf)
-			err = s.check(n.use, pair)
+			err = r.seen.check(n.use, pair)
 			if issued {
-				s.describeIssued(&o, pair)
+				r.seen.describeIssued(&o, pair)
 			}
 		}
-		s.conclude(&o, err)
+		r.seen.conclude(&o, err)
 	}
-	s.observeTrust()
-	if slices.ContainsFunc(s.Certificates, func(c planner.Certificate) bool { return c.State != planner.CertificateUsable }) {
-		r.secrets.doubt(key)
+	r.seen.observeTrust()
+	if slices.ContainsFunc(r.seen.Certificates, func(c planner.Certificate) bool { return c.State != planner.CertificateUsable }) {
+		r.secrets.invalidate(r.key)
 	}
 }
 
@@ -98,12 +97,12 @@ func (s *seen) conclude(o *planner.Certificate, err error) {
 }
 
 var (
-	errMissing = errors.New("it does not exist")
-	errForeign = errors.New("it belongs to somebody else")
+	errMissing  = errors.New("it does not exist")
+	errNotOwned = errors.New("it has another owner")
 )
 
-func (r *Reconciler) readPair(ctx context.Context, s *seen, set *secretSet, n needed, own bool) (*certificates.Pair, error) {
-	secret, err := r.ownSecret(ctx, s, set, n.secret, own)
+func readPair(ctx context.Context, r *run, set *secretSet, n needed, own bool) (*certificates.Pair, error) {
+	secret, err := ownSecret(ctx, r, set, n.secret, own)
 	if err != nil {
 		return nil, err
 	}
@@ -111,17 +110,17 @@ func (r *Reconciler) readPair(ctx context.Context, s *seen, set *secretSet, n ne
 }
 
 // ownSecret returns a secret that must be there and, if own is true, the cluster's.
-func (r *Reconciler) ownSecret(ctx context.Context, s *seen, set *secretSet, name string, own bool) (*corev1.Secret, error) {
-	secret, err := r.secret(ctx, set, s.Cluster.Namespace, name)
+func ownSecret(ctx context.Context, r *run, set *secretSet, name string, own bool) (*corev1.Secret, error) {
+	secret, err := readSecret(ctx, r, set, r.seen.Cluster.Namespace, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case secret == nil:
 		return nil, errMissing
-	case own && !resources.Owns(s.Cluster, secret):
-		return nil, errForeign
+	case own && !resources.Owns(r.seen.Cluster, secret):
+		return nil, errNotOwned
 	case own:
-		s.observeMark(secret)
+		r.seen.observeMark(secret)
 		return secret, nil
 	default:
 		return secret, nil
@@ -145,16 +144,16 @@ func (s *seen) check(use v1beta2.CertificateUse, pair *certificates.Pair) error 
 		if name := pair.Leaf.Subject.CommonName; resources.RequestsCertificates(s.Cluster) && name != resources.PeerCommonName {
 			return fmt.Errorf("%w: its common name is %q, and members know each other by %q", certificates.ErrNames, name, resources.PeerCommonName)
 		}
-		return pair.Check(s.Now, pair.Authorities, hosts(s.Cluster), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+		return pair.Check(s.Now, pair.CAs, hosts(s.Cluster), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	case v1beta2.CertificateUseServer:
 		if client := s.certificates[v1beta2.CertificateUseOperator]; client != nil {
-			return pair.Check(s.Now, client.Authorities, hosts(s.Cluster), x509.ExtKeyUsageServerAuth)
+			return pair.Check(s.Now, client.CAs, hosts(s.Cluster), x509.ExtKeyUsageServerAuth)
 		}
 	case v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient:
 		if server := s.certificates[v1beta2.CertificateUseServer]; server != nil {
-			return pair.Check(s.Now, server.Authorities, nil, x509.ExtKeyUsageClientAuth)
+			return pair.Check(s.Now, server.CAs, nil, x509.ExtKeyUsageClientAuth)
 		}
-	case v1beta2.CertificateUseAuthority:
+	case v1beta2.CertificateUseCA:
 	}
 	return pair.Check(s.Now, nil, nil)
 }
@@ -171,7 +170,7 @@ func stateOf(err error) planner.CertificateState {
 		state planner.CertificateState
 	}{
 		{errMissing, planner.CertificateMissing},
-		{errForeign, planner.CertificateForeign},
+		{errNotOwned, planner.CertificateNotOwned},
 		{certificates.ErrIncomplete, planner.CertificateIncomplete},
 		{certificates.ErrExpired, planner.CertificateExpired},
 		{certificates.ErrNotYetValid, planner.CertificateNotYetValid},
@@ -197,8 +196,8 @@ func (s *seen) format(use v1beta2.CertificateUse) resources.SecretFormat {
 	return resources.FormatNamed
 }
 
-// secure is true if members can be asked in the way that the cluster is declared:
-// with a client certificate, or without any where they speak plainly.
+// secure is true if requests to members are possible as the cluster declares: with a client
+// certificate, or without one if the members use no TLS for clients.
 func (s *seen) secure() bool {
 	return !resources.SecureClient(s.Cluster) || s.certificates[v1beta2.CertificateUseOperator] != nil
 }
@@ -221,24 +220,24 @@ func (s *seen) observeTrust() {
 			return
 		}
 		if pair != nil {
-			all = append(all, pair.Authorities...)
+			all = append(all, pair.CAs...)
 		}
 	}
 	s.Trust = certificates.Trust(all)
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		p.Refreshed, p.Accepts = p.Certificates == s.mounted(), s.acceptedBy(p.Authorities)
+		p.Refreshed, p.Accepts = p.Certificates == s.mounted(), s.acceptedBy(p.PeerCAs)
 	}
 }
 
-// acceptedBy is true if a member that was started with these authorities takes what the
-// others show now.
-func (s *seen) acceptedBy(authorities string) bool {
+// acceptedBy is true if a member that was started with these trusted CAs accepts the
+// certificates that the other members show now.
+func (s *seen) acceptedBy(trustedCAs string) bool {
 	pair := s.certificates[v1beta2.CertificateUsePeer]
 	if pair == nil {
 		return len(s.certificates) > 0 // members speak plainly to each other
 	}
-	known := certificates.Named(pair.Authorities, authorities)
+	known := certificates.Named(pair.CAs, trustedCAs)
 	return pair.Check(s.Now, known, nil, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth) == nil
 }
 
@@ -250,7 +249,7 @@ func (s *seen) mounted() string {
 			leaves = append(leaves, pair.Leaf)
 		}
 	}
-	return certificates.Trust(append(leaves, s.authorities()...))
+	return certificates.Trust(append(leaves, s.trustedCAs()...))
 }
 
 // certified adds to a pod that is to be made how its secrets name their entries, and what
@@ -259,7 +258,7 @@ func (s *seen) certified(m resources.MemberPod) resources.MemberPod {
 	m.PeerFormat, m.ServerFormat = s.format(v1beta2.CertificateUsePeer), s.format(v1beta2.CertificateUseServer)
 	m.Trust, m.Certificates = s.Trust, s.mounted()
 	if pair := s.certificates[v1beta2.CertificateUsePeer]; pair != nil {
-		m.Authorities = certificates.Names(pair.Authorities)
+		m.CAs = certificates.Names(pair.CAs)
 	}
 	return m
 }

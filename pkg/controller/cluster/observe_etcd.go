@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -21,92 +20,140 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// observeEtcd asks every member for itself and then one voter for the member list: a
-// round at rest is one status of each member and one linearizable read. The read is what
-// the safety rules need: it comes after the pods were read, and it waits for a quorum, so
-// that it misses no change of the membership. A status alone proves neither.
-// That nobody answers is an observation, not an error.
-func (r *Reconciler) observeEtcd(ctx context.Context, key types.NamespacedName, s *seen, pods []*corev1.Pod) {
-	s.target = s.to(endpoints(s.Cluster, sorted(pods))...)
-	s.Etcd.Members = lastKnown(s.Cluster)
-	if len(s.target.Endpoints) == 0 {
-		s.Etcd.Err = "no pod of a member runs"
-		r.judge(s, nil)
+// observeEtcd asks every member for itself, then one voter for the member list, and then each
+// voter for a linearizable read. A round at rest is two small requests to each member, and
+// one more to the leader. The safety rules need the list: it comes after the pods were read,
+// and it waits for a quorum, so that it misses no change of the membership. A status alone
+// proves neither. That no member responds is an observation, not an error.
+func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
+	r.seen.target = r.seen.to(endpoints(r.seen.Cluster, sorted(pods))...)
+	r.seen.Etcd.Members = lastKnown(r.seen.Cluster)
+	if len(r.seen.target.Endpoints) == 0 {
+		r.seen.Etcd.Err = "no pod of a member runs"
+		judge(r, nil)
 		return
 	}
-	if !s.secure() {
-		s.Etcd.Err = "there is no usable client certificate to ask with"
-		r.judge(s, nil)
+	if !r.seen.secure() {
+		r.seen.Etcd.Err = "there is no usable client certificate to ask with"
+		judge(r, nil)
 		return
 	}
 	statusCtx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	answers := r.Etcd.Statuses(statusCtx, s.target)
-	s.voters = s.to()
-	for _, e := range s.target.Endpoints {
-		a := answers[e.Name]
+	statuses := r.Etcd.Statuses(statusCtx, r.seen.target)
+	r.seen.voters = r.seen.to()
+	for _, e := range r.seen.target.Endpoints {
+		a := statuses[e.Name]
 		if a.Err != nil {
-			r.secrets.doubt(key)
-			s.Etcd.Err = a.Err.Error()
+			r.secrets.invalidate(r.key)
+			r.seen.Etcd.Err = a.Err.Error()
 			if errors.Is(a.Err, etcd.ErrDenied) {
-				s.Etcd.Denied = true // it serves, but not the controller
+				r.seen.Etcd.Denied = true // it serves, but not the controller
 				continue
 			}
-			r.Waker.Await(key, s.target, e)
+			r.Waker.Await(r.key, r.seen.target, e)
 			continue
 		}
-		if pod := s.podOf(e.Name); pod != nil && pod.Terminating {
-			r.Waker.AwaitEnd(key, s.target, e)
+		if pod := r.seen.podOf(e.Name); pod != nil && pod.Terminating {
+			r.Waker.AwaitEnd(r.key, r.seen.target, e)
 		}
 		if !a.Health.Learner && a.Health.Leader != 0 {
 			e.Said = &a.Health
-			s.voters.Endpoints = append(s.voters.Endpoints, e)
+			r.seen.voters.Endpoints = append(r.seen.voters.Endpoints, e)
 		}
 	}
-	if len(s.voters.Endpoints) > 0 {
-		r.readMembers(ctx, s)
+	if len(r.seen.voters.Endpoints) > 0 {
+		readMembers(ctx, r)
 	}
-	if !s.Etcd.Linearizable {
-		s.rememberAnswers(answers)
+	if !r.seen.Etcd.Linearizable {
+		r.seen.addRespondingMembers(statuses)
 	}
-	r.judge(s, answers)
-	if !s.Etcd.Linearizable {
-		r.observeViews(ctx, s, answers)
+	judge(r, statuses)
+	if r.seen.Etcd.Linearizable {
+		observeReads(ctx, r)
+	} else {
+		observeViews(ctx, r, statuses)
 	}
-	r.observeShown(ctx, s)
+	observeClusterVersion(ctx, r, statuses)
+	observeShown(ctx, r)
 }
 
-// observeViews asks those who answer what each of them knows of the membership.
-func (r *Reconciler) observeViews(ctx context.Context, s *seen, answers map[string]etcd.StatusResult) {
+// observeReads finds the voters that respond and do not serve. Their status comes from
+// memory: a voter whose disk takes no writes still says that it has a leader. While no
+// quorum confirms a list this read proves nothing about a single voter.
+func observeReads(ctx context.Context, r *run) {
+	if len(r.seen.voters.Endpoints) < 2 {
+		return // the member list came from this voter
+	}
+	ctx, cancel := context.WithTimeout(ctx, membersTimeout)
+	defer cancel()
+	for name, err := range r.Etcd.FailedReads(ctx, r.seen.voters) {
+		klog.FromContext(ctx).V(2).Info("A voter responds and does not serve", "member", name, "err", err)
+		for i := range r.seen.Etcd.Members {
+			if m := &r.seen.Etcd.Members[i]; m.Name == name && m.Health == planner.Healthy {
+				m.Health, m.Reason, m.Message = planner.Unhealthy, planner.ReasonNotServing, notServing
+			}
+		}
+	}
+}
+
+// notServing says of a member that responds what it does not do, and what may be the cause.
+const notServing = "it responds, and it does not complete a linearizable read: its disk may not take writes, or it does not reach the other members"
+
+// observeClusterVersion asks the voters for the cluster version while a pod waits for its
+// membership in an etcd without learners. A member that joins there before the version is
+// decided counts for the quorum that decides it. That member cannot start without the
+// version, so neither ever happens.
+// A voter that does not respond counts as one that knows none.
+func observeClusterVersion(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
+	if len(r.seen.Prepared) == 0 || !r.seen.Etcd.Linearizable {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	for _, e := range s.target.Endpoints {
-		i := slices.IndexFunc(s.Etcd.Members, func(m planner.Member) bool { return m.Name == e.Name })
-		a := answers[e.Name]
-		if i < 0 || a.Err != nil || a.Health.ID != s.Etcd.Members[i].ID {
+	for _, e := range r.seen.voters.Endpoints {
+		if resources.HasLearners(statuses[e.Name].Health.Version) {
+			continue
+		}
+		if _, err := r.Etcd.ClusterVersion(ctx, r.seen.target, e); err != nil {
+			klog.FromContext(ctx).V(2).Info("The cluster version is unknown", "member", e.Name, "err", err)
+			r.seen.Etcd.VersionUndecided = true
+			return
+		}
+	}
+}
+
+// observeViews asks the members that respond what each of them knows of the membership.
+func observeViews(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	for _, e := range r.seen.target.Endpoints {
+		i := slices.IndexFunc(r.seen.Etcd.Members, func(m planner.Member) bool { return m.Name == e.Name })
+		a := statuses[e.Name]
+		if i < 0 || a.Err != nil || a.Health.ID != r.seen.Etcd.Members[i].ID {
 			continue
 		}
 		view := &planner.View{Learner: a.Health.Learner}
-		s.Etcd.Members[i].View = view
+		r.seen.Etcd.Members[i].View = view
 		if view.Learner {
 			continue
 		}
-		own, err := r.Etcd.OwnMembers(ctx, s.target, e)
+		own, err := r.Etcd.OwnMembers(ctx, r.seen.target, e)
 		if err != nil {
-			klog.FromContext(ctx).V(2).Info("A member does not say whom it knows", "member", e.Name, "err", err)
+			klog.FromContext(ctx).V(2).Info("Cannot read the member list of one member", "member", e.Name, "err", err)
 			continue
 		}
 		for _, m := range own.Members {
-			view.Members = append(view.Members, member(s.Cluster, m))
+			view.Members = append(view.Members, member(r.seen.Cluster, m))
 		}
 	}
 }
 
-// rememberAnswers adds members that answer and that the last status did not know yet: one
-// of them may be all that is left.
-func (s *seen) rememberAnswers(answers map[string]etcd.StatusResult) {
+// addRespondingMembers adds members that respond and that the last status did not contain.
+// Such a member may be all that is left.
+func (s *seen) addRespondingMembers(statuses map[string]etcd.StatusResult) {
 	for _, e := range s.target.Endpoints {
-		a := answers[e.Name]
+		a := statuses[e.Name]
 		if a.Err != nil || a.Health.ID == 0 {
 			continue
 		}
@@ -118,24 +165,24 @@ func (s *seen) rememberAnswers(answers map[string]etcd.StatusResult) {
 	}
 }
 
-func (r *Reconciler) readMembers(ctx context.Context, s *seen) {
+func readMembers(ctx context.Context, r *run) {
 	ctx, cancel := context.WithTimeout(ctx, membersTimeout)
 	defer cancel()
-	membership, err := r.Etcd.Members(ctx, s.voters)
+	membership, err := r.Etcd.Members(ctx, r.seen.voters)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("No linearizable member list", "err", err)
-		s.Etcd.Err = err.Error()
-		s.Etcd.Denied = s.Etcd.Denied || errors.Is(err, etcd.ErrDenied)
+		r.seen.Etcd.Err = err.Error()
+		r.seen.Etcd.Denied = r.seen.Etcd.Denied || errors.Is(err, etcd.ErrDenied)
 		return
 	}
-	s.Etcd.Linearizable = true
-	s.Etcd.Err = ""
-	s.Etcd.ClusterID = membership.ClusterID
-	s.Etcd.Members = nil
+	r.seen.Etcd.Linearizable = true
+	r.seen.Etcd.Err = ""
+	r.seen.Etcd.ClusterID = membership.ClusterID
+	r.seen.Etcd.Members = nil
 	for _, m := range membership.Members {
-		s.Etcd.Members = append(s.Etcd.Members, member(s.Cluster, m))
+		r.seen.Etcd.Members = append(r.seen.Etcd.Members, member(r.seen.Cluster, m))
 	}
-	slices.SortFunc(s.Etcd.Members, func(a, b planner.Member) int {
+	slices.SortFunc(r.seen.Etcd.Members, func(a, b planner.Member) int {
 		switch {
 		case a.ID < b.ID:
 			return -1
@@ -147,8 +194,8 @@ func (r *Reconciler) readMembers(ctx context.Context, s *seen) {
 	})
 }
 
-// member names a member of etcd's list. One that has not started yet has no name
-// there; its peer URL tells which pod it is meant for.
+// member names a member of etcd's list. A member that has not started yet has no name
+// there; its peer URL tells which pod it belongs to.
 func member(c *v1beta2.EtcdCluster, m etcd.Member) planner.Member {
 	o := planner.Member{ID: m.ID, Name: m.Name, Started: m.Name != "", Learner: m.Learner}
 	for _, url := range m.PeerURLs {
@@ -158,7 +205,7 @@ func member(c *v1beta2.EtcdCluster, m etcd.Member) planner.Member {
 			return o
 		}
 	}
-	o.Stranger = true
+	o.Unmanaged = true
 	return o
 }
 
@@ -182,25 +229,26 @@ func lastKnown(c *v1beta2.EtcdCluster) []planner.Member {
 	return members
 }
 
-// judge fills what each member answered.
-func (r *Reconciler) judge(s *seen, answers map[string]etcd.StatusResult) {
-	for i := range s.Etcd.Members {
-		m := &s.Etcd.Members[i]
-		if a, asked := answers[m.Name]; asked && a.Err == nil && a.Health.ID == m.ID {
-			judgeAnswer(m, a.Health)
+// judge fills in what each member reports.
+func judge(r *run, statuses map[string]etcd.StatusResult) {
+	for i := range r.seen.Etcd.Members {
+		m := &r.seen.Etcd.Members[i]
+		if a, asked := statuses[m.Name]; asked && a.Err == nil && a.Health.ID == m.ID {
+			judgeResponse(m, a.Health)
 			if m.Quota == 0 {
-				m.Quota = resources.QuotaBackendBytes(s.Cluster)
+				m.Quota = resources.QuotaBackendBytes(r.seen.Cluster)
 			}
-			s.Etcd.NoSpace = append(s.Etcd.NoSpace, noSpace(a.Health)...)
+			r.seen.Etcd.NoSpace = append(r.seen.Etcd.NoSpace, noSpace(a.Health)...)
 			continue
 		}
-		judgeSilence(m, s.podOf(m.Name))
+		judgeUnresponsive(m, r.seen.podOf(m.Name))
 	}
-	slices.Sort(s.Etcd.NoSpace)
-	s.Etcd.NoSpace = slices.Compact(s.Etcd.NoSpace)
+	slices.Sort(r.seen.Etcd.NoSpace)
+	r.seen.Etcd.NoSpace = slices.Compact(r.seen.Etcd.NoSpace)
 }
 
-// noSpace returns who has raised the alarm of a full database, as a member knows.
+// noSpace returns the members that have raised the alarm of a full database, as one member
+// knows them.
 func noSpace(h etcd.MemberHealth) []uint64 {
 	var raised []uint64
 	for _, a := range h.Alarms {
@@ -220,7 +268,7 @@ func (s *seen) podOf(name string) *planner.Pod {
 	return nil
 }
 
-func judgeAnswer(m *planner.Member, h etcd.MemberHealth) {
+func judgeResponse(m *planner.Member, h etcd.MemberHealth) {
 	m.Version, m.DBSize = h.Version, h.DBSize
 	m.Quota = h.Quota
 	m.RaftIndex, m.RaftApplied = h.RaftIndex, h.RaftApplied
@@ -238,18 +286,18 @@ func judgeAnswer(m *planner.Member, h etcd.MemberHealth) {
 	}
 }
 
-// judgeSilence says what the silence of a member means. A pod that Kubernetes calls
-// ready and that does not answer here may be cut off from the controller only.
-func judgeSilence(m *planner.Member, p *planner.Pod) {
+// judgeUnresponsive tells why a member may be unresponsive. A pod that Kubernetes calls
+// ready, and that does not respond here, may be cut off from the controller only.
+func judgeUnresponsive(m *planner.Member, p *planner.Pod) {
 	switch {
 	case p == nil:
 		m.Health, m.Reason, m.Message = planner.Unhealthy, planner.ReasonNoPod, "it has no pod"
 	case !m.Started:
 		m.Health, m.Reason, m.Message = planner.Unknown, planner.ReasonNotStarted, "it was added and has not joined yet"
 	case p.Ready:
-		m.Health, m.Reason, m.Message = planner.Unknown, planner.ReasonNoAnswer, "its pod is ready and it does not answer the controller"
+		m.Health, m.Reason, m.Message = planner.Unknown, planner.ReasonUnresponsive, "its pod is ready, and it does not respond to the controller"
 	default:
-		m.Health, m.Reason, m.Message = planner.Unhealthy, planner.ReasonNoAnswer, "it does not answer"
+		m.Health, m.Reason, m.Message = planner.Unhealthy, planner.ReasonUnresponsive, "it does not respond"
 		if p.Waiting != "" {
 			m.Message += ": " + p.Waiting
 		}
@@ -265,4 +313,14 @@ func endpoints(c *v1beta2.EtcdCluster, pods []*corev1.Pod) []etcd.Endpoint {
 		}
 	}
 	return list
+}
+
+// endpoint returns the endpoint of the member called name.
+func (s *seen) endpoint(name string) (etcd.Endpoint, bool) {
+	for _, e := range s.target.Endpoints {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return etcd.Endpoint{}, false
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// parted are members without a quorum, of which each has its own list.
+// parted are members without a quorum; each has its own member list.
 type parted struct {
 	*oneMember
-	answers map[string]etcd.StatusResult
-	list    error
-	awaited []string
+	statuses map[string]etcd.StatusResult
+	list     error
+	awaited  []string
 }
 
 func (p *parted) Statuses(context.Context, etcd.Target) map[string]etcd.StatusResult {
-	return p.answers
+	return p.statuses
 }
 
 func (p *parted) Members(context.Context, etcd.Target) (etcd.Membership, error) {
@@ -50,13 +50,13 @@ func (p *parted) Await(_ types.NamespacedName, _ etcd.Target, e etcd.Endpoint) {
 
 func (p *parted) AwaitEnd(types.NamespacedName, etcd.Target, etcd.Endpoint) {}
 
-// observeParted has these members answer, each with the ID by which the status knows it
-// unless it gives another one.
-func observeParted(t *testing.T, answers map[string]etcd.StatusResult, list error) (*seen, *parted) {
+// observeParted makes these members respond. Each has the ID by which the status knows it,
+// unless its response has another ID.
+func observeParted(t *testing.T, statuses map[string]etcd.StatusResult, list error) (*seen, *parted) {
 	t.Helper()
-	p := &parted{oneMember: stopped(), answers: answers, list: list}
+	p := &parted{oneMember: stopped(), statuses: statuses, list: list}
 	var pods []*corev1.Pod
-	for name := range answers {
+	for name := range statuses {
 		p.cluster.Status.MemberStatuses = append(p.cluster.Status.MemberStatuses, v1beta2.MemberStatus{ID: "1", Name: name, Role: v1beta2.MemberRoleFollower})
 		pod := resources.Pod(p.cluster, resources.MemberPod{Name: name})
 		pod.Status.PodIP, pod.Status.Phase = "10.0.0.1", corev1.PodRunning
@@ -67,12 +67,13 @@ func observeParted(t *testing.T, answers map[string]etcd.StatusResult, list erro
 	}
 	s := &seen{Observed: planner.Observed{Cluster: p.cluster}}
 	r := &Reconciler{Config: Config{Etcd: p, Objects: p, Waker: p}}
-	r.observeEtcd(t.Context(), types.NamespacedName{}, s, pods)
+	observeEtcd(t.Context(), &run{Reconciler: r, seen: s}, pods)
 	return s, p
 }
 
-// TestViews: without a quorum each member that answers is asked whom it knows itself. One
-// that is not the member that the status knows by this name says nothing of that one.
+// TestViews: without a quorum the controller asks each responding member for its own member
+// list. A member with another ID than the status has for its name says nothing about the
+// member of the status.
 func TestViews(t *testing.T) {
 	t.Parallel()
 	health := func(id uint64, learner bool) etcd.StatusResult {
@@ -89,7 +90,7 @@ func TestViews(t *testing.T) {
 		}
 	}
 	want := map[string]*planner.View{
-		"c-votes":  {Members: []planner.Member{{ID: 1, Name: "c-votes", Started: true}, {ID: 9, Stranger: true}}},
+		"c-votes":  {Members: []planner.Member{{ID: 1, Name: "c-votes", Started: true}, {ID: 9, Unmanaged: true}}},
 		"c-learns": {Learner: true},
 		"c-mute":   {},
 	}
@@ -98,33 +99,33 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestDenied: a member that refuses to answer serves, so nobody waits for it to start, and it
-// is told from one that does not.
+// TestDenied: a member that denies a request serves, so the controller does not wait for
+// its start. It is not the same as a member that does not respond.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	const leader = 7
 	follows := etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: leader}}
-	denied, silent := &etcd.Error{Op: "status", Kind: etcd.ErrDenied}, &etcd.Error{Op: "status", Kind: etcd.ErrUnavailable}
+	denied, unresponsive := &etcd.Error{Op: "status", Kind: etcd.ErrDenied}, &etcd.Error{Op: "status", Kind: etcd.ErrUnavailable}
 	for name, test := range map[string]struct {
-		answer     etcd.StatusResult
+		response   etcd.StatusResult
 		list       error
 		is, awaits bool
 	}{
-		"it refuses to say how it is":      {etcd.StatusResult{Err: denied}, nil, true, false},
-		"it refuses to tell of the others": {follows, denied, true, false},
-		"it does not answer":               {etcd.StatusResult{Err: silent}, nil, false, true},
-		"it does not know the others":      {follows, silent, false, false},
+		"it denies its status":               {etcd.StatusResult{Err: denied}, nil, true, false},
+		"it denies its member list":          {follows, denied, true, false},
+		"it does not respond":                {etcd.StatusResult{Err: unresponsive}, nil, false, true},
+		"it does not know the other members": {follows, unresponsive, false, false},
 	} {
-		s, p := observeParted(t, map[string]etcd.StatusResult{"c-a": test.answer}, test.list)
+		s, p := observeParted(t, map[string]etcd.StatusResult{"c-a": test.response}, test.list)
 		if s.Etcd.Denied != test.is || len(p.awaited) > 0 != test.awaits || s.Etcd.Err == "" {
 			t.Errorf("%s: denied %t, %q is awaited, %q", name, s.Etcd.Denied, p.awaited, s.Etcd.Err)
 		}
 	}
 }
 
-// TestWhoHasJoinedNeverBeginsAgain: the pod of a voter names nobody but itself, whether that
-// is made anew or changed, and one that does not is seen.
-func TestWhoHasJoinedNeverBeginsAgain(t *testing.T) {
+// TestVoterNeverBootstrapsAgain: the pod of a voter names only itself, whether the pod is
+// recreated or changed. A pod that names other members is recognised.
+func TestVoterNeverBootstrapsAgain(t *testing.T) {
 	t.Parallel()
 	n := &nursery{hiddenSeed: &hiddenSeed{oneMember: stopped()}}
 	r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n}}
@@ -133,24 +134,24 @@ func TestWhoHasJoinedNeverBeginsAgain(t *testing.T) {
 	for _, joined := range []bool{false, true} {
 		n.pod = nil
 		action := planner.CreatePod{Name: "c-a", Peers: []string{"c-a", "c-b"}, Joined: joined}
-		if err := r.do(t.Context(), types.NamespacedName{}, s, action); err != nil {
+		if err := carryOut(t.Context(), &run{Reconciler: r, seen: s}, action); err != nil {
 			t.Fatal(err)
 		}
 		if o := observedPod(n.cluster, n.made); o.MayFill == joined || len(o.Peers) == len(may) == joined {
 			t.Errorf("joined %t: made a pod that may fill %t, of %v", joined, o.MayFill, o.Peers)
 		}
 		n.pod = resources.Pod(n.cluster, resources.MemberPod{
-			Name: "c-a", Seed: true, InitialCluster: []resources.Peer{{Name: "c-a", URL: resources.PeerURL(n.cluster, "c-a")}},
+			Name: "c-a", Bootstrap: true, InitialCluster: []resources.Peer{{Name: "c-a", URL: resources.PeerURL(n.cluster, "c-a")}},
 		})
 		n.pod.UID, n.calls = "pod-uid", nil
 		if !observedPod(n.cluster, n.pod).MayFill {
-			t.Fatal("a seed does not begin anew: nothing is tested")
+			t.Fatal("the pod may not bootstrap: nothing is tested")
 		}
 		var labelled *corev1.Pod
 		api := &labeller{n, &labelled}
 		r := &Reconciler{Config: Config{Objects: api, Etcd: n, Gate: n, Recorder: n}}
 		label := planner.LabelPod{Name: "c-a", UID: "pod-uid", Role: planner.PodVoter, Joined: joined}
-		if err := r.do(t.Context(), types.NamespacedName{}, s, label); err != nil {
+		if err := carryOut(t.Context(), &run{Reconciler: r, seen: s}, label); err != nil {
 			t.Fatal(err)
 		}
 		if changed := labelled != nil && !resources.MayFill(labelled); changed != joined {
@@ -168,4 +169,56 @@ type labeller struct {
 func (l *labeller) UpdatePod(_ context.Context, p *corev1.Pod) (*corev1.Pod, error) {
 	*l.pod = p
 	return p, nil
+}
+
+// versions are members. Each of them knows a cluster version, or none.
+type versions struct {
+	*oneMember
+	decided map[string]bool
+	asked   []string
+}
+
+func (v *versions) ClusterVersion(_ context.Context, _ etcd.Target, e etcd.Endpoint) (string, error) {
+	v.asked = append(v.asked, e.Name)
+	if !v.decided[e.Name] {
+		return "", etcd.ErrVersionUndecided
+	}
+	return "3.3.0", nil
+}
+
+// TestClusterVersionIsReadOnlyForAMemberThatJoinsAsAVoter: every voter must know it.
+func TestClusterVersionIsReadOnlyForAMemberThatJoinsAsAVoter(t *testing.T) {
+	t.Parallel()
+	waiting := []planner.Pod{{Name: "c-waits"}}
+	for _, test := range []struct {
+		name         string
+		version      string
+		prepared     []planner.Pod
+		linearizable bool
+		decided      map[string]bool
+		undecided    bool
+		asked        int
+	}{
+		{"all voters know it", "3.3.27", waiting, true, map[string]bool{"c-a": true, "c-b": true}, false, 2},
+		{"one voter does not", "3.3.27", waiting, true, map[string]bool{"c-a": true}, true, 2},
+		{"no pod waits", "3.3.27", nil, true, nil, false, 0},
+		{"no member list", "3.3.27", waiting, false, nil, false, 0},
+		{"learners join before it is decided", "3.4.30", waiting, true, nil, false, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			v := &versions{oneMember: stopped(), decided: test.decided}
+			s := &seen{Observed: planner.Observed{Cluster: v.cluster, Prepared: test.prepared}}
+			s.Etcd.Linearizable = test.linearizable
+			responses := map[string]etcd.StatusResult{}
+			for _, name := range []string{"c-a", "c-b"} {
+				s.voters.Endpoints = append(s.voters.Endpoints, etcd.Endpoint{Name: name})
+				responses[name] = etcd.StatusResult{Health: etcd.MemberHealth{Version: test.version}}
+			}
+			observeClusterVersion(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Etcd: v}}, seen: s}, responses)
+			if s.Etcd.VersionUndecided != test.undecided || len(v.asked) != test.asked {
+				t.Errorf("undecided %v, asked %v", s.Etcd.VersionUndecided, v.asked)
+			}
+		})
+	}
 }

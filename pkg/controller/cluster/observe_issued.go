@@ -19,19 +19,19 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// annotationRotatedAt on the secret of the authority is when it took over from another.
+// annotationRotatedAt on the Secret of the CA is when the CA replaced another CA.
 const annotationRotatedAt = "etcd.database.coreos.com/rotated-at"
 
-// signer is the authority of a cluster as its secret holds it.
+// signer is the CA of a cluster as its Secret holds it.
 type signer struct {
-	authority *certificates.Authority
-	// trusted are the authorities that are trusted now, the present one among them.
+	ca *certificates.CA
+	// trusted are the CAs that are trusted now, including the current CA.
 	trusted []*x509.Certificate
 }
 
-// readSigner reads the secret of an authority.
+// readSigner reads the Secret of a CA.
 func readSigner(secret *corev1.Secret) (*signer, error) {
-	authority, err := certificates.ReadAuthority(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[resources.CrossEntry])
+	ca, err := certificates.ReadCA(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[resources.CrossEntry])
 	if err != nil {
 		return nil, err
 	}
@@ -39,41 +39,41 @@ func readSigner(secret *corev1.Secret) (*signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("entry %s: %w", corev1.ServiceAccountRootCAKey, err)
 	}
-	if !slices.ContainsFunc(trusted, authority.Certificate.Equal) {
-		return nil, fmt.Errorf("%w: entry %s lacks the authority itself", certificates.ErrUnusable, corev1.ServiceAccountRootCAKey)
+	if !slices.ContainsFunc(trusted, ca.Certificate.Equal) {
+		return nil, fmt.Errorf("%w: entry %s lacks the CA itself", certificates.ErrUnusable, corev1.ServiceAccountRootCAKey)
 	}
-	return &signer{authority: authority, trusted: trusted}, nil
+	return &signer{ca: ca, trusted: trusted}, nil
 }
 
-// observeAuthority reads what signs for a cluster whose certificates are issued here.
-func (r *Reconciler) observeAuthority(ctx context.Context, s *seen, set *secretSet) {
-	o := planner.Certificate{Use: v1beta2.CertificateUseAuthority, Secret: resources.AuthoritySecret(s.Cluster)}
-	s.Authority = &planner.Authority{}
-	secret, err := r.ownSecret(ctx, s, set, o.Secret, true)
+// observeCA reads what signs for a cluster whose certificates are issued here.
+func observeCA(ctx context.Context, r *run, set *secretSet) {
+	o := planner.Certificate{Use: v1beta2.CertificateUseCA, Secret: resources.CASecret(r.seen.Cluster)}
+	r.seen.CA = &planner.CA{}
+	secret, err := ownSecret(ctx, r, set, o.Secret, true)
 	if err == nil {
-		s.Authority.Request = secret.Annotations[resources.AnnotationRotateAuthority]
-		s.Authority.Since, _ = time.Parse(time.RFC3339, secret.Annotations[annotationRotatedAt])
-		s.signer, err = readSigner(secret)
+		r.seen.CA.Request = secret.Annotations[resources.AnnotationRotateCA]
+		r.seen.CA.Since, _ = time.Parse(time.RFC3339, secret.Annotations[annotationRotatedAt])
+		r.seen.signer, err = readSigner(secret)
 	}
-	if s.signer != nil {
-		c := s.signer.authority.Certificate
+	if r.seen.signer != nil {
+		c := r.seen.signer.ca.Certificate
 		describeCertificate(&o, c)
 		o.Renewal = certificates.Renewal(c)
-		s.Authority.Overlap = len(s.signer.trusted) > 1
-		cross := s.signer.authority.Cross
-		s.Authority.Vouched = cross != nil && s.Now.Before(cross.NotAfter)
+		r.seen.CA.Overlap = len(r.seen.signer.trusted) > 1
+		cross := r.seen.signer.ca.CrossSigned
+		r.seen.CA.CrossSigned = cross != nil && r.seen.Now.Before(cross.NotAfter)
 		switch {
-		case s.Now.After(c.NotAfter):
+		case r.seen.Now.After(c.NotAfter):
 			err = certificates.ErrExpired
-		case s.Now.Before(c.NotBefore):
+		case r.seen.Now.Before(c.NotBefore):
 			err = certificates.ErrNotYetValid
 		}
 	}
-	s.conclude(&o, err)
+	r.seen.conclude(&o, err)
 }
 
-// authorities are those that are trusted now; nil if they are not known.
-func (s *seen) authorities() []*x509.Certificate {
+// trustedCAs are the CAs that are trusted now; nil if they are not known.
+func (s *seen) trustedCAs() []*x509.Certificate {
 	if s.signer == nil {
 		return nil
 	}
@@ -83,33 +83,33 @@ func (s *seen) authorities() []*x509.Certificate {
 // describeIssued compares a certificate with what would be issued now.
 func (s *seen) describeIssued(o *planner.Certificate, pair *certificates.Pair) {
 	o.Renewal = certificates.Renewal(pair.Leaf)
-	o.Issued.Names = templateOf(s.Cluster, o.Use).Matches(pair.Leaf)
+	o.Issued.SANsMatch = templateOf(s.Cluster, o.Use).Matches(pair.Leaf)
 	if s.signer != nil {
-		o.Issued.Signed = s.signer.authority.HasSigned(pair.Leaf)
-		o.Issued.Trusts = certificates.Trust(pair.Authorities) == certificates.Trust(s.signer.trusted)
+		o.Issued.Signed = s.signer.ca.HasSigned(pair.Leaf)
+		o.Issued.BundleMatches = certificates.Trust(pair.CAs) == certificates.Trust(s.signer.trusted)
 	}
 }
 
 // observeShown asks the members what they show, while that decides something.
-func (r *Reconciler) observeShown(ctx context.Context, s *seen) {
-	if s.Authority == nil || !s.Authority.Overlap || s.signer == nil || len(s.target.Endpoints) == 0 {
+func observeShown(ctx context.Context, r *run) {
+	if r.seen.CA == nil || !r.seen.CA.Overlap || r.seen.signer == nil || len(r.seen.target.Endpoints) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	shown := r.Etcd.Shown(ctx, s.target)
-	for i := range s.Etcd.Members {
-		m := &s.Etcd.Members[i]
+	shown := r.Etcd.Shown(ctx, r.seen.target)
+	for i := range r.seen.Etcd.Members {
+		m := &r.seen.Etcd.Members[i]
 		seen, asked := shown[m.Name]
 		if !asked || seen.Err != nil {
-			klog.FromContext(ctx).V(2).Info("Could not see the certificates of a member", "member", m.Name, "err", seen.Err)
+			klog.FromContext(ctx).V(2).Info("Cannot read the serving certificates of a member", "member", m.Name, "err", seen.Err)
 			continue
 		}
-		m.Shows = s.signer.authority.HasSigned(seen.Client) && s.signer.authority.HasSigned(seen.Peer)
+		m.CertificateVerified = r.seen.signer.ca.HasSigned(seen.Client) && r.seen.signer.ca.HasSigned(seen.Peer)
 	}
 }
 
-// templateOf returns what the certificate for a use shall be.
+// templateOf returns the template of the certificate for a use.
 func templateOf(c *v1beta2.EtcdCluster, use v1beta2.CertificateUse) certificates.Template {
 	switch use {
 	case v1beta2.CertificateUsePeer:
@@ -120,7 +120,7 @@ func templateOf(c *v1beta2.EtcdCluster, use v1beta2.CertificateUse) certificates
 	case v1beta2.CertificateUseOperator:
 		// The name of the user who may do everything, where etcd's own authorization is on.
 		return certificates.Template{Name: "root", Client: true}
-	case v1beta2.CertificateUseClient, v1beta2.CertificateUseAuthority:
+	case v1beta2.CertificateUseClient, v1beta2.CertificateUseCA:
 	}
 	return certificates.Template{Name: "etcd-client", Client: true}
 }

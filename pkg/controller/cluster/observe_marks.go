@@ -18,7 +18,7 @@ func (s *seen) observeMark(object metav1.Object) {
 	if object.GetDeletionTimestamp() != nil || !resources.Owns(s.Cluster, object) || isMarked(s, object) {
 		return
 	}
-	s.Unmarked = append(s.Unmarked, planner.Object{Kind: kindOf(object), Name: object.GetName(), UID: string(object.GetUID())})
+	s.Unlabeled = append(s.Unlabeled, planner.Object{Kind: kindOf(object), Name: object.GetName(), UID: string(object.GetUID())})
 }
 
 func isMarked(s *seen, object metav1.Object) bool {

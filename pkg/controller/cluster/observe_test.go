@@ -54,7 +54,8 @@ func TestEvictedPodSaysWhy(t *testing.T) {
 	}
 }
 
-// TestAddressFamilies: members are asked at the address of their pod, of either family.
+// TestAddressFamilies: requests go to members at the address of their pod, of either
+// family.
 func TestAddressFamilies(t *testing.T) {
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}, Spec: v1beta2.ClusterSpec{Version: "3.6.11"}}
 	for ip, want := range map[string]string{"10.0.0.7": "10.0.0.7:2379", "fd00::7": "[fd00::7]:2379"} {
@@ -76,16 +77,16 @@ func TestClusterDomainOutlivesTheController(t *testing.T) {
 	}
 	const url = "http://c-a.c.n.svc.cluster.local:2380"
 	m := member(c, etcd.Member{ID: 1, PeerURLs: []string{url}})
-	if m.Name != "c-a" || m.Stranger {
+	if m.Name != "c-a" || m.Unmanaged {
 		t.Errorf("the member is %+v", m)
 	}
 	s := &seen{Observed: planner.Observed{Cluster: c}}
 	for _, p := range peers(s, []string{"c-a", "c-b"}) {
 		if want := "http://" + p.Name + ".c.n.svc.cluster.local:2380"; p.URL != want {
-			t.Errorf("a new member is told %s, not %s", p.URL, want)
+			t.Errorf("a new member gets %s, not %s", p.URL, want)
 		}
 	}
-	if m := member(c, etcd.Member{ID: 2, PeerURLs: []string{"http://c-b.c.n.svc:2380"}}); !m.Stranger {
+	if m := member(c, etcd.Member{ID: 2, PeerURLs: []string{"http://c-b.c.n.svc:2380"}}); !m.Unmanaged {
 		t.Errorf("a member without the domain was taken for one that was made with it: %+v", m)
 	}
 }
@@ -125,12 +126,12 @@ func TestPodThatWaitsForItsImage(t *testing.T) {
 		if running {
 			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
 		}
-		if observedPod(c, pod).Outdated || r.misplaced(c, pod) == running {
-			t.Errorf("running %t: outdated %t, misplaced %t", running, observedPod(c, pod).Outdated, r.misplaced(c, pod))
+		if observedPod(c, pod).Outdated || misplaced(&run{Reconciler: r}, c, pod) == running {
+			t.Errorf("running %t: outdated %t, misplaced %t", running, observedPod(c, pod).Outdated, misplaced(&run{Reconciler: r}, c, pod))
 		}
 	}
 	moved, changed := r.Platform.WithVersion(c, pod)
-	if !changed || r.misplaced(c, moved) || observedPod(c, moved).Outdated {
+	if !changed || misplaced(&run{Reconciler: r}, c, moved) || observedPod(c, moved).Outdated {
 		t.Errorf("changed %t, image %s", changed, moved.Spec.Containers[0].Image)
 	}
 }

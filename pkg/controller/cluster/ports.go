@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 )
 
@@ -24,14 +24,14 @@ type Cache interface {
 	Cluster(namespace, name string) (*v1beta2.EtcdCluster, error)
 	Service(namespace, name string) (*corev1.Service, error)
 	PodDisruptionBudget(namespace, name string) (*policyv1.PodDisruptionBudget, error)
-	// Pods lists the pods that carry the labels of the cluster called name, whoever
-	// owns them.
+	// Pods lists the pods that carry the labels of the cluster called name, whatever their
+	// owner is.
 	Pods(namespace, name string) ([]*corev1.Pod, error)
-	// Pod and Claim find what carries no label of the cluster, as the seed of a recovery.
+	// Pod and PVC find what carries no label of the cluster, as the seed of a recovery.
 	Pod(namespace, name string) (*corev1.Pod, error)
-	Claim(namespace, name string) (*corev1.PersistentVolumeClaim, error)
-	// Claims lists the claims that carry the labels of the cluster called name.
-	Claims(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
+	PVC(namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	// PVCs lists the PVCs that carry the labels of the cluster called name.
+	PVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
 	// Routed returns the UIDs of the pods that a service leads clients to.
 	Routed(namespace, service string) (map[types.UID]bool, error)
 }
@@ -63,14 +63,17 @@ type Objects interface {
 	UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 	DeletePod(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 
-	GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
-	// ListClaims lists the claims that carry the labels of the cluster called name.
-	ListClaims(ctx context.Context, namespace, name string) ([]corev1.PersistentVolumeClaim, error)
-	// ListNamespaceClaims lists every claim of a namespace, whatever labels it carries.
-	ListNamespaceClaims(ctx context.Context, namespace string) ([]corev1.PersistentVolumeClaim, error)
-	CreateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
-	UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
-	DeleteClaim(ctx context.Context, namespace, name string, only metav1.Preconditions) error
+	// GetNode is called only for the node of a pod that was not ready for minutes.
+	GetNode(ctx context.Context, name string) (*corev1.Node, error)
+
+	GetPVC(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	// ListPVCs lists the PVCs that carry the labels of the cluster called name.
+	ListPVCs(ctx context.Context, namespace, name string) ([]corev1.PersistentVolumeClaim, error)
+	// ListNamespacePVCs lists every PVC of a namespace, whatever labels it carries.
+	ListNamespacePVCs(ctx context.Context, namespace string) ([]corev1.PersistentVolumeClaim, error)
+	CreatePVC(ctx context.Context, pvc *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+	UpdatePVC(ctx context.Context, pvc *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+	DeletePVC(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 
 	// CreateRestore asks for a backup to be restored.
 	CreateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error)
@@ -81,8 +84,8 @@ type Objects interface {
 	DeletePodDisruptionBudget(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 }
 
-// Etcd talks to the members of one cluster. Every call may be made against
-// endpoints that do not answer; the context bounds it.
+// Etcd talks to the members of one cluster. The endpoints of a call may be unresponsive;
+// the context bounds the call.
 type Etcd interface {
 	// Members reads the member list through a quorum.
 	Members(ctx context.Context, target etcd.Target) (etcd.Membership, error)
@@ -91,6 +94,12 @@ type Etcd interface {
 	// Statuses asks every endpoint for itself, at the same time; the result has an
 	// entry for each, by its name.
 	Statuses(ctx context.Context, target etcd.Target) map[string]etcd.StatusResult
+	// FailedReads asks every endpoint, a voter each, for a linearizable read. It returns why
+	// one did not end, by the name of the endpoint.
+	FailedReads(ctx context.Context, target etcd.Target) map[string]error
+	// ClusterVersion returns the cluster version that one member knows. The error is
+	// etcd.ErrVersionUndecided as long as it knows none.
+	ClusterVersion(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) (string, error)
 	// Shown returns what the members show to others on their two ports.
 	Shown(ctx context.Context, target etcd.Target) map[string]etcd.Shown
 	AddLearner(ctx context.Context, target etcd.Target, peerURL string) error
@@ -104,15 +113,15 @@ type Etcd interface {
 	ProveWrite(ctx context.Context, target etcd.Target) error
 	// Pad appends up to n entries to the log that change nothing; ctx bounds how many.
 	Pad(ctx context.Context, target etcd.Target, n int) error
-	// Defragment has one member write its database anew, and returns when it has.
+	// Defragment has one member rewrite its database, and returns when it has.
 	Defragment(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) error
 	// DisarmNoSpace takes the alarm back that a member has raised about its full database.
 	DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) error
 }
 
-// CertManager reads and writes the Certificates by which cert-manager is asked.
+// CertManager reads and writes the Certificates that cert-manager issues.
 type CertManager interface {
-	// Served is true if there is such an API. It is asked for now and then.
+	// Served is true if the API of cert-manager exists. The result may be some minutes old.
 	Served() (bool, error)
 	Get(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error)
 	Create(ctx context.Context, certificate *unstructured.Unstructured) (*unstructured.Unstructured, error)
@@ -131,15 +140,15 @@ type Background interface {
 	Forget(key types.NamespacedName)
 }
 
-// What the controllers of transfers are given too.
+// Ports that all reconcilers have.
 type (
 	// Gate knows which of the controller's own writes the cache has not shown yet.
-	Gate = agentjob.Gate
+	Gate = reconcile.Gate
 	// Recorder records events about an object.
-	Recorder = agentjob.Recorder
+	Recorder = reconcile.Recorder
 )
 
-// Waker calls back when something answers that did not, or the other way round.
+// Waker calls back when an endpoint starts to serve, or stops.
 type Waker interface {
 	// Await puts the key back on the queue as soon as the endpoint serves.
 	Await(key types.NamespacedName, target etcd.Target, endpoint etcd.Endpoint)

@@ -15,16 +15,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/orphanedpvc"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
-
-// Result is when to reconcile again if nothing happens before; 0: not at all.
-type Result struct{ RequeueAfter time.Duration }
-
-// gateFallback bounds the wait for the event of an own write, in case it was missed.
-const gateFallback = time.Second
 
 // Config is what a Reconciler needs; every field is required but Keep and Platform.
 type Config struct {
@@ -32,8 +28,8 @@ type Config struct {
 	Objects     Objects
 	CertManager CertManager
 	Etcd        Etcd
-	// Keep, if not nil, is told after each observation which members of a cluster there
-	// are, and of none when the cluster is gone, so that connections to others end.
+	// Keep, if not nil, gets the members of a cluster after each observation, and none when
+	// the cluster was deleted, so that connections to other members end.
 	Keep     func(key types.NamespacedName, members ...etcd.Target)
 	Gate     Gate
 	Recorder Recorder
@@ -57,8 +53,8 @@ type Config struct {
 type Reconciler struct {
 	Config
 	secrets  secretCache
-	failures failures
-	left     leftovers
+	creation reconcile.CreationBackoff
+	orphaned orphanedpvc.Reporter
 }
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
@@ -67,33 +63,42 @@ func NewReconciler(c Config) (*Reconciler, error) {
 		c.Waker == nil || c.Background == nil || c.Clock == nil || c.Decide == nil || c.Suffix == nil || c.Responsible == nil || c.AgentImage == "" {
 		return nil, errors.New("cluster reconciler: every field of the configuration is required")
 	}
-	return &Reconciler{Config: c}, nil
+	return newReconciler(c), nil
+}
+
+// newReconciler returns a Reconciler with a configuration that was checked.
+func newReconciler(c Config) *Reconciler {
+	return &Reconciler{
+		Config:   c,
+		orphaned: orphanedpvc.Reporter{Cache: c.Cache, Clusters: c.Objects, Recorder: c.Recorder},
+	}
 }
 
 // Reconcile observes the cluster called key, does what the planner decides and
-// writes the status if it changed. An error is something that went wrong and is
-// tried again with back-off; waiting is not an error.
-func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (Result, error) {
+// writes the status if it changed. It returns when to reconcile again if nothing happens
+// before; 0: not at all. An error is something that went wrong and is tried again with
+// back-off; waiting is not an error.
+func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	cluster, err := r.Cache.Cluster(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		r.Gate.Forget(key)
 		r.secrets.forget(key)
-		r.failures.forget(key)
+		r.creation.Forget(key)
 		r.Background.Forget(key)
 		r.keep(key)
-		return Result{RequeueAfter: r.reportLeft(ctx, key, nil)}, nil
+		return r.orphaned.Report(ctx, key, nil), nil
 	}
 	if err != nil {
-		return Result{}, fmt.Errorf("read cluster from the cache: %w", err)
+		return 0, fmt.Errorf("read cluster from the cache: %w", err)
 	}
 	if !r.Responsible(cluster) {
 		r.keep(key)
-		return Result{}, nil
+		return 0, nil
 	}
 	if !r.Gate.Ready(key) {
-		return Result{RequeueAfter: gateFallback}, nil
+		return reconcile.GateRetry, nil
 	}
-	r.reportLeft(ctx, key, cluster)
+	r.orphaned.Report(ctx, key, cluster)
 	return r.step(ctx, key, cluster)
 }
 
@@ -103,16 +108,17 @@ func (r *Reconciler) keep(key types.NamespacedName, members ...etcd.Target) {
 	}
 }
 
-func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, cluster *v1beta2.EtcdCluster) (Result, error) {
-	seen, err := r.observe(ctx, key, cluster)
-	if err != nil {
-		return Result{}, err
+// step observes, decides, acts and writes the status.
+func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, cluster *v1beta2.EtcdCluster) (time.Duration, error) {
+	current := &run{Reconciler: r, key: key}
+	if err := observe(ctx, current, cluster); err != nil {
+		return 0, err
 	}
-	plan := r.Decide(seen.Observed)
+	plan := r.Decide(current.seen.Observed)
 	klog.FromContext(ctx).V(4).Info("Decided", "rule", plan.Rule, "actions", len(plan.Actions), "wait", plan.Wait)
 
-	outcome, actErr := r.act(ctx, key, seen, plan)
+	outcome, actErr := act(ctx, current, plan)
 	plan = outcome.revised(plan)
-	statusErr := r.writeStatus(ctx, key, seen, plan)
-	return Result{RequeueAfter: plan.RequeueAfter}, errors.Join(actErr, statusErr)
+	statusErr := writeStatus(ctx, current, plan)
+	return plan.RequeueAfter, errors.Join(actErr, statusErr)
 }

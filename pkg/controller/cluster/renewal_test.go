@@ -12,26 +12,26 @@ import (
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
 
-// TestRenewal lets two thirds of the life of certificates pass that are issued here. They
-// are issued anew and by the same authority, so no member has to restart: etcd reads its
-// certificate for each connection.
+// TestRenewal lets two thirds of the life of certificates pass that are issued here. The
+// same CA renews them, so no member has to restart: etcd reads its certificate for each
+// connection.
 func TestRenewal(t *testing.T) {
 	w := newCertWorld(t, v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}})
-	for range 3 { // the authority, what it signs, a look at that
+	for range 3 { // issue the CA, issue the certificates, look at them
 		w.step()
 	}
 	first := w.step()
 	if states(first)[planner.CertificateUsable] != 5 {
 		t.Fatalf("not everything is issued: %+v", first.Certificates)
 	}
-	begun := w.clock.Now()
+	issued := w.clock.Now()
 
-	w.clock.SetTime(begun.Add(certificates.LeafLife/3*2 - time.Hour))
+	w.clock.SetTime(issued.Add(certificates.LeafLife/3*2 - time.Hour))
 	w.step()
 	if s := w.step(); !sameSerials(first, s) {
-		t.Errorf("certificates are issued anew %v too early", time.Hour)
+		t.Errorf("certificates are renewed %v too early", time.Hour)
 	}
-	w.clock.SetTime(begun.Add(certificates.LeafLife / 3 * 2))
+	w.clock.SetTime(issued.Add(certificates.LeafLife / 3 * 2))
 	w.step()
 	s := w.step()
 	if states(s)[planner.CertificateUsable] != 5 {
@@ -39,10 +39,10 @@ func TestRenewal(t *testing.T) {
 	}
 	for i := range s.Certificates {
 		was, is := &first.Certificates[i], &s.Certificates[i]
-		if anew := was.Serial != is.Serial; anew != (is.Use != v1beta2.CertificateUseAuthority) {
-			t.Errorf("the %s certificate was issued anew: %t", is.Use, anew)
+		if renewed := was.Serial != is.Serial; renewed != (is.Use != v1beta2.CertificateUseCA) {
+			t.Errorf("the %s certificate was renewed: %t", is.Use, renewed)
 		}
-		if is.Use != v1beta2.CertificateUseAuthority && (!is.NotAfter.After(was.NotAfter) || !is.Renewal.After(w.clock.Now())) {
+		if is.Use != v1beta2.CertificateUseCA && (!is.NotAfter.After(was.NotAfter) || !is.Renewal.After(w.clock.Now())) {
 			t.Errorf("the %s certificate is valid until %v now and was until %v; it is renewed at %v", is.Use, is.NotAfter, was.NotAfter, is.Renewal)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 // The kubelets take about as long to bring a change to the members.
 const secretLife = 5 * time.Minute
 
-// secretCache holds the secrets that clusters name, because they are read one by one
-// and not watched. They are read again as soon as something is in doubt: when one was
-// missing or not usable, when a member did not answer, when the cluster changed.
+// secretCache holds the Secrets that clusters name, because they are read one by one and
+// not watched. They are read again as soon as something is in doubt: when a Secret was
+// missing or not usable, when a member did not respond, when the cluster changed.
 type secretCache struct {
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]*secretSet
@@ -45,11 +45,11 @@ func (c *secretCache) forget(key types.NamespacedName) {
 	delete(c.clusters, key)
 }
 
-// doubt makes the next observation read the secrets of a cluster again.
-func (c *secretCache) doubt(key types.NamespacedName) { c.forget(key) }
+// invalidate makes the next observation read the secrets of a cluster again.
+func (c *secretCache) invalidate(key types.NamespacedName) { c.forget(key) }
 
-// of returns what is still good of what was read for a cluster; the result belongs to
-// the caller, who works on the key alone.
+// of returns what is still valid of what was read for a cluster. The result belongs to the
+// caller, which is the only worker of the key.
 func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster, now time.Time) *secretSet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,17 +68,17 @@ func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster,
 }
 
 // secret returns one secret of a cluster, or nil if it does not exist.
-func (r *Reconciler) secret(ctx context.Context, set *secretSet, namespace, name string) (*corev1.Secret, error) {
+func readSecret(ctx context.Context, r *run, set *secretSet, namespace, name string) (*corev1.Secret, error) {
 	if secret, read := set.secrets[name]; read {
 		return secret, nil
 	}
 	secret, err := r.Objects.GetSecret(ctx, namespace, name)
-	if notFound(err) {
+	if isNotFound(err) {
 		set.secrets[name] = nil
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read secret %s: %w", name, err)
+		return nil, fmt.Errorf("read Secret %s: %w", name, err)
 	}
 	set.secrets[name] = secret
 	return secret, nil

@@ -5,60 +5,54 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
 
 // writeStatus writes the status if it changed; at most one write.
-func (r *Reconciler) writeStatus(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
-	if s.Cluster.DeletionTimestamp != nil {
-		return nil
+func writeStatus(ctx context.Context, r *run, plan planner.Plan) error {
+	var status v1beta2.ClusterStatus
+	written, err := reconcile.WriteStatus(r.Gate, r.key, r.seen.Cluster, r.seen.Cluster.Status,
+		func() v1beta2.ClusterStatus {
+			status = planner.Status(r.seen.Observed, plan)
+			return status
+		},
+		func(status v1beta2.ClusterStatus) (metav1.Object, error) {
+			update := r.seen.Cluster.DeepCopy()
+			update.Status = status
+			return r.Objects.UpdateClusterStatus(ctx, update)
+		})
+	if written {
+		announce(r, &status)
 	}
-	status := planner.Status(s.Observed, plan)
-	if equality.Semantic.DeepEqual(status, s.Cluster.Status) {
-		return nil
-	}
-	update := s.Cluster.DeepCopy()
-	update.Status = status
-	updated, err := r.Objects.UpdateClusterStatus(ctx, update)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // somebody changed the object: its event brings us back
-	}
-	if err != nil {
-		return fmt.Errorf("write the status: %w", err)
-	}
-	r.Gate.Note(key, updated)
-	r.announce(s, &status)
-	return nil
+	return err
 }
 
 // announce records an event when the quorum is lost or comes back, and when certificates
 // cannot be used or can be again.
-func (r *Reconciler) announce(s *seen, status *v1beta2.ClusterStatus) {
-	before := conditionStatus(&s.Cluster.Status, v1beta2.ClusterConditionQuorumLost)
+func announce(r *run, status *v1beta2.ClusterStatus) {
+	before := conditionStatus(&r.seen.Cluster.Status, v1beta2.ClusterConditionQuorumLost)
 	after := conditionStatus(status, v1beta2.ClusterConditionQuorumLost)
 	switch {
 	case before != corev1.ConditionTrue && after == corev1.ConditionTrue:
-		r.warning(s, EventQuorumLost, "%s", status.Reason)
+		warning(r, EventQuorumLost, "%s", status.Reason)
 	case before == corev1.ConditionTrue && after == corev1.ConditionFalse:
-		r.normal(s, EventQuorumRegained, "A quorum of the members serves again")
+		normal(r, EventQuorumRegained, "A quorum of the members serves again")
 	}
-	before = conditionStatus(&s.Cluster.Status, v1beta2.ClusterConditionCertificatesValid)
+	before = conditionStatus(&r.seen.Cluster.Status, v1beta2.ClusterConditionCertificatesValid)
 	after = conditionStatus(status, v1beta2.ClusterConditionCertificatesValid)
 	switch {
 	case before != corev1.ConditionFalse && after == corev1.ConditionFalse:
-		r.warning(s, EventCertificatesWrong, "%s", message(status, v1beta2.ClusterConditionCertificatesValid))
+		warning(r, EventCertificatesWrong, "%s", message(status, v1beta2.ClusterConditionCertificatesValid))
 	case before == corev1.ConditionFalse && after == corev1.ConditionTrue:
-		r.normal(s, EventCertificatesUsable, "All certificates can be used")
+		normal(r, EventCertificatesUsable, "All certificates can be used")
 	}
-	r.announceOperation(s, status.Operation)
+	announceOperation(r, status.Operation)
 }
 
 func conditionStatus(status *v1beta2.ClusterStatus, t v1beta2.ClusterConditionType) corev1.ConditionStatus {

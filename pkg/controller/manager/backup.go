@@ -15,15 +15,15 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/loop"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // newBackupLoops returns the loop of EtcdBackups, and that of what EtcdClusters say of
 // their backups.
-func newBackupLoops(o *Options, c clients, caches caches, platform resources.Platform, recorder record.EventRecorder) (backups, clusters *controller.Loop, err error) {
+func newBackupLoops(o *Options, c clients, caches caches, platform resources.Platform, recorder record.EventRecorder) (backups, clusters *loop.Loop, err error) {
 	etcdBackups := caches.etcd.Etcd().V1beta2().EtcdBackups()
 	etcdClusters := caches.etcd.Etcd().V1beta2().EtcdClusters()
 	jobs := caches.jobs.Batch().V1().Jobs()
@@ -35,18 +35,15 @@ func newBackupLoops(o *Options, c clients, caches caches, platform resources.Pla
 		{jobPods.Informer(), nil, keyOfBackupJob},
 	}
 	var reconciler *backup.Reconciler
-	backups = controller.NewLoop("EtcdBackup", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+	backups = loop.New("EtcdBackup", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		return reconciler.Reconcile(ctx, key)
 	}).Punctual()
 	reconciler, err = backup.NewReconciler(backup.Config{
-		Cache: backup.Listers{
-			Listers:     agentjob.Listers{JobList: jobs.Lister(), PodsOfJobs: jobPods.Lister(), Labels: resources.BackupLabels},
-			EtcdBackups: etcdBackups.Lister(), EtcdClusters: etcdClusters.Lister(), MemberPods: caches.kube.Core().V1().Pods().Lister(),
-		},
-		Objects:     backup.NewAPI(c.kubernetes, c.etcd),
+		Cache:       caches.forJobs(resources.BackupLabels),
+		Objects:     c.forJobs(resources.BackupLabels),
 		Gate:        gateOf(watched),
 		Recorder:    recorder,
-		Progress:    agentjob.NewAgentProgress(),
+		Progress:    job.NewAgentProgress(),
 		Clock:       clock.RealClock{},
 		AgentImage:  o.AgentImage,
 		Platform:    platform,
@@ -61,7 +58,7 @@ func newBackupLoops(o *Options, c clients, caches caches, platform resources.Pla
 		{etcdClusters.Informer(), &v1beta2.EtcdCluster{}, keyOfItself},
 		{etcdBackups.Informer(), &v1beta2.EtcdBackup{}, keyOfBackedUp},
 	}
-	clusters = controller.NewLoop("EtcdClusterBackups", clock.RealClock{}, backup.NewClusters(reconciler, gateOf(watchedByClusters)).Reconcile)
+	clusters = loop.New("EtcdClusterBackups", clock.RealClock{}, backup.NewClusters(reconciler, gateOf(watchedByClusters)).Reconcile)
 	return backups, clusters, errors.Join(feed(backups, watched), feed(clusters, watchedByClusters))
 }
 

@@ -16,9 +16,9 @@ import (
 // containerName is the name of the controller's container in artifacts/install.
 const containerName = "controller"
 
-// agentImage returns the image that runs the agent: the one that --agent-image names;
-// otherwise the one that this pod runs, so that an installation names its image once;
-// outside of a pod, the one of this release.
+// agentImage returns the image that runs the agent: the image that --agent-image names;
+// otherwise the image of this pod, so that an installation names its image once. Outside of
+// a pod it is the image of this release.
 func agentImage(ctx context.Context, pods typedcorev1.PodsGetter, o *Options) (string, error) {
 	if o.AgentImage != "" {
 		return o.AgentImage, nil

@@ -15,16 +15,16 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/etcd-operator/etcd-operator/pkg/controller"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 )
 
 // ErrLeaseLost is returned by Run when another process took the lease over. The
 // process must end: whatever it still believes may be out of date.
 var ErrLeaseLost = errors.New("the lease was lost")
 
-// lead runs work while the lease is held. It returns when ctx ends and work has
-// returned, when work ends by itself, or when the lease is lost. The lease is released
-// only after work has ended: a process that takes it over must not act beside this one.
+// lead runs work while the lease is held. It returns when ctx ends and work has returned,
+// when work ends by itself, or when the lease is lost. The lease is released only after
+// work has ended: two processes must not act at the same time.
 func lead(ctx context.Context, o *Options, c clients, work func(context.Context) error) error {
 	others := newRivals(o, c.lease, clock.RealClock{})
 	if err := others.await(ctx); err != nil {
@@ -52,7 +52,7 @@ func lead(ctx context.Context, o *Options, c clients, work func(context.Context)
 		Name:            o.LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) { t.work(ctx, leading, guarded) },
-			OnStoppedLeading: func() { controller.SetLeader(false) },
+			OnStoppedLeading: func() { metrics.SetLeader(false) },
 			OnNewLeader: func(identity string) {
 				klog.FromContext(ctx).Info("The lease has a holder", "holder", identity)
 			},
@@ -109,7 +109,7 @@ func (t *tenure) work(ctx, leading context.Context, work func(context.Context) e
 	working, cancel := context.WithCancel(leading)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	controller.SetLeader(true)
+	metrics.SetLeader(true)
 	err := work(working)
 	if leading.Err() != nil {
 		err = ErrLeaseLost // nothing else ends leading before the work

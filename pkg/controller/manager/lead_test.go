@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	errWork     = errors.New("what the work came to")
-	errNoAnswer = errors.New("the API does not answer")
+	errWork       = errors.New("what the work came to")
+	errNoResponse = errors.New("the API does not respond")
 )
 
 // electing returns options for a process that takes part in the election and does not lose
@@ -39,7 +39,7 @@ func losing(identity string) *Options {
 	return o
 }
 
-// leading starts to lead with a work that ends when it is told to.
+// leading starts to lead with a work that ends on request.
 func leading(t *testing.T, o *Options, kube *fake.Clientset, work func(context.Context) error) (quit func(), result chan error) {
 	t.Helper()
 	ctx, quit := context.WithCancel(t.Context())
@@ -73,8 +73,8 @@ func holder(t *testing.T, kube *fake.Clientset) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// TestLeaseOutlivesTheWork: whoever takes the lease over acts at once, so it is given up
-// only when nothing is done any more.
+// TestLeaseOutlivesTheWork: the next holder of the lease acts at once, so the lease is
+// released only when all work has ended.
 func TestLeaseOutlivesTheWork(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
@@ -106,7 +106,8 @@ func TestLeaseOutlivesTheWork(t *testing.T) {
 	}
 }
 
-// TestQuitBeforeLeading: nobody waits for a lease that somebody else has.
+// TestQuitBeforeLeading: a controller that must end does not wait for a lease that another
+// process holds.
 func TestQuitBeforeLeading(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
@@ -128,7 +129,7 @@ func TestQuitBeforeLeading(t *testing.T) {
 	}
 }
 
-// TestWorkEndsByItself: then nobody holds the lease any more, and it is told why.
+// TestWorkEndsByItself: the lease is released then, and the caller gets the reason.
 func TestWorkEndsByItself(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
@@ -146,10 +147,10 @@ func TestWorkEndsByItself(t *testing.T) {
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
-	var silent atomic.Bool
+	var unresponsive atomic.Bool
 	kube.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		lease := action.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
-		return silent.Load() && ptr.Deref(lease.Spec.HolderIdentity, "") == "me", nil, errNoAnswer
+		return unresponsive.Load() && ptr.Deref(lease.Spec.HolderIdentity, "") == "me", nil, errNoResponse
 	})
 	began, stopped, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	_, result := leading(t, losing("me"), kube, func(ctx context.Context) error {
@@ -161,7 +162,7 @@ func TestLeaseIsLost(t *testing.T) {
 	})
 	defer close(end)
 	await(t, "the beginning of the work", began)
-	silent.Store(true)
+	unresponsive.Store(true)
 	if err := await(t, "the return", result); !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("it returned %v", err)
 	}

@@ -25,8 +25,14 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/background"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/etcdadapter"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/kubeadapter"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/loop"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/orphanedpvc"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/waker"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	etcdinformers "github.com/etcd-operator/etcd-operator/pkg/generated/informers/externalversions"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -58,6 +64,20 @@ func newCaches(o *Options, c clients) caches {
 			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(members), informers.WithTransform(dropManagedFields)),
 		etcd: etcdinformers.NewSharedInformerFactoryWithOptions(c.etcd, 0,
 			etcdinformers.WithNamespace(o.Namespace), etcdinformers.WithTransform(dropManagedFields)),
+	}
+}
+
+// forJobs returns the cache of a reconciler whose objects have Jobs with these labels.
+func (c caches) forJobs(labels kubeadapter.LabelsOf) kubeadapter.JobCache {
+	etcd := c.etcd.Etcd().V1beta2()
+	return kubeadapter.JobCache{
+		Labels:       labels,
+		JobList:      c.jobs.Batch().V1().Jobs().Lister(),
+		PodsOfJobs:   c.jobs.Core().V1().Pods().Lister(),
+		EtcdClusters: etcd.EtcdClusters().Lister(),
+		EtcdBackups:  etcd.EtcdBackups().Lister(),
+		EtcdRestores: etcd.EtcdRestores().Lister(),
+		MemberPods:   c.kube.Core().V1().Pods().Lister(),
 	}
 }
 
@@ -99,8 +119,8 @@ func newShard(o *Options, c clients, recorder record.EventRecorder) (*shard, err
 	if err != nil {
 		return nil, err
 	}
-	with := func(loop *controller.Loop, workers int) func(context.Context) {
-		return func(ctx context.Context) { loop.Run(ctx, workers) }
+	with := func(l *loop.Loop, workers int) func(context.Context) {
+		return func(ctx context.Context) { l.Run(ctx, workers) }
 	}
 	loops := append(beside, with(clusters, o.Workers), with(backups, o.Workers), with(clusterBackups, 1), with(restores, o.Workers))
 	return &shard{o: o, platform: platform, caches: caches, pool: pool, loops: loops}, tell(o, caches)
@@ -137,16 +157,16 @@ func (s *shard) close() {
 // tell adds what the statuses of the clusters say to the metrics.
 func tell(o *Options, c caches) error {
 	clusters := c.etcd.Etcd().V1beta2().EtcdClusters()
-	told := func(object metav1.Object) bool { return controller.Leads() && o.Responsible(object) }
-	collector := cluster.NewCollector(clusters.Lister(), told)
+	told := func(object metav1.Object) bool { return metrics.IsLeader() && o.Responsible(object) }
+	collector := metrics.NewClusterCollector(clusters.Lister(), told)
 	if err := legacyregistry.CustomRegister(collector); err != nil {
 		return fmt.Errorf("add the metrics of clusters: %w", err)
 	}
-	if err := legacyregistry.CustomRegister(controller.NewCertificateCollector(clusters.Lister(), told)); err != nil {
+	if err := legacyregistry.CustomRegister(metrics.NewCertificateCollector(clusters.Lister(), told)); err != nil {
 		return fmt.Errorf("add the metrics of certificates: %w", err)
 	}
-	left := cluster.NewLeftCollector(c.kube.Core().V1().PersistentVolumeClaims().Lister(), clusters.Lister(), controller.Leads)
-	if err := legacyregistry.CustomRegister(left); err != nil {
+	orphaned := orphanedpvc.NewCollector(c.kube.Core().V1().PersistentVolumeClaims().Lister(), clusters.Lister(), metrics.IsLeader)
+	if err := legacyregistry.CustomRegister(orphaned); err != nil {
 		return fmt.Errorf("add the metric of PVCs without a cluster: %w", err)
 	}
 	return collector.Count(clusters.Informer())
@@ -173,11 +193,11 @@ func waitForCaches(ctx context.Context, c caches) error {
 // newClusterLoop returns the loop and what must run beside it.
 func newClusterLoop(
 	o *Options, c clients, caches caches, platform resources.Platform, pool *etcd.Pool, recorder record.EventRecorder,
-) (*controller.Loop, []func(context.Context), error) {
+) (*loop.Loop, []func(context.Context), error) {
 	clusters := caches.etcd.Etcd().V1beta2().EtcdClusters()
 	pods := caches.kube.Core().V1().Pods()
 	services := caches.kube.Core().V1().Services()
-	claims := caches.kube.Core().V1().PersistentVolumeClaims()
+	pvcs := caches.kube.Core().V1().PersistentVolumeClaims()
 	budgets := caches.kube.Policy().V1().PodDisruptionBudgets()
 	slices := caches.kube.Discovery().V1().EndpointSlices()
 
@@ -185,37 +205,36 @@ func newClusterLoop(
 		{clusters.Informer(), &v1beta2.EtcdCluster{}, keyOfItself},
 		{pods.Informer(), &corev1.Pod{}, keyOfMemberObject},
 		{services.Informer(), &corev1.Service{}, keyOfMemberObject},
-		{claims.Informer(), &corev1.PersistentVolumeClaim{}, keyOfMemberObject},
+		{pvcs.Informer(), &corev1.PersistentVolumeClaim{}, keyOfMemberObject},
 		{budgets.Informer(), &policyv1.PodDisruptionBudget{}, keyOfMemberObject},
 		{slices.Informer(), nil, keyOfClientSlice},
 	}
-	for _, indexed := range []cache.SharedIndexInformer{pods.Informer(), claims.Informer(), slices.Informer()} {
-		if err := indexed.AddIndexers(cluster.Indices()); err != nil {
+	for _, indexed := range []cache.SharedIndexInformer{pods.Informer(), pvcs.Informer(), slices.Informer()} {
+		if err := indexed.AddIndexers(kubeadapter.Indices()); err != nil {
 			return nil, nil, fmt.Errorf("index a cache: %w", err)
 		}
 	}
 	var reconciler *cluster.Reconciler
-	loop := controller.NewLoop("EtcdCluster", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
-		result, err := reconciler.Reconcile(ctx, key)
-		return result.RequeueAfter, err
+	queue := loop.New("EtcdCluster", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+		return reconciler.Reconcile(ctx, key)
 	})
-	members := cluster.EtcdPool{Pool: pool}
-	waker := cluster.NewServingWaker(pool.WaitServing, pool.WaitEnd, loop.Enqueue)
-	tasks := cluster.NewTasks(loop.Enqueue)
+	members := etcdadapter.Members{Pool: pool}
+	callbacks := waker.New(pool.WaitServing, pool.WaitEnd, queue.Enqueue)
+	tasks := background.New(queue.Enqueue)
 	reconciler, err := cluster.NewReconciler(cluster.Config{
-		Cache: cluster.Listers{
+		Cache: kubeadapter.ClusterCache{
 			Clusters: clusters.Lister(), Services: services.Lister(), Budgets: budgets.Lister(),
-			PodSet: pods.Informer().GetIndexer(), ClaimSet: claims.Informer().GetIndexer(), Slices: slices.Informer().GetIndexer(),
+			PodSet: pods.Informer().GetIndexer(), PVCSet: pvcs.Informer().GetIndexer(), Slices: slices.Informer().GetIndexer(),
 		},
-		Objects: cluster.API{Kubernetes: c.kubernetes, Etcd: c.etcd},
-		CertManager: &cluster.CertManagerAPI{
+		Objects: c.adapter(),
+		CertManager: &kubeadapter.CertManager{
 			Discovery: c.kubernetes.Discovery(), Dynamic: c.dynamic, Clock: clock.RealClock{},
 		},
 		Etcd:        members,
 		Keep:        members.Keep,
 		Gate:        gateOf(watched),
 		Recorder:    recorder,
-		Waker:       waker,
+		Waker:       callbacks,
 		Background:  tasks,
 		Clock:       clock.RealClock{},
 		Decide:      planner.Decide,
@@ -227,18 +246,18 @@ func newClusterLoop(
 	if err != nil {
 		return nil, nil, err
 	}
-	return loop, []func(context.Context){waker.Run, tasks.Run}, feed(loop, watched)
+	return queue, []func(context.Context){callbacks.Run, tasks.Run}, feed(queue, watched)
 }
 
 func keyOfItself(object metav1.Object) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, true
 }
 
-// keyOfMemberObject goes by the label, not by the owner: objects of the same name
-// that belong to somebody else are what a cluster may wait for.
+// keyOfMemberObject uses the label, not the owner: a cluster may wait for objects of the
+// same name that it does not own.
 func keyOfMemberObject(object metav1.Object) (types.NamespacedName, bool) {
 	labels := object.GetLabels()
-	name := cmp.Or(labels[resources.LabelCluster], labels[resources.LabelRecovery], labels[resources.LabelRetired])
+	name := cmp.Or(labels[resources.LabelCluster], labels[resources.LabelRecovery], labels[resources.LabelFenced])
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, name != ""
 }
 

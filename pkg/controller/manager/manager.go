@@ -20,9 +20,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/backup"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/restore"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/kubeadapter"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
 )
 
@@ -41,15 +40,23 @@ type clients struct {
 	lease   kubernetes.Interface
 }
 
+// adapter returns the live API.
+func (c clients) adapter() kubeadapter.Client {
+	return kubeadapter.Client{Kubernetes: c.kubernetes, Etcd: c.etcd}
+}
+
+// forJobs returns the live API of a reconciler whose objects have Jobs with these labels.
+func (c clients) forJobs(labels kubeadapter.LabelsOf) kubeadapter.JobClient {
+	return kubeadapter.JobClient{Client: c.adapter(), Labels: labels}
+}
+
 // Run runs the controller until ctx ends. It acts only while it holds the lease.
 func Run(ctx context.Context, o *Options) error {
 	c, err := newClients(o)
 	if err != nil {
 		return err
 	}
-	controller.RegisterMetrics()
-	backup.RegisterMetrics()
-	restore.RegisterMetrics()
+	metrics.Register()
 	var health sync.WaitGroup
 	defer health.Wait()
 	ctx, cancel := context.WithCancel(ctx)

@@ -64,8 +64,8 @@ type Options struct {
 	QPS   float32
 	Burst int
 
-	// LeaseNamespace and LeaseName say where the lease is; Identity, which is unique, who
-	// holds it. Without a name the lease is that of the scope.
+	// LeaseNamespace and LeaseName name the lease. Identity, which is unique, names its
+	// holder. Without LeaseName the lease is that of the scope.
 	LeaseNamespace string
 	LeaseName      string
 	Identity       string
@@ -108,7 +108,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", o.LeaseNamespace, "namespace of the lease; empty: the namespace of the controller's own pod, or "+defaultNamespace)
 	fs.StringVar(&o.LeaseName, "leader-elect-resource-name", o.LeaseName, "name of the lease; empty: one that follows from --namespace and --cluster-wide, so that each shard has its own")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long the others wait for a leader that has vanished")
-	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long the leader tries to renew before it gives up")
+	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long the leader tries to renew the lease before it stops leading")
 	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how long to wait between two tries for the lease")
 }
 

@@ -53,7 +53,7 @@ func TestResponsible(t *testing.T) {
 	}
 }
 
-func TestOptionsThatContradictAreRefused(t *testing.T) {
+func TestContradictingOptionsAreRejected(t *testing.T) {
 	t.Parallel()
 	both := manager.NewOptions()
 	both.Namespace, both.ClusterWide = "a", true
@@ -87,10 +87,10 @@ func TestOptionsThatContradictAreRefused(t *testing.T) {
 func TestEachShardHasALease(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(*manager.Options){
-		"etcd-operator":                   func(*manager.Options) {},
-		"etcd-operator-namespace-team-a":  func(o *manager.Options) { o.Namespace = "team-a" },
-		"etcd-operator-clusterwide":       func(o *manager.Options) { o.ClusterWide = true },
-		"a lease that somebody has named": func(o *manager.Options) { o.LeaseName = "a lease that somebody has named" },
+		"etcd-operator":                  func(*manager.Options) {},
+		"etcd-operator-namespace-team-a": func(o *manager.Options) { o.Namespace = "team-a" },
+		"etcd-operator-clusterwide":      func(o *manager.Options) { o.ClusterWide = true },
+		"a lease with a name of its own": func(o *manager.Options) { o.LeaseName = "a lease with a name of its own" },
 	} {
 		o := manager.NewOptions()
 		edit(o)

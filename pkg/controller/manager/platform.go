@@ -17,7 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// PodUser says who chooses the user that pods run as.
+// PodUser tells how the user that pods run as is chosen.
 type PodUser string
 
 // Values of PodUser.
@@ -49,10 +49,10 @@ func newPlatform() resources.Platform {
 
 func (o *Options) addPlatformFlags(fs *pflag.FlagSet) {
 	p := &o.Platform
-	fs.StringVar(&p.ImageRegistry, "image-registry", p.ImageRegistry, "registry, with an optional path, that has the images of the default repositories, such as registry.example.com/mirror; it replaces quay.io in the images of etcd and of the agent; a spec.repository or an --agent-image of another repository is used as it is written")
+	fs.StringVar(&p.ImageRegistry, "image-registry", p.ImageRegistry, "registry, with an optional path, that has the images of the default repositories, such as registry.example.com/mirror. It replaces quay.io in the images of etcd and of the agent. A spec.repository or an --agent-image of another repository is used as it is written")
 	fs.StringSliceVar(&p.ImagePullSecrets, "image-pull-secrets", p.ImagePullSecrets, "names of the image pull secrets of every pod that is created; the Secrets are in the namespace of each EtcdCluster")
 	fs.StringSliceVar(&p.Architectures, "image-architectures", p.Architectures, "architectures (node label kubernetes.io/arch) that the images are built for; pods run on nodes of these architectures only; empty: on every node")
-	fs.StringVar((*string)(&o.PodUser), "pod-user", string(o.PodUser), "fixed: pods run as user 65532; namespace: user and groups are left out, and the admission of the namespace sets them; auto: namespace where the API group "+openShiftSecurity+" is served, fixed elsewhere; what spec.pod.securityContext sets is kept")
+	fs.StringVar((*string)(&o.PodUser), "pod-user", string(o.PodUser), "fixed: pods run as user 65532; namespace: user and groups are left out, and the admission of the namespace sets them. auto is namespace where the API group "+openShiftSecurity+" is served, and fixed elsewhere. What spec.pod.securityContext sets is kept")
 }
 
 // checkPlatform checks what the flags of addPlatformFlags say.

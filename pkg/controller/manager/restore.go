@@ -11,14 +11,14 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/loop"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // newRestoreLoop returns the loop of EtcdRestores.
-func newRestoreLoop(o *Options, c clients, caches caches, platform resources.Platform, recorder record.EventRecorder) (*controller.Loop, error) {
+func newRestoreLoop(o *Options, c clients, caches caches, platform resources.Platform, recorder record.EventRecorder) (*loop.Loop, error) {
 	etcdRestores := caches.etcd.Etcd().V1beta2().EtcdRestores()
 	etcdBackups := caches.etcd.Etcd().V1beta2().EtcdBackups()
 	etcdClusters := caches.etcd.Etcd().V1beta2().EtcdClusters()
@@ -30,18 +30,14 @@ func newRestoreLoop(o *Options, c clients, caches caches, platform resources.Pla
 		{jobs.Informer(), &batchv1.Job{}, keyOfRestoreJob},
 		{jobPods.Informer(), nil, keyOfRestoreJob},
 		{etcdClusters.Informer(), &v1beta2.EtcdCluster{}, keyOfRestored},
-		{etcdBackups.Informer(), &v1beta2.EtcdBackup{}, keyOfSafetyCopy},
+		{etcdBackups.Informer(), &v1beta2.EtcdBackup{}, keyOfPreRestoreBackup},
 	}
 	reconciler, err := restore.NewReconciler(restore.Config{
-		Cache: restore.Listers{
-			Listers:      agentjob.Listers{JobList: jobs.Lister(), PodsOfJobs: jobPods.Lister(), Labels: resources.RestoreLabels},
-			EtcdRestores: etcdRestores.Lister(), EtcdBackups: etcdBackups.Lister(), EtcdClusters: etcdClusters.Lister(),
-			MemberPods: caches.kube.Core().V1().Pods().Lister(),
-		},
-		Objects:     restore.NewAPI(c.kubernetes, c.etcd),
+		Cache:       caches.forJobs(resources.RestoreLabels),
+		Objects:     c.forJobs(resources.RestoreLabels),
 		Gate:        gateOf(watched),
 		Recorder:    recorder,
-		Progress:    agentjob.NewAgentProgress(),
+		Progress:    job.NewAgentProgress(),
 		Clock:       clock.RealClock{},
 		AgentImage:  o.AgentImage,
 		Platform:    platform,
@@ -50,8 +46,8 @@ func newRestoreLoop(o *Options, c clients, caches caches, platform resources.Pla
 	if err != nil {
 		return nil, err
 	}
-	loop := controller.NewLoop("EtcdRestore", clock.RealClock{}, reconciler.Reconcile)
-	return loop, feed(loop, watched)
+	restores := loop.New("EtcdRestore", clock.RealClock{}, reconciler.Reconcile)
+	return restores, feed(restores, watched)
 }
 
 // keyOfRestoreJob is for a Job of a restore and for its pods.
@@ -60,9 +56,9 @@ func keyOfRestoreJob(object metav1.Object) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, name != ""
 }
 
-// keyOfSafetyCopy is the restore before which an EtcdBackup copies what it replaces.
-func keyOfSafetyCopy(object metav1.Object) (types.NamespacedName, bool) {
-	name := object.GetAnnotations()[resources.AnnotationSafetyCopy]
+// keyOfPreRestoreBackup returns the restore that an EtcdBackup was made for.
+func keyOfPreRestoreBackup(object metav1.Object) (types.NamespacedName, bool) {
+	name := object.GetAnnotations()[resources.AnnotationPreRestoreBackup]
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, name != ""
 }
 

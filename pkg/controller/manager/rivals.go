@@ -24,8 +24,9 @@ import (
 var ErrScopesOverlap = errors.New("the scopes of two controllers overlap")
 
 // rivalCheck is how often a controller that acts looks for rivals. Each controller looks
-// after it took its own lease, so of two that start together at least one sees the other;
-// this is for one that was stopped for longer than its lease, such as by a debugger.
+// after it took its own lease, so at least one of two that start together sees the other.
+// The repetition is for a controller that was stopped for longer than its lease, such as by
+// a debugger.
 const rivalCheck = time.Minute
 
 // rivals finds controllers with other leases whose scope overlaps with that of o.
@@ -56,7 +57,7 @@ func (r *rivals) await(ctx context.Context) error {
 		if err != nil || held == nil {
 			return err
 		}
-		klog.FromContext(ctx).Info("Another controller holds a lease for clusters of this one; waiting whether the lease expires",
+		klog.FromContext(ctx).Info("Another controller holds a lease for the same clusters; waiting whether the lease expires",
 			"lease", klog.KObj(held), "holder", ptr.Deref(held.Spec.HolderIdentity, ""), "scope", scopeOf(held).String())
 		select {
 		case <-ctx.Done():
@@ -103,8 +104,8 @@ func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
 	return held, nil
 }
 
-// isRival is true for a lease that is held for clusters of this controller, unless it is
-// the lease of this shard: whoever holds that one is waited for.
+// isRival is true for a lease that is held for clusters of this controller. The lease of
+// this shard is no rival: the controller waits for its holder.
 func (r *rivals) isRival(lease *coordinationv1.Lease) bool {
 	holder, theirs := ptr.Deref(lease.Spec.HolderIdentity, ""), scopeOf(lease)
 	if holder == "" || holder == r.o.Identity || theirs.kind == "" {
@@ -125,8 +126,8 @@ func (r *rivals) overlap(lease *coordinationv1.Lease) error {
 		ErrScopesOverlap, ptr.Deref(lease.Spec.HolderIdentity, ""), scopeOf(lease), lease.Namespace, lease.Name, r.o.scope())
 }
 
-// list returns the leases of controllers in all namespaces, or in that of this one's
-// lease if there is no right to more.
+// list returns the leases of controllers in all namespaces. Without the right to list
+// those, it returns the leases in the namespace of this controller's lease.
 func (r *rivals) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 	var forbidden error
 	for _, namespace := range []string{metav1.NamespaceAll, r.o.LeaseNamespace} {

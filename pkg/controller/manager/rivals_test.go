@@ -63,8 +63,8 @@ func TestRivals(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	all, namespaced := scope{kind: scopeAll}, scope{scopeNamespace, "x"}
-	foreign := lease("n", "foreign", "other", scope{}, now)
-	foreign.Labels = nil
+	unlabelled := lease("n", "foreign", "other", scope{}, now)
+	unlabelled.Labels = nil
 	for name, test := range map[string]struct {
 		lease *coordinationv1.Lease
 		rival bool
@@ -75,7 +75,7 @@ func TestRivals(t *testing.T) {
 		"the same lease for another scope": {lease("n", "lease", "other", namespaced, now), true},
 		"a lease that was released":        {lease("elsewhere", "l", "", namespaced, now), false},
 		"its own":                          {lease("elsewhere", "l", "me", all, now), false},
-		"no lease of a controller":         {foreign, false},
+		"no lease of a controller":         {unlabelled, false},
 	} {
 		r := newRivals(electing("me"), fake.NewClientset(test.lease), testingclock.NewFakeClock(now))
 		if err := r.confirmNone(t.Context()); errors.Is(err, ErrScopesOverlap) != test.rival {
@@ -84,9 +84,9 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// TestRivalThatIsAliveIsRefused: a lease that is renewed is alive, whatever the clocks of
+// TestLiveRivalIsRejected: a lease that is renewed is alive, whatever the clocks of
 // other machines say, and one that is not expires.
-func TestRivalThatIsAliveIsRefused(t *testing.T) {
+func TestLiveRivalIsRejected(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		renews bool
@@ -148,18 +148,18 @@ func TestTwoThatStartTogether(t *testing.T) {
 	other.LeaseName, other.Namespace = "lease-of-other", "x"
 	quitOne, oneEnds := leading(t, one, kube, work("one"))
 	quitOther, otherEnds := leading(t, other, kube, work("other"))
-	var refused int
+	var rejected int
 	var left chan error
-	for refused == 0 {
+	for rejected == 0 {
 		select {
 		case err := <-oneEnds:
 			left = otherEnds
-			if refused++; !errors.Is(err, ErrScopesOverlap) {
+			if rejected++; !errors.Is(err, ErrScopesOverlap) {
 				t.Fatalf("the first ended: %v", err)
 			}
 		case err := <-otherEnds:
 			left = oneEnds
-			if refused++; !errors.Is(err, ErrScopesOverlap) {
+			if rejected++; !errors.Is(err, ErrScopesOverlap) {
 				t.Fatalf("the second ended: %v", err)
 			}
 		case <-time.After(patience):
@@ -199,8 +199,8 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// TestTakeOver: another process acts soon after the one before was told to end, and when the
-// lease of one that was killed has expired.
+// TestTakeOver: another process acts soon after the process before it was stopped, and when
+// the lease of a killed process has expired.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/etcd-operator/etcd-operator/pkg/controller"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/loop"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 )
 
 // watch is a kind of object that a controller looks at.
@@ -22,20 +23,20 @@ type watch struct {
 }
 
 // gateOf returns the gate over what is written of list.
-func gateOf(list []watch) *controller.Gate {
+func gateOf(list []watch) *reconcile.CacheGate {
 	seen := map[string]func() string{}
 	for _, w := range list {
 		if w.written != nil {
-			seen[controller.KindOf(w.written)] = w.informer.GetStore().LastStoreSyncResourceVersion
+			seen[reconcile.KindOf(w.written)] = w.informer.GetStore().LastStoreSyncResourceVersion
 		}
 	}
-	return controller.NewGate(seen)
+	return reconcile.NewGate(seen)
 }
 
 // feed makes the informers of list wake a loop.
-func feed(loop *controller.Loop, list []watch) error {
+func feed(l *loop.Loop, list []watch) error {
 	for _, w := range list {
-		if err := loop.Feed(w.informer, w.keyOf); err != nil {
+		if err := l.Feed(w.informer, w.keyOf); err != nil {
 			return err
 		}
 	}

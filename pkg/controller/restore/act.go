@@ -13,23 +13,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// confirm makes sure that the live API shows the restore as it was observed: a cache that
-// lags behind must not begin again what has ended, nor go on with what was cancelled.
+// confirm makes sure that the live API shows the restore as it was observed. A cache that
+// lags behind must not start again what has ended, nor continue what was cancelled.
 func (r *Reconciler) confirm(ctx context.Context, s *seen) error {
 	live, err := r.Objects.GetRestore(ctx, s.Restore.Namespace, s.Restore.Name)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("the restore was deleted: %w", errStale)
+		return fmt.Errorf("the EtcdRestore was deleted: %w", reconcile.ErrStale)
 	}
 	if err != nil {
 		return fmt.Errorf("read the restore: %w", err)
 	}
 	if live.UID != s.Restore.UID || live.ResourceVersion != s.Restore.ResourceVersion {
-		return fmt.Errorf("the restore was changed: %w", errStale)
+		return fmt.Errorf("the EtcdRestore has changed since it was observed: %w", reconcile.ErrStale)
 	}
 	return nil
 }
@@ -38,26 +38,26 @@ func (r *Reconciler) confirm(ctx context.Context, s *seen) error {
 func (r *Reconciler) verify(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
 	check := *plan.Check
 	check.Image = r.AgentImage
-	job, err := resources.RestoreJob(s.Restore, check)
+	j, err := resources.RestoreJob(s.Restore, check)
 	if err != nil {
-		return fmt.Errorf("make the Job: %w", err)
+		return fmt.Errorf("build the Job: %w", err)
 	}
 	if err := r.confirm(ctx, s); err != nil {
 		return err
 	}
-	made, err := r.Objects.CreateJob(ctx, r.Platform.Job(job))
+	made, err := r.Objects.CreateJob(ctx, r.Platform.Job(j))
 	switch {
 	case err == nil:
-		r.normal(s, EventVerifying, "Reading the backup in Job %s; nothing else is touched", made.Name)
+		r.normal(s, EventVerifying, "Job %s reads the backup; nothing has been changed yet", made.Name)
 	case apierrors.IsAlreadyExists(err):
-		if made, err = r.Objects.GetJob(ctx, job.Namespace, job.Name); err != nil {
-			return fmt.Errorf("read Job %s: %w", job.Name, err)
+		if made, err = r.Objects.GetJob(ctx, j.Namespace, j.Name); err != nil {
+			return fmt.Errorf("read Job %s: %w", j.Name, err)
 		}
 		if !metav1.IsControlledBy(made, s.Restore) {
-			return fmt.Errorf("make Job %s: it belongs to somebody else: %w", job.Name, errStale)
+			return fmt.Errorf("create Job %s: the Job exists and has another owner: %w", j.Name, reconcile.ErrStale)
 		}
 	default:
-		return fmt.Errorf("make Job %s: %w", job.Name, agentjob.Refused(err))
+		return fmt.Errorf("create Job %s: %w", j.Name, reconcile.MarkRejected(err))
 	}
 	r.Gate.Note(key, made)
 	return nil
@@ -88,13 +88,13 @@ func (r *Reconciler) createCluster(ctx context.Context, key types.NamespacedName
 	}
 	made, err := r.Objects.CreateCluster(ctx, plan.Cluster)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("EtcdCluster %s was made meanwhile: %w", plan.Cluster.Name, errStale)
+		return fmt.Errorf("EtcdCluster %s was created by another client: %w", plan.Cluster.Name, reconcile.ErrStale)
 	}
 	if err != nil {
-		return fmt.Errorf("make EtcdCluster %s: %w", plan.Cluster.Name, agentjob.Refused(err))
+		return fmt.Errorf("create EtcdCluster %s: %w", plan.Cluster.Name, reconcile.MarkRejected(err))
 	}
 	r.Gate.Note(key, made)
-	r.normal(s, EventClusterCreated, "EtcdCluster %s did not exist and was made; it starts with the data of the backup", made.Name)
+	r.normal(s, EventClusterCreated, "Created EtcdCluster %s, which did not exist; it starts with the data of the backup", made.Name)
 	return nil
 }
 
@@ -105,13 +105,13 @@ func (r *Reconciler) copyData(ctx context.Context, key types.NamespacedName, s *
 	}
 	made, err := r.Objects.CreateBackup(ctx, plan.Copy)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("EtcdBackup %s was made meanwhile: %w", plan.Copy.Name, errStale)
+		return fmt.Errorf("EtcdBackup %s was created by another client: %w", plan.Copy.Name, reconcile.ErrStale)
 	}
 	if err != nil {
-		return fmt.Errorf("make EtcdBackup %s: %w", plan.Copy.Name, agentjob.Refused(err))
+		return fmt.Errorf("create EtcdBackup %s: %w", plan.Copy.Name, reconcile.MarkRejected(err))
 	}
 	r.Gate.Note(key, made)
-	r.normal(s, EventSafetyCopy, "EtcdBackup %s stores the data that EtcdCluster %s has now", made.Name, s.Cluster.Name)
+	r.normal(s, EventPreRestoreBackup, "EtcdBackup %s stores the data that EtcdCluster %s has now", made.Name, s.Cluster.Name)
 	return nil
 }
 
@@ -125,13 +125,13 @@ func (r *Reconciler) ask(ctx context.Context, key types.NamespacedName, s *seen,
 	update.Status.Recovery = plan.Recovery.DeepCopy()
 	updated, err := r.Objects.UpdateClusterStatus(ctx, update)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("the cluster was deleted: %w", errStale)
+		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
 	}
 	if err != nil {
-		return fmt.Errorf("ask the cluster: %w", err)
+		return fmt.Errorf("request the recovery of the EtcdCluster: %w", err)
 	}
 	r.Gate.Note(key, updated)
-	r.normal(s, EventRequested, "The backup of revision %d is good; EtcdCluster %s is asked to go on from it", plan.Revision, s.Cluster.Name)
+	r.normal(s, EventRequested, "The backup of revision %d is verified; requested the recovery of EtcdCluster %s from it", plan.Revision, s.Cluster.Name)
 	return nil
 }
 
@@ -141,13 +141,13 @@ func (r *Reconciler) cancel(ctx context.Context, key types.NamespacedName, s *se
 	update.Status.Recovery.Cancelled = true
 	updated, err := r.Objects.UpdateClusterStatus(ctx, update)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("the cluster was deleted: %w", errStale)
+		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
 	}
 	if err != nil {
-		return fmt.Errorf("cancel: %w", err)
+		return fmt.Errorf("cancel the recovery: %w", err)
 	}
 	r.Gate.Note(key, updated)
-	r.normal(s, EventCancelled, "EtcdCluster %s is asked to give the restore up", s.Cluster.Name)
+	r.normal(s, EventCancelled, "Requested EtcdCluster %s to cancel the restore", s.Cluster.Name)
 	return nil
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // How much the caches show: everything at once, everything after a while, or, in a new
-// life, what was there in the beginning.
+// life, what existed at its start.
 const (
 	fresh   = "fresh"
 	lagging = "lagging"
@@ -100,7 +100,7 @@ func (w *world) restored(name string, made int) {
 		w.Fatalf("%s: %+v", name, r)
 	}
 	if copies := len(w.live.backups); copies != 1-made {
-		w.Errorf("%s: %d safety copies", name, copies)
+		w.Errorf("%s: %d pre-restore backups", name, copies)
 	}
 	if w.asked != 1 || w.made != made || len(w.live.jobs) > 0 || c.Status.Recovery.Phase != v1beta2.RecoveryPhaseSucceeded {
 		w.Errorf("%s: asked %d times, %d clusters made, %d Jobs left: %+v", name, w.asked, w.made, len(w.live.jobs), c.Status.Recovery)
@@ -111,8 +111,8 @@ func (w *world) restored(name string, made int) {
 }
 
 // TestCrashAtEveryCall ends the controller before and after each of its calls, with caches
-// that are fresh, that lag and that are old: the cluster is asked once, and what the status
-// says is so.
+// that are fresh, that lag and that are old. The cluster gets one request, and the status
+// is true.
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()
 	total := 0
@@ -139,8 +139,8 @@ func TestCrashAtEveryCall(t *testing.T) {
 }
 
 // TestCancelledAtAnyTime deletes the restore at every moment, and ends the controller at
-// every call on top of that: a cluster whose old members are still in service is left as it
-// was, one that was made for it goes with it, and nothing is left behind.
+// every call as well. A cluster whose old members still serve stays as it was. A cluster
+// that was made for the restore is deleted with it, and nothing is left behind.
 func TestCancelledAtAnyTime(t *testing.T) {
 	t.Parallel()
 	touched, untouched := 0, 0

@@ -15,9 +15,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
+	plannerjob "github.com/etcd-operator/etcd-operator/pkg/planner/job"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -65,7 +65,7 @@ func (r *Reconciler) observeSource(s *seen) error {
 			return err
 		}
 	}
-	if name := s.SafetyCopyName(); name != "" {
+	if name := s.PreRestoreBackupName(); name != "" {
 		s.Safety, err = r.backup(s, name)
 	}
 	return err
@@ -83,7 +83,7 @@ func (r *Reconciler) backup(s *seen, name string) (*v1beta2.EtcdBackup, error) {
 	return backup, nil
 }
 
-// observeSeed reads what the init containers of the new first member have said.
+// observeSeed reads the results of the init containers of the recovery member.
 func (r *Reconciler) observeSeed(s *seen) error {
 	if s.Cluster == nil {
 		return nil
@@ -115,25 +115,25 @@ func seedOf(pod *corev1.Pod) *planner.Seed {
 		if end == nil || c.Name != resources.InitFetch && c.Name != resources.InitRestore {
 			continue
 		}
-		result, err := agentjob.ResultOf(end)
+		result, err := job.ResultOf(end)
 		switch {
 		case err != nil && end.ExitCode != 0:
-			reason, message := agentjob.EndedSilently(c.Name, end)
+			reason, message := job.EndedSilently(c.Name, end)
 			seed.Failing = &planner.Wait{Reason: reason, Message: message}
 		case err != nil:
 		case result.Error != nil && !result.Error.Class.Retryable():
-			seed.Refused = &planner.Wait{Reason: string(result.Error.Class), Message: agentjob.Shorten(result.Error.Message)}
+			seed.Rejected = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
 		case result.Error != nil:
-			seed.Failing = &planner.Wait{Reason: string(result.Error.Class), Message: agentjob.Shorten(result.Error.Message)}
+			seed.Failing = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
 		case c.Name == resources.InitRestore:
 			seed.Revision = result.Revision
 		}
 	}
 	if pod.Status.Phase == corev1.PodFailed && seed.Failing == nil {
-		reason, message := agentjob.PodReason(pod)
+		reason, message := job.PodReason(pod)
 		seed.Failing = &planner.Wait{Reason: reason, Message: message}
 	}
-	if waiting := agentjob.WaitingFor(pod); waiting != "" && seed.Failing == nil {
+	if waiting := job.WaitingFor(pod); waiting != "" && seed.Failing == nil {
 		seed.Failing = &planner.Wait{Reason: "SeedNotStarted", Message: waiting}
 	}
 	return seed
@@ -148,40 +148,40 @@ func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
 	if err != nil {
 		return fmt.Errorf("list pods of Jobs from the cache: %w", err)
 	}
-	for _, job := range jobs {
-		if !metav1.IsControlledBy(job, s.Restore) {
+	for _, j := range jobs {
+		if !metav1.IsControlledBy(j, s.Restore) {
 			continue
 		}
-		attempt, err := strconv.ParseInt(job.Annotations[resources.AnnotationRestoreAttempt], 10, 32)
+		attempt, err := strconv.ParseInt(j.Annotations[resources.AnnotationRestoreAttempt], 10, 32)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Leaving a Job alone that is not ours", "job", klog.KObj(job))
+			klog.FromContext(ctx).Error(err, "Ignored a Job without the annotations of an attempt", "job", klog.KObj(j))
 			continue
 		}
-		own, err := r.jobs().Pods(ctx, s.Restore, job, pods)
+		own, err := r.jobs().Pods(ctx, s.Restore, j, pods)
 		if err != nil {
 			return err
 		}
-		s.jobs = append(s.jobs, job)
-		s.Jobs = append(s.Jobs, r.viewOf(ctx, job, int32(attempt), own))
+		s.jobs = append(s.jobs, j)
+		s.Jobs = append(s.Jobs, r.viewOf(ctx, j, int32(attempt), own))
 	}
 	return nil
 }
 
 // jobs looks at the Jobs, and deletes them.
-func (r *Reconciler) jobs() agentjob.Observer {
-	return agentjob.Observer{Objects: r.Objects, Progress: r.Progress}
+func (r *Reconciler) jobs() job.Observer {
+	return job.Observer{Objects: r.Objects, Progress: r.Progress}
 }
 
 // viewOf says what has become of a Job.
-func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt int32, pods []*corev1.Pod) planner.Job {
-	seen := r.jobs().Look(ctx, job, pods, r.Clock.Now())
-	v := planner.Job{Job: seen.Job, Attempt: attempt, Target: job.Annotations[resources.AnnotationRestoreTarget]}
+func (r *Reconciler) viewOf(ctx context.Context, j *batchv1.Job, attempt int32, pods []*corev1.Pod) planner.Job {
+	seen := r.jobs().Observe(ctx, j, pods, r.Clock.Now())
+	v := planner.Job{Job: seen.Job, Attempt: attempt, Target: j.Annotations[resources.AnnotationRestoreTarget]}
 	switch {
 	case seen.Finished != nil:
-		v.Outcome = outcomeOf(job, seen.Finished)
+		v.Outcome = outcomeOf(j, seen.Finished)
 	case seen.Lost != nil:
 		v.Outcome = &planner.Outcome{
-			Reason: transfer.ReasonJobLost, Message: "the pod was deleted before it said what came of it", Retryable: true,
+			Reason: plannerjob.ReasonJobLost, Message: job.LostMessage, Retryable: true,
 			Completion: seen.Lost.LastTransitionTime.Time,
 		}
 	}
@@ -189,9 +189,9 @@ func (r *Reconciler) viewOf(ctx context.Context, job *batchv1.Job, attempt int32
 }
 
 // outcomeOf reads what the agent said when it ended.
-func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
-	o := &planner.Outcome{Completion: job.CreationTimestamp.Time, Retryable: true}
-	for _, c := range agentjob.Containers(job, pod) {
+func outcomeOf(j *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
+	o := &planner.Outcome{Completion: j.CreationTimestamp.Time, Retryable: true}
+	for _, c := range job.Containers(j, pod) {
 		end := c.State.Terminated
 		if end == nil || c.Name != resources.ContainerVerify {
 			continue
@@ -199,13 +199,13 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 		if end.FinishedAt.After(o.Completion) {
 			o.Completion = end.FinishedAt.Time
 		}
-		result, err := agentjob.ResultOf(end)
+		result, err := job.ResultOf(end)
 		switch {
 		case err == nil && result.Error != nil:
-			o.Reason, o.Message = string(result.Error.Class), agentjob.Shorten(agentjob.Explain(job, result.Error))
+			o.Reason, o.Message = string(result.Error.Class), job.Shorten(job.Explain(j, result.Error))
 			o.Retryable = result.Error.Class.Retryable()
 		case end.ExitCode != 0 || err != nil:
-			o.Reason, o.Message = agentjob.EndedSilently(c.Name, end)
+			o.Reason, o.Message = job.EndedSilently(c.Name, end)
 		default:
 			o.Succeeded, o.Retryable = true, false
 			o.Key, o.SHA256, o.Revision, o.Size = result.Key, result.SHA256, result.Revision, result.Size
@@ -213,6 +213,6 @@ func outcomeOf(job *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 		}
 		return o
 	}
-	o.Reason, o.Message = agentjob.PodReason(pod)
+	o.Reason, o.Message = job.PodReason(pod)
 	return o
 }

@@ -37,20 +37,20 @@ func TestSeeds(t *testing.T) {
 	corrupt := said(t, agent.CommandFetch, &agent.Error{Class: agent.ClassCorrupt, Message: "flipped"})
 	slow := said(t, agent.CommandFetch, &agent.Error{Class: agent.ClassStore, Message: "slow"})
 	for name, test := range map[string]struct {
-		statuses         []corev1.ContainerStatus
-		refused, failing string
-		revision         int64
+		statuses          []corev1.ContainerStatus
+		rejected, failing string
+		revision          int64
 	}{
-		"nothing yet":      {nil, "", "", 0},
-		"fetched":          {[]corev1.ContainerStatus{fetched}, "", "", 0},
-		"restored":         {[]corev1.ContainerStatus{fetched, ended(resources.InitRestore, 0, said(t, agent.CommandRestore, nil))}, "", "", 7},
-		"corrupt":          {[]corev1.ContainerStatus{ended(resources.InitFetch, 1, corrupt)}, "Corrupt", "", 0},
-		"corrupt, again":   {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, corrupt))}, "Corrupt", "SeedNotStarted", 0},
-		"store":            {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, slow))}, "", "StoreUnavailable", 0},
-		"silent":           {[]corev1.ContainerStatus{ended(resources.InitFetch, 137, "")}, "", "AgentFailed", 0},
-		"somebody else's":  {[]corev1.ContainerStatus{ended("sidecar", 1, corrupt)}, "", "", 0},
-		"silent and clean": {[]corev1.ContainerStatus{ended(resources.InitFetch, 0, "")}, "", "", 0},
-		"evicted":          {nil, "", "Evicted", 0},
+		"nothing yet":    {nil, "", "", 0},
+		"fetched":        {[]corev1.ContainerStatus{fetched}, "", "", 0},
+		"restored":       {[]corev1.ContainerStatus{fetched, ended(resources.InitRestore, 0, said(t, agent.CommandRestore, nil))}, "", "", 7},
+		"corrupt":        {[]corev1.ContainerStatus{ended(resources.InitFetch, 1, corrupt)}, "Corrupt", "", 0},
+		"corrupt, again": {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, corrupt))}, "Corrupt", "SeedNotStarted", 0},
+		"store":          {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, slow))}, "", "StoreUnavailable", 0},
+		"no message":     {[]corev1.ContainerStatus{ended(resources.InitFetch, 137, "")}, "", "AgentFailed", 0},
+		"of a sidecar":   {[]corev1.ContainerStatus{ended("sidecar", 1, corrupt)}, "", "", 0},
+		"no error":       {[]corev1.ContainerStatus{ended(resources.InitFetch, 0, "")}, "", "", 0},
+		"evicted":        {nil, "", "Evicted", 0},
 	} {
 		pod := &corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: test.statuses}}
 		if name == "evicted" {
@@ -60,15 +60,15 @@ func TestSeeds(t *testing.T) {
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: s.Name})
 		}
 		seed := seedOf(pod)
-		refused, failing := "", ""
-		if seed.Refused != nil {
-			refused = seed.Refused.Reason
+		rejected, failing := "", ""
+		if seed.Rejected != nil {
+			rejected = seed.Rejected.Reason
 		}
 		if seed.Failing != nil {
 			failing = seed.Failing.Reason
 		}
-		if refused != test.refused || failing != test.failing || seed.Revision != test.revision {
-			t.Errorf("%s: refused %q, failing %q, revision %d", name, refused, failing, seed.Revision)
+		if rejected != test.rejected || failing != test.failing || seed.Revision != test.revision {
+			t.Errorf("%s: refused %q, failing %q, revision %d", name, rejected, failing, seed.Revision)
 		}
 	}
 }

@@ -9,20 +9,18 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/etcd-operator/etcd-operator/pkg/controller/agentjob"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
-
-// gateFallback is how long a key waits for its cache if no event comes.
-const gateFallback = time.Second
 
 // Config is what a Reconciler works with. Every field is required but Platform.
 type Config struct {
@@ -67,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		return 0, fmt.Errorf("read the restore from the cache: %w", err)
 	}
 	if !r.Gate.Ready(key) {
-		return gateFallback, nil
+		return reconcile.GateRetry, nil
 	}
 	s, err := r.observe(ctx, restore)
 	if err != nil {
@@ -90,24 +88,21 @@ func (r *Reconciler) responsible(s *seen) bool {
 	return r.Responsible(s.Restore)
 }
 
-// errStale means that a live read contradicted the observation; nothing was done.
-var errStale = errors.New("the observation is out of date")
-
-// act does what was decided and writes the status. What is done comes first: a status that
-// tells of something that has not happened would be believed after a crash.
+// act carries out the decision and writes the status. The actions come first: after a crash
+// the controller relies on the status, which must not report what has not happened.
 func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) (time.Duration, error) {
-	if plan.Refused != nil || plan.Record != nil {
+	if plan.Rejected != nil || plan.Record != nil {
 		// This is what what follows is decided on.
 		return plan.RequeueAfter, r.writeStatus(ctx, key, s, plan)
 	}
 	err := r.do(ctx, key, s, plan)
-	if errors.Is(err, errStale) || apierrors.IsConflict(err) {
-		klog.FromContext(ctx).V(2).Info("Did not act on an outdated observation", "action", plan.Action, "err", err)
-		return gateFallback, nil
+	if errors.Is(err, reconcile.ErrStale) || apierrors.IsConflict(err) {
+		klog.FromContext(ctx).V(2).Info("Skipped an action: its observation is stale", "action", plan.Action, "err", err)
+		return reconcile.GateRetry, nil
 	}
-	if errors.Is(err, agentjob.ErrRefused) {
-		klog.FromContext(ctx).Info("Waiting until Kubernetes allows it", "action", plan.Action, "err", err)
-		plan = plan.Postponed(planner.Wait{Reason: planner.ReasonRefused, Message: agentjob.Shorten(err.Error())})
+	if errors.Is(err, reconcile.ErrRejected) {
+		klog.FromContext(ctx).Info("Kubernetes rejected an object; trying again", "action", plan.Action, "err", err)
+		plan = plan.Postponed(planner.Wait{Reason: planner.ReasonRejected, Message: job.Shorten(err.Error())})
 		err = nil
 	}
 	if err != nil {
@@ -118,7 +113,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		failed = errors.Join(failed, r.jobs().Delete(ctx, s.jobs, name))
 	}
 	if plan.Action == planner.ActionHold || plan.Action == planner.ActionRelease {
-		return gateFallback, failed // what was observed is not what is stored any more
+		return reconcile.GateRetry, failed // what was observed is not what is stored any more
 	}
 	failed = errors.Join(failed, r.writeStatus(ctx, key, s, plan))
 	return plan.RequeueAfter, failed
@@ -147,23 +142,15 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 
 // writeStatus writes the status if it changed; at most one write.
 func (r *Reconciler) writeStatus(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
-	if s.Restore.DeletionTimestamp != nil {
-		return nil
+	written, err := reconcile.WriteStatus(r.Gate, key, s.Restore, s.Restore.Status,
+		func() v1beta2.RestoreStatus { return planner.Status(s.Observed, plan) },
+		func(status v1beta2.RestoreStatus) (metav1.Object, error) {
+			update := s.Restore.DeepCopy()
+			update.Status = status
+			return r.Objects.UpdateRestoreStatus(ctx, update)
+		})
+	if written {
+		r.announce(s, plan)
 	}
-	status := planner.Status(s.Observed, plan)
-	if equality.Semantic.DeepEqual(status, s.Restore.Status) {
-		return nil
-	}
-	update := s.Restore.DeepCopy()
-	update.Status = status
-	updated, err := r.Objects.UpdateRestoreStatus(ctx, update)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // somebody changed the object: its event brings us back
-	}
-	if err != nil {
-		return fmt.Errorf("write the status: %w", err)
-	}
-	r.Gate.Note(key, updated)
-	r.announce(s, plan)
-	return nil
+	return err
 }

@@ -24,7 +24,8 @@ func (w *world) effects() effects {
 	return effects{len(w.live.jobs), len(w.live.clusters), len(w.live.backups), w.asked}
 }
 
-// touch is somebody who changes the restore, which the caches do not show yet.
+// touch changes the restore, as another client would, and the caches do not show the change
+// yet.
 func (w *world) touch() {
 	r := w.live.restores["r"].DeepCopy()
 	metav1.SetMetaDataAnnotation(&r.ObjectMeta, "touched", w.clock.Now().String())
@@ -53,7 +54,7 @@ func TestStaleRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			if after := w.effects(); after.jobs > before.jobs || after.clusters > before.clusters || after.copies > before.copies || after.asked > before.asked {
-				t.Fatalf("%s: %+v became %+v for a restore that is another one now", name, before, after)
+				t.Fatalf("%s: %+v became %+v for a restore that was recreated", name, before, after)
 			}
 			w.turn()
 		}
@@ -61,8 +62,8 @@ func TestStaleRestore(t *testing.T) {
 	}
 }
 
-// TestOwnWrites: after a write nothing is asked nor done until the caches show it. A
-// finalizer of somebody else stays all the time.
+// TestOwnWrites: after a write the controller does nothing until the caches show the write.
+// A finalizer of another program stays all the time.
 func TestOwnWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -92,9 +93,9 @@ func TestOwnWrites(t *testing.T) {
 	}
 }
 
-// TestJobOfSomebodyElse: what has the name of a Job, and is not of this restore, is neither
+// TestJobNotOwned: what has the name of a Job, and is not of this restore, is neither
 // read nor deleted, and nothing is done meanwhile.
-func TestJobOfSomebodyElse(t *testing.T) {
+func TestJobNotOwned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.addCluster()
@@ -120,10 +121,10 @@ func TestJobOfSomebodyElse(t *testing.T) {
 	for range 30 {
 		w.turn()
 	}
-	w.restored("when it is gone", 0)
+	w.restored("after its deletion", 0)
 }
 
-// until lets everybody do what there is to do until the restore is so far.
+// until lets every program continue until the restore has reached the phase.
 func (w *world) until(phase v1beta2.RecoveryPhase) {
 	w.Helper()
 	for range 40 {
@@ -152,7 +153,7 @@ func TestDeletedIsSeenLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, c := w.live.restores["r"], w.live.clusters["c"]; r == nil || len(r.Finalizers) == 0 || !c.Status.Recovery.Cancelled {
-		t.Errorf("it goes on without anybody who has asked for it: %+v", c.Status.Recovery)
+		t.Errorf("the recovery continues although no restore requests it: %+v", c.Status.Recovery)
 	}
 }
 
@@ -171,16 +172,16 @@ func TestOneAfterTheOther(t *testing.T) {
 			w.turn()
 		}
 		if (w.asked == 0) != waits {
-			t.Errorf("a restore of %s is under way, and c is asked %d times", cluster, w.asked)
+			t.Errorf("a restore of %s is under way, and c gets %d requests", cluster, w.asked)
 		}
 	}
 }
 
-// TestSeedIsTheClusters: a backup that its first member finds damaged is given up; what a
-// pod of somebody else says counts for nothing.
+// TestSeedIsTheClusters: a restore is cancelled if the recovery member finds the backup
+// damaged. A report of a pod that the cluster does not own counts for nothing.
 func TestSeedIsTheClusters(t *testing.T) {
 	t.Parallel()
-	for owner, refused := range map[types.UID]bool{"uid-c": true, "other": false} {
+	for owner, rejected := range map[types.UID]bool{"uid-c": true, "other": false} {
 		w := newWorld(t)
 		w.addCluster()
 		w.addRestore(nil)
@@ -202,15 +203,15 @@ func TestSeedIsTheClusters(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if cancelled := w.live.clusters["c"].Status.Recovery.Cancelled; cancelled != refused {
+		if cancelled := w.live.clusters["c"].Status.Recovery.Cancelled; cancelled != rejected {
 			t.Errorf("the pod of %s says that it is damaged: cancelled %t", owner, cancelled)
 		}
 	}
 }
 
-// TestNobodyElsesRestores: who is responsible goes by the cluster, and by the restore only
-// while there is none.
-func TestNobodyElsesRestores(t *testing.T) {
+// TestRestoresOfOtherControllers: the cluster decides which controller is responsible. The
+// restore decides only while there is no cluster.
+func TestRestoresOfOtherControllers(t *testing.T) {
 	t.Parallel()
 	for _, existing := range []bool{true, false} {
 		for _, ofCluster := range []bool{true, false} {

@@ -25,7 +25,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -65,11 +65,11 @@ type world struct {
 	after          bool
 	// fails is why the agent finds the backup not good; empty if it is.
 	fails agent.ErrorClass
-	// full is true while a quota lets nothing be made; podless while only pods are refused.
+	// full is true while a quota rejects everything; podless while it rejects only pods.
 	full, podless bool
-	// asked counts the recoveries that clusters were asked for, made those of EtcdClusters.
+	// asked counts the requests for a recovery, made the EtcdClusters that were created.
 	asked, made int
-	// touched is true once old members have gone out of service.
+	// touched is true once old members were decommissioned.
 	touched bool
 	events  []string
 }
@@ -84,7 +84,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// sync lets the caches show what is there. Stored objects are never changed in place.
+// sync makes the caches show the live objects. Stored objects are never changed in place.
 func (w *world) sync() { w.cached = w.live.clone() }
 
 // restart begins a new life of the controller.
@@ -97,9 +97,9 @@ func (w *world) restart() {
 	var err error
 	w.reconciler, err = restore.NewReconciler(restore.Config{
 		Cache: w, Objects: w, Recorder: w, Progress: w, Clock: w.clock, AgentImage: "agent:v1",
-		Gate: controller.NewGate(map[string]func() string{
-			controller.KindOf(&v1beta2.EtcdRestore{}): seen, controller.KindOf(&batchv1.Job{}): seen, controller.KindOf(&v1beta2.EtcdCluster{}): seen,
-			controller.KindOf(&v1beta2.EtcdBackup{}): seen,
+		Gate: reconcile.NewGate(map[string]func() string{
+			reconcile.KindOf(&v1beta2.EtcdRestore{}): seen, reconcile.KindOf(&batchv1.Job{}): seen, reconcile.KindOf(&v1beta2.EtcdCluster{}): seen,
+			reconcile.KindOf(&v1beta2.EtcdBackup{}): seen,
 		}),
 		Responsible: func(metav1.Object) bool { return true },
 	})
@@ -242,9 +242,9 @@ func (w *world) clusters() {
 		case r.Phase == v1beta2.RecoveryPhasePending:
 			r.Phase, r.Seed = v1beta2.RecoveryPhaseSeeding, "c-seed"
 		default:
-			r.Phase, w.touched = v1beta2.RecoveryPhaseSwitching, true
+			r.Phase, w.touched = v1beta2.RecoveryPhaseCutover, true
 		}
-	case v1beta2.RecoveryPhaseSwitching:
+	case v1beta2.RecoveryPhaseCutover:
 		r.Phase = v1beta2.RecoveryPhaseCleaning
 		c.Status.Phase = v1beta2.ClusterPhaseRunning
 	default:
@@ -383,13 +383,13 @@ func (w *world) UpdateClusterStatus(_ context.Context, c *v1beta2.EtcdCluster) (
 		if r := c.Status.Recovery; r != nil && r.Phase == v1beta2.RecoveryPhasePending && !r.Cancelled {
 			w.asked++
 			if w.live.restores["r"] == nil || len(w.live.restores["r"].Finalizers) == 0 {
-				w.Error("the cluster is asked by a restore that can go without a word")
+				w.Error("the restore that requests the recovery has no finalizer")
 			}
 			if c.Status.Phase == v1beta2.ClusterPhaseRunning {
 				w.safe()
 			}
 			if w.fails != "" || r.Source.Backup.SHA256 != "abc" {
-				w.Errorf("the cluster is asked to go on from %+v", r.Source)
+				w.Errorf("the request names the source %+v", r.Source)
 			}
 		}
 		stored := old.DeepCopy()
@@ -400,17 +400,17 @@ func (w *world) UpdateClusterStatus(_ context.Context, c *v1beta2.EtcdCluster) (
 	})
 }
 
-// safe checks that what the cluster has was stored before the cluster is asked to give it up.
+// safe checks that the data of the cluster was stored before the request to replace it.
 func (w *world) safe() {
 	w.Helper()
 	copied := w.live.restores["r"].Status.SafetyCopy
 	if copied == nil {
-		w.Error("the cluster is asked without a safety copy")
+		w.Error("the cluster gets a request without a pre-restore backup")
 		return
 	}
 	b := w.live.backups[copied.Backup]
-	if b == nil || !b.Status.Succeeded || b.Spec.EtcdCluster.Name != "c" || b.Annotations[resources.AnnotationSafetyCopy] != "r" || copied.Revision != 99 || copied.URI != b.Status.URI {
-		w.Errorf("the status tells of the safety copy %+v, there is %+v", copied, b)
+	if b == nil || !b.Status.Succeeded || b.Spec.EtcdCluster.Name != "c" || b.Annotations[resources.AnnotationPreRestoreBackup] != "r" || copied.Revision != 99 || copied.URI != b.Status.URI {
+		w.Errorf("the status names the pre-restore backup %+v, there is %+v", copied, b)
 	}
 }
 
@@ -526,7 +526,7 @@ func (w *world) DeleteJob(_ context.Context, _, name string, only metav1.Precond
 
 // Of implements restore.Progress.
 func (w *world) Of(context.Context, string) (*v1beta2.TransferProgress, error) {
-	return nil, errors.New("nobody is asked here")
+	return nil, errors.New("no agent responds here")
 }
 
 // Eventf implements restore.Recorder.

@@ -91,7 +91,7 @@ func (s versionless) SendMsg(message any) error {
 
 func newCluster(t testing.TB, change func(*Member)) *Cluster {
 	t.Helper()
-	// A member that runs responds, however slow the machine is; one that does not is refused.
+	// A member that runs responds, however slow the machine is; one that does not is rejected.
 	pool := etcd.NewPool(etcd.PoolConfig{StatusTimeout: patience})
 	t.Cleanup(pool.Close)
 	c := &Cluster{t: t, pool: pool, members: map[string]*Member{}}
@@ -130,8 +130,8 @@ func (c *Cluster) Added(name string) *Member {
 	if _, err := c.Client().AddLearner(ctx, m.PeerURL); err != nil {
 		c.t.Fatalf("add %s: %v", name, err)
 	}
-	// A member that starts takes the list of whoever answers first, and ends if that one
-	// has not heard of it yet. Kubernetes starts it again; nobody does here.
+	// A member that starts takes the list of the member that responds first, and ends if
+	// that list does not contain it yet. Kubernetes starts it again; this test does not.
 	Eventually(c.t, "all know "+name, func() error { return c.allKnow(m.PeerURL) })
 	m.config.ClusterState = embed.ClusterStateFlagExisting
 	m.config.InitialCluster = c.initialCluster()
@@ -231,7 +231,7 @@ func (c *Cluster) ClientOf(m *Member) *etcd.Client {
 }
 
 // Remove takes a member out of etcd and out of the target. It is killed first: a
-// server that is asked for its status in the moment in which it learns of its
+// server that is requested its status in the moment in which it learns of its
 // removal panics, which would end the test.
 func (c *Cluster) Remove(m *Member) {
 	c.t.Helper()
@@ -292,7 +292,7 @@ func mustURL(t testing.TB, s string) url.URL {
 }
 
 // Eventually repeats f until it succeeds; the test fails if that takes too long. It
-// waits for the answers of real servers, which is why it has to try.
+// waits for the responses of real servers, which is why it has to try.
 func Eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
 	deadline := time.NewTimer(patience)

@@ -93,8 +93,8 @@ func (l *Link) accept(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// carry moves bytes until a side is gone, and takes the other with it.
-func (l *Link) carry(from, to net.Conn, answers bool) {
+// carry moves bytes until a side no longer exists, and takes the other with it.
+func (l *Link) carry(from, to net.Conn, responses bool) {
 	defer func() {
 		_, _ = from.Close(), to.Close()
 		l.mu.Lock()
@@ -106,11 +106,11 @@ func (l *Link) carry(from, to net.Conn, answers bool) {
 	for {
 		size := len(buffer)
 		rate := l.rate.Load()
-		if answers && rate > 0 {
+		if responses && rate > 0 {
 			size = max(1, min(size, int(rate*int64(linkPause)/int64(time.Second))))
 		}
 		n, err := from.Read(buffer[:size])
-		if answers {
+		if responses {
 			if rate > 0 && !l.pause(time.Duration(n)*time.Second/time.Duration(rate)) {
 				return
 			}

@@ -173,7 +173,7 @@ func BlackHole(t testing.TB) string {
 	return "http://" + l.Addr().String()
 }
 
-// Nowhere returns a URL at which nobody listens.
+// Nowhere returns a URL at which no program listens.
 func Nowhere(t testing.TB) string {
 	t.Helper()
 	return "http://" + freeAddress(t)
@@ -189,7 +189,7 @@ const (
 // given holds the ports that were handed out in this process.
 var given sync.Map
 
-// freeAddress returns a loopback address on which nobody listens.
+// freeAddress returns a loopback address on which no program listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1000 {

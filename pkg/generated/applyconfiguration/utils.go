@@ -95,6 +95,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.PersistentVolumeClaimSourceApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("PodPolicy"):
 		return &etcdv1beta2.PodPolicyApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("PreRestoreBackup"):
+		return &etcdv1beta2.PreRestoreBackupApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("RecoveryPolicy"):
 		return &etcdv1beta2.RecoveryPolicyApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("RecoverySource"):
@@ -103,8 +105,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.RecoveryStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("RecoverySurvivor"):
 		return &etcdv1beta2.RecoverySurvivorApplyConfiguration{}
-	case v1beta2.SchemeGroupVersion.WithKind("RestoreSafetyCopy"):
-		return &etcdv1beta2.RestoreSafetyCopyApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("RestoreSource"):
 		return &etcdv1beta2.RestoreSourceApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("RestoreSpec"):

@@ -67,8 +67,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.LeaderMoveRequest{}.OpenAPIModelName():                    schema_pkg_apis_etcd_v1beta2_LeaderMoveRequest(ref),
 		v1beta2.LeaderMoveStatus{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_LeaderMoveStatus(ref),
 		v1beta2.ListedMember{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_ListedMember(ref),
-		v1beta2.MemberClaim{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_MemberClaim(ref),
 		v1beta2.MemberHealth{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_MemberHealth(ref),
+		v1beta2.MemberPVC{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_MemberPVC(ref),
 		v1beta2.MemberPod{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_MemberPod(ref),
 		v1beta2.MemberSecret{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_MemberSecret(ref),
 		v1beta2.MemberStatus{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_MemberStatus(ref),
@@ -81,11 +81,11 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.PersistentVolumeClaimRetentionPolicy{}.OpenAPIModelName(): schema_pkg_apis_etcd_v1beta2_PersistentVolumeClaimRetentionPolicy(ref),
 		v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName():          schema_pkg_apis_etcd_v1beta2_PersistentVolumeClaimSource(ref),
 		v1beta2.PodPolicy{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_PodPolicy(ref),
+		v1beta2.PreRestoreBackup{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_PreRestoreBackup(ref),
 		v1beta2.RecoveryPolicy{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_RecoveryPolicy(ref),
 		v1beta2.RecoverySource{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_RecoverySource(ref),
 		v1beta2.RecoveryStatus{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref),
 		v1beta2.RecoverySurvivor{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_RecoverySurvivor(ref),
-		v1beta2.RestoreSafetyCopy{}.OpenAPIModelName():                    schema_pkg_apis_etcd_v1beta2_RestoreSafetyCopy(ref),
 		v1beta2.RestoreSource{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_RestoreSource(ref),
 		v1beta2.RestoreSpec{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_RestoreSpec(ref),
 		v1beta2.RestoreStatus{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_RestoreStatus(ref),
@@ -890,7 +890,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "BackupSpec says what shall be backed up, where to and when.",
+				Description: "BackupSpec says what to back up, the backup location and when.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"etcdEndpoints": {
@@ -985,7 +985,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 					},
 					"verify": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares the checksum that the store itself has computed of what it received, and reads back where the store answers none. Restore reads back and restores in a scratch place. Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves, Hash for any other endpoint, for volumes, and with etcdEndpoints.",
+							Description: "verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares the checksum that the store itself has computed of what it received, and reads back where the store returns none. Restore reads back and restores in a scratch place. Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves, Hash for any other endpoint, for volumes, and with etcdEndpoints.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1233,7 +1233,7 @@ func schema_pkg_apis_etcd_v1beta2_BlockedBy(ref common.ReferenceCallback) common
 					},
 					"unblock": {
 						SchemaProps: spec.SchemaProps{
-							Description: "unblock says what would let the controller go on.",
+							Description: "unblock is the remediation: what the user can do so that the controller continues.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1279,7 +1279,7 @@ func schema_pkg_apis_etcd_v1beta2_CertificateStatus(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"use": {
 						SchemaProps: spec.SchemaProps{
-							Description: "use: Authority, Peer, Server, Operator or Client.",
+							Description: "use: CA, Peer, Server, Operator or Client.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1294,7 +1294,7 @@ func schema_pkg_apis_etcd_v1beta2_CertificateStatus(ref common.ReferenceCallback
 					},
 					"issuer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuer is the name of who signed it.",
+							Description: "issuer is the name of the CA that signed the certificate.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1319,7 +1319,7 @@ func schema_pkg_apis_etcd_v1beta2_CertificateStatus(ref common.ReferenceCallback
 					},
 					"renewalTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "renewalTime is when the controller renews it; absent if somebody else does.",
+							Description: "renewalTime is when the controller renews it; absent if another program does.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1426,7 +1426,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 					},
 					"verify": {
 						SchemaProps: spec.SchemaProps{
-							Description: "verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares the checksum that the store itself has computed of what it received, and reads back where the store answers none. Restore reads back and restores in a scratch place. Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves, Hash for any other endpoint and for volumes.",
+							Description: "verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares the checksum that the store itself has computed of what it received, and reads back where the store returns none. Restore reads back and restores in a scratch place. Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves, Hash for any other endpoint and for volumes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1522,7 +1522,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterOperation(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterOperation is an operation that was asked for, and how it goes.",
+				Description: "ClusterOperation is an operation that was requested, and how it goes.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
@@ -1541,7 +1541,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterOperation(ref common.ReferenceCallback)
 					},
 					"requestedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedAt is when it was asked for.",
+							Description: "requestedAt is when it was requested.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1632,7 +1632,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterRecoverySpec(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRecoverySpec says how a cluster shall be recovered.",
+				Description: "ClusterRecoverySpec says how a cluster is recovered.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"member": {
@@ -1678,7 +1678,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version is the version of etcd that the members shall run, such as \"3.6.16\"; a leading \"v\" is ignored. Default: the version that the API server recommends when the cluster is created. It is stored then and does not change by itself; an update without a version keeps the stored one. In an EtcdRestore's clusterTemplate the default is the version that the backup is of.",
+							Description: "version is the desired version of etcd, such as \"3.6.16\"; a leading \"v\" is ignored. Default: the version that the API server recommends when the cluster is created. It is stored then and does not change by itself; an update without a version keeps the stored one. In an EtcdRestore's clusterTemplate the default is the version that the backup is of.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1723,19 +1723,19 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 					},
 					"backup": {
 						SchemaProps: spec.SchemaProps{
-							Description: "backup says where backups of this cluster go, and when they are made without being asked for.",
+							Description: "backup says where backups of this cluster go, and when they are made without being requested.",
 							Ref:         ref(v1beta2.ClusterBackupPolicy{}.OpenAPIModelName()),
 						},
 					},
 					"recovery": {
 						SchemaProps: spec.SchemaProps{
-							Description: "recovery says what may happen without being asked when the cluster is lost.",
+							Description: "recovery says what may happen without being queried when the cluster is lost.",
 							Ref:         ref(v1beta2.RecoveryPolicy{}.OpenAPIModelName()),
 						},
 					},
 					"deletionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deletionProtection refuses to delete this object while true.",
+							Description: "deletionProtection rejects to delete this object while true.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1816,7 +1816,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 					},
 					"serviceName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceName is the name of the service for clients.",
+							Description: "serviceName is the name of the client Service.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1922,7 +1922,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 					},
 					"operation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "operation is the last one that was asked for, such as a defragmentation.",
+							Description: "operation is the last one that was requested, such as a defragmentation.",
 							Ref:         ref(v1beta2.ClusterOperation{}.OpenAPIModelName()),
 						},
 					},
@@ -1997,7 +1997,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdBackup(ref common.ReferenceCallback) commo
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what shall be backed up, where to and when.",
+							Description: "spec says what to back up, the backup location and when.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.BackupSpec{}.OpenAPIModelName()),
 						},
@@ -2072,7 +2072,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdCluster(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EtcdCluster is one etcd cluster: its members run as pods of the object's namespace and are kept at the declared size and version.",
+				Description: "EtcdCluster is one etcd cluster: its members run as pods of the object's namespace and are kept at the desired size and version.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2097,7 +2097,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdCluster(ref common.ReferenceCallback) comm
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what the cluster shall be.",
+							Description: "spec is the desired state of the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ClusterSpec{}.OpenAPIModelName()),
 						},
@@ -2122,7 +2122,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EtcdClusterHealth is what the members of a cluster say at this moment. It is found out when it is asked for, by the API server itself, and kept nowhere.",
+				Description: "EtcdClusterHealth is what the members of a cluster say at this moment. It is found out when it is requested, by the API server itself, and kept nowhere.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2188,7 +2188,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 					},
 					"leader": {
 						SchemaProps: spec.SchemaProps{
-							Description: "leader is the name of the member that those who answered follow; empty if they do not agree or follow none.",
+							Description: "leader is the name of the leader that the responding members follow; empty if they do not agree or follow none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2211,7 +2211,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 					},
 					"serving": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serving is the number of those that answered and follow a leader.",
+							Description: "serving is the number of those that responded and follow a leader.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2227,7 +2227,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 					},
 					"clusterID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterID is etcd's cluster ID in hexadecimal; empty if nobody answered.",
+							Description: "clusterID is etcd's cluster ID in hexadecimal; empty if no member responded.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2282,7 +2282,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 					},
 					"askedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "askedAt is when the members were asked.",
+							Description: "askedAt is when the members were queried.",
 							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -2331,7 +2331,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterLeaderMove(ref common.ReferenceCall
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec is what is requested.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.LeaderMoveRequest{}.OpenAPIModelName()),
 						},
@@ -2405,7 +2405,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterMembers(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EtcdClusterMembers is who each member says the members are, beside the pods and the claims that there are. It is found out when it is asked for and kept nowhere.",
+				Description: "EtcdClusterMembers is the member list that each member reports, beside the pods and PVCs that exist. The API server computes it for each request and does not store it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2430,7 +2430,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterMembers(ref common.ReferenceCallbac
 					},
 					"agreed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "agreed is true if everything that answered says the same.",
+							Description: "agreed is true if all sources that responded report the same.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2443,7 +2443,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterMembers(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "disagreements tell what is said differently, and what Kubernetes has that etcd has not, and the other way round.",
+							Description: "disagreements tell what is reported differently, and what Kubernetes has that etcd has not, and the other way round.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2463,7 +2463,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterMembers(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "members that anybody knows of, in the order of their names.",
+							Description: "members that any member, pod or PVC shows, in the order of their names.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2499,7 +2499,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterMembers(ref common.ReferenceCallbac
 					},
 					"confirmed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "confirmed is true if a quorum confirmed a list while this was found out; listed then says whether a member is in that one.",
+							Description: "confirmed is true if a quorum confirmed a list while this was found out; listed then says whether a member is in the confirmed list.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2527,7 +2527,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterMembers(ref common.ReferenceCallbac
 					},
 					"askedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "askedAt is when the members were asked.",
+							Description: "askedAt is when the members were queried.",
 							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -2576,7 +2576,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterOperation(ref common.ReferenceCallb
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec is what is requested.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.OperationRequest{}.OpenAPIModelName()),
 						},
@@ -2626,7 +2626,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterProxyOptions(ref common.ReferenceCa
 					},
 					"member": {
 						SchemaProps: spec.SchemaProps{
-							Description: "member that is asked, by name. Empty: any healthy one, followers first.",
+							Description: "member that is used, by name. Empty: any healthy one, followers first.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2666,14 +2666,14 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterRecovery(ref common.ReferenceCallba
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for.",
+							Description: "spec is what is requested.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ClusterRecoverySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is the plan, as far as it was known when it was asked for.",
+							Description: "status is the plan, as far as it was known when it was requested.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.RecoveryStatus{}.OpenAPIModelName()),
 						},
@@ -2783,7 +2783,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdOptions(ref common.ReferenceCallback) comm
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "extraArgs are appended to etcd's command line, each of the form --flag=value. Flags that the controller owns are refused.",
+							Description: "extraArgs are appended to etcd's command line, each of the form --flag=value. Flags that the controller owns are rejected.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2833,7 +2833,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdRestore(ref common.ReferenceCallback) comm
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what shall be restored, and from where.",
+							Description: "spec says what to restore, and from where.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.RestoreSpec{}.OpenAPIModelName()),
 						},
@@ -2994,12 +2994,12 @@ func schema_pkg_apis_etcd_v1beta2_JobPolicy(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "JobPolicy says where and how the pods of Jobs run that move backups. What they mount, what they run, as whom and with which security context stays the controller's.",
+				Description: "JobPolicy says where and how the pods of Jobs run that move backups. What they mount, what they run, their user and their security context stay the controller's.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"labels": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labels added to the pods. \"app\", keys that begin with \"etcd_\", and keys of Jobs and of cloud identities are refused.",
+							Description: "labels added to the pods. \"app\", keys that begin with \"etcd_\", and keys of Jobs and of cloud identities are rejected.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -3015,7 +3015,7 @@ func schema_pkg_apis_etcd_v1beta2_JobPolicy(ref common.ReferenceCallback) common
 					},
 					"annotations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "annotations added to the pods, such as those that keep the proxy of a service mesh out. Those of the controller, of security profiles and of cloud identities are refused.",
+							Description: "annotations added to the pods, such as those that keep the proxy of a service mesh out. Those of the controller, of security profiles and of cloud identities are rejected.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -3183,12 +3183,12 @@ func schema_pkg_apis_etcd_v1beta2_LeaderMoveRequest(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LeaderMoveRequest is what can be asked for of a move.",
+				Description: "LeaderMoveRequest is what can be requested of a move.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"target": {
 						SchemaProps: spec.SchemaProps{
-							Description: "target is the name of the member that shall lead. Empty: the healthy follower that is furthest ahead.",
+							Description: "target is the name of the member that is to lead. Empty: the healthy follower that is furthest ahead.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3245,7 +3245,7 @@ func schema_pkg_apis_etcd_v1beta2_ListedMember(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ListedMember is a member that somebody knows of.",
+				Description: "ListedMember is a member that at least one member list, pod or PVC shows.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -3257,14 +3257,14 @@ func schema_pkg_apis_etcd_v1beta2_ListedMember(ref common.ReferenceCallback) com
 					},
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id is etcd's member ID in hexadecimal; empty for a pod or a claim that no member answers for.",
+							Description: "id is etcd's member ID in hexadecimal; empty for a pod or a PVC that no member responds for.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"listed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "listed is true if the member is in the list that a quorum confirmed; without such a list, if it is in anybody's.",
+							Description: "listed is true if the member is in the list that a quorum confirmed; without such a list, if it is in the list of any member.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -3344,7 +3344,7 @@ func schema_pkg_apis_etcd_v1beta2_ListedMember(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "unknownTo names the members that answered and do not.",
+							Description: "unknownTo names the members that responded and do not.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3365,8 +3365,8 @@ func schema_pkg_apis_etcd_v1beta2_ListedMember(ref common.ReferenceCallback) com
 					},
 					"claim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "claim with the data of the member; absent if there is none.",
-							Ref:         ref(v1beta2.MemberClaim{}.OpenAPIModelName()),
+							Description: "PVC with the data of the member; absent if there is none.",
+							Ref:         ref(v1beta2.MemberPVC{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -3374,58 +3374,7 @@ func schema_pkg_apis_etcd_v1beta2_ListedMember(ref common.ReferenceCallback) com
 			},
 		},
 		Dependencies: []string{
-			v1beta2.MemberClaim{}.OpenAPIModelName(), v1beta2.MemberPod{}.OpenAPIModelName()},
-	}
-}
-
-func schema_pkg_apis_etcd_v1beta2_MemberClaim(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "MemberClaim is the PersistentVolumeClaim of a member.",
-				Type:        []string{"object"},
-				Properties: map[string]spec.Schema{
-					"name": {
-						SchemaProps: spec.SchemaProps{
-							Description: "name of the claim.",
-							Default:     "",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"phase": {
-						SchemaProps: spec.SchemaProps{
-							Description: "phase of the claim.\n\nPossible enum values:\n - `\"Bound\"` used for PersistentVolumeClaims that are bound\n - `\"Lost\"` used for PersistentVolumeClaims that lost their underlying PersistentVolume. The claim was bound to a PersistentVolume and this volume does not exist any longer and all data on it was lost.\n - `\"Pending\"` used for PersistentVolumeClaims that are not yet bound",
-							Type:        []string{"string"},
-							Format:      "",
-							Enum:        []interface{}{"Bound", "Lost", "Pending"},
-						},
-					},
-					"volume": {
-						SchemaProps: spec.SchemaProps{
-							Description: "volume that it is bound to.",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"capacity": {
-						SchemaProps: spec.SchemaProps{
-							Description: "capacity of the volume, such as 8Gi.",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"terminating": {
-						SchemaProps: spec.SchemaProps{
-							Description: "terminating is true if the claim was asked to go.",
-							Type:        []string{"boolean"},
-							Format:      "",
-						},
-					},
-				},
-				Required: []string{"name"},
-			},
-		},
+			v1beta2.MemberPVC{}.OpenAPIModelName(), v1beta2.MemberPod{}.OpenAPIModelName()},
 	}
 }
 
@@ -3438,7 +3387,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberHealth(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name of the member, and of its pod and claim.",
+							Description: "name of the member, and of its pod and PVC.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3453,7 +3402,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberHealth(ref common.ReferenceCallback) com
 					},
 					"answered": {
 						SchemaProps: spec.SchemaProps{
-							Description: "answered is true if the member answered in time.",
+							Description: "responded is true if the member responded in time.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -3531,7 +3480,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberHealth(ref common.ReferenceCallback) com
 					},
 					"quota": {
 						SchemaProps: spec.SchemaProps{
-							Description: "quota is the size in bytes at which it refuses writes.",
+							Description: "quota is the size in bytes at which it rejects writes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -3591,7 +3540,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberHealth(ref common.ReferenceCallback) com
 					},
 					"took": {
 						SchemaProps: spec.SchemaProps{
-							Description: "took is how long it took to answer.",
+							Description: "took is how long it took to respond.",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -3603,8 +3552,8 @@ func schema_pkg_apis_etcd_v1beta2_MemberHealth(ref common.ReferenceCallback) com
 					},
 					"claim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "claim with the data of the member; absent if there is none.",
-							Ref:         ref(v1beta2.MemberClaim{}.OpenAPIModelName()),
+							Description: "PVC with the data of the member; absent if there is none.",
+							Ref:         ref(v1beta2.MemberPVC{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -3612,7 +3561,58 @@ func schema_pkg_apis_etcd_v1beta2_MemberHealth(ref common.ReferenceCallback) com
 			},
 		},
 		Dependencies: []string{
-			v1beta2.MemberClaim{}.OpenAPIModelName(), v1beta2.MemberPod{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1beta2.MemberPVC{}.OpenAPIModelName(), v1beta2.MemberPod{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_etcd_v1beta2_MemberPVC(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MemberPVC is the PersistentVolumeClaim of a member.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the PVC.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"phase": {
+						SchemaProps: spec.SchemaProps{
+							Description: "phase of the PVC.\n\nPossible enum values:\n - `\"Bound\"` used for PersistentVolumeClaims that are bound\n - `\"Lost\"` used for PersistentVolumeClaims that lost their underlying PersistentVolume. The claim was bound to a PersistentVolume and this volume does not exist any longer and all data on it was lost.\n - `\"Pending\"` used for PersistentVolumeClaims that are not yet bound",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Bound", "Lost", "Pending"},
+						},
+					},
+					"volume": {
+						SchemaProps: spec.SchemaProps{
+							Description: "volume that it is bound to.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"capacity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "capacity of the volume, such as 8Gi.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"terminating": {
+						SchemaProps: spec.SchemaProps{
+							Description: "terminating is true if the deletion of the PVC was requested.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
 	}
 }
 
@@ -3649,7 +3649,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberPod(ref common.ReferenceCallback) common
 					},
 					"terminating": {
 						SchemaProps: spec.SchemaProps{
-							Description: "terminating is true if the pod was asked to go.",
+							Description: "terminating is true if the deletion of the pod was requested.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3754,7 +3754,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberStatus(ref common.ReferenceCallback) com
 					},
 					"claim": {
 						SchemaProps: spec.SchemaProps{
-							Description: "claim is the name of the PersistentVolumeClaim that holds the member's data.",
+							Description: "PVC is the name of the PersistentVolumeClaim that holds the member's data.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3775,7 +3775,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberStatus(ref common.ReferenceCallback) com
 					},
 					"healthy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "healthy: True if the member answered and has a leader, False if not, Unknown if it could not be asked.",
+							Description: "healthy: True if the member responded and has a leader, False if not, Unknown if no request reached it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3830,7 +3830,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberStatus(ref common.ReferenceCallback) com
 					},
 					"raftIndex": {
 						SchemaProps: spec.SchemaProps{
-							Description: "raftIndex is the raft entry up to which the member has committed. It is said while the quorum is lost: the member with the highest one has lost the least.",
+							Description: "raftIndex is the raft entry up to which the member has committed. It is reported while the quorum is lost: the member with the highest one has lost the least.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -4042,7 +4042,7 @@ func schema_pkg_apis_etcd_v1beta2_OperationRequest(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OperationRequest is what can be asked for of an operation.",
+				Description: "OperationRequest is what can be requested of an operation.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"members": {
@@ -4126,19 +4126,19 @@ func schema_pkg_apis_etcd_v1beta2_PersistentVolumeClaimRetentionPolicy(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PersistentVolumeClaimRetentionPolicy says what happens to the claims of members that are no longer wanted.",
+				Description: "PersistentVolumeClaimRetentionPolicy says what happens to the PVCs of members that are no longer wanted.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"whenDeleted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "whenDeleted: Delete (default) or Retain the claims when the cluster is deleted.",
+							Description: "whenDeleted: Delete (default) or Retain the PVCs when the cluster is deleted.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"whenScaled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "whenScaled: Delete (default) or Retain the claim of a member that was removed by scaling down.",
+							Description: "whenScaled: Delete (default) or Retain the PVC of a member that was removed by scaling down.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4158,7 +4158,7 @@ func schema_pkg_apis_etcd_v1beta2_PersistentVolumeClaimSource(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"claimName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "claimName of the claim.",
+							Description: "claimName of the PVC.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4187,7 +4187,7 @@ func schema_pkg_apis_etcd_v1beta2_PodPolicy(ref common.ReferenceCallback) common
 				Properties: map[string]spec.Schema{
 					"labels": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labels are added to the pods. \"app\" and keys that begin with \"etcd_\" belong to the controller and are refused.",
+							Description: "labels are added to the pods. \"app\" and keys that begin with \"etcd_\" belong to the controller and are rejected.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -4405,18 +4405,76 @@ func schema_pkg_apis_etcd_v1beta2_PodPolicy(ref common.ReferenceCallback) common
 	}
 }
 
+func schema_pkg_apis_etcd_v1beta2_PreRestoreBackup(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PreRestoreBackup is a backup of the data that a restore in place has replaced.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"backup": {
+						SchemaProps: spec.SchemaProps{
+							Description: "backup is the name of the EtcdBackup that made it, which can be restored as any.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision of the key space in it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time at which it was complete.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"uri": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uri of the stored snapshot.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"backup"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_etcd_v1beta2_RecoveryPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RecoveryPolicy says what may happen without being asked.",
+				Description: "RecoveryPolicy says what the controller may do about lost members without a request.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"quorumLoss": {
 						SchemaProps: spec.SchemaProps{
-							Description: "quorumLoss: Manual (default) or Automatic recovery when a quorum is lost for good.",
+							Description: "quorumLoss: Manual (default) or Automatic recovery when a quorum is permanently lost.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"memberLoss": {
+						SchemaProps: spec.SchemaProps{
+							Description: "memberLoss: Automatic (default) or Manual replacement of a member that does not respond and cannot come back by itself. Its node does not respond, no node can take its pod and volume, or its pod stays Terminating. A new member joins first. The PVC of the replaced member is deleted unless spec.pod.persistentVolumeClaimRetentionPolicy retains it. No member is replaced without a quorum.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"memberLossTimeoutSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "memberLossTimeoutSeconds is how long such a member may stay away before it is replaced. At least 60. Default: 300.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 				},
@@ -4455,7 +4513,7 @@ func schema_pkg_apis_etcd_v1beta2_RecoverySource(ref common.ReferenceCallback) c
 					},
 					"backup": {
 						SchemaProps: spec.SchemaProps{
-							Description: "backup is the place of the backup.",
+							Description: "backup is the backup location.",
 							Ref:         ref(v1beta2.BackupPlace{}.OpenAPIModelName()),
 						},
 					},
@@ -4490,7 +4548,7 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase: Pending, Seeding, Switching, Cleaning, Succeeded or Abandoned.",
+							Description: "phase: Pending, Seeding, Cutover, Cleaning, Succeeded or Abandoned.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4519,7 +4577,7 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "survivors are the members that answered when the plan was made.",
+							Description: "survivors are the members that responded when the plan was made.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4567,7 +4625,7 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 					},
 					"seed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "seed is the name of the new first member.",
+							Description: "seed is the name of the new bootstrap member.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4588,14 +4646,14 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "version of etcd that the new first member runs.",
+							Description: "version of etcd that the new bootstrap member runs.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"requestedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedAt is when it was asked for.",
+							Description: "requestedAt is when it was requested.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -4607,14 +4665,14 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 					},
 					"cancelled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cancelled asks to abandon it, which is possible before phase Switching.",
+							Description: "cancelled asks to abandon it, which is possible before phase Cutover.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"member": {
 						SchemaProps: spec.SchemaProps{
-							Description: "member that was asked for as the source; empty for the one that has lost the least.",
+							Description: "member that was requested as the source; empty for the one that has lost the least.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4638,7 +4696,7 @@ func schema_pkg_apis_etcd_v1beta2_RecoverySurvivor(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RecoverySurvivor is a member that answers although the quorum is lost.",
+				Description: "RecoverySurvivor is a member that responds although the quorum is lost.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -4667,50 +4725,6 @@ func schema_pkg_apis_etcd_v1beta2_RecoverySurvivor(ref common.ReferenceCallback)
 				Required: []string{"name"},
 			},
 		},
-	}
-}
-
-func schema_pkg_apis_etcd_v1beta2_RestoreSafetyCopy(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "RestoreSafetyCopy is a backup of the data that a restore in place has replaced.",
-				Type:        []string{"object"},
-				Properties: map[string]spec.Schema{
-					"backup": {
-						SchemaProps: spec.SchemaProps{
-							Description: "backup is the name of the EtcdBackup that made it, which can be restored as any.",
-							Default:     "",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-					"revision": {
-						SchemaProps: spec.SchemaProps{
-							Description: "revision of the key space in it.",
-							Type:        []string{"integer"},
-							Format:      "int64",
-						},
-					},
-					"time": {
-						SchemaProps: spec.SchemaProps{
-							Description: "time at which it was complete.",
-							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
-						},
-					},
-					"uri": {
-						SchemaProps: spec.SchemaProps{
-							Description: "uri of the stored snapshot.",
-							Type:        []string{"string"},
-							Format:      "",
-						},
-					},
-				},
-				Required: []string{"backup"},
-			},
-		},
-		Dependencies: []string{
-			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -4763,7 +4777,7 @@ func schema_pkg_apis_etcd_v1beta2_RestoreSpec(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RestoreSpec says what shall be restored, and from where.",
+				Description: "RestoreSpec says what to restore, and from where.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"backupStorageType": {
@@ -4943,14 +4957,14 @@ func schema_pkg_apis_etcd_v1beta2_RestoreStatus(ref common.ReferenceCallback) co
 					"safetyCopy": {
 						SchemaProps: spec.SchemaProps{
 							Description: "safetyCopy is the copy of the data that the cluster had, made before it was replaced. Absent for a new cluster, and if no member was there to be copied.",
-							Ref:         ref(v1beta2.RestoreSafetyCopy{}.OpenAPIModelName()),
+							Ref:         ref(v1beta2.PreRestoreBackup{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.RestoreSafetyCopy{}.OpenAPIModelName(), v1beta2.TransferProgress{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1beta2.PreRestoreBackup{}.OpenAPIModelName(), v1beta2.TransferProgress{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -5014,7 +5028,7 @@ func schema_pkg_apis_etcd_v1beta2_S3BackupSource(ref common.ReferenceCallback) c
 					},
 					"serverSideEncryption": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serverSideEncryption that the store shall use, such as AES256 or aws:kms.",
+							Description: "serverSideEncryption that the store uses, such as AES256 or aws:kms.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5028,7 +5042,7 @@ func schema_pkg_apis_etcd_v1beta2_S3BackupSource(ref common.ReferenceCallback) c
 					},
 					"storageClass": {
 						SchemaProps: spec.SchemaProps{
-							Description: "storageClass of the stored objects, such as STANDARD_IA. Classes from which nothing is read at once are refused. Empty: the one that the store uses by default.",
+							Description: "storageClass of the stored objects, such as STANDARD_IA. Classes from which nothing is read at once are rejected. Empty: the one that the store uses by default.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5160,7 +5174,7 @@ func schema_pkg_apis_etcd_v1beta2_ServiceTemplate(ref common.ReferenceCallback) 
 					},
 					"labels": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labels added to the service. \"app\" and keys that begin with \"etcd_\" are refused.",
+							Description: "labels added to the service. \"app\" and keys that begin with \"etcd_\" are rejected.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -5195,7 +5209,7 @@ func schema_pkg_apis_etcd_v1beta2_ServiceTemplate(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "loadBalancerSourceRanges restricts who may reach a service of type LoadBalancer.",
+							Description: "loadBalancerSourceRanges restricts which addresses may reach a Service of type LoadBalancer.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5322,7 +5336,7 @@ func schema_pkg_apis_etcd_v1beta2_TLSPolicy(ref common.ReferenceCallback) common
 					},
 					"auto": {
 						SchemaProps: spec.SchemaProps{
-							Description: "auto lets the controller keep a certificate authority for the cluster and issue and renew every certificate.",
+							Description: "auto lets the controller keep a CA for the cluster and issue and renew every certificate.",
 							Ref:         ref(v1beta2.AutoTLS{}.OpenAPIModelName()),
 						},
 					},

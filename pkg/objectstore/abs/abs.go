@@ -162,7 +162,7 @@ func kindOf(err error) error {
 	}
 }
 
-// responseError shows an answer of the store in one line.
+// responseError shows a response of the store in one line.
 type responseError struct{ *azcore.ResponseError }
 
 // Error implements error.

@@ -25,10 +25,7 @@ import (
 
 func open(t *testing.T, endpoint, containerName, key string, proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport := storetest.Transport(t)
-	if proxy != nil {
-		proxy.Use(transport)
-	}
+	transport := storetest.Transport(t, proxy)
 	secret := storetest.Secret(t, map[string]string{accountFile: storetest.Account, keyFile: key})
 	store, err := New(Config{Container: containerName, Endpoint: endpoint, CredentialsDir: secret, Transport: transport})
 	if err != nil {
@@ -60,7 +57,7 @@ func TestAcceptance(t *testing.T) {
 
 // TestSweepSpares: what is no leftover of ours stays, whatever there is beside it, and what
 // a sweep has left that was killed goes.
-func TestSweepSpares(t *testing.T) {
+func TestAbortUploadsKeepsOthers(t *testing.T) {
 	endpoint := storetest.Azure(t)
 	store := open(t, endpoint, "spared", storetest.AccountKey, nil)
 	ctx, now := t.Context(), time.Now()
@@ -96,7 +93,7 @@ func TestSweepSpares(t *testing.T) {
 	}
 	stage("whole", old)
 
-	if n, err := store.Sweep(ctx, "", now.Add(-24*time.Hour)); err != nil || n != 2 {
+	if n, err := store.AbortUploads(ctx, "", now.Add(-24*time.Hour)); err != nil || n != 2 {
 		t.Errorf("swept %d, %v; want what was abandoned, and what was killed", n, err)
 	}
 	for key, u := range map[string]*upload{"running": running, "again": again} {
@@ -119,7 +116,7 @@ func TestSweepSpares(t *testing.T) {
 	}
 }
 
-// listing is what an account with a hierarchical namespace answers: directories are among
+// listing is what an account with a hierarchical namespace responds: directories are among
 // the blobs, tags have no quotes, and what is not committed has neither tag nor time.
 const listing = `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="c"><Blobs>
 <Blob><Name>a</Name><Properties><Etag>0x1</Etag><ResourceType>directory</ResourceType><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob>
@@ -127,7 +124,7 @@ const listing = `<?xml version="1.0" encoding="utf-8"?><EnumerationResults Conta
 <Blob><Name>a/sent</Name><Properties><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob>
 </Blobs><NextMarker/></EnumerationResults>`
 
-// TestSweepAsDocumented: what the service is asked, one request after the other.
+// TestSweepAsDocumented: the requests to the service, one after the other.
 func TestSweepAsDocumented(t *testing.T) {
 	block := (&upload{salt: time.Now().Add(-48 * time.Hour).UnixNano()}).block(1)
 	var asked []string
@@ -153,7 +150,7 @@ func TestSweepAsDocumented(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	store := open(t, server.URL, "c", storetest.AccountKey, nil)
-	if n, err := store.Sweep(t.Context(), "a/", time.Now()); n != 2 || err != nil {
+	if n, err := store.AbortUploads(t.Context(), "a/", time.Now()); n != 2 || err != nil {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	want := []string{

@@ -36,7 +36,7 @@ type environment struct {
 
 // environments by the names that Azure's tools have always used.
 var environments = map[string]environment{
-	// Who gives tokens is what the webhook says, else the public cloud.
+	// The webhook names the issuer of tokens, else it is that of the public cloud.
 	"":                       {"blob.core.windows.net", cloud.Configuration{}},
 	"AZUREPUBLICCLOUD":       {"blob.core.windows.net", cloud.AzurePublic},
 	"AZURECLOUD":             {"blob.core.windows.net", cloud.AzurePublic},
@@ -154,20 +154,20 @@ const (
 	clientVariable    = "AZURE_CLIENT_ID"
 )
 
-// identityOf returns who the workload is: the service account of the pod where the webhook
-// has said so, else whoever the node says.
+// identityOf returns the identity of the workload: the service account of the pod where the
+// webhook has set it, else the identity of the node.
 func identityOf(options azcore.ClientOptions) (azcore.TokenCredential, error) {
 	if os.Getenv(tokenFileVariable) != "" {
 		if os.Getenv(clientVariable) == "" {
 			return nil, errors.New("the service account lacks the annotation azure.workload.identity/client-id")
 		}
-		// Nobody else is tried: what fails here shall be told.
+		// No other identity is tried, so that the error names this failure.
 		return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: options})
 	}
 	return azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options})
 }
 
-// shouldRetry is asked after the SDK's own rules for what must not be retried, and
+// shouldRetry decides after the SDK's own rules for what must not be retried, and
 // replaces those for what may. What another connection does not heal is not tried again.
 func shouldRetry(response *http.Response, err error) bool {
 	if err != nil {

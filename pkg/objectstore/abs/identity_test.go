@@ -27,22 +27,22 @@ const (
 	podToken = "canary-token-of-the-pod"
 )
 
-// azure answers for all hosts of Azure: who gives tokens, and the account.
+// azure stands in for all hosts of Azure: the issuer of tokens, and the account.
 type azure struct {
 	server *httptest.Server
-	// authority is the host that tokens are asked of.
-	authority string
-	// refuses says why it gives no token.
-	refuses string
+	// CA is the host that issues tokens.
+	ca string
+	// rejects says why it gives no token.
+	rejects string
 	// exchanged counts the tokens that were given, asked are the hosts and the
-	// authorizations that objects were asked for with.
+	// authorizations that objects were requested with.
 	exchanged int
 	asked     []string
 }
 
-func newAzure(t *testing.T, authority string) *azure {
+func newAzure(t *testing.T, ca string) *azure {
 	t.Helper()
-	a := &azure{authority: authority}
+	a := &azure{ca: ca}
 	a.server = httptest.NewTLSServer(a)
 	t.Cleanup(a.server.Close)
 	return a
@@ -50,14 +50,14 @@ func newAzure(t *testing.T, authority string) *azure {
 
 // ServeHTTP implements http.Handler.
 func (a *azure) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	base := "https://" + a.authority + "/" + tenant
+	base := "https://" + a.ca + "/" + tenant
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/discovery/instance"):
-		_, _ = fmt.Fprintf(w, `{"tenant_discovery_endpoint":"%s/v2.0/.well-known/openid-configuration","metadata":[{"preferred_network":%[2]q,"preferred_cache":%[2]q,"aliases":[%[2]q]}]}`, base, a.authority)
+		_, _ = fmt.Fprintf(w, `{"tenant_discovery_endpoint":"%s/v2.0/.well-known/openid-configuration","metadata":[{"preferred_network":%[2]q,"preferred_cache":%[2]q,"aliases":[%[2]q]}]}`, base, a.ca)
 	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
 		_, _ = fmt.Fprintf(w, `{"token_endpoint":"%[1]s/oauth2/v2.0/token","authorization_endpoint":"%[1]s/oauth2/v2.0/authorize","issuer":"%[1]s/v2.0"}`, base)
-	case r.Host == a.authority && r.URL.Path == "/"+tenant+"/oauth2/v2.0/token":
+	case r.Host == a.ca && r.URL.Path == "/"+tenant+"/oauth2/v2.0/token":
 		a.exchange(w, r)
 	default:
 		a.asked = append(a.asked, r.Host+" "+r.Header.Get("Authorization"))
@@ -73,9 +73,9 @@ func (a *azure) exchange(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unexpected", http.StatusBadRequest)
 		return
 	}
-	if a.refuses != "" {
+	if a.rejects != "" {
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = fmt.Fprintf(w, `{"error":"invalid_client","error_description":"%s\nTrace ID: x"}`, a.refuses)
+		_, _ = fmt.Fprintf(w, `{"error":"invalid_client","error_description":"%s\nTrace ID: x"}`, a.rejects)
 		return
 	}
 	a.exchanged++
@@ -101,14 +101,14 @@ func (a *azure) transport(t *testing.T) *http.Transport {
 }
 
 // identified sets what Azure's webhook sets in a pod.
-func identified(t *testing.T, authority string) {
+func identified(t *testing.T, ca string) {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte(podToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		tokenFileVariable: token, clientVariable: clientID, "AZURE_TENANT_ID": tenant, "AZURE_AUTHORITY_HOST": authority,
+		tokenFileVariable: token, clientVariable: clientID, "AZURE_TENANT_ID": tenant, "AZURE_AUTHORITY_HOST": ca,
 	} {
 		t.Setenv(name, value)
 	}
@@ -118,9 +118,9 @@ func identified(t *testing.T, authority string) {
 // account is exchanged for one of Azure, where the webhook says, once for all requests.
 func TestIdentityOfTheWorkload(t *testing.T) {
 	for name, test := range map[string]struct {
-		authority, host string
-		secret          map[string]string
-		endpoint, want  string
+		ca, host       string
+		secret         map[string]string
+		endpoint, want string
 	}{
 		"no secret":      {"login.microsoftonline.com", "", nil, "https://acc.blob.core.windows.net", "acc.blob.core.windows.net"},
 		"another cloud":  {"login.partner.microsoftonline.cn", "https://login.partner.microsoftonline.cn/", nil, "acc.blob.core.chinacloudapi.cn", "acc.blob.core.chinacloudapi.cn"},
@@ -128,7 +128,7 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 		"name and cloud": {"login.microsoftonline.us", "", map[string]string{accountFile: "acc", cloudFile: "AzureUSGovernmentCloud"}, "", "acc.blob.core.usgovcloudapi.net"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAzure(t, test.authority)
+			a := newAzure(t, test.ca)
 			identified(t, test.host)
 			config := Config{Container: "c", Endpoint: test.endpoint, EndpointOfCloud: true, Transport: a.transport(t)}
 			if test.secret != nil {
@@ -151,11 +151,11 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 	}
 }
 
-// TestNoIdentity: what Azure says is told in one line, without the token.
+// TestNoIdentity: the error quotes Azure in one line, without the token.
 func TestNoIdentity(t *testing.T) {
 	const why = "AADSTS700213: No matching federated identity record found"
 	a := newAzure(t, "login.microsoftonline.com")
-	a.refuses = why
+	a.rejects = why
 	identified(t, "")
 	config := Config{Container: "c", Endpoint: "https://acc.blob.core.windows.net", EndpointOfCloud: true, Transport: a.transport(t)}
 	store, err := New(config)

@@ -6,7 +6,7 @@ package abs
 import (
 	"bytes"
 	"context"
-	"crypto/md5" // which Azure answers; it is to find accidents
+	"crypto/md5" // with which Azure responds; it is to find accidents
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -28,10 +28,10 @@ type upload struct {
 	client  *blockblob.Client
 	options objectstore.PutOptions
 	tier    string
-	// salt keeps the blocks of two uploads of the same key apart, and tells when this one
+	// salt keeps the blocks of two uploads of the same key apart, and says when this upload
 	// was begun, in nanoseconds since 1970.
 	salt int64
-	// proof names the checksum that the store has answered of every byte.
+	// proof names the checksum that the store has returned of every byte.
 	proof string
 
 	mu     sync.Mutex
@@ -41,7 +41,7 @@ type upload struct {
 // block is one that the store has.
 type block struct {
 	size int64
-	// proved is true if the store has answered the checksum of what was sent.
+	// proved is true if the store has returned the checksum of what was sent.
 	proved bool
 }
 
@@ -66,12 +66,12 @@ func (u *upload) accessTier() *blob.AccessTier {
 
 // PutWhole implements objectstore.Parts.
 func (u *upload) PutWhole(ctx context.Context, data []byte) error {
-	answer, err := u.client.Upload(ctx, body(data), &blockblob.UploadOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions(), Tier: u.accessTier()})
-	if err != nil || len(answer.ContentMD5) == 0 {
+	response, err := u.client.Upload(ctx, body(data), &blockblob.UploadOptions{HTTPHeaders: u.headers(), AccessConditions: u.conditions(), Tier: u.accessTier()})
+	if err != nil || len(response.ContentMD5) == 0 {
 		return err
 	}
-	if sent := md5.Sum(data); !bytes.Equal(sent[:], answer.ContentMD5) {
-		return objectstore.Withdraw(ctx, u.store, u.key, damaged(u.key, objectstore.ChecksumMD5, sent[:], answer.ContentMD5))
+	if sent := md5.Sum(data); !bytes.Equal(sent[:], response.ContentMD5) {
+		return objectstore.Withdraw(ctx, u.store, u.key, damaged(u.key, objectstore.ChecksumMD5, sent[:], response.ContentMD5))
 	}
 	u.proof = objectstore.ChecksumMD5
 	return nil
@@ -86,13 +86,13 @@ func damaged(key, checksum string, sent, got []byte) error {
 func (u *upload) Begin(context.Context) error { return nil }
 
 // PutPart implements objectstore.Parts. The checksum of the block is not sent: what the store
-// answers is then what the store has computed.
+// responds is then what the store has computed.
 func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
-	answer, err := u.client.StageBlock(ctx, u.block(number), body(data), nil)
+	response, err := u.client.StageBlock(ctx, u.block(number), body(data), nil)
 	if err != nil {
 		return err
 	}
-	got := answer.ContentCRC64
+	got := response.ContentCRC64
 	sent := binary.LittleEndian.AppendUint64(nil, objectstore.NVME.Of(data).CRC)
 	if len(got) > 0 && !bytes.Equal(got, sent) {
 		return damaged(u.key, objectstore.ChecksumCRC64NVME, sent, got)
@@ -122,7 +122,7 @@ func (u *upload) Complete(ctx context.Context, count int) error {
 }
 
 // compare looks whether the blob is made of exactly these blocks, whose checksums the store has
-// answered.
+// responded.
 func (u *upload) compare(ctx context.Context, blocks []string) error {
 	list, err := u.client.GetBlockList(ctx, blockblob.BlockListTypeCommitted, nil)
 	if err != nil {

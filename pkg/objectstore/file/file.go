@@ -48,7 +48,7 @@ func New(dir string) (*Store, error) {
 	return &Store{root: root}, nil
 }
 
-// Close gives up the directory.
+// Close releases the directory.
 func (s *Store) Close() error { return s.root.Close() }
 
 // Put implements objectstore.Store.
@@ -285,20 +285,20 @@ func (s *Store) Delete(_ context.Context, key string) error {
 	}
 	err := s.root.Remove(key)
 	if errors.Is(err, syscall.ENOTDIR) {
-		return nil // a file stands where the key needs a directory, and is nobody's to remove
+		return nil // a file stands where the key needs a directory, and stays
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return failed(op, key, err, nil)
 	}
-	// A directory that is not empty, or that somebody else has removed, ends it.
+	// A directory that is not empty, or that another program has removed, ends it.
 	for dir := path.Dir(key); dir != "." && s.root.Remove(dir) == nil; dir = path.Dir(dir) {
 	}
 	return nil
 }
 
-// Sweep implements objectstore.Store. What is being written does not have its key
+// AbortUploads implements objectstore.Store. What is being written does not have its key
 // yet, so leftovers of every prefix go.
-func (s *Store) Sweep(ctx context.Context, _ string, before time.Time) (int, error) {
+func (s *Store) AbortUploads(ctx context.Context, _ string, before time.Time) (int, error) {
 	entries, err := fs.ReadDir(s.root.FS(), temporaryDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -323,7 +323,7 @@ func (s *Store) Sweep(ctx context.Context, _ string, before time.Time) (int, err
 	return swept, nil
 }
 
-// checkKey refuses keys that are no paths of files below the root.
+// checkKey rejects keys that are no paths of files below the root.
 func checkKey(op, key string) error {
 	if !fs.ValidPath(key) || key == "." || key == temporaryDir || strings.HasPrefix(key, temporaryDir+"/") {
 		return &objectstore.Error{Op: op, Key: key, Cause: errors.New("the key must be a relative path and have no empty part, nor one that is a dot or two")}

@@ -111,18 +111,18 @@ func (i identity) Token() (*oauth2.Token, error) {
 	return nil, &tokenError{err}
 }
 
-// tokenError says that there is no token. What Google answered is not repeated: it may quote
-// what it was asked with.
+// tokenError says that there is no token. What Google responded is not repeated: it may quote
+// its request.
 type tokenError struct{ cause error }
 
 // Error implements error.
 func (e *tokenError) Error() string {
 	const text = "no token for the identity of the workload"
-	var answer *oauth2.RetrieveError
-	if errors.As(e.cause, &answer) && answer.ErrorCode != "" {
-		return text + ": " + answer.ErrorCode
+	var response *oauth2.RetrieveError
+	if errors.As(e.cause, &response) && response.ErrorCode != "" {
+		return text + ": " + response.ErrorCode
 	}
-	return text + ": its exchange was refused"
+	return text + ": its exchange was rejected"
 }
 
 // Unwrap keeps the original reachable.

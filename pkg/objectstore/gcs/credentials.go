@@ -27,7 +27,7 @@ const (
 )
 
 // credentialFields are the types of credentials that hold all that it takes, and the fields
-// of each. Other types name files, programs or URLs, which whoever writes the Secret would
+// of each. Other types name files, programs or URLs, which the author of the Secret would
 // have this program read, run or ask.
 var credentialFields = map[string][]string{
 	serviceAccount: {
@@ -40,7 +40,7 @@ var credentialFields = map[string][]string{
 }
 
 // foreignTypes are other types of Google, which may be repeated to a reader.
-var foreignTypes = []string{"external_account", "external_account_authorized_user", "impersonated_service_account", "gdch_service_account"}
+var externalTypes = []string{"external_account", "external_account_authorized_user", "impersonated_service_account", "gdch_service_account"}
 
 // readCredentials reads the secret's credentials.json. The error matches ErrCredentials and
 // repeats no value of the file.
@@ -67,11 +67,11 @@ func checkCredentials(raw []byte) error {
 	known, ok := credentialFields[kind]
 	if !ok {
 		named := "another type"
-		if slices.Contains(foreignTypes, kind) {
+		if slices.Contains(externalTypes, kind) {
 			named = "type " + kind
 		}
-		return fmt.Errorf("has %s in the field type, and only %s and %s are read; store a key file of a service account there, "+
-			"or leave gcs.gcpSecret out and name a service account that Google knows in serviceAccountName", named, serviceAccount, authorizedUser)
+		return fmt.Errorf("has %s in the field type, and only %s and %s are accepted. Store a key file of a service account there. "+
+			"Or omit gcs.gcpSecret and set serviceAccountName to a service account that Google knows", named, serviceAccount, authorizedUser)
 	}
 	for name := range fields {
 		if !slices.Contains(known, name) {

@@ -53,7 +53,7 @@ func openWith(t *testing.T, endpoint string, file map[string]string) error {
 		t.Fatal(err)
 	}
 	_, err = New(t.Context(), Config{
-		Bucket: "b", Endpoint: endpoint, CredentialsDir: storetest.Secret(t, map[string]string{credentialsFile: string(raw)}), Transport: storetest.Transport(t),
+		Bucket: "b", Endpoint: endpoint, CredentialsDir: storetest.Secret(t, map[string]string{credentialsFile: string(raw)}), Transport: storetest.Transport(t, nil),
 	})
 	return err
 }
@@ -73,7 +73,7 @@ func TestCredentialsThatAreComplete(t *testing.T) {
 }
 
 // TestCredentialsThatReachElsewhere: a file that names files, programs or addresses is not
-// read, nothing is asked, and the message names the entry and the field but no value.
+// read, no request is sent, and the message names the entry and the field but no value.
 func TestCredentialsThatReachElsewhere(t *testing.T) {
 	asked := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -119,7 +119,7 @@ func TestCredentialsThatReachElsewhere(t *testing.T) {
 		})
 	}
 	if asked > 0 {
-		t.Errorf("another server was asked %d times", asked)
+		t.Errorf("another server got %d requests", asked)
 	}
 }
 
@@ -130,13 +130,13 @@ func TestTokensStayAtGoogle(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	t.Cleanup(elsewhere.Close)
 	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(elsewhere.URL, "http://"))
-	_, err := New(t.Context(), Config{Bucket: "b", Endpoint: elsewhere.URL, Transport: storetest.Transport(t)})
+	_, err := New(t.Context(), Config{Bucket: "b", Endpoint: elsewhere.URL, Transport: storetest.Transport(t, nil)})
 	for what, err := range map[string]error{"workload": err, "key file": openWith(t, elsewhere.URL, keyFile(t))} {
 		if !errors.Is(err, objectstore.ErrCredentials) || !strings.Contains(fmt.Sprint(err), "gcs.endpoint") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if asked > 0 {
-		t.Errorf("it was asked %d times", asked)
+		t.Errorf("it got %d requests", asked)
 	}
 }

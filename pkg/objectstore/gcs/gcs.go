@@ -69,7 +69,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if part := objectstore.ByteRange(offset, length); part != "" {
 		call.Header().Set("Range", part)
 	}
-	response, err := retry(ctx, passing, func() (*http.Response, error) { return call.Download() }) //nolint:bodyclose // who reads it closes it
+	response, err := retry(ctx, passing, func() (*http.Response, error) { return call.Download() }) //nolint:bodyclose // the reader closes it
 	if err != nil {
 		return nil, s.missing(ctx, failed("get", key, err))
 	}
@@ -93,8 +93,8 @@ func (s *Store) missing(ctx context.Context, err error) error {
 		return err
 	}
 	_, bucketErr := s.service.Buckets.Get(s.bucket).Context(ctx).Do()
-	var answer *googleapi.Error
-	if errors.As(bucketErr, &answer) && answer.Code == http.StatusNotFound {
+	var response *googleapi.Error
+	if errors.As(bucketErr, &response) && response.Code == http.StatusNotFound {
 		e.Kind = objectstore.ErrNoBucket
 	}
 	return err
@@ -145,8 +145,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Sweep implements objectstore.Store: an interrupted Put leaves nothing.
-func (s *Store) Sweep(context.Context, string, time.Time) (int, error) { return 0, nil }
+// AbortUploads implements objectstore.Store: an interrupted Put leaves nothing.
+func (s *Store) AbortUploads(context.Context, string, time.Time) (int, error) { return 0, nil }
 
 const (
 	maxTries   = 5
@@ -171,7 +171,7 @@ func retry[T any](ctx context.Context, again func(error) bool, call func() (T, e
 	}
 }
 
-// passing is true if the store says that it cannot answer now, or does not answer.
+// passing is true if the store says that it cannot respond now, or does not respond.
 func passing(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || objectstore.IsFinal(err) {
 		return false
@@ -180,9 +180,9 @@ func passing(err error) bool {
 	if errors.As(err, &token) {
 		return false
 	}
-	var answer *googleapi.Error
-	if errors.As(err, &answer) {
-		return answer.Code == http.StatusTooManyRequests || answer.Code >= http.StatusInternalServerError
+	var response *googleapi.Error
+	if errors.As(err, &response) {
+		return response.Code == http.StatusTooManyRequests || response.Code >= http.StatusInternalServerError
 	}
 	return true
 }
@@ -196,13 +196,13 @@ func failed(op, key string, err error) error {
 		return err
 	}
 	e := &objectstore.Error{Op: op, Key: key, Cause: err}
-	var answer *googleapi.Error
+	var response *googleapi.Error
 	var token *tokenError
 	switch {
-	case errors.As(err, &answer):
-		e.Kind = kindOf(answer.Code)
-		// Its text quotes the whole answer, which may quote the request.
-		e.Cause = answerError{answer}
+	case errors.As(err, &response):
+		e.Kind = kindOf(response.Code)
+		// Its text quotes the whole response, which may quote the request.
+		e.Cause = responseError{response}
 	case errors.As(err, &token):
 		e.Kind, e.Cause = objectstore.ErrDenied, token
 	case errors.Is(err, objectstore.ErrStalled):
@@ -211,11 +211,11 @@ func failed(op, key string, err error) error {
 	return e
 }
 
-// answerError shows an answer of the store in one line.
-type answerError struct{ original *googleapi.Error }
+// responseError shows a response of the store in one line.
+type responseError struct{ original *googleapi.Error }
 
 // Error implements error.
-func (e answerError) Error() string {
+func (e responseError) Error() string {
 	text := fmt.Sprintf("%d %s", e.original.Code, http.StatusText(e.original.Code))
 	if len(e.original.Errors) > 0 && e.original.Errors[0].Reason != "" {
 		text += " (" + e.original.Errors[0].Reason + ")"
@@ -224,7 +224,7 @@ func (e answerError) Error() string {
 }
 
 // Unwrap keeps the original reachable.
-func (e answerError) Unwrap() error { return e.original }
+func (e responseError) Unwrap() error { return e.original }
 
 func kindOf(status int) error {
 	switch status {

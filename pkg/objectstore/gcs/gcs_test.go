@@ -17,10 +17,7 @@ import (
 
 func open(t *testing.T, endpoint, bucket string, proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport := storetest.Transport(t)
-	if proxy != nil {
-		proxy.Use(transport)
-	}
+	transport := storetest.Transport(t, proxy)
 	return openOver(t, endpoint, bucket, transport)
 }
 

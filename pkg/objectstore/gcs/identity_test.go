@@ -36,7 +36,7 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 	store.mustStat(t, store.open(t), "token-of-the-pod")
 }
 
-// known is a store that is asked by an identity.
+// known is a store that an identity uses.
 type known struct {
 	endpoint      string
 	authorization string // of the last request
@@ -78,7 +78,7 @@ func (k *known) mustStat(t *testing.T, opened *Store, token string) {
 }
 
 // federated sets what a pod has whose service account Google knows by federation: a file of
-// credentials that names who exchanges the token of the pod for one of Google's.
+// credentials that names the service that exchanges the token of the pod for one of Google's.
 func federated(t *testing.T, exchange string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,9 +103,9 @@ const (
 )
 
 // TestFederatedIdentity: a token of the pod is exchanged for one of Google's, once for all
-// requests; where that is refused, nobody is shown the token.
+// requests; where that is rejected, the error does not show the token.
 func TestFederatedIdentity(t *testing.T) {
-	exchanged, refuses := 0, false
+	exchanged, rejects := 0, false
 	exchange := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if err := r.ParseForm(); err != nil || r.Form.Get("subject_token") != podToken || r.Form.Get("audience") != pool ||
@@ -113,7 +113,7 @@ func TestFederatedIdentity(t *testing.T) {
 			http.Error(w, "unexpected", http.StatusBadRequest)
 			return
 		}
-		if refuses {
+		if rejects {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = fmt.Fprintf(w, `{"error":"invalid_grant","error_description":"the token %s is expired"}`, podToken)
 			return
@@ -131,7 +131,7 @@ func TestFederatedIdentity(t *testing.T) {
 	if exchanged != 1 {
 		t.Errorf("the token was exchanged %d times", exchanged)
 	}
-	refuses = true
+	rejects = true
 	if _, err := store.open(t).Stat(t.Context(), "k"); !errors.Is(err, objectstore.ErrDenied) || strings.Contains(err.Error(), podToken) {
 		t.Errorf("refused: %v", err)
 	}

@@ -27,20 +27,20 @@ import (
 
 const (
 	// keptParts of a source are read before anything is sent, and kept, so that the request
-	// can be sent again while no more than they are gone. It is as much as uploads in parts
+	// can be sent again while no more than they no longer exist. It is as much as uploads in parts
 	// keep at other stores.
 	keptParts = 3
-	// askFrom is the size from which the store is asked whether it will have an object before
-	// all of it is on its way.
+	// askFrom is the size from which a request waits until the store accepts the object, before
+	// all of it is sent.
 	askFrom = 1 << 20
 )
 
 // errEarly: the store said that it has the object before it was sent.
-var errEarly = errors.New("the store answered before it had all of the object")
+var errEarly = errors.New("the store responded before it had all of the object")
 
-// upload sends one object in one request. There is no session that somebody would have to
+// upload sends one object in one request. There is no session to
 // end: the object comes to be when the request has come whole, and a request that was cut
-// leaves nothing. Where it ends is said twice, by the last chunk and by the closing boundary;
+// leaves nothing. The end is marked twice, by the last chunk and by the closing boundary;
 // what breaks off has neither.
 //
 // The client of the library is not used for this: if a source fails, it still writes the
@@ -81,7 +81,7 @@ func (u *upload) again(err error) bool {
 	return passing(err) && !errors.Is(err, errEarly) && (u.rest == nil || !u.rest.begun)
 }
 
-// send makes the request and returns what the store says of the object. When it returns nobody
+// send makes the request and returns what the store says of the object. When it returns, nothing
 // reads from the source any more.
 func (u *upload) send(ctx context.Context) (*storage.Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -120,7 +120,7 @@ func (u *upload) send(ctx context.Context) (*storage.Object, error) {
 	if err != nil {
 		cancel()
 	}
-	body.end() // before the answer is read: what is sent meanwhile would hide that it came early
+	body.end() // before the response is read: what is sent meanwhile would hide that it came early
 	switch {
 	case u.rest != nil && u.rest.err != nil:
 		return nil, u.rest.err
@@ -132,14 +132,14 @@ func (u *upload) send(ctx context.Context) (*storage.Object, error) {
 	return described(response.Body), nil
 }
 
-// maxAnswer bounds what is read of an answer, in bytes.
-const maxAnswer = 1 << 20
+// maxAnswer bounds what is read of a response, in bytes.
+const maxResponse = 1 << 20
 
-// described reads what a store says of an object that it has stored. An answer that breaks off
+// described reads what a store says of an object that it has stored. A response that breaks off
 // says nothing of the object, which is there all the same.
-func described(answer io.Reader) *storage.Object {
+func described(response io.Reader) *storage.Object {
 	object := &storage.Object{}
-	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(object); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response, maxResponse)).Decode(object); err != nil {
 		return &storage.Object{}
 	}
 	return object
@@ -157,7 +157,7 @@ func (u *upload) keptSum() uint32 {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // compare looks at the checksum that the store has of an object that is visible now, and
-// returns its name. A store that did not answer it may still tell it when it is asked.
+// returns its name. A store that did not return it may still return it on request.
 func (u *upload) compare(ctx context.Context, stored *storage.Object) (string, error) {
 	got := stored.Crc32c
 	if got == "" && u.options.Prove {
@@ -241,7 +241,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// body is that of a request, which may read it even after it was answered.
+// body is that of a request, which may read it even after it was acknowledged.
 type body struct {
 	mu   sync.Mutex
 	r    io.Reader
@@ -258,10 +258,10 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.r.Read(p)
 }
 
-// Close implements io.Closer. What is read belongs to somebody else.
+// Close implements io.Closer. The source belongs to the caller.
 func (b *body) Close() error { return nil }
 
-// end waits for what reads, and lets nobody read any more.
+// end waits for the reader, and prevents further reads.
 func (b *body) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -23,24 +23,24 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 )
 
-// answers is a store that gives one answer after the other to uploads.
-type answers struct {
+// responds is a store that gives one response after the other to uploads.
+type responses struct {
 	*Store
 
 	mu       sync.Mutex
-	script   []answer
+	script   []response
 	requests int
 	stored   []byte
 }
 
-type answer func(http.ResponseWriter, *http.Request)
+type response func(http.ResponseWriter, *http.Request)
 
-// store is the answer of a store that has taken an object.
-var store answer
+// store is the response of a store that has taken an object.
+var store response
 
-func answering(t *testing.T, script ...answer) *answers {
+func responding(t *testing.T, script ...response) *responses {
 	t.Helper()
-	a := &answers{script: script}
+	a := &responses{script: script}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		next := a.script[min(a.requests, len(a.script)-1)]
@@ -62,8 +62,8 @@ func answering(t *testing.T, script ...answer) *answers {
 	return a
 }
 
-// after reads so much of a request and then answers.
-func after(n int64, code int) answer {
+// after reads so much of a request and then responds.
+func after(n int64, code int) response {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if n > 0 {
 			_, _ = io.CopyN(io.Discard, r.Body, n)
@@ -73,14 +73,14 @@ func after(n int64, code int) answer {
 }
 
 // hangUp breaks the connection after so much of a request.
-func hangUp(n int64) answer {
+func hangUp(n int64) response {
 	return func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(io.Discard, r.Body, n)
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// early answers that it has an object when that has just begun to come, and reads on slowly.
+// early responds that it has an object when that has just begun to come, and reads on slowly.
 func early(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.CopyN(io.Discard, r.Body, 1000)
 	controller := http.NewResponseController(w)
@@ -112,41 +112,41 @@ func content(r *http.Request) ([]byte, error) {
 }
 
 // TestPassingFailures: what fails in passing is sent again while all of it is there, and
-// not once something of it is gone.
+// not once something of it no longer exists.
 func TestPassingFailures(t *testing.T) {
 	const large = kept + objectstore.PartSize
 	for name, test := range map[string]struct {
 		size     int64
-		script   []answer
+		script   []response
 		requests int
 		want     func(error) bool // nil if it is stored
 	}{
-		"small":                  {10, []answer{after(10, 503), hangUp(10), after(0, 429), store}, 4, nil},
-		"all of it is kept":      {kept - 1, []answer{after(kept-1, 503), hangUp(kept / 2), after(0, 500), store}, 4, nil},
-		"refused at once":        {large, []answer{after(0, 503), after(0, 503), store}, 3, nil},
-		"for good":               {10, []answer{after(0, 503)}, maxTries, isCode(503)},
-		"too late":               {large, []answer{after(large-1000, 503), store}, 1, isCode(503)},
-		"cut too late":           {large, []answer{hangUp(large - 1000), store}, 1, func(err error) bool { return err != nil }},
-		"there is one":           {large, []answer{after(0, 412), store}, 1, isKind(objectstore.ErrExists)},
-		"no bucket":              {large, []answer{after(0, 404), store}, 1, isKind(objectstore.ErrNoBucket)},
-		"denied":                 {large, []answer{after(0, 403), store}, 1, isKind(objectstore.ErrDenied)},
-		"stored before it came":  {large, []answer{early, store}, 1, isKind(errEarly)},
-		"a session all the same": {large, []answer{after(large, 308), store}, 1, isCode(308)},
+		"small":                  {10, []response{after(10, 503), hangUp(10), after(0, 429), store}, 4, nil},
+		"all of it is kept":      {kept - 1, []response{after(kept-1, 503), hangUp(kept / 2), after(0, 500), store}, 4, nil},
+		"rejected at once":       {large, []response{after(0, 503), after(0, 503), store}, 3, nil},
+		"permanently":            {10, []response{after(0, 503)}, maxTries, isCode(503)},
+		"too late":               {large, []response{after(large-1000, 503), store}, 1, isCode(503)},
+		"cut too late":           {large, []response{hangUp(large - 1000), store}, 1, func(err error) bool { return err != nil }},
+		"there is one":           {large, []response{after(0, 412), store}, 1, isKind(objectstore.ErrExists)},
+		"no bucket":              {large, []response{after(0, 404), store}, 1, isKind(objectstore.ErrNoBucket)},
+		"denied":                 {large, []response{after(0, 403), store}, 1, isKind(objectstore.ErrDenied)},
+		"stored before it came":  {large, []response{early, store}, 1, isKind(errEarly)},
+		"a session all the same": {large, []response{after(large, 308), store}, 1, isCode(308)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answering := answering(t, test.script...)
+			responding := responding(t, test.script...)
 			data := make([]byte, test.size)
 			_, _ = rand.Read(data)
-			_, err := answering.Put(t.Context(), "k", io.LimitReader(bytes.NewReader(data), test.size), overwrite)
-			if test.want == nil && (err != nil || !bytes.Equal(answering.stored, data)) {
-				t.Errorf("%d of %d bytes are stored, %v", len(answering.stored), len(data), err)
+			_, err := responding.Put(t.Context(), "k", io.LimitReader(bytes.NewReader(data), test.size), overwrite)
+			if test.want == nil && (err != nil || !bytes.Equal(responding.stored, data)) {
+				t.Errorf("%d of %d bytes are stored, %v", len(responding.stored), len(data), err)
 			}
 			if test.want != nil && !test.want(err) {
 				t.Errorf("got %v", err)
 			}
-			if answering.requests != test.requests {
-				t.Errorf("%d requests, want %d", answering.requests, test.requests)
+			if responding.requests != test.requests {
+				t.Errorf("%d requests, want %d", responding.requests, test.requests)
 			}
 		})
 	}
@@ -156,20 +156,20 @@ func isKind(kind error) func(error) bool { return func(err error) bool { return 
 
 func isCode(code int) func(error) bool {
 	return func(err error) bool {
-		var answer *googleapi.Error
-		return errors.As(err, &answer) && answer.Code == code
+		var response *googleapi.Error
+		return errors.As(err, &response) && response.Code == code
 	}
 }
 
 // TestEndOfRequest: a request that breaks off has neither a last chunk nor a closing
-// boundary, either of which a store may take for the end.
+// boundary: a store may take either for the end.
 func TestEndOfRequest(t *testing.T) {
 	type ending struct {
 		body []byte
 		err  error
 	}
 	endings := make(chan ending, 1)
-	store := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	store := responding(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		endings <- ending{body[max(0, len(body)-1000):], err}
 		_, _ = io.WriteString(w, "{}")
@@ -202,7 +202,7 @@ type halting struct {
 
 func (h *halting) Read(p []byte) (int, error) {
 	if h.over.Load() {
-		panic("somebody reads after Put has returned")
+		panic("the source is read after Put has returned")
 	}
 	if n, err := h.first.Read(p); err == nil {
 		return n, nil
@@ -216,10 +216,10 @@ func (h *halting) Read(p []byte) (int, error) {
 }
 
 // TestNobodyReadsAfterPut: a source belongs to the caller again when Put returns, even if
-// the store has answered before it was sent.
-func TestNobodyReadsAfterPut(t *testing.T) {
+// the store has responded before it was sent.
+func TestNoReadAfterPut(t *testing.T) {
 	source := &halting{first: sized(2000), asked: make(chan struct{}), goOn: make(chan struct{})}
-	store := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	store := responding(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(io.Discard, r.Body, 1000)
 		<-source.asked
 		w.WriteHeader(http.StatusForbidden)
@@ -243,7 +243,7 @@ func TestNobodyReadsAfterPut(t *testing.T) {
 	}
 }
 
-// TestBodyEnds: who has begun to read the body of a request comes too late once it has ended.
+// TestBodyEnds: a read of the body of a request fails once the body has ended.
 func TestBodyEnds(t *testing.T) {
 	b := &body{r: zeros{}}
 	if n, err := b.Read(make([]byte, 1)); n != 1 || err != nil {
@@ -257,7 +257,7 @@ func TestBodyEnds(t *testing.T) {
 
 // TestMemory: however large an object is, no more is allocated than what is kept.
 func TestMemory(t *testing.T) {
-	store := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	store := responding(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "{}")
 	})

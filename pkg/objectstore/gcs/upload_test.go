@@ -40,7 +40,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errSource }
 
-// recorder notes what is asked of a store.
+// recorder notes the requests to a store.
 type recorder struct {
 	http.RoundTripper
 
@@ -85,8 +85,8 @@ func mustBeEmpty(t *testing.T, store *Store) {
 	}
 }
 
-// TestNoSession: whatever is stored, and however that ends, nothing is begun that somebody
-// would have to end: each object is one request.
+// TestNoSession: each object is one request, whatever is stored and however it ends, so no
+// session is left open.
 func TestNoSession(t *testing.T) {
 	store := bucketOf(t)
 	record := &recorder{RoundTripper: store.client.Transport}
@@ -129,7 +129,7 @@ func TestNoSession(t *testing.T) {
 }
 
 // TestInterruptedLeavesNothing interrupts uploads to a real server at many places: the
-// source fails, or who has asked gives up.
+// source fails, or the caller cancels.
 func TestInterruptedLeavesNothing(t *testing.T) {
 	store := bucketOf(t)
 	for _, size := range []int64{0, 1000, kept, kept + 1, kept + 2*objectstore.PartSize} {
@@ -138,7 +138,7 @@ func TestInterruptedLeavesNothing(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		if _, err := store.Put(ctx, "k", io.MultiReader(sized(size), calling(cancel), sized(1<<40)), objectstore.PutOptions{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("given up after %d: %v", size, err)
+			t.Errorf("canceled after %d: %v", size, err)
 		}
 		mustBeEmpty(t, store)
 	}
@@ -181,7 +181,7 @@ func TestKilledWithinUpload(t *testing.T) {
 		put := func(limit int64) (int64, error) {
 			ctx, kill := context.WithCancel(t.Context())
 			defer kill()
-			transport := storetest.Transport(t)
+			transport := storetest.Transport(t, nil)
 			dial, config, sent := transport.DialContext, transport.TLSClientConfig.Clone(), atomic.Int64{}
 			config.ServerName = "localhost"
 			// The bytes of the request are counted, not those of TLS.

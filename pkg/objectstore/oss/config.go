@@ -71,7 +71,7 @@ func New(c Config) (*Store, error) {
 	if match := regionPattern.FindStringSubmatch(u.Hostname()); match != nil {
 		config = config.WithRegion(match[1]).WithSignatureVersion(oss.SignatureVersionV4)
 	} else {
-		// The newer signature needs the name of the region, which nobody has told.
+		// The newer signature needs the name of the region, which is not configured.
 		config = config.WithSignatureVersion(oss.SignatureVersionV1)
 	}
 	if net.ParseIP(u.Hostname()) != nil || !strings.Contains(u.Hostname(), ".") || strings.HasSuffix(u.Hostname(), ".svc") {

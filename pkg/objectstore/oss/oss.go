@@ -89,9 +89,9 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Sweep implements objectstore.Store: uploads in parts that nobody completed cost
-// money and are not listed.
-func (s *Store) Sweep(ctx context.Context, prefix string, before time.Time) (int, error) {
+// AbortUploads implements objectstore.Store: incomplete uploads in parts cost money and
+// are not listed.
+func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
 	pages := s.client.NewListMultipartUploadsPaginator(&oss.ListMultipartUploadsRequest{Bucket: &s.bucket, Prefix: &prefix})
 	swept := 0
 	for pages.HasNext() {
@@ -139,7 +139,7 @@ func failed(op, key string, err error) error {
 	e := &objectstore.Error{Op: op, Key: key, Kind: kindOf(err), Cause: err}
 	var service *oss.ServiceError
 	if errors.As(err, &service) {
-		// Its text quotes the request, with the access key ID, and the whole answer.
+		// Its text quotes the request, with the access key ID, and the whole response.
 		e.Cause = fmt.Errorf("%d %s: %s", service.StatusCode, service.Code, service.Message)
 	}
 	return e

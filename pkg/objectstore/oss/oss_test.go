@@ -15,10 +15,7 @@ import (
 
 func open(t *testing.T, endpoint, bucket, keyID string, proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport := storetest.Transport(t)
-	if proxy != nil {
-		proxy.Use(transport)
-	}
+	transport := storetest.Transport(t, proxy)
 	secret := storetest.Secret(t, map[string]string{keyIDFile: keyID, keySecretFile: storetest.SecretKey})
 	store, err := New(Config{Bucket: bucket, Endpoint: endpoint, CredentialsDir: secret, Transport: transport})
 	if err != nil {

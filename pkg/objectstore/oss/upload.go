@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"strconv"
-	"sync"
 
 	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss"
 
@@ -20,20 +19,13 @@ type upload struct {
 	key     string
 	options objectstore.PutOptions
 	id      *string
-	// proof names the checksum that the store has answered of the whole object.
+	// proof names the checksum that the store has returned of the whole object.
 	proof string
 
-	mu    sync.Mutex
-	parts map[int]part
+	parts objectstore.StoredParts
 }
 
-// part is one that the store has.
-type part struct {
-	etag *string
-	sum  objectstore.Sum
-}
-
-// forbid makes the store refuse to overwrite.
+// forbid makes the store reject to overwrite.
 func (u *upload) forbid() *string {
 	if u.options.Overwrite {
 		return nil
@@ -60,7 +52,7 @@ func (u *upload) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.id, u.parts = result.UploadId, map[int]part{}
+	u.id = result.UploadId
 	return nil
 }
 
@@ -76,19 +68,16 @@ func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
 	if got := oss.ToString(result.HashCRC64); got != "" && got != text(sum) {
 		return objectstore.Damaged(u.key, objectstore.ChecksumCRC64ECMA, text(sum), got)
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.parts[number] = part{result.ETag, sum}
+	u.parts.Add(number, result.ETag, sum)
 	return nil
 }
 
 // Complete implements objectstore.Parts.
 func (u *upload) Complete(ctx context.Context, count int) error {
-	completed, whole := &oss.CompleteMultipartUpload{}, objectstore.Sum{}
-	for number := 1; number <= count; number++ {
-		p := u.parts[number]
-		completed.Parts = append(completed.Parts, oss.UploadPart{PartNumber: int32(number), ETag: p.etag})
-		whole = objectstore.ECMA.Join(whole, p.sum)
+	completed := &oss.CompleteMultipartUpload{}
+	parts, whole := u.parts.InOrder(count, objectstore.ECMA)
+	for _, p := range parts {
+		completed.Parts = append(completed.Parts, oss.UploadPart{PartNumber: p.Number, ETag: p.ETag})
 	}
 	result, err := u.store.client.CompleteMultipartUpload(ctx, &oss.CompleteMultipartUploadRequest{
 		Bucket: &u.store.bucket, Key: &u.key, UploadId: u.id, CompleteMultipartUpload: completed, ForbidOverwrite: u.forbid(),
@@ -100,9 +89,9 @@ func (u *upload) Complete(ctx context.Context, count int) error {
 }
 
 // compare looks at the checksum that the store has of an object that is visible now. A store
-// that did not answer it may still tell it when it is asked.
-func (u *upload) compare(ctx context.Context, answered *string, want objectstore.Sum) error {
-	got := oss.ToString(answered)
+// that did not return it may still return it on request.
+func (u *upload) compare(ctx context.Context, responded *string, want objectstore.Sum) error {
+	got := oss.ToString(responded)
 	if got == "" && u.options.Prove {
 		head, err := u.store.client.HeadObject(ctx, &oss.HeadObjectRequest{Bucket: &u.store.bucket, Key: &u.key})
 		if err != nil {

@@ -53,7 +53,7 @@ func TestAWS(t *testing.T) {
 
 // TestStoreThatRefusesChecksums: a server that does not know the checksum of the whole object
 // gets the upload without, and no part of the first one stays.
-func TestStoreThatRefusesChecksums(t *testing.T) {
+func TestStoreThatRejectsChecksums(t *testing.T) {
 	endpoint := storetest.S3(t)
 	secret := storetest.AWSSecret(t, storetest.AccessKey, storetest.SecretKey)
 	if err := makeBucket(t, open(t, func(c *Config) { c.Endpoint, c.CredentialsDir = endpoint, secret }, nil)); err != nil {
@@ -63,20 +63,20 @@ func TestStoreThatRefusesChecksums(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			proxy := storetest.NewProxy(t)
 			store := open(t, func(c *Config) { c.Endpoint, c.CredentialsDir = endpoint, secret }, proxy)
-			var refused atomic.Int64
+			var rejected atomic.Int64
 			proxy.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Header.Get("X-Amz-Checksum-Algorithm") == "" && r.Header.Get("X-Amz-Checksum-Crc64nvme") == "" {
 					return false
 				}
-				refused.Add(1)
+				rejected.Add(1)
 				w.Header().Set("Content-Type", "application/xml")
 				w.WriteHeader(status)
 				_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>what is this?</Message></Error>", code)
 				return true
 			})
 			mustStore(t, store, code, twoParts)
-			if refused.Load() == 0 {
-				t.Error("nothing was refused: nothing was tested")
+			if rejected.Load() == 0 {
+				t.Error("nothing was rejected: nothing was tested")
 			}
 		})
 	}

@@ -45,9 +45,9 @@ type Config struct {
 	KMSKeyID string
 	// StorageClass of the objects that are stored. Empty: the store's default.
 	StorageClass string
-	// CredentialsDir holds the files credentials and config, of which the latter may
-	// be missing. What they say beside keys, a role and a region is refused. Empty: the
-	// identity of the workload.
+	// CredentialsDir holds the file credentials, and may hold the file config. Settings
+	// other than keys, a role and a region are rejected. Empty: the identity of the
+	// workload.
 	CredentialsDir string
 	Transport      *http.Transport
 }
@@ -63,17 +63,17 @@ func New(ctx context.Context, c Config) (*Store, error) {
 			})
 		}),
 	}
-	var who *identity
+	var source *identity
 	if c.CredentialsDir != "" {
 		var err error
-		if who, err = readIdentity(c.CredentialsDir); err != nil {
+		if source, err = readIdentity(c.CredentialsDir); err != nil {
 			return nil, err
 		}
 		options = append(options,
 			// The SDK reads no file: what a Secret may say was read already.
 			config.WithSharedConfigFiles([]string{}), config.WithSharedCredentialsFiles([]string{}),
-			config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(who.id, who.secret, who.session)))
-		c.Region = cmp.Or(c.Region, who.region)
+			config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(source.id, source.secret, source.session)))
+		c.Region = cmp.Or(c.Region, source.region)
 	}
 	if c.Region != "" {
 		options = append(options, config.WithRegion(c.Region))
@@ -84,8 +84,8 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		return nil, fmt.Errorf("%w: the environment of the workload holds settings of AWS that cannot be read", objectstore.ErrCredentials)
 	}
 	loaded.Region = cmp.Or(loaded.Region, defaultRegion)
-	if who != nil && who.role != nil {
-		loaded.Credentials = assume(loaded, who.role)
+	if source != nil && source.role != nil {
+		loaded.Credentials = assume(loaded, source.role)
 	}
 	endpoint, err := endpointOf(c)
 	if err != nil {
@@ -96,7 +96,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		o.DisableLogOutputChecksumValidationSkipped = true
 		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)
-			// Many stores that speak S3 refuse the checksums that AWS has added. They get
+			// Many stores that speak S3 reject the checksums that AWS has added. They get
 			// that of the first version of the protocol, which Object Lock needs too.
 			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
@@ -124,7 +124,7 @@ func endpointOf(c Config) (string, error) {
 	return u.String(), nil
 }
 
-// assume returns the keys of a role, which are asked for with those of a configuration.
+// assume returns the keys of a role, which are requested with those of a configuration.
 func assume(with aws.Config, r *role) aws.CredentialsProvider {
 	return aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(with), r.arn, func(o *stscreds.AssumeRoleOptions) {
 		o.RoleSessionName = cmp.Or(r.session, "etcd-operator")
@@ -143,8 +143,8 @@ func finalErrors(err error) aws.Ternary {
 	return aws.UnknownTernary
 }
 
-// httpClient is the SDK's own kind of client, to which it adds the authorities that
-// AWS_CA_BUNDLE names; it refuses to with any other.
+// httpClient is the SDK's own kind of client, to which it adds the CAs that
+// AWS_CA_BUNDLE names; it rejects to with any other.
 func httpClient(transport *http.Transport) *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.Proxy, t.DialContext, t.Protocols, t.ForceAttemptHTTP2 = transport.Proxy, transport.DialContext, transport.Protocols, false

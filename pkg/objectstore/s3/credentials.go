@@ -28,8 +28,8 @@ const (
 )
 
 // knownSettings are the settings of a profile that are used, and those that change nothing
-// here. Any other one is refused: a profile can name programs to run, files to read and
-// addresses to ask, which whoever writes the Secret would have this program do.
+// here. Any other one is rejected: a profile can name programs to run, files to read and
+// addresses to ask, which the author of the Secret would have this program do.
 var knownSettings = []string{
 	keyID, keySecret, keySession, keyRegion, keyRole, keySource, keyExternalID, keyRoleName, keyDuration,
 	"aws_account_id", "cli_auto_prompt", "cli_pager", "defaults_mode", "max_attempts", "output", "retry_mode", "s3",
@@ -61,7 +61,7 @@ var instead = map[string]string{
 
 const useKeys = "put aws_access_key_id and aws_secret_access_key there, or leave s3.awsSecret out and name a service account that AWS knows in serviceAccountName"
 
-// identity is what a Secret says of who asks.
+// identity is the identity of the client in a Secret.
 type identity struct {
 	id, secret, session, region string
 	// role is assumed with the keys; nil if the keys are used themselves.
@@ -99,21 +99,21 @@ func readIdentity(dir string) (*identity, error) {
 	if err := checkSettings(defaultProfile, chosen); err != nil {
 		return nil, err
 	}
-	who := &identity{region: chosen[keyRegion].value}
+	source := &identity{region: chosen[keyRegion].value}
 	keys, name := chosen, defaultProfile
 	if arn := chosen[keyRole]; arn.value != "" {
-		if who.role, err = readRole(chosen); err != nil {
+		if source.role, err = readRole(chosen); err != nil {
 			return nil, err
 		}
 		if keys, name, err = all.source(chosen); err != nil {
 			return nil, err
 		}
 	}
-	who.id, who.secret, who.session = keys[keyID].value, keys[keySecret].value, keys[keySession].value
-	if who.id == "" || who.secret == "" {
+	source.id, source.secret, source.session = keys[keyID].value, keys[keySecret].value, keys[keySession].value
+	if source.id == "" || source.secret == "" {
 		return nil, unusable(credentialsFile, "has not both %s and %s in profile %s; add them", keyID, keySecret, readable(name))
 	}
-	return who, nil
+	return source, nil
 }
 
 // source returns the profile with the keys that a role is assumed with.
@@ -147,7 +147,7 @@ func readRole(chosen map[string]setting) (*role, error) {
 	return r, nil
 }
 
-// checkSettings refuses what is not known of a profile that is used.
+// checkSettings rejects what is not known of a profile that is used.
 func checkSettings(profile string, settings map[string]setting) error {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if slices.Contains(knownSettings, name) {

@@ -62,7 +62,7 @@ func TestIdentities(t *testing.T) {
 }
 
 // TestProfilesThatReachElsewhere: a profile that names a program, a file or an address is
-// refused before anything is done, and the message names the entry and the setting.
+// rejected before anything is done, and the message names the entry and the setting.
 func TestProfilesThatReachElsewhere(t *testing.T) {
 	asked := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -85,7 +85,7 @@ func TestProfilesThatReachElsewhere(t *testing.T) {
 			"only that, no keys":  {credentialsFile: "[default]\n" + setting + " = " + value + "\n"},
 			"beside another name": {credentialsFile: "[default]\n" + keysOf, configFile: "[default]\n" + strings.ToUpper(setting) + "=" + value + "\n"},
 		} {
-			_, err := New(t.Context(), Config{Bucket: "b", CredentialsDir: storetest.Secret(t, entries), Transport: storetest.Transport(t)})
+			_, err := New(t.Context(), Config{Bucket: "b", CredentialsDir: storetest.Secret(t, entries), Transport: storetest.Transport(t, nil)})
 			if !errors.Is(err, objectstore.ErrCredentials) || !strings.Contains(fmt.Sprint(err), setting) || !strings.Contains(fmt.Sprint(err), "s3.awsSecret") {
 				t.Errorf("%s in %s: %v", setting, where, err)
 			}
@@ -95,7 +95,7 @@ func TestProfilesThatReachElsewhere(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(ran); !errors.Is(err, os.ErrNotExist) || asked > 0 {
-		t.Errorf("a program ran (%v), a server was asked %d times", err, asked)
+		t.Errorf("a program ran (%v), a server got %d requests", err, asked)
 	}
 	for name, config := range map[string]string{
 		"a chain":          "[default]\nrole_arn = R\nsource_profile = base\n[profile base]\nrole_arn = S\nsource_profile = default\n",

@@ -19,9 +19,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
 )
 
-// strictBucket is a bucket as AWS documents it for Object Lock, which takes no data without a
-// sum of it, and for credentials without the right to list, which are not told that an object
-// is missing.
+// strictBucket is a bucket as AWS documents it for Object Lock, which takes no data without
+// a checksum. Its credentials may not list, so a missing object gives 403 instead of 404.
 type strictBucket struct {
 	// unconditional is true for a store that has no conditional writes.
 	unconditional bool
@@ -38,7 +37,7 @@ func (b *strictBucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data, _ := io.ReadAll(r.Body)
 	query, key := r.URL.Query(), r.URL.Path
 	conditional := r.Header.Get("If-None-Match") == "*"
-	refuse := func(status int, code string) {
+	reject := func(status int, code string) {
 		w.WriteHeader(status)
 		_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>no</Message></Error>", code)
 	}
@@ -50,11 +49,11 @@ func (b *strictBucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(b.objects[key])))
 	case r.Method == http.MethodPut && r.Header.Get("Content-Md5") != base64.StdEncoding.EncodeToString(sum[:]):
 		b.wrong = append(b.wrong, "no sum with "+r.URL.String())
-		refuse(http.StatusBadRequest, "InvalidRequest")
+		reject(http.StatusBadRequest, "InvalidRequest")
 	case conditional && b.unconditional:
-		refuse(http.StatusNotImplemented, "NotImplemented")
+		reject(http.StatusNotImplemented, "NotImplemented")
 	case conditional && b.objects[key] != nil:
-		refuse(http.StatusPreconditionFailed, "PreconditionFailed")
+		reject(http.StatusPreconditionFailed, "PreconditionFailed")
 	case r.Method == http.MethodPut && query.Has("partNumber"):
 		b.objects["part"] = append(b.objects["part"], data...)
 		w.Header().Set("ETag", `"e"`)
@@ -69,7 +68,7 @@ func (b *strictBucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestWritingWithoutTheRightToList: an object is stored by credentials that may only write and
-// read, with the sum that Object Lock asks for, and never over another one.
+// read, with the checksum that Object Lock needs, and never over an existing object.
 func TestWritingWithoutTheRightToList(t *testing.T) {
 	for _, unconditional := range []bool{false, true} {
 		bucket := &strictBucket{unconditional: unconditional, objects: map[string][]byte{}}

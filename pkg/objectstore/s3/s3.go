@@ -39,7 +39,7 @@ var _ objectstore.Store = (*Store)(nil)
 // Put implements objectstore.Store.
 func (s *Store) Put(ctx context.Context, key string, r io.Reader, options objectstore.PutOptions) (objectstore.Written, error) {
 	err := objectstore.RequireAbsent(ctx, s, key, options)
-	// Whoever may not list a bucket is not told either that an object is missing. Then the
+	// A client that may not list a bucket gets 403 for a missing object, too. Then the
 	// store must see to it that nothing is overwritten.
 	unseen := errors.Is(err, objectstore.ErrDenied)
 	if err != nil && !unseen {
@@ -104,9 +104,9 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Sweep implements objectstore.Store: uploads in parts that nobody completed cost
-// money and are not listed.
-func (s *Store) Sweep(ctx context.Context, prefix string, before time.Time) (int, error) {
+// AbortUploads implements objectstore.Store: incomplete uploads in parts cost money and
+// are not listed.
+func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
 	pages := s3.NewListMultipartUploadsPaginator(s.client, &s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix})
 	swept := 0
 	for pages.HasMorePages() {

@@ -18,10 +18,7 @@ const bucket = "backups"
 
 func open(t *testing.T, change func(*Config), proxy *storetest.Proxy) *Store {
 	t.Helper()
-	transport := storetest.Transport(t)
-	if proxy != nil {
-		proxy.Use(transport)
-	}
+	transport := storetest.Transport(t, proxy)
 	c := Config{Bucket: bucket, ForcePathStyle: true, Transport: transport}
 	change(&c)
 	store, err := New(t.Context(), c)

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -23,24 +22,17 @@ type upload struct {
 	key     string
 	options objectstore.PutOptions
 	id      string
-	// unseen is true if nobody has looked whether there is an object.
+	// unseen is true if it is unknown whether there is an object.
 	unseen bool
 	// sums is true if the store has said that it computes the checksum of each part.
 	sums bool
-	// proof names the checksum that the store has answered of the whole object.
+	// proof names the checksum that the store has returned of the whole object.
 	proof string
 
-	mu    sync.Mutex
-	parts map[int]part
+	parts objectstore.StoredParts
 }
 
-// part is one that the store has.
-type part struct {
-	etag *string
-	sum  objectstore.Sum
-}
-
-// condition makes the store refuse to overwrite.
+// condition makes the store reject to overwrite.
 func (u *upload) condition() *string {
 	if u.options.Overwrite {
 		return nil
@@ -54,8 +46,8 @@ func (u *upload) mayDrop(condition *string, err error) bool {
 	return condition != nil && !u.unseen && notImplemented(err)
 }
 
-// refused explains the error of an upload whose condition the store does not have.
-func (u *upload) refused(err error) error {
+// rejected explains the error of an upload whose condition the store does not have.
+func (u *upload) rejected(err error) error {
 	if !u.unseen || !notImplemented(err) {
 		return err
 	}
@@ -93,14 +85,14 @@ func (u *upload) PutWhole(ctx context.Context, data []byte) error {
 		err = put(nil) // what Put has looked for is all that this store can do
 	}
 	if err != nil {
-		return u.refused(err)
+		return u.rejected(err)
 	}
 	return u.compare(ctx, output.ChecksumCRC64NVME, output.ChecksumType, sum)
 }
 
 // Begin implements objectstore.Parts. It asks for a checksum of the whole object, which AWS
-// and newer stores of other makers compute. Older ones refuse, or do not say that they will:
-// then nothing is asked for.
+// and newer stores of other makers compute. Older ones reject, or do not say that they will:
+// then nothing is requested.
 func (u *upload) Begin(ctx context.Context) error {
 	input := &s3.CreateMultipartUploadInput{
 		Bucket: &u.store.bucket, Key: &u.key, ContentType: aws.String(u.options.Type()),
@@ -110,7 +102,7 @@ func (u *upload) Begin(ctx context.Context) error {
 	}
 	output, err := u.store.client.CreateMultipartUpload(ctx, input)
 	if err == nil {
-		u.id, u.parts = aws.ToString(output.UploadId), map[int]part{}
+		u.id = aws.ToString(output.UploadId)
 		u.sums = output.ChecksumAlgorithm == types.ChecksumAlgorithmCrc64nvme && output.ChecksumType == types.ChecksumTypeFullObject
 	}
 	switch {
@@ -128,7 +120,7 @@ func (u *upload) Begin(ctx context.Context) error {
 	if output, err = u.store.client.CreateMultipartUpload(ctx, input); err != nil {
 		return err
 	}
-	u.id, u.parts = aws.ToString(output.UploadId), map[int]part{}
+	u.id = aws.ToString(output.UploadId)
 	return nil
 }
 
@@ -154,24 +146,21 @@ func (u *upload) PutPart(ctx context.Context, number int, data []byte) error {
 	if got := aws.ToString(output.ChecksumCRC64NVME); got != "" && got != sum.Base64() {
 		return objectstore.Damaged(u.key, objectstore.ChecksumCRC64NVME, sum.Base64(), got)
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.parts[number] = part{output.ETag, sum}
+	u.parts.Add(number, output.ETag, sum)
 	return nil
 }
 
 // Complete implements objectstore.Parts. The checksum of the whole object is not sent: what
-// the store answers is then what the store has computed.
+// the store responds is then what the store has computed.
 func (u *upload) Complete(ctx context.Context, count int) error {
-	completed, whole := &types.CompletedMultipartUpload{}, objectstore.Sum{}
-	for number := 1; number <= count; number++ {
-		p := u.parts[number]
-		done := types.CompletedPart{ETag: p.etag, PartNumber: aws.Int32(int32(number))}
+	completed := &types.CompletedMultipartUpload{}
+	parts, whole := u.parts.InOrder(count, objectstore.NVME)
+	for _, p := range parts {
+		done := types.CompletedPart{ETag: p.ETag, PartNumber: aws.Int32(p.Number)}
 		if u.sums {
-			done.ChecksumCRC64NVME = aws.String(p.sum.Base64())
+			done.ChecksumCRC64NVME = aws.String(p.Sum.Base64())
 		}
 		completed.Parts = append(completed.Parts, done)
-		whole = objectstore.NVME.Join(whole, p.sum)
 	}
 	input := &s3.CompleteMultipartUploadInput{Bucket: &u.store.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: completed}
 	if u.sums {
@@ -189,26 +178,26 @@ func (u *upload) Complete(ctx context.Context, count int) error {
 		err = complete(nil)
 	}
 	if err != nil {
-		return u.refused(err)
+		return u.rejected(err)
 	}
 	return u.compare(ctx, output.ChecksumCRC64NVME, output.ChecksumType, whole)
 }
 
 // compare looks at the checksum that the store has of an object that is visible now. A store
-// that did not answer it may still tell it when it is asked.
-func (u *upload) compare(ctx context.Context, answered *string, kind types.ChecksumType, want objectstore.Sum) error {
-	if answered == nil && u.options.Prove {
+// that did not return it may still return it on request.
+func (u *upload) compare(ctx context.Context, responded *string, kind types.ChecksumType, want objectstore.Sum) error {
+	if responded == nil && u.options.Prove {
 		head, err := u.store.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &u.store.bucket, Key: &u.key, ChecksumMode: types.ChecksumModeEnabled})
 		if err != nil {
 			return nil //nolint:nilerr // it is stored, and not proved: it is read then, which says what is wrong
 		}
-		answered, kind = head.ChecksumCRC64NVME, head.ChecksumType
+		responded, kind = head.ChecksumCRC64NVME, head.ChecksumType
 	}
 	switch {
-	case aws.ToString(answered) == "" || kind == types.ChecksumTypeComposite:
+	case aws.ToString(responded) == "" || kind == types.ChecksumTypeComposite:
 		return nil
-	case *answered != want.Base64():
-		return objectstore.Withdraw(ctx, u.store, u.key, objectstore.Damaged(u.key, objectstore.ChecksumCRC64NVME, want.Base64(), *answered))
+	case *responded != want.Base64():
+		return objectstore.Withdraw(ctx, u.store, u.key, objectstore.Damaged(u.key, objectstore.ChecksumCRC64NVME, want.Base64(), *responded))
 	}
 	u.proof = objectstore.ChecksumCRC64NVME
 	return nil

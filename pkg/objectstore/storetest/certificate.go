@@ -83,13 +83,21 @@ func CA(t testing.TB) []byte {
 	return bytes.Clone(mustIssue(t).ca)
 }
 
-// Transport returns one that trusts the servers, and gives up after Stall. It is closed with
-// the test.
-func Transport(t testing.TB) *http.Transport {
+// Transport returns a transport that trusts the servers. It is closed with the test. One
+// that goes through a proxy fails after Stall. Without a proxy (nil) no store stalls, and
+// a busy machine takes longer than Stall now and then.
+func Transport(t testing.TB, through *Proxy) *http.Transport {
 	t.Helper()
-	transport, err := objectstore.NewTransport(objectstore.TransportConfig{CA: CA(t), Stall: Stall})
+	config := objectstore.TransportConfig{CA: CA(t)}
+	if through != nil {
+		config.Stall = Stall
+	}
+	transport, err := objectstore.NewTransport(config)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if through != nil {
+		transport.Proxy = http.ProxyURL(through.url)
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return transport

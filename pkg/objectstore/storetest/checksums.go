@@ -64,7 +64,7 @@ func (s *suite) damagedUpload(t *testing.T) {
 	}
 }
 
-// wrongChecksum makes the store answer the checksum of something else, of one part or of the
+// wrongChecksum makes the store response the checksum of something else, of one part or of the
 // whole object.
 func (s *suite) wrongChecksum(t *testing.T) {
 	store, proxy := s.through(t)

@@ -22,7 +22,7 @@ func (s *suite) through(t *testing.T) (objectstore.Store, *Proxy) {
 	return s.Through(t, proxy), proxy
 }
 
-// serverErrors lets the store answer with 503 now and then: every call succeeds, or the next
+// serverErrors lets the store response with 503 now and then: every call succeeds, or the next
 // one does where a large object is sent once.
 func (s *suite) serverErrors(t *testing.T) {
 	store, proxy := s.through(t)
@@ -66,7 +66,7 @@ func (s *suite) stall(t *testing.T) {
 	data := random(t, large)
 	put(ctx, t, store, at+"old", data)
 
-	proxy.SilentAfter(1 << 20)
+	proxy.StallAfter(1 << 20)
 	_, err := store.Put(ctx, at+"k", unsized{bytes.NewReader(data)}, objectstore.PutOptions{Overwrite: true})
 	mustBe(t, "Put", err, objectstore.ErrStalled)
 	proxy.Heal()
@@ -78,7 +78,7 @@ func (s *suite) stall(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Stat: %v", err)
 	}
-	proxy.SilentAfter(1 << 20)
+	proxy.StallAfter(1 << 20)
 	body := objectstore.Resume(ctx, store, object)
 	defer body.Close()
 	_, err = io.Copy(io.Discard, body)
@@ -89,8 +89,8 @@ func (s *suite) stall(t *testing.T) {
 func (s *suite) slow(t *testing.T) {
 	store, proxy := s.through(t)
 	ctx, key := s.context(t), prefix(t)+"k"
-	// Much more than the kernel keeps for a connection, of which nobody sees how it
-	// moves; and an eighth each second, so eight seconds in each direction.
+	// Much more than the kernel buffers for a connection, where progress is invisible; and
+	// an eighth each second, so eight seconds in each direction.
 	const size = objectstore.PartSize - 1
 	data := random(t, size)
 	proxy.Limit(size / 8)
@@ -120,7 +120,7 @@ func (s *suite) cutUpload(t *testing.T) {
 	if !proxy.HasCut() {
 		t.Error("nothing was cut: nothing was tested")
 	}
-	if n, err := store.Sweep(ctx, key, time.Now().Add(time.Hour)); err != nil || n > 0 {
+	if n, err := store.AbortUploads(ctx, key, time.Now().Add(time.Hour)); err != nil || n > 0 {
 		t.Errorf("%d leftovers, %v", n, err)
 	}
 }

@@ -47,9 +47,9 @@ func (s *suite) nothingLeft(ctx context.Context, t *testing.T, store objectstore
 	if found := keys(ctx, t, store, at); len(found) > 0 {
 		t.Errorf("visible: %v", found)
 	}
-	n, err := store.Sweep(ctx, at, time.Now().Add(time.Hour))
+	n, err := store.AbortUploads(ctx, at, time.Now().Add(time.Hour))
 	if n > 0 && s.Aborted && err == nil {
-		n, err = store.Sweep(ctx, at, time.Now().Add(time.Hour))
+		n, err = store.AbortUploads(ctx, at, time.Now().Add(time.Hour))
 	}
 	if err != nil || n > 0 {
 		t.Errorf("%d leftovers, %v", n, err)
@@ -97,9 +97,9 @@ func (s *suite) cancel(t *testing.T) {
 	s.nothingLeft(s.context(t), t, store, at)
 }
 
-// sweep leaves an upload behind as a process does that is killed: parts have come,
-// and nobody asks any more.
-func (s *suite) sweep(t *testing.T) {
+// abortUploads leaves an upload behind as a killed process does: the store has parts, and
+// no request follows.
+func (s *suite) abortUploads(t *testing.T) {
 	if !s.Leftovers {
 		t.Skip("this store cleans up by itself")
 	}
@@ -107,7 +107,7 @@ func (s *suite) sweep(t *testing.T) {
 	killed, gone := store, func() {}
 	if s.Through != nil {
 		proxy := NewProxy(t)
-		killed, gone = s.Through(t, proxy), proxy.Refuse
+		killed, gone = s.Through(t, proxy), proxy.Reject
 	}
 	source := &blocking{n: large, blocked: make(chan struct{})}
 	go func() {
@@ -115,16 +115,16 @@ func (s *suite) sweep(t *testing.T) {
 	}()
 	<-source.blocked
 	gone()
-	if n, err := store.Sweep(ctx, at, time.Now().Add(-time.Hour)); err != nil || n != 0 {
+	if n, err := store.AbortUploads(ctx, at, time.Now().Add(-time.Hour)); err != nil || n != 0 {
 		t.Errorf("younger leftovers: swept %d, %v", n, err)
 	}
-	if n, err := store.Sweep(ctx, at, time.Now().Add(time.Hour)); err != nil || n != 1 {
+	if n, err := store.AbortUploads(ctx, at, time.Now().Add(time.Hour)); err != nil || n != 1 {
 		t.Errorf("swept %d, %v; want 1", n, err)
 	}
 	s.nothingLeft(ctx, t, store, at)
 }
 
-// blocking gives n bytes, says so, and blocks for good, as a process that is gone.
+// blocking gives n bytes, says so, and blocks permanently, as a process that no longer exists.
 type blocking struct {
 	n       int64
 	blocked chan struct{}

@@ -44,18 +44,18 @@ func (b *damagedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Intercept lets a function answer requests in place of the store; it returns whether it did.
-func (p *Proxy) Intercept(answer func(w http.ResponseWriter, r *http.Request) bool) {
-	p.intercept.Store(&answer)
+// Intercept lets a function response requests in place of the store; it returns whether it did.
+func (p *Proxy) Intercept(response func(w http.ResponseWriter, r *http.Request) bool) {
+	p.intercept.Store(&response)
 }
 
-// LieAbout makes the store answer wrong checksums: of parts, or of whole objects.
+// LieAbout makes the store response wrong checksums: of parts, or of whole objects.
 func (p *Proxy) LieAbout(parts bool) { p.lies.Store(&lie{parts: parts, change: wrong}) }
 
-// HideChecksums makes the store answer no checksums.
+// HideChecksums makes the store return no checksums.
 func (p *Proxy) HideChecksums() { p.lies.Store(&lie{all: true}) }
 
-// Lied is how many answers were changed.
+// Lied is how many responses were changed.
 func (p *Proxy) Lied() int64 {
 	if l := p.lies.Load(); l != nil {
 		return l.told.Load()
@@ -63,7 +63,7 @@ func (p *Proxy) Lied() int64 {
 	return 0
 }
 
-// lie is what is told of checksums instead of the truth.
+// lie is what the proxy reports of checksums instead of the truth.
 type lie struct {
 	// parts: about those of parts; otherwise about those of whole objects, or about all.
 	parts, all bool
@@ -89,10 +89,10 @@ var (
 	checksumTexts = regexp.MustCompile(`(<ChecksumCRC64NVME>|"crc32c": ?")([^<"]+)`)
 )
 
-// maxLie bounds the answers that are looked into, in bytes.
+// maxLie bounds the responses that are looked into, in bytes.
 const maxLie = 1 << 20
 
-// tell changes an answer.
+// tell changes a response.
 func (l *lie) tell(r *http.Request, response *http.Response) {
 	query := r.URL.Query()
 	part := query.Has("partNumber") || query.Get("comp") == "block"
@@ -117,7 +117,7 @@ func (l *lie) tell(r *http.Request, response *http.Response) {
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		text = nil // the client sees that the answer is none
+		text = nil // the client sees that the response is none
 	}
 	text = checksumTexts.ReplaceAllFunc(text, func(found []byte) []byte {
 		l.told.Add(1)

@@ -34,17 +34,18 @@ type Proxy struct {
 	backend *url.URL
 
 	failEvery, requests, failed atomic.Int64
-	// silentAfter and cutAfter are bytes of a connection, in both directions; limit is
+	// stallAfter and cutAfter are bytes of a connection, in both directions; limit is
 	// bytes a second of a connection, in each.
-	silentAfter, cutAfter, cutOnce, limit atomic.Int64
+	stallAfter, cutAfter, cutOnce, limit atomic.Int64
 
-	// damaged is the offset of the byte that is changed in large requests, lies what is told
-	// of checksums, and intercept may answer in place of the store; each nil or 0 for none.
+	// damaged is the offset of the byte that is changed in large requests. lies is what the
+	// proxy reports of checksums. intercept may respond in place of the store. Each is nil
+	// or 0 for none.
 	damaged   atomic.Int64
 	lies      atomic.Pointer[lie]
 	intercept atomic.Pointer[func(w http.ResponseWriter, r *http.Request) bool]
 
-	// passed are the requests that the store is answering.
+	// passed are the requests that the store is responding.
 	passed sync.RWMutex
 
 	mu    sync.Mutex
@@ -75,17 +76,17 @@ func newProxy(t testing.TB, backend *url.URL) *Proxy {
 		t.Fatal(err)
 	}
 	p := &Proxy{url: &url.URL{Scheme: "http", Host: listener.Addr().String()}, backend: backend, conns: map[*faultyConn]bool{}}
-	p.next = Transport(t)
+	p.next = Transport(t, nil)
 	p.next.DisableCompression = true
 	p.tunnels = newTunnels(ServerTLS(t))
-	silent := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of handshakes that tests break
+	discarded := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // of handshakes that tests break
 	var accepted net.Listener = &faultyListener{listener, p}
 	if backend != nil && backend.Scheme == "https" {
 		p.url.Scheme = backend.Scheme
 		accepted = tls.NewListener(accepted, ServerTLS(t))
 	}
-	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: silent}
-	inner := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: silent}
+	server := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: discarded}
+	inner := &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: discarded}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(accepted) })
 	serving.Go(func() { _ = inner.Serve(p.tunnels) })
@@ -103,26 +104,23 @@ func newProxy(t testing.TB, backend *url.URL) *Proxy {
 // Endpoint is the address of the proxy.
 func (p *Proxy) Endpoint() string { return p.url.String() }
 
-// Use makes a transport go through the proxy.
-func (p *Proxy) Use(transport *http.Transport) { transport.Proxy = http.ProxyURL(p.url) }
-
-// FailEvery answers every n-th request with 503 instead of passing it on.
+// FailEvery fails every n-th request with 503 instead of passing it on.
 func (p *Proxy) FailEvery(n int64) { p.failEvery.Store(n) }
 
-// Refuse passes nothing on any more, and returns when the store has answered what was
-// passed on before.
-func (p *Proxy) Refuse() {
+// Reject passes nothing on any more, and returns when the store has responded to what
+// was passed on before.
+func (p *Proxy) Reject() {
 	p.failEvery.Store(1)
 	p.passed.Lock()
 	defer p.passed.Unlock()
 }
 
-// Failed is how many requests were answered with 503.
+// Failed is how many requests were acknowledged with 503.
 func (p *Proxy) Failed() int64 { return p.failed.Load() }
 
-// SilentAfter moves no byte of a connection after so many.
-func (p *Proxy) SilentAfter(n int64) {
-	p.silentAfter.Store(n)
+// StallAfter moves no byte of a connection after so many.
+func (p *Proxy) StallAfter(n int64) {
+	p.stallAfter.Store(n)
 	p.closeAll() // those that are there have moved more already
 }
 
@@ -146,7 +144,7 @@ func (p *Proxy) Limit(n int64) { p.limit.Store(n) }
 
 // Heal makes it behave again.
 func (p *Proxy) Heal() {
-	for _, fault := range []*atomic.Int64{&p.failEvery, &p.silentAfter, &p.cutAfter, &p.cutOnce, &p.limit, &p.damaged} {
+	for _, fault := range []*atomic.Int64{&p.failEvery, &p.stallAfter, &p.cutAfter, &p.cutOnce, &p.limit, &p.damaged} {
 		fault.Store(0)
 	}
 	p.lies.Store(nil)
@@ -169,7 +167,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.tunnels.open(w)
 		return
 	}
-	if answer := p.intercept.Load(); answer != nil && (*answer)(w, r) {
+	if response := p.intercept.Load(); response != nil && (*response)(w, r) {
 		return
 	}
 	p.passed.RLock()
@@ -189,7 +187,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.URL.Scheme, out.URL.Host = "https", r.Host
 	}
 	if p.backend != nil {
-		out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // the host that is asked for is signed, and stays
+		out.URL.Scheme, out.URL.Host = p.backend.Scheme, p.backend.Host // the host that is requested is signed, and stays
 	}
 	p.damage(out)
 	response, err := p.next.RoundTrip(out)
@@ -260,7 +258,7 @@ func (c *faultyConn) Close() error {
 // before is called for each piece that is to be moved.
 func (c *faultyConn) before(n int) error {
 	moved := c.moved.Add(int64(n))
-	if limit := c.proxy.silentAfter.Load(); limit > 0 && moved > limit {
+	if limit := c.proxy.stallAfter.Load(); limit > 0 && moved > limit {
 		<-c.over
 		return net.ErrClosed
 	}

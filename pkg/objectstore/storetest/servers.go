@@ -25,7 +25,7 @@ import (
 )
 
 // Credentials of the servers. The texts are what a test looks for where no secret may
-// be: they are in nobody's name, and nowhere else.
+// be: they are part of no name, and stand nowhere else.
 const (
 	AccessKey = "CANARYACCESSKEY"
 	SecretKey = "canary-secret-key-3f9a"
@@ -135,7 +135,7 @@ func Program(t testing.TB, name string) string {
 // address. It ends with the test.
 func Serve(t testing.TB, program string, env []string, args func(address string) []string) string {
 	t.Helper()
-	const tries = 5 // somebody else may take the port
+	const tries = 5 // another program may take the port
 	var output string
 	for range tries {
 		address := freeAddress(t)

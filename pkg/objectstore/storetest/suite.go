@@ -48,7 +48,7 @@ type Options struct {
 	Leftovers bool
 	// Aborted says that a Put that fails, too, leaves what only Sweep deletes.
 	Aborted bool
-	// Proves says that the store answers checksums.
+	// Proves says that the store returns checksums.
 	Proves bool
 	// Once says that a large object is sent once: a Put that was cut fails.
 	Once bool
@@ -70,7 +70,7 @@ func Run(t *testing.T, o Options) {
 		{"FailingSource", s.failingSource},
 		{"FailingSourceKeepsOld", s.failingSourceKeepsOld},
 		{"Cancel", s.cancel},
-		{"Sweep", s.sweep},
+		{"AbortUploads", s.abortUploads},
 		{"Denied", s.denied},
 		{"MissingBucket", s.missing},
 		{"ServerErrors", s.serverErrors},
@@ -229,8 +229,8 @@ func (s *suite) overwrite(t *testing.T) {
 	}
 }
 
-// concurrentCreate lets several create the same object: one of them wins, and it is
-// what that one wrote.
+// concurrentCreate lets several writers create the same object: one writer wins, and the
+// object is what the winner wrote.
 func (s *suite) concurrentCreate(t *testing.T) {
 	ctx, store, key := s.context(t), s.Open(t), prefix(t)+"k"
 	var mu sync.Mutex

@@ -11,7 +11,7 @@ import (
 )
 
 // tunnels is a listener of the connections that clients ask a proxy for to servers with TLS.
-// The proxy ends them itself, with a certificate that is as good as the server's.
+// The proxy ends them itself, with a certificate of the same CA as the server's.
 type tunnels struct {
 	config *tls.Config
 	conns  chan net.Conn

@@ -133,8 +133,8 @@ func (o *ClusterObserved) healthy(taken bool) (*v1beta2.ClusterCondition, time.D
 	var worst *verdict
 	var wake time.Time
 	if taken {
-		worst = &verdict{corev1.ConditionFalse, "NameTaken", fmt.Sprintf(
-			"spec.backup needs the name of EtcdBackup %s, which was made by somebody else; delete or rename that", o.Scheduled.Name), time.Time{}}
+		worst = &verdict{corev1.ConditionFalse, "NameConflict", fmt.Sprintf(
+			"spec.backup needs the name of EtcdBackup %s, which was not created for it; delete that EtcdBackup, or create it under another name", o.Scheduled.Name), time.Time{}}
 	}
 	for _, b := range o.Backups {
 		v := o.judge(b)
@@ -183,7 +183,7 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
 			since = o.Cluster.CreationTimestamp.Time
 		}
 	}
-	// One slot may be missed; the one after it may not.
+	// One scheduled time may be missed; the next one may not.
 	overdue := time.Time{}
 	if next := schedule.Next(since); !next.IsZero() {
 		if next = schedule.Next(next); !next.IsZero() {
@@ -196,11 +196,11 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
 		v.status, v.reason, v.message = corev1.ConditionFalse, "BackupFailed", fmt.Sprintf("EtcdBackup %s: %s", b.Name, b.Status.Reason)
 	case !overdue.IsZero() && o.Now.After(overdue):
 		v.status, v.reason, v.message = corev1.ConditionFalse, "BackupOverdue", fmt.Sprintf(
-			"EtcdBackup %s has made no good backup since %s", b.Name, since.UTC().Format(time.RFC3339))
+			"EtcdBackup %s has stored no verified backup since %s", b.Name, since.UTC().Format(time.RFC3339))
 	case b.Status.LastSuccessDate.IsZero():
-		v.status, v.reason, v.message = corev1.ConditionUnknown, "NoBackupYet", fmt.Sprintf("EtcdBackup %s has not made one yet", b.Name)
+		v.status, v.reason, v.message = corev1.ConditionUnknown, "NoBackupYet", fmt.Sprintf("EtcdBackup %s has not stored a backup yet", b.Name)
 	default:
-		v.status, v.reason, v.message = corev1.ConditionTrue, "BackupsCurrent", "every periodic backup was made when it was due"
+		v.status, v.reason, v.message = corev1.ConditionTrue, "BackupsCurrent", "every periodic backup was stored when it was due"
 	}
 	return &v
 }

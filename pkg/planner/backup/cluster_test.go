@@ -68,7 +68,7 @@ func TestScheduleOfACluster(t *testing.T) {
 	o.Cluster.Spec.Backup.Schedule = ""
 	update := DecideCluster(o).Update
 	if update == nil || !update.Spec.BackupPolicy.Suspend {
-		t.Fatalf("given up: %+v", update)
+		t.Fatalf("a schedule that was removed does not suspend the EtcdBackup: %+v", update)
 	}
 	o.Scheduled = update
 	if plan := DecideCluster(o); plan.Update != nil || plan.Create != nil {
@@ -76,13 +76,13 @@ func TestScheduleOfACluster(t *testing.T) {
 	}
 	o.Cluster.Spec.Backup = hourly()
 	if plan := DecideCluster(o); plan.Update == nil || plan.Update.Spec.BackupPolicy.Suspend {
-		t.Errorf("taken up again: %+v", plan)
+		t.Errorf("the EtcdBackup is suspended a second time: %+v", plan)
 	}
-	// Somebody else's object is left alone, and the cluster says so.
+	// An EtcdBackup with another owner is not changed, and the condition reports it.
 	o.Scheduled = update.DeepCopy()
 	o.Scheduled.Annotations = nil
-	if plan := DecideCluster(o); plan.Update != nil || plan.Healthy == nil || plan.Healthy.Reason != "NameTaken" {
-		t.Errorf("somebody else's: %+v", plan)
+	if plan := DecideCluster(o); plan.Update != nil || plan.Healthy == nil || plan.Healthy.Reason != "NameConflict" {
+		t.Errorf("EtcdBackup that is not owned: %+v", plan)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestHealthOfBackups(t *testing.T) {
 				t.Fatalf("condition %+v", plan.Healthy)
 			}
 			if plan.Healthy.Reason == "BackupsCurrent" && plan.RequeueAfter == 0 {
-				t.Error("nobody notices when one is overdue")
+				t.Error("the planner does not look again, so an overdue backup goes unnoticed")
 			}
 			status := plan.WithBackups(&o.Cluster.Status)
 			o.Cluster.Status, o.Now = status, o.Now.Add(time.Second)
@@ -140,8 +140,8 @@ func TestHealthOfBackups(t *testing.T) {
 	}
 }
 
-// TestLastBackup knows backups whose objects are gone, and not those of an earlier
-// cluster of the same name.
+// TestLastBackup: the last backup includes backups whose objects no longer exist, and not
+// those of an earlier cluster with the same name.
 func TestLastBackup(t *testing.T) {
 	t.Parallel()
 	earlier, older, newer := newBackup(nil), newBackup(nil), newBackup(nil)
@@ -159,6 +159,6 @@ func TestLastBackup(t *testing.T) {
 	}
 	o.Cluster.Status.LastBackup, o.Backups = last, nil
 	if kept := DecideCluster(o).LastBackup; kept == nil || kept.Name != "newer" {
-		t.Errorf("its object is gone: %+v", kept)
+		t.Errorf("the object of the last backup no longer exists: %+v", kept)
 	}
 }

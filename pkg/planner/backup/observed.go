@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // Observed is everything that a decision about one EtcdBackup depends on.
@@ -24,21 +24,23 @@ type Observed struct {
 }
 
 // Wait is what is waited for.
-type Wait = transfer.Wait
+type Wait = job.Wait
 
-// Attempt names one attempt at the backup for one slot.
+// Attempt names one attempt at the backup for one scheduled time.
 type Attempt struct {
-	// Slot is the time for which the backup was due, in whole seconds.
-	Slot time.Time
+	// ScheduledTime is when the backup was due, in whole seconds.
+	ScheduledTime time.Time
 	// Number of the attempt, from 1.
 	Number int32
 }
 
-func (a Attempt) same(b Attempt) bool { return a.Number == b.Number && a.Slot.Equal(b.Slot) }
+func (a Attempt) same(b Attempt) bool {
+	return a.Number == b.Number && a.ScheduledTime.Equal(b.ScheduledTime)
+}
 
 // Job is one Job of the backup.
 type Job struct {
-	transfer.Job
+	job.Job
 	Attempt Attempt
 	// Outcome is nil while the Job is not finished.
 	Outcome *Outcome
@@ -81,11 +83,11 @@ type Outcome struct {
 // Reasons of failures that the controller finds itself. Others come from the agent.
 const (
 	// ReasonNotStarted is a Job whose pod Kubernetes could not start.
-	ReasonNotStarted = transfer.ReasonNotStarted
-	// ReasonRefused is a Job, or its pod, that Kubernetes does not let be made.
-	ReasonRefused = transfer.ReasonRefused
-	// ReasonJobLost is a Job that is gone, or ended without saying how.
-	ReasonJobLost = transfer.ReasonJobLost
+	ReasonNotStarted = job.ReasonNotStarted
+	// ReasonRejected is a Job that Kubernetes does not create, or does not create a pod for.
+	ReasonRejected = job.ReasonRejected
+	// ReasonJobLost is a Job that no longer exists, or ended without an outcome.
+	ReasonJobLost = job.ReasonJobLost
 )
 
 func (o *Observed) policy() *v1beta2.BackupPolicy {
@@ -95,7 +97,7 @@ func (o *Observed) policy() *v1beta2.BackupPolicy {
 	return o.Backup.Spec.BackupPolicy
 }
 
-// suspended is true of a periodic backup that shall rest.
+// suspended is true for a periodic backup whose policy suspends it.
 func (o *Observed) suspended() bool { return o.periodic() && o.policy().Suspend }
 
 func (o *Observed) periodic() bool {
@@ -105,7 +107,7 @@ func (o *Observed) periodic() bool {
 // current is the attempt that the status is about.
 func (o *Observed) current() Attempt {
 	s := &o.Backup.Status
-	return Attempt{Slot: timeOf(s.LastScheduleTime), Number: s.Attempts}
+	return Attempt{ScheduledTime: timeOf(s.LastScheduleTime), Number: s.Attempts}
 }
 
 // running is true if the status says that an attempt is under way.
@@ -118,8 +120,8 @@ func (o *Observed) running() bool {
 func (o *Observed) recorded(a Attempt) bool {
 	now := o.current()
 	switch {
-	case !a.Slot.Equal(now.Slot):
-		return a.Slot.Before(now.Slot)
+	case !a.ScheduledTime.Equal(now.ScheduledTime):
+		return a.ScheduledTime.Before(now.ScheduledTime)
 	case a.Number != now.Number:
 		return a.Number < now.Number
 	default:
@@ -137,8 +139,7 @@ func (o *Observed) job(a Attempt) *Job {
 	return nil
 }
 
-// pending returns the oldest Job of which nothing is recorded, nil if there is
-// none.
+// pending returns the oldest Job without a recorded outcome, nil if there is none.
 func (o *Observed) pending() *Job {
 	var oldest *Job
 	for i := range o.Jobs {
@@ -158,12 +159,4 @@ func timeOf(t *metav1.Time) time.Time {
 		return time.Time{}
 	}
 	return t.Time
-}
-
-func metaTime(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	m := metav1.NewTime(t.Truncate(time.Second))
-	return &m
 }

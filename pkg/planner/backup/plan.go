@@ -4,11 +4,8 @@
 package backup
 
 import (
-	"fmt"
 	"slices"
 	"time"
-
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
 )
 
 // Action is what is done.
@@ -40,7 +37,7 @@ const (
 	idlePeriod = 10 * time.Minute
 )
 
-// Plan is what is done about an EtcdBackup, and what is to be said of it.
+// Plan is what the controller does about an EtcdBackup, and what the status reports.
 type Plan struct {
 	Action Action
 	// Attempt that ActionSave begins, or that is waited for.
@@ -51,7 +48,7 @@ type Plan struct {
 	Delete []string
 	// Wait is what is waited for; nil if nothing is, or only for the time.
 	Wait *Wait
-	// Next is the next slot of a periodic backup; zero if there is none.
+	// Next is the next scheduled time of a periodic backup; zero if there is none.
 	Next time.Time
 	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
 	RequeueAfter time.Duration
@@ -74,16 +71,16 @@ func Decide(o Observed) Plan {
 	}
 	schedule, err := ScheduleOf(o.Backup.Spec.BackupPolicy, o.Backup.CreationTimestamp.Time)
 	if err != nil {
-		// Validation refuses such a schedule. One that came in before stops nobody else.
+		// Validation rejects such a schedule. One that was stored before stops only itself.
 		return Plan{Wait: &Wait{Reason: "InvalidSchedule", Message: err.Error()}}
 	}
-	slot, next := o.dueSlot(schedule)
+	scheduled, next := o.dueTime(schedule)
 	var plan Plan
 	for _, rule := range []func(*Observed, time.Time) (Plan, bool){
 		recordJob, recordLost, awaitJob, begin, retry,
 	} {
 		var decided bool
-		if plan, decided = rule(&o, slot); decided {
+		if plan, decided = rule(&o, scheduled); decided {
 			break
 		}
 	}
@@ -102,24 +99,24 @@ func Decide(o Observed) Plan {
 	return plan
 }
 
-// dueSlot returns the slot that is due, zero if none is, and the one after it.
-func (o *Observed) dueSlot(schedule Schedule) (slot, next time.Time) {
+// dueTime returns the scheduled time that is due, zero if none is, and the one after it.
+func (o *Observed) dueTime(schedule Schedule) (scheduled, next time.Time) {
 	created := o.Backup.CreationTimestamp.Time
-	handled := o.current().Slot
+	handled := o.current().ScheduledTime
 	if schedule != nil {
-		slot, next = due(schedule, created, handled, o.Now)
+		scheduled, next = due(schedule, created, handled, o.Now)
 	} else if handled.IsZero() {
-		slot = created
+		scheduled = created
 	}
-	if slot.IsZero() && o.failed() && o.Backup.Generation != o.Backup.Status.ObservedGeneration {
+	if scheduled.IsZero() && o.failed() && o.Backup.Generation != o.Backup.Status.ObservedGeneration {
 		// The spec was changed after a failure: what was wrong may be right now.
-		// Slots only go forward, even if the clock was set back.
-		slot = o.Now.Truncate(time.Second)
-		if !slot.After(handled) {
-			slot = handled.Add(time.Second)
+		// Scheduled times only go forward, even if the clock was set back.
+		scheduled = o.Now.Truncate(time.Second)
+		if !scheduled.After(handled) {
+			scheduled = handled.Add(time.Second)
 		}
 	}
-	return slot.Truncate(time.Second), next
+	return scheduled.Truncate(time.Second), next
 }
 
 // failed is true if the current attempt ended without a backup.
@@ -136,25 +133,21 @@ func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 	case j.Outcome != nil:
 		return Plan{Attempt: j.Attempt, Record: j.Outcome}, true
 	case j.Late(o.Now):
-		message := fmt.Sprintf("the pod of Job %s was not started within %s", j.Name, transfer.StartTimeout)
-		if j.Waiting != "" {
-			message += ": " + j.Waiting
-		}
 		return Plan{Attempt: j.Attempt, Record: &Outcome{
-			Reason: ReasonNotStarted, Message: message, Start: j.Created, Completion: o.Now,
+			Reason: ReasonNotStarted, Message: j.LateMessage(), Start: j.Created, Completion: o.Now,
 		}}, true
 	default:
 		return Plan{}, false
 	}
 }
 
-// recordLost writes down that a Job has gone with what it knew.
+// recordLost records that a Job no longer exists, and its outcome with it.
 func recordLost(o *Observed, _ time.Time) (Plan, bool) {
 	if !o.running() || o.job(o.current()) != nil {
 		return Plan{}, false
 	}
 	return Plan{Attempt: o.current(), Record: &Outcome{
-		Reason: ReasonJobLost, Message: "the Job was deleted before it said what came of it",
+		Reason: ReasonJobLost, Message: "the Job was deleted before its result was read",
 		Start: timeOf(o.Backup.Status.StartTime), Completion: o.Now,
 	}}, true
 }
@@ -173,19 +166,19 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 	return plan, true
 }
 
-// begin makes the first attempt for a slot.
-func begin(o *Observed, slot time.Time) (Plan, bool) {
-	if slot.IsZero() {
+// begin makes the first attempt for a scheduled time.
+func begin(o *Observed, scheduled time.Time) (Plan, bool) {
+	if scheduled.IsZero() {
 		return Plan{}, false
 	}
-	return o.start(Attempt{Slot: slot, Number: 1}), true
+	return o.start(Attempt{ScheduledTime: scheduled, Number: 1}), true
 }
 
-// retry makes the next attempt for the same slot, or waits until it is time for it.
+// retry makes the next attempt for the same scheduled time, or waits until it is time for it.
 func retry(o *Observed, _ time.Time) (Plan, bool) {
 	now := o.current()
 	switch {
-	case now.Slot.IsZero() || now.Number >= maxAttempts || (now.Number > 0 && !o.failed()):
+	case now.ScheduledTime.IsZero() || now.Number >= maxAttempts || (now.Number > 0 && !o.failed()):
 		return Plan{}, false
 	case now.Number > 0:
 		at := timeOf(o.Backup.Status.CompletionTime).Add(backOff(now.Number))
@@ -194,7 +187,7 @@ func retry(o *Observed, _ time.Time) (Plan, bool) {
 			return Plan{Attempt: now, RequeueAfter: wait}, true
 		}
 	}
-	return o.start(Attempt{Slot: now.Slot, Number: now.Number + 1}), true
+	return o.start(Attempt{ScheduledTime: now.ScheduledTime, Number: now.Number + 1}), true
 }
 
 // start makes an attempt, unless nothing can be backed up.
@@ -209,8 +202,8 @@ func (o *Observed) start(a Attempt) Plan {
 	}
 }
 
-// served returns the Jobs that have served their purpose: what they did is in the
-// status. The newest one that failed stays for whoever wants to read its log.
+// served returns the Jobs whose outcome is in the status. The newest Job that failed
+// stays, so that a user can read its log.
 func (o *Observed) served() []string {
 	var names []string
 	for i := range o.Jobs {

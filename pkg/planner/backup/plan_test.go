@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -52,14 +52,14 @@ func (s *scene) step() Plan {
 }
 
 // begins expects that an attempt is begun, and gives it a Job.
-func (s *scene) begins(slot time.Time, number int32) *Job {
+func (s *scene) begins(scheduled time.Time, number int32) *Job {
 	s.Helper()
 	plan := s.step()
-	if plan.Action != ActionSave || plan.Attempt.Number != number || !plan.Attempt.Slot.Equal(slot) {
-		s.Fatalf("plan %+v, want attempt %d for %s", plan, number, slot)
+	if plan.Action != ActionSave || plan.Attempt.Number != number || !plan.Attempt.ScheduledTime.Equal(scheduled) {
+		s.Fatalf("plan %+v, want attempt %d for %s", plan, number, scheduled)
 	}
 	s.Jobs = append(s.Jobs, Job{
-		Job: transfer.Job{Name: slot.Format(time.RFC3339) + "/" + string('0'+number), Created: s.Now}, Attempt: plan.Attempt,
+		Job: job.Job{Name: scheduled.Format(time.RFC3339) + "/" + string('0'+number), Created: s.Now}, Attempt: plan.Attempt,
 	})
 	s.step()
 	s.is(v1beta2.BackupPhaseRunning)
@@ -70,9 +70,9 @@ func (s *scene) begins(slot time.Time, number int32) *Job {
 func (s *scene) ends(after time.Duration, outcome Outcome) {
 	s.Helper()
 	s.Now = s.Now.Add(after)
-	job := &s.Jobs[len(s.Jobs)-1]
-	outcome.Start, outcome.Completion = job.Created, s.Now
-	job.Started, job.Outcome = true, &outcome
+	j := &s.Jobs[len(s.Jobs)-1]
+	outcome.Start, outcome.Completion = j.Created, s.Now
+	j.Started, j.Outcome = true, &outcome
 	if plan := s.step(); plan.Record == nil || plan.Action != ActionNone || len(plan.Delete) > 0 {
 		s.Fatalf("what came of the Job is not written down first: %+v", plan)
 	}
@@ -119,8 +119,8 @@ func bad() Outcome { return Outcome{Reason: "BucketNotFound", Message: "no such 
 func TestSingleBackup(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	job := s.begins(epoch, 1)
-	job.Started, job.Progress = true, &v1beta2.TransferProgress{Bytes: 10, TotalBytes: 100}
+	j := s.begins(epoch, 1)
+	j.Started, j.Progress = true, &v1beta2.TransferProgress{Bytes: 10, TotalBytes: 100}
 	s.step()
 	if p := s.Backup.Status.Progress; p == nil || p.Bytes != 10 {
 		t.Errorf("progress %+v", p)
@@ -178,7 +178,7 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	s.Now = s.Now.Add(1000 * time.Hour)
 	s.rests()
 
-	s.Backup.Generation++ // somebody mends the spec
+	s.Backup.Generation++ // a user repairs the spec
 	s.Now = s.Now.Add(time.Second)
 	s.begins(s.Now, 1)
 	s.ends(time.Second, good(1))
@@ -189,44 +189,44 @@ func TestPeriodicBackup(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 300, MaxBackups: 2})
 	for i := range 5 {
-		slot := epoch.Add(time.Duration(i) * 300 * time.Second)
-		s.begins(slot, 1)
+		scheduled := epoch.Add(time.Duration(i) * 300 * time.Second)
+		s.begins(scheduled, 1)
 		s.ends(20*time.Second, good(int64(i+1)))
 		s.step()
-		if plan := s.rests(); !s.Now.Add(plan.RequeueAfter).Equal(slot.Add(300 * time.Second)) {
+		if plan := s.rests(); !s.Now.Add(plan.RequeueAfter).Equal(scheduled.Add(300 * time.Second)) {
 			t.Fatalf("looked at again after %s at %s", plan.RequeueAfter, s.Now)
 		}
-		if next := s.Backup.Status.NextScheduleTime; next == nil || !next.Time.Equal(slot.Add(300*time.Second)) {
+		if next := s.Backup.Status.NextScheduleTime; next == nil || !next.Time.Equal(scheduled.Add(300*time.Second)) {
 			t.Fatalf("next is %v", next)
 		}
-		s.Now = slot.Add(300 * time.Second)
+		s.Now = scheduled.Add(300 * time.Second)
 	}
 	if h := s.Backup.Status.History; len(h) != 2 || h[0].Revision != 5 || h[1].Revision != 4 {
 		t.Errorf("history %+v", h)
 	}
 	s.condition(ConditionRetentionApplied, metav1.ConditionTrue, "Pruned")
 
-	// Failures of one slot share one record, and a backup that follows replaces it.
-	slot := s.Now
-	s.begins(slot, 1)
+	// Failures of one scheduled time share one record, and a backup that follows replaces it.
+	scheduled := s.Now
+	s.begins(scheduled, 1)
 	s.ends(time.Second, bad())
 	s.Now = s.Now.Add(backOff(1))
-	s.begins(slot, 2)
+	s.begins(scheduled, 2)
 	s.ends(time.Second, bad())
 	if h := s.Backup.Status.History; len(h) != 3 || h[0].Succeeded || h[0].Reason != "no such bucket" {
 		t.Errorf("history %+v", h)
 	}
 	s.Now = s.Now.Add(backOff(2))
-	s.begins(slot, 3)
+	s.begins(scheduled, 3)
 	s.ends(time.Second, good(9))
 	if h := s.Backup.Status.History; len(h) != 2 || h[0].Revision != 9 {
 		t.Errorf("history %+v", h)
 	}
 	// What could not be deleted is remembered.
-	s.Now = slot.Add(300 * time.Second)
+	s.Now = scheduled.Add(300 * time.Second)
 	s.begins(s.Now, 1)
 	left := good(10)
-	left.Warning = "the store refused to delete"
+	left.Warning = "the store rejected the deletion"
 	s.ends(time.Second, left)
 	if len(s.Backup.Status.History) != 3 {
 		t.Errorf("history %+v", s.Backup.Status.History)
@@ -274,18 +274,18 @@ func TestSomethingIsMissing(t *testing.T) {
 	}
 }
 
-// TestPodThatIsRefused: it is told at once, and looked at often, because nothing tells when
-// that is over.
-func TestPodThatIsRefused(t *testing.T) {
+// TestRejectedPodIsReportedAndCheckedOften: Kubernetes sends no event when it would accept
+// the pod again, so the planner looks often.
+func TestRejectedPodIsReportedAndCheckedOften(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	job := s.begins(epoch, 1)
-	job.Refused, job.Waiting = true, "exceeded quota"
+	j := s.begins(epoch, 1)
+	j.Rejected, j.Waiting = true, "exceeded quota"
 	if plan := s.step(); plan.RequeueAfter > startPeriod {
 		t.Errorf("it is looked at again after %s", plan.RequeueAfter)
 	}
-	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonRefused)
-	s.Now = s.Now.Add(transfer.StartTimeout)
+	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonRejected)
+	s.Now = s.Now.Add(job.StartTimeout)
 	if plan := s.step(); plan.Record == nil || !strings.Contains(plan.Record.Message, "exceeded quota") {
 		t.Fatalf("plan %+v", plan)
 	}
@@ -297,11 +297,11 @@ func TestPodThatIsRefused(t *testing.T) {
 func TestPodThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	job := s.begins(epoch, 1)
-	job.Waiting = `Unschedulable: persistentvolumeclaim "backups" not found`
+	j := s.begins(epoch, 1)
+	j.Waiting = `Unschedulable: persistentvolumeclaim "backups" not found`
 	s.step()
 	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonNotStarted)
-	s.Now = s.Now.Add(transfer.StartTimeout)
+	s.Now = s.Now.Add(job.StartTimeout)
 	if plan := s.step(); plan.Record == nil || plan.Record.Reason != ReasonNotStarted || !strings.Contains(plan.Record.Message, "backups") {
 		t.Fatalf("plan %+v", plan)
 	}
@@ -325,7 +325,7 @@ func TestJobThatIsGone(t *testing.T) {
 	s.begins(epoch, 2)
 }
 
-func TestSlotThatComesWhileOneIsTriedAgain(t *testing.T) {
+func TestScheduledTimeDuringRetry(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 60})
 	s.begins(epoch, 1)

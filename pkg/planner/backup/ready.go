@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // stalledLate is how long an attempt that is due may not begin before the backup is
@@ -21,7 +21,7 @@ const stalledLate = 10 * time.Minute
 // standing says whether the backup is as its spec asks for: one that is made once is
 // stored, and a periodic one stored the last backup that was due. A periodic one that
 // makes its next backup stays Ready, so that a schedule does not look like a change.
-func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) transfer.Standing {
+func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) job.Standing {
 	is, reason, message := progressing(o, status, plan)
 	goesOn := is == metav1.ConditionTrue
 	stored := meta.FindStatusCondition(status.Conditions, ConditionSucceeded)
@@ -29,29 +29,29 @@ func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) transfer.St
 	tried := stored != nil && stored.Status != metav1.ConditionUnknown
 	switch {
 	case plan.Wait != nil && o.waitsTooLong(plan):
-		return transfer.Standing{Stalled: true, Reason: plan.Wait.Reason, Message: plan.Wait.Message}
+		return job.Standing{Stalled: true, Reason: plan.Wait.Reason, Message: plan.Wait.Message}
 	case good && (o.periodic() || !goesOn):
-		return transfer.Standing{Ready: true, Reason: "Stored", Message: stored.Message}
+		return job.Standing{Ready: true, Reason: "Stored", Message: stored.Message}
 	case o.periodic() && !tried && o.suspended():
-		return transfer.Standing{Ready: true, Reason: reason, Message: message}
+		return job.Standing{Ready: true, Reason: reason, Message: message}
 	case o.periodic() && !tried && status.Phase == v1beta2.BackupPhasePending && plan.Action == ActionNone && plan.Wait == nil:
-		return transfer.Standing{Ready: true, Reason: "NoneDueYet", Message: "no backup has been due yet"}
+		return job.Standing{Ready: true, Reason: "NoneDueYet", Message: "no backup has been due yet"}
 	case goesOn:
-		return transfer.Standing{Reason: reason, Message: message}
+		return job.Standing{Reason: reason, Message: message}
 	default:
-		return transfer.Standing{Stalled: true, Reason: reason, Message: cmp.Or(message, status.Reason)}
+		return job.Standing{Stalled: true, Reason: reason, Message: cmp.Or(message, status.Reason)}
 	}
 }
 
 // waitsTooLong is true once what an attempt waits for will probably not come without a
 // person. What other backups do ends by itself.
 func (o *Observed) waitsTooLong(plan Plan) bool {
-	waited := o.Now.Sub(plan.Attempt.Slot)
+	waited := o.Now.Sub(plan.Attempt.ScheduledTime)
 	switch plan.Wait.Reason {
 	case "AnotherBackupRuns", "TooManyBackups":
 		return false
-	case "InvalidSchedule", "InvalidRequest", "ClusterNotFound", ReasonRefused:
-		return waited >= transfer.StalledSoon
+	case "InvalidSchedule", "InvalidRequest", "ClusterNotFound", ReasonRejected:
+		return waited >= job.StalledSoon
 	default:
 		return waited >= stalledLate
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // means expects what Flux and Helm make of the status, and the reason of Ready.
@@ -76,7 +76,7 @@ func TestBackupStallsWhileItsClusterIsMissing(t *testing.T) {
 	s.Source = &Wait{Reason: "ClusterNotFound", Message: "EtcdCluster c does not exist in this namespace"}
 	s.step()
 	s.means(status.InProgressStatus, "ClusterNotFound")
-	s.Now = epoch.Add(transfer.StalledSoon)
+	s.Now = epoch.Add(job.StalledSoon)
 	s.step()
 	s.means(status.FailedStatus, "ClusterNotFound")
 	s.Source = &Wait{Reason: "NoMemberRuns"}
@@ -101,7 +101,7 @@ func TestPeriodicBackupIsReadyBetweenRuns(t *testing.T) {
 	s.ends(time.Minute, Outcome{Succeeded: true, URI: "s3://b/1"})
 	s.means(status.CurrentStatus, "Stored")
 
-	// The next run does not look like a change, and its failure is said.
+	// The next run does not look like a change, and the status reports its failure.
 	second := first.Add(time.Hour)
 	s.Now = second.Add(time.Second)
 	s.begins(second, 1)

@@ -36,9 +36,9 @@ func RetentionOf(policy *v1beta2.BackupPolicy) Retention {
 
 // Expired returns the good backups in a history that need not be kept at now, oldest
 // first. It goes by the time at which each was made, never by a name or a revision.
-// The newest good backup and the newest that was verified are never among them; and
-// none is while the newest attempt has failed, so that a store with a problem, or a
-// cluster that is gone, never costs a backup.
+// It never returns the newest good backup or the newest backup that was verified. It
+// returns none while the newest attempt has failed. So a store with a problem, or a
+// cluster that was deleted, never costs a backup.
 func Expired(history []v1beta2.BackupRecord, keep Retention, now time.Time) []v1beta2.BackupRecord {
 	if keep.unlimited() {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// histories are all series of up to five backups, each of which failed, succeeded or
-// was verified, oldest last and in an order that says nothing.
+// histories are all series of up to five backups. Each backup failed, succeeded or was
+// verified. The oldest is last, and the order of times says nothing.
 func histories() [][]v1beta2.BackupRecord {
 	base := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	all := [][]v1beta2.BackupRecord{nil}
@@ -163,7 +163,8 @@ func TestHistoryGoesAsTheStoreDoes(t *testing.T) {
 	}
 }
 
-// TestConditionNamesWhatStays: who pays for the store learns what retention leaves there.
+// TestConditionNamesWhatStays: the condition names the backups that retention keeps, for
+// the user that pays for the store.
 func TestConditionNamesWhatStays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -3,7 +3,11 @@
 
 package backup
 
-import "time"
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+)
 
 const (
 	// firstRetry is how long the first retry waits; each further one waits twice as
@@ -11,17 +15,9 @@ const (
 	firstRetry = 10 * time.Second
 	lastRetry  = 10 * time.Minute
 	// maxAttempts of one backup: about an hour of trying. Then a periodic backup waits
-	// for its next slot, and a single one for a change of its spec.
+	// for its next scheduled time, and a single one for a change of its spec.
 	maxAttempts = 12
 )
 
 // backOff is how long to wait after so many failed attempts.
-func backOff(failed int32) time.Duration {
-	wait := firstRetry
-	for range failed - 1 {
-		if wait *= 2; wait >= lastRetry {
-			return lastRetry
-		}
-	}
-	return wait
-}
+func backOff(failed int32) time.Duration { return job.Delay(firstRetry, lastRetry, int(failed)) }

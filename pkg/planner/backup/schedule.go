@@ -13,17 +13,18 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Schedule says when backups are due. The times that it knows are slots: one backup
-// is made for a slot, however late. Slots are whole seconds.
+// Schedule says when backups are due. One backup is made for each scheduled time, however
+// late. Scheduled times are whole seconds.
 type Schedule interface {
-	// Next returns the first slot after t; zero if there is none.
+	// Next returns the first scheduled time after t; zero if there is none.
 	Next(t time.Time) time.Time
-	// Latest returns the last slot after since and not after now; zero if there is none.
+	// Latest returns the last scheduled time after since and not after now; zero if there
+	// is none.
 	Latest(since, now time.Time) time.Time
 }
 
 // ScheduleOf returns the schedule of a periodic backup, nil for one that is made
-// once. Slots of an interval are counted from anchor.
+// once. The times of an interval are counted from anchor.
 func ScheduleOf(policy *v1beta2.BackupPolicy, anchor time.Time) (Schedule, error) {
 	switch {
 	case policy == nil:
@@ -37,7 +38,7 @@ func ScheduleOf(policy *v1beta2.BackupPolicy, anchor time.Time) (Schedule, error
 	}
 }
 
-// interval has a slot every so often, counted from anchor, so that the time which a
+// interval has scheduled times at equal distances, counted from anchor. So the time that a
 // backup takes never shifts the next one.
 type interval struct {
 	anchor time.Time
@@ -78,19 +79,20 @@ func cronSchedule(text string, zone *string, anchor time.Time) (Schedule, error)
 	return calendar{parsed: parsed, location: location}, nil
 }
 
-// calendar has its slots at times of a wall clock.
+// calendar schedules by the times of a wall clock.
 type calendar struct {
 	parsed   cron.Schedule
 	location *time.Location
 }
 
-// worthKeeping is how much later the next slot must be for one that falls into an
-// hour which a change of the clock leaves out to be made up.
+// worthKeeping limits which scheduled times are made up for after a change of the clock.
+// A time in the hour that the change leaves out is made up for if the next one is at least
+// this much later.
 const worthKeeping = time.Hour
 
-// Next implements Schedule. A time that occurs twice when clocks go back has two
-// slots. A time that is left out when they go forward has its slot at that moment,
-// unless another one follows soon: a daily backup is not left out for it.
+// Next implements Schedule. A time that occurs twice when clocks are set back is scheduled
+// twice. A time that is left out when clocks are set forward is scheduled at that moment,
+// unless the next scheduled time follows soon: a daily backup is still made.
 func (c calendar) Next(t time.Time) time.Time {
 	t = t.In(c.location)
 	next := c.parsed.Next(t)
@@ -128,8 +130,8 @@ func onTheWall(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// Latest implements Schedule. It looks back over twice the time again and again, so
-// that years of missed slots are not counted one by one.
+// Latest implements Schedule. It doubles the window that it looks back over, so that it
+// does not count years of missed backups one by one.
 func (c calendar) Latest(since, now time.Time) time.Time {
 	for window := time.Minute; ; window *= 2 {
 		from := now.Add(-window)
@@ -138,8 +140,8 @@ func (c calendar) Latest(since, now time.Time) time.Time {
 			from = since
 		}
 		last := time.Time{}
-		for slot := c.Next(from); !slot.IsZero() && !slot.After(now); slot = c.Next(slot) {
-			last = slot
+		for scheduled := c.Next(from); !scheduled.IsZero() && !scheduled.After(now); scheduled = c.Next(scheduled) {
+			last = scheduled
 		}
 		if whole || !last.IsZero() {
 			return last
@@ -147,13 +149,13 @@ func (c calendar) Latest(since, now time.Time) time.Time {
 	}
 }
 
-// due returns the slot for which a backup is to be made now, zero if there is none,
-// and the slot after that. Handled is the slot of the newest backup, zero if there
-// was none. Any number of missed slots gives one backup, for the last of them.
+// due returns the scheduled time for which a backup is due now, zero if there is none, and
+// the scheduled time after it. Handled is the scheduled time of the newest backup, zero if
+// there was none. Any number of missed times gives one backup, for the last of them.
 //
 // A clock that was set back does not stop the schedule until it has caught up with
 // what was handled before.
-func due(s Schedule, created, handled, now time.Time) (slot, next time.Time) {
+func due(s Schedule, created, handled, now time.Time) (scheduled, next time.Time) {
 	since := handled
 	switch {
 	case handled.IsZero():
@@ -168,9 +170,9 @@ func due(s Schedule, created, handled, now time.Time) (slot, next time.Time) {
 		}
 		return time.Time{}, next
 	}
-	slot = s.Latest(since, now)
-	if slot.Equal(handled) {
-		slot = time.Time{}
+	scheduled = s.Latest(since, now)
+	if scheduled.Equal(handled) {
+		scheduled = time.Time{}
 	}
-	return slot, s.Next(now)
+	return scheduled, s.Next(now)
 }

@@ -25,7 +25,7 @@ func cronPolicy(schedule, zone string) *v1beta2.BackupPolicy {
 	return &v1beta2.BackupPolicy{Schedule: schedule, TimeZone: ptr.To(zone)}
 }
 
-// TestChangesOfTheClock goes through the slots around the two changes of a year.
+// TestChangesOfTheClock goes through the scheduled times around the two changes of a year.
 func TestChangesOfTheClock(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -63,11 +63,11 @@ func TestChangesOfTheClock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			slot := at(t, test.from)
+			scheduled := at(t, test.from)
 			for _, want := range test.want {
-				slot = s.Next(slot)
-				if !slot.Equal(at(t, want)) {
-					t.Fatalf("slot %s, want %s", slot.UTC().Format(time.RFC3339), want)
+				scheduled = s.Next(scheduled)
+				if !scheduled.Equal(at(t, want)) {
+					t.Fatalf("scheduled %s, want %s", scheduled.UTC().Format(time.RFC3339), want)
 				}
 			}
 		})
@@ -98,9 +98,9 @@ func schedules(t testing.TB, anchor time.Time) map[string]Schedule {
 	return all
 }
 
-// TestSlotsAreOrderedAndLatestAgrees walks over two years in steps of odd lengths and
-// compares Latest with what counting one slot after the other gives.
-func TestSlotsAreOrderedAndLatestAgrees(t *testing.T) {
+// TestScheduledTimesAreOrderedAndLatestAgrees walks over two years in steps of odd lengths.
+// It compares Latest with the result of counting the scheduled times one by one.
+func TestScheduledTimesAreOrderedAndLatestAgrees(t *testing.T) {
 	t.Parallel()
 	begin := at(t, "2025-12-31T22:11:03Z")
 	for name, s := range schedules(t, begin) {
@@ -112,12 +112,12 @@ func TestSlotsAreOrderedAndLatestAgrees(t *testing.T) {
 					t.Fatalf("Next(%s) is %s", now, next)
 				}
 				if again := s.Next(next.Add(-time.Second)); !again.Equal(next) {
-					t.Fatalf("slot %s is not found a second before it: %s", next, again)
+					t.Fatalf("scheduled %s is not found a second before it: %s", next, again)
 				}
 				since := now.Add(-time.Duration(steps%5) * 7 * time.Minute)
 				var want time.Time
-				for slot := s.Next(since); !slot.After(now); slot = s.Next(slot) {
-					want = slot
+				for scheduled := s.Next(since); !scheduled.After(now); scheduled = s.Next(scheduled) {
+					want = scheduled
 				}
 				if got := s.Latest(since, now); !got.Equal(want) {
 					t.Fatalf("Latest(%s, %s) is %s, want %s", since, now, got, want)
@@ -127,8 +127,8 @@ func TestSlotsAreOrderedAndLatestAgrees(t *testing.T) {
 	}
 }
 
-// TestMissedSlotsGiveOneBackup lets the controller be away for up to three years.
-func TestMissedSlotsGiveOneBackup(t *testing.T) {
+// TestMissedTimesGiveOneBackup stops the controller for up to three years.
+func TestMissedTimesGiveOneBackup(t *testing.T) {
 	t.Parallel()
 	created := at(t, "2024-06-01T12:00:00Z")
 	for name, s := range schedules(t, created) {
@@ -137,29 +137,29 @@ func TestMissedSlotsGiveOneBackup(t *testing.T) {
 			for _, away := range []time.Duration{time.Minute, time.Hour, 25 * time.Hour, 40 * 24 * time.Hour, 3 * 366 * 24 * time.Hour} {
 				handled := s.Next(created)
 				now := handled.Add(away)
-				slot, next := due(s, created, handled, now)
+				scheduled, next := due(s, created, handled, now)
 				if !next.After(now) {
 					t.Fatalf("away %s: next is %s at %s", away, next, now)
 				}
-				if slot.IsZero() {
+				if scheduled.IsZero() {
 					if !s.Next(handled).After(now) {
 						t.Fatalf("away %s: nothing is due although %s was missed", away, s.Next(handled))
 					}
 					continue
 				}
-				if slot.After(now) || !slot.After(handled) {
-					t.Fatalf("away %s: %s is due at %s, handled %s", away, slot, now, handled)
+				if scheduled.After(now) || !scheduled.After(handled) {
+					t.Fatalf("away %s: %s is due at %s, handled %s", away, scheduled, now, handled)
 				}
-				if again, _ := due(s, created, slot, now); !again.IsZero() {
-					t.Fatalf("away %s: %s is due after %s", away, again, slot)
+				if again, _ := due(s, created, scheduled, now); !again.IsZero() {
+					t.Fatalf("away %s: %s is due after %s", away, again, scheduled)
 				}
 			}
 		})
 	}
 }
 
-// TestClockThatJumps sets the clock back by seconds, hours and years: the slot that was
-// handled is not handled again, and the schedule goes on from the new time.
+// TestClockThatJumps sets the clock back by seconds, hours and years. The scheduled time
+// that was handled is not handled again, and the schedule goes on from the new time.
 func TestClockThatJumps(t *testing.T) {
 	t.Parallel()
 	created := at(t, "2026-01-01T00:00:00Z")
@@ -169,9 +169,9 @@ func TestClockThatJumps(t *testing.T) {
 			handled := s.Next(created.AddDate(3, 0, 0))
 			for _, back := range []time.Duration{time.Second, 61 * time.Second, 5 * time.Hour, 2 * 365 * 24 * time.Hour} {
 				now := handled.Add(-back)
-				slot, next := due(s, created, handled, now)
-				if !slot.IsZero() {
-					t.Fatalf("%s back: %s is due", back, slot)
+				scheduled, next := due(s, created, handled, now)
+				if !scheduled.IsZero() {
+					t.Fatalf("%s back: %s is due", back, scheduled)
 				}
 				if !next.After(now) || next.Equal(handled) {
 					t.Fatalf("%s back: next is %s at %s, handled %s", back, next, now, handled)
@@ -191,15 +191,15 @@ func TestFirstBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slot, next := due(every, created, time.Time{}, created.Add(2*time.Second)); !slot.Equal(created) || !next.Equal(created.Add(time.Hour)) {
-		t.Errorf("interval: due %s, then %s; want at once", slot, next)
+	if scheduled, next := due(every, created, time.Time{}, created.Add(2*time.Second)); !scheduled.Equal(created) || !next.Equal(created.Add(time.Hour)) {
+		t.Errorf("interval: due %s, then %s; want at once", scheduled, next)
 	}
 	nightly, err := ScheduleOf(&v1beta2.BackupPolicy{Schedule: "0 3 * * *"}, created)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slot, next := due(nightly, created, time.Time{}, created.Add(2*time.Second)); !slot.IsZero() || !next.Equal(at(t, "2026-05-06T03:00:00Z")) {
-		t.Errorf("cron: due %s, then %s; want the next night", slot, next)
+	if scheduled, next := due(nightly, created, time.Time{}, created.Add(2*time.Second)); !scheduled.IsZero() || !next.Equal(at(t, "2026-05-06T03:00:00Z")) {
+		t.Errorf("cron: due %s, then %s; want the next night", scheduled, next)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // Bounds of the history, whatever the retention. Of older backups the store alone
@@ -26,7 +26,7 @@ const (
 const (
 	// ConditionSucceeded: the newest backup is stored and proved good.
 	ConditionSucceeded = "Succeeded"
-	// ConditionProgressing: something is under way, or will be without being asked for.
+	// ConditionProgressing: a backup is under way, or will begin without a request.
 	ConditionProgressing = "Progressing"
 	// ConditionRetentionApplied: backups that expired have been deleted.
 	ConditionRetentionApplied = "RetentionApplied"
@@ -37,7 +37,7 @@ const (
 func Status(o Observed, plan Plan) v1beta2.BackupStatus {
 	status := *o.Backup.Status.DeepCopy()
 	status.ObservedGeneration = o.Backup.Generation
-	status.NextScheduleTime = metaTime(plan.Next)
+	status.NextScheduleTime = job.StatusTime(plan.Next)
 	switch j := o.pending(); {
 	case plan.Record != nil:
 		record(&o, &status, plan.Attempt, plan.Record)
@@ -54,10 +54,10 @@ func Status(o Observed, plan Plan) v1beta2.BackupStatus {
 
 // record writes down what came of an attempt.
 func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outcome) {
-	status.LastScheduleTime = metaTime(a.Slot)
+	status.LastScheduleTime = job.StatusTime(a.ScheduledTime)
 	status.Attempts = a.Number
-	status.StartTime = metaTime(outcome.Start)
-	status.CompletionTime = metaTime(outcome.Completion)
+	status.StartTime = job.StatusTime(outcome.Start)
+	status.CompletionTime = job.StatusTime(outcome.Completion)
 	if status.StartTime == nil {
 		status.StartTime = status.CompletionTime
 	}
@@ -82,7 +82,7 @@ func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outco
 	}
 }
 
-// remember puts an attempt in front of the history. Failed attempts for one slot share
+// remember puts an attempt in front of the history. Failed attempts for one scheduled time share
 // one record.
 func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outcome) {
 	made := v1beta2.BackupRecord{
@@ -99,7 +99,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 		made.Reason = outcome.Message
 	}
 	history := status.History
-	if a.Number > 1 && len(history) > 0 && !history[0].Succeeded && !history[0].StartTime.Time.Before(a.Slot) {
+	if a.Number > 1 && len(history) > 0 && !history[0].Succeeded && !history[0].StartTime.Time.Before(a.ScheduledTime) {
 		history = history[1:]
 	}
 	history = append([]v1beta2.BackupRecord{made}, history...)
@@ -136,23 +136,23 @@ func bounded(history []v1beta2.BackupRecord) []v1beta2.BackupRecord {
 
 // run says that an attempt is under way.
 func run(status *v1beta2.BackupStatus, j *Job) {
-	if !timeOf(status.LastScheduleTime).Equal(j.Attempt.Slot) || status.Attempts != j.Attempt.Number {
+	if !timeOf(status.LastScheduleTime).Equal(j.Attempt.ScheduledTime) || status.Attempts != j.Attempt.Number {
 		status.Progress = nil
 	}
-	status.LastScheduleTime = metaTime(j.Attempt.Slot)
+	status.LastScheduleTime = job.StatusTime(j.Attempt.ScheduledTime)
 	status.Attempts = j.Attempt.Number
-	status.StartTime = metaTime(j.Created)
+	status.StartTime = job.StatusTime(j.Created)
 	status.CompletionTime = nil
 	if j.Attempt.Number == 1 {
 		status.Reason = ""
 	}
-	if transfer.Noticeable(status.Progress, j.Progress) {
+	if job.Noticeable(status.Progress, j.Progress) {
 		status.Progress = j.Progress.DeepCopy()
 	}
 }
 
 // await says that an attempt is due and has not begun. A first one begins the status of
-// its slot; a retry keeps what is known of the attempt before.
+// its scheduled time; a retry keeps what is known of the attempt before.
 func await(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	a := plan.Attempt
 	if a.Number != 1 {
@@ -161,7 +161,7 @@ func await(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	if plan.Wait != nil && plan.Wait == o.Source {
 		status.Reason = plan.Wait.Message
 	}
-	status.LastScheduleTime = metaTime(a.Slot)
+	status.LastScheduleTime = job.StatusTime(a.ScheduledTime)
 	status.Attempts = 0
 	status.Progress = nil
 }
@@ -183,10 +183,7 @@ func phase(status *v1beta2.BackupStatus) v1beta2.BackupPhase {
 
 func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	set := func(t string, is metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: t, Status: is, Reason: reason, Message: message,
-			ObservedGeneration: o.Backup.Generation, LastTransitionTime: metav1.NewTime(o.Now.Truncate(time.Second)),
-		})
+		job.SetCondition(&status.Conditions, o.Backup.Generation, o.Now, t, is, reason, message)
 	}
 	switch {
 	case plan.Record != nil && plan.Record.Succeeded:
@@ -212,12 +209,12 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 func retained(o *Outcome) string {
 	message := "no expired backup is in the store"
 	if o.Spared != "" {
-		message += "; " + o.Spared + " is kept beyond the count, because it is the last backup of the earlier cluster of this name: " +
-			"it goes by age, or delete its directory from the store"
+		message += "; " + o.Spared + " is the last backup of the earlier cluster with this name, so it is kept beyond the count. " +
+			"It expires by age. To free the space now, delete its directory from the store"
 	}
 	if o.Unproved > 0 {
-		message += fmt.Sprintf("; %d backups of another cluster of this name are never deleted, because another EtcdBackup has made them, "+
-			"perhaps in another Kubernetes cluster: if nothing needs them, delete them from the store, at %s", o.Unproved, o.UnprovedAt)
+		message += fmt.Sprintf("; %d backups of another cluster with this name are never deleted: another EtcdBackup has stored them, "+
+			"perhaps in another Kubernetes cluster. If nothing needs them, delete them from the store, at %s", o.Unproved, o.UnprovedAt)
 	}
 	return message
 }
@@ -236,12 +233,12 @@ func progressing(o *Observed, status *v1beta2.BackupStatus, plan Plan) (is metav
 		return metav1.ConditionTrue, "Due", "the backup is about to begin"
 	case status.Phase == v1beta2.BackupPhaseFailed && retries:
 		at := timeOf(status.CompletionTime).Add(backOff(status.Attempts))
-		return metav1.ConditionTrue, "RetryScheduled", fmt.Sprintf("attempt %d of %d failed; the next is made at %s",
+		return metav1.ConditionTrue, "RetryScheduled", fmt.Sprintf("attempt %d of %d failed; the next attempt starts at %s",
 			status.Attempts, maxAttempts, at.UTC().Format(time.RFC3339))
 	case !plan.Next.IsZero():
 		return metav1.ConditionTrue, "Scheduled", "the next backup is due at " + plan.Next.UTC().Format(time.RFC3339)
 	case status.Phase == v1beta2.BackupPhaseFailed:
-		return metav1.ConditionFalse, "GaveUp", fmt.Sprintf("%d attempts failed; change the spec to have it tried again, or make another EtcdBackup", status.Attempts)
+		return metav1.ConditionFalse, "GaveUp", fmt.Sprintf("%d attempts failed; to try again, change the spec or create another EtcdBackup", status.Attempts)
 	default:
 		return metav1.ConditionFalse, "Complete", ""
 	}

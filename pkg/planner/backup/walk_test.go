@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // walk drives one EtcdBackup through a random life: Jobs that succeed, fail, vanish and
@@ -30,7 +30,7 @@ type walk struct {
 	succeeded map[int64]int
 }
 
-func name(a Attempt) string { return fmt.Sprintf("%d/%d", a.Slot.Unix(), a.Number) }
+func name(a Attempt) string { return fmt.Sprintf("%d/%d", a.ScheduledTime.Unix(), a.Number) }
 
 func (w *walk) fail(format string, args ...any) {
 	w.t.Helper()
@@ -67,13 +67,13 @@ func (w *walk) step() {
 	if plan.Record == nil && plan.Action == ActionNone && len(plan.Delete) == 0 {
 		w.settles()
 		if plan.RequeueAfter <= 0 && w.unfinished() {
-			w.fail("nobody comes back to %+v", status)
+			w.fail("the planner does not look again at %+v", status)
 		}
 	}
 }
 
-// settles checks that the same observation gives the same status again. The second one
-// may differ if the clock was set back: the next slot follows what was handled.
+// settles checks that the same observation gives the same status again. The second status
+// may differ if the clock was set back: the next scheduled time follows the handled one.
 func (w *walk) settles() {
 	kept := w.o.Backup.Status
 	defer func() { w.o.Backup.Status = kept }()
@@ -101,14 +101,14 @@ func (w *walk) begin(a Attempt) {
 	if w.made[name(a)] {
 		w.fail("attempt %s is made twice", name(a))
 	}
-	if w.succeeded[a.Slot.Unix()] > 0 {
-		w.fail("slot %s has a backup already", a.Slot)
+	if w.succeeded[a.ScheduledTime.Unix()] > 0 {
+		w.fail("scheduled %s has a backup already", a.ScheduledTime)
 	}
 	if a.Number < 1 || a.Number > maxAttempts {
 		w.fail("attempt %d", a.Number)
 	}
 	w.made[name(a)] = true
-	w.o.Jobs = append(w.o.Jobs, Job{Job: transfer.Job{Name: name(a), Created: w.o.Now}, Attempt: a})
+	w.o.Jobs = append(w.o.Jobs, Job{Job: job.Job{Name: name(a), Created: w.o.Now}, Attempt: a})
 }
 
 func (w *walk) deleted(job string) {
@@ -135,7 +135,7 @@ func (w *walk) record(plan Plan) {
 		w.fail("the result of %s is %+v and not %+v", job, plan.Record, truth)
 	}
 	if plan.Record.Succeeded {
-		w.succeeded[plan.Attempt.Slot.Unix()]++
+		w.succeeded[plan.Attempt.ScheduledTime.Unix()]++
 	}
 }
 
@@ -149,7 +149,7 @@ func (w *walk) happen() {
 			if w.dice.IntN(8) == 0 && w.o.Jobs[i].Outcome == nil {
 				w.log = append(w.log, "Job "+w.o.Jobs[i].Name+" vanishes")
 				if !w.o.Jobs[i].Attempt.same(w.o.current()) {
-					// Nobody knows of it yet: it is made again, with the same name.
+					// No status names the Job yet: it is created again, with the same name.
 					delete(w.made, w.o.Jobs[i].Name)
 				}
 				w.o.Jobs = append(w.o.Jobs[:i:i], w.o.Jobs[i+1:]...)

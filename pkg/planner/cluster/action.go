@@ -13,24 +13,24 @@ import (
 // for each.
 type Action interface{ action() }
 
-// Hold puts the finalizer on the cluster, before anything is created for it.
-type Hold struct{}
+// AddFinalizer puts the finalizer on the cluster, before anything is created for it.
+type AddFinalizer struct{}
 
-// MarkObject has exactly the object with this UID say whose it is, and whether the cluster
+// LabelObject has exactly the object with this UID say whose it is, and whether the cluster
 // is protected.
-type MarkObject struct{ Object }
+type LabelObject struct{ Object }
 
-// Dissolve deletes the PVCs of a cluster that is being deleted, if its retention policy
+// FinishDeletion deletes the PVCs of a cluster that is being deleted, if its retention policy
 // says so, and removes the finalizer.
-type Dissolve struct{}
+type FinishDeletion struct{}
 
-func (Hold) action()       {}
-func (MarkObject) action() {}
-func (Dissolve) action()   {}
+func (AddFinalizer) action()   {}
+func (LabelObject) action()    {}
+func (FinishDeletion) action() {}
 
-// CreatePeerService makes the headless service. Seed is claimed for the one seed of
-// the cluster; it is empty if the cluster has been bootstrapped before, and then
-// ClusterID is recorded at once.
+// CreatePeerService creates the headless Service. Seed is the name of the only bootstrap
+// member. It is empty if the cluster was bootstrapped before; then ClusterID is recorded at
+// once.
 type CreatePeerService struct {
 	Seed      string
 	ClusterID string
@@ -39,7 +39,7 @@ type CreatePeerService struct {
 // RepairPeerService puts back what the controller owns of the headless service.
 type RepairPeerService struct{}
 
-// EnsureClientService makes the service for clients or repairs it.
+// EnsureClientService creates or repairs the client Service.
 type EnsureClientService struct{}
 
 // EnsurePodDisruptionBudget makes the budget or repairs it.
@@ -48,33 +48,55 @@ type EnsurePodDisruptionBudget struct{ Voters int }
 // DeletePodDisruptionBudget removes the budget.
 type DeletePodDisruptionBudget struct{}
 
-// RecordBootstrap writes etcd's cluster ID into the record. From then on no seed
-// is ever made again.
-// Log, if it says anything, is recorded with it.
+// RecordBootstrap writes etcd's cluster ID into the bootstrap record. From then on no
+// bootstrap member is ever created again. Log, if it is not empty, is recorded with it.
 type RecordBootstrap struct {
 	ClusterID uint64
 	Log       LogRecord
 }
 
-// CreateSeed makes the pod that starts the cluster, after a live check that the
-// record names it and that nobody has bootstrapped the cluster. Version is the one it
-// starts with; empty for the declared one.
-type CreateSeed struct{ Name, Version string }
+// CreateBootstrapPod creates the pod that starts the cluster. A live check comes first: the
+// record names this member, and the cluster has never been bootstrapped. Version is the one
+// that it starts with; empty for the declared one.
+type CreateBootstrapPod struct{ Name, Version string }
 
-// AddMember adds the member of the prepared pod with this UID to etcd: as a learner, or
-// as a voter where etcd is too old to know learners. Admitted is true if the pod was
-// admitted before. Replaces is true if it is one more than declared, until another one
-// goes.
+// AddMember adds the member of the prepared pod with this UID to etcd. Admitted is true if
+// the pod was admitted before.
 type AddMember struct {
-	Name, UID                 string
-	Voter, Replaces, Admitted bool
+	Name, UID string
+	As        JoinRole
+	For       AddReason
+	Admitted  bool
 }
 
+// JoinRole says what a member is when it joins.
+type JoinRole string
+
+// Values of JoinRole.
+const (
+	// JoinAsLearner: it has no vote before it is promoted.
+	JoinAsLearner JoinRole = "Learner"
+	// JoinAsVoter: it votes at once, because etcd is too old to know learners.
+	JoinAsVoter JoinRole = "Voter"
+)
+
+// AddReason says why a member is added.
+type AddReason string
+
+// Values of AddReason.
+const (
+	// AddMissing: the cluster has fewer voters than the desired size.
+	AddMissing AddReason = "Missing"
+	// AddSuccessor: it is one more than the desired size, until the member that it replaces
+	// is removed.
+	AddSuccessor AddReason = "Successor"
+)
+
 // PreparePod makes the pod of a member that will be added to etcd when the pod waits for
-// that, and before it the PVC if NewClaim is true. Version is empty for the declared one.
+// that, and before it the PVC if CreatePVC is true. Version is empty for the declared one.
 type PreparePod struct {
 	Name, Version string
-	NewClaim      bool
+	CreatePVC     bool
 }
 
 // AdmitPod lets etcd start in the prepared pod with this UID. Peers are the names of all
@@ -84,9 +106,9 @@ type AdmitPod struct {
 	Peers     []string
 }
 
-// CreatePod makes the pod of a member that returns to its volume. Peers are the names of
-// all members in etcd's list, its own among them. Version is empty for the declared one.
-// Joined is true if the volume holds its data.
+// CreatePod creates the pod of a member that has a PVC. Peers are the names of all members in
+// etcd's list, its own among them. Version is empty for the declared one. Joined is true if
+// the PVC holds the data of the member.
 type CreatePod struct {
 	Name    string
 	Learner bool
@@ -95,8 +117,8 @@ type CreatePod struct {
 	Joined  bool
 }
 
-// CreateClaim makes the PVC of the first member.
-type CreateClaim struct{ Name string }
+// CreatePVC creates the PVC of the bootstrap member.
+type CreatePVC struct{ Name string }
 
 // PromoteMember makes a learner a voter.
 type PromoteMember struct {
@@ -116,13 +138,15 @@ type RemoveReason string
 
 // Values of RemoveReason.
 const (
-	RemoveScaleDown RemoveReason = "ScaleDown"
-	RemoveLost      RemoveReason = "Lost"
-	RemoveUnwanted  RemoveReason = "Unwanted"
-	RemoveMisfit    RemoveReason = "Misfit"
-	RemoveReplaced  RemoveReason = "Replaced"
-	// RemoveWedged is for a learner that ends again and again.
-	RemoveWedged RemoveReason = "Wedged"
+	RemoveScaleDown   RemoveReason = "ScaleDown"
+	RemoveLost        RemoveReason = "Lost"
+	RemoveSurplus     RemoveReason = "Surplus"
+	RemovePeersDiffer RemoveReason = "PeersDiffer"
+	RemoveReplaced    RemoveReason = "Replaced"
+	// RemoveAway is for a member that does not respond and cannot come back by itself.
+	RemoveAway RemoveReason = "Away"
+	// RemoveCrashLooping is for a learner that ends again and again.
+	RemoveCrashLooping RemoveReason = "CrashLooping"
 )
 
 // MoveLeader hands the leadership from one member to another.
@@ -131,58 +155,101 @@ type MoveLeader struct {
 	FromName, ToName string
 }
 
-// DeletePod deletes exactly the pod with this UID. If Seed is true, only while the
-// record says that the cluster has never served, and only a pod that does not run. If
-// Hibernate is true, only while the cluster is declared to have none. If Stranded is
-// true, only a pod that does not run and has no claim. If Leaves is true, its member
-// still votes and is removed as soon as it has ended what clients asked it for: only
-// while the spec is as observed and the other voters that serve are here to stay. If
-// Replaced is true, another member has taken the place of that one. If
-// Prepared is true, only a pod that no member has used.
+// DeletePod deletes exactly the pod with this UID. Why says what must still be true for that.
 type DeletePod struct {
-	Name, UID                                             string
-	Seed, Hibernate, Stranded, Leaves, Replaced, Prepared bool
-}
-
-// DeleteClaim deletes exactly the PVC with this UID. If Prepared is true, only one that
-// no member has used.
-type DeleteClaim struct {
 	Name, UID string
-	Prepared  bool
+	Why       PodDeletion
 }
 
-// ReleaseClaim gives up ownership of a claim that shall be retained, so that
-// nothing here deletes it later.
-type ReleaseClaim struct{ Name, UID string }
+// PodDeletion says why a pod is deleted, and with that what is checked in the live API first.
+type PodDeletion string
 
-// RepairClaim gives exactly the claim with this UID the owner and the labels that it
-// should have, and asks for a larger volume if one is declared.
-type RepairClaim struct{ Name, UID string }
+// Values of PodDeletion.
+const (
+	// DeleteObsolete: the member has no use for the pod. Nothing is checked but that the pod is
+	// the observed one and owned by the cluster.
+	DeleteObsolete PodDeletion = ""
+	// DeleteBootstrapPod: the bootstrap member is created again. Only while the record says
+	// that the cluster has never served, and only a pod that does not run.
+	DeleteBootstrapPod PodDeletion = "Bootstrap"
+	// DeleteHibernated: the desired size is 0. Only while it is, and while the PVC exists.
+	DeleteHibernated PodDeletion = "Hibernated"
+	// DeleteWithoutPVC: the pod waits for a PVC that does not exist. Only a pod that does not
+	// run, and only without that PVC.
+	DeleteWithoutPVC PodDeletion = "WithoutPVC"
+	// DeleteDrained: the member still votes, and is removed as soon as it has ended the
+	// requests of its clients. Only while the spec is as observed, and only while the other
+	// voters that serve are here to stay.
+	DeleteDrained PodDeletion = "Drained"
+	// DeleteReplaced is DeleteDrained of a member that a new member has replaced.
+	DeleteReplaced PodDeletion = "Replaced"
+	// DeletePrepared: the pod was prepared for a member. Only one that no member has used.
+	DeletePrepared PodDeletion = "Prepared"
+)
 
-// RecordLog writes the record of what is in the log of etcd, if nobody has written there
+// DeletePVC deletes exactly the PVC with this UID.
+type DeletePVC struct {
+	Name, UID string
+	Why       PVCDeletion
+}
+
+// PVCDeletion says why a PVC is deleted, and with that what is checked first.
+type PVCDeletion string
+
+// Values of PVCDeletion.
+const (
+	// DeletePVCOfRemoved: its member was removed from etcd.
+	DeletePVCOfRemoved PVCDeletion = ""
+	// DeletePVCPrepared: it was created for a member that was never added. Only one that no
+	// member has used.
+	DeletePVCPrepared PVCDeletion = "Prepared"
+)
+
+// ReleasePVC removes the ownership from a PVC that is to be retained, so that the controller
+// never deletes it later.
+type ReleasePVC struct{ Name, UID string }
+
+// RepairPVC gives exactly the PVC with this UID the owner and the labels that it should
+// have, and requests a larger volume if one is declared.
+type RepairPVC struct{ Name, UID string }
+
+// RecordLog writes the record of what the log of etcd holds, if the record has not changed
 // since the observation.
 type RecordLog struct{ Log LogRecord }
 
-// PadLog adds entries to the log of etcd that change nothing.
-type PadLog struct{ Entries int }
+// ForceSnapshot adds entries to the log of etcd that change nothing, so that members take a
+// raft snapshot behind the entries before.
+type ForceSnapshot struct{ Entries int }
 
-// UpgradePod gives a pod the image of the wanted version; its container restarts in
-// place with its data. If Waiting is true, only a container that does not run. Outage
-// is true if the others are no quorum meanwhile, and cannot be.
+// UpgradePod gives a pod the image of the desired version; its container restarts in place
+// with its data.
 type UpgradePod struct {
 	Name, UID, Version string
-	Waiting, Outage    bool
+	Mode               RestartMode
 }
 
-// RecreatePod deletes the pod of a member that has a volume, so that it is made again
-// as it is declared now, with a version. Waiting and Outage are as in UpgradePod.
+// RecreatePod deletes the pod of a member that has a PVC, so that the pod is created again as
+// it is declared now, with this version.
 type RecreatePod struct {
 	Name, UID, Version string
-	Waiting, Outage    bool
+	Mode               RestartMode
 }
 
-// FindMember looks in the live API for the pod and the volume of a member that seems
-// to be gone, and makes them visible again if they only have lost their labels.
+// RestartMode says which containers may be restarted, and at which cost.
+type RestartMode string
+
+// Values of RestartMode.
+const (
+	// RestartRolling: the other voters are a quorum meanwhile.
+	RestartRolling RestartMode = ""
+	// RestartWithOutage: the other voters are no quorum meanwhile, and cannot be one.
+	RestartWithOutage RestartMode = "Outage"
+	// RestartIdle: only a container that does not run.
+	RestartIdle RestartMode = "Idle"
+)
+
+// FindMember looks in the live API for the pod and the PVC of a member that seem to be
+// missing. If they only have lost their labels, it puts those back.
 type FindMember struct{ Name string }
 
 // LabelPod says on a pod what its member is. A pod that does not say what it was made
@@ -194,54 +261,65 @@ type LabelPod struct {
 	Joined    bool
 }
 
-// RecordRecovery writes how far a recovery has come on the peer service, if nobody has
-// written there since the observation. Lost are voters that must be seen to be gone in
-// the live API first, and Gone is a seed that must.
+// RecordRecovery writes the progress of a recovery to the headless Service, if the record has
+// not changed since the observation. Lost are voters, and Gone is a recovery member, that the
+// live API must confirm to be gone first.
 type RecordRecovery struct {
 	Recovery v1beta2.RecoveryStatus
 	Lost     []string
 	Gone     string
 }
 
-// CreateReseed makes the seed of a recovery and its volume, hidden from the services.
-type CreateReseed struct{ Recovery v1beta2.RecoveryStatus }
+// CreateRecoveryMember creates the recovery member and its PVC, hidden from the Services.
+type CreateRecoveryMember struct{ Recovery v1beta2.RecoveryStatus }
 
-// ProveWrite makes etcd commit a write: the hidden seed alone, or the cluster.
-type ProveWrite struct{ Hidden bool }
+// VerifyWrite makes etcd commit a write.
+type VerifyWrite struct{ Of WriteTarget }
 
-// DropSeed deletes the hidden seed and its volume. Nobody has been let in to it.
-type DropSeed struct{ Name string }
+// WriteTarget says which etcd must commit a write.
+type WriteTarget string
 
-// Retire takes everything but the seed of a recovery out of service: what belongs to the
-// old members loses its place behind the services, and their pods are deleted. Their
-// volumes stay.
-type Retire struct{ Recovery v1beta2.RecoveryStatus }
+// Values of WriteTarget.
+const (
+	// WriteToCluster: the members behind the Services.
+	WriteToCluster WriteTarget = "Cluster"
+	// WriteToRecoveryMember: the recovery member alone, before it is published.
+	WriteToRecoveryMember WriteTarget = "RecoveryMember"
+)
 
-// Reveal puts the seed behind the services.
-type Reveal struct{ Name string }
+// DeleteRecoveryMember deletes the hidden recovery member and its PVC. No client has reached
+// it.
+type DeleteRecoveryMember struct{ Name string }
 
-// DropRetired deletes the volumes of the old members, or gives them up where the user
-// wants to keep them.
-type DropRetired struct{ Recovery v1beta2.RecoveryStatus }
+// FenceOldMembers removes everything but the recovery member from the Services, then deletes
+// the pods of the old members. Their PVCs stay.
+type FenceOldMembers struct{ Recovery v1beta2.RecoveryStatus }
 
-// RequestRestore makes the EtcdRestore of a cluster of which nothing is left. Lost are
-// its voters, which must be seen to be gone in the live API first.
+// PublishRecoveryMember puts the recovery member behind the Services.
+type PublishRecoveryMember struct{ Name string }
+
+// CleanUpOldPVCs deletes the PVCs of the old members, or releases them where the retention
+// policy says so.
+type CleanUpOldPVCs struct{ Recovery v1beta2.RecoveryStatus }
+
+// RequestRestore creates the EtcdRestore of a cluster without pods and PVCs. Lost are its
+// voters: the live API must first confirm that their pods no longer exist.
 type RequestRestore struct {
 	Name, Backup string
 	Lost         []string
 }
 
-func (RequestRestore) action() {}
-func (RecordRecovery) action() {}
-func (CreateReseed) action()   {}
-func (ProveWrite) action()     {}
-func (DropSeed) action()       {}
-func (Retire) action()         {}
-func (Reveal) action()         {}
-func (DropRetired) action()    {}
+func (RequestRestore) action()        {}
+func (RecordRecovery) action()        {}
+func (CreateRecoveryMember) action()  {}
+func (VerifyWrite) action()           {}
+func (DeleteRecoveryMember) action()  {}
+func (FenceOldMembers) action()       {}
+func (PublishRecoveryMember) action() {}
+func (CleanUpOldPVCs) action()        {}
 
-// Defragment has a member write its database anew. It takes as long as that is large,
-// so it goes on as a task beside the reconciles.
+// Defragment has a member rewrite its database. The time that this takes grows with the
+// database, so it runs as a task beside the reconciles.
 type Defragment struct{ Name, Task string }
 
 // DisarmNoSpace takes back the alarm of a full database that the member with this ID
@@ -258,40 +336,40 @@ func (EnsureClientService) action()       {}
 func (EnsurePodDisruptionBudget) action() {}
 func (DeletePodDisruptionBudget) action() {}
 func (RecordBootstrap) action()           {}
-func (CreateSeed) action()                {}
+func (CreateBootstrapPod) action()        {}
 func (AddMember) action()                 {}
 func (CreatePod) action()                 {}
 func (PreparePod) action()                {}
 func (AdmitPod) action()                  {}
-func (CreateClaim) action()               {}
+func (CreatePVC) action()                 {}
 func (PromoteMember) action()             {}
 func (RemoveMember) action()              {}
 func (MoveLeader) action()                {}
 func (DeletePod) action()                 {}
-func (DeleteClaim) action()               {}
-func (ReleaseClaim) action()              {}
-func (RepairClaim) action()               {}
+func (DeletePVC) action()                 {}
+func (ReleasePVC) action()                {}
+func (RepairPVC) action()                 {}
 func (RecordLog) action()                 {}
-func (PadLog) action()                    {}
+func (ForceSnapshot) action()             {}
 func (UpgradePod) action()                {}
 func (RecreatePod) action()               {}
 
 // Plan is what a decision comes to.
 type Plan struct {
-	// Rule is the name of the rule that spoke.
-	Rule string
+	// Rule is the name of the rule that decided.
+	Rule RuleName
 	// Actions in the order in which they must be done; the first error ends the plan.
 	Actions []Action
 	// Wait is what the cluster waits for, if it waits.
 	Wait *Wait
-	// Leaving is the name of the voter that is out of the client Service, or is about to
+	// Draining is the name of the voter that is out of the client Service, or is about to
 	// be: it is removed, restarts or is defragmented next. Empty if there is none.
-	Leaving string
+	Draining string
 	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
 	RequeueAfter time.Duration
-	// ServiceRefused is why Kubernetes does not let the service for clients be made or
-	// changed, in its own words; empty if it does.
-	ServiceRefused string
+	// ServiceRejected is why Kubernetes rejects the client Service or a change of it, in its
+	// own words; empty if it does not.
+	ServiceRejected string
 	// Operation, if not nil, is what the operation of the status is from now on.
 	Operation *v1beta2.ClusterOperation
 }
@@ -299,9 +377,9 @@ type Plan struct {
 // Wait is something that must happen before the controller can go on.
 type Wait struct {
 	// Reason in one CamelCase word.
-	Reason string
-	// Message for a reader.
+	Reason Reason
+	// Message says what was found.
 	Message string
-	// Unblock says what would let the controller go on.
-	Unblock string
+	// Remedy says what lets the controller continue.
+	Remedy string
 }

@@ -6,6 +6,7 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -35,11 +37,12 @@ var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // it, separated by commas. Unless told otherwise a member is a healthy voter with a
 // ready pod, and the first voter leads.
 //
-//	learner unstarted stranger   what it is to etcd
+//	learner unstarted unmanaged   what it is to etcd
 //	sick unknown noleader        whether it serves
 //	nopod notready restarting down terminating finished theirs outdated stale unasked neverran    its pod
 //	leaving routed              whether clients are sent away from it, and still led to it
 //	claim deadclaim              its volume
+//	away=…                      for how many minutes it could not come back by itself
 //	ends=…                      how often its container has ended
 //	leads                        the others see it as their leader
 //	v=… podv=… claimv=…          what it runs, and what its pod and its volume were made for
@@ -67,7 +70,7 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 			o.Pods = append(o.Pods, *p)
 		}
 		if c != nil {
-			o.Claims = append(o.Claims, *c)
+			o.PVCs = append(o.PVCs, *c)
 			persist(&o)
 		}
 		if leads || (leader == 0 && !m.Learner && m.Started) {
@@ -80,7 +83,7 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 		}
 	}
 	if size > 0 {
-		o.PodDisruptionBudget = PodDisruptionBudget{State: Current, MinAvailable: quorum(max(len(o.voters()), size))}
+		o.PodDisruptionBudget = PodDisruptionBudget{State: Current, MinAvailable: diagnosis.Quorum(max(len(o.voters()), size))}
 	}
 	sayStarted(&o)
 	for _, edit := range edits {
@@ -96,7 +99,7 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 // prepareMissing has as many pods wait as members are missing, the first one called
 // newName.
 func prepareMissing(o *Observed) {
-	o.Prepared, o.PreparedClaims = []Pod{}, nil
+	o.Prepared, o.PreparedPVCs = []Pod{}, nil
 	version, names := o.Cluster.Spec.Version, []string{newName, newName + "2", newName + "3", newName + "4", newName + "5", newName + "6"}
 	if v := o.joinVersion(); v != "" {
 		version = v
@@ -107,7 +110,7 @@ func prepareMissing(o *Observed) {
 			Restart: resources.RestartRequest(o.Cluster), Trust: o.Trust, Role: PodLearner,
 		})
 		if o.persistent() {
-			o.PreparedClaims = append(o.PreparedClaims, Claim{Name: name, UID: "claim-" + name, Owned: true, Version: version})
+			o.PreparedPVCs = append(o.PreparedPVCs, PVC{Name: name, UID: "claim-" + name, Owned: true, Version: version})
 		}
 	}
 }
@@ -124,8 +127,8 @@ func sayStarted(o *Observed) {
 	}
 }
 
-// agree has everybody who answers without a quorum agree with the last status, which does
-// not tell whether a member votes that has not started.
+// agree has every member that responds without a quorum agree with the last status. That
+// status does not tell whether a member votes that has not started.
 func agree(o *Observed) {
 	if o.Etcd.Linearizable {
 		return
@@ -141,20 +144,20 @@ func agree(o *Observed) {
 	}
 }
 
-func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *Claim, bool) {
+func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *PVC, bool) {
 	t.Helper()
 	m := Member{ID: id, Name: name, Started: true, Health: Healthy, Version: testVersion, RaftIndex: 100}
 	p := &Pod{Name: name, UID: "pod-" + name, Node: "node-" + name, Owned: true, Running: true, Ready: true, Version: testVersion, Template: testTemplate, Restart: "asked"}
-	var c *Claim
-	leads, leaving := false, false
+	var c *PVC
+	leads, draining := false, false
 	defer func() {
 		if p != nil {
 			p.Role = PodVoter
 			switch {
 			case m.Learner:
 				p.Role = PodLearner
-			case leaving:
-				p.Role = PodLeaving
+			case draining:
+				p.Role = PodDraining
 			}
 		}
 	}()
@@ -166,12 +169,12 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *Claim, 
 		case "unstarted":
 			m.Started, m.Health, m.Reason, m.Version = false, Unknown, ReasonNotStarted, ""
 			p.Ready = false
-		case "stranger":
-			m.Stranger = true
+		case "unmanaged":
+			m.Unmanaged = true
 		case "sick":
-			m.Health, m.Reason, m.Version, p.Ready = Unhealthy, ReasonNoAnswer, "", false
+			m.Health, m.Reason, m.Version, p.Ready = Unhealthy, ReasonUnresponsive, "", false
 		case "unknown":
-			m.Health, m.Reason, m.Version = Unknown, ReasonNoAnswer, ""
+			m.Health, m.Reason, m.Version = Unknown, ReasonUnresponsive, ""
 		case "noleader":
 			m.Health, m.Reason = Unhealthy, ReasonNoLeader
 		case "outdated":
@@ -187,29 +190,36 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *Claim, 
 		case "restarting":
 			p.Restarting, p.Ready = true, false
 		case "down":
-			p.Running, p.Ready, m.Health, m.Reason, m.Version = false, false, Unhealthy, ReasonNoAnswer, ""
+			p.Running, p.Ready, m.Health, m.Reason, m.Version = false, false, Unhealthy, ReasonUnresponsive, ""
 		case "nopod":
 			p, m.Health, m.Reason, m.Version = nil, Unhealthy, ReasonNoPod, ""
 		case "terminating":
 			p.Terminating = true // for so long that nothing waits for its container
+		case "away": // minutes
+			minutes, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatalf("away %q: %v", value, err)
+			}
+			m.Health, m.Reason, m.Version, p.Ready = Unhealthy, ReasonUnresponsive, "", false
+			p.AwaySince, p.AwayWhy = testNow.Add(-time.Duration(minutes)*time.Minute), "its node is not ready"
 		case "stopping":
 			p.Terminating, p.DeletionRequested = true, testNow.Add(time.Second-stopLimit)
 		case "leaving":
-			leaving = true
+			draining = true
 		case "routed":
-			p.Routed = true
+			p.InEndpoints = true
 		case "ends":
-			if _, err := fmt.Sscan(value, &p.Ends); err != nil {
+			if _, err := fmt.Sscan(value, &p.RestartCount); err != nil {
 				t.Fatalf("ends %q: %v", value, err)
 			}
 		case "finished":
-			p.Finished, p.Running, p.Ready, m.Health, m.Reason, m.Version = true, false, false, Unhealthy, ReasonNoAnswer, ""
+			p.Finished, p.Running, p.Ready, m.Health, m.Reason, m.Version = true, false, false, Unhealthy, ReasonUnresponsive, ""
 		case "theirs":
 			p.Owned = false
 		case "claim", "deadclaim":
-			c = &Claim{Name: name, UID: "claim-" + name, Owned: true, Terminating: key == "deadclaim"}
+			c = &PVC{Name: name, UID: "claim-" + name, Owned: true, Terminating: key == "deadclaim"}
 		case "claimv":
-			c = &Claim{Name: name, UID: "claim-" + name, Owned: true, Version: value}
+			c = &PVC{Name: name, UID: "claim-" + name, Owned: true, Version: value}
 		case "leads":
 			leads = true
 		case "v":
@@ -241,8 +251,8 @@ func unborn(o *Observed) {
 	o.ClientService = Missing
 }
 
-// silent is unborn, and etcd has not answered yet.
-func silent(o *Observed) {
+// unresponsive is unborn, and etcd has not responded yet.
+func unresponsive(o *Observed) {
 	unborn(o)
 	noQuorum(o)
 	o.Etcd.Members, o.Etcd.ClusterID = nil, 0
@@ -264,12 +274,12 @@ func describe(p Plan) string {
 		parts = append(parts, describeAction(a))
 	}
 	if p.Wait != nil {
-		parts = append(parts, "wait "+p.Wait.Reason)
+		parts = append(parts, "wait "+string(p.Wait.Reason))
 	}
 	if len(parts) == 0 {
-		return p.Rule
+		return string(p.Rule)
 	}
-	return p.Rule + ": " + strings.Join(parts, ", ")
+	return string(p.Rule) + ": " + strings.Join(parts, ", ")
 }
 
 func describeAction(action Action) string {
@@ -297,19 +307,19 @@ func describeAction(action Action) string {
 		return text
 	case RequestRestore:
 		return kind + " " + a.Name + " from " + a.Backup + " lost " + strings.Join(a.Lost, " ")
-	case CreateReseed:
+	case CreateRecoveryMember:
 		return kind + " " + a.Recovery.Seed
-	case DropSeed:
+	case DeleteRecoveryMember:
 		return kind + " " + a.Name
-	case Reveal:
+	case PublishRecoveryMember:
 		return kind + " " + a.Name
-	case IssueAuthority:
-		if a.Renew {
-			kind = "RenewAuthority"
+	case IssueCA:
+		if a.Mode == CASuccessor {
+			kind = "RenewCA"
 		}
 		return strings.TrimSpace(kind + " " + a.Request)
 	case IssueCertificate:
-		if a.Keep {
+		if a.Change == ChangeBundle {
 			kind = "KeepCertificate"
 		}
 		return kind + " " + string(a.Use)
@@ -317,10 +327,10 @@ func describeAction(action Action) string {
 		return kind + " " + string(a.Use)
 	case RefreshPod:
 		return kind + " " + a.Name
-	case CreateSeed:
+	case CreateBootstrapPod:
 		return strings.TrimSpace(kind + " " + a.Name + " " + a.Version)
 	case AddMember:
-		if a.Voter {
+		if a.As == JoinAsVoter {
 			return "AddVoter " + a.Name
 		}
 		return "AddLearner " + a.Name
@@ -329,11 +339,11 @@ func describeAction(action Action) string {
 	case AdmitPod:
 		return kind + " " + a.Name + "[" + strings.Join(a.Peers, " ") + "]"
 	case PreparePod:
-		if a.NewClaim {
-			kind += "AndClaim"
+		if a.CreatePVC {
+			kind += "AndPVC"
 		}
 		return strings.TrimSpace(kind + " " + a.Name + " " + a.Version)
-	case CreateClaim:
+	case CreatePVC:
 		return kind + " " + a.Name
 	case PromoteMember:
 		return kind + " " + a.Name
@@ -342,35 +352,36 @@ func describeAction(action Action) string {
 	case MoveLeader:
 		return kind + " " + a.FromName + ">" + a.ToName
 	case DeletePod:
-		switch {
-		case a.Seed:
-			kind = "DeleteSeed"
-		case a.Stranded:
-			kind = "DeleteStranded"
-		case a.Replaced:
-			kind = "DismissReplaced"
-		case a.Leaves:
-			kind = "DismissPod"
-		case a.Prepared:
+		switch a.Why {
+		case DeleteBootstrapPod:
+			kind = "DeleteBootstrapPod"
+		case DeleteWithoutPVC:
+			kind = "DeleteWithoutPVC"
+		case DeleteReplaced:
+			kind = "DrainReplaced"
+		case DeleteDrained:
+			kind = "DrainPod"
+		case DeletePrepared:
 			kind = "DeletePrepared"
+		case DeleteObsolete, DeleteHibernated:
 		}
 		return kind + " " + a.Name
 	case LabelPod:
 		return kind + " " + a.Name + " " + string(a.Role)
-	case DeleteClaim:
+	case DeletePVC:
 		return kind + " " + a.Name
-	case ReleaseClaim:
+	case ReleasePVC:
 		return kind + " " + a.Name
 	case RecordLog:
 		return fmt.Sprintf("%s %s 3.%d %d %t", kind, a.Log.ClusterID, a.Log.Minor, a.Log.Index, a.Log.Readable)
-	case PadLog:
+	case ForceSnapshot:
 		return fmt.Sprintf("%s %d", kind, a.Entries)
-	case RepairClaim:
+	case RepairPVC:
 		return kind + " " + a.Name
 	case UpgradePod:
-		return kind + " " + a.Name + " " + a.Version + restartMarks(a.Waiting, a.Outage)
+		return kind + " " + a.Name + " " + a.Version + restartMode(a.Mode)
 	case RecreatePod:
-		return kind + " " + a.Name + " " + a.Version + restartMarks(a.Waiting, a.Outage)
+		return kind + " " + a.Name + " " + a.Version + restartMode(a.Mode)
 	case Defragment:
 		return kind + " " + a.Name + " " + a.Task
 	case DisarmNoSpace:
@@ -380,13 +391,13 @@ func describeAction(action Action) string {
 	}
 }
 
-func restartMarks(waiting, outage bool) string {
-	marks := ""
-	if waiting {
-		marks += " waiting"
+func restartMode(mode RestartMode) string {
+	switch mode {
+	case RestartIdle:
+		return " idle"
+	case RestartWithOutage:
+		return " outage"
+	default:
+		return ""
 	}
-	if outage {
-		marks += " outage"
-	}
-	return marks
 }

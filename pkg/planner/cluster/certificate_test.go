@@ -33,11 +33,11 @@ func certified(state CertificateState) func(*Observed) {
 func TestRuleCertificates(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"usable", 3, "a b c", edits(certified(CertificateUsable)), "steady"},
-		{"a new cluster waits before it makes anything", 3, "", edits(silent, certified(CertificateMissing), func(o *Observed) { o.PeerService = PeerService{} }),
+		{"a new cluster waits before it makes anything", 3, "", edits(unresponsive, certified(CertificateMissing), func(o *Observed) { o.PeerService = PeerService{} }),
 			"certificates: wait SecretMissing"},
-		{"incomplete", 3, "", edits(silent, certified(CertificateIncomplete)), "certificates: wait SecretIncomplete"},
-		{"unusable", 3, "", edits(silent, certified(CertificateUnusable)), "certificates: wait CertificateUnusable"},
-		{"not yet valid", 3, "", edits(silent, certified(CertificateNotYetValid)), "certificates: wait CertificateNotYetValid"},
+		{"incomplete", 3, "", edits(unresponsive, certified(CertificateIncomplete)), "certificates: wait SecretIncomplete"},
+		{"unusable", 3, "", edits(unresponsive, certified(CertificateUnusable)), "certificates: wait CertificateUnusable"},
+		{"not yet valid", 3, "", edits(unresponsive, certified(CertificateNotYetValid)), "certificates: wait CertificateNotYetValid"},
 		{"a living cluster is left as it is", 3, "a b", edits(certified(CertificateExpired)), "certificates: wait CertificateExpired"},
 		{"not known", 3, "a b", edits(certified(CertificateUnknown)), "certificates: wait SecretUnreadable"},
 		{"going to sleep needs none", 0, "a:claim", edits(certified(CertificateMissing)), "hibernate: DeletePod a"},
@@ -72,7 +72,7 @@ func TestCertificatesInStatus(t *testing.T) {
 		server := status.Certificates[1]
 		if server.Usable != test.status || server.SecretName != "s-Server" || server.SerialNumber != "1f" ||
 			!server.NotAfter.Time.Equal(testNow.Add(time.Hour)) || server.RenewalTime != nil {
-			t.Errorf("state %d: the server's certificate is told as %+v", test.state, server)
+			t.Errorf("state %d: the status of the server's certificate is %+v", test.state, server)
 		}
 	}
 }
@@ -96,24 +96,24 @@ func TestNoCertificatesNoCondition(t *testing.T) {
 	}
 }
 
-// issuedHere gives the cluster an authority of its own, and changes something about it.
+// issuedHere gives the cluster its own CA, and changes something about it.
 func issuedHere(changes ...func(*Observed)) func(*Observed) {
 	return func(o *Observed) {
 		o.Trust = "now"
-		o.Authority = &Authority{Vouched: true, Since: testNow.Add(-time.Hour)}
+		o.CA = &CA{CrossSigned: true, Since: testNow.Add(-time.Hour)}
 		o.Cluster.Annotations = map[string]string{}
-		for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUseAuthority, v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
+		for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUseCA, v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
 			o.Certificates = append(o.Certificates, Certificate{
 				Use: use, Secret: "s-" + string(use), State: CertificateUsable,
 				NotBefore: testNow.Add(-time.Hour), NotAfter: testNow.Add(3 * time.Hour), Renewal: testNow.Add(time.Hour),
-				Issued: Issued{Signed: true, Trusts: true, Names: true},
+				Issued: Issued{Signed: true, BundleMatches: true, SANsMatch: true},
 			})
 		}
 		for i := range o.Pods {
 			o.Pods[i].Trust, o.Pods[i].Refreshed = "now", true
 		}
 		for i := range o.Etcd.Members {
-			o.Etcd.Members[i].Shows = true
+			o.Etcd.Members[i].CertificateVerified = true
 		}
 		for _, change := range changes {
 			change(o)
@@ -130,9 +130,9 @@ func TestIssuing(t *testing.T) {
 			o.Certificates[i].State, o.Certificates[i].Message = CertificateMissing, "it does not exist"
 		}
 	}
-	overlap := func(o *Observed) { o.Authority.Overlap = true }
-	unvouched := func(o *Observed) { o.Authority.Vouched = false }
-	unsigned := leaf(func(c *Certificate) { c.Issued.Signed, c.Issued.Trusts = false, false })
+	overlap := func(o *Observed) { o.CA.Overlap = true }
+	unvouched := func(o *Observed) { o.CA.CrossSigned = false }
+	unsigned := leaf(func(c *Certificate) { c.Issued.Signed, c.Issued.BundleMatches = false, false })
 	asks := func(name, value string) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Annotations["etcd.database.coreos.com/"+name] = value }
 	}
@@ -140,59 +140,60 @@ func TestIssuing(t *testing.T) {
 	volumes := func(o *Observed) {
 		persist(o)
 		for i := range o.Pods {
-			o.Claims = append(o.Claims, Claim{Name: o.Pods[i].Name, UID: "u", Owned: true})
+			o.PVCs = append(o.PVCs, PVC{Name: o.Pods[i].Name, UID: "u", Owned: true})
 		}
 	}
-	longAgo := func(o *Observed) { o.Authority.Since = testNow.Add(-25 * time.Hour) }
-	hidden := func(o *Observed) { o.Etcd.Members[2].Shows = false }
+	longAgo := func(o *Observed) { o.CA.Since = testNow.Add(-25 * time.Hour) }
+	hidden := func(o *Observed) { o.Etcd.Members[2].CertificateVerified = false }
 	checkDecisions(t, []decision{
 		{"nothing is due", 3, "a b c", edits(issuedHere()), "steady"},
-		{"a new cluster", 3, "", edits(silent, issuedHere(missing(0), missing(1), missing(2))), "certificates: IssueAuthority"},
-		{"then what it signs", 3, "", edits(silent, issuedHere(missing(1), missing(2))),
+		{"a new cluster", 3, "", edits(unresponsive, issuedHere(missing(0), missing(1), missing(2))), "certificates: IssueCA"},
+		{"then what it signs", 3, "", edits(unresponsive, issuedHere(missing(1), missing(2))),
 			"certificates: IssueCertificate Peer, IssueCertificate Server"},
-		{"a certificate that somebody deleted", 3, "a b c", edits(issuedHere(missing(2))), "certificates: IssueCertificate Server"},
+		{"a certificate that a user deleted", 3, "a b c", edits(issuedHere(missing(2))), "certificates: IssueCertificate Server"},
 		{"renewal goes along with what else is done", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.Renewal = testNow }))),
 			"steady: IssueCertificate Peer"},
-		{"not good for all names", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.Issued.Names = false }))), "steady: IssueCertificate Peer"},
+		{"not good for all names", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.Issued.SANsMatch = false }))), "steady: IssueCertificate Peer"},
 		{"nothing while it sleeps", 0, "", edits(issuedHere(missing(1))), "hibernate"},
 		{"nothing new while it is paused", 3, "a b c", edits(issuedHere(missing(1)), pausedSpec), "paused"},
 		{"what runs out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.Renewal = testNow })), pausedSpec),
 			"paused: IssueCertificate Peer"},
 		{"what has run out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.State = CertificateExpired })), pausedSpec),
 			"paused: IssueCertificate Peer"},
-		{"so is the authority", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].Renewal = testNow }), pausedSpec), "paused: RenewAuthority"},
+		{"the CA that expires is renewed while it is paused", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].Renewal = testNow }), pausedSpec), "paused: RenewCA"},
 		{"no rotation while it is paused", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1")), pausedSpec), "paused"},
-		{"no old authority is dropped while it is paused", 3, "a b c", edits(issuedHere(overlap, longAgo), pausedSpec), "paused"},
-		{"not before it has served", 3, "", edits(silent, issuedHere(leaf(func(c *Certificate) { c.Renewal = testNow })), pausedSpec), "paused"},
-		{"somebody else's secret", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.State, c.Message = CertificateForeign, "theirs" }))),
-			"certificates: wait NameTaken"},
+		{"no old CA is dropped while it is paused", 3, "a b c", edits(issuedHere(overlap, longAgo), pausedSpec), "paused"},
+		{"not before it has served", 3, "", edits(unresponsive, issuedHere(leaf(func(c *Certificate) { c.Renewal = testNow })), pausedSpec), "paused"},
+		{"a Secret that is not owned", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.State, c.Message = CertificateNotOwned, "theirs" }))),
+			"certificates: wait NameConflict"},
 		{"not known", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].State, o.Certificates[0].Message = CertificateUnknown, "?" })),
 			"certificates: wait SecretUnreadable"},
 
-		{"another authority is asked for", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"))), "steady: RenewAuthority 1"},
-		{"not by a request that is there no more", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Authority.Request = "1" })), "steady"},
-		{"once", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), func(o *Observed) { o.Authority.Request = "1" })), "steady"},
-		{"its time has come", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].Renewal = testNow })), "steady: RenewAuthority"},
-		{"not before all trust the one of now", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), otherTrust, overlap)), "steady"},
-		{"vouched for: signed at once", 3, "a b c", edits(issuedHere(overlap, unsigned, otherTrust)), "steady: IssueCertificate Peer"},
-		{"not vouched for: trusted first", 3, "a b c", edits(issuedHere(overlap, unvouched, unsigned)), "steady: IssueCertificate Peer"},
-		{"the kubelets are told", 3, "a b c", edits(issuedHere(overlap, func(o *Observed) { o.Pods[1].Refreshed = false })), "steady: RefreshPod b"},
+		{"a new CA is requested", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"))), "steady: RenewCA 1"},
+		{"a request that was carried out has no effect", 3, "a b c", edits(issuedHere(func(o *Observed) { o.CA.Request = "1" })), "steady"},
+		{"a request is carried out once", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), func(o *Observed) { o.CA.Request = "1" })), "steady"},
+		{"the CA is due for renewal", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].Renewal = testNow })), "steady: RenewCA"},
+		{"no new CA before all members trust the present CA", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), otherTrust, overlap)), "steady"},
+		{"cross-signed: the certificate is issued at once", 3, "a b c", edits(issuedHere(overlap, unsigned, otherTrust)), "steady: IssueCertificate Peer"},
+		{"not cross-signed: the CA is trusted first", 3, "a b c", edits(issuedHere(overlap, unvouched, unsigned)), "steady: IssueCertificate Peer"},
+		{"the kubelets are notified", 3, "a b c", edits(issuedHere(overlap, func(o *Observed) { o.Pods[1].Refreshed = false })), "steady: RefreshPod b"},
 		{"clients have a day", 3, "a b c", edits(issuedHere(overlap)), "steady"},
-		{"and not longer", 3, "a b c", edits(issuedHere(overlap, longAgo)), "steady: DropAuthority"},
-		{"unless nobody needs it", 3, "a b c", edits(issuedHere(overlap, asks("rotate-ca", "1"), asks("drop-old-ca", "1"))), "steady: DropAuthority"},
-		{"a member shows what the old one signed", 3, "a b c", edits(issuedHere(overlap, longAgo, hidden)), "steady"},
-		{"nobody could be asked", 3, "a b c", edits(issuedHere(overlap, longAgo), noQuorum), "quorum: wait EtcdUnreachable"},
+		{"after a day the old CA is dropped", 3, "a b c", edits(issuedHere(overlap, longAgo)), "steady: DropOldCAs"},
+		{"a user requests to drop the old CA earlier", 3, "a b c", edits(issuedHere(overlap, asks("rotate-ca", "1"), asks("drop-old-ca", "1"))), "steady: DropOldCAs"},
+		{"a member shows a certificate of the old CA", 3, "a b c", edits(issuedHere(overlap, longAgo, hidden)), "steady"},
+		{"no member could be reached", 3, "a b c", edits(issuedHere(overlap, longAgo), noQuorum), "quorum: wait EtcdUnreachable"},
 		{"no restart while both are trusted", 3, "a b c", edits(issuedHere(overlap, otherTrust, volumes)), "steady"},
 		{"a restart when only the new one is", 3, "a b:leads c", edits(issuedHere(otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
 		{"one at a time", 3, "a b:leads c:sick", edits(issuedHere(otherTrust, volumes)), "rollout: wait WaitingForMember"},
-		{"without a volume another one joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
-		{"and a restart where nobody vouched", 3, "a b:leads c", edits(issuedHere(overlap, unvouched, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
-		{"what is to be trusted is not known", 3, "a b c", edits(issuedHere(otherTrust, volumes, func(o *Observed) { o.Trust = "" })), "steady"},
+		{"without a PVC a new member joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
+		{"a restart where the CA is not cross-signed", 3, "a b:leads c", edits(issuedHere(overlap, unvouched, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"the set of trusted CAs is unknown", 3, "a b c", edits(issuedHere(otherTrust, volumes, func(o *Observed) { o.Trust = "" })), "steady"},
 	})
 }
 
-// Members of a cluster with certificates of somebody else's restart for the same reason.
-func TestStaticAuthorityIsReplaced(t *testing.T) {
+// TestStaticCAIsReplaced: members of a cluster with certificates that a user issues restart
+// for the same reason.
+func TestStaticCAIsReplaced(t *testing.T) {
 	static := func(trust string) func(*Observed) {
 		return func(o *Observed) {
 			o.Trust = "now"
@@ -203,7 +204,7 @@ func TestStaticAuthorityIsReplaced(t *testing.T) {
 			o.Pods[2].Trust, o.Pods[2].Accepts = trust, true
 		}
 	}
-	refuses := func(o *Observed) { o.Pods[2].Accepts = false }
+	rejects := func(o *Observed) { o.Pods[2].Accepts = false }
 	refreshed := func(is bool) func(*Observed) {
 		return func(o *Observed) {
 			for i := range o.Pods {
@@ -212,9 +213,9 @@ func TestStaticAuthorityIsReplaced(t *testing.T) {
 		}
 	}
 	checkDecisions(t, []decision{
-		{"another one is trusted besides", 3, "a:claim b:claim c:claim", edits(static("before")), "rollout: RecreatePod c " + testVersion},
-		{"certificates of another one before it was trusted", 3, "a:claim b:claim c:claim", edits(static("before"), refuses), "steady"},
-		{"nobody else restarts into that either", 3, "a:claim b:claim c:claim", edits(static("before"), refuses, func(o *Observed) {
+		{"a second CA is trusted", 3, "a:claim b:claim c:claim", edits(static("before")), "rollout: RecreatePod c " + testVersion},
+		{"certificates of a CA before it was trusted", 3, "a:claim b:claim c:claim", edits(static("before"), rejects), "steady"},
+		{"no other member restarts then either", 3, "a:claim b:claim c:claim", edits(static("before"), rejects, func(o *Observed) {
 			o.Pods[0].Trust, o.Pods[0].Accepts = "before", true
 		}), "steady"},
 		{"a pod of an earlier release does not say", 3, "a:claim b:claim c:claim", edits(static("")), "steady"},
@@ -237,19 +238,19 @@ func TestCertificateThatIsJustIssued(t *testing.T) {
 	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionUnknown || c.Reason != "Issuing" {
 		t.Errorf("CertificatesValid is %+v", c)
 	}
-	o = observed(t, 3, "a b c", certified(CertificateMissing)) // somebody else's to make
+	o = observed(t, 3, "a b c", certified(CertificateMissing)) // a user must create it
 	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "SecretMissing" {
 		t.Errorf("CertificatesValid is %+v", c)
 	}
 }
 
-func TestAuthorityThatNobodyTrusts(t *testing.T) {
+func TestUntrustedCA(t *testing.T) {
 	o := observed(t, 3, "a b c", func(o *Observed) {
 		o.Trust = "now"
 		o.Certificates = []Certificate{{Use: v1beta2.CertificateUsePeer, State: CertificateUsable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
 		o.Pods[1].Trust = "before"
 	})
-	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "AuthorityNotTrusted" || !strings.Contains(c.Message, "member b") {
+	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "CANotTrusted" || !strings.Contains(c.Message, "member b") {
 		t.Errorf("CertificatesValid is %+v", c)
 	}
 	o.Pods[1].Accepts = true
@@ -264,13 +265,13 @@ func TestMembersThatTrustWhatWasTrustedBefore(t *testing.T) {
 		changes []func(*Observed)
 		want    string
 	}{
-		"none":               {nil, "AllUsable"},
-		"one":                {[]func(*Observed){before}, "RestartPending"},
-		"while both do":      {[]func(*Observed){before, func(o *Observed) { o.Authority.Overlap = true }}, "AllUsable"},
-		"nobody vouched":     {[]func(*Observed){before, func(o *Observed) { o.Authority.Overlap, o.Authority.Vouched = true, false }}, "RestartPending"},
-		"pod of no known":    {[]func(*Observed){func(o *Observed) { o.Pods[1].Trust = "" }}, "AllUsable"},
-		"its pod goes":       {[]func(*Observed){before, func(o *Observed) { o.Pods[1].Terminating = true }}, "AllUsable"},
-		"authorities of now": {[]func(*Observed){before, func(o *Observed) { o.Trust = "" }}, "AllUsable"},
+		"none":                {nil, "AllUsable"},
+		"one":                 {[]func(*Observed){before}, "RestartPending"},
+		"while both do":       {[]func(*Observed){before, func(o *Observed) { o.CA.Overlap = true }}, "AllUsable"},
+		"not cross-signed":    {[]func(*Observed){before, func(o *Observed) { o.CA.Overlap, o.CA.CrossSigned = true, false }}, "RestartPending"},
+		"pod of no known":     {[]func(*Observed){func(o *Observed) { o.Pods[1].Trust = "" }}, "AllUsable"},
+		"its pod goes":        {[]func(*Observed){before, func(o *Observed) { o.Pods[1].Terminating = true }}, "AllUsable"},
+		"trusted CAs unknown": {[]func(*Observed){before, func(o *Observed) { o.Trust = "" }}, "AllUsable"},
 	} {
 		o := observed(t, 3, "a b c", issuedHere(test.changes...))
 		if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionTrue || c.Reason != test.want {

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// trusts is what a member trusts and takes: the authority of now, or that of before.
+// trusts is what a member trusts and accepts: the present CA, or the one before.
 type trusts struct {
 	before, accepts bool
 }
 
-// issuance is what cert-manager has done of what it was asked for.
+// issuance is what cert-manager has done for the requests.
 type issuance struct {
 	secret  CertificateState
 	request ObjectState
@@ -24,7 +24,7 @@ type issuance struct {
 func issuances() []issuance {
 	var list []issuance
 	for state := CertificateUnknown; state <= CertificateUsable; state++ {
-		for _, request := range []ObjectState{Missing, Current, Drifted, Foreign} {
+		for _, request := range []ObjectState{Missing, Current, Drifted, NotOwned} {
 			list = append(list, issuance{state, request, true})
 		}
 		list = append(list, issuance{state, Missing, false})
@@ -49,9 +49,9 @@ func (i issuance) see(members []trusts) func(*Observed) {
 	}
 }
 
-// TestCertManagerNeverCostsAQuorum: whatever cert-manager has issued, late, anew or not any
-// more, and however far the members have come with it, nobody is touched while a secret
-// cannot be used, and one at a time restarts when another authority can.
+// TestCertManagerNeverCostsAQuorum goes through what cert-manager may have issued, in time,
+// late or no longer, and through how far the members have come with it. No member is
+// disturbed while a secret cannot be used. One member at a time restarts for a new CA.
 func TestCertManagerNeverCostsAQuorum(t *testing.T) {
 	states, restarts := 0, 0
 	each := func(health, trust int, i issuance) {
@@ -88,7 +88,7 @@ func TestCertManagerNeverCostsAQuorum(t *testing.T) {
 		}
 	}
 	if restarts == 0 {
-		t.Error("nobody ever restarts for another authority")
+		t.Error("no member ever restarts for a new CA")
 	}
 	t.Logf("%d states, %d restarts", states, restarts)
 }
@@ -96,7 +96,7 @@ func TestCertManagerNeverCostsAQuorum(t *testing.T) {
 // touches is true for what takes a member, its pod or its data from what runs.
 func touches(a Action) bool {
 	switch a.(type) {
-	case DeletePod, RecreatePod, UpgradePod, RemoveMember, DeleteClaim, CreatePod, AddMember, MoveLeader:
+	case DeletePod, RecreatePod, UpgradePod, RemoveMember, DeletePVC, CreatePod, AddMember, MoveLeader:
 		return true
 	default:
 		return false
@@ -108,15 +108,15 @@ func recreates(a Action) bool {
 	return is
 }
 
-// TestCertManagerRollout: an issuer that is late is waited for, what it issues anew is rolled
-// out one by one, and a secret that somebody deletes stops that until it is back.
+// TestCertManagerRollout: members wait for an issuer that is late. What it issues again is
+// rolled out one by one. A secret that a user deletes stops that until it is back.
 func TestCertManagerRollout(t *testing.T) {
 	old := trusts{before: true, accepts: true}
 	usable := issuance{CertificateUsable, Current, true}
 	missing := issuance{CertificateMissing, Current, true}
 	checkDecisions(t, []decision{
 		{"it is late, and the members serve", 3, "a:claim b:claim c:claim", edits(missing.see([]trusts{{}, {}, {}})), "certificates: wait SecretMissing"},
-		{"it issues from another authority", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, old, old})), "rollout: RecreatePod b " + testVersion},
+		{"it issues from a new CA", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, old, old})), "rollout: RecreatePod b " + testVersion},
 		{"the next one waits", 3, "a:claim b:claim,sick c:claim", edits(usable.see([]trusts{old, {}, old})), "rollout: wait WaitingForMember"},
 		{"then it is its turn", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, {}, old})), "rollout: RecreatePod c " + testVersion},
 		{"the leader hands over first", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, {}, {}})), "rollout: MoveLeader a>b"},

@@ -23,7 +23,7 @@ func requested(changes ...func(*Observed)) func(*Observed) {
 			o.Certificates = append(o.Certificates, Certificate{
 				Use: use, Secret: name, State: CertificateUsable, NotBefore: testNow.Add(-time.Hour), NotAfter: testNow.Add(3 * time.Hour),
 			})
-			o.CertManager.Requests = append(o.CertManager.Requests, Request{Use: use, Name: name, State: Current})
+			o.CertManager.Requests = append(o.CertManager.Requests, CertificateRequest{Use: use, Name: name, State: Current})
 		}
 		for _, change := range changes {
 			change(o)
@@ -39,7 +39,7 @@ func noSecret(i int) func(*Observed) {
 }
 
 func requestIs(i int, state ObjectState, says string) func(*Observed) {
-	return func(o *Observed) { o.CertManager.Requests[i].State, o.CertManager.Requests[i].Says = state, says }
+	return func(o *Observed) { o.CertManager.Requests[i].State, o.CertManager.Requests[i].Message = state, says }
 }
 
 func notServed(o *Observed) { o.CertManager = &CertManager{} }
@@ -49,39 +49,39 @@ func notAsked(o *Observed) { o.CertManager = &CertManager{Err: "no right to get 
 func TestRequesting(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"nothing is due", 3, "a b c", edits(requested()), "steady"},
-		{"a new cluster asks for everything", 3, "", edits(silent, requested(noSecret(0), noSecret(1), requestIs(0, Missing, ""), requestIs(1, Missing, ""))),
+		{"a new cluster asks for everything", 3, "", edits(unresponsive, requested(noSecret(0), noSecret(1), requestIs(0, Missing, ""), requestIs(1, Missing, ""))),
 			"certificates: RequestCertificate Peer, RequestCertificate Server, wait SecretMissing"},
-		{"and waits for it", 3, "", edits(silent, requested(noSecret(1))), "certificates: wait SecretMissing"},
-		{"a request that somebody deleted or edited", 3, "a b c", edits(requested(requestIs(0, Missing, ""), requestIs(1, Drifted, ""))),
+		{"and waits for it", 3, "", edits(unresponsive, requested(noSecret(1))), "certificates: wait SecretMissing"},
+		{"a request that a user deleted or edited", 3, "a b c", edits(requested(requestIs(0, Missing, ""), requestIs(1, Drifted, ""))),
 			"steady: RequestCertificate Peer, RequestCertificate Server"},
-		{"somebody else's", 3, "a b c", edits(requested(requestIs(0, Foreign, ""))), "steady"},
+		{"a request that is not owned", 3, "a b c", edits(requested(requestIs(0, NotOwned, ""))), "steady"},
 		{"nothing while it is paused", 3, "a b c", edits(requested(requestIs(0, Missing, "")), pausedSpec), "paused"},
 		{"nothing while it sleeps", 0, "", edits(requested(requestIs(0, Missing, ""))), "hibernate"},
-		{"nobody to ask", 3, "", edits(silent, requested(noSecret(0), notServed)), "certificates: wait CertManagerMissing"},
-		{"nobody to ask, and the secrets are there", 3, "a b c", edits(requested(notServed)), "steady"},
-		{"who cannot be asked is not asked", 3, "", edits(silent, requested(noSecret(0), notAsked)), "certificates: wait SecretMissing"},
+		{"cert-manager is missing", 3, "", edits(unresponsive, requested(noSecret(0), notServed)), "certificates: wait CertManagerMissing"},
+		{"cert-manager is missing, and the secrets exist", 3, "a b c", edits(requested(notServed)), "steady"},
+		{"cert-manager cannot be reached", 3, "", edits(unresponsive, requested(noSecret(0), notAsked)), "certificates: wait SecretMissing"},
 	})
 }
 
 func TestCertManagerInStatus(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		changes []func(*Observed)
-		status  corev1.ConditionStatus
-		reason  string
-		says    string
-		unblock string
+		name        string
+		changes     []func(*Observed)
+		status      corev1.ConditionStatus
+		reason      string
+		says        string
+		remediation string
 	}{
 		{"all is well", nil, corev1.ConditionTrue, "AllUsable", "", ""},
-		{"not asked for yet", edits(noSecret(0), requestIs(0, Missing, "")), corev1.ConditionFalse, "SecretMissing", "Certificate c-peer-tls asks for it", ""},
+		{"not asked for yet", edits(noSecret(0), requestIs(0, Missing, "")), corev1.ConditionFalse, "SecretMissing", "Certificate c-peer-tls requests it", ""},
 		{"it says why", edits(noSecret(0), requestIs(0, Current, "NoIssuer: there is none")), corev1.ConditionFalse, "SecretMissing",
-			"cert-manager says of Certificate c-peer-tls: NoIssuer: there is none", "kubectl describe certificate c-peer-tls"},
-		{"somebody else's", edits(noSecret(0), requestIs(0, Foreign, "")), corev1.ConditionFalse, "SecretMissing", "belongs to somebody else", "delete Certificate c-peer-tls"},
-		{"no such API", edits(noSecret(0), notServed), corev1.ConditionFalse, "CertManagerMissing", "cert-manager.io/v1", "install cert-manager"},
-		{"no such API any more", edits(notServed), corev1.ConditionTrue, "CertManagerMissing", "nobody renews", ""},
+			"cert-manager reports for Certificate c-peer-tls: NoIssuer: there is none", "kubectl describe certificate c-peer-tls"},
+		{"a request that is not owned", edits(noSecret(0), requestIs(0, NotOwned, "")), corev1.ConditionFalse, "SecretMissing", "is not owned by this cluster", "Delete Certificate c-peer-tls"},
+		{"no such API", edits(noSecret(0), notServed), corev1.ConditionFalse, "CertManagerMissing", "cert-manager.io/v1", "Install cert-manager"},
+		{"no such API any more", edits(notServed), corev1.ConditionTrue, "CertManagerMissing", "nothing renews", ""},
 		{"no such API, and a certificate has ended", edits(notServed, func(o *Observed) { o.Certificates[0].State = CertificateExpired }),
-			corev1.ConditionFalse, "CertificateExpired", "cert-manager.io/v1", "install cert-manager"},
-		{"no right", edits(noSecret(0), notAsked), corev1.ConditionFalse, "SecretMissing", "no right to get certificates", "nothing"},
+			corev1.ConditionFalse, "CertificateExpired", "cert-manager.io/v1", "Install cert-manager"},
+		{"no right", edits(noSecret(0), notAsked), corev1.ConditionFalse, "SecretMissing", "no right to get certificates", "No action needed"},
 	} {
 		o := observed(t, 3, "a b c", requested(test.changes...))
 		status := Status(o, Decide(o))
@@ -90,8 +90,8 @@ func TestCertManagerInStatus(t *testing.T) {
 				t.Errorf("%s: CertificatesValid is %s (%s: %s), want %s (%s: %s)", test.name, c.Status, c.Reason, c.Message, test.status, test.reason, test.says)
 			}
 		}
-		if b := status.BlockedBy; (b != nil) != (test.status == corev1.ConditionFalse) || (b != nil && !strings.Contains(b.Unblock, test.unblock)) {
-			t.Errorf("%s: blocked by %+v, want %q", test.name, b, test.unblock)
+		if b := status.BlockedBy; (b != nil) != (test.status == corev1.ConditionFalse) || (b != nil && !strings.Contains(b.Unblock, test.remediation)) {
+			t.Errorf("%s: blocked by %+v, want %q", test.name, b, test.remediation)
 		}
 	}
 }

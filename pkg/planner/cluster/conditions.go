@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
 // condition computes one condition. The times are filled in afterwards.
@@ -60,31 +61,31 @@ func stamp(o *Observed, c v1beta2.ClusterCondition) v1beta2.ClusterCondition {
 	return c
 }
 
-func is(t v1beta2.ClusterConditionType, s corev1.ConditionStatus, reason, message string) v1beta2.ClusterCondition {
-	return v1beta2.ClusterCondition{Type: t, Status: s, Reason: reason, Message: message}
+func is(t v1beta2.ClusterConditionType, s corev1.ConditionStatus, reason Reason, message string) v1beta2.ClusterCondition {
+	return v1beta2.ClusterCondition{Type: t, Status: s, Reason: string(reason), Message: message}
 }
 
-// available is True only while a quorum has just answered.
+// available is True only while a quorum has just responded.
 func available(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionAvailable
 	switch {
 	case !o.bootstrapped() && !o.Etcd.Linearizable:
-		return is(t, corev1.ConditionFalse, "Creating", "the cluster has not started yet")
+		return is(t, corev1.ConditionFalse, ReasonCreating, "the cluster has not started yet")
 	case o.size() == 0:
-		return is(t, corev1.ConditionFalse, "Hibernated", "the cluster was scaled to 0; its volumes are kept")
+		return is(t, corev1.ConditionFalse, ReasonHibernated, "the cluster was scaled to 0; its volumes are kept")
 	case o.Etcd.Linearizable && o.corrupt() != nil:
-		return is(t, corev1.ConditionFalse, "DataCorrupt",
-			"etcd has found that the data of its members differs, and takes no more writes: "+strings.Join(o.corrupt().Alarms, ", ")+
-				"; save what each member has, replace the one that differs, and take the alarm back with etcdctl alarm disarm")
+		return is(t, corev1.ConditionFalse, ReasonDataCorrupt,
+			"etcd has found that the data of its members differs, and rejects writes: "+strings.Join(o.corrupt().Alarms, ", ")+
+				". Save the data of each member, replace the member that differs, and disarm the alarm with etcdctl alarm disarm.")
 	case o.Etcd.Linearizable:
-		return is(t, corev1.ConditionTrue, "QuorumServes", "Cluster available")
+		return is(t, corev1.ConditionTrue, ReasonQuorumHealthy, "Cluster available")
 	default:
 		loss := o.quorumLoss()
-		status := corev1.ConditionFalse
-		if loss.lost == corev1.ConditionUnknown {
-			status = corev1.ConditionUnknown
+		status := corev1.ConditionUnknown
+		if loss.Certain {
+			status = corev1.ConditionFalse
 		}
-		return is(t, status, loss.reason, loss.message)
+		return is(t, status, Reason(loss.Reason), loss.Message)
 	}
 }
 
@@ -105,10 +106,11 @@ func (o *Observed) corrupt() *Member {
 func quorumLost(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionQuorumLost
 	if o.Etcd.Linearizable || !o.bootstrapped() || o.size() == 0 {
-		return is(t, corev1.ConditionFalse, "QuorumNotLost", "")
+		return is(t, corev1.ConditionFalse, ReasonQuorumNotLost, "")
 	}
-	loss := o.quorumLoss()
-	return is(t, loss.lost, loss.reason, loss.message+o.whoSurvives()+"; "+loss.unblock)
+	facts := o.facts()
+	loss := facts.QuorumLoss()
+	return is(t, loss.Status(), Reason(loss.Reason), loss.Message+" "+facts.DescribeSurvivors()+" "+loss.Remediation)
 }
 
 // recovering is True while the data of the cluster goes on in new members.
@@ -117,11 +119,11 @@ func recovering(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	r := recoveryStatus(o, plan)
 	switch {
 	case r.InProgress():
-		return is(t, corev1.ConditionTrue, string(r.Phase), describeRecovery(r))
+		return is(t, corev1.ConditionTrue, Reason(r.Phase), describeRecovery(r))
 	case r != nil:
-		return is(t, corev1.ConditionFalse, string(r.Phase), r.Message)
+		return is(t, corev1.ConditionFalse, Reason(r.Phase), r.Message)
 	default:
-		return is(t, corev1.ConditionFalse, "NotRecovering", "")
+		return is(t, corev1.ConditionFalse, ReasonNotRecovering, "")
 	}
 }
 
@@ -129,20 +131,20 @@ func recovering(o *Observed, plan Plan) v1beta2.ClusterCondition {
 func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionDegraded
 	if !o.bootstrapped() {
-		return is(t, corev1.ConditionFalse, "Creating", "the cluster has not started yet")
+		return is(t, corev1.ConditionFalse, ReasonCreating, "the cluster has not started yet")
 	}
 	if o.size() == 0 {
-		return is(t, corev1.ConditionFalse, "Hibernated", "")
+		return is(t, corev1.ConditionFalse, ReasonHibernated, "")
 	}
 	if !o.Etcd.Linearizable {
 		loss := o.quorumLoss()
-		return is(t, loss.lost, loss.reason, loss.message)
+		return is(t, loss.Status(), Reason(loss.Reason), loss.Message)
 	}
 	var sick []*Member
 	alarms := ""
 	for _, m := range o.voters() {
-		onPurpose := m.Name == plan.Leaving && len(o.voters()) > o.size()
-		if !onPurpose && (m.Health != Healthy || o.pod(m.Name).gone()) {
+		onPurpose := m.Name == plan.Draining && len(o.voters()) > o.size()
+		if !onPurpose && !o.state(m).IsServing() {
 			sick = append(sick, m)
 		}
 		for _, a := range m.Alarms {
@@ -151,11 +153,11 @@ func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	}
 	switch {
 	case len(sick) > 0:
-		return is(t, corev1.ConditionTrue, "MembersUnhealthy", count(len(sick), "member")+" do not serve: "+names(sick))
+		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, diagnosis.Count(len(sick), "member")+" do not serve: "+names(sick)+o.describeAway(sick))
 	case alarms != "":
-		return is(t, corev1.ConditionTrue, "AlarmRaised", "member"+alarms)
+		return is(t, corev1.ConditionTrue, ReasonAlarmRaised, "member"+alarms)
 	default:
-		return is(t, corev1.ConditionFalse, "AllMembersHealthy", "")
+		return is(t, corev1.ConditionFalse, ReasonAllMembersHealthy, "")
 	}
 }
 
@@ -164,10 +166,10 @@ func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 func progressing(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionProgressing
 	switch {
-	case plan.Rule == "steady" || plan.Rule == "paused" || plan.Rule == "deleting":
-		return is(t, corev1.ConditionFalse, "AsDeclared", "")
-	case plan.Rule == "hibernate" && len(o.Pods) == 0:
-		return is(t, corev1.ConditionFalse, "Hibernated", "")
+	case plan.Rule == RuleSteady || plan.Rule == RulePaused || plan.Rule == RuleDeleting:
+		return is(t, corev1.ConditionFalse, ReasonAsDeclared, "")
+	case plan.Rule == RuleHibernate && len(o.Pods) == 0:
+		return is(t, corev1.ConditionFalse, ReasonHibernated, "")
 	case plan.Wait != nil:
 		return is(t, corev1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message)
 	default:
@@ -175,29 +177,29 @@ func progressing(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	}
 }
 
-func progressReason(o *Observed, rule string) string {
+func progressReason(o *Observed, rule RuleName) Reason {
 	switch rule {
-	case "peer-service", "bootstrap":
-		return "Creating"
-	case "scale-up", "in-flight":
-		return "MemberJoining"
-	case "scale-down":
-		return "MemberLeaving"
-	case "replace":
-		return "MemberReplaced"
-	case "rollout", "mend":
+	case RulePeerService, RuleBootstrap:
+		return ReasonCreating
+	case RuleScaleUp, RuleJoining:
+		return ReasonMemberJoining
+	case RuleScaleDown:
+		return ReasonRemovingMember
+	case RuleReplace:
+		return ReasonReplacingMember
+	case RuleRollout, RuleRepair:
 		if upgrading(o, Plan{}).Status == corev1.ConditionTrue {
-			return "VersionChange"
+			return ReasonVersionChange
 		}
-		return "RollingOut"
-	case "return":
-		return "MemberReturning"
-	case "recovery":
-		return "Recovering"
-	case "operation":
-		return "Operation"
+		return ReasonRollingOut
+	case RuleRecreatePods:
+		return ReasonRecreatingPod
+	case RuleRecovery:
+		return ReasonRecovering
+	case RuleOperation:
+		return ReasonOperation
 	default:
-		return "Reconciling"
+		return ReasonReconciling
 	}
 }
 
@@ -207,11 +209,11 @@ func scaling(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	have, want := len(o.voters()), o.size()
 	switch {
 	case have == want || want == 0:
-		return is(t, corev1.ConditionFalse, "SizeReached", "")
+		return is(t, corev1.ConditionFalse, ReasonSizeReached, "")
 	case have < want:
-		return is(t, corev1.ConditionTrue, "ScalingUp", sizes(have, want))
+		return is(t, corev1.ConditionTrue, ReasonScalingUp, sizes(have, want))
 	default:
-		return is(t, corev1.ConditionTrue, "ScalingDown", sizes(have, want))
+		return is(t, corev1.ConditionTrue, ReasonScalingDown, sizes(have, want))
 	}
 }
 
@@ -221,21 +223,21 @@ func upgrading(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	target := parse(o.Cluster.Spec.Version)
 	low := o.lowest()
 	if target == nil || low == nil {
-		return is(t, corev1.ConditionFalse, "VersionUnknown", "")
+		return is(t, corev1.ConditionFalse, ReasonVersionUnknown, "")
 	}
 	for _, m := range o.voters() {
 		if m.Version != "" && !sameVersion(m.Version, target) {
-			return is(t, corev1.ConditionTrue, "VersionChange", fmt.Sprintf("from %s to %s", low, target))
+			return is(t, corev1.ConditionTrue, ReasonVersionChange, fmt.Sprintf("from %s to %s", low, target))
 		}
 	}
-	return is(t, corev1.ConditionFalse, "VersionReached", "")
+	return is(t, corev1.ConditionFalse, ReasonVersionReached, "")
 }
 
 // paused mirrors spec.paused.
 func paused(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionPaused
 	if o.Cluster.Spec.Paused {
-		return is(t, corev1.ConditionTrue, "Requested", "spec.paused is true: the controller only watches")
+		return is(t, corev1.ConditionTrue, ReasonRequested, "spec.paused is true: the controller only watches")
 	}
-	return is(t, corev1.ConditionFalse, "NotPaused", "")
+	return is(t, corev1.ConditionFalse, ReasonNotPaused, "")
 }

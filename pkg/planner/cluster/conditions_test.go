@@ -71,32 +71,32 @@ func TestConditions(t *testing.T) {
 		want    string
 	}{
 		{"at rest", 3, "a b c", nil, "A"},
-		{"nothing yet", 3, "", edits(silent), "P S"},
-		{"the seed answers", 3, "a", edits(unborn), "A P S"},
+		{"nothing yet", 3, "", edits(unresponsive), "P S"},
+		{"the bootstrap member responds", 3, "a", edits(unborn), "A P S"},
 		{"growing", 3, "a b", nil, "A P S"},
 		{"joining", 3, "a b c:learner,unstarted", nil, "A P S"},
 		{"shrinking", 1, "a b c", nil, "A P S"},
 		{"one does not serve", 3, "a b c:sick", nil, "A D"},
-		{"one cannot be asked", 3, "a b c:unknown", nil, "A D"},
+		{"one cannot be reached", 3, "a b c:unknown", nil, "A D"},
 		{"one goes", 3, "a b c:terminating", nil, "A P D"},
 		{"one is replaced", 3, "a b c:nopod", nil, "A P D"},
 		{"an alarm", 3, "a b c", edits(noSpace), "A D"},
-		{"data that differs: writes are refused", 3, "a b c", edits(corrupt), "D"},
+		{"data that differs: writes are rejected", 3, "a b c", edits(corrupt), "D"},
 		{"lost", 3, "a b:nopod c:nopod", edits(noQuorum), "P D Q"},
 		{"lost until they come back", 3, "a b:down c:down", edits(noQuorum), "P D Q"},
 		{"lost, and the one that is left says it serves", 3, "a b:nopod c:nopod", edits(noQuorum), "P D Q"},
 		{"lost while coming back", 3, "a:nopod,claim b:nopod,claim c:nopod,claim", edits(noQuorum), "P D Q"},
 		{"nothing is left", 3, "", edits(noQuorum), "P D Q S"},
-		{"cannot be asked", 3, "a:unknown b:unknown c:unknown", edits(noQuorum), "A? P D? Q?"},
-		{"refuses to be asked", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, denied), "A? P D? Q?"},
-		{"cannot be asked by status: all healthy, no list", 3, "a b c", edits(noQuorum), "A? P D? Q?"},
+		{"no member can be reached", 3, "a:unknown b:unknown c:unknown", edits(noQuorum), "A? P D? Q?"},
+		{"rejects the controller", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, denied), "A? P D? Q?"},
+		{"unreachable by status: all healthy, no list", 3, "a b c", edits(noQuorum), "A? P D? Q?"},
 		{"upgrading", 3, "a b:v=3.7.0,podv=3.7.0 c", edits(wants("3.7.0")), "A P U"},
 		{"a version out of reach", 3, "a b c", edits(wants("3.9.0")), "A P U"},
 		{"paused", 3, "a b c", edits(pausedSpec), "A Z"},
 		{"paused and lost", 3, "a b:nopod c:nopod", edits(pausedSpec, noQuorum), "D Q Z"},
 		{"asleep", 0, "a:nopod,claim", edits(noQuorum), ""},
 		{"falling asleep", 0, "a:claim", nil, "P"},
-		{"foreign", 3, "", edits(silent, pod("old", false)), "P S"},
+		{"name-conflict", 3, "", edits(unresponsive, pod("old", false)), "P S"},
 	} {
 		if got := marks(t, statusOf(observed(t, tt.size, tt.members, tt.edits...))); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -135,17 +135,17 @@ func TestConditionTimes(t *testing.T) {
 
 func denied(o *Observed) { o.Etcd.Denied = true }
 
-// TestLossIsExplained makes sure that who reads of a lost quorum reads what to do.
+// TestLossIsExplained: the status of a lost quorum says what to do.
 func TestLossIsExplained(t *testing.T) {
 	o := observed(t, 3, "a:unknown b:unknown c:unknown", noQuorum, denied)
 	if s := Status(o, Decide(o)); s.BlockedBy == nil || s.BlockedBy.Reason != "EtcdDenied" || !strings.Contains(s.BlockedBy.Unblock, "root") {
-		t.Errorf("of an etcd that refuses to answer it is said %+v", s.BlockedBy)
+		t.Errorf("an etcd that rejects the controller is reported as %+v", s.BlockedBy)
 	}
 	for members, want := range map[string]string{
 		"a b:nopod c:nopod":                       "restore a backup",
 		"a b:down c:down":                         "resumes untouched as soon as enough members come back",
 		"a:nopod,claim b:nopod,claim c":           "resumes untouched",
-		"a:unknown b:unknown c:unknown":           "check the network",
+		"a:unknown b:unknown c:unknown":           "Check the network",
 		"a:noleader b:noleader c:noleader":        "resumes untouched",
 		"a:nopod b:nopod c:nopod d:nopod,claim e": "restore a backup",
 	} {

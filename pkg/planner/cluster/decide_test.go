@@ -32,7 +32,7 @@ func checkDecisions(t *testing.T, table []decision) {
 			if got := describe(plan); got != tt.want {
 				t.Errorf("plan:\n got %s\nwant %s", got, tt.want)
 			}
-			if w := plan.Wait; w != nil && (w.Reason == "" || w.Message == "" || w.Unblock == "") {
+			if w := plan.Wait; w != nil && (w.Reason == "" || w.Message == "" || w.Remedy == "") {
 				t.Errorf("a wait must say what for and what would end it: %+v", *w)
 			}
 		})
@@ -49,33 +49,33 @@ func deleting(o *Observed) {
 func pausedSpec(o *Observed) { o.Cluster.Spec.Paused = true }
 
 func TestRulesBeforeThereIsACluster(t *testing.T) {
-	foreignService := func(o *Observed) { o.PeerService.State = Foreign }
-	foreignRecord := func(o *Observed) { o.PeerService = PeerService{State: Foreign, Seed: "x", ClusterID: "bad"} }
+	serviceNotOwned := func(o *Observed) { o.PeerService.State = NotOwned }
+	recordNotOwned := func(o *Observed) { o.PeerService = PeerService{State: NotOwned, Seed: "x", ClusterID: "bad"} }
 	checkDecisions(t, []decision{
-		{"a cluster that is deleted is dissolved", 3, "a:nopod b", edits(deleting), "deleting: Dissolve"},
+		{"a cluster that is deleted is dissolved", 3, "a:nopod b", edits(deleting), "deleting: FinishDeletion"},
 		{"a cluster that is deleted and has no finalizer is left alone", 3, "a:nopod b", edits(deleting, unheld), "deleting"},
-		{"deleting wins over paused", 3, "a", edits(deleting, pausedSpec), "deleting: Dissolve"},
+		{"deleting wins over paused", 3, "a", edits(deleting, pausedSpec), "deleting: FinishDeletion"},
 		{"nothing is repaired while deleting", 3, "a", edits(deleting, missingServices, unheld), "deleting"},
 		{"paused does nothing, whatever is broken", 3, "a:nopod b c", edits(pausedSpec, missingServices), "paused"},
-		{"paused does not bootstrap", 3, "", edits(silent, pausedSpec), "paused"},
-		{"a service of somebody else's", 3, "", edits(silent, foreignService), "foreign: wait NameTaken"},
-		{"a service of somebody else's, cluster serving", 3, "a b c", edits(foreignService), "foreign: wait NameTaken"},
-		{"the record of somebody else's proves nothing", 3, "", edits(silent, foreignRecord), "foreign: wait NameTaken"},
-		{"the service for clients is somebody else's: it is said, and nothing waits for it", 3, "a b c", edits(clients(Foreign)), "steady: wait NameTaken"},
-		{"a cluster that has not started does not start", 3, "", edits(silent, clients(Foreign)), "foreign: wait NameTaken"},
-		{"a member is replaced all the same", 3, "a b c:nopod", edits(clients(Foreign)), "replace: RemoveMember c Lost"},
-		{"pods of an earlier cluster", 3, "", edits(silent, pod("old", false)), "foreign: wait OldPods"},
+		{"paused does not bootstrap", 3, "", edits(unresponsive, pausedSpec), "paused"},
+		{"a headless Service that is not owned", 3, "", edits(unresponsive, serviceNotOwned), "name-conflict: wait NameConflict"},
+		{"a headless Service that is not owned, cluster serving", 3, "a b c", edits(serviceNotOwned), "name-conflict: wait NameConflict"},
+		{"a bootstrap record that is not owned proves nothing", 3, "", edits(unresponsive, recordNotOwned), "name-conflict: wait NameConflict"},
+		{"a client Service that is not owned is reported, and no rule waits for it", 3, "a b c", edits(clients(NotOwned)), "steady: wait NameConflict"},
+		{"a cluster that has not started does not start", 3, "", edits(unresponsive, clients(NotOwned)), "name-conflict: wait NameConflict"},
+		{"a member is replaced all the same", 3, "a b c:nopod", edits(clients(NotOwned)), "replace: RemoveMember c Lost"},
+		{"pods of an earlier cluster", 3, "", edits(unresponsive, pod("old", false)), "name-conflict: wait OldPods"},
 		{"pods of an earlier cluster do not hold up a living one", 3, "a b c", edits(pod("old", false)), "steady"},
-		{"claims of an earlier cluster do not hold up a new one", 3, "", edits(silent, noService, claim("old", false)),
+		{"PVCs of an earlier cluster do not hold up a new one", 3, "", edits(unresponsive, noService, withPVC("old", false)),
 			"peer-service: CreatePeerService c-new"},
-		{"the service is made first and claims a seed", 3, "", edits(silent, noService), "peer-service: CreatePeerService c-new"},
-		{"the service of a living cluster claims no seed", 3, "a b c", edits(noService), "peer-service: CreatePeerService c0ffee"},
-		{"nor does that of one that cannot be asked", 3, "a b c", edits(noService, noQuorum, noID), "peer-service: CreatePeerService unknown"},
-		{"a seed that has not answered stays the seed", 3, "", edits(silent, noService, pod("a", true)), "peer-service: CreatePeerService a"},
-		{"so does one that has a volume only", 3, "", edits(silent, noService, claim("a", true)), "peer-service: CreatePeerService a"},
-		{"with both", 3, "", edits(silent, noService, claim("a", true), pod("a", true)), "peer-service: CreatePeerService a"},
-		{"two members are proof that it has served", 3, "", edits(silent, noService, pod("a", true), claim("b", true)), "peer-service: CreatePeerService unknown"},
-		{"so is the service for clients", 3, "", edits(silent, noService, clients(Current)), "peer-service: CreatePeerService unknown"},
+		{"the headless Service is created first and names a bootstrap member", 3, "", edits(unresponsive, noService), "peer-service: CreatePeerService c-new"},
+		{"the headless Service of a living cluster names no bootstrap member", 3, "a b c", edits(noService), "peer-service: CreatePeerService c0ffee"},
+		{"nor does that of a cluster that cannot be reached", 3, "a b c", edits(noService, noQuorum, noID), "peer-service: CreatePeerService unknown"},
+		{"a bootstrap member that has not responded stays the bootstrap member", 3, "", edits(unresponsive, noService, pod("a", true)), "peer-service: CreatePeerService a"},
+		{"so does one that has only a PVC", 3, "", edits(unresponsive, noService, withPVC("a", true)), "peer-service: CreatePeerService a"},
+		{"with both", 3, "", edits(unresponsive, noService, withPVC("a", true), pod("a", true)), "peer-service: CreatePeerService a"},
+		{"two members are proof that it has served", 3, "", edits(unresponsive, noService, pod("a", true), withPVC("b", true)), "peer-service: CreatePeerService unknown"},
+		{"so is the client Service", 3, "", edits(unresponsive, noService, clients(Current)), "peer-service: CreatePeerService unknown"},
 	})
 }
 
@@ -91,10 +91,10 @@ func pod(name string, owned bool) func(*Observed) {
 	}
 }
 
-func claim(name string, owned bool) func(*Observed) {
+func withPVC(name string, owned bool) func(*Observed) {
 	return func(o *Observed) {
 		persist(o)
-		o.Claims = append(o.Claims, Claim{Name: name, UID: "claim-" + name, Owned: owned})
+		o.PVCs = append(o.PVCs, PVC{Name: name, UID: "claim-" + name, Owned: owned})
 	}
 }
 
@@ -119,13 +119,13 @@ func TestUpkeep(t *testing.T) {
 		{"headless service changed", 3, "a b c", edits(peer(Drifted)), "steady: RepairPeerService"},
 		{"client service gone", 3, "a b c", edits(clients(Missing)), "steady: EnsureClientService"},
 		{"client service changed", 3, "a b c", edits(clients(Drifted)), "steady: EnsureClientService"},
-		{"client service of somebody else's", 3, "a b c", edits(clients(Foreign)), "steady: wait NameTaken"},
+		{"client Service that is not owned", 3, "a b c", edits(clients(NotOwned)), "steady: wait NameConflict"},
 		{"record wiped", 3, "a b c", edits(wiped), "steady: RecordBootstrap c0ffee"},
 		{"record wiped, no quorum", 3, "a b:down c:down", edits(wiped, noQuorum), "quorum: wait QuorumLost"},
 		{"budget too small", 3, "a b c", edits(budget(Current, 1)), "steady: EnsurePodDisruptionBudget 3"},
-		{"budget of somebody else's: it is said", 3, "a b c", edits(budget(Foreign, 1)), "steady: wait NameTaken"},
-		{"budget of somebody else's, and none is declared", 3, "a b c", edits(budget(Foreign, 1), disabled), "steady"},
-		{"budget of somebody else's, and a member is replaced all the same", 3, "a b c:nopod", edits(budget(Foreign, 1)), "replace: RemoveMember c Lost"},
+		{"budget that is not owned is reported", 3, "a b c", edits(budget(NotOwned, 1)), "steady: wait NameConflict"},
+		{"budget that is not owned, and none is declared", 3, "a b c", edits(budget(NotOwned, 1), disabled), "steady"},
+		{"budget that is not owned, and a member is replaced all the same", 3, "a b c:nopod", edits(budget(NotOwned, 1)), "replace: RemoveMember c Lost"},
 		{"budget unwanted", 3, "a b c", edits(disabled, budget(Current, 2)), "steady: DeletePodDisruptionBudget"},
 		{"budget unwanted and absent", 3, "a b c", edits(disabled, budget(Missing, 0)), "steady"},
 		{"budget while hibernating", 0, "a:nopod,claim", edits(noQuorum, budget(Current, 2)), "hibernate: DeletePodDisruptionBudget"},
@@ -133,15 +133,15 @@ func TestUpkeep(t *testing.T) {
 		{"upkeep goes along with a change", 3, "a b", edits(clients(Missing)),
 			"scale-up: EnsureClientService, AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"the budget grows before the voters do", 5, "a b c d:learner", edits(budget(Current, 2)),
-			"in-flight: EnsurePodDisruptionBudget 5, PromoteMember d"},
+			"joining: EnsurePodDisruptionBudget 5, PromoteMember d"},
 		{"the budget stays while the voters shrink", 3, "a b c d e", edits(budget(Current, 3)), "scale-down: LabelPod e leaving"},
 		{"no budget yet", 3, "a b c", edits(noBudget, budget(Drifted, 0)), "steady: EnsurePodDisruptionBudget 3"},
 	})
 }
 
 // TestBudgetThroughTransitions looks at the budget in every step on the way from one size
-// to another, with and without a member that joins or takes the place of another one: at
-// no moment it lets more go than the quorum of the voters of then can spare.
+// to another, with and without a member that joins or replaces another. The budget never
+// allows more evictions than the quorum of the voters at that moment tolerates.
 func TestBudgetThroughTransitions(t *testing.T) {
 	for live := 1; live <= 5; live++ {
 		for size := 1; size <= 5; size++ {
@@ -169,7 +169,7 @@ func checkBudget(t *testing.T, members string, o *Observed, plan Plan) {
 		case PromoteMember:
 			voters++
 		case AddMember:
-			if a.Voter {
+			if a.As == JoinAsVoter {
 				voters++
 			}
 		case RemoveMember:
@@ -195,10 +195,10 @@ func TestLookAgain(t *testing.T) {
 		{name: "no quorum", size: 3, members: "a b:down c:down", edits: edits(noQuorum)},
 		{name: "joining", size: 3, members: "a b c:learner,unstarted"},
 		{name: "terminating with a volume", size: 3, members: "a b c:terminating,claim"},
-		{name: "foreign", size: 3, members: "", edits: edits(silent, pod("old", false))},
-		{name: "seed", size: 3, members: "", edits: edits(silent, pod("a", true))},
+		{name: "name-conflict", size: 3, members: "", edits: edits(unresponsive, pod("old", false))},
+		{name: "seed", size: 3, members: "", edits: edits(unresponsive, pod("a", true))},
 		{name: "promotion", size: 3, members: "a b c:learner"},
-		{name: "stranger", size: 3, members: "a b c:stranger"},
+		{name: "unmanaged", size: 3, members: "a b c:unmanaged"},
 	} {
 		if plan := Decide(observed(t, tt.size, tt.members, tt.edits...)); plan.RequeueAfter <= 0 {
 			t.Errorf("%s: plan %q never looks again", tt.name, describe(plan))
@@ -206,8 +206,8 @@ func TestLookAgain(t *testing.T) {
 	}
 }
 
-// TestJoinedIsNoted: who votes and has started must never begin without its data again,
-// and says so from the first moment on.
+// TestJoinedIsNoted: the pod of a member that votes and has started is labelled at once,
+// because it must never start without its data again.
 func TestJoinedIsNoted(t *testing.T) {
 	mayFill := func(o *Observed) {
 		for i := range o.Pods {
@@ -216,8 +216,8 @@ func TestJoinedIsNoted(t *testing.T) {
 	}
 	checkDecisions(t, []decision{
 		{"the first one", 1, "a", edits(mayFill), "steady: LabelPod a voter"},
-		{"who joins may still begin", 2, "a b:learner", edits(mayFill), "in-flight: LabelPod a voter, PromoteMember b"},
-		{"so may who has not started", 2, "a b:unstarted", edits(mayFill), "in-flight: LabelPod a voter, wait WaitingForMember"},
+		{"a member that joins may still start without data", 2, "a b:learner", edits(mayFill), "joining: LabelPod a voter, PromoteMember b"},
+		{"so may a member that has not started", 2, "a b:unstarted", edits(mayFill), "joining: LabelPod a voter, wait WaitingForMember"},
 		{"not without a list of the members", 1, "a:unknown", edits(mayFill, noQuorum), "quorum: wait EtcdUnreachable"},
 	})
 	for text, joined := range map[string]bool{"a:claim b:claim c:claim,nopod": true, "a:claim b:claim c:claim,unstarted,nopod": false, "a:claim b:claim c:claim,learner,nopod": false} {
@@ -227,7 +227,7 @@ func TestJoinedIsNoted(t *testing.T) {
 				t.Errorf("%s: it comes back to its data: %t", text, pod.Joined)
 			}
 		}
-		if plan.Rule != "return" {
+		if plan.Rule != "recreate-pods" {
 			t.Errorf("%s: rule %s speaks", text, plan.Rule)
 		}
 	}

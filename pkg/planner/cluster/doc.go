@@ -1,10 +1,29 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster decides what to do next about one EtcdCluster. It is pure: Decide
-// looks at what was observed and answers with actions, a reason to wait or
-// nothing; Status turns the same observation into the status of the object. It
-// may import the API types and the standard library, never a client, a clock or a
-// logger. The safety rules of docs/architecture.md (S1 to S8) are kept here, and
-// the simulation checks them after every step. Start at decide.go.
+// Package cluster decides what to do next about one EtcdCluster. Decide takes an
+// observation and returns a plan: actions, a reason to wait, or nothing. Status turns the
+// same observation into the status of the object. The package is pure: the same observation
+// yields the same plan. The safety rules of docs/explanation/safety-rules.md are kept here, and the
+// simulation checks them after every step.
+//
+// It imports the API types with their validation, package resources, which knows what the
+// objects of a cluster look like, and types and version arithmetic of Kubernetes. It never
+// imports a client, reads a clock or writes a log.
+//
+// The chapters, in reading order:
+//
+//   - observed.go and observed_etcd.go hold what is observed.
+//   - facts.go, lookup.go, voters.go and versions.go say what follows about members.
+//   - cluster_id.go, desired.go, restarts.go and prepared.go say what follows about pods.
+//   - action.go lists what can be done; reasons.go and wait.go say why the cluster waits.
+//   - decide.go has the ordered list of rules, and rules.go has their names. The rule
+//     "scale-up" is in rule_scale_up.go, and so on.
+//   - removal.go and removal_candidate.go remove a member from etcd, for several rules.
+//   - drain.go drains its clients first; operation.go and operation_restart.go stop members.
+//   - raft_log.go leads the log across a version that cannot read old entries.
+//   - upkeep.go, upkeep_*.go and object_labels.go go along with every decision, as do
+//     issue.go and certmanager.go for certificates.
+//   - loss.go, rule_quorum.go and rule_recovery*.go are about a lost quorum.
+//   - status.go, conditions.go, condition_*.go and ready.go make the status.
 package cluster

@@ -3,14 +3,20 @@
 
 package cluster
 
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
 // drain takes a voter that serves out of the client Service before it restarts or is
 // defragmented, and hands its leadership over. It returns true until both are done.
 //
 // A member that stops closes its port seconds before its pod counts as unready: for as
-// long as clients keep watches open. Kubernetes leads clients there meanwhile, their
-// connections are refused, and gRPC waits for a second or longer before it tries another
-// member. A member that is out of the Service tells its clients to connect again, and they
-// reach another one.
+// long as clients keep watches open. Kubernetes still leads clients there meanwhile. Their
+// connections fail, and gRPC waits for a second or longer before it tries another member.
+// A member that is out of the Service tells its clients to connect again, and they reach
+// another member.
 //
 // The last member that clients reach stays in the Service: a restart costs an outage then,
 // and nothing is won by beginning it earlier.
@@ -28,18 +34,18 @@ func (o *Observed) drain(m *Member) (Plan, bool) {
 			plan = Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
 		}
 		return plan, waits
-	case beside && pod.Role != PodLeaving:
-		plan = Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodLeaving}}, RequeueAfter: recheckWaiting}
+	case beside && pod.Role != PodDraining:
+		plan = Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodDraining}}, RequeueAfter: recheckWaiting}
 	case to != nil && o.leader() == m:
 		plan = Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
-	case beside && pod.Routed:
-		plan = wait(recheckWaiting, "WaitingForService",
-			"the client Service still leads to member "+m.Name+", which is out of service for a moment next",
-			"no action needed unless this persists: then find out why the EndpointSlices of the client Service are not updated")
+	case beside && pod.InEndpoints:
+		plan = wait(recheckWaiting, ReasonWaitingForService,
+			"the client Service still leads to member "+m.Name+", which restarts or is defragmented next",
+			noActionNeeded+" Then find out why the EndpointSlices of the client Service are not updated.")
 	default:
 		waits = false
 	}
-	plan.Leaving = m.Name
+	plan.Draining = m.Name
 	return plan, waits
 }
 
@@ -51,10 +57,10 @@ func (o *Observed) awaitService(m *Member) (Plan, bool) {
 		return Plan{}, false
 	}
 	for _, other := range o.voters() {
-		if pod := o.pod(other.Name); other != m && other.Health == Healthy && !pod.gone() && pod.Ready && !pod.Routed {
-			return wait(recheckWaiting, "WaitingForService",
+		if pod := o.pod(other.Name); other != m && other.Health == Healthy && !pod.gone() && pod.Ready && !pod.InEndpoints {
+			return wait(recheckWaiting, ReasonWaitingForService,
 				"the client Service does not lead to member "+other.Name+" yet, which is ready",
-				"no action needed unless this persists: then find out why the EndpointSlices of the client Service are not updated"), true
+				noActionNeeded+" Then find out why the EndpointSlices of the client Service are not updated."), true
 		}
 	}
 	return Plan{}, false
@@ -63,19 +69,88 @@ func (o *Observed) awaitService(m *Member) (Plan, bool) {
 // routedBeside is true if the client Service leads to a voter other than m that serves.
 func (o *Observed) routedBeside(m *Member) bool {
 	for _, other := range o.voters() {
-		if pod := o.pod(other.Name); other != m && other.Health == Healthy && !pod.gone() && pod.Routed {
+		if pod := o.pod(other.Name); other != m && other.Health == Healthy && !pod.gone() && pod.InEndpoints {
 			return true
 		}
 	}
 	return false
 }
 
-// staysOut is true for a pod that was taken out of the client Service and must not come
-// back yet: its removal or its drain goes on, or its container is about to be replaced.
+// staysOut is true for a pod that is out of the client Service and must not come back yet.
+// Its removal or its drain goes on, or its container is about to be replaced.
 // Kubernetes may call a pod ready because of the container before.
 func (o *Observed) staysOut(m *Member, plan Plan) bool {
-	if o.pod(m.Name).Role != PodLeaving {
+	if o.pod(m.Name).Role != PodDraining {
 		return false
 	}
-	return plan.Leaving == m.Name || plan.Leaving == "" && len(o.voters()) > o.size() || o.restarts(m)
+	return plan.Draining == m.Name || plan.Draining == "" && len(o.voters()) > o.size() || o.restarts(m)
+}
+
+// drainBeforeRemoval drains the clients of a voter that serves before it is removed. etcd
+// does not respond to requests at a removed member. When the pod is deleted first, etcd
+// ends the requests that it has and tells clients to go elsewhere. So the pod goes first,
+// wherever the other voters are a quorum meanwhile. The member votes until its container
+// has ended.
+//
+// Four voters that are to be three tolerate no failure in between, as three do while one
+// of them restarts.
+func (o *Observed) drainBeforeRemoval(m *Member, reason RemoveReason) (Plan, bool) {
+	pod := o.pod(m.Name)
+	switch {
+	case pod == nil || pod.Finished:
+		return Plan{}, false
+	case m.Health != Healthy && o.stops(pod):
+		return wait(recheckWaiting, ReasonWaitingForPod,
+			"the container of member "+m.Name+" is stopping", noActionNeeded), true
+	case m.Health != Healthy && !pod.InEndpoints:
+		return Plan{}, false // it has no clients
+	}
+	if !pod.Terminating && pod.Role != PodDraining {
+		return Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodDraining}}, RequeueAfter: recheckWaiting}, true
+	}
+	if to := o.successor(m); to != nil && o.leader() == m && m.Health == Healthy {
+		return Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}, true
+	}
+	voters := len(o.voters())
+	switch {
+	case !pod.Terminating && pod.InEndpoints:
+		return wait(recheckWaiting, ReasonWaitingForService,
+			"the client Service still leads to member "+m.Name+", which is about to be removed", noActionNeeded), true
+	case m.Health != Healthy || o.without(m) < diagnosis.Quorum(voters):
+		return Plan{}, false
+	case pod.Terminating:
+		return wait(recheckWaiting, ReasonWaitingForPod,
+			"member "+m.Name+" is ending the requests of its clients", noActionNeeded), true
+	default:
+		why := DeleteDrained
+		if reason == RemoveReplaced {
+			why = DeleteReplaced
+		}
+		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Why: why}}, RequeueAfter: recheckWaiting}, true
+	}
+}
+
+// stopLimit bounds how long a member that does not respond is kept for its container to
+// end: the kubelet of a lost node never says so.
+const stopLimit = 15 * time.Second
+
+// stops is true while the container of a terminating pod runs, for up to stopLimit. etcd
+// closes the client port first. A member that is removed between that moment and the end
+// of its container drops the writes that it has accepted and not acknowledged.
+func (o *Observed) stops(pod *Pod) bool {
+	return pod.Terminating && pod.Running && o.Now.Sub(pod.DeletionRequested) < stopLimit
+}
+
+// successor is the healthy follower that is furthest ahead.
+func (o *Observed) successor(leader *Member) *Member {
+	var best *Member
+	for _, m := range o.voters() {
+		if m == leader || m.Health != Healthy || o.pod(m.Name).gone() {
+			continue
+		}
+		if best == nil || m.RaftIndex > best.RaftIndex {
+			best = m
+		}
+	}
+	return best
 }

@@ -23,7 +23,7 @@ func TestDrain(t *testing.T) {
 		{"then the next", 3, "a:routed b:routed,v=3.7.0,podv=3.7.0 c:routed", edits(wants(next)), "rollout: LabelPod c leaving"},
 		{"the leader is out of the Service before it hands over", 3, "a:routed b:routed,v=3.7.0,podv=3.7.0 c:routed,v=3.7.0,podv=3.7.0", edits(wants(next)), "rollout: LabelPod a leaving"},
 		{"then it hands over", 3, "a:routed,leaving b:routed,v=3.7.0,podv=3.7.0 c:routed,v=3.7.0,podv=3.7.0", edits(wants(next)), "rollout: MoveLeader a>b"},
-		{"it stays out while it is not clear who leads", 4, "a:routed b:routed c:routed d:leaving", edits(wants(next), disagree), "rollout: wait NoLeader"},
+		{"it stays out while the leader is unclear", 4, "a:routed b:routed c:routed d:leaving", edits(wants(next), disagree), "rollout: wait NoLeader"},
 		{"a change that was taken back brings it back", 3, "a:routed b:leaving c:routed", nil, "steady: LabelPod b voter"},
 		{"another member that fails meanwhile brings it back", 3, "a:routed b:leaving c:sick", edits(wants(next)), "rollout: LabelPod b voter, UpgradePod c " + next},
 		{"one that does not serve is not drained", 3, "a:routed b:routed c:sick,routed", edits(wants(next)), "rollout: UpgradePod c " + next},
@@ -34,7 +34,7 @@ func TestDrain(t *testing.T) {
 		{"so does the last one that clients reach", 3, "a b:routed c", edits(wants(next)), "rollout: UpgradePod b " + next},
 
 		{"a defragmentation: out of the Service first", 3, "a:routed b:routed c:routed", edits(askedFor()), "operation: LabelPod b leaving"},
-		{"until nobody is led there", 3, "a:routed b:routed,leaving c:routed", edits(askedFor()), "operation: wait WaitingForService"},
+		{"until no client is led there", 3, "a:routed b:routed,leaving c:routed", edits(askedFor()), "operation: wait WaitingForService"},
 		{"then it is defragmented", 3, "a:routed b:leaving c:routed", edits(askedFor()), "operation: Defragment b op/b"},
 		{"it stays out", 3, "a:routed b:leaving c:routed", edits(askedFor(), result("b", isRunning), task("op/b", false, "")), "operation"},
 		{"it comes back", 3, "a:routed b:leaving c:routed", edits(askedFor("b"), result("b", isRunning), task("op/b", true, "")), "operation: LabelPod b voter"},
@@ -42,8 +42,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestDrainSaysWhatItWaitsFor: EndpointSlices that nobody updates hold a restart up, and
-// the status says so.
+// TestDrainSaysWhatItWaitsFor: EndpointSlices that no controller updates hold a restart
+// up, and the status says so.
 func TestDrainSaysWhatItWaitsFor(t *testing.T) {
 	o := observed(t, 3, "a:routed b:routed,leaving c:routed", wants("3.7.0"))
 	plan := Decide(o)

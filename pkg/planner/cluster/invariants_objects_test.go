@@ -14,7 +14,7 @@ func checkDeletePod(f *facts, p Plan) string {
 		if !ok {
 			continue
 		}
-		if d.Prepared {
+		if d.Why == DeletePrepared {
 			if wrong := f.deletesPrepared(d); wrong != "" {
 				return wrong
 			}
@@ -25,16 +25,16 @@ func checkDeletePod(f *facts, p Plan) string {
 			return "deletes pod " + d.Name + ", which is not there or not ours"
 		}
 		m := f.memberNamed(d.Name)
-		c := f.claimIndex(d.Name)
-		kept := c >= 0 && !f.Claims[c].Terminating
+		c := f.pvcIndex(d.Name)
+		kept := c >= 0 && !f.PVCs[c].Terminating
 		switch {
 		case removes(p, d.Name):
 		case m == nil && f.Etcd.Linearizable:
-		case d.Seed && !f.born && !f.Pods[i].Running:
+		case d.Why == DeleteBootstrapPod && !f.born && !f.Pods[i].Running:
 		case f.Pods[i].Finished && (kept || !f.born):
-		case c < 0 && !f.Pods[i].Running && d.Stranded && f.persistent():
+		case c < 0 && !f.Pods[i].Running && d.Why == DeleteWithoutPVC && f.persistent():
 		case f.Cluster.Spec.Replicas != nil && *f.Cluster.Spec.Replicas == 0 && kept:
-		case d.Leaves && m != nil && f.mayLeave(m, i):
+		case isDrain(d) && m != nil && f.mayLeave(m, i):
 		default:
 			return "deletes pod " + d.Name + " of a member"
 		}
@@ -42,15 +42,15 @@ func checkDeletePod(f *facts, p Plan) string {
 	return ""
 }
 
-// mayLeave: a voter that nobody wants, that clients are not led to any more and that
-// does not lead may stop while the others are a quorum.
+// mayLeave: a surplus voter that no clients are led to and that does not lead may stop
+// while the others are a quorum.
 func (f *facts) mayLeave(m *Member, pod int) bool {
 	others := f.serving
 	if f.serves(m) {
 		others--
 	}
 	return f.Etcd.Linearizable && !m.Learner && f.voters > int(*f.Cluster.Spec.Replicas) && f.ledBy() != m.ID &&
-		f.Pods[pod].Role == PodLeaving && !f.Pods[pod].Routed && majority(others, f.voters)
+		f.Pods[pod].Role == PodDraining && !f.Pods[pod].InEndpoints && majority(others, f.voters)
 }
 
 func removes(p Plan, name string) bool {
@@ -60,29 +60,29 @@ func removes(p Plan, name string) bool {
 	})
 }
 
-func checkDeleteClaim(f *facts, p Plan) string {
+func checkDeletePVC(f *facts, p Plan) string {
 	for _, a := range p.Actions {
 		var name, uid string
 		switch a := a.(type) {
-		case DeleteClaim:
-			if a.Prepared {
-				if !slices.ContainsFunc(f.PreparedClaims, func(c Claim) bool { return c.Name == a.Name && c.UID == a.UID }) || f.claimIndex(a.Name) >= 0 {
+		case DeletePVC:
+			if a.Why == DeletePVCPrepared {
+				if !slices.ContainsFunc(f.PreparedPVCs, func(c PVC) bool { return c.Name == a.Name && c.UID == a.UID }) || f.pvcIndex(a.Name) >= 0 {
 					return "deletes the PVC " + a.Name + " as one that no member has used"
 				}
 				continue
 			}
 			name, uid = a.Name, a.UID
-		case ReleaseClaim:
+		case ReleasePVC:
 			name, uid = a.Name, a.UID
 		default:
 			continue
 		}
-		i := f.claimIndex(name)
-		if i < 0 || f.Claims[i].UID != uid {
-			return "drops claim " + name + ", which is not there or not ours"
+		i := f.pvcIndex(name)
+		if i < 0 || f.PVCs[i].UID != uid {
+			return "deletes PVC " + name + ", which does not exist or is not owned"
 		}
 		if !f.Etcd.Linearizable || (f.memberNamed(name) != nil && !removes(p, name)) {
-			return "drops claim " + name + " of a member"
+			return "deletes PVC " + name + " of a member"
 		}
 	}
 	return ""
@@ -111,7 +111,7 @@ func checkPrepared(f *facts, p Plan) string {
 			if i < 0 || !f.Prepared[i].Running || f.Prepared[i].Terminating || f.Prepared[i].Finished {
 				return "adds member " + a.Name + " although no pod waits for it"
 			}
-			c := slices.IndexFunc(f.PreparedClaims, func(c Claim) bool { return c.Name == a.Name && !c.Terminating })
+			c := slices.IndexFunc(f.PreparedPVCs, func(c PVC) bool { return c.Name == a.Name && !c.Terminating })
 			if f.persistent() != (c >= 0) {
 				return "adds member " + a.Name + " without its volume"
 			}
@@ -130,7 +130,7 @@ func checkPrepared(f *facts, p Plan) string {
 			if waiting > int(*f.Cluster.Spec.Replicas) {
 				return "prepares more pods than there are members"
 			}
-			if f.memberNamed(a.Name) != nil || f.podIndex(a.Name) >= 0 || f.claimIndex(a.Name) >= 0 {
+			if f.memberNamed(a.Name) != nil || f.podIndex(a.Name) >= 0 || f.pvcIndex(a.Name) >= 0 {
 				return "prepares a pod under the name of a member"
 			}
 		}
@@ -148,12 +148,12 @@ func checkCreatePod(f *facts, p Plan) string {
 		}
 		added := slices.ContainsFunc(p.Actions, func(a Action) bool {
 			add, ok := a.(AddMember)
-			return ok && add.Name == c.Name && add.Voter == !c.Learner
+			return ok && add.Name == c.Name && (add.As == JoinAsVoter) != c.Learner
 		})
-		i := f.claimIndex(c.Name)
-		kept := i >= 0 && !f.Claims[i].Terminating
+		i := f.pvcIndex(c.Name)
+		kept := i >= 0 && !f.PVCs[i].Terminating
 		if !added && !kept {
-			return "makes pod " + c.Name + " of a member whose data is gone"
+			return "creates pod " + c.Name + " of a member without data"
 		}
 		if f.podIndex(c.Name) >= 0 {
 			return "makes a second pod " + c.Name
@@ -167,7 +167,7 @@ func checkCreatePod(f *facts, p Plan) string {
 				want++
 			}
 			if len(c.Peers) != want || (!added && f.memberNamed(c.Name) == nil) {
-				return fmt.Sprintf("pod %s is told of %v", c.Name, c.Peers)
+				return fmt.Sprintf("pod %s has the peers %v", c.Name, c.Peers)
 			}
 		}
 	}

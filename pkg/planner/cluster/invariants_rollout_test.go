@@ -3,7 +3,10 @@
 
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // checkRestart: a member restarts only while the others are a quorum, or all there are
 // where they cannot be one; only one at a time; and its data outlives its pod.
@@ -15,9 +18,9 @@ func checkRestart(f *facts, p Plan) string {
 		}
 		m, i := f.memberNamed(name), f.podIndex(name)
 		if m == nil || i < 0 {
-			return "restarts who is no member"
+			return "restarts a pod without a member"
 		}
-		if _, again := a.(RecreatePod); again && f.claimIndex(name) < 0 {
+		if _, again := a.(RecreatePod); again && f.pvcIndex(name) < 0 {
 			return "deletes the pod of " + name + ", which holds its data"
 		}
 		if waiting {
@@ -33,13 +36,16 @@ func checkRestart(f *facts, p Plan) string {
 	return ""
 }
 
-// restarted returns whom an action restarts, if it does.
+// isDrain is true if the member of the pod votes until it has ended the requests of clients.
+func isDrain(d DeletePod) bool { return d.Why == DeleteDrained || d.Why == DeleteReplaced }
+
+// restarted returns the member that an action restarts, if it does.
 func restarted(a Action) (name string, waiting, outage bool) {
 	switch a := a.(type) {
 	case UpgradePod:
-		return a.Name, a.Waiting, a.Outage
+		return a.Name, a.Mode == RestartIdle, a.Mode == RestartWithOutage
 	case RecreatePod:
-		return a.Name, a.Waiting, a.Outage
+		return a.Name, a.Mode == RestartIdle, a.Mode == RestartWithOutage
 	default:
 		return "", false, false
 	}
@@ -72,28 +78,37 @@ func (f *facts) checkMeanwhile(m *Member, outage bool) string {
 	return ""
 }
 
+// isAway is true for a member that does not respond and has been away for too long.
+func (f *facts) isAway(name string) bool {
+	i, m := f.podIndex(name), f.memberNamed(name)
+	return i >= 0 && m != nil && m.Health != Healthy && !f.Pods[i].AwaySince.IsZero() && f.Now.Sub(f.Pods[i].AwaySince) >= 5*time.Minute
+}
+
 // toReplace is true for a member that must be replaced because its data goes with its
-// pod.
+// pod, or is where it does not come back from.
 func (f *facts) toReplace(name string) bool {
-	i, c := f.podIndex(name), f.claimIndex(name)
+	if f.isAway(name) {
+		return true
+	}
+	i, c := f.podIndex(name), f.pvcIndex(name)
 	return i >= 0 && f.Pods[i].Template != testTemplate && !f.Pods[i].Terminating && !f.Pods[i].Finished &&
-		(c < 0 || f.Claims[c].Terminating)
+		(c < 0 || f.PVCs[c].Terminating)
 }
 
 // checkDrained: no member that serves restarts, is defragmented or is stopped while clients
-// are led to it and could be led to another one.
+// are led to it and could be led to another member.
 func checkDrained(f *facts, p Plan) string {
 	for _, a := range p.Actions {
 		name, waiting, _ := restarted(a)
-		if d, ok := a.(DeletePod); ok && d.Leaves {
+		if d, ok := a.(DeletePod); ok && isDrain(d) {
 			name = d.Name
 		}
 		i, m := f.podIndex(name), f.memberNamed(name)
-		if i < 0 || m == nil || waiting || !f.serves(m) || !f.Pods[i].Routed {
+		if i < 0 || m == nil || waiting || !f.serves(m) || !f.Pods[i].InEndpoints {
 			continue
 		}
 		for j := range f.Pods {
-			if other := f.memberNamed(f.Pods[j].Name); other != nil && other != m && !other.Learner && f.serves(other) && f.Pods[j].Routed {
+			if other := f.memberNamed(f.Pods[j].Name); other != nil && other != m && !other.Learner && f.serves(other) && f.Pods[j].InEndpoints {
 				return "stops " + name + " while clients are led to it"
 			}
 		}

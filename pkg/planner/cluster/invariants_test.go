@@ -55,8 +55,8 @@ func (f *facts) podIndex(name string) int {
 	return slices.IndexFunc(f.Pods, func(p Pod) bool { return p.Owned && p.Name == name })
 }
 
-func (f *facts) claimIndex(name string) int {
-	return slices.IndexFunc(f.Claims, func(c Claim) bool { return c.Owned && c.Name == name })
+func (f *facts) pvcIndex(name string) int {
+	return slices.IndexFunc(f.PVCs, func(c PVC) bool { return c.Owned && c.Name == name })
 }
 
 func (f *facts) memberByID(id uint64) *Member {
@@ -98,7 +98,7 @@ func (f *facts) ledBy() uint64 {
 func majority(serving, of int) bool { return 2*serving > of }
 
 // planInvariants holds for every plan. An entry is named after the safety rule of
-// docs/architecture.md that it belongs to, if there is one.
+// docs/explanation/safety-rules.md that it belongs to, if there is one.
 var planInvariants = []invariant{
 	{"asleep", checkIdle},
 	{"S3 one change", checkOneChange},
@@ -110,7 +110,7 @@ var planInvariants = []invariant{
 	{"S2 leader", checkLeader},
 	{"S4 seed", checkSeed},
 	{"S5 delete pod", checkDeletePod},
-	{"S5 delete claim", checkDeleteClaim},
+	{"S5 delete PVC", checkDeletePVC},
 	{"S5 create pod", checkCreatePod},
 	{"S3 prepared", checkPrepared},
 	{"S1 recover", checkRecover},
@@ -120,26 +120,26 @@ var planInvariants = []invariant{
 
 func checkIdle(f *facts, p Plan) string {
 	if f.Cluster.DeletionTimestamp == nil && f.Cluster.Spec.Paused && len(p.Actions) > 0 ||
-		f.Cluster.DeletionTimestamp != nil && slices.ContainsFunc(p.Actions, func(a Action) bool { return a != Action(Dissolve{}) }) {
+		f.Cluster.DeletionTimestamp != nil && slices.ContainsFunc(p.Actions, func(a Action) bool { return a != Action(FinishDeletion{}) }) {
 		return "acts on a cluster that is paused or deleted"
 	}
 	return ""
 }
 
-// checkRecover: nobody goes on without a quorum that answers, and a seed is made known
-// only after it has served a write.
+// checkRecover: no recovery goes on while a quorum responds, and a recovery member is
+// published only after it has served a write.
 func checkRecover(f *facts, p Plan) string {
 	proved := false
 	for _, a := range p.Actions {
 		switch a := a.(type) {
-		case ProveWrite:
+		case VerifyWrite:
 			proved = true
 		case RecordRecovery:
 			phase := a.Recovery.Phase
 			if f.Etcd.Linearizable && a.Recovery.Trigger != v1beta2.RecoveryTriggerRestore && phase != v1beta2.RecoveryPhaseAbandoned {
-				return "goes on with a recovery although a quorum answers: " + string(phase)
+				return "goes on with a recovery although a quorum responds: " + string(phase)
 			}
-			if phase == v1beta2.RecoveryPhaseSwitching && !proved {
+			if phase == v1beta2.RecoveryPhaseCutover && !proved {
 				return "switches to a seed that has not served a write"
 			}
 		}
@@ -156,16 +156,16 @@ func isMembershipChange(a Action) bool {
 	}
 }
 
-// disturbs is true if an action changes who serves: the membership, the leader or
+// disturbs is true if an action changes which members serve: the membership, the leader or
 // a running member.
 func disturbs(a Action) bool {
 	switch a := a.(type) {
 	case MoveLeader:
 		return true
 	case UpgradePod:
-		return !a.Waiting
+		return a.Mode != RestartIdle
 	case RecreatePod:
-		return !a.Waiting
+		return a.Mode != RestartIdle
 	default:
 		return isMembershipChange(a)
 	}
@@ -178,7 +178,7 @@ func checkOneChange(f *facts, p Plan) string {
 			n++
 		}
 		if _, adds := a.(AddMember); adds && f.unsettled > 0 {
-			return "adds a member while another one is joining"
+			return "adds a member while another member is joining"
 		}
 	}
 	if n > 1 {
@@ -192,8 +192,8 @@ func checkList(f *facts, p Plan) string {
 		if disturbs(a) && !f.Etcd.Linearizable {
 			return fmt.Sprintf("%T without a list that a quorum confirmed", a)
 		}
-		if disturbs(a) && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Stranger }) {
-			return fmt.Sprintf("%T next to a member of somebody else's", a)
+		if disturbs(a) && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Unmanaged }) {
+			return fmt.Sprintf("%T next to an unmanaged member", a)
 		}
 	}
 	return ""
@@ -207,7 +207,7 @@ func checkRemove(f *facts, p Plan) string {
 		}
 		m := f.memberByID(r.ID)
 		if m == nil || m.Name != r.Name {
-			return "removes who is no member"
+			return "removes a member that is not in the list"
 		}
 		if m.Learner {
 			continue
@@ -236,7 +236,7 @@ func checkPromote(f *facts, p Plan) string {
 		case PromoteMember:
 			m := f.memberByID(a.ID)
 			if m == nil || !m.Learner {
-				return "promotes who is no learner"
+				return "promotes a member that is no learner"
 			}
 			serving := f.serving
 			if f.serves(m) {
@@ -249,13 +249,13 @@ func checkPromote(f *facts, p Plan) string {
 				return "promotes " + m.Name + " before the status says that it has started"
 			}
 		case AddMember:
-			if a.Voter && f.serving < f.voters {
+			if a.As == JoinAsVoter && f.serving < f.voters {
 				return fmt.Sprintf("adds a voter while %d of %d serve", f.serving, f.voters)
 			}
 			if !majority(f.serving, f.voters) {
 				return fmt.Sprintf("adds a member while %d of %d voters serve", f.serving, f.voters)
 			}
-			if f.memberNamed(a.Name) != nil || f.podIndex(a.Name) >= 0 || f.claimIndex(a.Name) >= 0 {
+			if f.memberNamed(a.Name) != nil || f.podIndex(a.Name) >= 0 || f.pvcIndex(a.Name) >= 0 {
 				return "adds a member under a name that was used before"
 			}
 		}
@@ -263,8 +263,8 @@ func checkPromote(f *facts, p Plan) string {
 	return ""
 }
 
-// checkLeader: the leader is neither removed nor restarted while it leads and
-// somebody can take over, and not chosen while somebody else can go.
+// checkLeader: the leader is neither removed nor restarted while it leads and another member
+// can take over, and it is not chosen while another member can go.
 func checkLeader(f *facts, p Plan) string {
 	led := f.ledBy()
 	for _, a := range p.Actions {
@@ -284,7 +284,7 @@ func checkLeader(f *facts, p Plan) string {
 			continue
 		}
 		if i := f.podIndex(name); i < 0 || f.Pods[i].Terminating || f.Pods[i].Finished {
-			continue // the others have not noticed yet that it is gone
+			continue // the others have not noticed its absence yet
 		}
 		if m.Health == Healthy && f.serving > 1 {
 			return "the leader " + name + " goes without handing over"
@@ -299,7 +299,7 @@ func checkLeader(f *facts, p Plan) string {
 func checkSeed(f *facts, p Plan) string {
 	for _, a := range p.Actions {
 		switch a := a.(type) {
-		case CreateSeed:
+		case CreateBootstrapPod:
 			if f.born {
 				return "makes a seed of a cluster that has served"
 			}
@@ -308,15 +308,15 @@ func checkSeed(f *facts, p Plan) string {
 			}
 		case CreatePeerService:
 			if (a.Seed == "") == (a.ClusterID == "") {
-				return "the record claims both or neither"
+				return "the record names both or neither"
 			}
 			for i := range f.Pods {
 				if a.Seed != "" && f.Pods[i].Owned && f.Pods[i].Name != a.Seed {
-					return "claims a seed next to pod " + f.Pods[i].Name
+					return "names a bootstrap member next to pod " + f.Pods[i].Name
 				}
 			}
 			if a.Seed != "" && f.born {
-				return "claims a seed for a cluster that has served"
+				return "names a bootstrap member for a cluster that has served"
 			}
 		}
 	}
@@ -337,15 +337,18 @@ func checkSize(f *facts, p Plan) string {
 		switch a := a.(type) {
 		case AddMember:
 			if f.voters >= size+room {
-				return "adds a member that nobody wants"
+				return "adds a surplus member"
 			}
 		case PromoteMember:
 			if f.voters >= size+room {
-				return "promotes a member that nobody wants"
+				return "promotes a surplus member"
 			}
 		case RemoveMember:
 			if (a.Reason == RemoveScaleDown || a.Reason == RemoveReplaced) && f.voters <= size {
 				return "shrinks below the size"
+			}
+			if m := f.memberByID(a.ID); a.Reason == RemoveAway && (!f.isAway(a.Name) || m != nil && !m.Learner && m.Started && f.voters <= size) {
+				return "removes a member that may come back, or before another member votes"
 			}
 			if a.Reason == RemoveReplaced && !f.toReplace(a.Name) {
 				return "replaces a member that is as declared"
@@ -359,14 +362,14 @@ func checkSize(f *facts, p Plan) string {
 // what is declared.
 func isStep(a Action) bool {
 	switch a := a.(type) {
-	case RepairPeerService, EnsureClientService, EnsurePodDisruptionBudget, DeletePodDisruptionBudget, FindMember, RepairClaim:
+	case RepairPeerService, EnsureClientService, EnsurePodDisruptionBudget, DeletePodDisruptionBudget, FindMember, RepairPVC:
 		return false
 	case LabelPod:
-		return a.Role == PodLeaving
+		return a.Role == PodDraining
 	case DeletePod:
-		return !a.Prepared
-	case DeleteClaim:
-		return !a.Prepared
+		return a.Why != DeletePrepared
+	case DeletePVC:
+		return a.Why != DeletePVCPrepared
 	default:
 		return true
 	}
@@ -381,8 +384,8 @@ func checkSpeaks(f *facts, p Plan) string {
 	if p.RequeueAfter <= 0 {
 		return "never looks again"
 	}
-	if f.Etcd.Linearizable && p.Rule == "in-flight" && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Learner && m.Started && !f.saidStarted(&m) }) {
-		return "" // it says first who has started
+	if f.Etcd.Linearizable && p.Rule == "joining" && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Learner && m.Started && !f.saidStarted(&m) }) {
+		return "" // the status first reports the members that have started
 	}
 	if f.voters != int(*f.Cluster.Spec.Replicas) || f.unsettled > 0 || !f.Etcd.Linearizable {
 		return "does nothing about a cluster that is not as declared"

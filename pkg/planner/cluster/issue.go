@@ -10,57 +10,77 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// Authority is what is known of the authority that signs for a cluster whose
-// certificates are issued here, besides what its Certificate says.
-type Authority struct {
-	// Request is the last request for another authority that was met.
+// CA holds what is known of the CA that signs for a cluster whose certificates the
+// controller issues, beyond its Certificate.
+type CA struct {
+	// Request is the last request for a new CA that was carried out.
 	Request string
-	// Overlap is true while an older authority is trusted besides, since Since.
+	// Overlap is true while an older CA is trusted too; Since says since when.
 	Overlap bool
 	Since   time.Time
-	// Vouched is true if the older one vouched for the present one: then who trusts the
+	// CrossSigned is true if the older CA has signed the present one: then a client that trusts the
 	// older one only takes what the present one signs.
-	Vouched bool
+	CrossSigned bool
 }
 
-// Issued is what is known of a certificate that was issued here, besides what its
-// Certificate says.
+// Issued holds what is known of a certificate that the controller issued, beyond its
+// Certificate.
 type Issued struct {
-	// Signed is true if the present authority signed it.
+	// Signed is true if the present CA signed it.
 	Signed bool
-	// Trusts is true if it comes with exactly the authorities that shall be trusted.
-	Trusts bool
-	// Names is true if it is good for everything that it shall be good for.
-	Names bool
+	// BundleMatches is true if it comes with exactly the CAs that are to be trusted.
+	BundleMatches bool
+	// SANsMatch is true if its subject alternative names are the declared ones.
+	SANsMatch bool
 }
 
-// IssueAuthority makes an authority. If Request is not empty it is what asked for it.
-// If Renew is true it takes over from the present one, which stays trusted.
-type IssueAuthority struct {
+// IssueCA creates a CA. Request is the rotation request that it meets, if any.
+type IssueCA struct {
 	Request string
-	Renew   bool
+	Mode    CAIssue
 }
 
-// DropAuthority ends the trust in every authority but the present one.
-type DropAuthority struct{}
+// CAIssue says what happens to the CA before.
+type CAIssue string
 
-// IssueCertificate issues the certificate for one use. If Keep is true it is not signed
-// anew, and only the authorities that come with it change.
+// Values of CAIssue.
+const (
+	// CAFirst: no usable CA exists.
+	CAFirst CAIssue = "First"
+	// CASuccessor: the new CA takes over from the present one, which stays trusted.
+	CASuccessor CAIssue = "Successor"
+)
+
+// DropOldCAs ends the trust in every CA but the present one.
+type DropOldCAs struct{}
+
+// IssueCertificate issues the certificate for one use.
 type IssueCertificate struct {
-	Use  v1beta2.CertificateUse
-	Keep bool
+	Use    v1beta2.CertificateUse
+	Change CertificateChange
 }
+
+// CertificateChange says what of a certificate is new.
+type CertificateChange string
+
+// Values of CertificateChange.
+const (
+	// ChangeAll: the certificate is signed again.
+	ChangeAll CertificateChange = "All"
+	// ChangeBundle: the certificate stays, and only the CAs beside it change.
+	ChangeBundle CertificateChange = "Bundle"
+)
 
 // RefreshPod makes the kubelet look for the present content of the volumes of a pod.
 type RefreshPod struct{ Name, UID string }
 
-func (IssueAuthority) action()   {}
-func (DropAuthority) action()    {}
+func (IssueCA) action()          {}
+func (DropOldCAs) action()       {}
 func (IssueCertificate) action() {}
 func (RefreshPod) action()       {}
 
-// clientGrace is how long an old authority stays trusted after every member has a
-// certificate of the new one, for the clients: they do not tell what they hold.
+// clientGrace is how long an old CA stays trusted after every member has a certificate of
+// the new one. Clients need that time: the controller does not see what they hold.
 const clientGrace = 24 * time.Hour
 
 // certificate returns the one for a use, or nil.
@@ -78,49 +98,50 @@ func (c *Certificate) absent() bool {
 	return c.State == CertificateMissing || c.State == CertificateIncomplete || c.State == CertificateUnusable
 }
 
-// issue returns what is to be issued now: for a cluster that does not sleep, with an
-// authority of its own. The certificates that run out are issued again long before.
+// issue returns the certificates to issue now, for a cluster that is not hibernated and
+// has its own CA. Certificates are issued again long before they expire.
 func (o *Observed) issue(plan Plan) []Action {
-	authority := o.certificate(v1beta2.CertificateUseAuthority)
-	if authority == nil || plan.Rule == "deleting" || o.size() == 0 || o.takenSecret() != nil {
+	ca := o.certificate(v1beta2.CertificateUseCA)
+	if ca == nil || plan.Rule == RuleDeleting || o.size() == 0 || o.conflictingSecret() != nil {
 		return nil
 	}
-	if plan.Rule == "paused" {
-		return o.renewWhilePaused(authority)
+	if plan.Rule == RulePaused {
+		return o.renewWhilePaused(ca)
 	}
 	switch {
-	case authority.State == CertificateUnknown || authority.State == CertificateNotYetValid:
+	case ca.State == CertificateUnknown || ca.State == CertificateNotYetValid:
 		return nil
-	case authority.State != CertificateUsable:
-		return []Action{IssueAuthority{Request: o.rotation()}}
-	case !o.Authority.Overlap && o.allTrust() && (o.rotationAsked() || !o.Now.Before(authority.Renewal)):
-		return []Action{IssueAuthority{Request: o.rotation(), Renew: true}}
+	case ca.State != CertificateUsable:
+		return []Action{IssueCA{Request: o.rotation(), Mode: CAFirst}}
+	case !o.CA.Overlap && o.allTrust() && (o.rotationAsked() || !o.Now.Before(ca.Renewal)):
+		return []Action{IssueCA{Request: o.rotation(), Mode: CASuccessor}}
 	}
 	if actions := o.issueLeaves(); len(actions) > 0 {
 		return actions
 	}
-	if o.Authority.Overlap {
+	if o.CA.Overlap {
 		return o.endOverlap()
 	}
 	return nil
 }
 
-// renewWhilePaused renews what runs out. A pause must not end the service of members that
-// run, and nothing restarts for it: etcd reads a new certificate by itself, and the CA that
-// is replaced has cross-signed its successor. Everything else waits for the end of the pause.
-func (o *Observed) renewWhilePaused(authority *Certificate) []Action {
-	if !o.bootstrapped() || authority.State != CertificateUsable {
+// renewWhilePaused renews certificates that expire. A pause must not end the service of
+// members that run. Nothing restarts for a renewal: etcd reads a new certificate by itself,
+// and the CA that is replaced has cross-signed its successor. Everything else waits for the
+// end of the pause.
+func (o *Observed) renewWhilePaused(ca *Certificate) []Action {
+	if !o.bootstrapped() || ca.State != CertificateUsable {
 		return nil
 	}
-	if !o.Authority.Overlap && o.allTrust() && !o.Now.Before(authority.Renewal) {
-		return []Action{IssueAuthority{Request: o.Authority.Request, Renew: true}}
+	if !o.CA.Overlap && o.allTrust() && !o.Now.Before(ca.Renewal) {
+		return []Action{IssueCA{Request: o.CA.Request, Mode: CASuccessor}}
 	}
 	var actions []Action
 	for i := range o.Certificates {
 		c := &o.Certificates[i]
 		runsOut := c.State == CertificateExpired || c.State == CertificateUsable && !o.Now.Before(c.Renewal)
-		if c.Use != v1beta2.CertificateUseAuthority && runsOut && (c.Issued.Signed || o.accepted()) {
-			actions = append(actions, IssueCertificate{Use: c.Use})
+		if c.Use != v1beta2.CertificateUseCA && runsOut && (c.Issued.Signed || o.accepted()) {
+			actions = append(actions, IssueCertificate{Use: c.Use, Change: ChangeAll})
 		}
 	}
 	return actions
@@ -128,42 +149,46 @@ func (o *Observed) renewWhilePaused(authority *Certificate) []Action {
 
 // rotation is what the user asks for with an annotation.
 func (o *Observed) rotation() string {
-	return o.Cluster.Annotations[resources.AnnotationRotateAuthority]
+	return o.Cluster.Annotations[resources.AnnotationRotateCA]
 }
 
-// rotationAsked is true of a request that was not met yet. That one is there no more, as
-// after the API was brought back from before it, asks for nothing.
+// rotationAsked is true for a request for a new CA that was not carried out yet. A request
+// that no longer exists has no effect, as after the state of the API was rolled back.
 func (o *Observed) rotationAsked() bool {
-	return o.rotation() != "" && o.rotation() != o.Authority.Request
+	return o.rotation() != "" && o.rotation() != o.CA.Request
 }
 
 func (o *Observed) issueLeaves() []Action {
 	var actions []Action
 	for i := range o.Certificates {
 		c := &o.Certificates[i]
-		if c.Use == v1beta2.CertificateUseAuthority || c.State == CertificateUnknown {
+		if c.Use == v1beta2.CertificateUseCA || c.State == CertificateUnknown {
 			continue
 		}
-		due := c.absent() || c.State == CertificateExpired || !o.Now.Before(c.Renewal) || !c.Issued.Names
+		due := c.absent() || c.State == CertificateExpired || !o.Now.Before(c.Renewal) || !c.Issued.SANsMatch
 		switch {
 		case due, !c.Issued.Signed && o.accepted():
-			actions = append(actions, IssueCertificate{Use: c.Use})
-		case !c.Issued.Trusts:
-			// Everybody who sees the certificate takes it as it is, and not yet one that the
-			// present authority signs.
-			actions = append(actions, IssueCertificate{Use: c.Use, Keep: !c.Issued.Signed})
+			actions = append(actions, IssueCertificate{Use: c.Use, Change: ChangeAll})
+		case !c.Issued.BundleMatches:
+			// Every client and member accepts the certificate as it is, and not yet a
+			// certificate that the present CA signs.
+			change := ChangeAll
+			if !c.Issued.Signed {
+				change = ChangeBundle
+			}
+			actions = append(actions, IssueCertificate{Use: c.Use, Change: change})
 		}
 	}
 	return actions
 }
 
-// accepted is true if every member takes what the present authority signs: because the
-// one before vouched for it, or because each has started since it is trusted.
+// accepted is true if every member accepts what the present CA signs: because the CA before
+// it cross-signed it, or because each member has started since it is trusted.
 func (o *Observed) accepted() bool {
-	return o.Authority.Vouched || o.allTrust()
+	return o.CA.CrossSigned || o.allTrust()
 }
 
-// allTrust is true if every pod was started with the authorities of now.
+// allTrust is true if every pod was started with the present set of trusted CAs.
 func (o *Observed) allTrust() bool {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned && !p.gone() && p.Trust != o.Trust {
@@ -173,10 +198,10 @@ func (o *Observed) allTrust() bool {
 	return true
 }
 
-// endOverlap drops the old authority once nobody shows anything that it signed: no
+// endOverlap drops the old CA once nothing presents a certificate that it signed: no
 // member on the wire, and no client for as long as clients are given.
 func (o *Observed) endOverlap() []Action {
-	if !o.Etcd.Linearizable || o.Authority.Since.IsZero() {
+	if !o.Etcd.Linearizable || o.CA.Since.IsZero() {
 		return nil
 	}
 	var refresh []Action
@@ -195,18 +220,18 @@ func (o *Observed) endOverlap() []Action {
 	if !o.allShow() {
 		return nil
 	}
-	dropped := o.Cluster.Annotations[resources.AnnotationDropAuthority]
-	released := dropped != "" && (dropped == o.Authority.Request || dropped == o.rotation())
-	if !released && o.Now.Sub(o.Authority.Since) < clientGrace {
+	dropped := o.Cluster.Annotations[resources.AnnotationDropOldCA]
+	released := dropped != "" && (dropped == o.CA.Request || dropped == o.rotation())
+	if !released && o.Now.Sub(o.CA.Since) < clientGrace {
 		return nil
 	}
-	return []Action{DropAuthority{}}
+	return []Action{DropOldCAs{}}
 }
 
-// refresh makes the kubelets look at once when somebody else has issued something anew.
+// refresh makes the kubelets look at once when certificates of another issuer were renewed.
 // By themselves they look every minute or so.
 func (o *Observed) refresh(plan Plan) []Action {
-	if o.Authority != nil || o.Trust == "" || plan.Rule == "deleting" || plan.Rule == "paused" || o.unusable() != nil || o.stranger() != nil {
+	if o.CA != nil || o.Trust == "" || plan.Rule == RuleDeleting || plan.Rule == RulePaused || o.unusable() != nil || o.untrusting() != nil {
 		return nil
 	}
 	var actions []Action
@@ -218,46 +243,46 @@ func (o *Observed) refresh(plan Plan) []Action {
 	return actions
 }
 
-// allShow is true if every member was seen to show certificates of the present
-// authority, at both its listeners.
+// allShow is true if every member was seen to show certificates of the present CA, at both
+// its listeners.
 func (o *Observed) allShow() bool {
 	for i := range o.Etcd.Members {
-		if !o.Etcd.Members[i].Shows {
+		if !o.Etcd.Members[i].CertificateVerified {
 			return false
 		}
 	}
 	return len(o.Etcd.Members) > 0
 }
 
-// takenSecret returns a certificate whose secret belongs to somebody else, or nil.
-func (o *Observed) takenSecret() *Certificate {
+// conflictingSecret returns a certificate whose Secret exists and is not owned by the cluster, or nil.
+func (o *Observed) conflictingSecret() *Certificate {
 	for i := range o.Certificates {
-		if c := &o.Certificates[i]; c.State == CertificateForeign {
+		if c := &o.Certificates[i]; c.State == CertificateNotOwned {
 			return c
 		}
 	}
 	return nil
 }
 
-// distrusts is true for a pod that must start again because the authorities that are to
-// be trusted have changed: etcd reads its own certificate for each connection, and whom
-// it trusts only when it starts. While an older one that vouched for the present one is
-// trusted besides, nothing hangs on it yet: one restart, after it was dropped, does.
+// distrusts is true for a pod that must start again because the set of trusted CAs has
+// changed. etcd reads its own certificate for each connection, and its trusted CAs only
+// when it starts. While an older CA is still trusted that cross-signed the present one, no
+// restart is needed yet: one restart follows after the older CA was dropped.
 func (o *Observed) distrusts(p *Pod) bool {
 	if p.Trust == "" || o.Trust == "" || p.Trust == o.Trust {
 		return false
 	}
-	if o.Authority == nil {
-		return o.stranger() == nil
+	if o.CA == nil {
+		return o.untrusting() == nil
 	}
-	return !o.Authority.Overlap || !o.Authority.Vouched
+	return !o.CA.Overlap || !o.CA.CrossSigned
 }
 
-// stranger returns a pod that is not known to take the certificates that others show
-// now, or nil. Somebody has put them there before their authority was trusted: a member
-// that restarts now is refused by it, so nobody restarts.
-func (o *Observed) stranger() *Pod {
-	if o.Authority != nil || o.Trust == "" {
+// untrusting returns a pod that is not known to accept the present certificates, or nil.
+// These were put in place before their CA was trusted. That pod rejects a member that
+// restarts now, so no member restarts.
+func (o *Observed) untrusting() *Pod {
+	if o.CA != nil || o.Trust == "" {
 		return nil
 	}
 	for i := range o.Pods {

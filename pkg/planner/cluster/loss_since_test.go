@@ -35,7 +35,7 @@ func TestProofOfLossIsKept(t *testing.T) {
 		{"as before", lost, 3, edits(noQuorum, proven), before},
 		{"as before, after another decision", lost, 3, edits(noQuorum, proven, pausedSpec), before},
 		{"not while a member may come back", doubted, 3, edits(noQuorum, proven), time.Time{}},
-		{"not while a voter that no status has named may come back", lost, 3, edits(noQuorum, proven, stranger("d", PodVoter)), time.Time{}},
+		{"not while a voter that no status has named may come back", lost, 3, edits(noQuorum, proven, unmanagedPod("d", PodVoter)), time.Time{}},
 		{"not with a quorum", "a b c", 3, edits(proven), time.Time{}},
 		{"not for a cluster that sleeps", lost, 0, edits(noQuorum, proven), time.Time{}},
 	} {

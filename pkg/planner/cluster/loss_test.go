@@ -25,8 +25,8 @@ func labelled(name string, role PodRole) func(*Observed) {
 	return func(o *Observed) { o.pod(name).Role = role }
 }
 
-// stranger is a pod of a member that the last status does not know.
-func stranger(name string, role PodRole) func(*Observed) {
+// unmanagedPod is a pod of a member that the last status does not know.
+func unmanagedPod(name string, role PodRole) func(*Observed) {
 	return func(o *Observed) {
 		o.Pods = append(o.Pods, Pod{Name: name, UID: "pod-" + name, Owned: true, Running: true, Role: role})
 	}
@@ -44,45 +44,45 @@ func withoutLearners(o *Observed) {
 	}
 }
 
-// TestLossIsProved: the cluster goes on by itself only where nobody who may vote and may come
-// back is left out.
+// TestLossIsProved: the cluster recovers by itself only if it counts every member that may
+// vote and may come back.
 func TestLossIsProved(t *testing.T) {
 	const goesOn = "recovery: RecordRecovery Seeding from a lost "
 	const waits = "quorum: wait QuorumLost"
 	may := edits(noQuorum, automatic(time.Hour))
 	checkDecisions(t, []decision{
-		{"who was just added does not vote", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", append(may, labelled("d", PodLearner)), goesOn + "b"},
+		{"a member that was just added does not vote", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", append(may, labelled("d", PodLearner)), goesOn + "b"},
 		{"unless its pod says that it does: the status is of an earlier time", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", may, waits},
-		{"nor does a learner that no status has named", 3, lost, append(may, stranger("d", PodLearner)), goesOn + "b c"},
-		{"but a voter that no status has named does", 3, lost, append(may, stranger("d", PodVoter)), waits},
-		{"and one that is about to leave", 3, lost, append(may, stranger("d", PodLeaving)), waits},
-		{"also one that is being deleted", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Terminating = true }), waits},
-		{"not one that has ended", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Finished = true }), goesOn + "b c"},
+		{"nor does a learner that no status has named", 3, lost, append(may, unmanagedPod("d", PodLearner)), goesOn + "b c"},
+		{"but a voter that no status has named does", 3, lost, append(may, unmanagedPod("d", PodVoter)), waits},
+		{"and one that is about to leave", 3, lost, append(may, unmanagedPod("d", PodDraining)), waits},
+		{"also one that is being deleted", 3, lost, append(may, unmanagedPod("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Terminating = true }), waits},
+		{"not one that has ended", 3, lost, append(may, unmanagedPod("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Finished = true }), goesOn + "b c"},
 		{"a deletion that was requested proves nothing", 3, "a:noleader,index=90 b:terminating,index=0 c:terminating,index=0", may, waits},
 		{"nor does it for one of two that are missing", 3, "a:noleader,index=90 b:nopod,index=0 c:terminating,index=0", may, waits},
 		{"a pod that was ended by its node does", 3, "a:noleader,index=90 b:nopod,index=0 c:terminating,index=0", append(may, func(o *Observed) { o.pod("c").Finished = true }), goesOn + "b c"},
-		{"nor one of somebody else", 3, lost, append(may, stranger("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Owned = false }), goesOn + "b c"},
+		{"nor one that is not owned", 3, lost, append(may, unmanagedPod("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Owned = false }), goesOn + "b c"},
 		{"unless etcd knows no learners", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", append(may, withoutLearners), waits},
-		{"a learner that is silent may vote by now", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", may, waits},
-		{"one that answers says that it does not", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,noleader,index=80", may, goesOn + "b"},
-		{"one that answers says that it does", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,noleader,index=80",
+		{"an unresponsive learner may vote by now", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", may, waits},
+		{"one that responds reports that it does not vote", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,noleader,index=80", may, goesOn + "b"},
+		{"one that responds reports that it votes", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,noleader,index=80",
 			append(may, viewOf("d", "a", "b", "d")), waits},
-		{"one that is gone does not", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,nopod,index=0", may, goesOn + "b"},
-		{"who was just added and is gone makes no quorum larger", 3, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:unstarted,nopod,index=0", may, waits},
+		{"one without pod and PVC does not", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,nopod,index=0", may, goesOn + "b"},
+		{"a new member without pod and PVC makes no quorum larger", 3, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:unstarted,nopod,index=0", may, waits},
 		{"the survivor knows of a smaller quorum", 3, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0",
 			append(may, viewOf("a", "a", "b", "c")), waits},
 		{"and of one that is lost, too", 3, "a:noleader,index=90 b:nopod,index=0 c:nopod,index=0 d:nopod,index=0",
 			append(may, viewOf("a", "a", "b", "x")), goesOn + "b c d x"},
-		{"the survivor does not say whom it knows", 3, lost, append(may, func(o *Observed) { o.member("a").View = &View{} }),
+		{"the survivor does not report a member list", 3, lost, append(may, func(o *Observed) { o.member("a").View = &View{} }),
 			"quorum: wait QuorumLost"},
-		{"a majority is gone whoever votes", 5, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0 f:learner,down,index=0", may,
+		{"a majority is lost, whichever members vote", 5, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0 f:learner,down,index=0", may,
 			goesOn + "c d e"},
 		{"a learner that comes back to its volume may vote by now", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,terminating,claim,index=0", may, waits},
-		{"whoever comes back to its volume counts by the survivor's list", 3, "a:noleader,index=90 b:terminating,claim,index=0 c:nopod,index=0 d:nopod,index=0",
+		{"a member that comes back to its PVC counts by the survivor's list", 3, "a:noleader,index=90 b:terminating,claim,index=0 c:nopod,index=0 d:nopod,index=0",
 			append(may, viewOf("a", "a", "b", "c")), waits},
-		{"so does one that somebody else has added: nobody knows where it is", 3, lost,
-			append(may, viewOf("a", "a", "b", "x"), func(o *Observed) { o.member("a").View.Members[2].Stranger = true }), waits},
-		{"whoever comes back is not lost where a majority is", 5, "a:noleader,index=90 b:terminating,claim,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0", may,
+		{"so does an unmanaged member, whose state is unknown", 3, lost,
+			append(may, viewOf("a", "a", "b", "x"), func(o *Observed) { o.member("a").View.Members[2].Unmanaged = true }), waits},
+		{"a member that comes back is not lost where a majority is", 5, "a:noleader,index=90 b:terminating,claim,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0", may,
 			goesOn + "c d e"},
 	})
 }
@@ -94,37 +94,37 @@ func TestWhatTheProofWaitsFor(t *testing.T) {
 		edits   []func(*Observed)
 		want    string
 	}{
-		{"a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", nil, "not proved before d, which may vote by now, answers or is gone"},
-		{"a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", edits(withoutLearners), "not proved before d, which may vote by now, answers or is gone"},
-		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0", edits(viewOf("a", "a", "b", "c")), "by the member list of a enough voters are left"},
+		{"a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", nil, "unconfirmed until member d, which may vote by now, responds"},
+		{"a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", edits(withoutLearners), "unconfirmed until member d, which may vote by now, responds"},
+		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0", edits(viewOf("a", "a", "b", "c")), "by the member list of a enough voters may come back"},
 		{lost, edits(func(o *Observed) { o.member("a").View = &View{} }), "the member list of a could not be read"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,noleader,index=80", edits(viewOf("d", "a", "b", "c", "d")), "of 4 voters do not serve"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,nopod,index=0", nil, "3 of 3 voters do not serve"},
 		{"a:noleader,index=90 b:terminating,index=0 c:terminating,index=0", nil, "pod b is being deleted, and its node "},
 	} {
 		o := observed(t, 3, tt.members, append(edits(noQuorum, automatic(time.Hour)), tt.edits...)...)
-		if loss := o.quorumLoss(); loss.forGood || !strings.Contains(loss.message, tt.want) || !strings.Contains(loss.unblock, "/recover ") {
-			t.Errorf("%s: for good %t: %q; %q", tt.members, loss.forGood, loss.message, loss.unblock)
+		if loss := o.quorumLoss(); loss.Permanent || !strings.Contains(loss.Message, tt.want) || !strings.Contains(loss.Remediation, "/recover ") {
+			t.Errorf("%s: permanent %t: %q; %q", tt.members, loss.Permanent, loss.Message, loss.Remediation)
 		}
 	}
 }
 
-// TestWhoDecidesNothing: nobody is named whose vote would change nothing.
-func TestWhoDecidesNothing(t *testing.T) {
+// TestMembersThatDecideNothing: no member is named whose vote would change nothing.
+func TestMembersThatDecideNothing(t *testing.T) {
 	o := observed(t, 3, "a:noleader,index=90 b:down,index=0 c:down,index=0 d:learner,down,index=0", noQuorum, automatic(time.Hour))
-	if loss := o.quorumLoss(); loss.forGood || strings.Contains(loss.message, "not proved before") || !strings.Contains(loss.message, "voters do not serve") {
-		t.Errorf("for good %t: %q", loss.forGood, loss.message)
+	if loss := o.quorumLoss(); loss.Permanent || strings.Contains(loss.Message, "unconfirmed until") || !strings.Contains(loss.Message, "voters do not serve") {
+		t.Errorf("permanent %t: %q", loss.Permanent, loss.Message)
 	}
 }
 
-// TestVoteComesAfterTheStatus: who is not said to have started is not promoted.
+// TestVoteComesAfterTheStatus: a member whose start no status reports is not promoted.
 func TestVoteComesAfterTheStatus(t *testing.T) {
 	unsaid := func(o *Observed) { o.Cluster.Status.MemberStatuses = nil }
 	pendingYet := func(o *Observed) { o.Cluster.Status.MemberStatuses[0].Role = "Pending" }
 	checkDecisions(t, []decision{
-		{"it is said", 3, "a b c:learner", nil, "in-flight: PromoteMember c"},
-		{"it is not", 3, "a b c:learner", edits(unsaid), "in-flight"},
-		{"the status calls it pending", 3, "a b c:learner", edits(pendingYet), "in-flight"},
-		{"nor one that does not answer yet", 3, "a b c:learner,sick", edits(pendingYet), "in-flight"},
+		{"the status reports its start", 3, "a b c:learner", nil, "joining: PromoteMember c"},
+		{"the status does not report its start", 3, "a b c:learner", edits(unsaid), "joining"},
+		{"the status calls it pending", 3, "a b c:learner", edits(pendingYet), "joining"},
+		{"nor one that does not respond yet", 3, "a b c:learner,sick", edits(pendingYet), "joining"},
 	})
 }

@@ -16,10 +16,12 @@ type mistake struct {
 	// see changes what is observed, do what is planned; either may be nil.
 	see func(*Observed)
 	do  func(*Observed, Plan) Plan
+	// pods are the states of pods in which it matters; nil for most.
+	pods []podState
 }
 
 // waiting returns what a plan becomes that waits for one of the reasons: the actions.
-func waiting(reason string, act func(*Observed) []Action) func(*Observed, Plan) Plan {
+func waiting(reason Reason, act func(*Observed) []Action) func(*Observed, Plan) Plan {
 	return func(o *Observed, p Plan) Plan {
 		if p.Wait != nil && p.Wait.Reason == reason {
 			p.Actions, p.Wait = act(o), nil
@@ -63,6 +65,8 @@ func instead[A Action](change func(*Observed, A) []Action) func(*Observed, Plan)
 	}
 }
 
+var awayPods = []podState{podReady, podNotReady, podAway}
+
 var mistakes = []mistake{
 	{name: "acts on a cluster that is paused", rule: "asleep", see: func(o *Observed) { o.Cluster.Spec.Paused = false }},
 	{name: "acts on a cluster that goes away", rule: "asleep", see: func(o *Observed) { o.Cluster.DeletionTimestamp = nil }},
@@ -72,22 +76,22 @@ var mistakes = []mistake{
 	})},
 	{name: "removes without counting", rule: "S2 remove", do: waiting("QuorumAtRisk", onFirst(removal))},
 	{name: "promotes without counting", rule: "S2 promote", do: waiting("QuorumAtRisk", func(o *Observed) []Action {
-		if m := o.inFlight(); m != nil && m.Learner {
+		if m := o.joiningMember(); m != nil && m.Learner {
 			return []Action{PromoteMember{ID: m.ID, Name: m.Name}}
 		}
 		return nil
 	})},
-	{name: "lets vote whom the status calls pending", rule: "S2 promote", do: func(o *Observed, p Plan) Plan {
-		if m := o.inFlight(); p.Rule == "in-flight" && m.Learner && m.Started && !o.saidToHaveStarted(m) {
+	{name: "promotes a member that the status calls pending", rule: "S2 promote", do: func(o *Observed, p Plan) Plan {
+		if m := o.joiningMember(); p.Rule == "joining" && m.Learner && m.Started && !o.saidToHaveStarted(m) {
 			p.Actions = []Action{PromoteMember{ID: m.ID, Name: m.Name}}
 		}
 		return p
 	}},
 	{name: "adds voters at once", rule: "S2 promote", do: waiting("QuorumAtRisk", func(o *Observed) []Action {
-		return []Action{AddMember{Name: o.NewName, Voter: true}}
+		return []Action{AddMember{Name: o.NewName, As: JoinAsVoter}}
 	})},
 	{name: "adds the next one while one is joining", rule: "S3 one change", do: waiting("WaitingForMember", func(o *Observed) []Action {
-		return []Action{AddMember{Name: o.NewName}}
+		return []Action{AddMember{Name: o.NewName, As: JoinAsLearner}}
 	})},
 	{name: "removes the leader", rule: "S2 leader", do: instead(func(o *Observed, a RemoveMember) []Action {
 		if leader := o.leader(); leader != nil && a.Reason == RemoveScaleDown {
@@ -97,16 +101,16 @@ var mistakes = []mistake{
 	})},
 	{name: "restarts a member that clients are led to", rule: "drained", see: func(o *Observed) {
 		for i := range o.Pods {
-			o.Pods[i].Routed = false
+			o.Pods[i].InEndpoints = false
 		}
 	}},
 	{name: "makes a second seed", rule: "S4 seed", do: func(o *Observed, p Plan) Plan {
 		if p.Rule == "quorum" {
-			p.Actions = []Action{CreateSeed{Name: o.PeerService.Seed}}
+			p.Actions = []Action{CreateBootstrapPod{Name: o.PeerService.Seed}}
 		}
 		return p
 	}},
-	{name: "claims a seed again", rule: "S4 seed", do: instead(func(o *Observed, _ CreatePeerService) []Action {
+	{name: "names a bootstrap member again", rule: "S4 seed", do: instead(func(o *Observed, _ CreatePeerService) []Action {
 		return []Action{CreatePeerService{Seed: o.NewName}}
 	})},
 	{name: "deletes the pods of members", rule: "S5 delete pod", do: waiting("QuorumAtRisk", onFirst(func(o *Observed, m *Member) Action {
@@ -115,9 +119,9 @@ var mistakes = []mistake{
 		}
 		return FindMember{Name: m.Name}
 	}))},
-	{name: "drops the volumes of members", rule: "S5 delete claim", do: waiting("QuorumAtRisk", onFirst(func(o *Observed, m *Member) Action {
-		if c := o.claim(m.Name); c != nil {
-			return DeleteClaim{Name: c.Name, UID: c.UID}
+	{name: "deletes the PVCs of members", rule: "S5 delete PVC", do: waiting("QuorumAtRisk", onFirst(func(o *Observed, m *Member) Action {
+		if c := o.pvc(m.Name); c != nil {
+			return DeletePVC{Name: c.Name, UID: c.UID}
 		}
 		return FindMember{Name: m.Name}
 	}))},
@@ -131,6 +135,21 @@ var mistakes = []mistake{
 	{name: "shrinks too far", rule: "size", do: func(o *Observed, p Plan) Plan {
 		if p.Rule == "steady" {
 			p.Actions = onFirst(removal)(o)
+		}
+		return p
+	}},
+	{name: "takes a member that is not ready for one that is away", rule: "size", pods: awayPods, see: func(o *Observed) {
+		for i := range o.Pods {
+			if p := &o.Pods[i]; !p.Ready {
+				p.AwaySince = testNow.Add(-MemberLossTimeout(o.Cluster))
+			}
+		}
+	}},
+	{name: "removes a member that is away before another votes", rule: "size", pods: awayPods, do: func(o *Observed, p Plan) Plan {
+		for _, m := range o.voters() {
+			if p.Rule == RuleScaleUp && o.mustBeReplaced(m) {
+				p.Actions = []Action{RemoveMember{ID: m.ID, Name: m.Name, Reason: RemoveAway}}
+			}
 		}
 		return p
 	}},
@@ -162,9 +181,11 @@ func TestInvariantsNotice(t *testing.T) {
 
 // noticed returns after how many states the invariant of a mistake is broken; 0: never.
 func (m *mistake) noticed() (states int) {
-	shapes := alphabet(
-		[]memberKind{kindVoter, kindLearner, kindUnstartedVoter, kindUnstartedLearner},
-		[]podState{podReady, podTerminating, podMissing}, true, true)
+	pods := m.pods
+	if pods == nil {
+		pods = []podState{podReady, podTerminating, podMissing}
+	}
+	shapes := alphabet([]memberKind{kindVoter, kindLearner, kindUnstartedVoter, kindUnstartedLearner}, pods, true, true)
 	found := 0
 	for members := 0; members <= 3 && found == 0; members++ {
 		for first := range shapes {

@@ -18,28 +18,28 @@ func waitingPod(name string, changes ...func(*Pod)) func(*Observed) {
 		}
 		o.Prepared = append(o.Prepared, p)
 		if o.persistent() {
-			o.PreparedClaims = append(o.PreparedClaims, Claim{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
+			o.PreparedPVCs = append(o.PreparedPVCs, PVC{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
 		}
 	}
 }
 
 func unscheduled(p *Pod) { p.Running, p.Waiting = false, "Unschedulable: 0/3 nodes are available" }
 
-func unusedClaim(name string) func(*Observed) {
+func unusedPVC(name string) func(*Observed) {
 	return func(o *Observed) {
-		o.PreparedClaims = append(o.PreparedClaims, Claim{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
+		o.PreparedPVCs = append(o.PreparedPVCs, PVC{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
 	}
 }
 
 func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 	slow := func(p *Pod) { unscheduled(p); p.Made = testNow.Add(-preparedPatience - time.Second) }
 	checkDecisions(t, []decision{
-		{"next to the first member while that starts", 3, "", edits(silent, pod("a", true), unprepared), "bootstrap: PreparePod c-new, wait WaitingForSeed"},
-		{"with their volumes", 3, "", edits(silent, pod("a", true), persist, claim("a", true), unprepared), "bootstrap: PreparePodAndClaim c-new, wait WaitingForSeed"},
-		{"one after the other", 3, "", edits(silent, pod("a", true), waitingPod("b")), "bootstrap: PreparePod c-new, wait WaitingForSeed"},
-		{"as many as are missing", 3, "", edits(silent, pod("a", true), waitingPod("b"), waitingPod("c", unscheduled)), "bootstrap: wait WaitingForSeed"},
-		{"not more", 2, "", edits(silent, pod("a", true), waitingPod("b"), waitingPod("c", unscheduled)), "bootstrap: DeletePrepared c, wait WaitingForSeed"},
-		{"while another member joins", 3, "a b:learner,sick", edits(unprepared), "in-flight: PreparePod c-new, wait WaitingForMember"},
+		{"next to the bootstrap member while that starts", 3, "", edits(unresponsive, pod("a", true), unprepared), "bootstrap: PreparePod c-new, wait WaitingForBootstrapMember"},
+		{"with their volumes", 3, "", edits(unresponsive, pod("a", true), persist, withPVC("a", true), unprepared), "bootstrap: PreparePodAndPVC c-new, wait WaitingForBootstrapMember"},
+		{"one after the other", 3, "", edits(unresponsive, pod("a", true), waitingPod("b")), "bootstrap: PreparePod c-new, wait WaitingForBootstrapMember"},
+		{"as many as are missing", 3, "", edits(unresponsive, pod("a", true), waitingPod("b"), waitingPod("c", unscheduled)), "bootstrap: wait WaitingForBootstrapMember"},
+		{"not more", 2, "", edits(unresponsive, pod("a", true), waitingPod("b"), waitingPod("c", unscheduled)), "bootstrap: DeletePrepared c, wait WaitingForBootstrapMember"},
+		{"while another member joins", 3, "a b:learner,sick", edits(unprepared), "joining: PreparePod c-new, wait WaitingForMember"},
 		{"to replace a lost member, which stays in the list meanwhile", 3, "a b c:nopod", edits(unprepared), "replace: PreparePod c-new, FindMember c, wait WaitingForPod"},
 		{"which goes when the pod waits", 3, "a b c:nopod", edits(waitingPod("d")), "replace: RemoveMember c Lost"},
 		{"and not when the pod is pending", 3, "a b c:nopod", edits(waitingPod("d", unscheduled)), "replace: FindMember c, wait WaitingForPod"},
@@ -52,21 +52,21 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 		{"one that failed", 3, "a b", edits(waitingPod("c", unscheduled, func(p *Pod) { p.Finished = true })),
 			"scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
 		{"with its volume, which may be tied to the node", 3, "a:claim b:claim", edits(waitingPod("c", unscheduled, func(p *Pod) { p.Finished = true })),
-			"scale-up: DeletePrepared c, DeleteClaim c, PreparePodAndClaim c-new, wait WaitingForPod"},
+			"scale-up: DeletePrepared c, DeletePVC c, PreparePodAndPVC c-new, wait WaitingForPod"},
 		{"one that is pending for too long", 3, "a b", edits(waitingPod("c", slow)), "scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
-		{"a volume whose pod was rejected gets a pod", 3, "a:claim b:claim", edits(unprepared, unusedClaim("c")), "scale-up: PreparePod c, wait WaitingForPod"},
-		{"a PVC that is not needed goes", 3, "a:claim b:claim c:claim", edits(unprepared, unusedClaim("d")), "steady: DeleteClaim d"},
+		{"a volume whose pod was rejected gets a pod", 3, "a:claim b:claim", edits(unprepared, unusedPVC("c")), "scale-up: PreparePod c, wait WaitingForPod"},
+		{"a PVC that is not needed goes", 3, "a:claim b:claim c:claim", edits(unprepared, unusedPVC("d")), "steady: DeletePVC d"},
 		{"a pod that is not needed goes", 3, "a b c", edits(waitingPod("d")), "steady: DeletePrepared d"},
 		{"also when the cluster shrinks", 1, "a b", edits(waitingPod("c"), func(o *Observed) { o.PodDisruptionBudget.MinAvailable = 2 }), "scale-down: DeletePrepared c, LabelPod b leaving"},
-		{"also when it hibernates", 0, "a:claim", edits(waitingPod("d")), "hibernate: DeletePrepared d, DeleteClaim d, DeletePod a"},
+		{"also when it hibernates", 0, "a:claim", edits(waitingPod("d")), "hibernate: DeletePrepared d, DeletePVC d, DeletePod a"},
 		{"nothing is prepared without a quorum", 3, "a b:nopod c:nopod", edits(noQuorum, unprepared), "quorum: FindMember b, FindMember c, wait QuorumLost"},
-		{"a member whose pod was not admitted yet gets it", 3, "a b:unstarted,learner,nopod", edits(waitingPod("b"), waitingPod("c")), "in-flight: AdmitPod b[a b]"},
+		{"a member whose pod was not admitted yet gets it", 3, "a b:unstarted,learner,nopod", edits(waitingPod("b"), waitingPod("c")), "joining: AdmitPod b[a b]"},
 		{"one whose pod failed before goes", 3, "a b:unstarted,learner,nopod", edits(waitingPod("b", unscheduled, func(p *Pod) { p.Finished = true }), waitingPod("c"), waitingPod("d")),
-			"in-flight: DeletePrepared b, RemoveMember b Lost"},
-		{"one whose PVC is being deleted under the waiting pod goes", 3, "a:claim b:unstarted,learner,nopod", edits(waitingPod("b"), waitingPod("c"), waitingPod("d"), func(o *Observed) { o.PreparedClaims[0].Terminating = true }),
-			"in-flight: DeletePrepared b, RemoveMember b Lost"},
-		{"a volume that was admitted before its pod is not a member that returns", 3, "a:claim b:unstarted,learner,nopod,claim", edits(waitingPod("b"), waitingPod("c"), func(o *Observed) { o.PreparedClaims = o.PreparedClaims[1:] }),
-			"in-flight: AdmitPod b[a b]"},
+			"joining: DeletePrepared b, RemoveMember b Lost"},
+		{"one whose PVC is being deleted under the waiting pod goes", 3, "a:claim b:unstarted,learner,nopod", edits(waitingPod("b"), waitingPod("c"), waitingPod("d"), func(o *Observed) { o.PreparedPVCs[0].Terminating = true }),
+			"joining: DeletePrepared b, RemoveMember b Lost"},
+		{"a volume that was admitted before its pod is not a member that returns", 3, "a:claim b:unstarted,learner,nopod,claim", edits(waitingPod("b"), waitingPod("c"), func(o *Observed) { o.PreparedPVCs = o.PreparedPVCs[1:] }),
+			"joining: AdmitPod b[a b]"},
 	})
 }
 
@@ -80,22 +80,22 @@ func TestWaitSaysWhyThePodDoesNotRun(t *testing.T) {
 // TestPreparedPodsGiveWay: the first member of a recovery may need the node that a pod takes
 // which only waits.
 func TestPreparedPodsGiveWay(t *testing.T) {
-	unscheduled := func(r *Reseed) {
+	unscheduled := func(r *RecoveryMember) {
 		r.Pod.Running, r.Pod.Node, r.Pod.Waiting = false, "", "Unschedulable: 0/3 nodes are available"
 	}
 	for name, test := range map[string]struct {
-		seed func(*Reseed)
+		seed func(*RecoveryMember)
 		want int
 	}{
 		"it finds no node":  {unscheduled, 1},
-		"it has a node":     {func(r *Reseed) { unscheduled(r); r.Pod.Node = "n1" }, 0},
-		"it is not told of": {func(r *Reseed) { unscheduled(r); r.Pod.Waiting = "" }, 0},
+		"it has a node":     {func(r *RecoveryMember) { unscheduled(r); r.Pod.Node = "n1" }, 0},
+		"it is not told of": {func(r *RecoveryMember) { unscheduled(r); r.Pod.Waiting = "" }, 0},
 	} {
 		o := observed(t, 3, lost, noQuorum, recorded(seeding), seedPod(0, test.seed))
 		o.Prepared = []Pod{{Name: "next", UID: "pod-next", Owned: true, Running: true}}
 		var dropped int
 		for _, a := range Decide(o).Actions {
-			if d, deletes := a.(DeletePod); deletes && d.Prepared && d.Name == "next" {
+			if d, deletes := a.(DeletePod); deletes && d.Why == DeletePrepared && d.Name == "next" {
 				dropped++
 			}
 		}

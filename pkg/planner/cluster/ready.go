@@ -12,38 +12,40 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
 const (
 	// stalledSoon is how long the controller waits for a person, or for something that
-	// only another program changes, before the cluster is Stalled. What a deleted cluster
-	// of the same name leaves behind is gone within that time.
+	// only another program changes, before the cluster is Stalled. Objects that a deleted
+	// cluster with the same name leaves behind no longer exist after that time.
 	stalledSoon = time.Minute
 	// stalledLate is how long it waits for what should come by itself, such as a pod that
 	// starts. It is the default of a Deployment's progressDeadlineSeconds.
 	stalledLate = 10 * time.Minute
-	// readyHold is how long a cluster that was Ready stays so while nothing but etcd's own
-	// answers are missing, as they are during an election.
+	// readyHold is how long a cluster that was Ready stays so while nothing but responses of
+	// etcd are missing, as they are during an election.
 	readyHold = 10 * time.Second
 )
 
 // needsPerson lists the reasons of waits that end only when a person or another program
 // changes something.
-var needsPerson = map[string]bool{
-	"NameTaken": true, "OldPods": true, "SeedUnknown": true, "ClusterIDMismatch": true, "UnknownMember": true,
-	"VersionStep": true, v1beta2.ReasonPodRefused: true, "PodFailed": true, "Forbidden": true, "EtcdDenied": true,
-	"NoBackup": true, "BackupNotVerified": true, "SourceLost": true,
-	"SecretMissing": true, "SecretIncomplete": true, "CertificateUnusable": true, "CertificateExpired": true,
+var needsPerson = map[Reason]bool{
+	ReasonNameConflict: true, ReasonOldPods: true, ReasonBootstrapMemberUnknown: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
+	ReasonVersionStep: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
+	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonSourceLost: true,
+	ReasonSecretMissing: true, ReasonSecretIncomplete: true, ReasonCertificateUnusable: true, ReasonCertificateExpired: true,
 }
 
 // transfersData lists the reasons of waits for data, which take as long as there is data.
-var transfersData = map[string]bool{"LearnerCatchingUp": true, "PreparingLog": true, "WaitingForRestore": true}
+var transfersData = map[Reason]bool{ReasonLearnerCatchingUp: true, ReasonPreparingLog: true, ReasonWaitingForRestore: true}
 
 // standing is what the conditions Ready, Reconciling and Stalled say; exactly one of
 // ready, stalled and neither holds.
 type standing struct {
-	ready, stalled  bool
-	reason, message string
+	ready, stalled bool
+	reason         Reason
+	message        string
 }
 
 // conditions returns the three. Reconciling and Stalled have no status, and are not there,
@@ -66,19 +68,19 @@ func (s standing) conditions() []v1beta2.ClusterCondition {
 	}
 }
 
-// standing says whether the cluster is as declared, and if not, whether the controller
-// brings it there or waits for somebody.
+// standing says whether the cluster is as declared. If not, it says whether the controller
+// works on that or waits for a user.
 func (o *Observed) standing(plan Plan) standing {
 	unmet := o.unmet(plan)
 	switch {
 	case unmet == nil && o.size() == 0:
-		return standing{ready: true, reason: "Hibernated", message: "spec.size is 0 and no pod is left"}
+		return standing{ready: true, reason: ReasonHibernated, message: "spec.size is 0 and no pod is left"}
 	case unmet == nil:
-		return standing{ready: true, reason: "AsDeclared", message: count(o.size(), "voter") + " of etcd " + o.Cluster.Spec.Version + " are healthy"}
+		return standing{ready: true, reason: ReasonAsDeclared, message: diagnosis.Count(o.size(), "voter") + " of etcd " + o.Cluster.Spec.Version + " are healthy"}
 	case o.holdsReady(plan):
-		return standing{ready: true, reason: "AsDeclared", message: o.condition(v1beta2.ClusterConditionReady).Message}
+		return standing{ready: true, reason: ReasonAsDeclared, message: o.condition(v1beta2.ClusterConditionReady).Message}
 	case o.Cluster.Spec.Paused:
-		return standing{stalled: true, reason: "Paused", message: "spec.paused is true and the cluster is not as declared: " + unmet.message + ". Set spec.paused=false."}
+		return standing{stalled: true, reason: ReasonPaused, message: "spec.paused is true and the cluster is not as declared: " + unmet.message + ". Set spec.paused=false."}
 	case plan.Wait != nil:
 		return standing{stalled: o.waitsTooLong(plan), reason: plan.Wait.Reason, message: plan.Wait.Message}
 	default:
@@ -91,25 +93,26 @@ func (o *Observed) unmet(plan Plan) *standing {
 	if o.size() == 0 {
 		return o.unmetAsleep(plan)
 	}
-	if plan.Wait != nil && plan.Rule != "operation" {
+	if plan.Wait != nil && plan.Rule != RuleOperation {
 		return &standing{reason: plan.Wait.Reason, message: plan.Wait.Message}
 	}
-	if p := progressing(o, plan); p.Status == corev1.ConditionTrue && plan.Rule != "operation" {
-		return &standing{reason: p.Reason, message: cmp.Or(p.Message, "the controller brings the cluster to its declaration")}
+	if p := progressing(o, plan); p.Status == corev1.ConditionTrue && plan.Rule != RuleOperation {
+		return &standing{reason: Reason(p.Reason), message: cmp.Or(p.Message, "the controller brings the cluster to its declaration")}
 	}
 	if a := available(o, plan); a.Status != corev1.ConditionTrue {
-		return &standing{stalled: a.Reason == "DataCorrupt", reason: a.Reason, message: a.Message}
+		return &standing{stalled: a.Reason == string(ReasonDataCorrupt), reason: Reason(a.Reason), message: a.Message}
 	}
 	if s := scaling(o, plan); s.Status == corev1.ConditionTrue || len(o.Etcd.Members) != o.size() {
-		return &standing{reason: "MembersDiffer", message: sizes(len(o.voters()), o.size())}
+		return &standing{reason: ReasonMembersDiffer, message: sizes(len(o.voters()), o.size())}
 	}
 	if lacking := o.lacking(); len(lacking) > 0 {
-		return &standing{reason: "MembersUnhealthy", message: "members that are not healthy and as declared: " + strings.Join(lacking, ", ")}
+		return &standing{reason: ReasonMembersUnhealthy, message: "members that are not healthy and as declared: " + strings.Join(lacking, ", ")}
 	}
 	for _, c := range []v1beta2.ClusterCondition{volumesAsDeclared(o, plan), serviceAsDeclared(o, plan)} {
 		if c.Status == corev1.ConditionFalse {
-			refused := c.Reason != "Growing" && c.Reason != "Missing"
-			return &standing{stalled: refused && o.lastedFor(c) >= stalledSoon, reason: string(c.Type), message: c.Message}
+			reason := Reason(c.Reason)
+			rejected := reason != ReasonGrowing && reason != ReasonMissing
+			return &standing{stalled: rejected && o.lastedFor(c) >= stalledSoon, reason: Reason(c.Type), message: c.Message}
 		}
 	}
 	return nil
@@ -118,10 +121,10 @@ func (o *Observed) unmet(plan Plan) *standing {
 // unmetAsleep is about a cluster that is to have no members.
 func (o *Observed) unmetAsleep(plan Plan) *standing {
 	switch {
-	case plan.Wait != nil && plan.Wait.Reason != "NoMembersWanted":
+	case plan.Wait != nil && plan.Wait.Reason != ReasonDesiredSizeZero:
 		return &standing{reason: plan.Wait.Reason, message: plan.Wait.Message}
 	case len(o.Pods) > 0:
-		return &standing{reason: "Hibernating", message: count(len(o.Pods), "pod") + " still exist"}
+		return &standing{reason: ReasonHibernating, message: diagnosis.Count(len(o.Pods), "pod") + " still exist"}
 	default:
 		return nil
 	}
@@ -150,15 +153,15 @@ func (o *Observed) lacking() []string {
 }
 
 // holdsReady is true while a cluster that was Ready at this generation lacks nothing but
-// answers of etcd, and has lacked them for a moment only: a change of leader is no reason
-// to tell everybody who waits for the cluster that it is not ready.
+// responses of etcd, and only for a moment. Users and programs that wait for the cluster
+// need not see a change of leader.
 func (o *Observed) holdsReady(plan Plan) bool {
 	was := o.condition(v1beta2.ClusterConditionReady)
-	if was.Status != corev1.ConditionTrue || was.ObservedGeneration != o.Cluster.Generation || was.Reason != "AsDeclared" {
+	if was.Status != corev1.ConditionTrue || was.ObservedGeneration != o.Cluster.Generation || was.Reason != string(ReasonAsDeclared) {
 		return false
 	}
 	switch plan.Rule {
-	case "quorum", "operation", "steady", "paused":
+	case RuleQuorum, RuleOperation, RuleSteady, RulePaused:
 	default:
 		return false
 	}
@@ -180,9 +183,9 @@ func (o *Observed) holdsReady(plan Plan) bool {
 func (o *Observed) waitsTooLong(plan Plan) bool {
 	waited := o.Now.Sub(blockedBy(o, plan).Since.Time)
 	switch reason := plan.Wait.Reason; {
-	case transfersData[reason], plan.Rule == "recovery" && !needsPerson[reason]:
+	case transfersData[reason], plan.Rule == RuleRecovery && !needsPerson[reason]:
 		return false
-	case needsPerson[reason], plan.Rule == "quorum" && o.quorumLoss().forGood && !o.recoversByItself():
+	case needsPerson[reason], plan.Rule == RuleQuorum && o.quorumLoss().Permanent && !o.recoversByItself():
 		return waited >= stalledSoon
 	default:
 		return waited >= stalledLate

@@ -55,7 +55,7 @@ func changed(o *Observed) { o.Cluster.Generation++ }
 
 func TestReady(t *testing.T) {
 	corrupt := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"CORRUPT"} }
-	taken := func(o *Observed) { o.ClientService = Foreign }
+	taken := func(o *Observed) { o.ClientService = NotOwned }
 	const soon, late = stalledSoon, stalledLate
 	for _, tt := range []struct {
 		name    string
@@ -71,7 +71,7 @@ func TestReady(t *testing.T) {
 		{"hibernated", 0, "a:nopod,claim", edits(noQuorum), status.CurrentStatus, "Hibernated"},
 		{"about to hibernate", 0, "a:claim", nil, status.InProgressStatus, "Hibernating"},
 
-		{"not started", 3, "", edits(silent), status.InProgressStatus, "Creating"},
+		{"not started", 3, "", edits(unresponsive), status.InProgressStatus, "Creating"},
 		{"grows", 3, "a b", nil, status.InProgressStatus, "MemberJoining"},
 		{"joins", 3, "a b c:learner,unstarted", nil, status.InProgressStatus, "WaitingForMember"},
 		{"shrinks", 1, "a b c", nil, status.InProgressStatus, ""},
@@ -81,31 +81,31 @@ func TestReady(t *testing.T) {
 		{"a pod is not ready", 3, "a b c:notready", nil, status.InProgressStatus, "MembersUnhealthy"},
 		{"a member is replaced", 3, "a b c:nopod", nil, status.InProgressStatus, ""},
 
-		{"quorum lost for good", 3, "a b:nopod c:nopod", edits(noQuorum), status.InProgressStatus, "QuorumLost"},
-		{"quorum lost for good, nobody comes", 3, "a b:nopod c:nopod", edits(noQuorum, waitsSince("QuorumLost", soon)), status.FailedStatus, "QuorumLost"},
-		{"quorum lost for good, recovers by itself", 3, "a b:nopod c:nopod", edits(noQuorum, automatic(0), waitsSince("QuorumLost", soon)), status.InProgressStatus, ""},
+		{"quorum permanently lost", 3, "a b:nopod c:nopod", edits(noQuorum), status.InProgressStatus, "QuorumLost"},
+		{"quorum permanently lost, no user acts", 3, "a b:nopod c:nopod", edits(noQuorum, waitsSince("QuorumLost", soon)), status.FailedStatus, "QuorumLost"},
+		{"quorum permanently lost, recovers by itself", 3, "a b:nopod c:nopod", edits(noQuorum, automatic(0), waitsSince("QuorumLost", soon)), status.InProgressStatus, ""},
 		{"quorum lost for a while", 3, "a b:down c:down", edits(noQuorum, waitsSince("QuorumLost", soon)), status.InProgressStatus, "QuorumLost"},
 		{"quorum lost for long", 3, "a b:down c:down", edits(noQuorum, waitsSince("QuorumLost", late)), status.FailedStatus, "QuorumLost"},
 		{"data that differs", 3, "a b c", edits(corrupt), status.FailedStatus, "DataCorrupt"},
 		{"a version out of reach", 3, "a b c", edits(wants("3.9.0")), status.InProgressStatus, "VersionStep"},
 		{"a version out of reach, unchanged", 3, "a b c", edits(wants("3.9.0"), waitsSince("VersionStep", soon)), status.FailedStatus, "VersionStep"},
-		{"what an earlier cluster leaves", 3, "", edits(silent, pod("old", false)), status.InProgressStatus, "OldPods"},
-		{"what an earlier cluster leaves for good", 3, "", edits(silent, pod("old", false), waitsSince("OldPods", soon)), status.FailedStatus, "OldPods"},
-		{"a name that is taken", 3, "a b c", edits(taken), status.InProgressStatus, "NameTaken"},
-		{"a name that stays taken", 3, "a b c", edits(taken, waitsSince("NameTaken", soon)), status.FailedStatus, "NameTaken"},
-		{"another wait lasted before", 3, "a b c", edits(taken, waitsSince("NoLeader", late)), status.InProgressStatus, "NameTaken"},
+		{"what an earlier cluster leaves", 3, "", edits(unresponsive, pod("old", false)), status.InProgressStatus, "OldPods"},
+		{"what an earlier cluster leaves permanently", 3, "", edits(unresponsive, pod("old", false), waitsSince("OldPods", soon)), status.FailedStatus, "OldPods"},
+		{"a name that is taken", 3, "a b c", edits(taken), status.InProgressStatus, "NameConflict"},
+		{"a name that stays taken", 3, "a b c", edits(taken, waitsSince("NameConflict", soon)), status.FailedStatus, "NameConflict"},
+		{"another wait lasted before", 3, "a b c", edits(taken, waitsSince("NoLeader", late)), status.InProgressStatus, "NameConflict"},
 
 		{"paused as declared", 3, "a b c", edits(pausedSpec), status.CurrentStatus, "AsDeclared"},
 		{"paused on the way", 5, "a b c", edits(pausedSpec), status.FailedStatus, "Paused"},
 		{"paused, an old pod", 3, "a:claim b:claim,stale c:claim", edits(pausedSpec), status.FailedStatus, "Paused"},
 
 		{"an election", 3, "a:noleader b:noleader c:noleader", edits(noQuorum, wasReady(corev1.ConditionFalse, 0)), status.CurrentStatus, "AsDeclared"},
-		{"no answers for a moment", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, wasReady(corev1.ConditionUnknown, readyHold-time.Second)), status.CurrentStatus, "AsDeclared"},
-		{"no answers any more", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, wasReady(corev1.ConditionUnknown, readyHold)), status.InProgressStatus, "EtcdUnreachable"},
-		{"one answer is late", 3, "a b c:unknown", edits(wasReady(corev1.ConditionFalse, 0)), status.CurrentStatus, "AsDeclared"},
+		{"no responses for a moment", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, wasReady(corev1.ConditionUnknown, readyHold-time.Second)), status.CurrentStatus, "AsDeclared"},
+		{"no responses any more", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, wasReady(corev1.ConditionUnknown, readyHold)), status.InProgressStatus, "EtcdUnreachable"},
+		{"one response is late", 3, "a b c:unknown", edits(wasReady(corev1.ConditionFalse, 0)), status.CurrentStatus, "AsDeclared"},
 		{"an election after a change", 3, "a:noleader b:noleader c:noleader", edits(noQuorum, wasReady(corev1.ConditionFalse, 0), changed), status.InProgressStatus, "QuorumLost"},
 		{"an election before it was ever Ready", 3, "a:noleader b:noleader c:noleader", edits(noQuorum), status.InProgressStatus, "QuorumLost"},
-		{"a pod is gone: no election", 3, "a b c:nopod", edits(wasReady(corev1.ConditionFalse, 0)), status.InProgressStatus, ""},
+		{"a pod does not exist: no election", 3, "a b c:nopod", edits(wasReady(corev1.ConditionFalse, 0)), status.InProgressStatus, ""},
 		{"a pod is not ready: no election", 3, "a b c:notready", edits(wasReady(corev1.ConditionFalse, 0)), status.InProgressStatus, "MembersUnhealthy"},
 	} {
 		o := observed(t, tt.size, tt.members, tt.edits...)

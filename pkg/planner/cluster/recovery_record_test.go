@@ -26,59 +26,59 @@ func recordOf(t *testing.T, o Observed) v1beta2.RecoveryStatus {
 
 func leftover(o *Observed) { o.Pods = append(o.Pods, Pod{Name: "x", UID: "pod-x", Owned: true}) }
 
-func madeAgo(ago time.Duration) func(*Reseed) {
-	return func(r *Reseed) { r.Pod.Made = testNow.Add(-ago) }
+func madeAgo(ago time.Duration) func(*RecoveryMember) {
+	return func(r *RecoveryMember) { r.Pod.Made = testNow.Add(-ago) }
 }
 
-func seedClaim(o *Observed) {
-	o.Claims = append(o.Claims, Claim{Name: "seed", UID: "claim-seed", Owned: true})
+func seedPVC(o *Observed) {
+	o.PVCs = append(o.PVCs, PVC{Name: "seed", UID: "claim-seed", Owned: true})
 }
 
 // TestRecoveryIsOfOneTime: which of the record and the status counts, whatever state the
 // seed is in.
 func TestRecoveryIsOfOneTime(t *testing.T) {
-	revealed := func(o *Observed) { o.Etcd.ClusterID, o.PeerService.ClusterID = 0xbeef, "beef" }
+	published := func(o *Observed) { o.Etcd.ClusterID, o.PeerService.ClusterID = 0xbeef, "beef" }
 	two := func(r *v1beta2.RecoveryStatus) { r.ID = "two" }
 	wiped := func(phase v1beta2.RecoveryPhase) func(*Observed) {
 		return asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = phase, "c0ffee", "seed" })
 	}
 	checkDecisions(t, []decision{
-		{"a request during a recovery", 3, lost, edits(noQuorum, recorded(seeding), asked(two)), "recovery: CreateReseed seed"},
-		{"that is cancelled", 3, lost, edits(noQuorum, recorded(seeding), asked(two, cancelled)), "recovery: CreateReseed seed"},
-		{"the record is wiped after the seed has served", 3, lost, edits(noQuorum, wiped(switching), seedPod(0xbeef)), "recovery: RecordRecovery Switching"},
+		{"a request during a recovery", 3, lost, edits(noQuorum, recorded(seeding), asked(two)), "recovery: CreateRecoveryMember seed"},
+		{"that is cancelled", 3, lost, edits(noQuorum, recorded(seeding), asked(two, cancelled)), "recovery: CreateRecoveryMember seed"},
+		{"the record is wiped after the seed has served", 3, lost, edits(noQuorum, wiped(cutover), seedPod(0xbeef)), "recovery: RecordRecovery Cutover"},
 		{"and while the old volumes are kept", 3, lost, edits(noQuorum, wiped(cleaning), seedPod(0xbeef)), "recovery: RecordRecovery Cleaning"},
-		{"no member was ever there", 3, "", edits(silent, automatic(time.Hour)), "bootstrap: CreateSeed a"},
-		{"the seed answers, and does not serve", 3, lost, edits(noQuorum, recorded(switching), seedPod(0xbeef, func(r *Reseed) { r.Serves = false })),
-			"recovery: wait WaitingForSeed"},
-		{"the seed is of another cluster", 3, lost, edits(noQuorum, recorded(switching), seedPod(0xdead)), "recovery: wait WaitingForSeed"},
-		{"the seed goes", 3, lost, edits(noQuorum, recorded(switching), seedPod(0, func(r *Reseed) { r.Pod.Finished, r.Pod.Terminating = true, true })),
-			"recovery: wait WaitingForSeed"},
-		{"the volume of the only new member is left", 3, "seed:nopod,claim", edits(noQuorum, recorded(cleaning), revealed), "return: CreatePod seed[seed]"},
-		{"others may bring the new quorum back", 3, "seed:nopod d:down e:down", edits(noQuorum, recorded(cleaning), revealed), "quorum: wait QuorumLost"},
+		{"no member was ever there", 3, "", edits(unresponsive, automatic(time.Hour)), "bootstrap: CreateBootstrapPod a"},
+		{"the recovery member responds, and does not serve", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0xbeef, func(r *RecoveryMember) { r.Serves = false })),
+			"recovery: wait WaitingForRecoveryMember"},
+		{"the seed is of another cluster", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0xdead)), "recovery: wait WaitingForRecoveryMember"},
+		{"the seed goes", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0, func(r *RecoveryMember) { r.Pod.Finished, r.Pod.Terminating = true, true })),
+			"recovery: wait WaitingForRecoveryMember"},
+		{"the volume of the only new member is left", 3, "seed:nopod,claim", edits(noQuorum, recorded(cleaning), published), "recreate-pods: CreatePod seed[seed]"},
+		{"others may bring the new quorum back", 3, "seed:nopod d:down e:down", edits(noQuorum, recorded(cleaning), published), "quorum: wait QuorumLost"},
 		{"a seed that runs is waited for, however old", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, madeAgo(time.Minute))), "steady"},
-		{"an evicted one that goes is not", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), func(r *Reseed) { r.Pod.Terminating = true })),
-			"recovery: DropSeed seed, RecordRecovery Pending"},
+		{"an evicted one that goes is not", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), func(r *RecoveryMember) { r.Pod.Terminating = true })),
+			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"nor one of an image that was taken back", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), otherImage)),
-			"recovery: DropSeed seed, RecordRecovery Pending"},
-		{"a seed without its pod has its volume", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedClaim),
-			"recovery: CreateReseed seed"},
-		{"its volume is left though none are declared", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(switching), seedClaim),
-			"recovery: CreateReseed seed"},
+			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+		{"a seed without its pod has its volume", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPVC),
+			"recovery: CreateRecoveryMember seed"},
+		{"its volume is left though none are declared", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(cutover), seedPVC),
+			"recovery: CreateRecoveryMember seed"},
 	})
 }
 
-// TestOldMembers: whatever the cluster has beside the seed goes out of service with it, who
-// has joined since the recovery began, and what belongs to no member.
+// TestOldMembers: a recovery decommissions all that the cluster has beside the recovery
+// member: members that have joined since it began, and pods and PVCs without a member.
 func TestOldMembers(t *testing.T) {
 	for name, o := range map[string]Observed{
 		"it begins":       observed(t, 3, "a:noleader,index=90 b:nopod,index=0 d:nopod,index=0", noQuorum, asked(), leftover),
 		"the seed serves": observed(t, 3, "a b d", recorded(seeding, restores), seedPod(0xbeef), leftover),
-		"the switch":      observed(t, 3, "a b d", recorded(switching), seedPod(0xbeef), leftover, seedClaim),
+		"the cutover":     observed(t, 3, "a b d", recorded(cutover), seedPod(0xbeef), leftover, seedPVC),
 	} {
 		r := recordOf(t, o)
 		want := []string{"a", "b", "c", "d", "x"}
 		if r.Phase == seeding {
-			want = []string{"a", "b", "d", "x"} // c is gone, and was not there any more
+			want = []string{"a", "b", "d", "x"} // c does not exist, and did not exist before
 		}
 		if !slices.Equal(r.OldMembers, want) {
 			t.Errorf("%s: %v", name, r.OldMembers)
@@ -98,12 +98,12 @@ func TestSourceVersion(t *testing.T) {
 // TestWritesProveTheRightOne: a hidden seed is written to by itself, the new cluster through
 // its members.
 func TestWritesProveTheRightOne(t *testing.T) {
-	revealed := func(o *Observed) { o.Etcd.ClusterID, o.PeerService.ClusterID = 0xbeef, "beef" }
+	published := func(o *Observed) { o.Etcd.ClusterID, o.PeerService.ClusterID = 0xbeef, "beef" }
 	for hidden, o := range map[bool]Observed{
 		true:  observed(t, 3, lost, noQuorum, recorded(seeding), seedPod(0xbeef)),
-		false: observed(t, 3, "seed", recorded(cleaning), revealed),
+		false: observed(t, 3, "seed", recorded(cleaning), published),
 	} {
-		if write, ok := Decide(o).Actions[0].(ProveWrite); !ok || write.Hidden != hidden {
+		if write, ok := Decide(o).Actions[0].(VerifyWrite); !ok || (write.Of == WriteToRecoveryMember) != hidden {
 			t.Errorf("the first action is %#v", Decide(o).Actions[0])
 		}
 	}
@@ -113,7 +113,7 @@ func TestWritesProveTheRightOne(t *testing.T) {
 func TestLossOfAChosenSource(t *testing.T) {
 	chosen := func(r *v1beta2.RecoveryStatus) { r.Member = "a" }
 	o := observed(t, 5, "a:noleader,index=90 b:noleader,index=95 c:nopod d:nopod e:nopod", noQuorum, asked(chosen))
-	if loss := recordOf(t, o).ExpectedLoss; !strings.Contains(loss, "5 raft entries that b has and a has not") {
+	if loss := recordOf(t, o).ExpectedLoss; !strings.Contains(loss, "Member b has 5 raft entries that member a does not have") {
 		t.Errorf("it says %q", loss)
 	}
 }

@@ -23,48 +23,48 @@ func TestRuleBootstrap(t *testing.T) {
 	}
 	volumeOf := func(version string) func(*Observed) {
 		return func(o *Observed) {
-			claim("a", true)(o)
-			o.Claims[len(o.Claims)-1].Version = version
+			withPVC("a", true)(o)
+			o.PVCs[len(o.PVCs)-1].Version = version
 		}
 	}
 	checkDecisions(t, []decision{
-		{"silent once the cluster was recorded", 1, "a", nil, "steady"},
-		{"the seed", 3, "", edits(silent), "bootstrap: CreateSeed a"},
-		{"the seed and its volume", 3, "", edits(silent, persist), "bootstrap: CreateClaim a, CreateSeed a"},
-		{"the seed on the volume that it had", 3, "", edits(silent, claim("a", true)), "bootstrap: CreateSeed a"},
-		{"the seed on a volume of an older minor version", 3, "", edits(silent, volumeOf("3.5.26")), "bootstrap: CreateSeed a 3.5.26"},
-		{"the seed on a volume of another patch release", 3, "", edits(silent, volumeOf("3.6.8")), "bootstrap: CreateSeed a"},
-		{"the seed on a volume of a newer version", 3, "", edits(silent, volumeOf("3.7.0")), "bootstrap: CreateSeed a"},
-		{"the seed of an older version starts", 3, "", edits(silent, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Outdated, p.Running, p.Version = true, false, "3.5.26" })),
-			"bootstrap: wait WaitingForSeed"},
-		{"the seed is too new for its volume and does not run", 3, "", edits(silent, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Running = false })),
-			"bootstrap: DeleteSeed a"},
-		{"the record was wiped and the seed answers", 3, "a", edits(unborn, unrecorded), "bootstrap: RecordBootstrap c0ffee"},
-		{"the record was wiped and two members answer", 3, "a b", edits(unborn, unrecorded), "bootstrap: RecordBootstrap c0ffee"},
-		{"the record was wiped and one pod is no member", 3, "a", edits(unborn, unrecorded, pod("b", true)), "bootstrap: wait SeedUnknown"},
-		{"the record was wiped and the seed goes away", 3, "a:terminating", edits(unborn, unrecorded), "bootstrap: wait SeedUnknown"},
-		{"another seed than the one of the record", 3, "", edits(silent, pod("b", true)), "bootstrap: wait SeedUnknown"},
-		{"no record of a seed", 3, "", edits(silent, unrecorded), "bootstrap: wait SeedUnknown"},
-		{"size 0 has no seed", 0, "", edits(silent), "bootstrap: wait NoMembersWanted"},
-		{"the seed starts", 3, "", edits(silent, seedPod(nil)), "bootstrap: wait WaitingForSeed"},
-		{"the seed goes away", 3, "", edits(silent, seedPod(func(p *Pod) { p.Terminating = true })), "bootstrap: wait WaitingForSeed"},
-		{"the seed was evicted", 3, "", edits(silent, seedPod(func(p *Pod) { p.Finished = true })), "bootstrap: DeleteSeed a"},
-		{"the seed waits for an image that is not wanted any more", 3, "", edits(silent, seedPod(func(p *Pod) { p.Outdated, p.Running = true, false })),
-			"bootstrap: DeleteSeed a"},
-		{"a seed that runs is never deleted", 3, "", edits(silent, seedPod(func(p *Pod) { p.Outdated = true })), "bootstrap: wait WaitingForSeed"},
-		{"the volume of the seed was deleted before it ran", 3, "", edits(silent, persist, seedPod(func(p *Pod) { p.Running = false })),
-			"bootstrap: CreateClaim a, wait WaitingForSeed"},
-		{"the seed answers", 3, "a", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},
-		{"the seed answers and goes away: nobody shall write to it", 3, "a:terminating", edits(unborn), "bootstrap: wait WaitingForSeed"},
-		{"a seed that answered and is lost before anybody was let in", 3, "", edits(silent, func(o *Observed) {
+		{"unresponsive once the cluster was recorded", 1, "a", nil, "steady"},
+		{"the seed", 3, "", edits(unresponsive), "bootstrap: CreateBootstrapPod a"},
+		{"the seed and its volume", 3, "", edits(unresponsive, persist), "bootstrap: CreatePVC a, CreateBootstrapPod a"},
+		{"the seed on the volume that it had", 3, "", edits(unresponsive, withPVC("a", true)), "bootstrap: CreateBootstrapPod a"},
+		{"the seed on a volume of an older minor version", 3, "", edits(unresponsive, volumeOf("3.5.26")), "bootstrap: CreateBootstrapPod a 3.5.26"},
+		{"the seed on a volume of another patch release", 3, "", edits(unresponsive, volumeOf("3.6.8")), "bootstrap: CreateBootstrapPod a"},
+		{"the seed on a volume of a newer version", 3, "", edits(unresponsive, volumeOf("3.7.0")), "bootstrap: CreateBootstrapPod a"},
+		{"the seed of an older version starts", 3, "", edits(unresponsive, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Outdated, p.Running, p.Version = true, false, "3.5.26" })),
+			"bootstrap: wait WaitingForBootstrapMember"},
+		{"the seed is too new for its volume and does not run", 3, "", edits(unresponsive, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Running = false })),
+			"bootstrap: DeleteBootstrapPod a"},
+		{"the record was wiped and the bootstrap member responds", 3, "a", edits(unborn, unrecorded), "bootstrap: RecordBootstrap c0ffee"},
+		{"the record was wiped and two members respond", 3, "a b", edits(unborn, unrecorded), "bootstrap: RecordBootstrap c0ffee"},
+		{"the record was wiped and one pod is no member", 3, "a", edits(unborn, unrecorded, pod("b", true)), "bootstrap: wait BootstrapMemberUnknown"},
+		{"the record was wiped and the seed goes away", 3, "a:terminating", edits(unborn, unrecorded), "bootstrap: wait BootstrapMemberUnknown"},
+		{"another seed than the one of the record", 3, "", edits(unresponsive, pod("b", true)), "bootstrap: wait BootstrapMemberUnknown"},
+		{"no record of a seed", 3, "", edits(unresponsive, unrecorded), "bootstrap: wait BootstrapMemberUnknown"},
+		{"size 0 has no seed", 0, "", edits(unresponsive), "bootstrap: wait DesiredSizeZero"},
+		{"the seed starts", 3, "", edits(unresponsive, seedPod(nil)), "bootstrap: wait WaitingForBootstrapMember"},
+		{"the seed goes away", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Terminating = true })), "bootstrap: wait WaitingForBootstrapMember"},
+		{"the seed was evicted", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Finished = true })), "bootstrap: DeleteBootstrapPod a"},
+		{"the seed waits for an image that is not wanted any more", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Outdated, p.Running = true, false })),
+			"bootstrap: DeleteBootstrapPod a"},
+		{"a seed that runs is never deleted", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Outdated = true })), "bootstrap: wait WaitingForBootstrapMember"},
+		{"the volume of the seed was deleted before it ran", 3, "", edits(unresponsive, persist, seedPod(func(p *Pod) { p.Running = false })),
+			"bootstrap: CreatePVC a, wait WaitingForBootstrapMember"},
+		{"the bootstrap member responds", 3, "a", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},
+		{"the bootstrap member responds and its pod is deleted: no client may write to it", 3, "a:terminating", edits(unborn), "bootstrap: wait WaitingForBootstrapMember"},
+		{"a bootstrap member that responded and is lost before it was published", 3, "", edits(unresponsive, func(o *Observed) {
 			o.Cluster.Status = v1beta2.ClusterStatus{
 				Phase: v1beta2.ClusterPhaseCreating, MemberStatuses: []v1beta2.MemberStatus{{Name: "a", ID: "1"}},
 			}
-		}), "bootstrap: CreateSeed a"},
-		{"somebody else answers", 3, "b", edits(unborn), "bootstrap: wait SeedUnknown"},
-		{"no clients are let in before the status says that it serves", 1, "a", edits(clients(Missing), created), "steady"},
-		{"then they are", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
-		{"no clients are let in before the record stands", 3, "", edits(silent, seedPod(nil), clients(Missing)), "bootstrap: wait WaitingForSeed"},
+		}), "bootstrap: CreateBootstrapPod a"},
+		{"another member responds", 3, "b", edits(unborn), "bootstrap: wait BootstrapMemberUnknown"},
+		{"not published to clients before the status says that it serves", 1, "a", edits(clients(Missing), created), "steady"},
+		{"then it is published", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
+		{"not published to clients before it is recorded", 3, "", edits(unresponsive, seedPod(nil), clients(Missing)), "bootstrap: wait WaitingForBootstrapMember"},
 	})
 }
 
@@ -83,18 +83,18 @@ func TestBootstrappedOnce(t *testing.T) {
 		"client service": clients(Current),
 	} {
 		for _, service := range []bool{true, false} {
-			o := observed(t, 3, "", silent, proof)
+			o := observed(t, 3, "", unresponsive, proof)
 			if !service {
 				o.PeerService.State = Missing
 			}
 			plan := Decide(o)
 			for _, a := range plan.Actions {
 				switch a := a.(type) {
-				case CreateSeed:
+				case CreateBootstrapPod:
 					t.Errorf("%s: a second seed: %s", name, describe(plan))
 				case CreatePeerService:
 					if a.Seed != "" || a.ClusterID == "" {
-						t.Errorf("%s: a second claim for a seed: %s", name, describe(plan))
+						t.Errorf("%s: a second bootstrap member: %s", name, describe(plan))
 					}
 				}
 			}

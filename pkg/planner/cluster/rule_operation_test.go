@@ -74,12 +74,12 @@ func TestRuleOperation(t *testing.T) {
 		{"a failure stops nothing", 3, "a b c", edits(askedFor(), result("b", isRunning), task("op/b", true, "no")), "operation: Defragment c op/c"},
 		{"the leader hands over first", 3, "a b:index=9 c:index=10", edits(askedFor(), result("b", hasSucceeded), result("c", hasSucceeded)), "operation: MoveLeader a>c"},
 		{"and is last", 3, "a b c:leads", edits(askedFor(), result("b", hasSucceeded), result("c", hasSucceeded)), "operation: Defragment a op/a"},
-		{"a single one has nobody to hand over to", 1, "a", edits(askedFor()), "operation: Defragment a op/a"},
+		{"a single member has no member to hand over to", 1, "a", edits(askedFor()), "operation: Defragment a op/a"},
 		{"two, while both serve", 2, "a b", edits(askedFor()), "operation: Defragment b op/b"},
 		{"only those that were named", 3, "a b c", edits(askedFor("c")), "operation: Defragment c op/c"},
-		{"not while another one does not serve", 3, "a b c:sick", edits(askedFor("b")), "operation: wait QuorumAtRisk"},
+		{"not while another member does not serve", 3, "a b c:sick", edits(askedFor("b")), "operation: wait QuorumAtRisk"},
 		{"unless nothing can be written anyway", 3, "a b c:sick", edits(askedFor("b"), noSpace(1)), "operation: Defragment b op/b"},
-		{"not while another one is not ready for clients", 3, "a b c:notready", edits(askedFor("b")), "operation: wait WaitingForReady"},
+		{"not while another member is not ready for clients", 3, "a b c:notready", edits(askedFor("b")), "operation: wait WaitingForReady"},
 		{"one of five may be missing", 5, "a b c d e:sick", edits(askedFor("b")), "operation: Defragment b op/b"},
 		{"one that does not serve is not waited for", 3, "a b:sick c", edits(askedFor("b")), "operation"},
 		{"a lost member is replaced first", 3, "a b c:nopod", edits(askedFor()), "replace: RemoveMember c Lost"},
@@ -88,13 +88,14 @@ func TestRuleOperation(t *testing.T) {
 		{"all is done", 1, "a", edits(askedFor(), result("a", hasSucceeded)), "operation"},
 		{"the alarm is taken back", 1, "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1, 7)), "operation: DisarmNoSpace 1, DisarmNoSpace 7"},
 		{"the alarm stays while the database is full", 1, "a", edits(askedFor(), sizes100(100), result("a", hasSucceeded), noSpace(1)), "operation"},
-		{"it was cancelled", 3, "a b c", edits(askedFor(), result("b", isRunning), cancelledByUser("op")), "steady"},
-		{"another one was cancelled", 3, "a b c", edits(askedFor(), cancelledByUser("op-before")), "operation: Defragment b op/b"},
+		{"the operation was cancelled", 3, "a b c", edits(askedFor(), result("b", isRunning), cancelledByUser("op")), "steady"},
+		{"another operation was cancelled", 3, "a b c", edits(askedFor(), cancelledByUser("op-before")), "operation: Defragment b op/b"},
 		{"it is over", 3, "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Status.Operation.Phase = hasSucceeded }), "steady"},
 	})
 }
 
-// After each decision the status holds the operation, so that whoever goes on finds it.
+// TestOperationInStatus: after each decision the status holds the operation, so that the
+// next reconciliation continues it.
 func TestOperationInStatus(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
@@ -106,14 +107,14 @@ func TestOperationInStatus(t *testing.T) {
 		{"it begins", "a b c", edits(askedFor()), isRunning, "b=Running", ""},
 		{"it goes on", "a b c", edits(askedFor(), result("b", isRunning), task("op/b", true, "")), isRunning, "b=Succeeded:500>100 c=Running", ""},
 		{"one has failed", "a b c", edits(askedFor(), result("b", isRunning), task("op/b", true, "disk")), isRunning, "b=Failed(disk) c=Running", ""},
-		{"one is no member any more", "a b c", edits(askedFor(), result("x", isRunning)), isRunning, "x=Failed(it is no member any more) b=Running", ""},
+		{"one is no member any more", "a b c", edits(askedFor(), result("x", isRunning)), isRunning, "x=Failed(it is no longer a member) b=Running", ""},
 		{"one does not serve", "a b:sick c", edits(askedFor("b")), isRunning, "b=Failed(it does not serve)", ""},
 		{"all have hasSucceeded", "a", edits(askedFor(), result("a", hasSucceeded)), hasSucceeded, "a=Succeeded", ""},
 		{"one of them failed", "a", edits(askedFor(), result("a", hasFailed)), hasFailed, "a=Failed()", ""},
-		{"the alarm is taken back", "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1)), isRunning, "a=Succeeded", "was taken back"},
+		{"the alarm is taken back", "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1)), isRunning, "a=Succeeded", "was disarmed"},
 		{
 			"and has been", "a", edits(askedFor(), result("a", hasSucceeded), func(o *Observed) { o.Cluster.Status.Operation.Message = disarmed }),
-			hasSucceeded, "a=Succeeded", "was taken back",
+			hasSucceeded, "a=Succeeded", "was disarmed",
 		},
 		{
 			"and comes again", "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1), func(o *Observed) { o.Cluster.Status.Operation.Message = disarmed }),
@@ -121,17 +122,17 @@ func TestOperationInStatus(t *testing.T) {
 		},
 		{"the database is full", "a", edits(askedFor(), sizes100(100), result("a", hasSucceeded), noSpace(1)), hasSucceeded, "a=Succeeded", "has 100 of 100 bytes"},
 		{
-			"nobody waits for ever", "a b c:sick", edits(askedFor("b"), result("x", hasSucceeded), func(o *Observed) { o.Now = o.Now.Add(2 * time.Hour) }),
-			hasFailed, "x=Succeeded", "gave up after 1h0m0s: member b cannot be taken out of service",
+			"an operation does not wait for ever", "a b c:sick", edits(askedFor("b"), result("x", hasSucceeded), func(o *Observed) { o.Now = o.Now.Add(2 * time.Hour) }),
+			hasFailed, "x=Succeeded", "failed after it had waited for 1h0m0s: member b cannot stop serving",
 		},
 		{"what is not known fails", "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Status.Operation.Type = "Explode" }), hasFailed, "", "does not know the operation Explode"},
 		{"another rule speaks, and what was done is kept", "a b c:nopod", edits(askedFor(), result("b", isRunning), task("op/b", true, "")), isRunning, "b=Succeeded:500>100", ""},
-		{"cancelled while it waits", "a b c:sick", edits(askedFor("b"), cancelledByUser("op")), hasFailed, "", "it was cancelled"},
-		{"cancelled without a quorum", "a b c", edits(askedFor(), noQuorum, cancelledByUser("op")), hasFailed, "", "it was cancelled"},
-		{"cancelled while the cluster is paused", "a b c", edits(askedFor(), pausedSpec, cancelledByUser("op")), hasFailed, "", "it was cancelled"},
+		{"cancelled while it waits", "a b c:sick", edits(askedFor("b"), cancelledByUser("op")), hasFailed, "", "the operation was cancelled"},
+		{"cancelled without a quorum", "a b c", edits(askedFor(), noQuorum, cancelledByUser("op")), hasFailed, "", "the operation was cancelled"},
+		{"cancelled while the cluster is paused", "a b c", edits(askedFor(), pausedSpec, cancelledByUser("op")), hasFailed, "", "the operation was cancelled"},
 		{
 			"cancelled while a member is at it", "a b c", edits(askedFor(), result("a", hasSucceeded), result("b", isRunning), task("op/b", false, ""), cancelledByUser("op")),
-			hasFailed, "a=Succeeded b=Failed(it was cancelled while this member was at it)", "it was cancelled",
+			hasFailed, "a=Succeeded b=Failed(the operation was cancelled while this member carried it out)", "the operation was cancelled",
 		},
 		{"a pause keeps it", "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Spec.Paused = true }), v1beta2.OperationPending, "", ""},
 	} {

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -13,34 +12,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 const (
 	// recoveryGrace is how long a permanent loss of the quorum must have been proven before
-	// a cluster with automatic recovery goes on without it: a person who has just deleted
-	// pods may still look at them.
+	// a cluster with automatic recovery recovers. A user who has just deleted pods may still
+	// notice it within that time.
 	recoveryGrace = 30 * time.Second
-	// sourceGrace is how long a recovery that was asked for waits for the member that it
-	// shall go on from to answer.
+	// sourceGrace is how long a requested recovery waits until the member that it recovers
+	// from responds.
 	sourceGrace = time.Minute
 	// revisionBump is far more than a cluster writes in the time that may be lost.
 	revisionBump = 1_000_000_000
 )
 
-// ruleRecovery lets the data of a cluster go on in new members, from a survivor of a
-// lost quorum or from a backup. A new first member, the seed, is filled and must serve
-// a write out of everybody's sight; up to then nothing is touched that exists. Then
-// the old members go out of service, and only after that the seed is let in, so that
-// clients never see both. The record on the peer service says how far it has come.
+// ruleRecovery continues the data of a cluster in new members, from a survivor of a lost
+// quorum or from a backup. The recovery has these steps:
+//  1. A new member, the recovery member, is filled. It must serve a write while it is
+//     hidden from clients and members. Until then nothing that exists is changed.
+//  2. The old members are decommissioned.
+//  3. Only then is the recovery member published, so that clients never see both.
+//
+// The record on the headless Service holds the step.
 func ruleRecovery(o *Observed) (Plan, bool) {
 	r := o.recovery()
 	if r.InProgress() && o.PeerService.Recovery == nil && r.Phase != v1beta2.RecoveryPhasePending {
 		return o.recordAgain(r), true
 	}
 	if !r.InProgress() {
-		if r = o.firstAid(); r == nil {
-			return lastAid(o)
+		if r = o.automaticRecovery(); r == nil {
+			return automaticRestore(o)
 		}
 	}
 	switch r.Phase {
@@ -48,8 +51,8 @@ func ruleRecovery(o *Observed) (Plan, bool) {
 		return startRecovery(o, r), true
 	case v1beta2.RecoveryPhaseSeeding:
 		return seedRecovery(o, r)
-	case v1beta2.RecoveryPhaseSwitching:
-		return switchLineage(o, r), true
+	case v1beta2.RecoveryPhaseCutover:
+		return cutOver(o, r), true
 	case v1beta2.RecoveryPhaseCleaning:
 		return cleanLineage(o, r)
 	case v1beta2.RecoveryPhaseSucceeded, v1beta2.RecoveryPhaseAbandoned:
@@ -77,27 +80,27 @@ func (o *Observed) recovery() *v1beta2.RecoveryStatus {
 	}
 }
 
-// recordAgain puts the record back that somebody wiped, unless the cluster has gone on
+// recordAgain restores a record that a user deleted, unless the cluster has continued
 // without this recovery: then the status is of an earlier time than the cluster.
 func (o *Observed) recordAgain(r *v1beta2.RecoveryStatus) Plan {
 	id := o.PeerService.ClusterID
 	known := id == "" || id == unknownClusterID || id == r.OldClusterID || id == r.ClusterID
-	if answers := hexID(o.Etcd.ClusterID); o.Etcd.Linearizable && answers != r.OldClusterID && answers != r.ClusterID {
+	if current := hexID(o.Etcd.ClusterID); o.Etcd.Linearizable && current != r.OldClusterID && current != r.ClusterID {
 		known = false
 	}
-	if o.pod(r.Seed) != nil || o.claim(r.Seed) != nil {
-		// It was let in. Nothing but the end is left to do, and nobody may be retired again.
+	if o.pod(r.Seed) != nil || o.pvc(r.Seed) != nil {
+		// It was published. Only the end is left to do: no member may be decommissioned again.
 		known = known && r.Phase == v1beta2.RecoveryPhaseCleaning
 	}
 	if !known {
-		return abandon(o, r, "the cluster has gone on otherwise since then")
+		return abandon(o, r, "the cluster has continued without this recovery")
 	}
 	return Plan{Actions: []Action{RecordRecovery{Recovery: *r.DeepCopy()}}, RequeueAfter: recheckWaiting}
 }
 
-// firstAid returns a recovery that nobody needs to ask for, or nil: the spec allows it,
-// and the quorum has been lost for good for a while.
-func (o *Observed) firstAid() *v1beta2.RecoveryStatus {
+// automaticRecovery returns a recovery that starts without a request, or nil. The spec must allow
+// it, and the quorum must have been permanently lost for a while.
+func (o *Observed) automaticRecovery() *v1beta2.RecoveryStatus {
 	if !o.recoversNow() || o.source("") == nil {
 		return nil
 	}
@@ -113,7 +116,7 @@ func (o *Observed) recoversByItself() bool {
 	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic
 }
 
-// recoversNow is true if the cluster may be recovered now without being asked.
+// recoversNow is true if the cluster may be recovered now without a request.
 func (o *Observed) recoversNow() bool {
 	if !o.recoversByItself() || !o.permanentlyLost() {
 		return false
@@ -122,45 +125,14 @@ func (o *Observed) recoversNow() bool {
 	return since != nil && o.Now.Sub(since.Time) >= recoveryGrace
 }
 
-// survivors returns the members that answer, the one that has committed most first.
-// Of equals a voter comes first, then the name decides.
-func (o *Observed) survivors() []*Member {
-	var list []*Member
-	for i := range o.Etcd.Members {
-		if m := &o.Etcd.Members[i]; m.RaftIndex > 0 && !o.pod(m.Name).gone() {
-			list = append(list, m)
-		}
+// source returns the member that a recovery continues from: the requested one, or the best
+// one if none is requested; nil if there is none.
+func (o *Observed) source(requested string) *Member {
+	plan, err := o.facts().PlanRecovery(requested)
+	if err != nil {
+		return nil
 	}
-	slices.SortStableFunc(list, func(a, b *Member) int {
-		switch {
-		case a.RaftIndex != b.RaftIndex:
-			if a.RaftIndex > b.RaftIndex {
-				return -1
-			}
-			return 1
-		case a.Learner != b.Learner:
-			if b.Learner {
-				return -1
-			}
-			return 1
-		case a.Name < b.Name:
-			return -1
-		default:
-			return 1
-		}
-	})
-	return list
-}
-
-// source returns the survivor to go on from: the one that was asked for, or the one
-// that has lost the least; nil if it does not answer.
-func (o *Observed) source(wanted string) *Member {
-	for _, m := range o.survivors() {
-		if wanted == "" || m.Name == wanted {
-			return m
-		}
-	}
-	return nil
+	return o.member(plan.Source.Name)
 }
 
 // startRecovery makes the plan and records it. Nothing else happens before it stands
@@ -177,7 +149,7 @@ func startRecovery(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	case r.Cancelled:
 		return abandon(o, r, "it was cancelled")
 	case o.repeats(r):
-		return abandon(o, r, "it was carried out before, and the cluster has gone on since then: the API was brought back from an earlier time")
+		return abandon(o, r, "it was carried out before, and the cluster has changed since then: the state of the API was rolled back")
 	case o.size() == 0:
 		return abandon(o, r, "the cluster is declared to have no members")
 	case !o.concerns(r):
@@ -185,36 +157,31 @@ func startRecovery(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	case r.Trigger == v1beta2.RecoveryTriggerRestore:
 		return Plan{Actions: []Action{RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}
 	case o.Etcd.Linearizable:
-		return abandon(o, r, "a quorum of the members answers")
+		return abandon(o, r, "a quorum of the members responds")
 	}
-	source := o.source(r.Member)
-	if source == nil {
+	plan, err := o.facts().PlanRecovery(r.Member)
+	if err != nil {
 		if o.Now.Sub(r.RequestedAt.Time) > sourceGrace {
-			return abandon(o, r, "no member answers that it could go on from")
+			return abandon(o, r, "no member responds from which the cluster could recover")
 		}
-		return wait(recheckQuorum, "WaitingForSurvivor", "no member answers that the cluster could go on from", "nothing, unless it lasts")
+		return wait(recheckQuorum, ReasonWaitingForSurvivor, "No member responds from which the cluster could recover.", noActionNeeded)
 	}
-	next.Source.Member, next.Source.RaftIndex = source.Name, signed(source.RaftIndex)
-	next.Version = o.Cluster.Spec.Version
-	if v := o.runs(source); v != nil {
-		next.Version = v.String()
-	}
-	if resources.BumpsRevision(next.Version) {
-		next.RevisionBump = revisionBump
-	}
-	next.Survivors = nil
-	for _, m := range o.survivors() {
-		next.Survivors = append(next.Survivors, v1beta2.RecoverySurvivor{Name: m.Name, RaftIndex: signed(m.RaftIndex), DBSize: m.DBSize})
-	}
-	next.ExpectedLoss = o.expectedLoss(source)
-	if back := resources.RevisionGoesBack(next.Version); back != "" {
-		next.ExpectedLoss += "; " + back
-	}
+	o.fillSource(next, plan)
 	action := RecordRecovery{Recovery: *next}
 	if r.Trigger == v1beta2.RecoveryTriggerAutomatic {
-		action.Lost = o.lostVoters()
+		action.Lost = o.facts().LostVoters()
 	}
 	return Plan{Actions: []Action{action}, RequeueAfter: recheckWaiting}
+}
+
+// fillSource writes into a recovery from which member it continues, and what that loses.
+func (o *Observed) fillSource(r *v1beta2.RecoveryStatus, plan *diagnosis.RecoveryPlan) {
+	r.Source.Member, r.Source.RaftIndex = plan.Source.Name, plan.Source.RaftIndex
+	r.Version = o.recoveryVersion(o.member(plan.Source.Name))
+	if resources.BumpsRevision(r.Version) {
+		r.RevisionBump = revisionBump
+	}
+	r.Survivors, r.ExpectedLoss = plan.APISurvivors(), plan.EstimatedDataLoss
 }
 
 // signed is an index as the API holds it.
@@ -247,70 +214,56 @@ func (o *Observed) everyName() []string {
 	return slices.Compact(list)
 }
 
-// oldMembers returns the names of all that a recovery takes out of service: who was there
-// when it began, and who has joined since, because a cluster lives on while it is restored.
+// oldMembers returns the names of all members that a recovery decommissions: those that
+// existed when it began, and those that have joined since, because a cluster serves on
+// while it is restored.
 func (o *Observed) oldMembers(r *v1beta2.RecoveryStatus) []string {
 	list := append(o.everyName(), r.OldMembers...)
 	slices.Sort(list)
 	return slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == r.Seed })
 }
 
-// expectedLoss says what a new cluster that goes on from source will not have.
-func (o *Observed) expectedLoss(source *Member) string {
-	text := fmt.Sprintf("writes that %s had not applied at raft index %d: at most those that were acknowledged in the moment before the quorum was lost",
-		source.Name, source.RaftIndex)
-	for _, m := range o.voters() {
-		if m.RaftIndex == 0 && (o.claim(m.Name) != nil || o.pod(m.Name) != nil) {
-			text += fmt.Sprintf("; member %s does not answer and may hold newer ones", m.Name)
-		}
-	}
-	if best := o.source(""); best != nil && best.RaftIndex > source.RaftIndex {
-		text += fmt.Sprintf("; and %d raft entries that %s has and %s has not", best.RaftIndex-source.RaftIndex, best.Name, source.Name)
-	}
-	return text
-}
-
-// switchLineage takes the old members out of service. The seed is hidden until all of
+// cutOver decommissions the old members. The recovery member is hidden until all of
 // them are.
-func switchLineage(o *Observed, r *v1beta2.RecoveryStatus) Plan {
-	if p := o.Reseed.Pod; p == nil && o.seedLost(r) {
+func cutOver(o *Observed, r *v1beta2.RecoveryStatus) Plan {
+	if p := o.RecoveryMember.Pod; p == nil && o.seedLost(r) {
 		next := r.DeepCopy()
 		next.Phase, next.CompletionTime = v1beta2.RecoveryPhaseAbandoned, o.nowTime()
-		next.Message = "the new first member " + r.Seed + " was lost before it was let in, and nothing is left that it could be filled from"
+		next.Message = "recovery member " + r.Seed + " was lost before it was published to clients, and no source is left to fill a new one from"
 		return Plan{Actions: []Action{RecordRecovery{Recovery: *next, Gone: r.Seed}}, RequeueAfter: recheckWaiting}
 	} else if p == nil {
-		// Nobody but the controller has written to it, so it may start from its source
-		// again if its disk went with it.
-		return Plan{Actions: []Action{CreateReseed{Recovery: *r}}, RequeueAfter: recheckWaiting}
+		// Only the controller has written to it, so it may start from its source again if
+		// its disk was lost with it.
+		return Plan{Actions: []Action{CreateRecoveryMember{Recovery: *r}}, RequeueAfter: recheckWaiting}
 	} else if (p.Finished && !p.Terminating) || (o.seedOutdated() && (o.persistent() || o.refills(r))) {
 		return Plan{Actions: []Action{DeletePod{Name: p.Name, UID: p.UID}}, RequeueAfter: recheckWaiting}
 	}
-	if !o.Reseed.Serves || hexID(o.Reseed.ClusterID) != r.ClusterID {
-		return wait(recheckQuorum, "WaitingForSeed",
-			"the new first member "+r.Seed+" does not serve"+waitingFor(o.Reseed.Pod), "nothing, unless it lasts")
+	if !o.RecoveryMember.Serves || hexID(o.RecoveryMember.ClusterID) != r.ClusterID {
+		return wait(recheckQuorum, ReasonWaitingForRecoveryMember,
+			"recovery member "+r.Seed+" does not serve"+waitingFor(o.RecoveryMember.Pod), noActionNeeded)
 	}
 	next := r.DeepCopy()
 	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
 	next.OldMembers = o.oldMembers(r)
-	return Plan{Actions: []Action{Retire{Recovery: *r}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}
+	return Plan{Actions: []Action{FenceOldMembers{Recovery: *r}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}
 }
 
-// seedLost is true if the data was in the pod of the seed only, which is gone, and so are the
-// old members that it came from. Where there are volumes a person may find it on those.
+// seedLost is true if the pod of the recovery member held the only data, and neither that
+// pod nor the old members exist any more. With PVCs a user may find the data on them.
 func (o *Observed) seedLost(r *v1beta2.RecoveryStatus) bool {
-	return !o.persistent() && !o.Reseed.Hidden && o.claim(r.Seed) == nil && !o.refills(r) && len(o.remains()) == 0
+	return !o.persistent() && !o.RecoveryMember.Hidden && o.pvc(r.Seed) == nil && !o.refills(r) && len(o.remains()) == 0
 }
 
 // cleanLineage lets the seed in and gives the volumes of the old members up once the
 // new cluster has served a write.
 func cleanLineage(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
-	if o.Reseed.Hidden {
-		return Plan{Actions: []Action{Reveal{Name: r.Seed}}, RequeueAfter: recheckNow}, true
+	if o.RecoveryMember.Hidden {
+		return Plan{Actions: []Action{PublishRecoveryMember{Name: r.Seed}}, RequeueAfter: recheckNow}, true
 	}
 	next := r.DeepCopy()
-	if !o.Etcd.Linearizable && o.pod(r.Seed).gone() && o.claim(r.Seed) == nil && o.quorumLoss().forGood {
+	if !o.Etcd.Linearizable && o.pod(r.Seed).gone() && o.pvc(r.Seed) == nil && o.quorumLoss().Permanent {
 		next.Phase, next.CompletionTime = v1beta2.RecoveryPhaseSucceeded, o.nowTime()
-		next.Message = "the new members were lost before the volumes of the old ones were given up; those are kept"
+		next.Message = "the new members were lost before the PVCs of the old members were released; those PVCs are kept"
 		return Plan{Actions: []Action{RecordRecovery{Recovery: *next}}, RequeueAfter: recheckNow}, true
 	}
 	if !o.Etcd.Linearizable || hexID(o.Etcd.ClusterID) != r.ClusterID {
@@ -318,7 +271,7 @@ func cleanLineage(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	}
 	next.Phase, next.Message = v1beta2.RecoveryPhaseSucceeded, ""
 	next.CompletionTime = o.nowTime()
-	return Plan{Actions: []Action{ProveWrite{}, DropRetired{Recovery: *r}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckNow}, true
+	return Plan{Actions: []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: *r}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckNow}, true
 }
 
 // abandon ends a recovery and leaves the old members as they are.
@@ -327,7 +280,7 @@ func abandon(o *Observed, r *v1beta2.RecoveryStatus, why string) Plan {
 	next.Phase, next.Message, next.CompletionTime = v1beta2.RecoveryPhaseAbandoned, why, o.nowTime()
 	actions := []Action{RecordRecovery{Recovery: *next}}
 	if r.Seed != "" {
-		actions = append([]Action{DropSeed{Name: r.Seed}}, actions...)
+		actions = append([]Action{DeleteRecoveryMember{Name: r.Seed}}, actions...)
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckWaiting}
 }

@@ -10,26 +10,25 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// lastAid restores the last backup of a cluster of which no member and no volume is left,
-// if the spec allows it: then there is nothing to go on from, and nothing to lose. It is
-// done once for each time that this happens; an EtcdRestore that failed is for a person to
-// look at.
-func lastAid(o *Observed) (Plan, bool) {
+// automaticRestore restores the last backup of a cluster without a member and a PVC, if the
+// spec allows it. There is no survivor to recover from then, and nothing to lose. It is done
+// once for each such loss. An EtcdRestore that failed needs a person.
+func automaticRestore(o *Observed) (Plan, bool) {
 	if !o.recoversNow() || len(o.remains()) > 0 || o.source("") != nil {
 		return Plan{}, false
 	}
 	backup := o.Cluster.Status.LastBackup
 	if err := resources.Restorable(backup); err != nil {
-		reason := "NoBackup"
+		reason := ReasonNoBackup
 		if errors.Is(err, resources.ErrBackupNotVerified) {
-			reason = "BackupNotVerified"
+			reason = ReasonBackupNotVerified
 		}
 		return wait(recheckSteady, reason, "no pod and no volume of any member is left, and "+err.Error(), "restore a backup with an EtcdRestore"), true
 	}
-	name := o.firstAidName()
-	plan := wait(recheckSteady, "WaitingForRestore",
-		fmt.Sprintf("no pod and no volume of any member is left; EtcdRestore %s restores the last backup, EtcdBackup %s", name, backup.Name),
-		"nothing, unless it lasts; see the status of that EtcdRestore")
+	name := o.restoreName()
+	plan := wait(recheckSteady, ReasonWaitingForRestore,
+		fmt.Sprintf("no pod and no PVC of any member exists; EtcdRestore %s restores the last backup, EtcdBackup %s", name, backup.Name),
+		noActionNeeded+" See the status of that EtcdRestore.")
 	lost := make([]string, 0, len(o.Etcd.Members))
 	for i := range o.Etcd.Members {
 		lost = append(lost, o.Etcd.Members[i].Name)
@@ -38,8 +37,8 @@ func lastAid(o *Observed) (Plan, bool) {
 	return plan, true
 }
 
-// firstAidName is the same for the same members, so that their loss is answered once.
-func (o *Observed) firstAidName() string {
+// restoreName is the same for the same members, so that their loss causes one restore.
+func (o *Observed) restoreName() string {
 	id := o.PeerService.ClusterID
 	if id == "" || id == unknownClusterID {
 		id = "members"

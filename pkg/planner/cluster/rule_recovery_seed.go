@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
 // maxSeedPause is how long a restore rests at most between two seeds.
@@ -21,71 +22,72 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	case o.size() == 0:
 		return abandon(o, r, "the cluster is declared to have no members"), true
 	case !restores && o.Etcd.Linearizable:
-		return abandon(o, r, "a quorum of the members answers again"), true
+		return abandon(o, r, "a quorum of the members responds again"), true
 	}
 	if o.seedPauses(r) {
-		return wait(recheckWaiting, "WaitingForSeed",
-			"the new first member "+r.Seed+" has ended"+waitingFor(o.Reseed.Pod)+"; the next one is made after a while",
-			"give it what it lacked: another one is made at once when the spec changes"), !o.bootstrapped()
+		return wait(recheckWaiting, ReasonWaitingForRecoveryMember,
+			"recovery member "+r.Seed+" has ended"+waitingFor(o.RecoveryMember.Pod)+"; the next attempt starts after a delay",
+			"Remove the cause. A change of the spec starts the next attempt at once."), !o.bootstrapped()
 	}
 	if why := o.seedUnfit(r); why != "" {
 		next := r.DeepCopy()
 		next.Phase, next.Message = v1beta2.RecoveryPhasePending, why
-		return Plan{Actions: []Action{DropSeed{Name: r.Seed}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
+		return Plan{Actions: []Action{DeleteRecoveryMember{Name: r.Seed}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
 	}
 	switch {
-	case o.Reseed.Pod == nil:
-		return Plan{Actions: []Action{CreateReseed{Recovery: *r}}, RequeueAfter: recheckWaiting}, true
-	case o.Reseed.Serves && hexID(o.Reseed.ClusterID) != r.OldClusterID:
-		if silent := o.silentPods(); silent != "" {
+	case o.RecoveryMember.Pod == nil:
+		return Plan{Actions: []Action{CreateRecoveryMember{Recovery: *r}}, RequeueAfter: recheckWaiting}, true
+	case o.RecoveryMember.Serves && hexID(o.RecoveryMember.ClusterID) != r.OldClusterID:
+		if unresponsive := o.unresponsivePods(); unresponsive != "" {
 			return wait(recheckWaiting, v1beta2.ReasonOldMemberMayRun,
-				"the new first member "+r.Seed+" is ready, and the old members are not replaced yet: "+silent,
-				"Bring the node back. "+confirmOff), true
+				"recovery member "+r.Seed+" is ready, and the old members are not replaced yet: "+unresponsive,
+				"Bring the node back. "+diagnosis.ConfirmNodeOff), true
 		}
 		next := r.DeepCopy()
-		next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseSwitching, hexID(o.Reseed.ClusterID), ""
+		next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, hexID(o.RecoveryMember.ClusterID), ""
 		next.OldMembers = o.oldMembers(r)
-		return Plan{Actions: []Action{ProveWrite{Hidden: true}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
+		return Plan{Actions: []Action{VerifyWrite{Of: WriteToRecoveryMember}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
 	case restores && o.bootstrapped():
 		return Plan{}, false // the cluster lives on meanwhile
 	}
 	plan := o.waitForSeed(r)
-	if back, spoke := ruleReturn(o); spoke {
-		plan.Actions = back.Actions // a quorum that can come back shall
-	} else if mend, spoke := ruleMend(o); spoke {
-		plan.Actions = mend.Actions // and so where a declaration has cost it that was corrected
+	if back, spoke := ruleRecreatePods(o); spoke {
+		plan.Actions = back.Actions // a quorum that can come back must come back
+	} else if repair, spoke := ruleRepair(o); spoke {
+		plan.Actions = repair.Actions // and a corrected spec may repair the members that it had stopped
 	}
 	return plan, true
 }
 
-// waitForSeed says what keeps the seed from serving. One whose source is gone may have been
-// filled before, and then it holds the only copy. Nobody but a person may give that up, by
-// deleting its pod.
+// waitForSeed says what keeps the recovery member from serving. If its source no longer
+// exists, it may have been filled before, and then holds the only copy. Only a person may
+// discard that copy, by deleting its pod.
 func (o *Observed) waitForSeed(r *v1beta2.RecoveryStatus) Plan {
-	message := "the new first member " + r.Seed + " does not serve yet" + waitingFor(o.Reseed.Pod)
+	message := "recovery member " + r.Seed + " does not serve yet" + waitingFor(o.RecoveryMember.Pod)
 	if o.refills(r) || o.source("") != nil {
-		return wait(recheckQuorum, "WaitingForSeed", message, "nothing, unless it lasts")
+		return wait(recheckQuorum, ReasonWaitingForRecoveryMember, message, noActionNeeded)
 	}
-	if o.there(r.Source.Member) {
-		return wait(recheckQuorum, "WaitingForSeed", message+"; member "+r.Source.Member+", from which it is filled, does not answer",
-			"nothing, if that member comes back; "+giveUp(r))
+	if o.mayComeBack(r.Source.Member) {
+		return wait(recheckQuorum, ReasonWaitingForRecoveryMember, message+"; member "+r.Source.Member+", its source, does not respond",
+			"No action needed if that member comes back. "+abandonRemedy(r))
 	}
-	return wait(recheckQuorum, "SourceLost",
-		message+"; member "+r.Source.Member+", from which it was to be filled, is gone with its data, and no other one answers",
-		"nothing, if another member answers again: then it begins anew from that; "+giveUp(r))
+	return wait(recheckQuorum, ReasonSourceLost,
+		message+"; member "+r.Source.Member+", its source, no longer exists, and no other member responds",
+		"No action needed if another member responds again: then the recovery starts again from that member. "+abandonRemedy(r))
 }
 
-// giveUp says how a person ends a recovery that cannot go on.
-func giveUp(r *v1beta2.RecoveryStatus) string {
-	return "to give the recovery up, delete pod " + r.Seed + ": what is left of the old members is kept, and a backup can be restored with an EtcdRestore"
+// abandonRemedy says how a person ends a recovery that cannot continue.
+func abandonRemedy(r *v1beta2.RecoveryStatus) string {
+	return "To abandon the recovery, delete pod " + r.Seed + ": pods and PVCs of the old members are kept, and an EtcdRestore can restore a backup."
 }
 
-// seedPauses is true while a seed that Kubernetes has ended, such as for what it took of
-// the disk of its node, is not made again: each fetches the whole backup, and what has
-// ended one may end the next. The first is followed at once, later ones the later the
-// longer it has gone on; another declaration may help, so it is tried at once.
+// seedPauses is true while a recovery member that Kubernetes has ended is not created
+// again, for example one that used too much of the disk of its node. Each attempt fetches
+// the whole backup, and what has ended one attempt may end the next. The second attempt
+// starts at once. The longer the recovery takes, the longer later attempts wait.
+// A change of the spec may help, so it starts the next attempt at once.
 func (o *Observed) seedPauses(r *v1beta2.RecoveryStatus) bool {
-	p := o.Reseed.Pod
+	p := o.RecoveryMember.Pod
 	if r.Trigger != v1beta2.RecoveryTriggerRestore || p == nil || !p.Finished || p.Terminating || p.Outdated || o.stale(p) {
 		return false
 	}
@@ -95,17 +97,20 @@ func (o *Observed) seedPauses(r *v1beta2.RecoveryStatus) bool {
 	return age >= 0 && age < pause
 }
 
-// seedUnfit says why the seed must be made anew, from what is there now; empty if it
-// need not.
+// seedUnfit says why the recovery member must be created again, from the present source;
+// empty if it need not.
 func (o *Observed) seedUnfit(r *v1beta2.RecoveryStatus) string {
-	if p := o.Reseed.Pod; p.gone() && p != nil {
-		return "the new first member " + r.Seed + " was taken away" + waitingFor(p)
+	if p := o.RecoveryMember.Pod; p.gone() && p != nil {
+		return "the pod of recovery member " + r.Seed + " was deleted" + waitingFor(p)
 	}
-	if o.Reseed.Pod == nil && o.claim(r.Seed) == nil && !o.refills(r) {
-		return "member " + r.Source.Member + " does not answer any more, and nothing was taken from it yet"
+	if p := o.RecoveryMember.Pod; o.refills(r) && !o.RecoveryMember.Serves && o.overdue(p) && p.Node != "" {
+		return "recovery member " + r.Seed + " is away: " + p.AwayWhy
+	}
+	if o.RecoveryMember.Pod == nil && o.pvc(r.Seed) == nil && !o.refills(r) {
+		return "member " + r.Source.Member + " no longer responds, and no data was copied from it yet"
 	}
 	if o.seedOutdated() && o.refills(r) {
-		return "the new first member " + r.Seed + " does not run as it was declared, and is declared otherwise now"
+		return "recovery member " + r.Seed + " does not run, and the spec has changed since its pod was created"
 	}
 	best := o.source("")
 	if r.Trigger == v1beta2.RecoveryTriggerRestore || best == nil {
@@ -114,13 +119,13 @@ func (o *Observed) seedUnfit(r *v1beta2.RecoveryStatus) string {
 	source := o.source(r.Source.Member)
 	switch {
 	case source != nil && signed(source.RaftIndex) > r.Source.RaftIndex:
-		return "member " + source.Name + " has gone on meanwhile"
+		return "member " + source.Name + " has accepted writes meanwhile"
 	case r.Member != "":
 		return ""
 	case signed(best.RaftIndex) > r.Source.RaftIndex:
-		return "member " + best.Name + " answers and has lost less"
-	case source == nil && !o.Reseed.Serves && o.pod(r.Source.Member).gone():
-		return "member " + r.Source.Member + " is gone"
+		return "member " + best.Name + " responds and has lost less"
+	case source == nil && !o.RecoveryMember.Serves && o.pod(r.Source.Member).gone():
+		return "member " + r.Source.Member + " no longer exists"
 	default:
 		return ""
 	}
@@ -129,7 +134,7 @@ func (o *Observed) seedUnfit(r *v1beta2.RecoveryStatus) string {
 // seedOutdated is true for a seed that does not run and was made from another declaration
 // than the one of now. Its etcd may never start; nothing in a pod says whether it would.
 func (o *Observed) seedOutdated() bool {
-	p := o.Reseed.Pod
+	p := o.RecoveryMember.Pod
 	return !p.gone() && !p.Running && (p.Outdated || o.stale(p))
 }
 

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -29,13 +28,13 @@ func TestRuleRolloutVersion(t *testing.T) {
 		{"one at a time: the pod says new and etcd says old", 3, "a b:podv=3.7.0 c", edits(wants(next)), "rollout: wait WaitingForMember"},
 		{"one at a time: it is about to restart with a version that is not wanted any more", 3, "a b:v=3.6.0 c:podv=3.5.9,v=3.5.9", nil, "rollout: wait WaitingForMember"},
 		{"one at a time: it restarts", 3, "a b:podv=3.7.0,down c", edits(wants(next)), "rollout: wait WaitingForMember"},
-		{"one at a time: it answers, and Kubernetes has not said yet that it was restarted", 3, "a b:v=3.7.0,podv=3.7.0,restarting c", edits(wants(next)),
+		{"one at a time: it responds, and Kubernetes does not show its restart yet", 3, "a b:v=3.7.0,podv=3.7.0,restarting c", edits(wants(next)),
 			"rollout: wait WaitingForMember"},
 		{"one at a time: it is not ready for clients yet", 3, "a b:v=3.7.0,podv=3.7.0,notready c", edits(wants(next)), "rollout: wait WaitingForReady"},
 		{"then the next", 3, "a b:v=3.7.0,podv=3.7.0 c", edits(wants(next)), "rollout: UpgradePod c " + next},
 		{"the leader hands over", 3, "a b:v=3.7.0,podv=3.7.0 c:v=3.7.0,podv=3.7.0,index=101", edits(wants(next)), "rollout: MoveLeader a>c"},
 		{"the old leader is last", 3, "a b:v=3.7.0,podv=3.7.0,leads c:v=3.7.0,podv=3.7.0", edits(wants(next)), "rollout: UpgradePod a " + next},
-		{"nobody who serves while nobody knows who leads", 4, "a b c d", edits(wants(next), disagree), "rollout: wait NoLeader"},
+		{"no member that serves while the leader is unknown", 4, "a b c d", edits(wants(next), disagree), "rollout: wait NoLeader"},
 		{"a broken one first", 3, "a b c:sick", edits(wants(next)), "rollout: UpgradePod c " + next},
 		{"the leader is last even if only the controller cannot reach it", 3, "a:leads,unknown b c", edits(wants(next)), "rollout: wait QuorumAtRisk"},
 		{"a healthy one only while all others serve", 5, "a b c:v=3.7.0,podv=3.7.0 d:sick,podv=3.7.0 e", edits(wants(next)), "rollout: wait WaitingForMember"},
@@ -43,23 +42,23 @@ func TestRuleRolloutVersion(t *testing.T) {
 		{"fewer than three have no quorum meanwhile", 2, "a b", edits(wants(next)), "rollout: UpgradePod b " + next + " outage"},
 		{"and the leader hands over all the same", 2, "a b:v=3.7.0,podv=3.7.0", edits(wants(next)), "rollout: MoveLeader a>b"},
 		{"then it restarts", 2, "a b:v=3.7.0,podv=3.7.0,leads", edits(wants(next)), "rollout: UpgradePod a " + next + " outage"},
-		{"one that does not answer first", 2, "a b:sick", edits(wants(next)), "rollout: UpgradePod b " + next + " outage"},
-		{"and nobody after it before it serves", 2, "a b:sick,v=,podv=3.7.0", edits(wants(next)), "rollout: wait WaitingForMember"},
+		{"an unresponsive member first", 2, "a b:sick", edits(wants(next)), "rollout: UpgradePod b " + next + " outage"},
+		{"and no other member before it serves", 2, "a b:sick,v=,podv=3.7.0", edits(wants(next)), "rollout: wait WaitingForMember"},
 		{"one restarts in place", 1, "a", edits(wants(next)), "rollout: UpgradePod a " + next + " outage"},
 		{"one minor version at a time", 3, "a b c", edits(wants("3.8.0")), "rollout: wait VersionStep"},
-		{"judged by the slowest, even if it does not answer", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:down,podv=3.6.11", edits(wants("3.8.0")), "rollout: wait VersionStep"},
+		{"judged by the slowest, even if it does not respond", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:down,podv=3.6.11", edits(wants("3.8.0")), "rollout: wait VersionStep"},
 		{"no step back", 3, "a b c", edits(wants("3.5.9")), "rollout: wait VersionStep"},
 		{"not to 3.6 from a 3.5 that loses promotions", 3, "a:v=3.5.25,podv=3.5.25 b:v=3.5.26,podv=3.5.26 c:v=3.5.26,podv=3.5.26", edits(wants("3.6.16")), "rollout: wait VersionStep"},
 		{"to 3.6 from a 3.5 that keeps them", 3, "a:v=3.5.26,podv=3.5.26 b:v=3.5.26,podv=3.5.26 c:v=3.5.26,podv=3.5.26", edits(wants("3.6.16")), "rollout: UpgradePod b 3.6.16"},
 		{"not to 3.7 from a 3.6 that is too old for it", 3, "a:v=3.6.10,podv=3.6.10 b c", edits(wants("3.7.3")), "rollout: wait VersionStep"},
-		{"nor from one that only did not answer", 3, "a b c:down,podv=3.6.10", edits(wants("3.7.3")), "rollout: wait VersionStep"},
-		{"nor from one that may have gone back to it", 3, "a b c:down,podv=3.6.10", edits(wants("3.7.3"), lastSaid(testVersion)), "rollout: wait VersionStep"},
+		{"nor from one that was only unresponsive", 3, "a b c:down,podv=3.6.10", edits(wants("3.7.3")), "rollout: wait VersionStep"},
+		{"nor from one that may run that version again", 3, "a b c:down,podv=3.6.10", edits(wants("3.7.3"), lastSaid(testVersion)), "rollout: wait VersionStep"},
 		{"but to the patch release that is not", 3, "a b:v=3.6.10,podv=3.6.10 c", edits(wants("3.6.11")), "rollout: UpgradePod b 3.6.11"},
-		{"no step back even if nobody saw the last one move on", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:sick,podv=3.7.0",
+		{"no step back even if no status reports the upgrade of the last one", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:sick,podv=3.7.0",
 			edits(lastSaid(testVersion)), "rollout: wait VersionStep"},
 		{"no step back even if only its volume has seen it", 3, "a:v=3.7.0,podv=3.7.0,claim b:v=3.7.0,podv=3.7.0,claim c:sick,podv=3.6.0,claimv=3.7.0",
 			edits(lastSaid(testVersion)), "rollout: wait VersionStep"},
-		{"a step back while the last one still answers", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:podv=3.7.0", nil, "rollout: wait WaitingForMember"},
+		{"a step back while the last one still responds", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:podv=3.7.0", nil, "rollout: wait WaitingForMember"},
 		{"no other major version", 3, "a b c", edits(wants("4.0.0")), "rollout: wait VersionStep"},
 		{"a patch back is allowed", 3, "a b c", edits(wants("3.6.0")), "rollout: UpgradePod b 3.6.0"},
 		{"back while one is still there", 3, "a b:v=3.7.0,podv=3.7.0 c", nil, "rollout: UpgradePod b " + testVersion},
@@ -81,11 +80,11 @@ func TestRuleRollout(t *testing.T) {
 		{"and its clients reach it", 3, "a:claim,stale b:claim,notready c:claim,stale", nil, "rollout: wait WaitingForReady"},
 		{"then the next", 3, "a:claim,stale b:claim c:claim,stale", nil, "rollout: RecreatePod c " + testVersion},
 		{"the leader hands over", 3, "a:claim,stale b:claim c:claim", nil, "rollout: MoveLeader a>b"},
-		{"but not while another one has not heard of it", 3, "a:claim,stale b:claim,leads c:claim",
+		{"but not while another member has not heard of it", 3, "a:claim,stale b:claim,leads c:claim",
 			edits(func(o *Observed) { o.Etcd.Members[2].Leader = o.Etcd.Members[0].ID }), "rollout: wait QuorumAtRisk"},
 		{"and is last", 3, "a:claim,stale b:claim,leads c:claim", nil, "rollout: RecreatePod a " + testVersion},
 		{"a broken one first", 3, "a:claim,stale b:claim,stale c:claim,stale,sick", nil, "rollout: RecreatePod c " + testVersion},
-		{"one that does not run needs no quorum", 3, "a:claim,stale b:claim,unknown c:claim,stale,down", nil, "mend: RecreatePod c " + testVersion + " waiting"},
+		{"one that does not run needs no quorum", 3, "a:claim,stale b:claim,unknown c:claim,stale,down", nil, "repair: RecreatePod c " + testVersion + " idle"},
 		{"not even a broken one that runs without a quorum", 3, "a:claim,stale b:claim,unknown,stale c:claim,stale,sick", nil, "rollout: wait QuorumAtRisk"},
 		{"with another version at the same time", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(wants(next)), "rollout: RecreatePod b " + next},
 		{"with its version if it may not have the declared one", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(wants("3.9.0")), "rollout: RecreatePod b " + testVersion},
@@ -95,11 +94,11 @@ func TestRuleRollout(t *testing.T) {
 		{"a request that was served before", 3, "a:claim b:claim c:claim", edits(asks), "steady"},
 		{"no request", 3, "a:claim,unasked b:claim c:claim", nil, "steady"},
 
-		{"without a volume another one joins first", 3, "a:stale b:stale c:stale", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
-		{"it is wanted", 3, "a:stale b:stale c:stale d:learner", nil, "in-flight: EnsurePodDisruptionBudget 4, PromoteMember d"},
+		{"without a PVC a new member joins first", 3, "a:stale b:stale c:stale", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
+		{"it is wanted", 3, "a:stale b:stale c:stale d:learner", nil, "joining: EnsurePodDisruptionBudget 4, PromoteMember d"},
 		{"clients must reach it", 3, "a:stale b:stale c:stale d:notready", nil, "scale-down: wait WaitingForReady"},
 		{"then one leaves that is not the leader: first its clients", 3, "a:stale b:stale c:stale d", nil, "scale-down: LabelPod c leaving"},
-		{"then its pod goes, whoever else could", 3, "a:stale b:stale,leaving c:stale d", nil, "scale-down: DismissReplaced b"},
+		{"then its pod goes, although another could go", 3, "a:stale b:stale,leaving c:stale d", nil, "scale-down: DrainReplaced b"},
 		{"it ends what clients have asked for", 3, "a:stale b:stale c:stale,leaving,terminating d", nil, "scale-down: wait WaitingForPod"},
 		{"then the member", 3, "a:stale b:stale c:stale,leaving,terminating,sick d", nil, "scale-down: RemoveMember c Replaced"},
 		{"also when its pod is not there any more", 3, "a:stale b:stale c:unknown,nopod d", nil, "scale-down: RemoveMember c ScaleDown"},
@@ -109,58 +108,15 @@ func TestRuleRollout(t *testing.T) {
 		{"a new one that does not run is", 3, "a:stale b:stale c:stale d:down", nil, "scale-down: RemoveMember d ScaleDown, DeletePod d"},
 		{"a broken one first", 3, "a:stale b:stale,sick c:stale d", nil, "scale-down: RemoveMember b Replaced, DeletePod b"},
 		{"the leader hands over before it leaves", 3, "a:stale,leaving b c d", nil, "scale-down: MoveLeader a>b"},
-		{"a leader that cannot be asked does not", 3, "a:stale,unknown,leads b c d", nil, "scale-down: wait WaitingForMember"},
-		{"and is last", 3, "a:stale,leaving b:leads c d", nil, "scale-down: DismissReplaced a"},
+		{"a leader that cannot be reached does not", 3, "a:stale,unknown,leads b c d", nil, "scale-down: wait WaitingForMember"},
+		{"and is last", 3, "a:stale,leaving b:leads c d", nil, "scale-down: DrainReplaced a"},
 		{"one is replaced like three", 1, "a:stale", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a c-new]"},
 		{"it hands over", 1, "a:stale,leaving b", nil, "scale-down: MoveLeader a>b"},
 		{"and leaves", 1, "a:stale,leaving b:leads", nil, "scale-down: RemoveMember a Replaced, DeletePod a"},
-		{"a change that was taken back", 3, "a b c d:learner,stale", nil, "in-flight: RemoveMember d Unwanted, DeletePod d"},
-		{"who joins as it was declared before joins as it is declared now", 3, "a b d:learner,unstarted,stale", nil, "in-flight: RemoveMember d Unwanted, DeletePod d"},
-		{"on its volume", 3, "a:claim b:claim d:learner,unstarted,stale,down,claim", nil, "in-flight: RecreatePod d " + testVersion + " waiting"},
-		{"who has joined is promoted first", 3, "a b d:learner,stale", nil, "in-flight: PromoteMember d"},
+		{"a change that was taken back", 3, "a b c d:learner,stale", nil, "joining: RemoveMember d Surplus, DeletePod d"},
+		{"a learner with the previous declaration is replaced by one with the new declaration", 3, "a b d:learner,unstarted,stale", nil, "joining: RemoveMember d Surplus, DeletePod d"},
+		{"on its volume", 3, "a:claim b:claim d:learner,unstarted,stale,down,claim", nil, "joining: RecreatePod d " + testVersion + " idle"},
+		{"a member that has joined is promoted first", 3, "a b d:learner,stale", nil, "joining: PromoteMember d"},
 		{"not without a quorum", 3, "a:stale b:stale,sick c:stale,sick", edits(noQuorum), "quorum: wait QuorumLost"},
 	})
-}
-
-// TestRuleMend takes a declaration back that has cost the quorum.
-func TestRuleMend(t *testing.T) {
-	checkDecisions(t, []decision{
-		{"the only one does not run, on its volume", 1, "a:claim,stale,down", edits(noQuorum), "mend: RecreatePod a " + testVersion + " waiting"},
-		{"it may yet serve", 1, "a:claim,stale,sick", edits(noQuorum), "quorum: wait QuorumLost"},
-		{"the last status did not know yet that it votes", 2, "a:claim,noleader b:claim,learner,stale,down", edits(noQuorum), "mend: RecreatePod b " + testVersion + " waiting"},
-		{"a learner without a volume is left alone", 2, "a:noleader b:learner,stale,down", edits(noQuorum), "quorum: wait QuorumLost"},
-		{"its image does not exist", 1, "a:outdated,sick", edits(noQuorum, lastSaid(testVersion)), "mend: UpgradePod a " + testVersion + " waiting"},
-		{"nor that of the next minor version", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "mend: UpgradePod a " + testVersion + " waiting"},
-		{"which may have run", 1, "a:down,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "quorum: wait QuorumLost"},
-		{"it is as declared", 1, "a:claim,down", edits(noQuorum), "quorum: wait QuorumLost"},
-		{"without a volume its data would go", 1, "a:stale,down", edits(noQuorum), "quorum: wait QuorumLost"},
-		{"all that do not run", 3, "a:claim b:claim,stale,down c:claim,stale,down", edits(noQuorum),
-			"mend: RecreatePod b " + testVersion + " waiting, RecreatePod c " + testVersion + " waiting"},
-		{"the first one, that no status has named", 3, "a:claim,stale,down", edits(noQuorum, unnamed), "mend: RecreatePod a " + testVersion + " waiting"},
-		{"with an image that does not exist", 3, "a:claim,outdated,down", edits(noQuorum, unnamed), "mend: UpgradePod a " + testVersion + " waiting"},
-		{"as it was before another version is declared", 3, "a:claim,stale,down", edits(noQuorum, unnamed, wants("3.7.3")), "mend: RecreatePod a " + testVersion + " waiting"},
-		{"which it does not move to before it is known", 3, "a:claim,outdated,down", edits(noQuorum, unnamed, wants("3.7.3")), "quorum: wait QuorumLost"},
-		{"it runs", 3, "a:claim,stale,sick", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
-		{"it has no volume", 3, "a:stale,down", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
-		{"it goes", 3, "a:claim,stale,down,terminating", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
-	})
-}
-
-// unnamed is a cluster of which no status has named a member.
-func unnamed(o *Observed) { o.Etcd.Members = nil }
-
-// TestAdopt lets a pod say what it was made from that does not.
-func TestAdopt(t *testing.T) {
-	unknown := func(o *Observed) { o.Pods[1].Template = "" }
-	checkDecisions(t, []decision{{"a pod of an earlier release", 3, "a b c", edits(unknown), "steady: LabelPod b voter"}})
-}
-
-// TestRestartThatCannotStart: whoever waits is told what Kubernetes says of the pod.
-func TestRestartThatCannotStart(t *testing.T) {
-	o := observed(t, 3, "a b c", func(o *Observed) {
-		o.Pods[1].Restarting, o.Pods[1].Waiting = true, "ImagePullBackOff: there is no such image"
-	})
-	if plan, found := o.awaitRestarts(false); !found || !strings.Contains(plan.Wait.Message, "there is no such image") {
-		t.Errorf("waits for %+v", plan.Wait)
-	}
 }

@@ -3,7 +3,11 @@
 
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
 
 // ruleScaleUp adds one member: one more, or one to replace another. It adds none before
 // the pod of that member waits for it.
@@ -16,10 +20,15 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 		return o.awaitPrepared(), true
 	}
 	voter := !o.knowsLearners()
-	if healthy := o.healthyVoters(); healthy < quorum(voters) || (voter && healthy-len(o.restarting()) < voters) {
-		return wait(recheckQuorum, "QuorumAtRisk",
+	if healthy := o.healthyVoters(); healthy < diagnosis.Quorum(voters) || (voter && healthy-len(o.restarting()) < voters) {
+		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("%d of %d voters serve; a member is added only to a healthy cluster", healthy, voters),
-			"the members that do not serve must come back"), true
+			serveAgain), true
+	}
+	if voter && o.Etcd.VersionUndecided {
+		return wait(recheckCatchUp, ReasonClusterVersionUndecided,
+			"etcd before 3.4 has not decided its cluster version; a member that joins before that never starts",
+			"No action needed unless this persists. etcd decides it some seconds after the bootstrap member serves."), true
 	}
 	return Plan{Actions: o.join(voter), RequeueAfter: recheckWaiting}, true
 }
@@ -29,7 +38,13 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 // between, nothing but the member itself could bring the quorum back.
 func (o *Observed) join(voter bool) []Action {
 	p := o.joining()
-	add := AddMember{Name: p.Name, UID: p.UID, Voter: voter, Replaces: len(o.voters()) >= o.size()}
+	add := AddMember{Name: p.Name, UID: p.UID, As: JoinAsLearner, For: AddMissing}
+	if voter {
+		add.As = JoinAsVoter
+	}
+	if len(o.voters()) >= o.size() {
+		add.For = AddSuccessor
+	}
 	admit := AdmitPod{Name: p.Name, UID: p.UID, Peers: append(o.peerNames(), p.Name)}
 	if voter && len(o.voters()) == 1 {
 		add.Admitted = true

@@ -6,21 +6,17 @@ package cluster
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
-// clientPort is the port of the service for clients.
+// clientPort is the port of the client Service.
 const clientPort = 2379
-
-// noticeableLag is how many raft entries a member may be behind before the status
-// says so; less is the ordinary life of a follower.
-const noticeableLag = 1000
 
 // Status says what was observed, and what the plan made of it waits for. Fields
 // that did not change noticeably keep their old value, so that a cluster at rest
@@ -55,7 +51,7 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 // recoveryStatus repeats what stands on the peer service, and says what it waits for.
 func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
 	r := o.recovery().DeepCopy()
-	if r.InProgress() && plan.Rule == "recovery" && plan.Wait != nil {
+	if r.InProgress() && plan.Rule == RuleRecovery && plan.Wait != nil {
 		r.Message = plan.Wait.Message
 	}
 	return r
@@ -75,7 +71,7 @@ func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
 		m := &o.Etcd.Members[i]
 		s := oneMember(o, m, leader, ahead)
 		status.MemberStatuses = append(status.MemberStatuses, s)
-		if pod := o.pod(m.Name); m.Health == Healthy && !m.Learner && pod != nil && pod.Ready && !pod.Terminating {
+		if o.state(m).IsServing() && o.pod(m.Name).Ready {
 			status.Members.Ready = append(status.Members.Ready, m.Name)
 		} else {
 			status.Members.Unready = append(status.Members.Unready, m.Name)
@@ -95,14 +91,10 @@ func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
 // asked and nothing proves that the quorum is lost.
 func tolerance(o *Observed) *int32 {
 	voters := len(o.voters())
-	if voters == 0 || (!o.Etcd.Linearizable && o.quorumLoss().lost != corev1.ConditionTrue) {
+	if voters == 0 || (!o.Etcd.Linearizable && !o.quorumLoss().Certain) {
 		return nil
 	}
-	t := int32(o.healthyVoters() - quorum(voters))
-	if !o.Etcd.Linearizable {
-		// A quorum that does not answer is lost, however many of its members still do.
-		t = min(t, -1)
-	}
+	t := diagnosis.FaultTolerance(voters, o.healthyVoters(), o.Etcd.Linearizable)
 	return &t
 }
 
@@ -113,7 +105,7 @@ func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.Mem
 		Version: m.Version,
 		Role:    role(m, leader),
 		Healthy: corev1.ConditionUnknown,
-		Reason:  m.Reason,
+		Reason:  string(m.Reason),
 		Message: m.Message,
 		DBSize:  m.DBSize,
 		Alarms:  m.Alarms,
@@ -128,28 +120,19 @@ func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.Mem
 	if pod := o.pod(m.Name); pod != nil {
 		s.Pod, s.Node = pod.Name, pod.Node
 	}
-	if o.claim(m.Name) != nil {
+	if o.pvc(m.Name) != nil {
 		s.Claim = m.Name
 	}
-	if !o.Etcd.Linearizable {
-		s.RaftIndex = signed(m.RaftIndex)
+	if !o.Etcd.Linearizable && !o.pod(m.Name).evidence().IsEnding() {
+		s.RaftIndex = signed(m.RaftIndex) // that of a member from which a recovery may continue
 	}
-	if m.RaftIndex > 0 && ahead-m.RaftIndex >= noticeableLag {
+	if m.RaftIndex > 0 && ahead-m.RaftIndex >= diagnosis.NoticeableLag {
 		s.RaftLag = int64(ahead - m.RaftIndex)
 	}
 	if before := o.lastMemberStatus(m); before != nil {
 		keepUnlessNoticeable(&s, before)
 	}
 	return s
-}
-
-func (o *Observed) lastMemberStatus(m *Member) *v1beta2.MemberStatus {
-	for i := range o.Cluster.Status.MemberStatuses {
-		if s := &o.Cluster.Status.MemberStatuses[i]; s.ID == m.id() {
-			return s
-		}
-	}
-	return nil
 }
 
 // keepUnlessNoticeable keeps figures that change all the time at their last written
@@ -201,11 +184,13 @@ func phase(o *Observed) (v1beta2.ClusterPhase, string) {
 		return v1beta2.ClusterPhaseCreating, ""
 	case o.size() == 0:
 		return v1beta2.ClusterPhaseHibernated, ""
-	case !o.Etcd.Linearizable && o.quorumLoss().lost == corev1.ConditionTrue:
-		return v1beta2.ClusterPhaseFailed, o.quorumLoss().message
-	default:
+	case o.Etcd.Linearizable:
 		return v1beta2.ClusterPhaseRunning, ""
 	}
+	if loss := o.quorumLoss(); loss.Certain {
+		return v1beta2.ClusterPhaseFailed, loss.Message
+	}
+	return v1beta2.ClusterPhaseRunning, ""
 }
 
 // blockedBy keeps the time since which the same thing has been waited for.
@@ -214,9 +199,9 @@ func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
 		return nil
 	}
 	b := &v1beta2.BlockedBy{
-		Reason:  plan.Wait.Reason,
+		Reason:  string(plan.Wait.Reason),
 		Message: plan.Wait.Message,
-		Unblock: plan.Wait.Unblock,
+		Unblock: plan.Wait.Remedy,
 		Since:   metav1.NewTime(o.Now.Truncate(1e9)),
 	}
 	if old := o.Cluster.Status.BlockedBy; old != nil && old.Reason == b.Reason {
@@ -232,13 +217,6 @@ func names(members []*Member) string {
 		list = append(list, m.Name)
 	}
 	return strings.Join(list, ", ")
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 func sizes(have, want int) string {

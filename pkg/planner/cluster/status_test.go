@@ -19,7 +19,7 @@ import (
 func statusOf(o Observed) v1beta2.ClusterStatus { return Status(o, Decide(o)) }
 
 func TestPhase(t *testing.T) {
-	foreignRecord := func(o *Observed) { o.PeerService = PeerService{State: Foreign, Seed: "x", ClusterID: "bad"} }
+	recordNotOwned := func(o *Observed) { o.PeerService = PeerService{State: NotOwned, Seed: "x", ClusterID: "bad"} }
 	served := func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseNone }
 	for _, tt := range []struct {
 		name    string
@@ -29,15 +29,15 @@ func TestPhase(t *testing.T) {
 		want    v1beta2.ClusterPhase
 		reason  string
 	}{
-		{"nothing yet", 3, "", edits(silent), v1beta2.ClusterPhaseCreating, ""},
-		{"the record of an earlier cluster", 3, "", edits(silent, foreignRecord), v1beta2.ClusterPhaseCreating, ""},
-		{"the seed answers, nothing recorded", 3, "a", edits(unborn), v1beta2.ClusterPhaseCreating, ""},
+		{"nothing yet", 3, "", edits(unresponsive), v1beta2.ClusterPhaseCreating, ""},
+		{"the record of an earlier cluster", 3, "", edits(unresponsive, recordNotOwned), v1beta2.ClusterPhaseCreating, ""},
+		{"the bootstrap member responds, nothing recorded", 3, "a", edits(unborn), v1beta2.ClusterPhaseCreating, ""},
 		{"recorded", 3, "a", edits(served), v1beta2.ClusterPhaseRunning, ""},
 		{"a minority is down", 3, "a b c:down", nil, v1beta2.ClusterPhaseRunning, ""},
 		{"cut off from the controller", 3, "a:unknown b:unknown c:unknown", edits(noQuorum), v1beta2.ClusterPhaseRunning, ""},
-		{"a majority is down", 3, "a b:down c:down", edits(noQuorum), v1beta2.ClusterPhaseFailed, "2 of 3 voters do not serve, 2 are needed"},
-		{"a majority is gone", 3, "a b:nopod c:nopod", edits(noQuorum), v1beta2.ClusterPhaseFailed, "2 of 3 voters are gone with their data, 2 are needed"},
-		{"a majority comes back by itself", 3, "a b:nopod,claim c:nopod,claim", edits(noQuorum), v1beta2.ClusterPhaseFailed, "2 of 3 voters do not serve, 2 are needed"},
+		{"a majority is down", 3, "a b:down c:down", edits(noQuorum), v1beta2.ClusterPhaseFailed, "2 of 3 voters do not serve. A quorum needs 2."},
+		{"a majority is lost with its data", 3, "a b:nopod c:nopod", edits(noQuorum), v1beta2.ClusterPhaseFailed, "2 of 3 voters and their data no longer exist. A quorum needs 2."},
+		{"a majority comes back by itself", 3, "a b:nopod,claim c:nopod,claim", edits(noQuorum), v1beta2.ClusterPhaseFailed, "2 of 3 voters do not serve. A quorum needs 2."},
 		{"asleep", 0, "a:nopod,claim", edits(noQuorum), v1beta2.ClusterPhaseHibernated, ""},
 		{"paused", 3, "a b c", edits(pausedSpec), v1beta2.ClusterPhaseRunning, ""},
 	} {
@@ -60,7 +60,7 @@ func TestPausedIsSaid(t *testing.T) {
 	}
 	o = observed(t, 3, "a b c")
 	if s := statusOf(o); s.ControlPaused {
-		t.Errorf("it is said to be paused: %+v", s)
+		t.Errorf("the status says that it is paused: %+v", s)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestTolerance(t *testing.T) {
 		{"lost, none serves", "a:nopod b:nopod c:nopod", edits(noQuorum), ptr.To[int32](-2)},
 		{"lost, two say that they serve", "a b:nopod c:nopod d e:nopod", edits(noQuorum), ptr.To[int32](-1)},
 		{"not known", "a:unknown b:unknown c:unknown", edits(noQuorum), nil},
-		{"nobody is known", "", edits(silent), nil},
+		{"no member is known", "", edits(unresponsive), nil},
 	} {
 		got := statusOf(observed(t, 3, tt.members, tt.edits...)).Tolerance
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -114,10 +114,10 @@ func TestMemberStatuses(t *testing.T) {
 	}{
 		{"a", v1beta2.MemberRoleLearner, corev1.ConditionTrue, "", 2000},
 		{"b", v1beta2.MemberRoleLeader, corev1.ConditionTrue, "", 0},
-		{"c", v1beta2.MemberRolePending, corev1.ConditionFalse, ReasonNoAnswer, 4900},
-		{"d", v1beta2.MemberRoleFollower, corev1.ConditionFalse, ReasonNoAnswer, 4900},
+		{"c", v1beta2.MemberRolePending, corev1.ConditionFalse, string(ReasonUnresponsive), 4900},
+		{"d", v1beta2.MemberRoleFollower, corev1.ConditionFalse, string(ReasonUnresponsive), 4900},
 		{"e", v1beta2.MemberRoleFollower, corev1.ConditionTrue, "", 4900},
-		{"f", v1beta2.MemberRoleFollower, corev1.ConditionUnknown, ReasonNoAnswer, 4900},
+		{"f", v1beta2.MemberRoleFollower, corev1.ConditionUnknown, string(ReasonUnresponsive), 4900},
 	}
 	if len(got.MemberStatuses) != len(want) {
 		t.Fatalf("%d member statuses, want %d", len(got.MemberStatuses), len(want))
@@ -140,12 +140,12 @@ func TestVersionsInStatus(t *testing.T) {
 	}{
 		{"at rest", "a b c", testVersion, testVersion, "", nil},
 		{"moving", "a b:v=3.7.0,podv=3.7.0 c", "3.7.0", testVersion, "3.7.0", nil},
-		{"the slowest counts even if it does not answer", "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:down", "3.7.0", testVersion, "3.7.0", nil},
-		{"nobody answers: what was known stays", "a:down b:down c:down", testVersion, testVersion, "", edits(noQuorum)},
+		{"the slowest counts even if it does not respond", "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:down", "3.7.0", testVersion, "3.7.0", nil},
+		{"no member responds: what was known stays", "a:down b:down c:down", testVersion, testVersion, "", edits(noQuorum)},
 		{"what a volume is to run is a plan", "a b c:claimv=3.6.10,nopod", testVersion, testVersion, "", edits(lastSaid(testVersion))},
 		{"so is what a new member is to run", "a b c:learner,unstarted,neverran,podv=3.6.10", testVersion, testVersion, "", nil},
 		{"a container that was started may run what it was made for", "a b c:down,podv=3.6.10", testVersion, "3.6.10", testVersion, edits(lastSaid(testVersion))},
-		{"not started", "", testVersion, "", "", edits(silent)},
+		{"not started", "", testVersion, "", "", edits(unresponsive)},
 	} {
 		got := statusOf(observed(t, 3, tt.members, append(tt.edits, wants(tt.spec))...))
 		if got.CurrentVersion != tt.current || got.TargetVersion != tt.target {
@@ -193,14 +193,14 @@ func TestStatusAtRest(t *testing.T) {
 	rest := observed(t, 3, "a b c:claim", before)
 	written := statusOf(rest)
 	for name, edit := range map[string]func(*Observed){
-		"nothing":             func(*Observed) {},
-		"time":                func(o *Observed) { o.Now = o.Now.Add(time.Hour) },
-		"raft index":          func(o *Observed) { o.Etcd.Members[0].RaftIndex += 500 },
-		"a little more data":  func(o *Observed) { o.Etcd.Members[1].DBSize += 5 << 20 },
-		"a little less data":  func(o *Observed) { o.Etcd.Members[1].DBSize -= 5 << 20 },
-		"another new name":    func(o *Observed) { o.NewName = "c-other" },
-		"order of the pods":   func(o *Observed) { slices.Reverse(o.Pods) },
-		"order of the claims": func(o *Observed) { slices.Reverse(o.Claims) },
+		"nothing":            func(*Observed) {},
+		"time":               func(o *Observed) { o.Now = o.Now.Add(time.Hour) },
+		"raft index":         func(o *Observed) { o.Etcd.Members[0].RaftIndex += 500 },
+		"a little more data": func(o *Observed) { o.Etcd.Members[1].DBSize += 5 << 20 },
+		"a little less data": func(o *Observed) { o.Etcd.Members[1].DBSize -= 5 << 20 },
+		"another new name":   func(o *Observed) { o.NewName = "c-other" },
+		"order of the pods":  func(o *Observed) { slices.Reverse(o.Pods) },
+		"order of the PVCs":  func(o *Observed) { slices.Reverse(o.PVCs) },
 	} {
 		o := observed(t, 3, "a b c:claim", before)
 		o.Cluster.Status = *written.DeepCopy()
@@ -247,7 +247,7 @@ func TestStatusKeepsWhatOthersWrite(t *testing.T) {
 }
 
 func TestServiceInStatus(t *testing.T) {
-	for state, want := range map[ObjectState]string{Missing: "", Foreign: "", Current: "c-client", Drifted: "c-client"} {
+	for state, want := range map[ObjectState]string{Missing: "", NotOwned: "", Current: "c-client", Drifted: "c-client"} {
 		got := statusOf(observed(t, 3, "a b c", clients(state)))
 		if got.ServiceName != want || (want != "") != (got.ClientPort == clientPort) {
 			t.Errorf("client service %d: %q:%d, want %q", state, got.ServiceName, got.ClientPort, want)

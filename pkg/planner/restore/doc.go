@@ -1,16 +1,21 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package restore decides what is done about one EtcdRestore: when its backup is looked
-// at, whether the cluster can take it, when the cluster is asked to go on from it, and
-// what the status says of all that. It is pure: the same observation always gives the
-// same plan, and the time is part of the observation.
+// Package restore decides what happens to one EtcdRestore:
+//   - when its backup is read and verified.
+//   - whether the cluster can take the backup.
+//   - when the cluster gets the request to continue from the backup.
+//   - what the status reports.
 //
-// A Job first reads the backup and checks it against what it shall be restored into;
-// nothing else has happened by then. The Job stays, with its result in the termination
-// message of its pod, until the cluster has been asked: the request holds all that is
-// known of the backup. It is a recovery in the status of the EtcdCluster, which
-// pkg/planner/cluster carries out beside the members that are there; its ID is the UID of
-// the EtcdRestore, so that it is made once however often that is decided. What came of it
-// is read from there. Start at Decide in plan.go.
+// It is pure: the same observation always gives the same plan, and the time is part of
+// the observation.
+//
+// A Job first reads the backup and verifies it against its target. Nothing else has
+// changed by then. The Job stays, with its result in the termination message of its pod,
+// until the cluster has the request, which holds all that is known of the backup.
+//
+// The request is a recovery in the status of the EtcdCluster. pkg/planner/cluster carries
+// the recovery out beside the existing members. The ID of the recovery is the UID of the
+// EtcdRestore, so that repeated decisions make one request. The outcome is read from the
+// recovery in that status. Start at Decide in plan.go.
 package restore

@@ -37,7 +37,7 @@ func TestJobOfARestore(t *testing.T) {
 			o := observed(test.edits...)
 			check := Decide(o).Check
 			if check == nil {
-				t.Fatal("no Job is asked for")
+				t.Fatal("the plan has no Job")
 			}
 			got := ""
 			if check.Job != nil {

@@ -9,14 +9,12 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
-// Finalizer keeps an EtcdRestore until the cluster that it has asked was told of its
-// deletion.
+// Finalizer keeps a deleted EtcdRestore until the recovery that it requested from the
+// cluster is cancelled or over.
 const Finalizer = "etcd.database.coreos.com/restore"
 
 // AnnotationRestoreUID on an EtcdCluster is the UID of the EtcdRestore that made it.
@@ -30,23 +28,23 @@ type Observed struct {
 	Cluster *v1beta2.EtcdCluster
 	// Backup that is named; nil if it does not exist, or if none is named.
 	Backup *v1beta2.EtcdBackup
-	// Safety is the EtcdBackup called SafetyCopyName; nil if there is none.
+	// Safety is the EtcdBackup called PreRestoreBackupName; nil if there is none.
 	Safety *v1beta2.EtcdBackup
-	// Others are the EtcdRestores of the same cluster, but this one.
+	// Others are all other EtcdRestores of the same cluster.
 	Others []*v1beta2.EtcdRestore
 	// Jobs of the restore, in any order.
 	Jobs []Job
-	// Seed is what the init containers of the new first member have said; nil while they
-	// have said nothing.
+	// Seed is what the init containers of the new bootstrap member have reported; nil while
+	// they have reported nothing.
 	Seed *Seed
 }
 
 // Wait is what is waited for.
-type Wait = transfer.Wait
+type Wait = job.Wait
 
 // Job is one Job that looks at the backup.
 type Job struct {
-	transfer.Job
+	job.Job
 	Attempt int32
 	// Target is what the backup is checked against, as resources.RestoreTarget writes it.
 	Target string
@@ -75,10 +73,10 @@ type Outcome struct {
 	Verified    bool
 }
 
-// Seed is what became of the data in the new first member.
+// Seed is the state of the data in the new bootstrap member.
 type Seed struct {
-	// Refused is why it cannot be restored there, however often that is tried.
-	Refused *Wait
+	// Rejected is why the backup cannot be restored there, however often that is tried.
+	Rejected *Wait
 	// Failing is why the last try failed.
 	Failing *Wait
 	// Revision of the restored key space, with the bump; 0 until it is known.
@@ -86,11 +84,11 @@ type Seed struct {
 }
 
 // ReasonNotStarted is a Job whose pod Kubernetes could not start.
-const ReasonNotStarted = transfer.ReasonNotStarted
+const ReasonNotStarted = job.ReasonNotStarted
 
-// ReasonRefused is a pod, or another object, that Kubernetes does not let be made: it goes
+// ReasonRejected is a pod, or another object, that Kubernetes does not let be made: it goes
 // on by itself once it does.
-const ReasonRefused = transfer.ReasonRefused
+const ReasonRejected = job.ReasonRejected
 
 // ended is true once nothing more is done for the restore.
 func (o *Observed) ended() bool {
@@ -98,7 +96,7 @@ func (o *Observed) ended() bool {
 	return phase == v1beta2.RestorePhaseSucceeded || phase == v1beta2.RestorePhaseFailed
 }
 
-// asked is true if the status says that the cluster was asked to go on from the backup.
+// asked is true if the status records that the cluster got the request for a recovery.
 func (o *Observed) asked() bool {
 	phase := o.Restore.Status.Phase
 	return phase == v1beta2.RestorePhaseRestoring || phase == v1beta2.RestorePhaseStarting
@@ -132,7 +130,7 @@ func (o *Observed) served() bool {
 	return phase != v1beta2.ClusterPhaseNone && phase != v1beta2.ClusterPhaseCreating
 }
 
-// fills is true if the cluster is a new one, which nobody has ever been a client of.
+// fills is true if the cluster is new and no client has ever used it.
 func (o *Observed) fills() bool {
 	return o.Cluster.Annotations[v1beta2.AnnotationRestore] != "" && !o.served()
 }
@@ -148,25 +146,20 @@ func (o *Observed) newest() *Job {
 	return newest
 }
 
-// refused says what keeps the cluster from going on until somebody changes it; otherwise it
-// goes on.
-func (o *Observed) refused(otherwise *Wait) *Wait {
-	if b := o.Cluster.Status.BlockedBy; b != nil && (b.Reason == ReasonRefused || b.Reason == v1beta2.ReasonOldMemberMayRun) {
+// blockedOr returns what keeps the cluster from going on until a user changes it, else the
+// given wait.
+func (o *Observed) blockedOr(otherwise *Wait) *Wait {
+	if b := o.Cluster.Status.BlockedBy; b != nil && (b.Reason == ReasonRejected || b.Reason == v1beta2.ReasonOldMemberMayRun) {
 		return &Wait{Reason: b.Reason, Message: b.Message}
 	}
 	return otherwise
 }
 
-// filling says how it goes with the new first member.
+// filling reports the progress of the new bootstrap member.
 func (o *Observed) filling(r *v1beta2.RecoveryStatus) *Wait {
 	if r.Message == "" {
-		return &Wait{Reason: string(r.Phase), Message: "the backup is restored in the new first member"}
+		return &Wait{Reason: string(r.Phase), Message: "the backup is restored in the recovery member"}
 	}
-	return &Wait{Reason: "SeedLost", Message: fmt.Sprintf("nothing was touched, and it is tried again: %s; give it what it lacks in spec.pod of the cluster, "+
+	return &Wait{Reason: "SeedLost", Message: fmt.Sprintf("nothing was changed, and the controller tries again: %s; set what the pod lacks in spec.pod of the cluster, "+
 		"or delete EtcdRestore %s, which leaves everything as it is", strings.TrimRight(r.Message, ". "), o.Restore.Name)}
-}
-
-func metaTime(t time.Time) *metav1.Time {
-	m := metav1.NewTime(t.Truncate(time.Second))
-	return &m
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -48,6 +48,8 @@ const (
 	waitPeriod = 5 * time.Second
 	// firstRetry is how long the first retry waits; each further one waits twice as long.
 	firstRetry = 5 * time.Second
+	// lastRetry is the longest wait; maxAttempts ends before it.
+	lastRetry = 10 * time.Minute
 	// createGrace is how long a cluster that does not exist is waited for: manifests are
 	// applied one after the other.
 	createGrace = 10 * time.Second
@@ -55,22 +57,22 @@ const (
 	maxAttempts = 7
 )
 
-// Plan is what is done about an EtcdRestore, and what is to be said of it.
+// Plan is what the controller does about an EtcdRestore, and what the status reports.
 type Plan struct {
 	Action Action
 	// Check is the Job of ActionVerify.
 	Check *resources.RestoreCheck
 	// Cluster is made by ActionCreate.
 	Cluster *v1beta2.EtcdCluster
-	// Copy is the EtcdBackup of ActionCopy, and Copied the safety copy that was made.
+	// Copy is the EtcdBackup of ActionCopy, and Copied the pre-restore backup that it made.
 	Copy   *v1beta2.EtcdBackup
-	Copied *v1beta2.RestoreSafetyCopy
+	Copied *v1beta2.PreRestoreBackup
 	// Recovery is what ActionAsk asks for.
 	Recovery *v1beta2.RecoveryStatus
 	// Record is how the restore has ended.
 	Record *Record
-	// Refused is why the cluster shall give the recovery up; it is written down first.
-	Refused *Wait
+	// Rejected is why the cluster must abandon the recovery. The status records it first.
+	Rejected *Wait
 	// Phase that the restore is in.
 	Phase v1beta2.RestorePhase
 	// Delete lists Jobs that have served their purpose.
@@ -97,7 +99,7 @@ type Record struct {
 // Decide says what is done next. The first rule that speaks wins.
 func Decide(o Observed) Plan {
 	for _, rule := range []func(*Observed) (Plan, bool){
-		cancelled, over, follow, lost, verify, prepare, safety,
+		cancelled, over, follow, lost, verify, prepare, preRestoreBackup,
 	} {
 		if plan, decided := rule(&o); decided {
 			if plan.Action == ActionNone && plan.Wait != nil && plan.RequeueAfter == 0 {
@@ -135,8 +137,8 @@ func reversible(r *v1beta2.RecoveryStatus) bool {
 	return r != nil && (r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseSeeding)
 }
 
-// over cleans up after a restore that has ended. The newest Job that failed stays for
-// whoever wants to read its log.
+// over cleans up after a restore that has ended. The newest Job that failed stays, so that
+// a user can read its log.
 func over(o *Observed) (Plan, bool) {
 	if !o.ended() {
 		return Plan{}, false
@@ -155,7 +157,7 @@ func over(o *Observed) (Plan, bool) {
 	return plan, true
 }
 
-// follow says what came of the recovery that was asked for.
+// follow reports the progress and the outcome of the recovery that was requested.
 func follow(o *Observed) (Plan, bool) {
 	r := o.recovery()
 	if r == nil {
@@ -163,25 +165,25 @@ func follow(o *Observed) (Plan, bool) {
 	}
 	plan := Plan{Phase: v1beta2.RestorePhaseRestoring, Delete: o.everyJob(), RequeueAfter: progressPeriod}
 	if j := o.newest(); j != nil && j.Outcome != nil && o.Restore.Status.Revision != j.Outcome.Revision {
-		// What it has found is written down before it goes.
+		// The status records what the Job has found before the Job is deleted.
 		plan.Revision, plan.Delete = j.Outcome.Revision, nil
 	}
 	switch r.Phase {
 	case v1beta2.RecoveryPhaseSucceeded:
-		// A message tells that the new members were lost before they had proved themselves.
+		// With a message, the new members were lost before they committed a write.
 		if r.Message != "" {
 			plan.Record = &Record{Reason: "NotProved", Message: r.Message}
 		} else {
 			plan.Record = &Record{Succeeded: true, Reason: "Restored", Message: "the cluster has committed a write with the restored data"}
 		}
 	case v1beta2.RecoveryPhaseAbandoned:
-		plan.Record = o.refusal()
+		plan.Record = o.rejection()
 		if plan.Record == nil {
 			plan.Record = &Record{Reason: "Abandoned", Message: "the cluster was left as it was: " + r.Message}
 		}
-	case v1beta2.RecoveryPhaseSwitching, v1beta2.RecoveryPhaseCleaning:
+	case v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning:
 		plan.Phase = v1beta2.RestorePhaseStarting
-		plan.Wait = o.refused(&Wait{Reason: string(r.Phase), Message: "the cluster goes over to the restored data" + because(r.Message)})
+		plan.Wait = o.blockedOr(&Wait{Reason: string(r.Phase), Message: "the cluster cuts over to the restored data" + job.WithCause(r.Message)})
 	default:
 		return o.seeding(plan, r), true
 	}
@@ -191,17 +193,17 @@ func follow(o *Observed) (Plan, bool) {
 	return plan, true
 }
 
-// seeding waits for the new first member, and gives up what cannot come to anything.
+// seeding waits for the new bootstrap member, and cancels a recovery that cannot succeed.
 func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
-	refused := o.refusal()
+	rejected := o.rejection()
 	switch {
-	case refused != nil && !r.Cancelled:
+	case rejected != nil && !r.Cancelled:
 		plan.Action = ActionCancel
-	case refused == nil && o.Seed != nil && o.Seed.Refused != nil && !r.Cancelled:
-		plan.Refused = o.Seed.Refused
+	case rejected == nil && o.Seed != nil && o.Seed.Rejected != nil && !r.Cancelled:
+		plan.Rejected = o.Seed.Rejected
 		return plan
 	}
-	plan.Wait = o.refused(o.filling(r))
+	plan.Wait = o.blockedOr(o.filling(r))
 	if o.Seed == nil {
 		return plan
 	}
@@ -214,21 +216,14 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 	return plan
 }
 
-// refusal is what was written down before the recovery was cancelled for it.
-func (o *Observed) refusal() *Record {
+// rejection is what the status recorded before the recovery was cancelled because of it.
+func (o *Observed) rejection() *Record {
 	for i := range o.Restore.Status.Conditions {
 		if c := &o.Restore.Status.Conditions[i]; c.Type == ConditionSucceeded && c.Status == metav1.ConditionFalse {
 			return &Record{Reason: c.Reason, Message: c.Message}
 		}
 	}
 	return nil
-}
-
-func because(message string) string {
-	if message == "" {
-		return ""
-	}
-	return ": " + message
 }
 
 func (o *Observed) everyJob() []string {
@@ -241,14 +236,14 @@ func (o *Observed) everyJob() []string {
 	return names
 }
 
-// lost ends a restore whose request is gone: what came of it cannot be told.
+// lost ends a restore whose request no longer exists, so that its outcome is unknown.
 func lost(o *Observed) (Plan, bool) {
 	if !o.asked() {
 		return Plan{}, false
 	}
-	record := &Record{Reason: "RecoveryLost", Message: "the cluster says nothing of this restore any more; look at its data before you restore it again"}
+	record := &Record{Reason: "RecoveryLost", Message: "the status of the EtcdCluster no longer holds the request of this restore; check the data of the cluster before another restore"}
 	if o.Cluster == nil || o.Cluster.DeletionTimestamp != nil {
-		record = &Record{Reason: "ClusterDeleted", Message: fmt.Sprintf("EtcdCluster %s was deleted meanwhile", o.Restore.Spec.EtcdCluster.Name)}
+		record = &Record{Reason: "ClusterDeleted", Message: fmt.Sprintf("EtcdCluster %s was deleted during the restore", o.Restore.Spec.EtcdCluster.Name)}
 	}
 	return Plan{Phase: o.Restore.Status.Phase, Record: record}, true
 }
@@ -258,7 +253,7 @@ func verify(o *Observed) (Plan, bool) {
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying}
 	if o.Restore.Spec.ClusterTemplate != nil && o.Cluster != nil && !o.made() {
 		return plan.failed("ClusterExists", fmt.Sprintf(
-			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: give it another name, or leave the template out to restore in place",
+			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: name another cluster, or remove the template to restore in place",
 			o.Cluster.Name)), true
 	}
 	if why := o.cannotBump(); why != "" {
@@ -275,9 +270,8 @@ func verify(o *Observed) (Plan, bool) {
 	}
 	plan.Delete = o.superseded(j)
 	switch {
-	case j.Outcome == nil && !j.Refused && j.Late(o.Now):
-		message := fmt.Sprintf("the pod of Job %s was not started within %s%s", j.Name, transfer.StartTimeout, because(j.Waiting))
-		return plan.failed(ReasonNotStarted, message), true
+	case j.Outcome == nil && !j.Rejected && j.Late(o.Now):
+		return plan.failed(ReasonNotStarted, j.LateMessage()), true
 	case j.Outcome == nil:
 		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
 		plan.Wait = j.Unstarted()
@@ -285,11 +279,11 @@ func verify(o *Observed) (Plan, bool) {
 	case !j.Outcome.Succeeded:
 		return o.retry(plan, place, j), true
 	case j.Target != o.target().String() && !o.follows(j):
-		return o.check(plan, place, j.Attempt+1), true // it shall fit something else now
+		return o.check(plan, place, j.Attempt+1), true // the target has changed since
 	case j.Outcome.Encrypted && o.Restore.Spec.Decryption == nil:
 		return plan.failed("Encrypted", "the backup is encrypted: name the Secret with the identities in spec.decryption of another EtcdRestore"), true
 	case !j.Outcome.Verified || j.Outcome.SHA256 == "" || j.Outcome.Key == "":
-		return plan.failed("Internal", "the agent did not say what it has verified"), true
+		return plan.failed("Internal", "the agent did not report what it has verified; delete this EtcdRestore and create it again"), true
 	default:
 		return Plan{}, false
 	}
@@ -313,8 +307,8 @@ func (p Plan) failed(reason, message string) Plan {
 	return p
 }
 
-// Postponed returns the plan with what it wanted to make put off, because Kubernetes does
-// not let it be made.
+// Postponed returns the plan without its action, because Kubernetes does not let the
+// controller create the object.
 func (p Plan) Postponed(why Wait) Plan {
 	p.Action, p.Wait, p.RequeueAfter = ActionNone, &why, waitPeriod
 	return p
@@ -327,13 +321,13 @@ func (o *Observed) check(plan Plan, place *v1beta2.BackupPlace, attempt int32) P
 	return plan
 }
 
-// retry makes the next attempt, waits until it is time for it, or gives up.
+// retry makes the next attempt, waits until it is time for it, or ends the restore.
 func (o *Observed) retry(plan Plan, place *v1beta2.BackupPlace, j *Job) Plan {
 	found := j.Outcome
 	if !found.Retryable || j.Attempt >= maxAttempts {
 		return plan.failed(found.Reason, found.Message)
 	}
-	pause := firstRetry << (j.Attempt - 1)
+	pause := job.Delay(firstRetry, lastRetry, int(j.Attempt))
 	// A clock that was set back does not make a retry wait longer than it would.
 	if left := min(found.Completion.Add(pause).Sub(o.Now), pause); left > 0 {
 		plan.Wait = &Wait{Reason: found.Reason, Message: fmt.Sprintf("attempt %d of %d failed: %s", j.Attempt, maxAttempts, found.Message)}
@@ -348,8 +342,8 @@ func (o *Observed) superseded(newest *Job) []string {
 	return slices.DeleteFunc(o.everyJob(), func(name string) bool { return name == newest.Name })
 }
 
-// prepare makes sure that there is a cluster to ask, and that it is told if the restore
-// is deleted.
+// prepare creates the cluster if it does not exist, and adds the finalizer that cancels the
+// recovery if the restore is deleted.
 func prepare(o *Observed) (Plan, bool) {
 	found := o.newest().Outcome
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
@@ -364,7 +358,7 @@ func prepare(o *Observed) (Plan, bool) {
 	if o.Restore.Spec.ClusterTemplate == nil {
 		if left := o.Restore.CreationTimestamp.Add(createGrace).Sub(o.Now); left > 0 && left <= createGrace {
 			plan.Wait, plan.RequeueAfter = &Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf(
-				"EtcdCluster %s does not exist; if it is not created either, it is made with %d members", o.Restore.Spec.EtcdCluster.Name, defaultSize)},
+				"EtcdCluster %s does not exist; if it is still missing in a few seconds, it is created with %d members", o.Restore.Spec.EtcdCluster.Name, defaultSize)},
 				left
 			return plan, true
 		}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -39,7 +39,7 @@ func observed(edits ...func(*Observed)) Observed {
 			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
 		},
 	}
-	o.Restore.Status.SafetyCopy = &v1beta2.RestoreSafetyCopy{Backup: "r-safety", Revision: 50, Time: metav1.NewTime(epoch.Add(55 * time.Second))}
+	o.Restore.Status.SafetyCopy = &v1beta2.PreRestoreBackup{Backup: "r-safety", Revision: 50, Time: metav1.NewTime(epoch.Add(55 * time.Second))}
 	for _, edit := range edits {
 		edit(&o)
 	}
@@ -65,10 +65,10 @@ func in(phase v1beta2.RestorePhase) func(*Observed) {
 	return func(o *Observed) { o.Restore.Status.Phase = phase }
 }
 
-// job is a Job with an outcome; nil while it runs.
-func job(attempt int32, outcome *Outcome, edits ...func(*Job)) func(*Observed) {
+// checked adds a Job with an outcome; nil while it runs.
+func checked(attempt int32, outcome *Outcome, edits ...func(*Job)) func(*Observed) {
 	return func(o *Observed) {
-		j := Job{Job: transfer.Job{Name: fmt.Sprintf("j%d", attempt), Created: epoch, Started: true}, Attempt: attempt, Target: target, Outcome: outcome}
+		j := Job{Job: job.Job{Name: fmt.Sprintf("j%d", attempt), Created: epoch, Started: true}, Attempt: attempt, Target: target, Outcome: outcome}
 		for _, edit := range edits {
 			edit(&j)
 		}
@@ -84,7 +84,7 @@ func good() *Outcome {
 func of(version string) func(*Observed) {
 	return func(o *Observed) {
 		o.Cluster.Spec.Version = version
-		job(1, good(), func(j *Job) { j.Target = o.target().String() })(o)
+		checked(1, good(), func(j *Job) { j.Target = o.target().String() })(o)
 	}
 }
 
@@ -103,14 +103,14 @@ func recovery(phase v1beta2.RecoveryPhase, edits ...func(*v1beta2.RecoveryStatus
 }
 
 func cancelledAlready(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
-func somebodyElses(r *v1beta2.RecoveryStatus)    { r.ID = "other" }
+func notOwned(r *v1beta2.RecoveryStatus)         { r.ID = "other" }
 func evicted(r *v1beta2.RecoveryStatus) {
-	r.Message = "the new first member c-seed was taken away: Evicted: disk"
+	r.Message = "the pod of bootstrap member c-seed was deleted: Evicted: disk"
 }
 
 func seed(s Seed) func(*Observed) { return func(o *Observed) { o.Seed = &s } }
 
-func refusedBefore(o *Observed) {
+func rejectedBefore(o *Observed) {
 	meta.SetStatusCondition(&o.Restore.Status.Conditions, metav1.Condition{
 		Type: ConditionSucceeded, Status: metav1.ConditionFalse, Reason: "Corrupt", Message: "flipped",
 	})
@@ -155,8 +155,8 @@ func say(p Plan) string {
 	if p.Copied != nil {
 		text += fmt.Sprintf(" copied %d", p.Copied.Revision)
 	}
-	if p.Refused != nil {
-		text += " refused " + p.Refused.Reason
+	if p.Rejected != nil {
+		text += " rejected " + p.Rejected.Reason
 	}
 	if p.Record != nil {
 		text += fmt.Sprintf(" record %t %s", p.Record.Succeeded, p.Record.Reason)
@@ -192,24 +192,26 @@ func TestDecide(t *testing.T) {
 		want  string
 	}{
 		// The backup is looked at before anything else.
-		"first look":            {nil, "Verifying: verify 1 of bucket/key against " + target},
-		"it runs":               {[]func(*Observed){job(1, nil)}, "Verifying:"},
-		"it does not start":     {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no claim", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
-		"it gets no pod":        {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Refused, j.Waiting = false, true, "quota" })}, "Verifying: wait PodRefused"},
-		"however long":          {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Refused, j.Waiting, j.Created = false, true, "quota", epoch.Add(-time.Hour) })}, "Verifying: wait PodRefused"},
-		"it has got one":        {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created, j.PodMade = false, epoch.Add(-time.Hour), epoch })}, "Verifying:"},
-		"it never starts":       {[]func(*Observed){job(1, nil, func(j *Job) { j.Started, j.Created = false, epoch.Add(-time.Hour) })}, "Verifying: record false PodNotStarted"},
-		"it is corrupt":         {[]func(*Observed){job(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
-		"the store fails":       {[]func(*Observed){job(1, bad("StoreUnavailable", true))}, "Verifying: wait StoreUnavailable"},
-		"the store failed once": {[]func(*Observed){job(1, bad("StoreUnavailable", true)), func(o *Observed) { o.Now = o.Now.Add(firstRetry) }}, "Verifying: verify 2 of bucket/key against " + target},
-		"the store fails on":    {[]func(*Observed){job(6, bad("x", true)), job(maxAttempts, bad("StoreUnavailable", true))}, "Verifying: record false StoreUnavailable without j6"},
-		"it must fit otherwise": {[]func(*Observed){job(1, good()), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
-		"it is encrypted":       {[]func(*Observed){job(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: record false Encrypted"},
-		"nothing was verified":  {[]func(*Observed){job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a"})}, "Verifying: record false Internal"},
-		"nobody knows its sum":  {[]func(*Observed){job(1, &Outcome{Succeeded: true, Verified: true, Key: "k"})}, "Verifying: record false Internal"},
-		"nor where it is":       {[]func(*Observed){job(1, &Outcome{Succeeded: true, Verified: true, SHA256: "a"})}, "Verifying: record false Internal"},
-		"it is opened":          {[]func(*Observed){held, decrypted, job(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: ask from bucket/k sum a bump 1000000000"},
-		"the template is taken": {[]func(*Observed){templated}, "Verifying: record false ClusterExists"},
+		"first look":        {nil, "Verifying: verify 1 of bucket/key against " + target},
+		"it runs":           {[]func(*Observed){checked(1, nil)}, "Verifying:"},
+		"it does not start": {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no PVC", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
+		"it gets no pod":    {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Rejected, j.Waiting = false, true, "quota" })}, "Verifying: wait PodRejected"},
+		"however long": {[]func(*Observed){checked(1, nil, func(j *Job) {
+			j.Started, j.Rejected, j.Waiting, j.Created = false, true, "quota", epoch.Add(-time.Hour)
+		})}, "Verifying: wait PodRejected"},
+		"it has got one":          {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Created, j.PodMade = false, epoch.Add(-time.Hour), epoch })}, "Verifying:"},
+		"it never starts":         {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Created = false, epoch.Add(-time.Hour) })}, "Verifying: record false PodNotStarted"},
+		"it is corrupt":           {[]func(*Observed){checked(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
+		"the store fails":         {[]func(*Observed){checked(1, bad("StoreUnavailable", true))}, "Verifying: wait StoreUnavailable"},
+		"the store failed once":   {[]func(*Observed){checked(1, bad("StoreUnavailable", true)), func(o *Observed) { o.Now = o.Now.Add(firstRetry) }}, "Verifying: verify 2 of bucket/key against " + target},
+		"the store fails on":      {[]func(*Observed){checked(6, bad("x", true)), checked(maxAttempts, bad("StoreUnavailable", true))}, "Verifying: record false StoreUnavailable without j6"},
+		"it must fit otherwise":   {[]func(*Observed){checked(1, good()), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
+		"it is encrypted":         {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: record false Encrypted"},
+		"nothing was verified":    {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a"})}, "Verifying: record false Internal"},
+		"its checksum is unknown": {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, Key: "k"})}, "Verifying: record false Internal"},
+		"nor where it is":         {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, SHA256: "a"})}, "Verifying: record false Internal"},
+		"it is opened":            {[]func(*Observed){held, decrypted, checked(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: ask from bucket/k sum a bump 1000000000"},
+		"the template is taken":   {[]func(*Observed){templated}, "Verifying: record false ClusterExists"},
 
 		// Sources.
 		"no such EtcdBackup":    {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup = nil }}, "Verifying: wait BackupNotFound"},
@@ -221,86 +223,86 @@ func TestDecide(t *testing.T) {
 		"one that failed later": {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].URI = "pvc://backups/p/b/x" }}, "Verifying: wait BackupNotFound"},
 		"one that is nowhere":   {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].Succeeded = true }}, "Verifying: wait BackupNotFound"},
 		"an EtcdBackup moved":   {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup.Status.URI = "s3://b/k" }}, "Verifying: wait InvalidRequest"},
-		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, job(1, good())}, "Verifying: ask from key/dir/snapshot.db sum abc bump 1000000000"},
+		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, checked(1, good())}, "Verifying: ask from key/dir/snapshot.db sum abc bump 1000000000"},
 
 		// In place.
-		"it is held first":            {[]func(*Observed){job(1, good())}, "Verifying: hold"},
-		"then it is asked":            {[]func(*Observed){job(1, good()), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"with another bump":           {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"by an etcd that cannot bump": {[]func(*Observed){of("3.4.26"), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"though it is asked for one":  {[]func(*Observed){of("3.4.26"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: record false Unsupported"},
-		"by one that can":             {[]func(*Observed){of("3.4.27"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1"},
-		"paused":                      {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
-		"asleep":                      {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }}, "Verifying: wait ClusterHibernated"},
-		"going":                       {[]func(*Observed){job(1, good()), held, func(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }}, "Verifying: wait ClusterTerminating"},
-		"another recovery":            {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSeeding, somebodyElses)}, "Verifying: wait RecoveryUnderWay"},
-		"after another one":           {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, somebodyElses)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"who asked reads it":          {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
-		"who has asked":               {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseRestoring)}, "Verifying: wait AnotherRestore"},
-		"who has not asked":           {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"it was asked":                {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
-		"and that was written":        {[]func(*Observed){job(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
-		"it is filled":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
-		"it is tried again":           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait SeedLost"},
-		"it is evicted":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
-		"it cannot be fetched":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
-		"it gets no seed":             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRefused)}, "Restoring: wait PodRefused"},
-		"it is blocked":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
-		"it gets none later":          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonPodRefused)}, "Starting: wait PodRefused"},
-		"an old member may run":       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching), blocked(v1beta2.ReasonOldMemberMayRun)}, "Starting: wait OldMemberMayRun"},
-		"it starts":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
-		"it is corrupt now":           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: refused Corrupt"},
-		"so it is given up":           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}}), refusedBefore}, "Restoring: cancel wait Seeding"},
-		"and waited for":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), refusedBefore}, "Restoring: wait Seeding"},
-		"and told":                    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), refusedBefore}, "Restoring: record false Corrupt"},
-		"given up by others":          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
-		"no way back":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSwitching)}, "Starting: wait Switching"},
-		"it proves itself":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
-		"it has":                      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
-		"it was lost at once":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
-		"the request is gone":         {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: record false RecoveryLost"},
-		"so goes the cluster":         {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), leaving}, "Starting: record false ClusterDeleted"},
-		"somebody cancels it":         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "x"}})}, "Restoring: wait Seeding"},
-		"a condition is no refusal":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
-		"Jobs stay until it is told":  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded), job(1, good()), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: record true Restored"},
-		"a Job that goes, goes once":  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), job(1, nil, going)}, "Restoring: wait Seeding"},
-		"also when it is over":        {[]func(*Observed){in(v1beta2.RestorePhaseSucceeded), job(1, good(), going)}, "Succeeded:"},
-		"nothing runs on":             {[]func(*Observed){in(v1beta2.RestorePhaseFailed), job(1, nil)}, "Failed: without j1"},
-		"so is the cluster":           {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
-		"it is over":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), job(1, good())}, "Succeeded: release without j1"},
-		"a log stays":                 {[]func(*Observed){in(v1beta2.RestorePhaseFailed), job(1, bad("x", true)), job(2, bad("x", true))}, "Failed: without j1"},
+		"it is held first":                        {[]func(*Observed){checked(1, good())}, "Verifying: hold"},
+		"then the cluster gets the request":       {[]func(*Observed){checked(1, good()), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"with another bump":                       {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"by an etcd that cannot bump":             {[]func(*Observed){of("3.4.26"), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"a bump that etcd does not support":       {[]func(*Observed){of("3.4.26"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: record false Unsupported"},
+		"by one that can":                         {[]func(*Observed){of("3.4.27"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1"},
+		"paused":                                  {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
+		"asleep":                                  {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }}, "Verifying: wait ClusterHibernated"},
+		"going":                                   {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }}, "Verifying: wait ClusterTerminating"},
+		"another recovery":                        {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseSeeding, notOwned)}, "Verifying: wait RecoveryUnderWay"},
+		"after another recovery":                  {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, notOwned)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"another restore starts":                  {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
+		"another restore is under way":            {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseRestoring)}, "Verifying: wait AnotherRestore"},
+		"another restore has no request yet":      {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"the cluster has the request":             {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
+		"the status records the revision":         {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
+		"it is filled":                            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
+		"it is tried again":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait SeedLost"},
+		"it is evicted":                           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
+		"it cannot be fetched":                    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it gets no seed":                         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRejected)}, "Restoring: wait PodRejected"},
+		"it is blocked":                           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
+		"it gets none later":                      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonPodRejected)}, "Starting: wait PodRejected"},
+		"an old member may run":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonOldMemberMayRun)}, "Starting: wait OldMemberMayRun"},
+		"it starts":                               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
+		"it is corrupt now":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: rejected Corrupt"},
+		"the recovery is cancelled":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}), rejectedBefore}, "Restoring: cancel wait Seeding"},
+		"cancelled, waits for the cluster":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), rejectedBefore}, "Restoring: wait Seeding"},
+		"cancelled and abandoned":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), rejectedBefore}, "Restoring: record false Corrupt"},
+		"abandoned by the cluster":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
+		"no way back":                             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover)}, "Starting: wait Cutover"},
+		"it proves itself":                        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
+		"it has":                                  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
+		"it was lost at once":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
+		"the request no longer exists":            {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: record false RecoveryLost"},
+		"the cluster is deleted":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), terminating}, "Starting: record false ClusterDeleted"},
+		"a user cancels it":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), seed(Seed{Rejected: &Wait{Reason: "Corrupt", Message: "x"}})}, "Restoring: wait Seeding"},
+		"not verified is no rejection":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
+		"Jobs stay until the status records them": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good()), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: record true Restored"},
+		"a Job that goes, goes once":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), checked(1, nil, going)}, "Restoring: wait Seeding"},
+		"also when it is over":                    {[]func(*Observed){in(v1beta2.RestorePhaseSucceeded), checked(1, good(), going)}, "Succeeded:"},
+		"nothing runs on":                         {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, nil)}, "Failed: without j1"},
+		"so is the cluster":                       {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
+		"it is over":                              {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good())}, "Succeeded: release without j1"},
+		"a log stays":                             {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, bad("x", true)), checked(2, bad("x", true))}, "Failed: without j1"},
 
 		// New clusters.
-		"by template":           {[]func(*Observed){homeless, templated, job(1, good()), held}, "Verifying: create 3.6.16 of 1"},
+		"by template":           {[]func(*Observed){homeless, templated, checked(1, good()), held}, "Verifying: create 3.6.16 of 1"},
 		"checked for it before": {[]func(*Observed){homeless, templated, func(o *Observed) { o.Restore.Spec.ClusterTemplate.Spec.Version = "3.5.33" }}, "Verifying: verify 1 of bucket/key against 3.5.33/2147483648"},
 		"of nothing":            {[]func(*Observed){homeless}, "Verifying: verify 1 of bucket/key against /0"},
-		"of the backup":         {[]func(*Observed){homeless, held, job(1, good(), unknownTarget)}, "Verifying: create 3.6.16 of 3"},
-		"not at once":           {[]func(*Observed){homeless, held, job(1, good(), unknownTarget), func(o *Observed) { o.Now = epoch.Add(time.Second) }}, "Verifying: wait ClusterNotFound"},
-		"that cannot bump": {[]func(*Observed){homeless, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true, EtcdVersion: "3.4.23"}, unknownTarget), func(o *Observed) {
+		"of the backup":         {[]func(*Observed){homeless, held, checked(1, good(), unknownTarget)}, "Verifying: create 3.6.16 of 3"},
+		"not at once":           {[]func(*Observed){homeless, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Now = epoch.Add(time.Second) }}, "Verifying: wait ClusterNotFound"},
+		"that cannot bump": {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true, EtcdVersion: "3.4.23"}, unknownTarget), func(o *Observed) {
 			o.Restore.Spec.RevisionBump = ptr.To[int64](1)
 		}}, "Verifying: record false Unsupported"},
-		"of an unknown version": {[]func(*Observed){homeless, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
-		"it fits what it made":  {[]func(*Observed){filling, held, job(1, good(), unknownTarget)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"not if it is larger":   {[]func(*Observed){filling, held, job(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", EtcdVersion: "3.6.16", Verified: true, Size: 1 << 40}, unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
-		"nor of that version":   {[]func(*Observed){filling, held, job(1, good(), unknownTarget), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
-		"nor looked at so":      {[]func(*Observed){filling, held, job(1, good(), func(j *Job) { j.Target = "3.6.16/1" })}, "Verifying: verify 2 of bucket/key against " + target},
-		"nor by template":       {[]func(*Observed){filling, templated, held, job(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
-		"a user made it":        {[]func(*Observed){held, job(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"of an unknown version": {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
+		"it fits what it made":  {[]func(*Observed){filling, held, checked(1, good(), unknownTarget)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"not if it is larger":   {[]func(*Observed){filling, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", EtcdVersion: "3.6.16", Verified: true, Size: 1 << 40}, unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"nor of that version":   {[]func(*Observed){filling, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
+		"nor looked at so":      {[]func(*Observed){filling, held, checked(1, good(), func(j *Job) { j.Target = "3.6.16/1" })}, "Verifying: verify 2 of bucket/key against " + target},
+		"nor by template":       {[]func(*Observed){filling, templated, held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"a user made it":        {[]func(*Observed){held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
 
 		// Deletion.
-		"deleted before":            {[]func(*Observed){deleted, job(1, good())}, ":"},
-		"deleted in time":           {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding)}, ": cancel"},
-		"deleted before it began":   {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhasePending)}, ": cancel"},
-		"deleted, and the seed too": {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready)}, ":"},
-		"deleted too late":          {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSwitching)}, ": release"},
-		"deleted and given up":      {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": release"},
-		"what it has made goes":     {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": discard"},
-		"also if it never began":    {[]func(*Observed){deleted, held, filling}, ": discard"},
-		"not what serves":           {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": release"},
-		"nor what goes already":     {[]func(*Observed){deleted, held, filling, leaving}, ": release"},
-		"not past the switch":       {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": release"},
-		"not somebody else's":       {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": release"},
-		"nothing is left":           {[]func(*Observed){deleted, held, homeless}, ": release"},
+		"deleted before":                   {[]func(*Observed){deleted, checked(1, good())}, ":"},
+		"deleted in time":                  {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding)}, ": cancel"},
+		"deleted before it began":          {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhasePending)}, ": cancel"},
+		"deleted, and the seed too":        {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready)}, ":"},
+		"deleted too late":                 {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseCutover)}, ": release"},
+		"deleted and abandoned":            {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": release"},
+		"what it has made goes":            {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": discard"},
+		"also if it never began":           {[]func(*Observed){deleted, held, filling}, ": discard"},
+		"not what serves":                  {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": release"},
+		"nor what goes already":            {[]func(*Observed){deleted, held, filling, terminating}, ": release"},
+		"not past the cutover":             {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": release"},
+		"not a cluster of another restore": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": release"},
+		"nothing is left":                  {[]func(*Observed){deleted, held, homeless}, ": release"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -313,7 +315,7 @@ func TestDecide(t *testing.T) {
 			if status.Succeeded && (plan.Record == nil || !plan.Record.Succeeded) {
 				t.Errorf("succeeded without a reason: %+v", status)
 			}
-			waits := plan.Action == ActionNone && plan.Record == nil && plan.Refused == nil && !o.ended() && o.Restore.DeletionTimestamp == nil
+			waits := plan.Action == ActionNone && plan.Record == nil && plan.Rejected == nil && !o.ended() && o.Restore.DeletionTimestamp == nil
 			if waits && plan.RequeueAfter <= 0 {
 				t.Error("it waits and is never looked at again")
 			}
@@ -325,7 +327,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func leaving(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }
+func terminating(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }
 
 func going(j *Job) { j.Deleting = true }
 
@@ -348,9 +350,9 @@ func other(phase v1beta2.RestorePhase) func(*Observed) {
 }
 
 // TestStatusOfARefusal tells why, and that nothing was touched.
-func TestStatusOfARefusal(t *testing.T) {
+func TestStatusOfARejection(t *testing.T) {
 	t.Parallel()
-	o := observed(job(1, bad("Unsupported", false)))
+	o := observed(checked(1, bad("Unsupported", false)))
 	status := Status(o, Decide(o))
 	verified := meta.FindStatusCondition(status.Conditions, ConditionVerified)
 	succeeded := meta.FindStatusCondition(status.Conditions, ConditionSucceeded)

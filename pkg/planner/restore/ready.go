@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // needsPerson lists the reasons of waits that end only when a person or another program
 // changes something. All other waits end by themselves, or end the restore.
 var needsPerson = map[string]bool{
 	"BackupNotFound": true, "ClusterNotFound": true, "ClusterPaused": true, "ClusterHibernated": true,
-	"InvalidRequest": true, "NoPlaceForSafetyCopy": true, "SafetyCopyFailed": true, ReasonRefused: true, v1beta2.ReasonOldMemberMayRun: true,
+	"InvalidRequest": true, "NoPlaceForSafetyCopy": true, "SafetyCopyFailed": true, ReasonRejected: true, v1beta2.ReasonOldMemberMayRun: true,
 }
 
 // standing says whether the restore has succeeded, goes on, or cannot without a person.
-func (o *Observed) standing(status *v1beta2.RestoreStatus, plan Plan) transfer.Standing {
+func (o *Observed) standing(status *v1beta2.RestoreStatus, plan Plan) job.Standing {
 	outcome := meta.FindStatusCondition(status.Conditions, ConditionSucceeded)
 	reason, message := string(status.Phase), status.Reason
 	if outcome != nil {
@@ -28,19 +28,19 @@ func (o *Observed) standing(status *v1beta2.RestoreStatus, plan Plan) transfer.S
 	}
 	switch {
 	case status.Phase == v1beta2.RestorePhaseSucceeded:
-		return transfer.Standing{Ready: true, Reason: reason, Message: message}
+		return job.Standing{Ready: true, Reason: reason, Message: message}
 	case status.Phase == v1beta2.RestorePhaseFailed:
-		return transfer.Standing{Stalled: true, Reason: reason, Message: message}
+		return job.Standing{Stalled: true, Reason: reason, Message: message}
 	case plan.Wait != nil:
 		waited := o.Now.Sub(status.StartTime.Time)
-		return transfer.Standing{
-			Stalled: needsPerson[plan.Wait.Reason] && waited >= transfer.StalledSoon,
+		return job.Standing{
+			Stalled: needsPerson[plan.Wait.Reason] && waited >= job.StalledSoon,
 			Reason:  plan.Wait.Reason, Message: plan.Wait.Message,
 		}
 	}
 	progress := meta.FindStatusCondition(status.Conditions, ConditionProgressing)
 	if progress == nil {
-		return transfer.Standing{Reason: cmp.Or(string(status.Phase), "Verifying")}
+		return job.Standing{Reason: cmp.Or(string(status.Phase), "Verifying")}
 	}
-	return transfer.Standing{Reason: progress.Reason, Message: progress.Message}
+	return job.Standing{Reason: progress.Reason, Message: progress.Message}
 }

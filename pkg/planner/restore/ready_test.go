@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // TestReady says what Flux and Helm make of the status of each stage.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	begun := func(ago time.Duration) func(*Observed) {
-		return func(o *Observed) { o.Restore.Status.StartTime = metaTime(o.Now.Add(-ago)) }
+		return func(o *Observed) { o.Restore.Status.StartTime = job.StatusTime(o.Now.Add(-ago)) }
 	}
 	paused := func(o *Observed) { o.Cluster.Spec.Paused = true }
 	ended := func(phase v1beta2.RestorePhase, reason string) func(*Observed) {
@@ -40,14 +40,14 @@ func TestReady(t *testing.T) {
 		reason string
 	}{
 		"new":                        {nil, status.InProgressStatus, "Verifying"},
-		"the backup is bad":          {[]func(*Observed){job(1, bad("HashMismatch", false))}, status.FailedStatus, "HashMismatch"},
-		"the store does not answer":  {[]func(*Observed){job(1, bad("StoreUnreachable", true))}, status.InProgressStatus, ""},
-		"the cluster is paused":      {[]func(*Observed){job(1, good()), held, paused}, status.InProgressStatus, "ClusterPaused"},
-		"the cluster stays paused":   {[]func(*Observed){job(1, good()), held, paused, begun(transfer.StalledSoon)}, status.FailedStatus, "ClusterPaused"},
-		"another restore goes first": {[]func(*Observed){job(1, good()), held, other(v1beta2.RestorePhaseRestoring), begun(time.Hour)}, status.InProgressStatus, "AnotherRestore"},
-		"the cluster goes over":      {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseSwitching), begun(time.Hour)}, status.InProgressStatus, ""},
+		"the backup is bad":          {[]func(*Observed){checked(1, bad("HashMismatch", false))}, status.FailedStatus, "HashMismatch"},
+		"the store does not respond": {[]func(*Observed){checked(1, bad("StoreUnreachable", true))}, status.InProgressStatus, ""},
+		"the cluster is paused":      {[]func(*Observed){checked(1, good()), held, paused}, status.InProgressStatus, "ClusterPaused"},
+		"the cluster stays paused":   {[]func(*Observed){checked(1, good()), held, paused, begun(job.StalledSoon)}, status.FailedStatus, "ClusterPaused"},
+		"another restore goes first": {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseRestoring), begun(time.Hour)}, status.InProgressStatus, "AnotherRestore"},
+		"the cluster goes over":      {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseCutover), begun(time.Hour)}, status.InProgressStatus, ""},
 		"restored":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseSucceeded)}, status.CurrentStatus, "Restored"},
-		"given up":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseAbandoned)}, status.FailedStatus, "Abandoned"},
+		"abandoned":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseAbandoned)}, status.FailedStatus, "Abandoned"},
 		"succeeded before an update": {[]func(*Observed){ended(v1beta2.RestorePhaseSucceeded, "Restored")}, status.CurrentStatus, "Restored"},
 		"failed before an update":    {[]func(*Observed){ended(v1beta2.RestorePhaseFailed, "Encrypted")}, status.FailedStatus, "Encrypted"},
 	} {
@@ -70,13 +70,13 @@ func TestReady(t *testing.T) {
 		again := o
 		again.Restore = shown
 		if s := Status(again, Decide(again)); shown.Status.CompletionTime != nil && meta.FindStatusCondition(s.Conditions, v1beta2.ConditionReady).Reason != ready.Reason {
-			t.Errorf("%s: what is said of it changes after its end", name)
+			t.Errorf("%s: the condition Ready changes after the end of the restore", name)
 		}
 	}
 }
 
-// TestVersionOfANewCluster: a template without a version makes a cluster of the version
-// that the backup is of, and the backup is not checked against another one.
+// TestVersionOfANewCluster: a template without a version makes a cluster with the version
+// of the backup, and the backup is not checked against another version.
 func TestVersionOfANewCluster(t *testing.T) {
 	t.Parallel()
 	unversioned := func(o *Observed) { o.Restore.Spec.ClusterTemplate.Spec.Version = "" }
@@ -88,7 +88,7 @@ func TestVersionOfANewCluster(t *testing.T) {
 	for _, test := range []struct{ backup, want string }{{"3.5.26", "3.5.26"}, {"", ""}} {
 		found := good()
 		found.EtcdVersion = test.backup
-		made := Decide(observed(homeless, templated, unversioned, held, job(1, found, target)))
+		made := Decide(observed(homeless, templated, unversioned, held, checked(1, found, target)))
 		if made.Action != ActionCreate || made.Cluster.Spec.Version != test.want {
 			t.Fatalf("backup of %q: %s", test.backup, say(made))
 		}
@@ -96,7 +96,7 @@ func TestVersionOfANewCluster(t *testing.T) {
 			continue
 		}
 		// The cluster that was made fits what was found, so that it is not looked at again.
-		next := observed(templated, unversioned, held, job(1, found, target), func(o *Observed) {
+		next := observed(templated, unversioned, held, checked(1, found, target), func(o *Observed) {
 			o.Cluster = made.Cluster.DeepCopy()
 			o.Cluster.UID = "made"
 		})

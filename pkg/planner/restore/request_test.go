@@ -15,11 +15,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// TestRequest: the cluster is asked for exactly what was found good, under the UID of this
-// restore, and is told what it will not have.
+// TestRequest: the request names exactly the backup that was verified, under the UID of
+// this restore, and says which data the cluster will not have.
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	o := observed(decrypted, held, job(1, good()))
+	o := observed(decrypted, held, checked(1, good()))
 	got := Decide(o).Recovery
 	if got == nil || !strings.Contains(got.ExpectedLoss, "revision 42") || !strings.Contains(got.ExpectedLoss, "EtcdBackup r-safety has it up to revision 50") {
 		t.Fatalf("asked for %+v", got)
@@ -35,11 +35,11 @@ func TestRequest(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
-	if fills := Decide(observed(filling, held, job(1, good(), unknownTarget))).Recovery; fills == nil || fills.ExpectedLoss != "" {
+	if fills := Decide(observed(filling, held, checked(1, good(), unknownTarget))).Recovery; fills == nil || fills.ExpectedLoss != "" {
 		t.Errorf("a new cluster loses %+v", fills)
 	}
 	if old := Decide(observed(of("3.4.23"), held)).Recovery; old == nil || !strings.Contains(old.ExpectedLoss, "cannot raise the revision") {
-		t.Errorf("an old etcd is asked for %+v", old)
+		t.Errorf("the request to an old etcd is %+v", old)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestLook(t *testing.T) {
 			t.Errorf("%s: %+v", name, check)
 		}
 	}
-	o := observed(fromBackup(nil), decrypted, held, job(1, good()))
+	o := observed(fromBackup(nil), decrypted, held, checked(1, good()))
 	if asked := Decide(o).Recovery; asked == nil || asked.Source.Backup.Decryption == nil {
 		t.Errorf("asked for %+v", asked)
 	}
@@ -70,30 +70,30 @@ func TestRetries(t *testing.T) {
 	t.Parallel()
 	for attempt, want := range map[int32]time.Duration{1: 5 * time.Second, 2: 10 * time.Second, 6: 160 * time.Second} {
 		for _, ago := range []time.Duration{0, -time.Hour} {
-			o := observed(job(attempt, bad("StoreUnavailable", true)))
+			o := observed(checked(attempt, bad("StoreUnavailable", true)))
 			o.Jobs[0].Outcome.Completion = o.Now.Add(-ago)
 			if plan := Decide(o); plan.Action != ActionNone || plan.RequeueAfter != want {
 				t.Errorf("attempt %d, ended %s ago: waits %s", attempt, ago, plan.RequeueAfter)
 			}
 		}
 	}
-	later := observed(homeless, held, job(1, good(), unknownTarget))
+	later := observed(homeless, held, checked(1, good(), unknownTarget))
 	later.Restore.CreationTimestamp = metav1.NewTime(later.Now.Add(time.Hour))
 	if got := say(Decide(later)); got != "Verifying: create 3.6.16 of 3" {
 		t.Errorf("by a clock that was set back: %s", got)
 	}
-	put := Decide(observed(job(1, good()))).Postponed(Wait{Reason: "PodRefused"})
-	if put.Action != ActionNone || put.Wait.Reason != "PodRefused" || put.RequeueAfter != waitPeriod {
+	put := Decide(observed(checked(1, good()))).Postponed(Wait{Reason: "PodRejected"})
+	if put.Action != ActionNone || put.Wait.Reason != "PodRejected" || put.RequeueAfter != waitPeriod {
 		t.Errorf("what is put off is %+v", put)
 	}
 }
 
-// TestProgress: how far a transfer is, and which revision it found, is told, and forgotten
-// when it is over.
+// TestProgress: the status reports the progress of a transfer and the revision that it
+// found, and drops both when the transfer is over.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	half := &v1beta2.TransferProgress{Bytes: 50, TotalBytes: 100}
-	o := observed(job(1, nil, func(j *Job) { j.Progress = half }))
+	o := observed(checked(1, nil, func(j *Job) { j.Progress = half }))
 	status := Status(o, Decide(o))
 	if diff := cmp.Diff(half, status.Progress); diff != "" {
 		t.Error(diff)
@@ -104,7 +104,7 @@ func TestProgress(t *testing.T) {
 	}
 	o.Jobs[0].Progress = nil
 	if again := Status(o, Decide(o)); again.Progress == nil {
-		t.Error("it is forgotten because nobody answers")
+		t.Error("the progress is dropped because the agent does not respond")
 	}
 	o.Jobs[0].Outcome = good()
 	if over := Status(o, Decide(o)); over.Progress != nil {
@@ -112,18 +112,18 @@ func TestProgress(t *testing.T) {
 	}
 	for bump, o := range map[int64]Observed{
 		1000: observed(held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})),
-		0:    observed(held, recovery(v1beta2.RecoveryPhasePending), job(1, good())),
+		0:    observed(held, recovery(v1beta2.RecoveryPhasePending), checked(1, good())),
 	} {
 		if plan := Decide(o); plan.Revision != 42 || Status(o, plan).Revision != 42 {
 			t.Errorf("bump %d: revision %d", bump, plan.Revision)
 		}
 	}
-	if plan := Decide(observed(held, recovery(v1beta2.RecoveryPhasePending), job(1, good()))); len(plan.Delete) > 0 {
+	if plan := Decide(observed(held, recovery(v1beta2.RecoveryPhasePending), checked(1, good()))); len(plan.Delete) > 0 {
 		t.Errorf("%s goes before what it has found is written down", plan.Delete)
 	}
 }
 
-// TestStatusGoesOn: what was said stays said until there is more.
+// TestStatusGoesOn: the status keeps what it reports until there is more.
 func TestStatusGoesOn(t *testing.T) {
 	t.Parallel()
 	o := observed(held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042}))
@@ -135,15 +135,15 @@ func TestStatusGoesOn(t *testing.T) {
 	if again := Status(o, Decide(o)); again.Phase != v1beta2.RestorePhaseStarting || again.Revision != 42 || !again.StartTime.Equal(status.StartTime) {
 		t.Errorf("it goes back: %+v", again)
 	}
-	o = observed(held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Refused: &Wait{Reason: "Corrupt", Message: "flipped"}}))
+	o = observed(held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}))
 	if status := Status(o, Decide(o)); status.Reason != "flipped" || status.CompletionTime != nil ||
 		!meta.IsStatusConditionFalse(status.Conditions, ConditionSucceeded) {
 		t.Errorf("a refusal: %+v", status)
 	}
 	for want, o := range map[metav1.ConditionStatus]Observed{
-		metav1.ConditionUnknown: observed(job(1, nil)),
-		metav1.ConditionTrue:    observed(job(1, good())),
-		metav1.ConditionFalse:   observed(job(1, bad("Corrupt", false))),
+		metav1.ConditionUnknown: observed(checked(1, nil)),
+		metav1.ConditionTrue:    observed(checked(1, good())),
+		metav1.ConditionFalse:   observed(checked(1, bad("Corrupt", false))),
 	} {
 		o.Restore.Generation = 3
 		status := Status(o, Decide(o))

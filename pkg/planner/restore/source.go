@@ -13,8 +13,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// source returns the place of the backup as far as the objects tell it, or what is
-// waited for.
+// source returns where the backup is, as far as the objects say so, or what the restore
+// waits for.
 func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	spec := &o.Restore.Spec
 	if spec.Backup == nil {
@@ -34,7 +34,7 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	place := &v1beta2.BackupPlace{
 		StorageType: o.Backup.Spec.StorageType, SHA256: sum, Decryption: spec.Decryption.DeepCopy(),
 		RestoreSource: restoreSource(&o.Backup.Spec.BackupSource),
-		// Who may write there may read there.
+		// A service account that may write there may read there.
 		ServiceAccountName: cmp.Or(spec.ServiceAccountName, o.Backup.Spec.ServiceAccountName), Env: o.env(),
 	}
 	store, _, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
@@ -43,7 +43,7 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	}
 	key, err := store.KeyOf(uri)
 	if err != nil {
-		return nil, &Wait{Reason: "InvalidRequest", Message: fmt.Sprintf("EtcdBackup %s was changed since that backup was made: %v", name, err)}
+		return nil, &Wait{Reason: "InvalidRequest", Message: fmt.Sprintf("the spec of EtcdBackup %s was changed after that backup was stored: %v", name, err)}
 	}
 	return at(place, store.Bucket, key), nil
 }

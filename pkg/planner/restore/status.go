@@ -4,13 +4,11 @@
 package restore
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/transfer"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // Conditions of an EtcdRestore.
@@ -36,7 +34,7 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 		status.Phase = plan.Phase
 	}
 	if status.StartTime == nil {
-		status.StartTime = metaTime(o.Now)
+		status.StartTime = job.StatusTime(o.Now)
 	}
 	if plan.Revision > 0 {
 		status.Revision = plan.Revision
@@ -47,14 +45,14 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 	switch {
 	case plan.Progress == nil && (plan.Phase != v1beta2.RestorePhaseVerifying || plan.Record != nil || plan.Action != ActionNone):
 		status.Progress = nil
-	case transfer.Noticeable(status.Progress, plan.Progress):
+	case job.Noticeable(status.Progress, plan.Progress):
 		status.Progress = plan.Progress.DeepCopy()
 	}
 	switch {
 	case plan.Record != nil:
 		record(&o, &status, plan.Record)
-	case plan.Refused != nil:
-		status.Reason = plan.Refused.Message
+	case plan.Rejected != nil:
+		status.Reason = plan.Rejected.Message
 	}
 	conditions(&o, &status, plan)
 	o.standing(&status, plan).Write(&status.Conditions, o.Restore.Generation, o.Now)
@@ -63,7 +61,7 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 
 // record writes down how the restore has ended.
 func record(o *Observed, status *v1beta2.RestoreStatus, r *Record) {
-	status.CompletionTime, status.Progress = metaTime(o.Now), nil
+	status.CompletionTime, status.Progress = job.StatusTime(o.Now), nil
 	status.Succeeded, status.Reason, status.Phase = r.Succeeded, "", v1beta2.RestorePhaseSucceeded
 	if !r.Succeeded {
 		status.Reason, status.Phase = r.Message, v1beta2.RestorePhaseFailed
@@ -72,10 +70,7 @@ func record(o *Observed, status *v1beta2.RestoreStatus, r *Record) {
 
 func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	set := func(t string, is metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: t, Status: is, Reason: reason, Message: message,
-			ObservedGeneration: o.Restore.Generation, LastTransitionTime: metav1.NewTime(o.Now.Truncate(time.Second)),
-		})
+		job.SetCondition(&status.Conditions, o.Restore.Generation, o.Now, t, is, reason, message)
 	}
 	verifying := status.Phase == v1beta2.RestorePhaseVerifying
 	switch {
@@ -91,8 +86,8 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 		set(ConditionSucceeded, metav1.ConditionTrue, plan.Record.Reason, plan.Record.Message)
 	case plan.Record != nil:
 		set(ConditionSucceeded, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
-	case plan.Refused != nil:
-		set(ConditionSucceeded, metav1.ConditionFalse, plan.Refused.Reason, plan.Refused.Message)
+	case plan.Rejected != nil:
+		set(ConditionSucceeded, metav1.ConditionFalse, plan.Rejected.Reason, plan.Rejected.Message)
 	case meta.FindStatusCondition(status.Conditions, ConditionSucceeded) == nil:
 		set(ConditionSucceeded, metav1.ConditionUnknown, "NotYet", "the restored cluster has not served a write yet")
 	}
@@ -102,7 +97,7 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	case plan.Wait != nil:
 		set(ConditionProgressing, metav1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message)
 	case verifying:
-		set(ConditionProgressing, metav1.ConditionTrue, "Verifying", "the backup is read and checked; nothing has been touched")
+		set(ConditionProgressing, metav1.ConditionTrue, "Verifying", "the backup is read and checked; nothing has been changed")
 	default:
 		set(ConditionProgressing, metav1.ConditionTrue, "Restoring", "")
 	}

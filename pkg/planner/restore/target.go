@@ -15,15 +15,14 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// defaultSize of a cluster that is made because the named one does not exist and nothing
-// else says how it shall be.
+// defaultSize is the size of a new cluster if no backup and no template sets it.
 const defaultSize = 3
 
 // scopeAnnotation says which controllers look after an object.
 const scopeAnnotation = "etcd.database.coreos.com/scope"
 
-// subject returns the cluster that the backup shall fit: the one that exists, or the one
-// that will be made; nil if that follows from the backup.
+// subject returns the cluster that the backup must fit: the existing cluster, or the one
+// that will be created; nil if that follows from the backup.
 func (o *Observed) subject() *v1beta2.EtcdCluster {
 	switch {
 	case o.Cluster != nil:
@@ -49,7 +48,7 @@ func (o *Observed) target() resources.RestoreTarget {
 }
 
 // followsVersion is true if the cluster that the restore makes runs the version of etcd
-// that the backup is of, because nothing names another one.
+// that the backup is of, because nothing names a version.
 func (o *Observed) followsVersion() bool {
 	t := o.Restore.Spec.ClusterTemplate
 	return t == nil || t.Spec.Version == ""
@@ -74,14 +73,14 @@ func (o *Observed) newCluster(found *Outcome) *v1beta2.EtcdCluster {
 		c.Spec = v1beta2.ClusterSpec{Replicas: ptr.To[int32](defaultSize), Version: found.EtcdVersion}
 	}
 	if scope, found := r.Annotations[scopeAnnotation]; found && c.Annotations[scopeAnnotation] == "" {
-		c.Annotations[scopeAnnotation] = scope // who looks after the one looks after the other
+		c.Annotations[scopeAnnotation] = scope // the same controller reconciles both
 	}
 	c.Annotations[v1beta2.AnnotationRestore] = r.Name
 	c.Annotations[AnnotationRestoreUID] = string(r.UID)
 	return c
 }
 
-// obstacle is why the cluster cannot be asked now.
+// obstacle is why the cluster cannot take the request now.
 func (o *Observed) obstacle() *Wait {
 	c := o.Cluster
 	switch {
@@ -95,7 +94,7 @@ func (o *Observed) obstacle() *Wait {
 		return &Wait{Reason: "RecoveryUnderWay", Message: fmt.Sprintf("another recovery of EtcdCluster %s is under way; see its status.recovery", c.Name)}
 	}
 	for _, other := range o.Others {
-		// Who has asked must see the answer before the next one asks.
+		// The cluster must respond to one request before another restore makes the next.
 		phase := other.Status.Phase
 		if phase == v1beta2.RestorePhaseRestoring || phase == v1beta2.RestorePhaseStarting {
 			return &Wait{Reason: "AnotherRestore", Message: fmt.Sprintf("EtcdRestore %s of the same cluster is under way", other.Name)}
@@ -130,16 +129,16 @@ func (o *Observed) expectedLoss(revision int64) string {
 
 // cannotBump says why the revision cannot be raised as the EtcdRestore asks for.
 func (o *Observed) cannotBump() string {
-	wanted, version := ptr.Deref(o.Restore.Spec.RevisionBump, 0), ""
+	bump, version := ptr.Deref(o.Restore.Spec.RevisionBump, 0), ""
 	if c := o.subject(); c != nil && (o.Cluster != nil || !o.followsVersion()) {
 		version = resources.Version(c)
 	} else if j := o.newest(); j != nil && j.Outcome != nil {
 		version = j.Outcome.EtcdVersion
 	}
-	if wanted == 0 || version == "" || resources.BumpsRevision(version) {
+	if bump == 0 || version == "" || resources.BumpsRevision(version) {
 		return ""
 	}
-	return fmt.Sprintf("spec.revisionBump is %d and etcd %s cannot raise the revision when it restores: leave it out in another EtcdRestore, or restore into a newer version of etcd", wanted, version)
+	return fmt.Sprintf("spec.revisionBump is %d and etcd %s cannot raise the revision when it restores: leave it out in another EtcdRestore, or restore into a newer version of etcd", bump, version)
 }
 
 // defaultBump is far more than a cluster writes between a backup and its restore.

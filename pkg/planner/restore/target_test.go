@@ -16,8 +16,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// TestServiceAccounts: who reads the backup acts as the restore says, else as the
-// EtcdBackup has written it, and the first member as the Job did.
+// TestServiceAccounts: the Job that reads the backup uses the service account of the
+// restore, else that of the EtcdBackup. The bootstrap member uses the one of the Job.
 func TestServiceAccounts(t *testing.T) {
 	t.Parallel()
 	own := func(o *Observed) { o.Restore.Spec.ServiceAccountName = "reader" }
@@ -32,7 +32,7 @@ func TestServiceAccounts(t *testing.T) {
 		"from one as other": {[]func(*Observed){fromBackup(nil), writer, own}, "reader"},
 	} {
 		look := Decide(observed(test.edits...))
-		ask := Decide(observed(append(test.edits, held, job(1, good()))...))
+		ask := Decide(observed(append(test.edits, held, checked(1, good()))...))
 		if look.Check == nil || ask.Recovery == nil {
 			t.Fatalf("%s: %s, %s", name, say(look), say(ask))
 		}
@@ -60,7 +60,7 @@ func TestNewClusterIsMarked(t *testing.T) {
 	}
 	o.Restore.Spec.ClusterTemplate.Annotations[scopeAnnotation] = "mine"
 	if c := o.newCluster(good()); c.Annotations[scopeAnnotation] != "mine" {
-		t.Errorf("who looks after it is %s, against the template", c.Annotations[scopeAnnotation])
+		t.Errorf("the scope is %s, against the template", c.Annotations[scopeAnnotation])
 	}
 }
 

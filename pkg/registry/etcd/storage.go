@@ -13,29 +13,29 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/cluster"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
-// Dependencies is what the endpoints need beside the objects.
+// Dependencies are what the endpoints need in addition to the stored objects.
 type Dependencies struct {
-	// Asker answers for the members of clusters.
-	Asker *live.Asker
-	// Admission of the server; nil admits everything.
+	// Prober reads the state of members.
+	Prober *prober.Prober
+	// Admission is that of the server; nil admits everything.
 	Admission admission.Interface
-	// Authorizer is asked for the rights that a request needs beside the right to its verb; nil
+	// Authorizer checks the rights that a request needs in addition to the right to its verb; nil
 	// allows everything.
 	Authorizer authorizer.Authorizer
-	// DefaultVersion of etcd for clusters that are created without one; empty for the
-	// version that this release recommends.
+	// DefaultVersion is the etcd version of clusters that are created without spec.version.
+	// Empty means the version that this release recommends.
 	DefaultVersion string
 }
 
 // NewStorage returns the endpoint of every resource and subresource of v1beta2.
-func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, needs Dependencies) (map[string]rest.Storage, error) {
-	guard := rights.Guard{Asker: rights.Asker{Authorizer: needs.Authorizer}}
+func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, dependencies Dependencies) (map[string]rest.Storage, error) {
+	guard := rights.Guard{Checker: rights.Checker{Authorizer: dependencies.Authorizer}}
 	backups, err := backup.NewStorage(scheme, optsGetter, guard)
 	if err != nil {
 		return nil, err
@@ -45,23 +45,23 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, ne
 		return nil, err
 	}
 	clusters, err := cluster.NewStorage(scheme, optsGetter, cluster.Dependencies{
-		Asker: needs.Asker,
-		Backups: &kind.Creator[*v1beta2.EtcdBackup]{
+		Prober: dependencies.Prober,
+		Backups: &genericstore.Creator[*v1beta2.EtcdBackup]{
 			Store:     backups.EtcdBackup.Store,
 			Kind:      v1beta2.SchemeGroupVersion.WithKind("EtcdBackup"),
 			Resource:  v1beta2.SchemeGroupVersion.WithResource("etcdbackups"),
 			Scheme:    scheme,
-			Admission: needs.Admission,
+			Admission: dependencies.Admission,
 		},
-		Restores: &kind.Creator[*v1beta2.EtcdRestore]{
+		Restores: &genericstore.Creator[*v1beta2.EtcdRestore]{
 			Store:     restores.EtcdRestore.Store,
 			Kind:      v1beta2.SchemeGroupVersion.WithKind("EtcdRestore"),
 			Resource:  v1beta2.SchemeGroupVersion.WithResource("etcdrestores"),
 			Scheme:    scheme,
-			Admission: needs.Admission,
+			Admission: dependencies.Admission,
 		},
 		Guard:          guard,
-		DefaultVersion: needs.DefaultVersion,
+		DefaultVersion: dependencies.DefaultVersion,
 	})
 	if err != nil {
 		return nil, err

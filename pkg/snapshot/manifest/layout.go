@@ -23,7 +23,7 @@ const (
 	//
 	// Names sort by time. Backups of an EtcdCluster are stored like this.
 	LayoutDirectory Layout = "Directory"
-	// LayoutObject stores at exactly the key, over what is there. A backup of
+	// LayoutObject stores at exactly the key and overwrites. A backup of
 	// endpoints that is made once is stored like this.
 	LayoutObject Layout = "Object"
 	// LayoutSeries appends _v<revision>_<time> to the key. A periodic backup of
@@ -145,7 +145,7 @@ func Candidates(key string) []string {
 }
 
 // InPlace is true if a manifest with this key is of the place's owner. A manifest
-// that lies elsewhere, or is of someone else, is nobody's to delete.
+// that lies elsewhere, or has another owner, is never deleted.
 func (p Place) InPlace(key string, m *Manifest) bool {
 	return IsManifest(key) && strings.HasPrefix(key, p.Prefix()) && m.Layout == p.Layout && m.Owner == p.Owner
 }
@@ -155,7 +155,7 @@ var seriesPattern = regexp.MustCompile(`^_v[0-9]+_[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-
 
 // Below is true if a manifest is of a backup that was stored at this key: in a directory
 // below it, or as one of a series. Another key that only begins with the same letters is
-// another place. An empty key is the place of all.
+// another location. An empty key is the location of all backups.
 func Below(key, manifestKey string) bool {
 	rest, found := strings.CutPrefix(manifestKey, key)
 	return found && (key == "" || strings.HasPrefix(rest, "/") || seriesPattern.MatchString(rest))

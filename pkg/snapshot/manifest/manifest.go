@@ -65,13 +65,12 @@ type Manifest struct {
 	Compression string `json:"compression,omitempty"`
 	Encryption  string `json:"encryption,omitempty"`
 
-	// VerifiedBy is how the stored object was proved before this was written: "Hash", also if
-	// it is empty, says that it was read back; "Checksum" that the store's own checksum of
-	// it was compared.
+	// VerifiedBy is how the stored object was proved before this was written. "Hash" or
+	// empty: it was read back. "Checksum": the store's own checksum was compared.
 	VerifiedBy string `json:"verifiedBy,omitempty"`
 
-	// SafetyCopy is true of what was stored before a restore replaced it: it holds what
-	// somebody did not want any more.
+	// SafetyCopy is true of what was stored before a restore replaced it: it holds data
+	// that a user has replaced.
 	SafetyCopy bool `json:"safetyCopy,omitempty"`
 
 	StartedAt  time.Time `json:"startedAt"`

@@ -40,7 +40,7 @@ func TestEncodeDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecodeRejects(t *testing.T) {
 	for name, change := range map[string]func(*Manifest){
 		"newer":               func(m *Manifest) { m.FormatVersion = FormatVersion + 1 },
 		"no version":          func(m *Manifest) { m.FormatVersion = 0 },
@@ -141,7 +141,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Two clusters of which the name of one begins like that of the other share nothing.
+// Two clusters share nothing, also if the name of one begins with the name of the other.
 func TestPlacesOfOwnersAreApart(t *testing.T) {
 	a := Place{Layout: LayoutDirectory, Key: "k", Owner: Owner{Namespace: "ns", Name: "c", UID: "1"}}
 	b := Place{Layout: LayoutDirectory, Key: "k", Owner: Owner{Namespace: "ns", Name: "c", UID: "12"}}

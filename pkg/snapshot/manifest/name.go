@@ -22,9 +22,9 @@ type Name struct {
 	Revision int64
 }
 
-// Kin is what all keys of the backups begin with that are of clusters of the owner's name,
-// whatever their UIDs. Keys of clusters whose names are longer may begin like that, too.
-func (p Place) Kin() string {
+// NamePrefix is the prefix of the keys of all backups of clusters with the owner's name,
+// whatever their UIDs. Keys of clusters with longer names may have the same prefix.
+func (p Place) NamePrefix() string {
 	return path.Join(p.Key, layoutVersion, p.Owner.Namespace, p.Owner.Name+"-")
 }
 
@@ -32,9 +32,9 @@ func (p Place) Kin() string {
 var directoryPattern = regexp.MustCompile(`^([0-9]{8}T[0-9]{6}Z)-([0-9]{20})-.`)
 
 // NameOf returns what the key of an object says; false for a key that is not one of a backup
-// of LayoutDirectory below Kin.
+// of LayoutDirectory below NamePrefix.
 func (p Place) NameOf(key string) (Name, bool) {
-	rest, below := strings.CutPrefix(key, p.Kin())
+	rest, below := strings.CutPrefix(key, p.NamePrefix())
 	parts := strings.Split(rest, "/")
 	if !below || len(parts) != 3 || parts[0] == "" {
 		return Name{}, false

@@ -40,7 +40,7 @@ func TestNameOf(t *testing.T) {
 
 // TestJudgeSparesTheLastOfAnEarlierCluster: indexes 0 to 2 are of the cluster, the older ones of
 // the cluster before, and the oldest of one before that.
-func TestJudgeSparesTheLastOfAnEarlierCluster(t *testing.T) {
+func TestJudgeKeepsTheLastOfAnEarlierCluster(t *testing.T) {
 	var backups []Dated
 	for i, cluster := range []string{"now", "now", "now", "before", "before", "first"} {
 		backups = append(backups, Dated{At: now.Add(-time.Duration(i) * time.Hour), Cluster: cluster})

@@ -42,10 +42,10 @@ type Verdict struct {
 	Spared int
 }
 
-// Judge says which backups need not be kept. The newest one always is. When a cluster was
-// made again under the same name, the newest backup of the cluster before is the last copy of
-// its data: only MaxAge lets it go, so that a cluster that was made again by mistake does
-// not cost it.
+// Judge says which backups need not be kept. The newest backup is always kept. When a
+// cluster was created again under the same name, the newest backup of the earlier cluster is
+// the last copy of its data. Only MaxAge deletes that backup, so that a cluster that was
+// created again by mistake does not cost it.
 func (r Retention) Judge(backups []Dated, now time.Time) Verdict {
 	order := make([]int, len(backups))
 	for i := range order {

@@ -72,7 +72,7 @@ func enforce(ctx context.Context, config *options.KubeRouterConfig) error {
 	defer cancel()
 	for kind, synced := range factory.WaitForCacheSync(syncing.Done()) {
 		if !synced {
-			return fmt.Errorf("listing objects of type %v: no answer within %v", kind, cacheTimeout)
+			return fmt.Errorf("listing objects of type %v: no response within %v", kind, cacheTimeout)
 		}
 	}
 	var ipsets sync.Mutex

@@ -48,7 +48,7 @@ func New(server string, files Files) (*Client, error) {
 	return &Client{server: server, http: &http.Client{Transport: transport, Timeout: 10 * time.Second}}, nil
 }
 
-// StatusError is an answer that is not a success.
+// StatusError is a response that is not a success.
 type StatusError struct {
 	Method, Path string
 	Code         int
@@ -78,14 +78,14 @@ func (c *Client) do(ctx context.Context, method, path, contentType string, body 
 		return nil, err
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return nil, &StatusError{Method: method, Path: path, Code: response.StatusCode, Body: string(answer)}
+		return nil, &StatusError{Method: method, Path: path, Code: response.StatusCode, Body: string(content)}
 	}
-	return answer, nil
+	return content, nil
 }
 
 // Ready returns nil if the API server is ready.

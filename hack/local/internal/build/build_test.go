@@ -128,7 +128,7 @@ func checkImages(t *testing.T, release kubernetes.Release) {
 		refs[r.ref] = true
 		for _, input := range r.inputs {
 			if !built[input] && !strings.HasPrefix(input, b.Layout.Debian()) {
-				t.Errorf("%s needs %s, which nobody builds", r.ref, input)
+				t.Errorf("%s needs %s, which is not built", r.ref, input)
 			}
 		}
 	}

@@ -217,7 +217,7 @@ func kill(ctx context.Context, group string) error {
 	var stats []process.Stat
 	err := filepath.WalkDir(group, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != "cgroup.procs" {
-			return nil //nolint:nilerr // a group that is gone has no processes
+			return nil //nolint:nilerr // a deleted group has no processes
 		}
 		raw, _ := os.ReadFile(path)
 		for line := range strings.Lines(string(raw)) {

@@ -102,8 +102,8 @@ func (c *Cluster) Kubernetes() (kubernetes.Release, error) {
 }
 
 // lock keeps two terminals from changing the cluster at once. The lock lies in the
-// state directory, which the holder may remove: whoever waited for a lock file that
-// is gone starts over.
+// state directory, which the holder may remove: a program that waited for a lock file that
+// no longer exists starts over.
 func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	defer c.Progress.Working("waiting for another command that is changing the cluster")()
 	for {
@@ -136,7 +136,7 @@ func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// checkState refuses a state directory that holds something else than a cluster:
+// checkState rejects a state directory that holds something else than a cluster:
 // down would delete it.
 func (c *Cluster) checkState() error {
 	entries, err := os.ReadDir(c.Layout.State)

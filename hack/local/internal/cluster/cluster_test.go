@@ -95,7 +95,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestForeignStateDirectoryIsRefused(t *testing.T) {
+func TestStateDirectoryWithOtherFilesIsRejected(t *testing.T) {
 	c := newCluster(t)
 	if err := os.MkdirAll(c.Layout.State, 0o755); err != nil {
 		t.Fatal(err)
@@ -112,12 +112,12 @@ func TestForeignStateDirectoryIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.lock(context.Background()); err == nil {
-		t.Error("down would delete somebody's files")
+		t.Error("down would delete files of other programs")
 	}
 }
 
-// The holder of the lock may remove the directory that the lock is in: whoever
-// waits must then take a new lock, and not one that nobody else can see.
+// The holder of the lock may remove the directory that the lock is in: a program that
+// waits must then take a new lock, and not one that no other can see.
 func TestLockSurvivesRemoval(t *testing.T) {
 	c := newCluster(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

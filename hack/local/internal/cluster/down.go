@@ -72,7 +72,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// removeState removes the lock last: it keeps others out until all is gone, and
+// removeState removes the lock last: it keeps others out until all no longer exists, and
 // marks the directory as a cluster's should this be interrupted.
 func (c *Cluster) removeState() error {
 	entries, err := os.ReadDir(c.Layout.State)
@@ -91,7 +91,7 @@ func (c *Cluster) removeState() error {
 	if err := os.Remove(c.Layout.Lock()); err != nil {
 		return err
 	}
-	// Whoever waits may have made a lock of its own there by now: then the directory is
+	// A program that waits may have made a lock of its own there by now: then the directory is
 	// that command's.
 	if err := os.Remove(c.Layout.State); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
 		return err

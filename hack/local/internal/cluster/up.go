@@ -67,7 +67,7 @@ func (r Request) merge(old settings, exists, hasIPv6 bool) (settings, error) {
 		return s, fmt.Errorf("this machine has no IPv6 (see /proc/sys/net/ipv6/conf/*/disable_ipv6): a cluster here has IPv4 alone")
 	}
 	if exists && s.Families.Name() != old.Families.Name() {
-		return s, fmt.Errorf("the cluster has %s and cannot change to %s: take it down first (this deletes everything in it), then bring it up anew", old.Families.Text(), s.Families.Text())
+		return s, fmt.Errorf("the cluster has %s and cannot change to %s: take it down first (this deletes everything in it), then bring it up again", old.Families.Text(), s.Families.Text())
 	}
 	if exists && s.Kubernetes != old.Kubernetes {
 		return s, fmt.Errorf("the cluster runs Kubernetes %s and cannot change to %s: take it down first (this deletes everything in it), then bring it up again",
@@ -80,19 +80,19 @@ func (r Request) merge(old settings, exists, hasIPv6 bool) (settings, error) {
 		return s, fmt.Errorf("pods cannot tolerate a lost node for %d seconds", s.TolerationSeconds)
 	}
 	if exists && s.Nodes < old.Nodes {
-		return s, fmt.Errorf("the cluster has %d nodes and cannot shrink to %d: take it down first (this deletes everything in it), then bring it up anew", old.Nodes, s.Nodes)
+		return s, fmt.Errorf("the cluster has %d nodes and cannot shrink to %d: take it down first (this deletes everything in it), then bring it up again", old.Nodes, s.Nodes)
 	}
 	return s, nil
 }
 
-// Up brings the cluster to what is asked for, from wherever it is: it starts what
+// Up brings the cluster to what is requested, from wherever it is: it starts what
 // does not run and leaves alone what does.
 func (c *Cluster) Up(ctx context.Context, request Request) error {
 	if err := checkKernel(ctx); err != nil {
 		return err
 	}
-	// What is wrong with the request is said before anything is built for it.
-	planned, _, err := c.wanted(request)
+	// What is wrong with the request is reported before anything is built for it.
+	planned, _, err := c.desired(request)
 	if err != nil {
 		return err
 	}
@@ -108,47 +108,47 @@ func (c *Cluster) Up(ctx context.Context, request Request) error {
 		return err
 	}
 	defer unlock()
-	wanted, exists, err := c.wanted(request)
+	desired, exists, err := c.desired(request)
 	if err != nil {
 		return err
 	}
-	if wanted.Kubernetes != builder.Kubernetes {
+	if desired.Kubernetes != builder.Kubernetes {
 		return fmt.Errorf("the programs of Kubernetes %s were built, but another command has brought up a cluster with %s meanwhile: run the command again",
-			builder.Kubernetes.Minor(), wanted.Kubernetes.Minor())
+			builder.Kubernetes.Minor(), desired.Kubernetes.Minor())
 	}
-	if err := network.CheckFree(ctx, wanted.Families); err != nil {
+	if err := network.CheckFree(ctx, desired.Families); err != nil {
 		return err
 	}
 	if !exists && !network.HasIPv6() && request.Families == nil {
 		c.Progress.Step("this machine has no IPv6: the cluster gets IPv4 alone")
 	}
-	if err := c.save(wanted); err != nil {
+	if err := c.save(desired); err != nil {
 		return err
 	}
 	if err := c.endStrays(ctx); err != nil {
 		return err
 	}
-	started, err := c.converge(ctx, wanted, builder)
+	started, err := c.converge(ctx, desired, builder)
 	if err != nil {
 		return err
 	}
 	if started == 0 {
-		c.Progress.Step("the cluster is already up with Kubernetes %s, %s and %s", wanted.Kubernetes.Minor(), describe(wanted), wanted.Families.Text())
+		c.Progress.Step("the cluster is already up with Kubernetes %s, %s and %s", desired.Kubernetes.Minor(), describe(desired), desired.Families.Text())
 	} else {
-		c.Progress.Step("the cluster is up with Kubernetes %s, %s and %s", wanted.Kubernetes.Minor(), describe(wanted), wanted.Families.Text())
+		c.Progress.Step("the cluster is up with Kubernetes %s, %s and %s", desired.Kubernetes.Minor(), describe(desired), desired.Families.Text())
 	}
 	return nil
 }
 
-// wanted returns the settings that the request asks for, and whether there is a cluster.
-func (c *Cluster) wanted(request Request) (settings, bool, error) {
+// desired returns the settings that the request asks for, and whether there is a cluster.
+func (c *Cluster) desired(request Request) (settings, bool, error) {
 	old, err := c.load()
 	exists := err == nil
 	if err != nil && !errors.Is(err, ErrDown) {
 		return settings{}, false, err
 	}
-	wanted, err := request.merge(old, exists, network.HasIPv6())
-	return wanted, exists, err
+	desired, err := request.merge(old, exists, network.HasIPv6())
+	return desired, exists, err
 }
 
 func describe(s settings) string {
@@ -200,11 +200,11 @@ func (c *Cluster) endStrays(ctx context.Context) error {
 
 // converge starts whatever is missing and waits until all of it works. It returns
 // how many things it had to start.
-func (c *Cluster) converge(ctx context.Context, wanted settings, builder *build.Builder) (int, error) {
-	if err := network.EnsureControlPlane(ctx, wanted.Families); err != nil {
+func (c *Cluster) converge(ctx context.Context, desired settings, builder *build.Builder) (int, error) {
+	if err := network.EnsureControlPlane(ctx, desired.Families); err != nil {
 		return 0, err
 	}
-	cp := &controlplane.ControlPlane{Layout: c.Layout, Table: c.table(), Options: wanted.options(), Progress: c.Progress}
+	cp := &controlplane.ControlPlane{Layout: c.Layout, Table: c.table(), Options: desired.options(), Progress: c.Progress}
 	if err := cp.EnsureCertificates(); err != nil {
 		return 0, err
 	}
@@ -217,14 +217,14 @@ func (c *Cluster) converge(ctx context.Context, wanted settings, builder *build.
 	var nodesErr error
 	var booting sync.WaitGroup
 	booting.Go(func() {
-		repaired, nodesErr = c.bootNodes(ctx, wanted, builder)
+		repaired, nodesErr = c.bootNodes(ctx, desired, builder)
 		if nodesErr != nil {
 			cancel(nodesErr)
 		}
 	})
 	client, err := cp.Up(ctx)
 	if err == nil {
-		err = addons.Apply(ctx, client, wanted.Nodes, wanted.Families)
+		err = addons.Apply(ctx, client, desired.Nodes, desired.Families)
 	}
 	if err != nil {
 		cancel(err)
@@ -237,17 +237,17 @@ func (c *Cluster) converge(ctx context.Context, wanted settings, builder *build.
 		return 0, err
 	}
 	started := cp.Started + repaired
-	return started, c.waitReady(ctx, client, wanted, started > 0)
+	return started, c.waitReady(ctx, client, desired, started > 0)
 }
 
 // bootNodes boots the nodes that do not run, and puts right what the node command
 // did to those that do. It returns how many it touched.
-func (c *Cluster) bootNodes(ctx context.Context, wanted settings, builder *build.Builder) (int, error) {
-	nodes := topology.Nodes(wanted.Nodes)
+func (c *Cluster) bootNodes(ctx context.Context, desired settings, builder *build.Builder) (int, error) {
+	nodes := topology.Nodes(desired.Nodes)
 	touched := 0
 	var booting []node.Machine
 	for _, n := range nodes {
-		machine := c.machine(n, wanted.Kubernetes)
+		machine := c.machine(n, desired.Kubernetes)
 		if _, running := machine.InitPID(); running {
 			repaired, err := c.repair(ctx, machine)
 			if err != nil {
@@ -258,7 +258,7 @@ func (c *Cluster) bootNodes(ctx context.Context, wanted settings, builder *build
 			}
 			continue
 		}
-		if err := machine.Boot(ctx, builder.Store, nodes, wanted.Families); err != nil {
+		if err := machine.Boot(ctx, builder.Store, nodes, desired.Families); err != nil {
 			return touched, err
 		}
 		booting = append(booting, machine)
@@ -271,7 +271,7 @@ func (c *Cluster) bootNodes(ctx context.Context, wanted settings, builder *build
 		c.Progress.Step("node %s has booted", machine.Node.Name())
 	}
 	for _, n := range nodes {
-		imported, err := c.machine(n, wanted.Kubernetes).EnsureImages(ctx, builder.Store, builder.Archives)
+		imported, err := c.machine(n, desired.Kubernetes).EnsureImages(ctx, builder.Store, builder.Archives)
 		if err != nil {
 			return touched, err
 		}
@@ -308,11 +308,11 @@ func (c *Cluster) repair(ctx context.Context, machine node.Machine) (bool, error
 }
 
 // waitReady waits until the cluster can run pods.
-func (c *Cluster) waitReady(ctx context.Context, client *apiclient.Client, wanted settings, report bool) error {
+func (c *Cluster) waitReady(ctx context.Context, client *apiclient.Client, desired settings, report bool) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	waiting := c.Progress.Working("waiting for the nodes")
-	err := waitNodes(ctx, client, topology.Nodes(wanted.Nodes))
+	err := waitNodes(ctx, client, topology.Nodes(desired.Nodes))
 	waiting()
 	if err != nil {
 		return fmt.Errorf("%w; see the logs in %s", err, c.Layout.Logs())

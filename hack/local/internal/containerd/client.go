@@ -23,13 +23,13 @@ const namespace = "k8s.io"
 // itself lists another digest, of a manifest it makes up while importing.
 const idLabel = "etcd-operator.local/id"
 
-// pinnedLabel keeps the kubelet from deleting an image that nobody could pull again.
+// pinnedLabel keeps the kubelet from deleting an image that cannot be pulled again.
 const pinnedLabel = "io.cri-containerd.pinned=pinned"
 
 // Client drives one containerd through its socket, with the ctr command.
 type Client struct{ Socket string }
 
-// Ready says whether containerd answers.
+// Ready says whether containerd responds.
 func (c Client) Ready(ctx context.Context) bool {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", c.Socket)

@@ -95,7 +95,7 @@ func fillStore(ctx context.Context, work, root string, archives []string) (err e
 	// The death signal comes when the thread that started the process ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// It is asked to end below; a context would kill it in the middle of a write.
+	// A signal ends it below; a context would kill it in the middle of a write.
 	daemon := exec.CommandContext(context.WithoutCancel(ctx), "containerd", "--config", configFile)
 	daemon.Env = []string{"PATH=" + process.Path}
 	daemon.Stdout, daemon.Stderr = log, log
@@ -122,7 +122,7 @@ func fillStore(ctx context.Context, work, root string, archives []string) (err e
 	starting, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := process.Poll(starting, func() bool { return client.Ready(starting) }); err != nil {
-		return fmt.Errorf("containerd does not answer: %w; its last words:\n%s", err, process.LogTail(logFile, 5))
+		return fmt.Errorf("containerd does not respond: %w; its last words:\n%s", err, process.LogTail(logFile, 5))
 	}
 	for _, archive := range archives {
 		if _, err := client.Import(ctx, archive, nil); err != nil {

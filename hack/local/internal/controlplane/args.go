@@ -77,7 +77,7 @@ func apiServerArgs(l layout.Layout, options Options) []string {
 		"--service-account-issuer=https://kubernetes.default.svc." + topology.ClusterDomain,
 		"--service-account-key-file=" + certs.File(pki.ServiceAccountKeys+".pub"),
 		"--service-account-signing-key-file=" + certs.File(pki.ServiceAccountKeys+".key"),
-		// The aggregation layer. Routing to endpoints spares kube-proxy in this
+		// The aggregation layer. Routing to endpoints needs no kube-proxy in this
 		// namespace: no ClusterIP is ever dialled from it.
 		"--enable-aggregator-routing=true",
 		"--proxy-client-cert-file=" + certs.File(pki.FrontProxyClient+".crt"),

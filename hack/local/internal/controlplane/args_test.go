@@ -31,7 +31,7 @@ func TestAPIServerArgs(t *testing.T) {
 	}
 	isAudit := func(arg string) bool { return strings.HasPrefix(arg, "--audit") }
 	if slices.ContainsFunc(args, isAudit) {
-		t.Error("an audit log that nobody asked for")
+		t.Error("an audit log without a request")
 	}
 	if args := apiServerArgs(testLayout, Options{Audit: true}); !slices.Contains(args, "--audit-log-path=/state/logs/audit.log") {
 		t.Error("no audit log")
@@ -65,7 +65,7 @@ func TestArgsAreStable(t *testing.T) {
 	}
 }
 
-// A cluster of one family must not be told about the other.
+// The flags of a cluster of one family must not name the other.
 func TestArgsOfOneFamily(t *testing.T) {
 	for families, wants := range map[topology.Families][]string{
 		topology.IPv4: {"--advertise-address=172.30.0.2", "--service-cluster-ip-range=10.96.0.0/16", "--cluster-cidr=10.244.0.0/16"},

@@ -79,10 +79,10 @@ func (c *ControlPlane) Up(ctx context.Context) (*apiclient.Client, error) {
 }
 
 // EnsureCertificates makes the certificates of the control plane, and the
-// authorities that the nodes' certificates come from.
+// CAs that the nodes' certificates come from.
 func (c *ControlPlane) EnsureCertificates() error {
 	certs := pki.Store{Dir: c.Layout.PKI()}
-	if err := certs.EnsureAuthorities(); err != nil {
+	if err := certs.EnsureCAs(); err != nil {
 		return err
 	}
 	for _, cert := range pki.ControlPlane() {

@@ -34,7 +34,7 @@ func TestWriteIsDeterministic(t *testing.T) {
 	}
 	first := write("one.tar", files)
 
-	// Neither time, nor order, nor the umask of whoever built the program matters.
+	// Neither time, nor order, nor the umask of the build matters.
 	if err := os.Chtimes(program, time.Now(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ type Spec struct {
 var epoch = time.Unix(0, 0).UTC()
 
 // Base returns the files that an image needs beside its programs: users by name,
-// and a directory that everybody can write to.
+// and a directory that every user can write to.
 func Base() []File {
 	return []File{
 		{Dest: "/etc/passwd", Data: []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/tmp:/sbin/nologin\n")},

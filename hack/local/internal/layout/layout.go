@@ -63,7 +63,7 @@ func FromEnvironment() (Layout, error) {
 func (l Layout) Bin(component string) string { return filepath.Join(l.Cache, "bin", component) }
 
 // Current is the flat directory with a link to every program of a cluster of the release.
-// Each minor version of Kubernetes has its own: what runs is never linked anew.
+// Each minor version of Kubernetes has its own: what runs is never linked again.
 func (l Layout) Current(release kubernetes.Release) string {
 	return l.Bin("current-" + release.Minor())
 }
@@ -95,7 +95,7 @@ func (l Layout) Logs() string { return filepath.Join(l.State, "logs") }
 // Kubeconfig is the administrator's kubeconfig.
 func (l Layout) Kubeconfig() string { return filepath.Join(l.PKI(), "admin.kubeconfig") }
 
-// Settings is the record of what the running cluster was asked to be.
+// Settings is the record of how the running cluster was requested.
 func (l Layout) Settings() string { return filepath.Join(l.State, "cluster.json") }
 
 // Lock is the file whose lock serializes the commands that change the cluster.

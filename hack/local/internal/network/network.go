@@ -171,7 +171,7 @@ func EnsureNode(ctx context.Context, node topology.Node, families topology.Famil
 	_, hasPort := ports[node.Port()]
 	_, hasLink := inside["eth0"]
 	if !hasPort || !hasLink {
-		if hasPort { // its other end was in a namespace that is gone
+		if hasPort { // its other end was in a namespace that no longer exists
 			_, _ = ip(ctx, "-n", topology.ControlPlaneNetns, "link", "del", node.Port())
 		}
 		if err := batch(ctx, topology.ControlPlaneNetns,
@@ -255,7 +255,7 @@ func RemoveAll(ctx context.Context) error {
 		}
 	}
 	// The kernel deletes namespaces behind our back and the link with them. Deleting
-	// the link here makes it certain that it is gone when we return.
+	// the link here makes it certain that it no longer exists when we return.
 	if here, err := links(ctx, ""); err != nil {
 		return err
 	} else if _, ok := here[topology.HostLink]; ok {

@@ -26,7 +26,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/topology"
 )
 
-// Signals by which the init is told to start and to kill the kubelet.
+// Signals that make the init start and kill the kubelet.
 const (
 	kubeletStartSignal = syscall.SIGUSR1
 	kubeletStopSignal  = syscall.SIGUSR2
@@ -46,11 +46,11 @@ var Daemons = []string{runtimeName, kubeProxyName, kubeletName}
 
 // daemon is one of the programs that the init keeps running.
 type daemon struct {
-	name   string
-	exe    string
-	args   []string
-	wanted bool
-	pid    int // 0: does not run
+	name    string
+	exe     string
+	args    []string
+	desired bool
+	pid     int // 0: does not run
 }
 
 // initProcess is process 1 of a node. Everything happens on one goroutine: only
@@ -127,7 +127,7 @@ func (i *initProcess) run(signals <-chan os.Signal) error {
 				}
 			}
 		case d := <-i.restart:
-			if d.wanted {
+			if d.desired {
 				if err := i.start(d); err != nil {
 					return err
 				}
@@ -148,7 +148,7 @@ func (i *initProcess) handle(received os.Signal) error {
 	case kubeletStartSignal:
 		return i.start(d)
 	case kubeletStopSignal:
-		d.wanted = false
+		d.desired = false
 		if d.pid != 0 {
 			i.logf("killing the kubelet, as told")
 			return syscall.Kill(d.pid, syscall.SIGKILL)
@@ -183,7 +183,7 @@ func (i *initProcess) reap() {
 		}
 		d.pid = 0
 		i.logf("%s ended: exit status %d, signal %d", d.name, status.ExitStatus(), status.Signal())
-		if d.wanted {
+		if d.desired {
 			time.AfterFunc(restartDelay, func() { i.restart <- d })
 		}
 	}
@@ -191,7 +191,7 @@ func (i *initProcess) reap() {
 
 // start starts a program unless it runs, and wants it to go on running.
 func (i *initProcess) start(d *daemon) error {
-	d.wanted = true
+	d.desired = true
 	if d.pid != 0 {
 		return nil
 	}
@@ -232,8 +232,8 @@ func (i *initProcess) logf(format string, args ...any) {
 	fmt.Printf(time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
 }
 
-// apiServerReady asks without credentials: the answer is not relied upon, and that
-// anybody may ask is among the last things that a new API server sets up.
+// apiServerReady asks without credentials: the response is not relied upon. The
+// permission to ask is among the last things that a new API server sets up.
 func apiServerReady(ctx context.Context, server string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -241,7 +241,7 @@ func apiServerReady(ctx context.Context, server string) bool {
 	if err != nil {
 		return false
 	}
-	unverified := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // only whether anybody answers counts
+	unverified := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // only whether there is a response counts
 	transport := &http.Transport{TLSClientConfig: unverified, DisableKeepAlives: true}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

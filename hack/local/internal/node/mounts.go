@@ -90,7 +90,7 @@ func (p paths) setupMounts() error {
 func (p paths) hideNameServers() error {
 	const system = "/etc/resolv.conf"
 	if _, err := os.Stat(system); errors.Is(err, fs.ErrNotExist) {
-		return nil // a link into what is covered by now: as good as hidden
+		return nil // a link into a covered directory: it is hidden already
 	} else if err != nil {
 		return fmt.Errorf("looking for %s: %w", system, err)
 	}
@@ -128,13 +128,13 @@ func setupKernel(families topology.Families) error {
 		"net/ipv4/ip_forward":                 "1",
 		"net/ipv4/conf/all/rp_filter":         "0",
 		"net/ipv4/conf/default/rp_filter":     "0",
-		"net/bridge/bridge-nf-call-iptables":  "1", // or pods of one node do not get answers through a Service
+		"net/bridge/bridge-nf-call-iptables":  "1", // or pods of one node do not get responses through a Service
 		"net/bridge/bridge-nf-call-ip6tables": "1",
 	}
 	if families.HasIPv6() {
 		parameters["net/ipv6/conf/all/forwarding"] = "1"
 		parameters["net/ipv6/conf/default/forwarding"] = "1"
-		// Nobody else is on these links: addresses need not be tried for a second.
+		// No other machine is on these links: addresses need not be tried for a second.
 		parameters["net/ipv6/conf/default/accept_dad"] = "0"
 	}
 	for key, value := range parameters {

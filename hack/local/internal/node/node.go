@@ -87,7 +87,7 @@ func (m Machine) Boot(ctx context.Context, store string, peers []topology.Node, 
 	return nil
 }
 
-// WaitRuntime waits until the container runtime of a booting node answers. The
+// WaitRuntime waits until the container runtime of a booting node responds. The
 // kubelet registers the node with the API server some time after.
 func (m Machine) WaitRuntime(ctx context.Context) error {
 	record, _ := m.Table.Get(m.record())
@@ -95,7 +95,7 @@ func (m Machine) WaitRuntime(ctx context.Context) error {
 	defer cancel()
 	up := func() bool { return m.Runtime().Ready(ctx) || !record.Alive() }
 	if err := process.Poll(ctx, up); err != nil {
-		return fmt.Errorf("the container runtime of node %s does not answer: %w; see %s", m.Node.Name(), err, m.paths().log("containerd"))
+		return fmt.Errorf("the container runtime of node %s does not respond: %w; see %s", m.Node.Name(), err, m.paths().log("containerd"))
 	}
 	if !record.Alive() {
 		return fmt.Errorf("node %s did not boot; the end of %s:\n%s", m.Node.Name(), record.Log, process.LogTail(record.Log, 5))

@@ -19,7 +19,7 @@ import (
 
 func TestWriteConfigs(t *testing.T) {
 	l := layout.Layout{Cache: "/cache", State: t.TempDir()}
-	if err := (pki.Store{Dir: l.PKI()}).EnsureAuthorities(); err != nil {
+	if err := (pki.Store{Dir: l.PKI()}).EnsureCAs(); err != nil {
 		t.Fatal(err)
 	}
 	p := paths{layout: l, node: topology.Node{Index: 4}}

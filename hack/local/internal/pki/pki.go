@@ -42,7 +42,7 @@ const (
 // Certificate describes a certificate to make.
 type Certificate struct {
 	Name   string // of its files
-	Issuer string // the name of its authority's files
+	Issuer string // the name of its CA's files
 	Subject
 	// Hosts are the DNS names and addresses for which it serves.
 	Hosts []string
@@ -50,7 +50,7 @@ type Certificate struct {
 	Kubeconfig bool
 }
 
-// Subject is who a certificate speaks for: the user and group to the API server.
+// Subject is the identity in a certificate: the user and group to the API server.
 type Subject struct {
 	User  string
 	Group string
@@ -65,9 +65,9 @@ func (s Store) File(name string) string { return filepath.Join(s.Dir, name) }
 // Kubeconfig is the path of the kubeconfig made with a certificate.
 func (s Store) Kubeconfig(name string) string { return s.File(name + ".kubeconfig") }
 
-// EnsureAuthorities makes the certificate authorities and the key pair that signs
+// EnsureCAs makes the certificate authorities and the key pair that signs
 // service accounts' tokens.
-func (s Store) EnsureAuthorities() error {
+func (s Store) EnsureCAs() error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the directory of keys: %w", err)
 	}
@@ -79,7 +79,7 @@ func (s Store) EnsureAuthorities() error {
 			KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
 		}
 		if err := s.ensure(name, template, ""); err != nil {
-			return fmt.Errorf("making the authority %s: %w", name, err)
+			return fmt.Errorf("making the CA %s: %w", name, err)
 		}
 	}
 	return s.ensureServiceAccountKeys()

@@ -16,7 +16,7 @@ import (
 func newStore(t *testing.T) Store {
 	t.Helper()
 	store := Store{Dir: t.TempDir()}
-	if err := store.EnsureAuthorities(); err != nil {
+	if err := store.EnsureCAs(); err != nil {
 		t.Fatal(err)
 	}
 	return store
@@ -28,12 +28,12 @@ func verify(t *testing.T, store Store, name, issuer, host string, usage x509.Ext
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, _, err := store.load(issuer)
+	ca, _, err := store.load(issuer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AddCert(authority)
+	roots.AddCert(ca)
 	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, DNSName: host, KeyUsages: []x509.ExtKeyUsage{usage}})
 	return cert, err
 }
@@ -63,7 +63,7 @@ func TestControlPlaneCertificates(t *testing.T) {
 		}
 	}
 	if _, err := verify(t, store, FrontProxyClient, CA, "", x509.ExtKeyUsageClientAuth); err == nil {
-		t.Error("the front proxy's certificate comes from the clients' authority: anybody could impersonate through it")
+		t.Error("the front proxy's certificate comes from the clients' CA: every client could impersonate through it")
 	}
 }
 
@@ -96,7 +96,7 @@ func TestEnsureKeepsWhatExists(t *testing.T) {
 		return all.String()
 	}
 	ensure := func() {
-		if err := store.EnsureAuthorities(); err != nil {
+		if err := store.EnsureCAs(); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range ControlPlane() {

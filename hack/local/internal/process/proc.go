@@ -168,8 +168,8 @@ func Marked() (map[string][]Stat, error) {
 	return marked, nil
 }
 
-// Signal sends sig to the process unless it has ended or its pid is somebody
-// else's by now. Between the check and the signal the pid cannot be reused in
+// Signal sends sig to the process unless it has ended or its pid belongs
+// to another program by now. Between the check and the signal the pid cannot be reused in
 // practice: the kernel hands out pids in a circle.
 func (s Stat) Signal(sig syscall.Signal) error {
 	if now, err := ReadStat(s.PID); err != nil || now.Start != s.Start || !now.Running() {

@@ -73,16 +73,16 @@ func TestStartFindStop(t *testing.T) {
 	}
 }
 
-// A record may outlive its process, and the pid may be somebody else's by then:
+// A record may outlive its process, and the pid may be not owned by then:
 // that process must not be taken for ours, and must survive Stop.
-func TestStaleRecordSparesTheStranger(t *testing.T) {
+func TestStaleRecordDoesNotSignalAnotherProgram(t *testing.T) {
 	table := newTable(t)
-	stranger := exec.CommandContext(context.Background(), sleeper(t).Exe, "60")
-	if err := stranger.Start(); err != nil {
+	other := exec.CommandContext(context.Background(), sleeper(t).Exe, "60")
+	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = stranger.Process.Kill(); _ = stranger.Wait() })
-	stat, err := ReadStat(stranger.Process.Pid)
+	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+	stat, err := ReadStat(other.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +101,13 @@ func TestStaleRecordSparesTheStranger(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := table.Get("x"); ok {
-			t.Errorf("%s: a stranger was taken for ours", name)
+			t.Errorf("%s: another program was taken for ours", name)
 		}
 		if err := table.Stop(context.Background(), "x", 0); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !stat.Alive() {
-			t.Fatalf("%s: the stranger was killed", name)
+			t.Fatalf("%s: the other program was killed", name)
 		}
 	}
 }

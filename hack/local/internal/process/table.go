@@ -126,8 +126,8 @@ func (t Table) Start(spec Spec) (Record, error) {
 	return record, nil
 }
 
-// WriteFile replaces a file as a whole: a reader, or a run after this one was
-// killed, sees the old content or the new one.
+// WriteFile replaces a file as a whole: a reader, or a run after this run was
+// killed, sees the old content or the new content.
 func WriteFile(name string, data []byte, mode fs.FileMode) error {
 	next := name + ".next"
 	if err := os.WriteFile(next, data, mode); err != nil {
@@ -155,7 +155,7 @@ func (t Table) Stop(ctx context.Context, name string, grace time.Duration) error
 	return nil
 }
 
-// End stops processes and waits until they are gone. With no grace they are
+// End stops processes and waits until they no longer exist. With no grace they are
 // killed at once.
 func End(ctx context.Context, stats []Stat, grace time.Duration) error {
 	signal := func(sig syscall.Signal) error {

@@ -55,7 +55,7 @@ var V4 = Family{
 
 // V6 is the IPv6 of the cluster: unique local addresses below fd5e:7cd0:e01::/48. Where
 // IPv4 has a decimal number, IPv6 has the same digits, so that the two are easily told
-// to be one. Nobody else is on the bridge, so nothing need wait a second for the kernel
+// to be one. No other machine is on the bridge, so nothing need wait a second for the kernel
 // to find out whether an address is taken.
 var V6 = Family{
 	HostIP:         "fd5e:7cd0:e01::1",
@@ -139,7 +139,7 @@ func (f Families) List(of func(Family) string) string {
 	return strings.Join(values, ",")
 }
 
-// APIServer is the address under which everybody, pods apart, finds the API server.
+// APIServer is the address under which all programs except pods find the API server.
 func (f Families) APIServer() string {
 	return "https://" + net.JoinHostPort(f.Primary().ControlPlaneIP, strconv.Itoa(APIPort))
 }

@@ -24,7 +24,7 @@ func TestParseNode(t *testing.T) {
 }
 
 // Names must fit the kernel's limit for interfaces, and addresses must be
-// distinct and inside the ranges that the rest of the cluster is told about.
+// distinct and inside the ranges that the rest of the cluster knows.
 func TestNamesAndAddresses(t *testing.T) {
 	seen := map[string]bool{}
 	fresh := func(t *testing.T, address, within string) {

@@ -1,8 +1,8 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install adds every served version of the group to a scheme, and the
-// served version's types once more as the in-memory version: there is one set of
+// Package install adds every served version of the group to a scheme. It adds the
+// types of the served version once more as the in-memory version: there is one set of
 // Go types and no conversion. It is the only place that knows all versions.
 package install
 

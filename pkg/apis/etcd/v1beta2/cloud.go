@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// cloudDomains are the domains in which a cloud itself answers for a kind of store. Below
+// cloudDomains are the domains in which a cloud itself responds for a kind of store. Below
 // them no customer can run a server that reads what it is sent.
 var cloudDomains = map[BackupStorageType][]string{
 	BackupStorageTypeGCS: {"googleapis.com"},

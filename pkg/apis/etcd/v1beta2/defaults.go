@@ -3,6 +3,8 @@
 
 package v1beta2
 
+import "k8s.io/utils/ptr"
+
 // DefaultRepository is what the original etcd-operator had; old manifests rely on it.
 const DefaultRepository = "quay.io/coreos/etcd"
 
@@ -11,6 +13,10 @@ const DefaultRepository = "quay.io/coreos/etcd"
 // default: those apply whenever an object is read, and would change the version of an
 // existing cluster with an update of the program.
 const DefaultVersion = "3.6.16"
+
+// DefaultMemberLossTimeoutSeconds is how long Kubernetes leaves pods on a node that does not
+// respond, unless their tolerations say something else.
+const DefaultMemberLossTimeoutSeconds = 300
 
 // SetDefaults_ClusterSpec fills what an old manifest may leave out.
 func SetDefaults_ClusterSpec(spec *ClusterSpec) {
@@ -26,17 +32,23 @@ func SetDefaults_ClusterSpec(spec *ClusterSpec) {
 // go with their members and with the cluster.
 func SetDefaults_PersistentVolumeClaimRetentionPolicy(policy *PersistentVolumeClaimRetentionPolicy) {
 	if policy.WhenDeleted == "" {
-		policy.WhenDeleted = ClaimDelete
+		policy.WhenDeleted = PVCDelete
 	}
 	if policy.WhenScaled == "" {
-		policy.WhenScaled = ClaimDelete
+		policy.WhenScaled = PVCDelete
 	}
 }
 
-// SetDefaults_RecoveryPolicy leaves a lost quorum to a person.
+// SetDefaults_RecoveryPolicy leaves a lost quorum to a person, and a lost member to the controller.
 func SetDefaults_RecoveryPolicy(policy *RecoveryPolicy) {
 	if policy.QuorumLoss == "" {
 		policy.QuorumLoss = RecoveryManual
+	}
+	if policy.MemberLoss == "" {
+		policy.MemberLoss = RecoveryAutomatic
+	}
+	if policy.MemberLossTimeoutSeconds == nil {
+		policy.MemberLossTimeoutSeconds = ptr.To(int64(DefaultMemberLossTimeoutSeconds))
 	}
 }
 

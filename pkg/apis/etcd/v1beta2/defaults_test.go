@@ -20,15 +20,15 @@ func TestDefaults(t *testing.T) {
 	for _, c := range []struct{ name, kind, given, want string }{
 		{"cluster", "EtcdCluster", "{}", "{repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled}"},
 		{
-			"cluster, all set", "EtcdCluster", "{size: 1, repository: a, version: 3.6.8, podDisruptionBudget: Disabled, recovery: {quorumLoss: Automatic}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}}}",
-			"{size: 1, repository: a, version: 3.6.8, podDisruptionBudget: Disabled, recovery: {quorumLoss: Automatic}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}}}",
+			"cluster, all set", "EtcdCluster", "{size: 1, repository: a, version: 3.6.8, podDisruptionBudget: Disabled, recovery: {quorumLoss: Automatic, memberLoss: Manual, memberLossTimeoutSeconds: 600}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}}}",
+			"{size: 1, repository: a, version: 3.6.8, podDisruptionBudget: Disabled, recovery: {quorumLoss: Automatic, memberLoss: Manual, memberLossTimeoutSeconds: 600}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}}}",
 		},
 		{
 			"volumes", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, pod: {persistentVolumeClaimRetentionPolicy: {}}}",
 			"{repository: a, version: b, podDisruptionBudget: c, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}",
 		},
 		{"empty policies stay empty", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, pod: {}, TLS: {}, etcd: {}, services: {}}", "{repository: a, version: b, podDisruptionBudget: c, pod: {}, TLS: {}, etcd: {}, services: {}}"},
-		{"recovery", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, recovery: {}}", "{repository: a, version: b, podDisruptionBudget: c, recovery: {quorumLoss: Manual}}"},
+		{"recovery", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, recovery: {}}", "{repository: a, version: b, podDisruptionBudget: c, recovery: {quorumLoss: Manual, memberLoss: Automatic, memberLossTimeoutSeconds: 300}}"},
 		{
 			"issuer", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, TLS: {certManager: {issuerRef: {name: d}}}}",
 			"{repository: a, version: b, podDisruptionBudget: c, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}}",
@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 		{"restore from OSS", "EtcdRestore", "{oss: {path: a, ossSecret: b}}", "{oss: {path: a, ossSecret: b, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}}"},
 		{
 			"restore to a new cluster", "EtcdRestore", "{clusterTemplate: {spec: {size: 3, recovery: {}, backup: {storageType: S3}, TLS: {certManager: {issuerRef: {name: d}}}, pod: {persistentVolumeClaimRetentionPolicy: {}}}}}",
-			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual}, backup: {storageType: S3, compression: Zstd, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",
+			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual, memberLoss: Automatic, memberLossTimeoutSeconds: 300}, backup: {storageType: S3, compression: Zstd, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

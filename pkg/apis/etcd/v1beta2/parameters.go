@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// addParameters lets options be read from the parameters of a URL.
+// addParameters registers options that are read from the parameters of a URL.
 func addParameters(scheme *runtime.Scheme) error {
 	return scheme.AddConversionFunc((*url.Values)(nil), (*EtcdClusterProxyOptions)(nil), func(from, to any, _ conversion.Scope) error {
 		values, options := from.(*url.Values), to.(*EtcdClusterProxyOptions)

@@ -13,7 +13,7 @@ type EtcdBackup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what shall be backed up, where to and when.
+	// spec says what to back up, the backup location and when.
 	Spec BackupSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 	// status is how the backup went. It is read only for users.
 	Status BackupStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -36,7 +36,7 @@ type EtcdClusterRef struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 }
 
-// BackupSpec says what shall be backed up, where to and when.
+// BackupSpec says what to back up, the backup location and when.
 type BackupSpec struct {
 	// etcdEndpoints of the cluster, such as http://example-client:2379. Exactly one
 	// of etcdEndpoints and etcdCluster must be set.
@@ -61,7 +61,7 @@ type BackupSpec struct {
 	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,8,opt,name=encryption"`
 	// verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares
 	// the checksum that the store itself has computed of what it received, and reads back
-	// where the store answers none. Restore reads back and restores in a scratch place.
+	// where the store returns none. Restore reads back and restores in a scratch place.
 	// Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves,
 	// Hash for any other endpoint, for volumes, and with etcdEndpoints.
 	Verify Verification `json:"verify,omitempty" protobuf:"bytes,9,opt,name=verify,casttype=Verification"`

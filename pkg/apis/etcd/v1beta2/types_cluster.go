@@ -23,12 +23,12 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // EtcdCluster is one etcd cluster: its members run as pods of the object's
-// namespace and are kept at the declared size and version.
+// namespace and are kept at the desired size and version.
 type EtcdCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what the cluster shall be.
+	// spec is the desired state of the cluster.
 	Spec ClusterSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 	// status is what the controller last observed. It is read only for users.
 	// +optional
@@ -58,7 +58,7 @@ type ClusterSpec struct {
 	// <repository>:v<version>. Default: quay.io/coreos/etcd.
 	Repository string `json:"repository,omitempty" protobuf:"bytes,2,opt,name=repository"`
 
-	// version is the version of etcd that the members shall run, such as "3.6.16";
+	// version is the desired version of etcd, such as "3.6.16";
 	// a leading "v" is ignored. Default: the version that the API server recommends
 	// when the cluster is created. It is stored then and does not change by itself; an
 	// update without a version keeps the stored one. In an EtcdRestore's clusterTemplate
@@ -87,13 +87,13 @@ type ClusterSpec struct {
 	PodDisruptionBudget PodDisruptionBudgetPolicy `json:"podDisruptionBudget,omitempty" protobuf:"bytes,9,opt,name=podDisruptionBudget,casttype=PodDisruptionBudgetPolicy"`
 
 	// backup says where backups of this cluster go, and when they are made without
-	// being asked for.
+	// being requested.
 	Backup *ClusterBackupPolicy `json:"backup,omitempty" protobuf:"bytes,10,opt,name=backup"`
 
-	// recovery says what may happen without being asked when the cluster is lost.
+	// recovery says what may happen without being queried when the cluster is lost.
 	Recovery *RecoveryPolicy `json:"recovery,omitempty" protobuf:"bytes,11,opt,name=recovery"`
 
-	// deletionProtection refuses to delete this object while true.
+	// deletionProtection rejects to delete this object while true.
 	DeletionProtection bool `json:"deletionProtection,omitempty" protobuf:"varint,12,opt,name=deletionProtection"`
 
 	// imageDigest is the digest of the image of spec.version, such as
@@ -117,7 +117,7 @@ const (
 // PodPolicy says how the members' pods look.
 type PodPolicy struct {
 	// labels are added to the pods. "app" and keys that begin with "etcd_" belong to
-	// the controller and are refused.
+	// the controller and are rejected.
 	Labels map[string]string `json:"labels,omitempty" protobuf:"bytes,1,rep,name=labels"`
 
 	// nodeSelector restricts the nodes on which members may run.
@@ -190,23 +190,23 @@ type PodPolicy struct {
 	PersistentVolumeClaimRetentionPolicy *PersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty" protobuf:"bytes,20,opt,name=persistentVolumeClaimRetentionPolicy"`
 }
 
-// PersistentVolumeClaimRetentionPolicy says what happens to the claims of members
+// PersistentVolumeClaimRetentionPolicy says what happens to the PVCs of members
 // that are no longer wanted.
 type PersistentVolumeClaimRetentionPolicy struct {
-	// whenDeleted: Delete (default) or Retain the claims when the cluster is deleted.
-	WhenDeleted ClaimRetention `json:"whenDeleted,omitempty" protobuf:"bytes,1,opt,name=whenDeleted,casttype=ClaimRetention"`
-	// whenScaled: Delete (default) or Retain the claim of a member that was removed
+	// whenDeleted: Delete (default) or Retain the PVCs when the cluster is deleted.
+	WhenDeleted PVCRetention `json:"whenDeleted,omitempty" protobuf:"bytes,1,opt,name=whenDeleted,casttype=PVCRetention"`
+	// whenScaled: Delete (default) or Retain the PVC of a member that was removed
 	// by scaling down.
-	WhenScaled ClaimRetention `json:"whenScaled,omitempty" protobuf:"bytes,2,opt,name=whenScaled,casttype=ClaimRetention"`
+	WhenScaled PVCRetention `json:"whenScaled,omitempty" protobuf:"bytes,2,opt,name=whenScaled,casttype=PVCRetention"`
 }
 
-// ClaimRetention is what happens to a claim that is no longer wanted.
-type ClaimRetention string
+// PVCRetention is what happens to a PVC that is no longer wanted.
+type PVCRetention string
 
-// Values of ClaimRetention.
+// Values of PVCRetention.
 const (
-	ClaimDelete ClaimRetention = "Delete"
-	ClaimRetain ClaimRetention = "Retain"
+	PVCDelete PVCRetention = "Delete"
+	PVCRetain PVCRetention = "Retain"
 )
 
 // EtcdOptions holds typed options of the etcd process.
@@ -230,7 +230,7 @@ type EtcdOptions struct {
 	ElectionTimeout *metav1.Duration `json:"electionTimeout,omitempty" protobuf:"bytes,5,opt,name=electionTimeout"`
 
 	// extraArgs are appended to etcd's command line, each of the form --flag=value.
-	// Flags that the controller owns are refused.
+	// Flags that the controller owns are rejected.
 	// +listType=atomic
 	ExtraArgs []string `json:"extraArgs,omitempty" protobuf:"bytes,6,rep,name=extraArgs"`
 }
@@ -266,13 +266,13 @@ type ServiceTemplate struct {
 	Type corev1.ServiceType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=k8s.io/api/core/v1.ServiceType"`
 	// annotations added to the service.
 	Annotations map[string]string `json:"annotations,omitempty" protobuf:"bytes,2,rep,name=annotations"`
-	// labels added to the service. "app" and keys that begin with "etcd_" are refused.
+	// labels added to the service. "app" and keys that begin with "etcd_" are rejected.
 	Labels map[string]string `json:"labels,omitempty" protobuf:"bytes,3,rep,name=labels"`
 	// nodePort of the client port, for type NodePort or LoadBalancer.
 	NodePort int32 `json:"nodePort,omitempty" protobuf:"varint,4,opt,name=nodePort"`
 	// loadBalancerClass of a service of type LoadBalancer.
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty" protobuf:"bytes,5,opt,name=loadBalancerClass"`
-	// loadBalancerSourceRanges restricts who may reach a service of type LoadBalancer.
+	// loadBalancerSourceRanges restricts which addresses may reach a Service of type LoadBalancer.
 	// +listType=atomic
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty" protobuf:"bytes,6,rep,name=loadBalancerSourceRanges"`
 	// externalTrafficPolicy of a service of type NodePort or LoadBalancer.
@@ -289,13 +289,22 @@ type ServiceTemplate struct {
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty" protobuf:"bytes,10,rep,name=ipFamilies,casttype=k8s.io/api/core/v1.IPFamily"`
 }
 
-// RecoveryPolicy says what may happen without being asked.
+// RecoveryPolicy says what the controller may do about lost members without a request.
 type RecoveryPolicy struct {
-	// quorumLoss: Manual (default) or Automatic recovery when a quorum is lost for good.
+	// quorumLoss: Manual (default) or Automatic recovery when a quorum is permanently lost.
 	QuorumLoss RecoveryMode `json:"quorumLoss,omitempty" protobuf:"bytes,1,opt,name=quorumLoss,casttype=RecoveryMode"`
+	// memberLoss: Automatic (default) or Manual replacement of a member that does not respond
+	// and cannot come back by itself. Its node does not respond, no node can take its pod and
+	// volume, or its pod stays Terminating. A new member joins first. The PVC of the replaced
+	// member is deleted unless spec.pod.persistentVolumeClaimRetentionPolicy retains it. No
+	// member is replaced without a quorum.
+	MemberLoss RecoveryMode `json:"memberLoss,omitempty" protobuf:"bytes,2,opt,name=memberLoss,casttype=RecoveryMode"`
+	// memberLossTimeoutSeconds is how long such a member may stay away before it is replaced.
+	// At least 60. Default: 300.
+	MemberLossTimeoutSeconds *int64 `json:"memberLossTimeoutSeconds,omitempty" protobuf:"varint,3,opt,name=memberLossTimeoutSeconds"`
 }
 
-// RecoveryMode is who decides about a recovery.
+// RecoveryMode says whether a user or the controller starts a recovery.
 type RecoveryMode string
 
 // Values of RecoveryMode.

@@ -37,7 +37,7 @@ type ClusterStatus struct {
 	// size is the number of members in etcd's own member list.
 	// +optional
 	Replicas int32 `json:"size" protobuf:"varint,5,opt,name=size"`
-	// serviceName is the name of the service for clients.
+	// serviceName is the name of the client Service.
 	ServiceName string `json:"serviceName,omitempty" protobuf:"bytes,6,opt,name=serviceName"`
 	// clientPort is the port of that service.
 	ClientPort int32 `json:"clientPort,omitempty" protobuf:"varint,7,opt,name=clientPort"`
@@ -70,7 +70,7 @@ type ClusterStatus struct {
 	LastBackup *LastBackup `json:"lastBackup,omitempty" protobuf:"bytes,17,opt,name=lastBackup"`
 	// blockedBy is what the controller waits for, if it waits.
 	BlockedBy *BlockedBy `json:"blockedBy,omitempty" protobuf:"bytes,18,opt,name=blockedBy"`
-	// operation is the last one that was asked for, such as a defragmentation.
+	// operation is the last one that was requested, such as a defragmentation.
 	Operation *ClusterOperation `json:"operation,omitempty" protobuf:"bytes,19,opt,name=operation"`
 	// certificates tells about each certificate of a cluster with spec.TLS.
 	// +listType=map
@@ -118,14 +118,14 @@ type MemberStatus struct {
 	Pod string `json:"pod,omitempty" protobuf:"bytes,3,opt,name=pod"`
 	// node that the pod runs on.
 	Node string `json:"node,omitempty" protobuf:"bytes,4,opt,name=node"`
-	// claim is the name of the PersistentVolumeClaim that holds the member's data.
+	// PVC is the name of the PersistentVolumeClaim that holds the member's data.
 	Claim string `json:"claim,omitempty" protobuf:"bytes,5,opt,name=claim"`
 	// version of etcd that the member says it runs.
 	Version string `json:"version,omitempty" protobuf:"bytes,6,opt,name=version"`
 	// role: Leader, Follower, Learner or Pending.
 	Role MemberRole `json:"role,omitempty" protobuf:"bytes,7,opt,name=role,casttype=MemberRole"`
-	// healthy: True if the member answered and has a leader, False if not, Unknown
-	// if it could not be asked.
+	// healthy: True if the member responded and has a leader, False if not, Unknown
+	// if no request reached it.
 	Healthy corev1.ConditionStatus `json:"healthy,omitempty" protobuf:"bytes,8,opt,name=healthy,casttype=k8s.io/api/core/v1.ConditionStatus"`
 	// reason says in one CamelCase word why healthy is not True.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,9,opt,name=reason"`
@@ -138,7 +138,7 @@ type MemberStatus struct {
 	// alarms that the member knows of, such as NOSPACE.
 	// +listType=atomic
 	Alarms []string `json:"alarms,omitempty" protobuf:"bytes,14,rep,name=alarms"`
-	// raftIndex is the raft entry up to which the member has committed. It is said
+	// raftIndex is the raft entry up to which the member has committed. It is reported
 	// while the quorum is lost: the member with the highest one has lost the least.
 	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,13,opt,name=raftIndex"`
 }
@@ -165,7 +165,7 @@ type BlockedBy struct {
 	Message string `json:"message,omitempty" protobuf:"bytes,2,opt,name=message"`
 	// since when.
 	Since metav1.Time `json:"since,omitempty" protobuf:"bytes,3,opt,name=since"`
-	// unblock says what would let the controller go on.
+	// unblock is the remediation: what the user can do so that the controller continues.
 	Unblock string `json:"unblock,omitempty" protobuf:"bytes,4,opt,name=unblock"`
 }
 
@@ -188,20 +188,20 @@ const (
 	ClusterConditionPaused            ClusterConditionType = "Paused"
 	ClusterConditionBackupHealthy     ClusterConditionType = "BackupHealthy"
 	ClusterConditionCertificatesValid ClusterConditionType = "CertificatesValid"
-	// ClusterConditionVolumesAsDeclared is there for clusters whose members have volumes.
+	// ClusterConditionVolumesAsDeclared exists for clusters whose members have volumes.
 	ClusterConditionVolumesAsDeclared ClusterConditionType = "VolumesAsDeclared"
-	// ClusterConditionServiceAsDeclared is there for clusters that declare something
-	// about the service for clients.
+	// ClusterConditionServiceAsDeclared exists for clusters that configure the client
+	// Service.
 	ClusterConditionServiceAsDeclared ClusterConditionType = "ServiceAsDeclared"
 )
 
-// ReasonGrowthRefused is the reason of ClusterConditionVolumesAsDeclared while a volume
+// ReasonGrowthRejected is the reason of ClusterConditionVolumesAsDeclared while a volume
 // may not grow to the size that is declared.
-const ReasonGrowthRefused = "GrowthRefused"
+const ReasonGrowthRejected = "GrowthRejected"
 
-// ReasonPodRefused is why nothing goes on while Kubernetes does not let a pod, or what it
+// ReasonPodRejected is why nothing goes on while Kubernetes does not let a pod, or what it
 // needs, be made: a quota is used up, or a policy forbids it.
-const ReasonPodRefused = "PodRefused"
+const ReasonPodRejected = "PodRejected"
 
 // ReasonOldMemberMayRun is why a recovery or a restore does not go on while there is no
 // evidence that a member that it replaces has ended.

@@ -8,25 +8,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterVerdict is what the answers of all members come to.
+// ClusterVerdict is what the responses of all members come to.
 type ClusterVerdict string
 
 // Values of ClusterVerdict.
 const (
 	// VerdictHealthy: every declared voter serves and follows the one leader, and a
-	// quorum has just answered.
+	// quorum has just responded.
 	VerdictHealthy ClusterVerdict = "Healthy"
-	// VerdictDegraded: a quorum has just answered, and something is not as it should
-	// be. The tolerance says what is left.
+	// VerdictDegraded: a quorum has just responded, and something is not as it should
+	// be. The tolerance says how many more voters may fail.
 	VerdictDegraded ClusterVerdict = "Degraded"
-	// VerdictQuorumLost: no quorum answered.
+	// VerdictQuorumLost: no quorum responded.
 	VerdictQuorumLost ClusterVerdict = "QuorumLost"
-	// VerdictDisagreement: members that answer do not agree on the leader or on who
-	// is a member.
+	// VerdictDisagreement: members that respond do not agree on the leader or on the
+	// list of members.
 	VerdictDisagreement ClusterVerdict = "Disagreement"
-	// VerdictSplitBrain: members of different etcd clusters answer.
+	// VerdictSplitBrain: members of different etcd clusters response.
 	VerdictSplitBrain ClusterVerdict = "SplitBrain"
-	// VerdictUnreachable: pods run and none answers the API server.
+	// VerdictUnreachable: pods run and none responds to the API server.
 	VerdictUnreachable ClusterVerdict = "Unreachable"
 	// VerdictCreating: the cluster has not served yet.
 	VerdictCreating ClusterVerdict = "Creating"
@@ -37,7 +37,7 @@ const (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // EtcdClusterHealth is what the members of a cluster say at this moment. It is found
-// out when it is asked for, by the API server itself, and kept nowhere.
+// out when it is requested, by the API server itself, and kept nowhere.
 type EtcdClusterHealth struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -53,18 +53,18 @@ type EtcdClusterHealth struct {
 	// tolerance is how many more voters may fail before the quorum is lost. It is
 	// negative when the quorum is lost, and absent while it is not known.
 	Tolerance *int32 `json:"tolerance,omitempty" protobuf:"varint,5,opt,name=tolerance"`
-	// leader is the name of the member that those who answered follow; empty if they
+	// leader is the name of the leader that the responding members follow; empty if they
 	// do not agree or follow none.
 	Leader string `json:"leader,omitempty" protobuf:"bytes,6,opt,name=leader"`
 	// declared is the number of voters that the spec asks for.
 	Declared int32 `json:"declared" protobuf:"varint,7,opt,name=declared"`
 	// voters is the number of voters in etcd's list.
 	Voters int32 `json:"voters" protobuf:"varint,8,opt,name=voters"`
-	// serving is the number of those that answered and follow a leader.
+	// serving is the number of those that responded and follow a leader.
 	Serving int32 `json:"serving" protobuf:"varint,9,opt,name=serving"`
 	// quorumAnswered is true if a read went through a quorum while this was found out.
 	QuorumAnswered bool `json:"quorumAnswered" protobuf:"varint,10,opt,name=quorumAnswered"`
-	// clusterID is etcd's cluster ID in hexadecimal; empty if nobody answered.
+	// clusterID is etcd's cluster ID in hexadecimal; empty if no member responded.
 	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,11,opt,name=clusterID"`
 	// members, in the order of their names.
 	// +listType=map
@@ -76,7 +76,7 @@ type EtcdClusterHealth struct {
 	// problems tells what could not be found out, and why.
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty" protobuf:"bytes,14,rep,name=problems"`
-	// askedAt is when the members were asked.
+	// askedAt is when the members were queried.
 	AskedAt metav1.MicroTime `json:"askedAt" protobuf:"bytes,15,opt,name=askedAt"`
 	// took is how long it took to ask all of them.
 	Took metav1.Duration `json:"took" protobuf:"bytes,16,opt,name=took"`
@@ -92,11 +92,11 @@ type NextStep struct {
 
 // MemberHealth is what one member says, and what it runs on.
 type MemberHealth struct {
-	// name of the member, and of its pod and claim.
+	// name of the member, and of its pod and PVC.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 	// id is etcd's member ID in hexadecimal; empty if it is not known.
 	ID string `json:"id,omitempty" protobuf:"bytes,2,opt,name=id"`
-	// answered is true if the member answered in time.
+	// responded is true if the member responded in time.
 	Answered bool `json:"answered" protobuf:"varint,3,opt,name=answered"`
 	// error says why it did not.
 	Error string `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
@@ -120,7 +120,7 @@ type MemberHealth struct {
 	DBSize int64 `json:"dbSize,omitempty" protobuf:"varint,12,opt,name=dbSize"`
 	// dbSizeInUse is what of it is in use, in bytes; a defragmentation frees the rest.
 	DBSizeInUse int64 `json:"dbSizeInUse,omitempty" protobuf:"varint,13,opt,name=dbSizeInUse"`
-	// quota is the size in bytes at which it refuses writes.
+	// quota is the size in bytes at which it rejects writes.
 	Quota int64 `json:"quota,omitempty" protobuf:"varint,14,opt,name=quota"`
 	// alarms that the member knows of.
 	// +listType=atomic
@@ -132,12 +132,12 @@ type MemberHealth struct {
 	Version string `json:"version,omitempty" protobuf:"bytes,17,opt,name=version"`
 	// certificateExpiry is when the certificate ends that it showed. Absent without TLS.
 	CertificateExpiry *metav1.Time `json:"certificateExpiry,omitempty" protobuf:"bytes,18,opt,name=certificateExpiry"`
-	// took is how long it took to answer.
+	// took is how long it took to respond.
 	Took metav1.Duration `json:"took,omitempty" protobuf:"bytes,19,opt,name=took"`
 	// pod of the member; absent if there is none.
 	Pod *MemberPod `json:"pod,omitempty" protobuf:"bytes,20,opt,name=pod"`
-	// claim with the data of the member; absent if there is none.
-	Claim *MemberClaim `json:"claim,omitempty" protobuf:"bytes,21,opt,name=claim"`
+	// PVC with the data of the member; absent if there is none.
+	Claim *MemberPVC `json:"claim,omitempty" protobuf:"bytes,21,opt,name=claim"`
 }
 
 // MemberPod is the pod of a member, as Kubernetes sees it.
@@ -148,7 +148,7 @@ type MemberPod struct {
 	Phase corev1.PodPhase `json:"phase,omitempty" protobuf:"bytes,2,opt,name=phase,casttype=k8s.io/api/core/v1.PodPhase"`
 	// ready as Kubernetes sees it.
 	Ready bool `json:"ready" protobuf:"varint,3,opt,name=ready"`
-	// terminating is true if the pod was asked to go.
+	// terminating is true if the deletion of the pod was requested.
 	Terminating bool `json:"terminating,omitempty" protobuf:"varint,4,opt,name=terminating"`
 	// node that it runs on.
 	Node string `json:"node,omitempty" protobuf:"bytes,5,opt,name=node"`
@@ -160,35 +160,35 @@ type MemberPod struct {
 	Message string `json:"message,omitempty" protobuf:"bytes,8,opt,name=message"`
 }
 
-// MemberClaim is the PersistentVolumeClaim of a member.
-type MemberClaim struct {
-	// name of the claim.
+// MemberPVC is the PersistentVolumeClaim of a member.
+type MemberPVC struct {
+	// name of the PVC.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
-	// phase of the claim.
+	// phase of the PVC.
 	Phase corev1.PersistentVolumeClaimPhase `json:"phase,omitempty" protobuf:"bytes,2,opt,name=phase,casttype=k8s.io/api/core/v1.PersistentVolumeClaimPhase"`
 	// volume that it is bound to.
 	Volume string `json:"volume,omitempty" protobuf:"bytes,3,opt,name=volume"`
 	// capacity of the volume, such as 8Gi.
 	Capacity string `json:"capacity,omitempty" protobuf:"bytes,4,opt,name=capacity"`
-	// terminating is true if the claim was asked to go.
+	// terminating is true if the deletion of the PVC was requested.
 	Terminating bool `json:"terminating,omitempty" protobuf:"varint,5,opt,name=terminating"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// EtcdClusterMembers is who each member says the members are, beside the pods and the
-// claims that there are. It is found out when it is asked for and kept nowhere.
+// EtcdClusterMembers is the member list that each member reports, beside the pods and
+// PVCs that exist. The API server computes it for each request and does not store it.
 type EtcdClusterMembers struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// agreed is true if everything that answered says the same.
+	// agreed is true if all sources that responded report the same.
 	Agreed bool `json:"agreed" protobuf:"varint,2,opt,name=agreed"`
-	// disagreements tell what is said differently, and what Kubernetes has that etcd
+	// disagreements tell what is reported differently, and what Kubernetes has that etcd
 	// has not, and the other way round.
 	// +listType=atomic
 	Disagreements []string `json:"disagreements,omitempty" protobuf:"bytes,3,rep,name=disagreements"`
-	// members that anybody knows of, in the order of their names.
+	// members that any member, pod or PVC shows, in the order of their names.
 	// +listType=atomic
 	Members []ListedMember `json:"members,omitempty" protobuf:"bytes,4,rep,name=members"`
 	// views is what each one says.
@@ -196,26 +196,26 @@ type EtcdClusterMembers struct {
 	// +listMapKey=member
 	Views []MemberView `json:"views,omitempty" protobuf:"bytes,5,rep,name=views"`
 	// confirmed is true if a quorum confirmed a list while this was found out; listed
-	// then says whether a member is in that one.
+	// then says whether a member is in the confirmed list.
 	Confirmed bool `json:"confirmed" protobuf:"varint,6,opt,name=confirmed"`
 	// problems tells what could not be found out, and why.
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty" protobuf:"bytes,7,rep,name=problems"`
-	// askedAt is when the members were asked.
+	// askedAt is when the members were queried.
 	AskedAt metav1.MicroTime `json:"askedAt" protobuf:"bytes,8,opt,name=askedAt"`
 	// took is how long it took to ask all of them.
 	Took metav1.Duration `json:"took" protobuf:"bytes,9,opt,name=took"`
 }
 
-// ListedMember is a member that somebody knows of.
+// ListedMember is a member that at least one member list, pod or PVC shows.
 type ListedMember struct {
 	// name of the member; that of its pod if it has not started yet.
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
-	// id is etcd's member ID in hexadecimal; empty for a pod or a claim that no member
-	// answers for.
+	// id is etcd's member ID in hexadecimal; empty for a pod or a PVC that no member
+	// responds for.
 	ID string `json:"id,omitempty" protobuf:"bytes,2,opt,name=id"`
 	// listed is true if the member is in the list that a quorum confirmed; without
-	// such a list, if it is in anybody's.
+	// such a list, if it is in the list of any member.
 	Listed bool `json:"listed" protobuf:"varint,3,opt,name=listed"`
 	// role: Leader, Follower, Learner, or Pending if it has not started yet.
 	Role MemberRole `json:"role,omitempty" protobuf:"bytes,4,opt,name=role,casttype=MemberRole"`
@@ -228,13 +228,13 @@ type ListedMember struct {
 	// knownBy names the members that have it in their list.
 	// +listType=atomic
 	KnownBy []string `json:"knownBy,omitempty" protobuf:"bytes,7,rep,name=knownBy"`
-	// unknownTo names the members that answered and do not.
+	// unknownTo names the members that responded and do not.
 	// +listType=atomic
 	UnknownTo []string `json:"unknownTo,omitempty" protobuf:"bytes,8,rep,name=unknownTo"`
 	// pod of the member; absent if there is none.
 	Pod *MemberPod `json:"pod,omitempty" protobuf:"bytes,9,opt,name=pod"`
-	// claim with the data of the member; absent if there is none.
-	Claim *MemberClaim `json:"claim,omitempty" protobuf:"bytes,10,opt,name=claim"`
+	// PVC with the data of the member; absent if there is none.
+	Claim *MemberPVC `json:"claim,omitempty" protobuf:"bytes,10,opt,name=claim"`
 }
 
 // MemberView is what one member says about all.

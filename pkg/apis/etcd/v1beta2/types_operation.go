@@ -38,26 +38,26 @@ type EtcdClusterOperation struct {
 	// are set in a request, the cluster must have them.
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what is asked for.
+	// spec is what is requested.
 	Spec OperationRequest `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// status is the operation as it stands in the status of the cluster.
 	Status ClusterOperation `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// OperationRequest is what can be asked for of an operation.
+// OperationRequest is what can be requested of an operation.
 type OperationRequest struct {
 	// members that the operation is about, by name. Empty: all.
 	// +listType=atomic
 	Members []string `json:"members,omitempty" protobuf:"bytes,1,rep,name=members"`
 }
 
-// ClusterOperation is an operation that was asked for, and how it goes.
+// ClusterOperation is an operation that was requested, and how it goes.
 type ClusterOperation struct {
 	// type: Defrag or Restart.
 	Type OperationType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=OperationType"`
 	// id tells this operation from all others.
 	ID string `json:"id,omitempty" protobuf:"bytes,2,opt,name=id"`
-	// requestedAt is when it was asked for.
+	// requestedAt is when it was requested.
 	RequestedAt metav1.Time `json:"requestedAt,omitempty" protobuf:"bytes,3,opt,name=requestedAt"`
 	// requestedBy is the user who did.
 	RequestedBy string `json:"requestedBy,omitempty" protobuf:"bytes,4,opt,name=requestedBy"`
@@ -117,15 +117,15 @@ type EtcdClusterLeaderMove struct {
 	// are set in a request, the cluster must have them.
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what is asked for.
+	// spec is what is requested.
 	Spec LeaderMoveRequest `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// status is what happened.
 	Status LeaderMoveStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// LeaderMoveRequest is what can be asked for of a move.
+// LeaderMoveRequest is what can be requested of a move.
 type LeaderMoveRequest struct {
-	// target is the name of the member that shall lead. Empty: the healthy follower
+	// target is the name of the member that is to lead. Empty: the healthy follower
 	// that is furthest ahead.
 	Target string `json:"target,omitempty" protobuf:"bytes,1,opt,name=target"`
 }
@@ -151,6 +151,6 @@ type EtcdClusterProxyOptions struct {
 
 	// path behind "proxy": "snapshot" streams a snapshot of the database.
 	Path string `json:"path,omitempty" protobuf:"bytes,1,opt,name=path"`
-	// member that is asked, by name. Empty: any healthy one, followers first.
+	// member that is used, by name. Empty: any healthy one, followers first.
 	Member string `json:"member,omitempty" protobuf:"bytes,2,opt,name=member"`
 }

@@ -21,15 +21,15 @@ type EtcdClusterRecovery struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what is asked for.
+	// spec is what is requested.
 	// +optional
 	Spec ClusterRecoverySpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
-	// status is the plan, as far as it was known when it was asked for.
+	// status is the plan, as far as it was known when it was requested.
 	// +optional
 	Status RecoveryStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
 
-// ClusterRecoverySpec says how a cluster shall be recovered.
+// ClusterRecoverySpec says how a cluster is recovered.
 type ClusterRecoverySpec struct {
 	// member to go on from. Default: the surviving member with the highest raft index,
 	// which is the one that has lost the least.
@@ -56,21 +56,21 @@ type RecoveryPhase string
 
 // Values of RecoveryPhase.
 const (
-	// RecoveryPhasePending: it was asked for.
+	// RecoveryPhasePending: it was requested.
 	RecoveryPhasePending RecoveryPhase = "Pending"
-	// RecoveryPhaseSeeding: a new first member is being filled, out of sight of clients
+	// RecoveryPhaseSeeding: a new bootstrap member is being filled, out of sight of clients
 	// and of the members that are left. Those are untouched, and go on if their quorum
 	// comes back.
 	RecoveryPhaseSeeding RecoveryPhase = "Seeding"
-	// RecoveryPhaseSwitching: the new first member has served a write. The old members
-	// are taken out of service, and then it is let in. There is no way back.
-	RecoveryPhaseSwitching RecoveryPhase = "Switching"
-	// RecoveryPhaseCleaning: clients are served by the new members; the volumes of the
-	// old ones are given up.
+	// RecoveryPhaseCutover: the recovery member has served a write. The controller fences
+	// the old members, then publishes the recovery member to clients. There is no way back.
+	RecoveryPhaseCutover RecoveryPhase = "Cutover"
+	// RecoveryPhaseCleaning: the new members serve clients. The controller releases the
+	// PVCs of the old members.
 	RecoveryPhaseCleaning RecoveryPhase = "Cleaning"
-	// RecoveryPhaseSucceeded: it is over, and the data has gone on.
+	// RecoveryPhaseSucceeded: the recovery is complete, and the new members serve the data.
 	RecoveryPhaseSucceeded RecoveryPhase = "Succeeded"
-	// RecoveryPhaseAbandoned: it is over, and the old members were left as they were.
+	// RecoveryPhaseAbandoned: the recovery has stopped, and the old members are unchanged.
 	RecoveryPhaseAbandoned RecoveryPhase = "Abandoned"
 )
 
@@ -81,13 +81,13 @@ type RecoveryStatus struct {
 	ID string `json:"id,omitempty" protobuf:"bytes,1,opt,name=id"`
 	// trigger: Request, Automatic or Restore.
 	Trigger RecoveryTrigger `json:"trigger,omitempty" protobuf:"bytes,2,opt,name=trigger,casttype=RecoveryTrigger"`
-	// phase: Pending, Seeding, Switching, Cleaning, Succeeded or Abandoned.
+	// phase: Pending, Seeding, Cutover, Cleaning, Succeeded or Abandoned.
 	Phase RecoveryPhase `json:"phase,omitempty" protobuf:"bytes,3,opt,name=phase,casttype=RecoveryPhase"`
 	// message for a reader: what it waits for, or why it was abandoned.
 	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
 	// source of the data.
 	Source RecoverySource `json:"source,omitempty" protobuf:"bytes,5,opt,name=source"`
-	// survivors are the members that answered when the plan was made.
+	// survivors are the members that responded when the plan was made.
 	// +listType=map
 	// +listMapKey=name
 	Survivors []RecoverySurvivor `json:"survivors,omitempty" protobuf:"bytes,6,rep,name=survivors"`
@@ -98,22 +98,22 @@ type RecoveryStatus struct {
 	OldMembers []string `json:"oldMembers,omitempty" protobuf:"bytes,8,rep,name=oldMembers"`
 	// oldClusterID is etcd's cluster ID of those, in hexadecimal; empty if there were none.
 	OldClusterID string `json:"oldClusterID,omitempty" protobuf:"bytes,9,opt,name=oldClusterID"`
-	// seed is the name of the new first member.
+	// seed is the name of the new bootstrap member.
 	Seed string `json:"seed,omitempty" protobuf:"bytes,10,opt,name=seed"`
 	// clusterID is etcd's cluster ID of the new members, in hexadecimal.
 	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,11,opt,name=clusterID"`
 	// revisionBump is added to the revision of the data, so that no client sees time
 	// go back; what a client watched before is compacted.
 	RevisionBump int64 `json:"revisionBump,omitempty" protobuf:"varint,12,opt,name=revisionBump"`
-	// version of etcd that the new first member runs.
+	// version of etcd that the new bootstrap member runs.
 	Version string `json:"version,omitempty" protobuf:"bytes,13,opt,name=version"`
-	// requestedAt is when it was asked for.
+	// requestedAt is when it was requested.
 	RequestedAt metav1.Time `json:"requestedAt,omitempty" protobuf:"bytes,14,opt,name=requestedAt"`
 	// completionTime is when it was over.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty" protobuf:"bytes,15,opt,name=completionTime"`
-	// cancelled asks to abandon it, which is possible before phase Switching.
+	// cancelled asks to abandon it, which is possible before phase Cutover.
 	Cancelled bool `json:"cancelled,omitempty" protobuf:"varint,16,opt,name=cancelled"`
-	// member that was asked for as the source; empty for the one that has lost the least.
+	// member that was requested as the source; empty for the one that has lost the least.
 	Member string `json:"member,omitempty" protobuf:"bytes,17,opt,name=member"`
 	// requestedBy is the user that created etcdclusters/recover. It is empty for a
 	// recovery that began by itself, and for one that an EtcdRestore asked for.
@@ -128,7 +128,7 @@ type RecoverySource struct {
 	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,2,opt,name=raftIndex"`
 	// restore names the EtcdRestore that asked for it.
 	Restore string `json:"restore,omitempty" protobuf:"bytes,3,opt,name=restore"`
-	// backup is the place of the backup.
+	// backup is the backup location.
 	Backup *BackupPlace `json:"backup,omitempty" protobuf:"bytes,4,opt,name=backup"`
 }
 
@@ -150,7 +150,7 @@ type BackupPlace struct {
 	Env []corev1.EnvVar `json:"env,omitempty" protobuf:"bytes,6,rep,name=env"`
 }
 
-// RecoverySurvivor is a member that answers although the quorum is lost.
+// RecoverySurvivor is a member that responds although the quorum is lost.
 type RecoverySurvivor struct {
 	// name of the member.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
@@ -166,7 +166,7 @@ func (r *RecoveryStatus) InProgress() bool {
 		return false
 	}
 	switch r.Phase {
-	case RecoveryPhasePending, RecoveryPhaseSeeding, RecoveryPhaseSwitching, RecoveryPhaseCleaning:
+	case RecoveryPhasePending, RecoveryPhaseSeeding, RecoveryPhaseCutover, RecoveryPhaseCleaning:
 		return true
 	case RecoveryPhaseSucceeded, RecoveryPhaseAbandoned:
 		return false

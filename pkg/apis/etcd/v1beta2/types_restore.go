@@ -13,7 +13,7 @@ type EtcdRestore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is what shall be restored, and from where.
+	// spec says what to restore, and from where.
 	Spec RestoreSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 	// status is how the restore went. It is read only for users.
 	Status RestoreStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
@@ -30,7 +30,7 @@ type EtcdRestoreList struct {
 	Items []EtcdRestore `json:"items" protobuf:"bytes,2,rep,name=items"`
 }
 
-// RestoreSpec says what shall be restored, and from where.
+// RestoreSpec says what to restore, and from where.
 type RestoreSpec struct {
 	// backupStorageType of the store: S3, ABS, GCS, OSS or PersistentVolumeClaim.
 	// Not together with backup.
@@ -116,11 +116,11 @@ type RestoreStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,9,rep,name=conditions"`
 	// safetyCopy is the copy of the data that the cluster had, made before it was
 	// replaced. Absent for a new cluster, and if no member was there to be copied.
-	SafetyCopy *RestoreSafetyCopy `json:"safetyCopy,omitempty" protobuf:"bytes,10,opt,name=safetyCopy"`
+	SafetyCopy *PreRestoreBackup `json:"safetyCopy,omitempty" protobuf:"bytes,10,opt,name=safetyCopy"`
 }
 
-// RestoreSafetyCopy is a backup of the data that a restore in place has replaced.
-type RestoreSafetyCopy struct {
+// PreRestoreBackup is a backup of the data that a restore in place has replaced.
+type PreRestoreBackup struct {
 	// backup is the name of the EtcdBackup that made it, which can be restored as any.
 	Backup string `json:"backup" protobuf:"bytes,1,opt,name=backup"`
 	// revision of the key space in it.

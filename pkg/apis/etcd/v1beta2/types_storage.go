@@ -73,13 +73,13 @@ type S3BackupSource struct {
 	CASecret string `json:"caSecret,omitempty" protobuf:"bytes,6,opt,name=caSecret"`
 	// insecureSkipTLSVerify accepts any certificate of the endpoint.
 	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty" protobuf:"varint,7,opt,name=insecureSkipTLSVerify"`
-	// serverSideEncryption that the store shall use, such as AES256 or aws:kms.
+	// serverSideEncryption that the store uses, such as AES256 or aws:kms.
 	ServerSideEncryption string `json:"serverSideEncryption,omitempty" protobuf:"bytes,8,opt,name=serverSideEncryption"`
 	// kmsKeyID of the key with which the store encrypts, for a serverSideEncryption of
 	// aws:kms or aws:kms:dsse. Empty: the one that the bucket or the account has.
 	KMSKeyID string `json:"kmsKeyID,omitempty" protobuf:"bytes,9,opt,name=kmsKeyID"`
 	// storageClass of the stored objects, such as STANDARD_IA. Classes from which nothing
-	// is read at once are refused. Empty: the one that the store uses by default.
+	// is read at once are rejected. Empty: the one that the store uses by default.
 	StorageClass string `json:"storageClass,omitempty" protobuf:"bytes,10,opt,name=storageClass"`
 }
 
@@ -170,7 +170,7 @@ type OSSSource struct {
 
 // PersistentVolumeClaimSource is a place on a volume of the same namespace.
 type PersistentVolumeClaimSource struct {
-	// claimName of the claim.
+	// claimName of the PVC.
 	ClaimName string `json:"claimName" protobuf:"bytes,1,opt,name=claimName"`
 	// path below the volume's root. Default: the root.
 	Path string `json:"path,omitempty" protobuf:"bytes,2,opt,name=path"`
@@ -193,7 +193,7 @@ const (
 	// VerificationHash reads the stored copy and compares its SHA-256.
 	VerificationHash Verification = "Hash"
 	// VerificationChecksum compares the checksum that the store has computed of what it
-	// received with that of what was sent. A store that answers none is read as with Hash.
+	// received with that of what was sent. A store that returns none is read as with Hash.
 	VerificationChecksum Verification = "Checksum"
 	// VerificationRestore restores the stored copy in a scratch place.
 	VerificationRestore Verification = "Restore"
@@ -239,7 +239,7 @@ type ClusterBackupPolicy struct {
 	Encryption *BackupEncryption `json:"encryption,omitempty" protobuf:"bytes,7,opt,name=encryption"`
 	// verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares
 	// the checksum that the store itself has computed of what it received, and reads back
-	// where the store answers none. Restore reads back and restores in a scratch place.
+	// where the store returns none. Restore reads back and restores in a scratch place.
 	// Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves,
 	// Hash for any other endpoint and for volumes.
 	Verify Verification `json:"verify,omitempty" protobuf:"bytes,8,opt,name=verify,casttype=Verification"`

@@ -13,8 +13,8 @@ import (
 type TLSPolicy struct {
 	// static uses secrets that the user provides.
 	Static *StaticTLS `json:"static,omitempty" protobuf:"bytes,1,opt,name=static"`
-	// auto lets the controller keep a certificate authority for the cluster and
-	// issue and renew every certificate.
+	// auto lets the controller keep a CA for the cluster and issue and renew every
+	// certificate.
 	Auto *AutoTLS `json:"auto,omitempty" protobuf:"bytes,2,opt,name=auto"`
 	// certManager lets cert-manager issue and renew every certificate.
 	CertManager *CertManagerTLS `json:"certManager,omitempty" protobuf:"bytes,3,opt,name=certManager"`
@@ -63,9 +63,9 @@ type CertificateUse string
 
 // Values of CertificateUse.
 const (
-	// CertificateUseAuthority is the authority that signs the others; it exists only
+	// CertificateUseCA is the CA that signs the others; it exists only
 	// with TLS.auto.
-	CertificateUseAuthority CertificateUse = "Authority"
+	CertificateUseCA CertificateUse = "CA"
 	// CertificateUsePeer is what members show to each other.
 	CertificateUsePeer CertificateUse = "Peer"
 	// CertificateUseServer is what members show to clients.
@@ -79,18 +79,18 @@ const (
 
 // CertificateStatus tells about one certificate. None of it is secret.
 type CertificateStatus struct {
-	// use: Authority, Peer, Server, Operator or Client.
+	// use: CA, Peer, Server, Operator or Client.
 	Use CertificateUse `json:"use" protobuf:"bytes,1,opt,name=use,casttype=CertificateUse"`
 	// secretName is the secret that holds it.
 	SecretName string `json:"secretName,omitempty" protobuf:"bytes,2,opt,name=secretName"`
-	// issuer is the name of who signed it.
+	// issuer is the name of the CA that signed the certificate.
 	Issuer string `json:"issuer,omitempty" protobuf:"bytes,3,opt,name=issuer"`
 	// serialNumber in hexadecimal.
 	SerialNumber string `json:"serialNumber,omitempty" protobuf:"bytes,4,opt,name=serialNumber"`
 	// notBefore and notAfter are when it is valid.
 	NotBefore *metav1.Time `json:"notBefore,omitempty" protobuf:"bytes,5,opt,name=notBefore"`
 	NotAfter  *metav1.Time `json:"notAfter,omitempty" protobuf:"bytes,6,opt,name=notAfter"`
-	// renewalTime is when the controller renews it; absent if somebody else does.
+	// renewalTime is when the controller renews it; absent if another program does.
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty" protobuf:"bytes,7,opt,name=renewalTime"`
 	// usable: True if it can be used now, False if not, Unknown if the secret could
 	// not be read.

@@ -229,13 +229,13 @@ func (in ListedMember) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
-func (in MemberClaim) OpenAPIModelName() string {
-	return "com.coreos.database.etcd.v1beta2.MemberClaim"
+func (in MemberHealth) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.MemberHealth"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
-func (in MemberHealth) OpenAPIModelName() string {
-	return "com.coreos.database.etcd.v1beta2.MemberHealth"
+func (in MemberPVC) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.MemberPVC"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -299,6 +299,11 @@ func (in PodPolicy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PreRestoreBackup) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.PreRestoreBackup"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RecoveryPolicy) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.RecoveryPolicy"
 }
@@ -316,11 +321,6 @@ func (in RecoveryStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RecoverySurvivor) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.RecoverySurvivor"
-}
-
-// OpenAPIModelName returns the OpenAPI model name for this type.
-func (in RestoreSafetyCopy) OpenAPIModelName() string {
-	return "com.coreos.database.etcd.v1beta2.RestoreSafetyCopy"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"fmt"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -63,15 +65,33 @@ func validateClusterSpec(spec *v1beta2.ClusterSpec, path *field.Path) field.Erro
 	if spec.Recovery != nil {
 		errs = append(errs, validateEnum(spec.Recovery.QuorumLoss, path.Child("recovery", "quorumLoss"),
 			v1beta2.RecoveryManual, v1beta2.RecoveryAutomatic)...)
+		errs = append(errs, validateEnum(spec.Recovery.MemberLoss, path.Child("recovery", "memberLoss"),
+			v1beta2.RecoveryManual, v1beta2.RecoveryAutomatic)...)
+		errs = append(errs, validateMemberLossTimeout(spec.Recovery.MemberLossTimeoutSeconds, path.Child("recovery", "memberLossTimeoutSeconds"))...)
 	}
 	return append(errs, validateEnum(spec.PodDisruptionBudget, path.Child("podDisruptionBudget"),
 		v1beta2.PodDisruptionBudgetEnabled, v1beta2.PodDisruptionBudgetDisabled)...)
 }
 
+// minMemberLossTimeout is longer than Kubernetes takes to notice that a node does not respond,
+// and than a member takes to restart.
+const minMemberLossTimeout = 60
+
+func validateMemberLossTimeout(seconds *int64, path *field.Path) field.ErrorList {
+	switch {
+	case seconds == nil:
+		return nil
+	case *seconds < minMemberLossTimeout || *seconds > maxSeconds:
+		return field.ErrorList{field.Invalid(path, *seconds, fmt.Sprintf("must be between %d and %d seconds; to replace no member without a request, set memberLoss to Manual", minMemberLossTimeout, maxSeconds))}
+	default:
+		return nil
+	}
+}
+
 func validateSize(spec *v1beta2.ClusterSpec, path *field.Path) field.ErrorList {
 	switch {
 	case spec.Replicas == nil:
-		return field.ErrorList{field.Required(path, "say how many members the cluster shall have, such as 3")}
+		return field.ErrorList{field.Required(path, "say how many members the cluster has, such as 3")}
 	case *spec.Replicas < 0 || *spec.Replicas > maxSize:
 		return field.ErrorList{field.Invalid(path, *spec.Replicas, "must be between 0 and 7; 3 or 5 is right for most clusters")}
 	case *spec.Replicas == 0 && !hasVolumes(spec):

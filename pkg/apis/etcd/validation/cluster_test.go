@@ -54,6 +54,9 @@ func TestClusterSpec(t *testing.T) {
 		{"budget", "podDisruptionBudget: Disabled", nil},
 		{"unknown budget", "podDisruptionBudget: disabled", []string{"NotSupported spec.podDisruptionBudget"}},
 		{"recovery", "recovery: {quorumLoss: Automatic}", nil},
+		{"replacement of lost members", "recovery: {memberLoss: Manual, memberLossTimeoutSeconds: 60}", nil},
+		{"unknown replacement", "recovery: {memberLoss: Never}", []string{"NotSupported spec.recovery.memberLoss"}},
+		{"no time for a member to come back", "recovery: {memberLossTimeoutSeconds: 59}", []string{"Invalid spec.recovery.memberLossTimeoutSeconds"}},
 		{"unknown recovery", "recovery: {quorumLoss: Always}", []string{"NotSupported spec.recovery.quorumLoss"}},
 		{"without client service", "services: {}", nil},
 		{"every wrong field at once", "{size: 9, version: latest, repository: 'a b', podDisruptionBudget: x, TLS: {static: {operatorSecret: _}}, etcd: {snapshotCount: 0}, backup: {storageType: FTP}}", []string{

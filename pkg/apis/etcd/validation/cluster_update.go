@@ -45,12 +45,12 @@ func validateVersionChange(version string, oldCluster *v1beta2.EtcdCluster, path
 		from, known = parseVersion(oldCluster.Spec.Version)
 	}
 	if !ok || !known || to.Major() != from.Major() {
-		return nil // That the version itself is wrong is said elsewhere.
+		return nil // That the version itself is wrong is reported elsewhere.
 	}
 	switch {
 	case to.Minor() < from.Minor():
 		return field.ErrorList{invalid(path, version,
-			"must not be below %d.%d: etcd %s has data that an older minor version cannot be trusted with; to go back, restore a backup that the older version made into a new cluster",
+			"must not be below %d.%d: etcd %s has written data that an older minor version may not read. To downgrade, restore a backup that the older version made into a new EtcdCluster",
 			from.Major(), from.Minor(), from)}
 	case to.Minor() > from.Minor()+1:
 		return field.ErrorList{invalid(path, version,
@@ -66,7 +66,7 @@ func validateVersionChange(version string, oldCluster *v1beta2.EtcdCluster, path
 	return nil
 }
 
-// channels says which traffic of a cluster is encrypted, and who signs.
+// channels says which traffic of a cluster is encrypted, and what signs its certificates.
 type channels struct {
 	client, peer bool
 	source       string
@@ -94,7 +94,7 @@ func channelsOf(tls *v1beta2.TLSPolicy) channels {
 
 func validateTLSChange(newTLS, oldTLS *v1beta2.TLSPolicy, path *field.Path) field.ErrorList {
 	now, before := channelsOf(newTLS), channelsOf(oldTLS)
-	const wayOut = "make a new EtcdCluster and restore a backup of this one into it"
+	const wayOut = "make a new EtcdCluster and restore a backup of this EtcdCluster into it"
 	switch {
 	case now == before && now.source == "certManager" && newTLS.CertManager.IssuerRef != oldTLS.CertManager.IssuerRef:
 		return field.ErrorList{forbidden(path.Child("certManager", "issuerRef"), "may not change, because members would not trust each other's certificates meanwhile: there is no moment at which they trust both issuers; %s", wayOut)}
@@ -113,7 +113,7 @@ func validateDomainChange(newSpec, oldSpec *v1beta2.ClusterSpec, path *field.Pat
 	if strings.TrimPrefix(now, ".") == strings.TrimPrefix(before, ".") {
 		return nil
 	}
-	return field.ErrorList{forbidden(path, "may not change from %q to %q, because the members know each other by names that end in it; make a new EtcdCluster and restore a backup of this one into it", before, now)}
+	return field.ErrorList{forbidden(path, "may not change from %q to %q, because the members know each other by names that end in it; make a new EtcdCluster and restore a backup of this EtcdCluster into it", before, now)}
 }
 
 func domainOf(spec *v1beta2.ClusterSpec) string {
@@ -123,7 +123,7 @@ func domainOf(spec *v1beta2.ClusterSpec) string {
 	return spec.Pod.ClusterDomain
 }
 
-func claimOf(spec *v1beta2.ClusterSpec) *corev1.PersistentVolumeClaimSpec {
+func pvcSpecOf(spec *v1beta2.ClusterSpec) *corev1.PersistentVolumeClaimSpec {
 	if spec.Pod == nil {
 		return nil
 	}
@@ -132,25 +132,25 @@ func claimOf(spec *v1beta2.ClusterSpec) *corev1.PersistentVolumeClaimSpec {
 
 // growthRefused is true while volumes may not grow to the size that is declared. That
 // must be possible to take back; a volume that has grown all the same stays as it is.
-func growthRefused(c *v1beta2.EtcdCluster) bool {
+func growthRejected(c *v1beta2.EtcdCluster) bool {
 	return slices.ContainsFunc(c.Status.Conditions, func(cond v1beta2.ClusterCondition) bool {
-		return cond.Type == v1beta2.ClusterConditionVolumesAsDeclared && cond.Status == corev1.ConditionFalse && cond.Reason == v1beta2.ReasonGrowthRefused
+		return cond.Type == v1beta2.ClusterConditionVolumesAsDeclared && cond.Status == corev1.ConditionFalse && cond.Reason == v1beta2.ReasonGrowthRejected
 	})
 }
 
 func validateVolumeChange(newCluster, oldCluster *v1beta2.EtcdCluster, path *field.Path) field.ErrorList {
-	now, before := claimOf(&newCluster.Spec), claimOf(&oldCluster.Spec)
+	now, before := pvcSpecOf(&newCluster.Spec), pvcSpecOf(&oldCluster.Spec)
 	if now == nil && before == nil {
 		return nil
 	}
 	if now == nil || before == nil {
-		return field.ErrorList{forbidden(path, "may not be added or removed for a living cluster, because the members' data does not move; make a new EtcdCluster and restore a backup of this one into it")}
+		return field.ErrorList{forbidden(path, "may not be added or removed for a living cluster, because the members' data does not move; make a new EtcdCluster and restore a backup of this EtcdCluster into it")}
 	}
 	var errs field.ErrorList
 	was, is := before.Resources.Requests[corev1.ResourceStorage], now.Resources.Requests[corev1.ResourceStorage]
-	if measurable(is) && measurable(was) && is.Cmp(was) < 0 && !growthRefused(oldCluster) {
+	if measurable(is) && measurable(was) && is.Cmp(was) < 0 && !growthRejected(oldCluster) {
 		errs = append(errs, invalid(path.Child("resources", "requests").Key(string(corev1.ResourceStorage)), is.String(),
-			"must not be less than %s: volumes can grow but not shrink; make a new EtcdCluster and restore a backup of this one into it", was.String()))
+			"must not be less than %s: volumes can grow but not shrink; make a new EtcdCluster and restore a backup of this EtcdCluster into it", was.String()))
 	}
 	for _, fixed := range []struct {
 		name    string
@@ -165,16 +165,16 @@ func validateVolumeChange(newCluster, oldCluster *v1beta2.EtcdCluster, path *fie
 		{"dataSourceRef", !equality.Semantic.DeepEqual(now.DataSourceRef, before.DataSourceRef)},
 	} {
 		if fixed.changed {
-			errs = append(errs, forbidden(path.Child(fixed.name), "may not change, because the members' volumes exist; make a new EtcdCluster with another %s and restore a backup of this one into it", fixed.name))
+			errs = append(errs, forbidden(path.Child(fixed.name), "may not change, because the members' volumes exist; make a new EtcdCluster with another %s and restore a backup of this EtcdCluster into it", fixed.name))
 		}
 	}
 	return errs
 }
 
 // modeOf treats an absent mode as the one that it means.
-func modeOf(claim *corev1.PersistentVolumeClaimSpec) corev1.PersistentVolumeMode {
-	if claim.VolumeMode == nil {
+func modeOf(pvc *corev1.PersistentVolumeClaimSpec) corev1.PersistentVolumeMode {
+	if pvc.VolumeMode == nil {
 		return corev1.PersistentVolumeFilesystem
 	}
-	return *claim.VolumeMode
+	return *pvc.VolumeMode
 }

@@ -22,7 +22,7 @@ func validateImageDigest(digest string, path *field.Path) field.ErrorList {
 	return field.ErrorList{invalid(path, digest, `must be "sha256:" and 64 hexadecimal digits in lower case, as the registry shows it for the image of spec.version`)}
 }
 
-// validateDigestChange refuses another version with the digest of the one before: every
+// validateDigestChange rejects another version with the digest of the one before: every
 // member would go on with the old program under the new name.
 func validateDigestChange(now, before *v1beta2.ClusterSpec, path *field.Path) field.ErrorList {
 	same := strings.TrimPrefix(now.Version, "v") == strings.TrimPrefix(before.Version, "v")

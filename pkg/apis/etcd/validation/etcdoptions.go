@@ -20,7 +20,7 @@ const (
 	defaultElection    = time.Second
 	maxElectionTimeout = 50 * time.Second
 	electionHeartbeats = 5
-	// minQuota catches a forgotten unit: "8" instead of "8Gi" would refuse the
+	// minQuota catches a forgotten unit: "8" instead of "8Gi" would reject the
 	// first write.
 	minQuota = 1 << 20
 )

@@ -91,7 +91,7 @@ func TestExtraArgsTogether(t *testing.T) {
 	expect(t, ValidateEtcdCluster(c), "TooLong spec.etcd.extraArgs[0]")
 }
 
-// A flag that etcd's typed option stands for must be refused with the field to use.
+// A flag that etcd's typed option stands for must be rejected with the field to use.
 func TestExtraArgsNameTheWayOut(t *testing.T) {
 	errs := ValidateEtcdCluster(cluster(t, "etcd: {extraArgs: [--quota-backend-bytes=1]}"))
 	if text := errs.ToAggregate().Error(); !strings.Contains(text, "set spec.etcd.quotaBackendBytes instead") {

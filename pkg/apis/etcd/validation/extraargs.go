@@ -34,7 +34,7 @@ const (
 )
 
 // ownedFlags are those whose value the controller chooses, and those that would undo
-// what it relies on. Each has the reason that its refusal gives.
+// what it relies on. Each has the reason that its rejection gives.
 var ownedFlags = map[string]string{
 	"name":                        ownsIdentity,
 	"initial-advertise-peer-urls": ownsIdentity,
@@ -122,7 +122,7 @@ func envFlag(name string) (string, bool) {
 	return strings.ToLower(strings.ReplaceAll(flag, "_", "-")), found
 }
 
-// whyFatal says why an environment variable is refused that a manifest of the
+// whyFatal says why an environment variable is rejected that a manifest of the
 // original etcd-operator could have. Others that stand for an owned flag are only
 // warned about: the command line, which the controller writes, wins over them. These
 // are not on it, or replace it, and would make each member a cluster of its own.

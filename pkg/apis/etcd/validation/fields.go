@@ -19,7 +19,7 @@ import (
 )
 
 // An object can be as large as a request, and every part of it wrong. These bound the
-// answer: how much of a wrong value it repeats, and how many errors it names.
+// response: how much of a wrong value it repeats, and how many errors it names.
 const (
 	maxEchoed = 128
 	maxErrors = 100

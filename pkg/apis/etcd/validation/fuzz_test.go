@@ -129,12 +129,12 @@ func fuzzDecode[T runtime.Object](f *testing.F, check func(T) field.ErrorList) {
 	})
 }
 
-// unchanged fails if an update that changes nothing is refused: such an object could
+// unchanged fails if an update that changes nothing is rejected: such an object could
 // never be repaired or deleted. Metadata is left to those who own its rules.
 func unchanged(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		if !strings.HasPrefix(err.Field, "metadata") {
-			panic("an update that changes nothing is refused: " + err.Error())
+			panic("an update that changes nothing is rejected: " + err.Error())
 		}
 	}
 	return errs

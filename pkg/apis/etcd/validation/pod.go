@@ -25,7 +25,7 @@ const (
 )
 
 // validatePodPolicy checks what would otherwise be found out only when the
-// kube-apiserver refuses a pod, minutes later and out of the author's sight. It does
+// kube-apiserver rejects a pod, minutes later and out of the author's sight. It does
 // not repeat every check of a pod.
 func validatePodPolicy(pod *v1beta2.PodPolicy, path *field.Path) field.ErrorList {
 	errs := validateOwnedLabels(pod.Labels, path.Child("labels"))
@@ -45,17 +45,17 @@ func validatePodPolicy(pod *v1beta2.PodPolicy, path *field.Path) field.ErrorList
 	}
 	errs = append(errs, validateSecurityContexts(pod, path)...)
 	if pod.PersistentVolumeClaimSpec != nil {
-		errs = append(errs, validateClaimSpec(pod.PersistentVolumeClaimSpec, path.Child("persistentVolumeClaimSpec"))...)
+		errs = append(errs, validatePVCSpec(pod.PersistentVolumeClaimSpec, path.Child("persistentVolumeClaimSpec"))...)
 	}
 	if policy := pod.PersistentVolumeClaimRetentionPolicy; policy != nil {
 		at := path.Child("persistentVolumeClaimRetentionPolicy")
-		errs = append(errs, validateEnum(policy.WhenDeleted, at.Child("whenDeleted"), v1beta2.ClaimDelete, v1beta2.ClaimRetain)...)
-		errs = append(errs, validateEnum(policy.WhenScaled, at.Child("whenScaled"), v1beta2.ClaimDelete, v1beta2.ClaimRetain)...)
+		errs = append(errs, validateEnum(policy.WhenDeleted, at.Child("whenDeleted"), v1beta2.PVCDelete, v1beta2.PVCRetain)...)
+		errs = append(errs, validateEnum(policy.WhenScaled, at.Child("whenScaled"), v1beta2.PVCDelete, v1beta2.PVCRetain)...)
 	}
 	return errs
 }
 
-// validateOwnedLabels refuses the labels by which the controller finds its own
+// validateOwnedLabels rejects the labels by which the controller finds its own
 // objects.
 func validateOwnedLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabels(labels, path)

@@ -164,7 +164,7 @@ func TestResources(t *testing.T) {
 		{"no CPU", "pod: {resources: {requests: {cpu: 0}}}", nil},
 		{"beyond writing out", "pod: {resources: {requests: {cpu: 1e999999999, memory: 1}, limits: {cpu: 1, memory: 1e999999999}}}", []string{"Invalid spec.pod.resources.requests[cpu]", "Invalid spec.pod.resources.limits[memory]"}},
 		{"many digits", "pod: {resources: {limits: {cpu: 1" + strings.Repeat("0", 40) + "}}}", []string{"Invalid spec.pod.resources.limits[cpu]"}},
-		{"claims", "pod: {resources: {claims: [{name: a}]}}", []string{"Forbidden spec.pod.resources.claims"}},
+		{"dynamic resources", "pod: {resources: {claims: [{name: a}]}}", []string{"Forbidden spec.pod.resources.claims"}},
 	})
 }
 
@@ -179,25 +179,25 @@ func TestMeasurable(t *testing.T) {
 	}
 }
 
-func TestClaimSpec(t *testing.T) {
+func TestPVCSpec(t *testing.T) {
 	const at = "spec.pod.persistentVolumeClaimSpec."
 	const modes, size = "accessModes: [ReadWriteOnce], ", "resources: {requests: {storage: 1Gi}}, "
-	claim := func(fields string) string { return "pod: {persistentVolumeClaimSpec: {" + fields + "}}" }
-	spec := func(fields string) string { return claim(modes + size + fields) }
+	pvc := func(fields string) string { return "pod: {persistentVolumeClaimSpec: {" + fields + "}}" }
+	spec := func(fields string) string { return pvc(modes + size + fields) }
 	runClusterCases(t, []specCase{
 		{"usual", spec("storageClassName: fast, volumeMode: Filesystem, selector: {matchLabels: {a: b}}, volumeAttributesClassName: gold"), nil},
 		{"no class", spec("storageClassName: ''"), nil},
-		{"limited", claim(modes + "resources: {requests: {storage: 1Gi}, limits: {storage: 1Gi}}"), nil},
+		{"limited", pvc(modes + "resources: {requests: {storage: 1Gi}, limits: {storage: 1Gi}}"), nil},
 		{"empty", "pod: {persistentVolumeClaimSpec: {}}", []string{"Required " + at + "accessModes", "Required " + at + "resources.requests[storage]"}},
-		{"no storage", claim(modes + "resources: {requests: {storage: 0}}"), []string{"Invalid " + at + "resources.requests[storage]"}},
-		{"negative storage", claim(modes + "resources: {requests: {storage: -1Gi}}"), []string{"Invalid " + at + "resources.requests[storage]"}},
-		{"beyond writing out", claim(modes + "resources: {requests: {storage: 1e999999999}, limits: {storage: 1Gi, other: 1e999999999}}"), []string{"Invalid " + at + "resources.requests[storage]", "Invalid " + at + "resources.limits[other]"}},
-		{"more than the limit", claim(modes + "resources: {requests: {storage: 2Gi}, limits: {storage: 1Gi}}"), []string{"Invalid " + at + "resources.requests[storage]"}},
-		{"modes", claim(size + "accessModes: [ReadWriteOnce, ReadOnlyMany, ReadWriteMany]"), nil},
-		{"single pod", claim(size + "accessModes: [ReadWriteOncePod]"), nil},
-		{"unknown mode", claim(size + "accessModes: [ReadWriteOnce, RWO]"), []string{"NotSupported " + at + "accessModes[1]"}},
-		{"read only", claim(size + "accessModes: [ReadOnlyMany]"), []string{"Forbidden " + at + "accessModes"}},
-		{"single pod and more", claim(size + "accessModes: [ReadWriteOncePod, ReadWriteOnce]"), []string{"Forbidden " + at + "accessModes"}},
+		{"no storage", pvc(modes + "resources: {requests: {storage: 0}}"), []string{"Invalid " + at + "resources.requests[storage]"}},
+		{"negative storage", pvc(modes + "resources: {requests: {storage: -1Gi}}"), []string{"Invalid " + at + "resources.requests[storage]"}},
+		{"beyond writing out", pvc(modes + "resources: {requests: {storage: 1e999999999}, limits: {storage: 1Gi, other: 1e999999999}}"), []string{"Invalid " + at + "resources.requests[storage]", "Invalid " + at + "resources.limits[other]"}},
+		{"more than the limit", pvc(modes + "resources: {requests: {storage: 2Gi}, limits: {storage: 1Gi}}"), []string{"Invalid " + at + "resources.requests[storage]"}},
+		{"modes", pvc(size + "accessModes: [ReadWriteOnce, ReadOnlyMany, ReadWriteMany]"), nil},
+		{"single pod", pvc(size + "accessModes: [ReadWriteOncePod]"), nil},
+		{"unknown mode", pvc(size + "accessModes: [ReadWriteOnce, RWO]"), []string{"NotSupported " + at + "accessModes[1]"}},
+		{"read only", pvc(size + "accessModes: [ReadOnlyMany]"), []string{"Forbidden " + at + "accessModes"}},
+		{"single pod and more", pvc(size + "accessModes: [ReadWriteOncePod, ReadWriteOnce]"), []string{"Forbidden " + at + "accessModes"}},
 		{"wrong names", spec("storageClassName: A, volumeAttributesClassName: B"), []string{"Invalid " + at + "storageClassName", "Invalid " + at + "volumeAttributesClassName"}},
 		{"block", spec("volumeMode: Block"), []string{"NotSupported " + at + "volumeMode"}},
 		{"one volume for all", spec("volumeName: pv-1"), []string{"Forbidden " + at + "volumeName"}},

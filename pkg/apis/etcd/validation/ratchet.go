@@ -30,7 +30,7 @@ func keyOf(err *field.Error) errorKey {
 
 // ratchet returns the errors of the new object that the old one did not have. An
 // object that was stored before a rule existed can then still be labelled, scaled,
-// repaired one field at a time, and deleted; only what makes it worse is refused.
+// repaired one field at a time, and deleted; only what makes it worse is rejected.
 func ratchet[T any](newObject, oldObject T, validate func(T) field.ErrorList) field.ErrorList {
 	newErrs := validate(newObject)
 	if len(newErrs) == 0 {

@@ -100,28 +100,28 @@ func mayOvercommit(name corev1.ResourceName) bool {
 	}
 }
 
-// validateClaimSpec checks the claim that each member gets one of.
-func validateClaimSpec(claim *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
-	errs := validateAccessModes(claim.AccessModes, path.Child("accessModes"))
-	errs = append(errs, validateStorageSize(&claim.Resources, path.Child("resources"))...)
-	errs = append(errs, validateSelector(claim.Selector, path.Child("selector"))...)
-	if claim.StorageClassName != nil {
-		errs = append(errs, validateObjectName(*claim.StorageClassName, path.Child("storageClassName"))...)
+// validateClaimSpec checks the PVC that each member gets one of.
+func validatePVCSpec(pvc *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
+	errs := validateAccessModes(pvc.AccessModes, path.Child("accessModes"))
+	errs = append(errs, validateStorageSize(&pvc.Resources, path.Child("resources"))...)
+	errs = append(errs, validateSelector(pvc.Selector, path.Child("selector"))...)
+	if pvc.StorageClassName != nil {
+		errs = append(errs, validateObjectName(*pvc.StorageClassName, path.Child("storageClassName"))...)
 	}
-	if claim.VolumeAttributesClassName != nil {
-		errs = append(errs, validateObjectName(*claim.VolumeAttributesClassName, path.Child("volumeAttributesClassName"))...)
+	if pvc.VolumeAttributesClassName != nil {
+		errs = append(errs, validateObjectName(*pvc.VolumeAttributesClassName, path.Child("volumeAttributesClassName"))...)
 	}
-	if mode := claim.VolumeMode; mode != nil && *mode != corev1.PersistentVolumeFilesystem {
+	if mode := pvc.VolumeMode; mode != nil && *mode != corev1.PersistentVolumeFilesystem {
 		errs = append(errs, field.NotSupported(path.Child("volumeMode"), *mode, []corev1.PersistentVolumeMode{corev1.PersistentVolumeFilesystem}))
 	}
-	if claim.VolumeName != "" {
-		errs = append(errs, forbidden(path.Child("volumeName"), "is not possible, because every member has a claim of its own; choose volumes by selector or storageClassName"))
+	if pvc.VolumeName != "" {
+		errs = append(errs, forbidden(path.Child("volumeName"), "is not possible, because every member has a PVC of its own; choose volumes by selector or storageClassName"))
 	}
 	const empty = "is not possible, because a member must start on an empty volume; make an EtcdRestore to start from a backup"
-	if claim.DataSource != nil {
+	if pvc.DataSource != nil {
 		errs = append(errs, forbidden(path.Child("dataSource"), empty))
 	}
-	if claim.DataSourceRef != nil {
+	if pvc.DataSourceRef != nil {
 		errs = append(errs, forbidden(path.Child("dataSourceRef"), empty))
 	}
 	return errs
@@ -160,7 +160,7 @@ func validateStorageSize(resources *corev1.VolumeResourceRequirements, path *fie
 	at := path.Child("requests").Key(string(corev1.ResourceStorage))
 	request, found := resources.Requests[corev1.ResourceStorage]
 	if !found {
-		return field.ErrorList{field.Required(at, "say how large a member's volume shall be, such as 10Gi")}
+		return field.ErrorList{field.Required(at, "say how large the volume of a member is, such as 10Gi")}
 	}
 	if request.Sign() <= 0 {
 		return field.ErrorList{invalid(at, request.String(), "must be more than 0, such as 10Gi")}

@@ -56,7 +56,7 @@ func validateRestoredFrom(spec *v1beta2.RestoreSpec, path *field.Path) field.Err
 	from := restorePlace(spec.BackupStorageType, &spec.RestoreSource, path)
 	if spec.Backup == nil {
 		if from.storageType == "" && !anySource(&from) {
-			return field.ErrorList{field.Required(path.Child("backup"), "name the EtcdBackup to restore, or give backupStorageType and the place of the backup")}
+			return field.ErrorList{field.Required(path.Child("backup"), "name the EtcdBackup to restore, or give backupStorageType and the backup location")}
 		}
 		return validatePlace(from, path)
 	}
@@ -87,7 +87,7 @@ func anySource(p *place) bool {
 }
 
 // validateTemplateMeta accepts a copy of a whole object's metadata where that does no
-// harm, and refuses what the author would miss in the new cluster.
+// harm, and rejects what the author would miss in the new cluster.
 func validateTemplateMeta(meta *metav1.ObjectMeta, restore *v1beta2.EtcdRestore, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabels(meta.Labels, path.Child("labels"))
 	errs = append(errs, apivalidation.ValidateAnnotations(meta.Annotations, path.Child("annotations"))...)

@@ -16,7 +16,7 @@ import (
 )
 
 // The status is the controller's, so that only what would break a reader of it is
-// refused: list keys that are not unique, values of no meaning, negative numbers.
+// rejected: list keys that are not unique, values of no meaning, negative numbers.
 
 // ValidateEtcdClusterStatusUpdate returns what is wrong with a new status.
 func ValidateEtcdClusterStatusUpdate(newCluster, oldCluster *v1beta2.EtcdCluster) field.ErrorList {

@@ -29,20 +29,20 @@ type place struct {
 	abs             *v1beta2.ABSSource
 	gcs             *v1beta2.GCSSource
 	oss             *v1beta2.OSSSource
-	claim           *v1beta2.PersistentVolumeClaimSource
+	pvc             *v1beta2.PersistentVolumeClaimSource
 }
 
 func backupPlace(storageType v1beta2.BackupStorageType, source *v1beta2.BackupSource, path *field.Path) place {
 	return place{
 		storageType: storageType, storageTypePath: path.Child("storageType"),
-		s3: source.S3, abs: source.ABS, gcs: source.GCS, oss: source.OSS, claim: source.PersistentVolumeClaim,
+		s3: source.S3, abs: source.ABS, gcs: source.GCS, oss: source.OSS, pvc: source.PersistentVolumeClaim,
 	}
 }
 
 func restorePlace(storageType v1beta2.BackupStorageType, source *v1beta2.RestoreSource, path *field.Path) place {
 	return place{
 		storageType: storageType, storageTypePath: path.Child("backupStorageType"),
-		s3: (*v1beta2.S3BackupSource)(source.S3), abs: source.ABS, gcs: source.GCS, oss: source.OSS, claim: source.PersistentVolumeClaim,
+		s3: (*v1beta2.S3BackupSource)(source.S3), abs: source.ABS, gcs: source.GCS, oss: source.OSS, pvc: source.PersistentVolumeClaim,
 	}
 }
 
@@ -59,7 +59,7 @@ func (p *place) fields() []sourceField {
 		{v1beta2.BackupStorageTypeABS, "abs", p.abs != nil},
 		{v1beta2.BackupStorageTypeGCS, "gcs", p.gcs != nil},
 		{v1beta2.BackupStorageTypeOSS, "oss", p.oss != nil},
-		{v1beta2.BackupStorageTypePersistentVolumeClaim, "persistentVolumeClaim", p.claim != nil},
+		{v1beta2.BackupStorageTypePersistentVolumeClaim, "persistentVolumeClaim", p.pvc != nil},
 	}
 }
 
@@ -144,9 +144,9 @@ func validateSources(p place, path *field.Path) field.ErrorList {
 		errs = append(errs, validateObjectName(oss.CASecret, at.Child("caSecret"))...)
 		errs = append(errs, validateStoreEndpoint(oss.Endpoint, at.Child("endpoint"))...)
 	}
-	if claim, at := p.claim, path.Child("persistentVolumeClaim"); claim != nil {
-		errs = append(errs, requireObjectName(claim.ClaimName, at.Child("claimName"), "name the PersistentVolumeClaim")...)
-		errs = append(errs, validateVolumePath(claim.Path, at.Child("path"))...)
+	if pvc, at := p.pvc, path.Child("persistentVolumeClaim"); pvc != nil {
+		errs = append(errs, requireObjectName(pvc.ClaimName, at.Child("claimName"), "name the PersistentVolumeClaim")...)
+		errs = append(errs, validateVolumePath(pvc.Path, at.Child("path"))...)
 	}
 	return errs
 }

@@ -26,8 +26,8 @@ var placeCases = []specCase{
 	{"other source", "storageType: S3, gcs: {path: b/k}", []string{"Required %ss3", "Forbidden %sgcs"}},
 	{"ABS without a secret", "storageType: ABS, abs: {path: c/k, endpoint: 'https://account.blob.core.windows.net'}", nil},
 	{"authorities", "storageType: GCS, gcs: {path: b/k, gcpSecret: gcp, endpoint: 'https://gcs:4443', caSecret: ca}", nil},
-	{"authority of ABS", "storageType: ABS, abs: {path: c/k, absSecret: abs, endpoint: 'https://azurite:10000', caSecret: ca}", nil},
-	{"authority of OSS", "storageType: OSS, oss: {path: b/k, ossSecret: oss, endpoint: 'https://oss.example.com', caSecret: ca}", nil},
+	{"CA of ABS", "storageType: ABS, abs: {path: c/k, absSecret: abs, endpoint: 'https://azurite:10000', caSecret: ca}", nil},
+	{"CA of OSS", "storageType: OSS, oss: {path: b/k, ossSecret: oss, endpoint: 'https://oss.example.com', caSecret: ca}", nil},
 	{"GCS as the workload, elsewhere at Google", "storageType: GCS, gcs: {path: b/k, endpoint: storage.me-central2.rep.googleapis.com}", nil},
 	{"GCS as the workload, elsewhere", "storageType: GCS, gcs: {path: b/k, endpoint: 'https://googleapis.com.example.com'}", []string{"Invalid %sgcs.endpoint"}},
 	{"GCS as the workload, unencrypted", "storageType: GCS, gcs: {path: b/k, endpoint: 'http://storage.googleapis.com'}", []string{"Invalid %sgcs.endpoint"}},
@@ -94,7 +94,7 @@ func TestBucketPath(t *testing.T) {
 	}
 }
 
-// A path that is wrong in a common way is answered with what to do about it.
+// A path that is wrong in a common way is acknowledged with what to do about it.
 func TestPathErrorsNameTheWayOut(t *testing.T) {
 	for path, message := range map[string]string{
 		"s3://b/k": "without a scheme", "/b/k": "not with a slash", "b": "the form <bucket>/<key>", "b/": "the form <bucket>/<key>", "b k/k": "the name of a bucket", "b//k": "remove the doubled", "b/../k": `".."`, "b/k\n": "control characters",

@@ -22,7 +22,7 @@ var (
 	kmsKeyPattern = regexp.MustCompile(`^[A-Za-z0-9:/_.-]+$`)
 )
 
-// frozenClasses give nothing back before it was asked for hours ago.
+// frozenClasses give nothing back before it was requested hours ago.
 var frozenClasses = map[string]bool{"GLACIER": true, "DEEP_ARCHIVE": true}
 
 // validateS3Class checks how a store that speaks S3 keeps objects.
@@ -34,7 +34,7 @@ func validateS3Class(s3 *v1beta2.S3BackupSource, path *field.Path) field.ErrorLi
 		errs = append(errs, invalid(at, s3.StorageClass, "must be the name of a class in capital letters, such as STANDARD_IA"))
 	case frozenClasses[s3.StorageClass]:
 		errs = append(errs, invalid(at, s3.StorageClass,
-			"is a class from which nothing is read at once, and a backup is read back before it counts; choose another one, such as GLACIER_IR"))
+			"is a class whose objects cannot be read at once, and a backup is read back before it counts; choose another class, such as GLACIER_IR"))
 	}
 	switch at := path.Child("kmsKeyID"); {
 	case s3.KMSKeyID == "":

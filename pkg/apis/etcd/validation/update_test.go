@@ -16,7 +16,7 @@ import (
 
 func TestClusterUpdate(t *testing.T) {
 	const volumes = "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}}"
-	claim := func(fields string) string {
+	pvc := func(fields string) string {
 		return "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], " + fields + "}}"
 	}
 	const at = "spec.pod.persistentVolumeClaimSpec"
@@ -40,19 +40,19 @@ func TestClusterUpdate(t *testing.T) {
 		{"volumes added", "", volumes, []string{"Forbidden " + at}},
 		{"volumes removed", volumes, "pod: {}", []string{"Forbidden " + at}},
 		{"volumes removed with the policy", volumes, "", []string{"Forbidden " + at}},
-		{"volumes grow", volumes, claim("resources: {requests: {storage: 3Gi}}"), nil},
-		{"same size, other unit", volumes, claim("resources: {requests: {storage: 2048Mi}}"), nil},
-		{"volumes shrink", volumes, claim("resources: {requests: {storage: 1Gi}}"), []string{"Invalid " + at + ".resources.requests[storage]"}},
-		{"volumes beyond writing out", volumes, claim("resources: {requests: {storage: 1e999999999}}"), []string{"Invalid " + at + ".resources.requests[storage]"}},
-		{"volumes that were beyond writing out", claim("resources: {requests: {storage: 1e999999999}}"), volumes, nil},
-		{"attributes class", volumes, claim("resources: {requests: {storage: 2Gi}}, volumeAttributesClassName: gold"), nil},
-		{"class", volumes, claim("resources: {requests: {storage: 2Gi}}, storageClassName: fast"), []string{"Forbidden " + at + ".storageClassName"}},
-		{"implied mode", volumes, claim("resources: {requests: {storage: 2Gi}}, volumeMode: Filesystem"), nil},
-		{"mode", volumes, claim("resources: {requests: {storage: 2Gi}}, volumeMode: Block"), []string{"NotSupported " + at + ".volumeMode", "Forbidden " + at + ".volumeMode"}},
-		{"selector", volumes, claim("resources: {requests: {storage: 2Gi}}, selector: {matchLabels: {a: b}}"), []string{"Forbidden " + at + ".selector"}},
+		{"volumes grow", volumes, pvc("resources: {requests: {storage: 3Gi}}"), nil},
+		{"same size, other unit", volumes, pvc("resources: {requests: {storage: 2048Mi}}"), nil},
+		{"volumes shrink", volumes, pvc("resources: {requests: {storage: 1Gi}}"), []string{"Invalid " + at + ".resources.requests[storage]"}},
+		{"volumes beyond writing out", volumes, pvc("resources: {requests: {storage: 1e999999999}}"), []string{"Invalid " + at + ".resources.requests[storage]"}},
+		{"volumes that were beyond writing out", pvc("resources: {requests: {storage: 1e999999999}}"), volumes, nil},
+		{"attributes class", volumes, pvc("resources: {requests: {storage: 2Gi}}, volumeAttributesClassName: gold"), nil},
+		{"class", volumes, pvc("resources: {requests: {storage: 2Gi}}, storageClassName: fast"), []string{"Forbidden " + at + ".storageClassName"}},
+		{"implied mode", volumes, pvc("resources: {requests: {storage: 2Gi}}, volumeMode: Filesystem"), nil},
+		{"mode", volumes, pvc("resources: {requests: {storage: 2Gi}}, volumeMode: Block"), []string{"NotSupported " + at + ".volumeMode", "Forbidden " + at + ".volumeMode"}},
+		{"selector", volumes, pvc("resources: {requests: {storage: 2Gi}}, selector: {matchLabels: {a: b}}"), []string{"Forbidden " + at + ".selector"}},
 		{"access", volumes, "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 2Gi}}}}", []string{"Forbidden " + at + ".accessModes"}},
-		{"volume name, still wrong", claim("resources: {requests: {storage: 2Gi}}, volumeName: a"), claim("resources: {requests: {storage: 2Gi}}, volumeName: b"), []string{"Forbidden " + at + ".volumeName"}},
-		{"data source, still wrong", claim("resources: {requests: {storage: 2Gi}}, dataSource: {name: a}, dataSourceRef: {name: a}"), claim("resources: {requests: {storage: 2Gi}}, dataSource: {name: b}, dataSourceRef: {name: b}"),
+		{"volume name, still wrong", pvc("resources: {requests: {storage: 2Gi}}, volumeName: a"), pvc("resources: {requests: {storage: 2Gi}}, volumeName: b"), []string{"Forbidden " + at + ".volumeName"}},
+		{"data source, still wrong", pvc("resources: {requests: {storage: 2Gi}}, dataSource: {name: a}, dataSourceRef: {name: a}"), pvc("resources: {requests: {storage: 2Gi}}, dataSource: {name: b}, dataSourceRef: {name: b}"),
 			[]string{"Forbidden " + at + ".dataSource", "Forbidden " + at + ".dataSourceRef"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestVersionChange(t *testing.T) {
 		name, from, to string
 		phase          v1beta2.ClusterPhase
 		running        string
-		refused        bool
+		rejected       bool
 	}{
 		{name: "same", from: "3.5.1", to: "3.5.1"},
 		{name: "same, written otherwise", from: "3.5.1", to: "v3.5.1"},
@@ -138,22 +138,22 @@ func TestVersionChange(t *testing.T) {
 		{name: "one minor up", from: "3.5.26", to: "3.6.0"},
 		{name: "pre-release of the next", from: "3.5.26", to: "3.6.0-rc.1"},
 		{name: "one minor up from any patch that is safe", from: "3.4.0", to: "3.5.35"},
-		{name: "to 3.6 from a 3.5 that loses promotions", from: "3.5.25", to: "3.6.16", refused: true},
-		{name: "to 3.6 while one member still runs that", from: "3.5.35", to: "3.6.16", phase: v1beta2.ClusterPhaseRunning, running: "3.5.25", refused: true},
-		{name: "to 3.7 from a 3.6 that is too old for it", from: "3.6.10", to: "3.7.3", refused: true},
+		{name: "to 3.6 from a 3.5 that loses promotions", from: "3.5.25", to: "3.6.16", rejected: true},
+		{name: "to 3.6 while one member still runs that", from: "3.5.35", to: "3.6.16", phase: v1beta2.ClusterPhaseRunning, running: "3.5.25", rejected: true},
+		{name: "to 3.7 from a 3.6 that is too old for it", from: "3.6.10", to: "3.7.3", rejected: true},
 		{name: "to 3.7 from one that is not", from: "3.6.11", to: "3.7.3"},
-		{name: "two minors up", from: "3.4.0", to: "3.6.0", refused: true},
-		{name: "one minor down", from: "3.6.8", to: "3.5.21", refused: true},
+		{name: "two minors up", from: "3.4.0", to: "3.6.0", rejected: true},
+		{name: "one minor down", from: "3.6.8", to: "3.5.21", rejected: true},
 		{name: "upgrade that has not begun", from: "3.5.26", to: "3.6.8", phase: v1beta2.ClusterPhaseRunning, running: "3.5.26"},
-		{name: "second upgrade before the first is done", from: "3.5.21", to: "3.6.8", phase: v1beta2.ClusterPhaseRunning, running: "3.4.30", refused: true},
+		{name: "second upgrade before the first is done", from: "3.5.21", to: "3.6.8", phase: v1beta2.ClusterPhaseRunning, running: "3.4.30", rejected: true},
 		{name: "stuck upgrade taken back", from: "3.6.99", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, running: "3.5.21"},
-		{name: "finished upgrade taken back", from: "3.6.8", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, running: "3.6.8", refused: true},
-		{name: "downgrade of an upgrade that is under way", from: "3.6.8", to: "3.4.30", phase: v1beta2.ClusterPhaseRunning, running: "3.5.21", refused: true},
-		{name: "what runs is not known", from: "3.6.8", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, refused: true},
-		{name: "what runs is not a version", from: "3.6.8", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, running: "?", refused: true},
+		{name: "finished upgrade taken back", from: "3.6.8", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, running: "3.6.8", rejected: true},
+		{name: "downgrade of an upgrade that is under way", from: "3.6.8", to: "3.4.30", phase: v1beta2.ClusterPhaseRunning, running: "3.5.21", rejected: true},
+		{name: "what runs is not known", from: "3.6.8", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, rejected: true},
+		{name: "what runs is not a version", from: "3.6.8", to: "3.5.21", phase: v1beta2.ClusterPhaseRunning, running: "?", rejected: true},
 		{name: "nothing has run yet", from: "3.9.0", to: "3.5.21", phase: v1beta2.ClusterPhaseCreating},
-		{name: "the first member runs", from: "3.6.8", to: "3.4.0", phase: v1beta2.ClusterPhaseCreating, running: "3.6.8", refused: true},
-		{name: "failed", from: "3.6.8", to: "3.4.0", phase: v1beta2.ClusterPhaseFailed, refused: true},
+		{name: "the bootstrap member runs", from: "3.6.8", to: "3.4.0", phase: v1beta2.ClusterPhaseCreating, running: "3.6.8", rejected: true},
+		{name: "failed", from: "3.6.8", to: "3.4.0", phase: v1beta2.ClusterPhaseFailed, rejected: true},
 		{name: "away from what was never a version", from: "latest", to: "3.6.8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestVersionChange(t *testing.T) {
 			from, to := cluster(t, "version: "+c.from), cluster(t, "version: "+c.to)
 			from.Status.Phase, from.Status.CurrentVersion = c.phase, c.running
 			var want []string
-			if c.refused {
+			if c.rejected {
 				want = []string{"Invalid spec.version"}
 			}
 			expect(t, ValidateEtcdClusterUpdate(to, from), want...)
@@ -175,7 +175,7 @@ func TestVersionChange(t *testing.T) {
 // that back.
 func TestGrowthTakenBack(t *testing.T) {
 	t.Parallel()
-	claim := func(size string) string {
+	pvc := func(size string) string {
 		return "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " + size + "}}}}"
 	}
 	const at = "Invalid spec.pod.persistentVolumeClaimSpec.resources.requests[storage]"
@@ -183,14 +183,14 @@ func TestGrowthTakenBack(t *testing.T) {
 		condition v1beta2.ClusterCondition
 		want      []string
 	}{
-		"refused":     {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "False", Reason: v1beta2.ReasonGrowthRefused}, nil},
-		"growing":     {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "False", Reason: "Growing"}, []string{at}},
-		"was refused": {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "True", Reason: v1beta2.ReasonGrowthRefused}, []string{at}},
-		"other":       {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionDegraded, Status: "False", Reason: v1beta2.ReasonGrowthRefused}, []string{at}},
+		"refused":      {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "False", Reason: v1beta2.ReasonGrowthRejected}, nil},
+		"growing":      {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "False", Reason: "Growing"}, []string{at}},
+		"was rejected": {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: "True", Reason: v1beta2.ReasonGrowthRejected}, []string{at}},
+		"other":        {v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionDegraded, Status: "False", Reason: v1beta2.ReasonGrowthRejected}, []string{at}},
 	} {
-		from := cluster(t, claim("2Gi"))
+		from := cluster(t, pvc("2Gi"))
 		from.Status.Conditions = []v1beta2.ClusterCondition{c.condition}
-		if errs := ValidateEtcdClusterUpdate(cluster(t, claim("1Gi")), from); len(errs) != len(c.want) {
+		if errs := ValidateEtcdClusterUpdate(cluster(t, pvc("1Gi")), from); len(errs) != len(c.want) {
 			t.Errorf("%s: %v", name, errs)
 		} else {
 			expect(t, errs, c.want...)
@@ -228,7 +228,7 @@ func TestRatchet(t *testing.T) {
 	expect(t, ValidateEtcdClusterUpdate(worse, old), "Invalid spec.size", "Forbidden spec.etcd.extraArgs[3]")
 }
 
-// An answer stays small, however much is wrong.
+// A response stays small, however much is wrong.
 func TestErrorsAreBounded(t *testing.T) {
 	c := cluster(t, "etcd: {}")
 	c.Spec.Repository = strings.Repeat("a", 200) + strings.Repeat(" ", 50)
@@ -242,7 +242,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		t.Errorf("got %d errors", len(errs))
 	}
 	if size := len(errs.ToAggregate().Error()); size > 64<<10 {
-		t.Errorf("answer has %d bytes", size)
+		t.Errorf("response has %d bytes", size)
 	}
 
 	c = cluster(t, "{size: 9, etcd: {}}")

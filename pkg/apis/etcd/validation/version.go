@@ -41,7 +41,7 @@ func SafePatchOf(minor uint64) (patch SafePatch, ok bool) {
 }
 
 // parseVersion reads X.Y.Z with an optional leading v and an optional pre-release.
-// Build metadata is refused, because an image tag cannot hold a plus sign.
+// Build metadata is rejected, because an image tag cannot hold a plus sign.
 func parseVersion(version string) (*semver.Version, bool) {
 	if len(version) > maxVersionLength {
 		return nil, false

@@ -39,8 +39,8 @@ func clusterSpecWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 		warnings = append(warnings, fmt.Sprintf("%s: %d members tolerate no more failures than %d; choose an odd number", path.Child("size"), *size, *size-1))
 	}
 	if size := spec.Replicas; size != nil && *size >= guardedSize && !hasVolumes(spec) {
-		warnings = append(warnings, fmt.Sprintf("%s: is not set, so that a member's data goes with its pod and the cluster is lost when most pods go at once; "+
-			"set it when you create the cluster, because it cannot be added later", path.Child("pod", "persistentVolumeClaimSpec")))
+		warnings = append(warnings, fmt.Sprintf("%s: is not set, so a member loses its data with its pod, and the cluster is lost when most pods are deleted at once. "+
+			"Set it when you create the cluster, because it cannot be added later", path.Child("pod", "persistentVolumeClaimSpec")))
 	}
 	warnings = append(warnings, versionWarnings(spec.Version, path.Child("version"))...)
 	if spec.Pod != nil {
@@ -92,7 +92,7 @@ func podWarnings(pod *v1beta2.PodPolicy, path *field.Path) []string {
 	if pod.DNSTimeoutInSecond != 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: has no effect, because nothing waits for DNS", path.Child("DNSTimeoutInSecond")))
 	}
-	if claim := pod.PersistentVolumeClaimSpec; claim != nil && slices.Contains(claim.AccessModes, corev1.ReadWriteMany) {
+	if pvc := pod.PersistentVolumeClaimSpec; pvc != nil && slices.Contains(pvc.AccessModes, corev1.ReadWriteMany) {
 		warnings = append(warnings, fmt.Sprintf("%s: ReadWriteMany volumes are usually file shares of a network, on which etcd is slow and locks of its files may not hold; use ReadWriteOnce on block storage",
 			path.Child("persistentVolumeClaimSpec", "accessModes")))
 	}
@@ -131,8 +131,8 @@ func optionWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 	if quota.Cmp(recommendedQuota) > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: more than 8Gi is more than etcd is tested with", at))
 	}
-	if claim := claimOf(spec); claim != nil {
-		if storage, found := claim.Resources.Requests[corev1.ResourceStorage]; found && measurable(storage) && quota.Cmp(storage) >= 0 {
+	if pvc := pvcSpecOf(spec); pvc != nil {
+		if storage, found := pvc.Resources.Requests[corev1.ResourceStorage]; found && measurable(storage) && quota.Cmp(storage) >= 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: the volume of %s is full before the quota is reached; request more storage", at, storage.String()))
 		}
 	}

@@ -85,7 +85,7 @@ func TestClusterWarnings(t *testing.T) {
 func TestWarningsSayWhatToDo(t *testing.T) {
 	for spec, want := range map[string][]string{
 		"size: 4":                    {"4 members tolerate no more failures than 3", "choose an odd number"},
-		"size: 5":                    {"goes with its pod", "set it when you create the cluster"},
+		"size: 5":                    {"loses its data with its pod", "Set it when you create the cluster"},
 		"{size: 1, version: 3.4.45}": {"etcd 3.4.45 has reached its end of life", "use 3.5, 3.6 or 3.7, one minor version at a time"},
 		"pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteMany]}}": {"file shares", "use ReadWriteOnce on block storage"},
 	} {

@@ -37,10 +37,10 @@ func New(backend *url.URL, accessKey, secretKey string) *Gateway {
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if authorization := r.Header.Get("Authorization"); !strings.HasPrefix(authorization, "OSS ") && !strings.HasPrefix(authorization, "OSS4-HMAC-SHA256 ") {
-		refuse(w, http.StatusForbidden, "AccessDenied")
+		reject(w, http.StatusForbidden, "AccessDenied")
 		return
 	} else if !strings.Contains(authorization, g.credentials.AccessKeyID) {
-		refuse(w, http.StatusForbidden, "InvalidAccessKeyId")
+		reject(w, http.StatusForbidden, "InvalidAccessKeyId")
 		return
 	}
 	sum := crc64.New(ecma)
@@ -50,12 +50,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}{io.TeeReader(r.Body, sum), r.Body}
 	response, err := g.forward(r)
 	if err != nil {
-		refuse(w, http.StatusBadGateway, "BadGateway")
+		reject(w, http.StatusBadGateway, "BadGateway")
 		return
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusPreconditionFailed {
-		refuse(w, http.StatusConflict, "FileAlreadyExists")
+		reject(w, http.StatusConflict, "FileAlreadyExists")
 		return
 	}
 	for name, values := range response.Header {
@@ -93,7 +93,7 @@ func (g *Gateway) stored(r *http.Request) (uint64, error) {
 		return 0, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("the server answers %s", response.Status)
+		return 0, fmt.Errorf("the server responds with %s", response.Status)
 	}
 	return sum.Sum64(), nil
 }
@@ -126,7 +126,7 @@ func (g *Gateway) forward(r *http.Request) (*http.Response, error) {
 	return g.client.Do(out)
 }
 
-func refuse(w http.ResponseWriter, status int, code string) {
+func reject(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, http.StatusText(status))

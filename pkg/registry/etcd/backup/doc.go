@@ -1,7 +1,7 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backup stores EtcdBackups: strategy.go normalises and checks them,
-// table.go shows them. It imports the API types and their validation. Start at
-// storage.go.
+// Package backup serves EtcdBackups. strategy.go prepares and validates objects, table.go converts
+// them to rows. The package imports the API types, their validation, and the packages
+// genericstore and rights. Start at storage.go.
 package backup

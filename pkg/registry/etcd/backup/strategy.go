@@ -9,19 +9,19 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
-// strategy normalises and checks EtcdBackup objects on their way to storage.
-type strategy = kind.Strategy[*v1beta2.EtcdBackup, v1beta2.BackupSpec, v1beta2.BackupStatus]
+// strategy prepares and validates EtcdBackups before they are stored.
+type strategy = genericstore.Strategy[*v1beta2.EtcdBackup, v1beta2.BackupSpec, v1beta2.BackupStatus]
 
 func newStrategy(typer runtime.ObjectTyper) strategy {
-	return kind.NewStrategy(typer, kind.Definition[*v1beta2.EtcdBackup, v1beta2.BackupSpec, v1beta2.BackupStatus]{
+	return genericstore.NewStrategy(typer, genericstore.Definition[*v1beta2.EtcdBackup, v1beta2.BackupSpec, v1beta2.BackupStatus]{
 		GroupVersion: v1beta2.SchemeGroupVersion,
 		Spec:         func(obj *v1beta2.EtcdBackup) *v1beta2.BackupSpec { return &obj.Spec },
 		Status:       func(obj *v1beta2.EtcdBackup) *v1beta2.BackupStatus { return &obj.Status },
 		InitialStatus: func(created metav1.Time) v1beta2.BackupStatus {
-			return v1beta2.BackupStatus{Conditions: kind.NotObserved(created)}
+			return v1beta2.BackupStatus{Conditions: genericstore.NotObservedConditions(created)}
 		},
 		Validate:             validation.ValidateEtcdBackup,
 		ValidateUpdate:       validation.ValidateEtcdBackupUpdate,

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
 // TestValidationOfThisKind checks that each way in asks the validation of this kind.
@@ -21,10 +21,10 @@ func TestValidationOfThisKind(t *testing.T) {
 		return obj
 	}
 	strategy := newStrategy(runtime.NewScheme())
-	status := kind.NewStatusStrategy(strategy)
+	status := genericstore.NewStatusStrategy(strategy)
 
 	if errs := strategy.Validate(t.Context(), stored()); len(errs) > 0 {
-		t.Errorf("a valid object is refused: %v", errs)
+		t.Errorf("a valid object is rejected: %v", errs)
 	}
 	corrupt, reported := stored(), stored()
 	corrupt.Spec.StorageType = "Tape"
@@ -39,7 +39,7 @@ func TestValidationOfThisKind(t *testing.T) {
 		t.Error("a corrupt status is taken")
 	}
 	if errs := strategy.ValidateUpdate(t.Context(), reported, stored()); len(errs) > 0 {
-		t.Errorf("a status that only the controller can mend blocks its user: %v", errs)
+		t.Errorf("a status that only the controller can repair blocks its user: %v", errs)
 	}
 
 	warned := stored()

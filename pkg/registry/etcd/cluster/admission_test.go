@@ -20,13 +20,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
 )
 
-var errAdmission = errors.New("refused by admission")
+var errAdmission = errors.New("rejected by admission")
 
-// subresource is one that takes requests.
+// subresource is one that starts an action.
 type subresource struct {
 	name    string
 	rest    rest.NamedCreater
@@ -43,9 +43,9 @@ func subresources(storage Storage) []subresource {
 	}
 }
 
-// TestRequestsAskAdmission: a policy sees the request of every subresource, as it came, and
-// what it refuses is not done. What it does to what it sees reaches nobody.
-func TestRequestsAskAdmission(t *testing.T) {
+// TestActionsAskAdmission checks that admission sees a copy of the unchanged request of every
+// action, and that an action that admission rejects does nothing.
+func TestActionsAskAdmission(t *testing.T) {
 	t.Parallel()
 	storage, _ := withBackups(t)
 	lostCluster(t, storage, func(*v1beta2.EtcdCluster) {})
@@ -61,17 +61,17 @@ func TestRequestsAskAdmission(t *testing.T) {
 			return errAdmission
 		}, &metav1.CreateOptions{})
 		if !errors.Is(err, errAdmission) || asked != 1 {
-			t.Errorf("%s: admission was asked %d times, the answer is %v", s.name, asked, err)
+			t.Errorf("%s: admission got %d requests, the error is %v", s.name, asked, err)
 		}
 	}
 	if now := stored(t, storage); now.ResourceVersion != before.ResourceVersion {
-		t.Errorf("what was refused is stored: %+v", now.Status)
+		t.Errorf("a rejected request has changed the status: %+v", now.Status)
 	}
 }
 
-// TestRequestsNameTheirCluster: a request that names another cluster, another life or state
-// of this one, or one that does not exist, is done by no subresource.
-func TestRequestsNameTheirCluster(t *testing.T) {
+// TestActionsCheckPreconditions checks that every action rejects a request with another name, UID
+// or resource version than that of the cluster, and one for a cluster that does not exist.
+func TestActionsCheckPreconditions(t *testing.T) {
 	t.Parallel()
 	storage, _ := withBackups(t)
 	lostCluster(t, storage, func(*v1beta2.EtcdCluster) {})
@@ -83,18 +83,18 @@ func TestRequestsNameTheirCluster(t *testing.T) {
 			at   string
 			is   func(error) bool
 		}{
-			"another name":    {func(o metav1.Object) { o.SetName("b") }, "a", apierrors.IsBadRequest},
-			"another UID":     {func(o metav1.Object) { o.SetUID("other") }, "a", apierrors.IsConflict},
-			"another version": {func(o metav1.Object) { o.SetResourceVersion("1") }, "a", apierrors.IsConflict},
-			"no such cluster": {func(metav1.Object) {}, "b", apierrors.IsNotFound},
+			"name":             {func(o metav1.Object) { o.SetName("b") }, "a", apierrors.IsBadRequest},
+			"UID":              {func(o metav1.Object) { o.SetUID("other") }, "a", apierrors.IsConflict},
+			"resource version": {func(o metav1.Object) { o.SetResourceVersion("1") }, "a", apierrors.IsConflict},
+			"path":             {func(metav1.Object) {}, "b", apierrors.IsNotFound},
 		} {
-			if s.name == "backup" && what == "another name" {
+			if s.name == "backup" && what == "name" {
 				continue // that is the name of the EtcdBackup
 			}
 			asked := s.request.DeepCopyObject()
 			test.edit(asked.(metav1.Object))
 			if _, err := s.rest.Create(ctx, test.at, asked, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); !test.is(err) {
-				t.Errorf("%s, %s: %v", s.name, what, err)
+				t.Errorf("%s with another %s: %v", s.name, what, err)
 			}
 		}
 		keeps, ok := s.rest.(rest.SubresourceObjectMetaPreserver)
@@ -103,11 +103,12 @@ func TestRequestsNameTheirCluster(t *testing.T) {
 		}
 	}
 	if now := stored(t, storage); now.ResourceVersion != before.ResourceVersion {
-		t.Errorf("what was refused is stored: %+v", now.Status)
+		t.Errorf("a rejected request has changed the status: %+v", now.Status)
 	}
 }
 
-// TestStatusAsksAdmission: so does a status, and a Scale heeds what it is about.
+// TestStatusAsksAdmission checks that an update of the status asks admission, and that a Scale
+// checks preconditions.
 func TestStatusAsksAdmission(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
@@ -144,9 +145,9 @@ type withPreconditions struct {
 
 func (w withPreconditions) Preconditions() *metav1.Preconditions { return w.only }
 
-// policy is the admission of a server: it labels what is made, and may refuse it.
+// policy is the admission of a server: it labels new objects, and may reject them.
 type policy struct {
-	refuses bool
+	rejects bool
 	admits  error
 	seen    []admission.Attributes
 }
@@ -160,20 +161,20 @@ func (p *policy) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 
 func (p *policy) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	p.seen = append(p.seen, a)
-	if p.refuses {
+	if p.rejects {
 		return errAdmission
 	}
 	return nil
 }
 
-// TestBackupIsAdmittedAsOne: the EtcdBackup that is made for a request goes through the
-// admission of its own kind, as whoever has asked.
-func TestBackupIsAdmittedAsOne(t *testing.T) {
+// TestCreatedBackupAsksAdmission checks that the EtcdBackup of a request goes through the
+// admission of EtcdBackups, with the user of the request.
+func TestCreatedBackupAsksAdmission(t *testing.T) {
 	t.Parallel()
 	storage, backups := withBackups(t)
 	create(t, storage, destined("a"))
-	for name, p := range map[string]*policy{"good": {}, "refused": {refuses: true}, "cannot be changed": {admits: errAdmission}} {
-		storage.Backup.backups.(*kind.Creator[*v1beta2.EtcdBackup]).Admission = p
+	for name, p := range map[string]*policy{"good": {}, "rejected": {rejects: true}, "cannot be changed": {admits: errAdmission}} {
+		storage.Backup.backups.(*genericstore.Creator[*v1beta2.EtcdBackup]).Admission = p
 		ctx := request.WithUser(registrytest.Context(t.Context(), ns, "etcdclusters", "backup"), &user.DefaultInfo{Name: "ann"})
 		for _, dryRun := range [][]string{{metav1.DryRunAll}, nil} {
 			asked := &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: "made"}}

@@ -18,30 +18,29 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// Backups is where EtcdBackups are kept. Create must run everything that a request
-// for an EtcdBackup runs, admission included.
+// Backups stores EtcdBackups. Create must do everything that a request for an EtcdBackup does,
+// including admission.
 type Backups interface {
 	Create(ctx context.Context, backup *v1beta2.EtcdBackup, options *metav1.CreateOptions) (runtime.Object, error)
 	List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error)
 }
 
-// BackupREST makes one backup of a cluster: it creates an EtcdBackup. The right to
-// create etcdclusters/backup is enough for an empty request, which chooses nothing but the
-// moment. A request that chooses more needs the right to create etcdbackups, too.
+// BackupREST makes one backup of a cluster: it creates an EtcdBackup. An empty request chooses
+// only the time of the backup, and needs only the right to create etcdclusters/backup. A
+// request that sets fields also needs the right to create etcdbackups.
 type BackupREST struct {
-	clusters getter
+	actionREST[*v1beta2.EtcdBackup]
+
+	clusters rest.Getter
 	backups  Backups
-	asker    *live.Asker
+	prober   *prober.Prober
 	guard    rights.Guard
 	clock    clock.PassiveClock
-
-	// busy lets of two requests at the same time one see the backup of the other.
-	busy busy
+	inFlight inFlight
 }
 
 var (
@@ -49,108 +48,70 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &BackupREST{}
 )
 
-func newBackup(clusters getter, backups Backups, asker *live.Asker, guard rights.Guard) *BackupREST {
-	return &BackupREST{clusters: clusters, backups: backups, asker: asker, guard: guard, clock: clock.RealClock{}}
+func newBackupREST(clusters rest.Getter, dependencies Dependencies) *BackupREST {
+	return &BackupREST{
+		actionREST: actionREST[*v1beta2.EtcdBackup]{subresource: "backup", empty: &v1beta2.EtcdBackup{}},
+		clusters:   clusters, backups: dependencies.Backups, prober: dependencies.Prober, guard: dependencies.Guard, clock: clock.RealClock{},
+	}
 }
 
-// New returns an empty request.
-func (r *BackupREST) New() runtime.Object { return &v1beta2.EtcdBackup{} }
-
-// Destroy leaves what is shared to the main resource.
-func (r *BackupREST) Destroy() {}
-
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the UID of a request,
-// which says what cluster is meant.
-func (r *BackupREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
-
-// Create makes the EtcdBackup and returns it.
+// Create creates the EtcdBackup and returns it.
 func (r *BackupREST) Create(
 	ctx context.Context, name string, obj runtime.Object, admit rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
-	asked, ok := obj.(*v1beta2.EtcdBackup)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected an EtcdBackup, got %T", obj))
-	}
-	asked = withoutDefaults(ctx, asked)
-	if err := r.authorize(ctx, name, asked); err != nil {
-		return nil, err
-	}
-	if admit != nil {
-		if err := admit(ctx, obj.DeepCopyObject()); err != nil {
-			return nil, err
-		}
-	}
-	cluster, err := read(ctx, r.clusters, name)
+	request, err := r.accept(ctx, name, obj, admit, r.authorize)
 	if err != nil {
 		return nil, err
 	}
-	if err := meant(cluster, asked, "backup"); err != nil {
-		return nil, err
-	}
-	backup, err := r.backup(cluster, asked)
+	cluster, err := r.readCluster(ctx, r.clusters, name, request)
 	if err != nil {
 		return nil, err
 	}
-	release, err := r.busy.claim(cluster, "backup")
+	backup, err := r.newBackup(cluster, withoutDefaults(ctx, request))
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	if err := r.alone(ctx, cluster); err != nil {
+	done, err := r.inFlight.begin(cluster, r.subresource)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.served(ctx, cluster); err != nil {
+	defer done()
+	if err := r.checkNoBackupInProgress(ctx, cluster); err != nil {
 		return nil, err
 	}
-	return r.backups.Create(resourceContext(ctx, "etcdbackups"), backup, options)
+	if err := r.checkMemberResponds(ctx, cluster); err != nil {
+		return nil, err
+	}
+	return r.backups.Create(contextOf(ctx, "etcdbackups"), backup, options)
 }
 
-// authorize asks for the rights that a request needs because of what it chooses. The Secrets
-// that spec.backup of the cluster names were asked about when they were written there.
-func (r *BackupREST) authorize(ctx context.Context, name string, asked *v1beta2.EtcdBackup) error {
+// authorize checks the rights that the request needs because of the fields that it sets. The
+// right to use the Secrets in spec.backup of the cluster was checked when they were set there.
+func (r *BackupREST) authorize(ctx context.Context, name string, request *v1beta2.EtcdBackup) error {
+	request = withoutDefaults(ctx, request)
 	resource := v1beta2.Resource("etcdclusters/backup")
-	given := append(rights.Given(field.NewPath("spec"), asked.Spec, "etcdCluster"), rights.GivenMetadata(asked)...)
+	given := append(rights.Given(field.NewPath("spec"), request.Spec, "etcdCluster"), rights.GivenMetadata(request)...)
 	if err := r.guard.RequireCreate(ctx, resource, name, v1beta2.Resource("etcdbackups"), given); err != nil {
 		return err
 	}
-	return r.guard.Check(ctx, resource, asked, nil)
+	return r.guard.Check(ctx, resource, request, nil)
 }
 
-// backup returns what is to be created: what was asked for, completed by what the
-// cluster says.
-func (r *BackupREST) backup(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
-	var errs field.ErrorList
-	path := field.NewPath("spec")
-	if ref := asked.Spec.EtcdCluster; ref != nil && ref.Name != cluster.Name {
-		errs = append(errs, field.Invalid(path.Child("etcdCluster", "name"), ref.Name, "the request is for cluster "+cluster.Name))
-	}
-	if len(asked.Spec.EtcdEndpoints) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("etcdEndpoints"), "the cluster of the request is backed up"))
-	}
-	if p := asked.Spec.BackupPolicy; p != nil && (p.Schedule != "" || p.BackupIntervalInSecond > 0) {
-		errs = append(errs, field.Forbidden(path.Child("backupPolicy"), "this makes one backup; for a series set spec.backup of the cluster, or create an EtcdBackup"))
-	}
-	backup := &v1beta2.EtcdBackup{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: asked.Name, GenerateName: asked.GenerateName, Namespace: cluster.Namespace,
-			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: managedFields(asked),
-		},
-		Spec: *asked.Spec.DeepCopy(),
-	}
+// newBackup returns the EtcdBackup to create: the request, completed from spec.backup of the
+// cluster.
+func (r *BackupREST) newBackup(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
+	errs := validateBackupRequest(cluster, &request.Spec)
+	backup := &v1beta2.EtcdBackup{ObjectMeta: createdMeta(cluster, request.ObjectMeta), Spec: *request.Spec.DeepCopy()}
 	if backup.Name == "" && backup.GenerateName == "" {
 		backup.GenerateName = generateName(cluster, r.clock)
 	}
-	if backup.Labels == nil {
-		backup.Labels = map[string]string{}
-	}
-	backup.Labels[resources.LabelCluster] = cluster.Name
 	backup.Spec.EtcdCluster = &v1beta2.EtcdClusterRef{Name: cluster.Name}
 	if backup.Spec.StorageType == "" && backup.Spec.BackupSource == (v1beta2.BackupSource{}) {
 		if cluster.Spec.Backup == nil {
-			errs = append(errs, field.Required(path.Child("storageType"),
-				"neither the request nor spec.backup of the cluster says where the backup goes"))
+			errs = append(errs, field.Required(field.NewPath("spec", "storageType"),
+				"neither the request nor spec.backup of the EtcdCluster names a backup location; set one of them"))
 		} else {
-			useDestination(&backup.Spec, cluster.Spec.Backup)
+			useClusterLocation(&backup.Spec, cluster.Spec.Backup)
 		}
 	}
 	v1beta2.SetDefaults_BackupSpec(&backup.Spec)
@@ -163,9 +124,25 @@ func (r *BackupREST) backup(cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdBac
 	return backup, nil
 }
 
-// useDestination takes from the cluster where its backups go, and how they are kept as far
-// as the request does not say it.
-func useDestination(spec *v1beta2.BackupSpec, policy *v1beta2.ClusterBackupPolicy) {
+// validateBackupRequest rejects fields that contradict the path of the request.
+func validateBackupRequest(cluster *v1beta2.EtcdCluster, spec *v1beta2.BackupSpec) field.ErrorList {
+	var errs field.ErrorList
+	path := field.NewPath("spec")
+	if ref := spec.EtcdCluster; ref != nil && ref.Name != cluster.Name {
+		errs = append(errs, field.Invalid(path.Child("etcdCluster", "name"), ref.Name, "the path of the request names EtcdCluster "+cluster.Name))
+	}
+	if len(spec.EtcdEndpoints) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("etcdEndpoints"), "the path of the request names the EtcdCluster to back up; create an EtcdBackup for other endpoints"))
+	}
+	if p := spec.BackupPolicy; p != nil && (p.Schedule != "" || p.BackupIntervalInSecond > 0) {
+		errs = append(errs, field.Forbidden(path.Child("backupPolicy"), "a request makes one backup; for scheduled backups set spec.backup of the EtcdCluster, or create an EtcdBackup"))
+	}
+	return errs
+}
+
+// useClusterLocation copies the backup location from the policy of the cluster, and of the other
+// fields those that the request leaves empty.
+func useClusterLocation(spec *v1beta2.BackupSpec, policy *v1beta2.ClusterBackupPolicy) {
 	policy = policy.DeepCopy()
 	spec.StorageType, spec.BackupSource = policy.StorageType, policy.BackupSource
 	spec.Compression = cmp.Or(spec.Compression, policy.Compression)
@@ -176,37 +153,37 @@ func useDestination(spec *v1beta2.BackupSpec, policy *v1beta2.ClusterBackupPolic
 	}
 }
 
-// alone makes sure that no backup of the cluster is under way.
-func (r *BackupREST) alone(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
+// checkNoBackupInProgress rejects a request while another backup of the cluster is in progress.
+func (r *BackupREST) checkNoBackupInProgress(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
 	list, err := listBackups(ctx, r.backups)
 	if err != nil {
 		return err
 	}
 	for i := range list.Items {
 		b := &list.Items[i]
-		if b.DeletionTimestamp == nil && ptr.Deref(b.Spec.EtcdCluster, v1beta2.EtcdClusterRef{}).Name == cluster.Name && underWay(b) {
-			return apierrors.NewConflict(v1beta2.Resource("etcdclusters/backup"), cluster.Name,
-				fmt.Errorf("EtcdBackup %s of this cluster is under way; wait for it: kubectl -n %s get etcdbackup %s -w", b.Name, b.Namespace, b.Name))
+		if b.DeletionTimestamp == nil && ptr.Deref(b.Spec.EtcdCluster, v1beta2.EtcdClusterRef{}).Name == cluster.Name && isInProgress(b) {
+			return r.conflict(cluster.Name, "EtcdBackup %s of this EtcdCluster is in progress; wait for it: kubectl -n %s get etcdbackup %s -w",
+				b.Name, b.Namespace, b.Name)
 		}
 	}
 	return nil
 }
 
 func listBackups(ctx context.Context, backups Backups) (*v1beta2.EtcdBackupList, error) {
-	obj, err := backups.List(resourceContext(ctx, "etcdbackups"), &metainternalversion.ListOptions{})
+	obj, err := backups.List(contextOf(ctx, "etcdbackups"), &metainternalversion.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	list, ok := obj.(*v1beta2.EtcdBackupList)
 	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
+		return nil, apierrors.NewInternalError(fmt.Errorf("the store of EtcdBackups returned a %T", obj))
 	}
 	return list, nil
 }
 
-// underWay is true for a backup that is being made. A series waits most of the time,
-// and one that was just created for once is about to begin.
-func underWay(b *v1beta2.EtcdBackup) bool {
+// isInProgress is true for a backup that runs, and for a single backup that is about to run.
+// A scheduled backup is pending most of the time.
+func isInProgress(b *v1beta2.EtcdBackup) bool {
 	switch b.Status.Phase {
 	case v1beta2.BackupPhaseRunning:
 		return true
@@ -220,26 +197,26 @@ func underWay(b *v1beta2.EtcdBackup) bool {
 	}
 }
 
-// served makes sure that a member answers: whoever asks for a backup now shall know at
-// once that no member can serve it. A server that cannot ask leaves it to the controller, which
-// has the rights that it needs for that.
-func (r *BackupREST) served(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
-	if !r.asker.Able() {
+// checkMemberResponds rejects a request if no member responds, so that the client learns at
+// once that the backup would fail. A server that cannot reach members skips the check: the
+// controller can reach them.
+func (r *BackupREST) checkMemberResponds(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
+	if !r.prober.HasKubernetes() {
 		return nil
 	}
-	p, err := r.asker.Ask(ctx, cluster)
+	p, err := r.prober.Probe(ctx, cluster)
 	if err != nil {
 		return err
 	}
-	// Without the certificate nothing is known of the members.
-	if !p.Asked() {
+	// Without a client certificate no member can be reached, so nothing is known of them.
+	if !p.CouldProbe() {
 		return nil
 	}
-	for i := range p.Answers {
-		if p.Answers[i].Err == nil {
+	for i := range p.Responses {
+		if p.Responses[i].Err == nil {
 			return nil
 		}
 	}
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("no member of cluster %s answers; see what is wrong: kubectl get --raw '/apis/%s/namespaces/%s/etcdclusters/%s/health'",
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("no member of EtcdCluster %s responds; diagnose it with: kubectl get --raw '/apis/%s/namespaces/%s/etcdclusters/%s/health'",
 		cluster.Name, v1beta2.SchemeGroupVersion, cluster.Namespace, cluster.Name))
 }

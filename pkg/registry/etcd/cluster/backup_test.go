@@ -16,7 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
 )
 
-// withBackups returns the storage of clusters whose backups are kept, too.
+// withBackups returns the storage of EtcdClusters and of EtcdBackups.
 func withBackups(t *testing.T) (Storage, backup.Storage) {
 	t.Helper()
 	storage, backups, _ := withRestores(t)
@@ -42,7 +42,7 @@ func destined(name string) *v1beta2.EtcdCluster {
 	return cluster
 }
 
-func TestBackupOfTheCluster(t *testing.T) {
+func TestBackupCreatesAnEtcdBackup(t *testing.T) {
 	t.Parallel()
 	storage, backups := withBackups(t)
 	created := create(t, storage, destined("a"))
@@ -75,7 +75,7 @@ func TestBackupOfTheCluster(t *testing.T) {
 	}
 
 	if _, err := askBackup(t, storage, "a", &v1beta2.EtcdBackup{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), made.Name) {
-		t.Errorf("a second one while the first is under way: %v", err)
+		t.Errorf("second request while the first backup is in progress: %v", err)
 	}
 	stored.Status.Phase = v1beta2.BackupPhaseSucceeded
 	if _, _, err := backups.Status.Update(registrytest.Context(t.Context(), ns, "etcdbackups", "status"), stored.Name, rest.DefaultUpdatedObjectInfo(stored),
@@ -83,13 +83,13 @@ func TestBackupOfTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := askBackup(t, storage, "a", &v1beta2.EtcdBackup{}); err != nil {
-		t.Errorf("after the first one: %v", err)
+		t.Errorf("request after the first backup has succeeded: %v", err)
 	}
 }
 
-// TestBackupTakesTheJobOfTheCluster: an empty request, and one that goes elsewhere, run where the
-// cluster says; one that says it itself does not.
-func TestBackupTakesTheJobOfTheCluster(t *testing.T) {
+// TestBackupUsesTheJobPolicyOfTheCluster checks that spec.backup.job of the cluster is used unless
+// the request sets spec.job.
+func TestBackupUsesTheJobPolicyOfTheCluster(t *testing.T) {
 	t.Parallel()
 	storage, _ := withBackups(t)
 	cluster := destined("placed")
@@ -113,7 +113,7 @@ func TestBackupTakesTheJobOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestBackupRefuses(t *testing.T) {
+func TestBackupRejects(t *testing.T) {
 	t.Parallel()
 	storage, _ := withBackups(t)
 	create(t, storage, destined("a"))
@@ -124,13 +124,13 @@ func TestBackupRefuses(t *testing.T) {
 		is            func(error) bool
 		says          string
 	}{
-		{"no destination", "bare", v1beta2.EtcdBackup{}, apierrors.IsInvalid, "spec.storageType"},
-		{"no such cluster", "nosuch", v1beta2.EtcdBackup{}, apierrors.IsNotFound, "not found"},
-		{"another cluster", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{EtcdCluster: &v1beta2.EtcdClusterRef{Name: "b"}}}, apierrors.IsInvalid, "spec.etcdCluster.name"},
-		{"endpoints", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{EtcdEndpoints: []string{"http://x:2379"}}}, apierrors.IsInvalid, "spec.etcdEndpoints"},
-		{"a series", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{BackupPolicy: &v1beta2.BackupPolicy{Schedule: "@daily"}}}, apierrors.IsInvalid, "spec.backupPolicy"},
-		{"another UID", "a", v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{UID: "other"}}, apierrors.IsConflict, "UID"},
-		{"what the kind itself refuses", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{StorageType: "Tape"}}, apierrors.IsInvalid, "spec.storageType"},
+		{"request without a backup location is rejected", "bare", v1beta2.EtcdBackup{}, apierrors.IsInvalid, "spec.storageType"},
+		{"request for a cluster that does not exist is rejected", "nosuch", v1beta2.EtcdBackup{}, apierrors.IsNotFound, "not found"},
+		{"request that names another cluster is rejected", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{EtcdCluster: &v1beta2.EtcdClusterRef{Name: "b"}}}, apierrors.IsInvalid, "spec.etcdCluster.name"},
+		{"request with endpoints is rejected", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{EtcdEndpoints: []string{"http://x:2379"}}}, apierrors.IsInvalid, "spec.etcdEndpoints"},
+		{"request with a schedule is rejected", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{BackupPolicy: &v1beta2.BackupPolicy{Schedule: "@daily"}}}, apierrors.IsInvalid, "spec.backupPolicy"},
+		{"request with another UID is rejected", "a", v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{UID: "other"}}, apierrors.IsConflict, "UID"},
+		{"request that the validation of EtcdBackup rejects is rejected", "a", v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{StorageType: "Tape"}}, apierrors.IsInvalid, "spec.storageType"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -17,31 +16,31 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// ErrDeletionProtected is why a cluster cannot be deleted, and what to do about it.
-var ErrDeletionProtected = errors.New("spec.deletionProtection is true; set it to false first, if the cluster and its data shall really go")
+// ErrDeletionProtected is the reason for which a deletion of a protected cluster is forbidden.
+var ErrDeletionProtected = errors.New("spec.deletionProtection is true; to delete the cluster and its data, set spec.deletionProtection=false first")
 
-// Delete refuses a cluster that is protected. That holds for every way to delete,
-// also for that of a namespace: the namespace waits until the protection is lifted.
+// Delete rejects the deletion of a protected cluster. This also holds for the deletion of a
+// namespace, which waits until the protection is removed.
 func (r *REST) Delete(
 	ctx context.Context, name string, admit rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {
-	return r.Store.Delete(ctx, name, unlessProtected(admit), options)
+	return r.Store.Delete(ctx, name, rejectProtected(admit), options)
 }
 
-// DeleteCollection deletes until it meets a cluster that is protected.
+// DeleteCollection deletes clusters until it finds a protected one.
 func (r *REST) DeleteCollection(
 	ctx context.Context, admit rest.ValidateObjectFunc, options *metav1.DeleteOptions, selection *metainternalversion.ListOptions,
 ) (runtime.Object, error) {
-	return r.Store.DeleteCollection(ctx, unlessProtected(admit), options, selection)
+	return r.Store.DeleteCollection(ctx, rejectProtected(admit), options, selection)
 }
 
-// unlessProtected judges the very object that is about to go: the store calls it
-// inside the transaction that deletes.
-func unlessProtected(admit rest.ValidateObjectFunc) rest.ValidateObjectFunc {
+// rejectProtected checks the object that is deleted: the store calls the function inside the
+// transaction that deletes the object.
+func rejectProtected(admit rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
-		cluster, ok := obj.(*v1beta2.EtcdCluster)
-		if !ok {
-			return apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
+		cluster, err := asCluster(obj)
+		if err != nil {
+			return err
 		}
 		if cluster.Spec.DeletionProtection {
 			return apierrors.NewForbidden(v1beta2.Resource("etcdclusters"), cluster.Name, ErrDeletionProtected)

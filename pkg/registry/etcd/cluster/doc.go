@@ -1,10 +1,9 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster stores EtcdClusters: strategy.go normalises and checks them,
-// table.go shows them, scale.go lets them be scaled, deletion.go guards those that
-// must not be deleted. The other files are subresources that ask the members, or ask
-// for something to be done: health.go, moveleader.go, operation.go, backup.go,
-// restore.go, recover.go, proxy.go. It imports the API types, their validation and package
-// live. Start at storage.go.
+// Package cluster serves EtcdClusters and their subresources. strategy.go prepares and validates
+// objects, table.go converts them to rows, deletion.go protects them. Each subresource has a
+// file of its name; action.go is the common part of those that start an action. The package
+// imports the API types, their validation, pkg/resources and the packages genericstore,
+// health, prober and rights. Start at storage.go.
 package cluster

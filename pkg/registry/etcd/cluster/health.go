@@ -5,90 +5,56 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/picture"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/health"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 )
 
-// getter reads clusters.
-type getter interface {
-	Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error)
-}
-
-// LookREST serves what the members of a cluster say when it is asked for: its health,
-// or who they are.
-type LookREST struct {
-	clusters getter
-	asker    *live.Asker
-	empty    func() runtime.Object
-	tell     func(*picture.Picture) runtime.Object
+// HealthREST serves /health: the state of the members at the time of the request, and what to
+// do next.
+type HealthREST struct {
 	rest.TableConvertor
+
+	clusters rest.Getter
+	prober   *prober.Prober
 }
 
 var (
-	_ rest.Getter         = &LookREST{}
-	_ rest.TableConvertor = &LookREST{}
+	_ rest.Getter         = &HealthREST{}
+	_ rest.TableConvertor = &HealthREST{}
 )
 
-func newHealth(clusters getter, asker *live.Asker) *LookREST {
-	return &LookREST{
-		clusters: clusters,
-		asker:    asker,
-		empty:    func() runtime.Object { return &v1beta2.EtcdClusterHealth{} },
-		tell: func(p *picture.Picture) runtime.Object {
-			health := picture.Health(p)
-			verdicts.WithLabelValues(string(health.Verdict)).Inc()
-			return health
-		},
-		TableConvertor: rest.NewDefaultTableConvertor(v1beta2.Resource("etcdclusters/health")),
-	}
+func newHealthREST(clusters rest.Getter, p *prober.Prober) *HealthREST {
+	return &HealthREST{rest.NewDefaultTableConvertor(v1beta2.Resource("etcdclusters/health")), clusters, p}
 }
 
-func newMembers(clusters getter, asker *live.Asker) *LookREST {
-	return &LookREST{
-		clusters:       clusters,
-		asker:          asker,
-		empty:          func() runtime.Object { return &v1beta2.EtcdClusterMembers{} },
-		tell:           func(p *picture.Picture) runtime.Object { return picture.Members(p) },
-		TableConvertor: rest.NewDefaultTableConvertor(v1beta2.Resource("etcdclusters/members")),
-	}
-}
+// New returns an empty result.
+func (*HealthREST) New() runtime.Object { return &v1beta2.EtcdClusterHealth{} }
 
-// New returns an empty answer.
-func (r *LookREST) New() runtime.Object { return r.empty() }
+// Destroy does nothing: the store belongs to the main resource.
+func (*HealthREST) Destroy() {}
 
-// Destroy leaves what is shared to the main resource.
-func (r *LookREST) Destroy() {}
-
-// Get asks the members now; requests of the same moment share the answer.
-func (r *LookREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	cluster, err := read(ctx, r.clusters, name)
+// Get probes the members. Requests at the same moment share the result.
+func (r *HealthREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	probe, err := probeCluster(ctx, r.clusters, r.prober, name)
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.asker.AskShared(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
-	return r.tell(p), nil
+	diagnosed := health.Diagnose(probe)
+	verdicts.WithLabelValues(string(diagnosed.Verdict)).Inc()
+	return diagnosed, nil
 }
 
-// read returns the cluster of a request.
-func read(ctx context.Context, clusters getter, name string) (*v1beta2.EtcdCluster, error) {
-	obj, err := clusters.Get(ctx, name, &metav1.GetOptions{})
+// probeCluster reads the cluster of a request and probes its members.
+func probeCluster(ctx context.Context, clusters rest.Getter, p *prober.Prober, name string) (*health.Probe, error) {
+	cluster, err := getCluster(ctx, clusters, name)
 	if err != nil {
 		return nil, err
 	}
-	cluster, ok := obj.(*v1beta2.EtcdCluster)
-	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
-	}
-	return cluster, nil
+	return p.ProbeShared(ctx, cluster)
 }

@@ -21,18 +21,20 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/picture"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/health"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 )
 
-// moveTimeout bounds a move. etcd hands over within an election time-out or not at all,
-// and it is tried again a few times.
+// moveTimeout bounds a move. etcd moves the leadership within an election timeout or not at
+// all, and the client retries it a few times.
 const moveTimeout = 15 * time.Second
 
-// MoveLeaderREST makes another member lead. It answers when that one does.
+// MoveLeaderREST moves the leadership to another member. It responds when that member leads.
 type MoveLeaderREST struct {
-	clusters getter
-	asker    *live.Asker
+	actionREST[*v1beta2.EtcdClusterLeaderMove]
+
+	clusters rest.Getter
+	prober   *prober.Prober
 	clock    clock.PassiveClock
 }
 
@@ -41,49 +43,35 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &MoveLeaderREST{}
 )
 
-// New returns an empty request.
-func (r *MoveLeaderREST) New() runtime.Object { return &v1beta2.EtcdClusterLeaderMove{} }
-
-// Destroy leaves what is shared to the main resource.
-func (r *MoveLeaderREST) Destroy() {}
-
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the UID of a request,
-// which says what cluster is meant.
-func (r *MoveLeaderREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
+func newMoveLeaderREST(clusters rest.Getter, prober *prober.Prober) *MoveLeaderREST {
+	return &MoveLeaderREST{
+		actionREST: actionREST[*v1beta2.EtcdClusterLeaderMove]{subresource: "moveleader", empty: &v1beta2.EtcdClusterLeaderMove{}},
+		clusters:   clusters, prober: prober, clock: clock.RealClock{},
+	}
+}
 
 // Create moves the leadership.
 func (r *MoveLeaderREST) Create(
 	ctx context.Context, name string, obj runtime.Object, admit rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
-	request, ok := obj.(*v1beta2.EtcdClusterLeaderMove)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected an EtcdClusterLeaderMove, got %T", obj))
-	}
-	if err := named(request, name); err != nil {
-		return nil, err
-	}
-	if admit != nil {
-		if err := admit(ctx, obj.DeepCopyObject()); err != nil {
-			return nil, err
-		}
-	}
-	cluster, err := read(ctx, r.clusters, name)
+	request, err := r.accept(ctx, name, obj, admit, checkName)
 	if err != nil {
 		return nil, err
 	}
-	if err := meant(cluster, request, "moveleader"); err != nil {
+	cluster, err := r.readCluster(ctx, r.clusters, name, request)
+	if err != nil {
 		return nil, err
 	}
 	start := r.clock.Now()
-	p, err := r.asker.Ask(ctx, cluster)
+	p, err := r.prober.Probe(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
 	if p.CertificateErr != nil {
 		return nil, apierrors.NewServiceUnavailable(p.CertificateErr.Error())
 	}
-	health := picture.Health(p)
-	from, to, err := handOver(health, request.Spec.Target)
+	health := health.Diagnose(p)
+	from, to, err := r.chooseMembers(health, request.Spec.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -103,19 +91,16 @@ func (r *MoveLeaderREST) Create(
 	return result, nil
 }
 
-// handOver says who leads and who shall.
-func handOver(health *v1beta2.EtcdClusterHealth, target string) (from, to string, err error) {
-	conflict := func(format string, args ...any) error {
-		return apierrors.NewConflict(v1beta2.Resource("etcdclusters/moveleader"), health.Name, fmt.Errorf(format, args...))
-	}
+// chooseMembers returns the member that leads and the one to move the leadership to.
+func (r *MoveLeaderREST) chooseMembers(health *v1beta2.EtcdClusterHealth, target string) (from, to string, err error) {
 	if !health.QuorumAnswered || health.Leader == "" {
-		return "", "", conflict("the verdict on the cluster is %s: %s", health.Verdict, health.Message)
+		return "", "", r.conflict(health.Name, "the cluster has no quorum or no leader (verdict %s): %s", health.Verdict, health.Message)
 	}
 	from = health.Leader
 	if target == "" {
-		best := furthest(health, from)
+		best := mostAdvancedFollower(health, from)
 		if best == nil {
-			return "", "", conflict("no other voter serves")
+			return "", "", r.conflict(health.Name, "no other voter is healthy; wait until get etcdclusters/%s/health shows a follower that responds", health.Name)
 		}
 		return from, best.Name, nil
 	}
@@ -125,24 +110,24 @@ func handOver(health *v1beta2.EtcdClusterHealth, target string) (from, to string
 		case m.Name != target:
 			continue
 		case m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending || m.Role == "":
-			return "", "", refuseTarget(health.Name, target, "it does not vote")
+			return "", "", invalidTarget(health.Name, target, "the member does not vote; name a voter, or leave the field out")
 		case !m.Answered:
-			return "", "", conflict("member %s does not answer: %s", target, m.Error)
+			return "", "", r.conflict(health.Name, "member %s does not respond: %s; name another voter in spec.target, or leave the field out", target, m.Error)
 		case m.Leader == "":
-			return "", "", conflict("member %s follows no leader", target)
+			return "", "", r.conflict(health.Name, "member %s follows no leader; send the request again, or name another voter in spec.target", target)
 		}
 		return from, target, nil
 	}
-	return "", "", refuseTarget(health.Name, target, "the cluster has no such member")
+	return "", "", invalidTarget(health.Name, target, "the cluster has no member of this name; leave the field out, or name a voter that status.memberStatuses lists")
 }
 
-func refuseTarget(cluster, target, why string) error {
+func invalidTarget(cluster, target, why string) error {
 	return apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterLeaderMove").GroupKind(), cluster,
 		field.ErrorList{field.Invalid(field.NewPath("spec", "target"), target, why)})
 }
 
-// furthest returns the follower that serves and has applied the most, or nil.
-func furthest(health *v1beta2.EtcdClusterHealth, leader string) *v1beta2.MemberHealth {
+// mostAdvancedFollower returns the healthy follower with the highest applied raft index, or nil.
+func mostAdvancedFollower(health *v1beta2.EtcdClusterHealth, leader string) *v1beta2.MemberHealth {
 	var best *v1beta2.MemberHealth
 	for i := range health.Members {
 		m := &health.Members[i]
@@ -156,26 +141,26 @@ func furthest(health *v1beta2.EtcdClusterHealth, leader string) *v1beta2.MemberH
 	return best
 }
 
-func termOf(p *picture.Picture, name string) int64 {
-	if a := answerOf(p, name); a != nil {
+func termOf(p *health.Probe, name string) int64 {
+	if a := responseOf(p, name); a != nil {
 		return int64(a.Health.RaftTerm)
 	}
 	return 0
 }
 
-func answerOf(p *picture.Picture, name string) *picture.Answer {
-	for i := range p.Answers {
-		if a := &p.Answers[i]; a.Name == name && a.Err == nil {
+func responseOf(p *health.Probe, name string) *health.Response {
+	for i := range p.Responses {
+		if a := &p.Responses[i]; a.Name == name && a.Err == nil {
 			return a
 		}
 	}
 	return nil
 }
 
-// moveError returns why a leader did not hand over. Only a state of the cluster that changes
-// by itself is a conflict, after which clients try again.
+// moveError returns the API error for an error of etcd. It is a conflict, which clients retry,
+// only if the state of the cluster that causes it changes by itself.
 func moveError(cluster string, err error) error {
-	err = fmt.Errorf("move the leader of cluster %s: %w", cluster, err)
+	err = fmt.Errorf("move the leadership of EtcdCluster %s: %w", cluster, err)
 	switch {
 	case errors.Is(err, etcd.ErrTimeout):
 		return apierrors.NewTimeoutError(err.Error(), 0)
@@ -188,29 +173,29 @@ func moveError(cluster string, err error) error {
 	}
 }
 
-// move hands over and returns the new term.
-func (r *MoveLeaderREST) move(ctx context.Context, cluster *v1beta2.EtcdCluster, p *picture.Picture, from, to string) (int64, error) {
+// move moves the leadership and returns the new raft term.
+func (r *MoveLeaderREST) move(ctx context.Context, cluster *v1beta2.EtcdCluster, p *health.Probe, from, to string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
-	found, err := r.asker.Find(ctx, cluster)
+	found, err := r.prober.Discover(ctx, cluster)
 	if err != nil {
 		return 0, err
 	}
-	target := answerOf(p, to)
+	target := responseOf(p, to)
 	leader, serves := found.Endpoint(from)
 	follower, exists := found.Endpoint(to)
 	if target == nil || !serves || !exists {
-		return 0, apierrors.NewConflict(v1beta2.Resource("etcdclusters/moveleader"), cluster.Name, errors.New("its pods have changed meanwhile; ask again"))
+		return 0, r.conflict(cluster.Name, "the pods of members %s and %s have changed during the request; send the request again", from, to)
 	}
 	only := *found
 	only.Target.Endpoints = []etcd.Endpoint{leader}
-	if err := r.asker.Client(&only).MoveLeader(ctx, target.Health.ID); err != nil {
+	if err := r.prober.Client(&only).MoveLeader(ctx, target.Health.ID); err != nil {
 		return 0, moveError(cluster.Name, err)
 	}
-	// The old leader knows of the new one; say only what that one says itself.
-	health, err := r.asker.Client(found).Status(ctx, follower)
+	// The old leader reports the new one too, but the reply reports what the new leader says.
+	health, err := r.prober.Client(found).Status(ctx, follower)
 	if err != nil {
-		return 0, apierrors.NewInternalError(fmt.Errorf("the leadership was handed to %s, which does not answer: %w", to, err))
+		return 0, apierrors.NewInternalError(fmt.Errorf("the leadership was moved to member %s, which does not respond: %w", to, err))
 	}
 	return int64(health.RaftTerm), nil
 }

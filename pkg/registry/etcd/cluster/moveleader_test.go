@@ -13,21 +13,21 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 )
 
-// TestErrorsOfAMove: clients try a conflict again at once, and nothing else.
-func TestErrorsOfAMove(t *testing.T) {
+// TestMoveError checks which errors of etcd are conflicts: clients retry only a conflict at once.
+func TestMoveError(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
 		err  error
 		is   func(error) bool
 	}{
-		{"a member that does not respond in time", etcd.ErrTimeout, apierrors.IsTimeout},
-		{"a member that cannot be reached", etcd.ErrUnavailable, apierrors.IsServiceUnavailable},
-		{"no quorum", etcd.ErrNoQuorum, apierrors.IsConflict},
-		{"another leader meanwhile", etcd.ErrNotLeader, apierrors.IsConflict},
-		{"a target that does not vote any more", etcd.ErrBadTransferee, apierrors.IsConflict},
-		{"a right that etcd denies", etcd.ErrDenied, apierrors.IsInternalError},
-		{"anything else", errors.New("broken"), apierrors.IsInternalError},
+		{"timeout of etcd is a timeout", etcd.ErrTimeout, apierrors.IsTimeout},
+		{"unreachable member is service unavailable", etcd.ErrUnavailable, apierrors.IsServiceUnavailable},
+		{"lost quorum is a conflict", etcd.ErrNoQuorum, apierrors.IsConflict},
+		{"changed leader is a conflict", etcd.ErrNotLeader, apierrors.IsConflict},
+		{"target that does not vote any more is a conflict", etcd.ErrBadTransferee, apierrors.IsConflict},
+		{"right that etcd denies is an internal error", etcd.ErrDenied, apierrors.IsInternalError},
+		{"unknown error is an internal error", errors.New("broken"), apierrors.IsInternalError},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

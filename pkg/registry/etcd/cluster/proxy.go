@@ -20,32 +20,33 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot"
 )
 
 const (
-	// maxStreams bounds how many snapshots are streamed at the same time. Each keeps a
-	// member from freeing pages, and takes its share of the network.
+	// maxStreams limits how many snapshots are streamed at the same time. During a stream the
+	// member cannot free pages of its database.
 	maxStreams = 8
-	// openTimeout bounds the search for a member that serves a snapshot.
+	// openTimeout limits the search for a member that serves a snapshot.
 	openTimeout = 20 * time.Second
-	// streamStall is how long a member may send nothing, or a client read nothing.
+	// streamStall is how long a member may send nothing, or a client may read nothing.
 	streamStall = 60 * time.Second
-	// chunk is how much is written at a time, in bytes.
-	chunk = 256 << 10
+	// bufferBytes is how much is written to the client at a time.
+	bufferBytes = 256 << 10
 )
 
-// ProxyREST serves what is streamed, under the one name of a subresource that the
-// kube-apiserver does not cut after a minute. It is a Connecter, which owns the
-// connection: a stream that breaks must look broken to whoever reads it.
+// ProxyREST streams snapshots. The subresource is called proxy because the kube-apiserver ends
+// requests to all other ones after a minute. ProxyREST is a Connecter, which owns the
+// connection, so that it can end an incomplete stream in a way that the client notices.
 type ProxyREST struct {
-	clusters getter
-	asker    *live.Asker
+	clusters rest.Getter
+	prober   *prober.Prober
 	guard    rights.Guard
-	slots    chan struct{}
-	// stall is how long a member may send nothing, or a client read nothing.
+	// streams limits how many snapshots are streamed at the same time.
+	streams chan struct{}
+	// stall is how long a member may send nothing, or a client may read nothing.
 	stall time.Duration
 }
 
@@ -54,52 +55,53 @@ var (
 	_ rest.StorageMetadata = &ProxyREST{}
 )
 
-func newProxy(clusters getter, asker *live.Asker, guard rights.Guard) *ProxyREST {
-	return &ProxyREST{clusters: clusters, asker: asker, guard: guard, slots: make(chan struct{}, maxStreams), stall: streamStall}
+func newProxyREST(clusters rest.Getter, prober *prober.Prober, guard rights.Guard) *ProxyREST {
+	return &ProxyREST{clusters: clusters, prober: prober, guard: guard, streams: make(chan struct{}, maxStreams), stall: streamStall}
 }
 
 // New returns empty options.
 func (r *ProxyREST) New() runtime.Object { return &v1beta2.EtcdClusterProxyOptions{} }
 
-// Destroy leaves what is shared to the main resource.
+// Destroy does nothing: the store belongs to the main resource.
 func (r *ProxyREST) Destroy() {}
 
-// ConnectMethods are the HTTP methods that are served.
+// ConnectMethods returns the HTTP methods that are served.
 func (r *ProxyREST) ConnectMethods() []string { return []string{http.MethodGet} }
 
-// NewConnectOptions returns where the parameters go, and that there is a path.
+// NewConnectOptions returns the object that the query is decoded into, and the field for the
+// rest of the path.
 func (r *ProxyREST) NewConnectOptions() (runtime.Object, bool, string) {
 	return &v1beta2.EtcdClusterProxyOptions{}, true, "path"
 }
 
-// ProducesMIMETypes says what is answered.
+// ProducesMIMETypes returns the type of a response.
 func (r *ProxyREST) ProducesMIMETypes(string) []string { return []string{"application/octet-stream"} }
 
-// ProducesObject says that no object is.
+// ProducesObject returns a string: a response is not an API object.
 func (r *ProxyREST) ProducesObject(string) any { return "" }
 
-// Connect checks everything that can be checked before the first byte.
+// Connect checks the request and returns the handler that streams the snapshot.
 func (r *ProxyREST) Connect(ctx context.Context, name string, obj runtime.Object, responder rest.Responder) (http.Handler, error) {
 	options, ok := obj.(*v1beta2.EtcdClusterProxyOptions)
 	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
+		return nil, apierrors.NewInternalError(fmt.Errorf("the options of etcdclusters/proxy are a %T", obj))
 	}
-	// The server that decodes the path of a connection begins it with a slash.
+	// The generic API server decodes the path with a leading slash.
 	if strings.TrimPrefix(options.Path, "/") != "snapshot" {
 		return nil, apierrors.NewNotFound(v1beta2.Resource("etcdclusters/proxy"), name+"/proxy/"+strings.TrimPrefix(options.Path, "/"))
 	}
 	if err := r.authorize(ctx, name); err != nil {
 		return nil, err
 	}
-	cluster, err := read(ctx, r.clusters, name)
+	cluster, err := getCluster(ctx, r.clusters, name)
 	if err != nil {
 		return nil, err
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { r.serve(ctx, w, cluster, options.Member, responder) }), nil
 }
 
-// authorize asks for the right to create, too. The right to get proxies is often given
-// away with the right to look at things; this hands out every key of the cluster.
+// authorize also requires the verb create. Many roles for readers have the verb get on all
+// subresources, but a snapshot contains every key of the cluster.
 func (r *ProxyREST) authorize(ctx context.Context, name string) error {
 	has, reason, err := r.guard.Has(ctx, rights.Right{
 		Verb: "create", Group: v1beta2.SchemeGroupVersion.Group, Resource: "etcdclusters", Subresource: "proxy", Name: name,
@@ -108,18 +110,18 @@ func (r *ProxyREST) authorize(ctx context.Context, name string) error {
 		return err
 	}
 	return apierrors.NewForbidden(v1beta2.Resource("etcdclusters/proxy"), name,
-		fmt.Errorf("a snapshot holds every key, so reading it needs the verb create on etcdclusters/proxy beside get: %s", reason))
+		fmt.Errorf("a snapshot contains every key of the cluster, so the verb get is not enough. The verb create on etcdclusters/proxy is missing; ask an administrator of the namespace for a Role with both verbs: %s", reason))
 }
 
-// serve streams the snapshot. Until the first byte an error is a Status; after it, it
-// ends the connection, so that no client takes a part for the whole.
+// serve streams the snapshot. An error before the first byte is sent as a Status. An error after
+// it ends the connection, so that no client treats an incomplete snapshot as complete.
 func (r *ProxyREST) serve(ctx context.Context, w http.ResponseWriter, cluster *v1beta2.EtcdCluster, member string, responder rest.Responder) {
 	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
+	case r.streams <- struct{}{}:
+		defer func() { <-r.streams }()
 	default:
 		snapshots.WithLabelValues("refused").Inc()
-		responder.Error(apierrors.NewTooManyRequests("too many snapshots are being streamed", 10))
+		responder.Error(apierrors.NewTooManyRequests(fmt.Sprintf("this API server streams %d snapshots already; try again in 10 seconds", cap(r.streams)), 10))
 		return
 	}
 	source, err := r.open(ctx, cluster, member)
@@ -128,9 +130,9 @@ func (r *ProxyREST) serve(ctx context.Context, w http.ResponseWriter, cluster *v
 		responder.Error(err)
 		return
 	}
-	defer func() { _ = source.Close() }() // it was read to its end, or its failure was told
-	streams.Inc()
-	defer streams.Dec()
+	defer func() { _ = source.Close() }() // the stream has ended, or its error was reported
+	snapshotStreams.Inc()
+	defer snapshotStreams.Dec()
 
 	logger := klog.FromContext(ctx).WithValues("cluster", klog.KObj(cluster), "member", source.Endpoint.Name)
 	header := w.Header()
@@ -141,22 +143,22 @@ func (r *ProxyREST) serve(ctx context.Context, w http.ResponseWriter, cluster *v
 	header.Set("Etcd-Revision", strconv.FormatInt(source.Revision, 10))
 	w.WriteHeader(http.StatusOK)
 
-	// The encoder hands out the hash at the end only if it is right.
+	// The encoder returns an error at the end if the hash of the snapshot is wrong.
 	checked := snapshot.Encode(source, snapshot.Options{})
 	defer func() { _ = checked.Close() }()
 	outcome, err := r.send(w, checked)
 	snapshots.WithLabelValues(outcome).Inc()
 	if err != nil {
-		logger.Info("A snapshot was not streamed to its end", "outcome", outcome, "err", err)
-		panic(http.ErrAbortHandler) //nolint:forbidigo // the one way to end a connection so that its client sees an error
+		logger.Info("Snapshot stream ended early", "outcome", outcome, "err", err)
+		panic(http.ErrAbortHandler) //nolint:forbidigo // only this ends a connection so that the client sees an error
 	}
-	logger.V(2).Info("Streamed a snapshot", "bytes", source.Size(), "revision", source.Revision)
+	logger.V(2).Info("Snapshot streamed", "bytes", source.Size(), "revision", source.Revision)
 }
 
-// send copies until the end, and says whose fault it is if that does not come.
+// send copies the whole snapshot. On an error the outcome says whether the source or the client failed.
 func (r *ProxyREST) send(w http.ResponseWriter, from io.Reader) (outcome string, err error) {
 	control := http.NewResponseController(w)
-	buffer := make([]byte, chunk)
+	buffer := make([]byte, bufferBytes)
 	for {
 		n, readErr := from.Read(buffer)
 		if n > 0 {
@@ -177,9 +179,9 @@ func (r *ProxyREST) send(w http.ResponseWriter, from io.Reader) (outcome string,
 	}
 }
 
-// write hands bytes to the client, or without any what is still on its way there. One
-// that does not read any more must not keep the member's pages; one that waits for the
-// member has time.
+// write sends data to the client; without data it flushes. The deadline ends the stream to a
+// client that stopped reading, which would keep the member from freeing pages. It is removed
+// afterwards, because a client may wait for a slow member.
 func (r *ProxyREST) write(w io.Writer, control *http.ResponseController, data []byte) error {
 	if err := control.SetWriteDeadline(time.Now().Add(r.stall)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -196,26 +198,26 @@ func (r *ProxyREST) write(w io.Writer, control *http.ResponseController, data []
 	return nil
 }
 
-// open finds a member and opens the stream: followers first, a survivor without a
-// quorum if there is nobody else, or the member that was asked for.
+// open opens the stream from the named member. Without a name it tries followers first, and
+// without a quorum any member that responds.
 func (r *ProxyREST) open(ctx context.Context, cluster *v1beta2.EtcdCluster, member string) (*etcd.Snapshot, error) {
-	if !r.asker.Able() {
-		return nil, apierrors.NewServiceUnavailable(live.ErrNoKubernetes.Error())
+	if !r.prober.HasKubernetes() {
+		return nil, apierrors.NewServiceUnavailable(prober.ErrNoKubernetes.Error())
 	}
-	found, err := r.asker.Find(ctx, cluster)
+	found, err := r.prober.Discover(ctx, cluster)
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(err.Error())
 	}
 	if found.CertificateErr != nil {
 		return nil, apierrors.NewServiceUnavailable(found.CertificateErr.Error())
 	}
-	client := r.asker.Client(found)
+	client := r.prober.Client(found)
 	search, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	var sources []etcd.Endpoint
 	if member == "" {
 		if sources, err = client.SnapshotSources(search); err != nil {
-			return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no member serves a snapshot: %v", err))
+			return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no member of EtcdCluster %s serves a snapshot: %v", cluster.Name, err))
 		}
 	} else {
 		endpoint, exists := found.Endpoint(member)
@@ -235,5 +237,5 @@ func (r *ProxyREST) open(ctx context.Context, cluster *v1beta2.EtcdCluster, memb
 			break
 		}
 	}
-	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no member serves a snapshot: %v", failed))
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("no member of EtcdCluster %s serves a snapshot: %v", cluster.Name, failed))
 }

@@ -36,7 +36,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -89,7 +89,7 @@ func (m *member) Snapshot(_ *pb.SnapshotRequest, stream pb.Maintenance_SnapshotS
 	return stream.Send(&pb.SnapshotResponse{Blob: sum[:]})
 }
 
-// hang lets the client wait in vain.
+// hang sends nothing until the client ends the stream.
 func (m *member) hang(stream pb.Maintenance_SnapshotServer, stall time.Duration) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -154,8 +154,8 @@ func newProxied(t *testing.T, m *member, version int) *proxied {
 	m.clock = testingclock.NewFakeClock(time.Now())
 	pool := etcd.NewPool(etcd.PoolConfig{Clock: m.clock})
 	t.Cleanup(pool.Close)
-	registerMetrics() // as whoever makes the storage does
-	p := &proxied{T: t, rest: newProxy(one{cluster}, live.NewAsker(fake.NewClientset(pod), pool, clock.RealClock{}), rights.Guard{})}
+	registerMetrics() // as NewStorage does
+	p := &proxied{T: t, rest: newProxyREST(one{cluster}, prober.New(fake.NewClientset(pod), pool, clock.RealClock{}), rights.Guard{})}
 	front := httptest.NewUnstartedServer(p)
 	front.EnableHTTP2 = version == 2
 	front.StartTLS()
@@ -167,7 +167,7 @@ func newProxied(t *testing.T, m *member, version int) *proxied {
 // ServeHTTP does what the API server does with a request for the subresource.
 func (p *proxied) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := request.WithUser(request.WithNamespace(r.Context(), ns), &user.DefaultInfo{Name: "reader"})
-	responder := refusal{w}
+	responder := errorResponder{w}
 	name, path, _ := strings.Cut(r.URL.Path[1:], "/")
 	handler, err := p.rest.Connect(ctx, name, &v1beta2.EtcdClusterProxyOptions{Path: "/" + path, Member: r.URL.Query().Get("member")}, responder)
 	if err != nil {
@@ -177,11 +177,11 @@ func (p *proxied) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
-type refusal struct{ http.ResponseWriter }
+type errorResponder struct{ http.ResponseWriter }
 
-func (r refusal) Object(int, runtime.Object) {}
+func (r errorResponder) Object(int, runtime.Object) {}
 
-func (r refusal) Error(err error) {
+func (r errorResponder) Error(err error) {
 	var known apierrors.APIStatus
 	code := http.StatusInternalServerError
 	if errors.As(err, &known) {
@@ -190,14 +190,14 @@ func (r refusal) Error(err error) {
 	http.Error(r, err.Error(), code)
 }
 
-// answer is what a client sees; its body is closed with the test.
-type answer struct {
+// received is what a client receives; the test closes its body.
+type received struct {
 	code, major int
 	header      http.Header
 	body        io.Reader
 }
 
-func (p *proxied) get(ctx context.Context, path string) answer {
+func (p *proxied) get(ctx context.Context, path string) received {
 	p.Helper()
 	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path, nil)
 	if err != nil {
@@ -208,7 +208,7 @@ func (p *proxied) get(ctx context.Context, path string) answer {
 		p.Fatal(err)
 	}
 	p.Cleanup(func() { _ = response.Body.Close() })
-	return answer{code: response.StatusCode, major: response.ProtoMajor, header: response.Header, body: response.Body}
+	return received{code: response.StatusCode, major: response.ProtoMajor, header: response.Header, body: response.Body}
 }
 
 func database(t *testing.T, size int) []byte {
@@ -274,7 +274,7 @@ func TestSnapshotThatBreaks(t *testing.T) {
 	}
 }
 
-func TestSnapshotIsRefused(t *testing.T) {
+func TestSnapshotRequestIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, path string
@@ -282,29 +282,29 @@ func TestSnapshotIsRefused(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"another path", "/c/logs", nil, http.StatusNotFound, "logs"},
-		{"no path", "/c/", nil, http.StatusNotFound, ""},
-		{"another cluster", "/d/snapshot", nil, http.StatusNotFound, `"d" not found`},
-		{"another member", "/c/snapshot?member=c-y", nil, http.StatusNotFound, "c-y"},
-		{"no Kubernetes", "/c/snapshot", func(r *ProxyREST) { r.asker = live.NewAsker(nil, nil, clock.RealClock{}) }, http.StatusServiceUnavailable, "kube-apiserver"},
-		{"no member", "/c/snapshot", func(r *ProxyREST) {
-			r.asker = live.NewAsker(fake.NewClientset(), etcd.NewPool(etcd.PoolConfig{}), clock.RealClock{})
+		{"path other than snapshot is not found", "/c/logs", nil, http.StatusNotFound, "logs"},
+		{"empty path is not found", "/c/", nil, http.StatusNotFound, ""},
+		{"cluster that does not exist is not found", "/d/snapshot", nil, http.StatusNotFound, `"d" not found`},
+		{"member that does not exist is not found", "/c/snapshot?member=c-y", nil, http.StatusNotFound, "c-y"},
+		{"server without a kube-apiserver is unavailable", "/c/snapshot", func(r *ProxyREST) { r.prober = prober.New(nil, nil, clock.RealClock{}) }, http.StatusServiceUnavailable, "kube-apiserver"},
+		{"cluster without members is unavailable", "/c/snapshot", func(r *ProxyREST) {
+			r.prober = prober.New(fake.NewClientset(), etcd.NewPool(etcd.PoolConfig{}), clock.RealClock{})
 		}, http.StatusServiceUnavailable, "no member"},
-		{"too many", "/c/snapshot", func(r *ProxyREST) {
+		{"stream above the limit is rejected", "/c/snapshot", func(r *ProxyREST) {
 			for range maxStreams {
-				r.slots <- struct{}{}
+				r.streams <- struct{}{}
 			}
-		}, http.StatusTooManyRequests, "too many"},
-		{"no right to create", "/c/snapshot", func(r *ProxyREST) {
+		}, http.StatusTooManyRequests, "8 snapshots already"},
+		{"user without the verb create is forbidden", "/c/snapshot", func(r *ProxyREST) {
 			r.guard.Authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-				return authorizer.DecisionNoOpinion, "nobody allows it", nil
+				return authorizer.DecisionNoOpinion, "no rule allows it", nil
 			})
 		}, http.StatusForbidden, "verb create on etcdclusters/proxy"},
-		{"nobody can tell", "/c/snapshot", func(r *ProxyREST) {
+		{"failure of the authorizer is an internal error", "/c/snapshot", func(r *ProxyREST) {
 			r.guard.Authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-				return authorizer.DecisionNoOpinion, "", errors.New("no answer")
+				return authorizer.DecisionNoOpinion, "", errors.New("no response")
 			})
-		}, http.StatusInternalServerError, "no answer"},
+		}, http.StatusInternalServerError, "no response"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -342,13 +342,13 @@ func TestSnapshotAsksForCreate(t *testing.T) {
 }
 
 // A member that pauses is waited for, however short the time is that a client has.
-func TestSnapshotWhoseMemberPauses(t *testing.T) {
+func TestSnapshotOfAMemberThatPauses(t *testing.T) {
 	t.Parallel()
 	for _, version := range []int{1, 2} {
 		// The client need not read for the server to write so little.
 		raw := database(t, 8<<10)
 		registerMetrics()
-		p := &proxied{T: t, rest: newProxy(nil, nil, rights.Guard{})}
+		p := &proxied{T: t, rest: newProxyREST(nil, nil, rights.Guard{})}
 		source := io.MultiReader(bytes.NewReader(raw[:1000]), pausing{time.After(3 * shortStall)}, bytes.NewReader(raw[1000:]))
 		p.rest.stall = shortStall
 		sent := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -368,11 +368,11 @@ func TestSnapshotWhoseMemberPauses(t *testing.T) {
 	}
 }
 
-// A client that goes, or reads nothing, leaves neither a stream nor a slot behind.
-func TestSnapshotWhoseClientGoes(t *testing.T) {
+// A client that disconnects, or reads nothing, leaves no stream and releases the limit.
+func TestSnapshotEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	for name, gone := range map[string]func(context.CancelFunc){
-		"goes":          func(cancel context.CancelFunc) { cancel() },
+		"disconnects":   func(cancel context.CancelFunc) { cancel() },
 		"reads nothing": func(context.CancelFunc) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -388,8 +388,8 @@ func TestSnapshotWhoseClientGoes(t *testing.T) {
 			}
 			gone(cancel)
 			<-m.ended
-			etcdtest.Eventually(t, "the slot to be free", func() error {
-				if n := len(p.rest.slots); n > 0 {
+			etcdtest.Eventually(t, "the stream to be released", func() error {
+				if n := len(p.rest.streams); n > 0 {
 					return errors.New("it is taken")
 				}
 				return nil

@@ -11,29 +11,29 @@ import (
 
 type receivedKey struct{}
 
-// WithReceived adds to the context of a request to back a cluster up what the client has
-// sent. The object that the server decodes has the defaults of the API, and no longer shows
-// which of them the client chose.
+// WithReceived adds the body that the client sent to the context of a request to
+// etcdclusters/backup. The server decodes the body with the defaults of the API, so the
+// decoded object does not show which fields the client set.
 func WithReceived(ctx context.Context, received *v1beta2.EtcdBackup) context.Context {
 	return context.WithValue(ctx, receivedKey{}, received)
 }
 
-// withoutDefaults returns the request without the defaults that the client did not send:
-// spec.backup of the cluster says these.
-func withoutDefaults(ctx context.Context, asked *v1beta2.EtcdBackup) *v1beta2.EtcdBackup {
+// withoutDefaults returns the request without the defaults that the client did not send. The
+// values of these fields come from spec.backup of the cluster.
+func withoutDefaults(ctx context.Context, request *v1beta2.EtcdBackup) *v1beta2.EtcdBackup {
 	received, ok := ctx.Value(receivedKey{}).(*v1beta2.EtcdBackup)
 	if !ok {
-		return asked
+		return request
 	}
-	asked = asked.DeepCopy()
-	defaults := asked.Spec // which defaults there are depends on the other fields
+	request = request.DeepCopy()
+	defaults := request.Spec // the defaults depend on the other fields
 	defaults.Compression, defaults.Verify = received.Spec.Compression, received.Spec.Verify
 	v1beta2.SetDefaults_BackupSpec(&defaults)
-	if received.Spec.Compression == "" && asked.Spec.Compression == defaults.Compression {
-		asked.Spec.Compression = ""
+	if received.Spec.Compression == "" && request.Spec.Compression == defaults.Compression {
+		request.Spec.Compression = ""
 	}
-	if received.Spec.Verify == "" && asked.Spec.Verify == defaults.Verify {
-		asked.Spec.Verify = ""
+	if received.Spec.Verify == "" && request.Spec.Verify == defaults.Verify {
+		request.Spec.Verify = ""
 	}
-	return asked
+	return request
 }

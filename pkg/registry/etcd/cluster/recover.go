@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,22 +16,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// RecoverREST takes the request to go on without the quorum of a cluster. It writes the
-// request into the status and returns the plan; the controller makes the plan again
-// from what the members say then, and carries it out.
+// RecoverREST requests a recovery from permanent quorum loss. It writes the request into
+// status.recovery and returns the plan. The controller makes the plan again from what the
+// members report then, and carries it out.
 type RecoverREST struct {
-	status rest.Updater
-	clock  clock.PassiveClock
+	actionREST[*v1beta2.EtcdClusterRecovery]
+
+	clusters rest.Updater
+	clock    clock.PassiveClock
 }
 
 var (
@@ -38,57 +41,33 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &RecoverREST{}
 )
 
-// New returns an empty request.
-func (*RecoverREST) New() runtime.Object { return &v1beta2.EtcdClusterRecovery{} }
+func newRecoverREST(clusters rest.Updater) *RecoverREST {
+	return &RecoverREST{
+		actionREST: actionREST[*v1beta2.EtcdClusterRecovery]{subresource: "recover", empty: &v1beta2.EtcdClusterRecovery{}},
+		clusters:   clusters, clock: clock.RealClock{},
+	}
+}
 
-// Destroy leaves the shared store to the main resource.
-func (*RecoverREST) Destroy() {}
-
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the UID of a request,
-// which says what cluster is meant: the server wipes it otherwise.
-func (*RecoverREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
-
-// Create asks for a recovery. With dryRun=All it only returns the plan.
+// Create requests a recovery. With dryRun=All it only returns the plan.
 func (r *RecoverREST) Create(
 	ctx context.Context, name string, obj runtime.Object, admit rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
-	request, ok := obj.(*v1beta2.EtcdClusterRecovery)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected an EtcdClusterRecovery, got %T", obj))
-	}
-	if err := named(request, name); err != nil {
-		return nil, err
-	}
-	if admit != nil {
-		if err := admit(ctx, request.DeepCopy()); err != nil {
-			return nil, err
-		}
-	}
-	var reply *v1beta2.EtcdClusterRecovery
-	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
-		cluster, ok := stored.DeepCopyObject().(*v1beta2.EtcdCluster)
-		if !ok {
-			return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", stored))
-		}
-		if cluster.ResourceVersion == "" {
-			return nil, apierrors.NewNotFound(v1beta2.Resource("etcdclusters"), name)
-		}
-		plan, err := planRecovery(cluster, request, requester(ctx), r.clock.Now())
-		if err != nil {
-			return nil, err
-		}
-		cluster.Status.Recovery = plan
-		reply = &v1beta2.EtcdClusterRecovery{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: cluster.Namespace, UID: cluster.UID},
-			Spec:       request.Spec,
-			Status:     *plan.DeepCopy(),
-		}
-		return cluster, nil
-	})
-	_, _, err := r.status.Update(ctx, name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false,
-		&metav1.UpdateOptions{DryRun: options.DryRun, FieldManager: options.FieldManager})
+	request, err := r.accept(ctx, name, obj, admit, checkName)
 	if err != nil {
 		return nil, err
+	}
+	cluster, err := r.updateCluster(ctx, r.clusters, name, request, options, func(cluster *v1beta2.EtcdCluster) error {
+		plan, err := planRecovery(cluster, request, requestUser(ctx), r.clock.Now())
+		cluster.Status.Recovery = plan
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	reply := &v1beta2.EtcdClusterRecovery{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: cluster.Namespace, UID: cluster.UID},
+		Spec:       request.Spec,
+		Status:     *cluster.Status.Recovery.DeepCopy(),
 	}
 	if !dryrun.IsDryRun(options.DryRun) {
 		klog.FromContext(ctx).Info("Recovery requested", "cluster", klog.KRef(reply.Namespace, name), "clusterUID", reply.UID,
@@ -97,92 +76,67 @@ func (r *RecoverREST) Create(
 	return reply, nil
 }
 
-// requester returns the name of the user that sent the request; empty if it is not known.
-func requester(ctx context.Context) string {
-	by, known := genericrequest.UserFrom(ctx)
-	if !known {
-		return ""
-	}
-	return by.GetName()
-}
-
 var (
-	errServes     = errors.New("it is not known that the quorum is lost: while it may answer there is nothing to recover")
-	errPaused     = errors.New("spec.paused is true: resume the cluster, or nobody carries the recovery out")
-	errInProgress = errors.New("a recovery is under way; see status.recovery")
-	errOther      = errors.New("spec.clusterUID is the UID of another cluster")
-	errNobody     = errors.New("no member answers that the cluster could go on from: restore a backup: create etcdclusters/restore, or an EtcdRestore")
+	errQuorumMayRespond = errors.New("the quorum is not known to be lost: a quorum that responds needs no recovery; see the condition QuorumLost")
+	errPaused           = errors.New("spec.paused is true, so the controller would not carry the recovery out: set spec.paused=false")
+	errInProgress       = errors.New("a recovery is in progress: see status.recovery")
+	errOtherUID         = errors.New("spec.clusterUID is the UID of another cluster: send the request with the UID of this EtcdCluster")
+	errNoSource         = fmt.Errorf("%w: restore a backup: create etcdclusters/restore, or an EtcdRestore", diagnosis.ErrNoSource)
 )
 
-// planRecovery returns the recovery as the last status of the cluster lets it be planned.
+// planRecovery returns the recovery that the controller would carry out if the cluster were
+// as its last status says. The controller plans it again, from the facts of that time and
+// with the same function of package diagnosis.
 func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterRecovery, by string, now time.Time) (*v1beta2.RecoveryStatus, error) {
-	conflict := func(why error) error {
-		return apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, why)
+	if err := rejectRecovery(cluster, request); err != nil {
+		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, err)
 	}
-	if err := meant(cluster, request, "recover"); err != nil {
-		return nil, err
-	}
-	switch uid := request.Spec.ClusterUID; {
-	case uid != "" && uid != string(cluster.UID):
-		return nil, conflict(errOther)
-	case cluster.Status.Recovery.InProgress():
-		return nil, conflict(errInProgress)
-	case !quorumIsLost(cluster):
-		return nil, conflict(errServes)
-	case cluster.Spec.Paused:
-		return nil, conflict(errPaused)
-	}
-	plan := &v1beta2.RecoveryStatus{
-		ID: string(uuid.NewUUID()), Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhasePending,
-		Member: request.Spec.Member, RequestedAt: metav1.NewTime(now.Truncate(time.Second)), RequestedBy: by,
-	}
-	var source *v1beta2.MemberStatus
-	silent := ""
-	for i := range cluster.Status.MemberStatuses {
-		m := &cluster.Status.MemberStatuses[i]
-		plan.OldMembers = append(plan.OldMembers, m.Name)
-		if m.RaftIndex == 0 {
-			if m.Pod != "" || m.Claim != "" {
-				silent += "; member " + m.Name + " does not answer and may hold newer ones"
-			}
-			continue
-		}
-		plan.Survivors = append(plan.Survivors, v1beta2.RecoverySurvivor{Name: m.Name, RaftIndex: m.RaftIndex, DBSize: m.DBSize})
-		if wanted := request.Spec.Member; wanted == m.Name || wanted == "" && (source == nil || m.RaftIndex > source.RaftIndex) {
-			source = m
-		}
-	}
+	plan, err := diagnosis.FromStatus(cluster, resources.RevisionGoesBack).PlanRecovery(request.Spec.Member)
 	switch {
-	case len(plan.Survivors) == 0:
-		return nil, conflict(errNobody)
-	case source == nil:
+	case errors.Is(err, diagnosis.ErrNoSource):
+		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, errNoSource)
+	case err != nil:
 		return nil, apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterRecovery").GroupKind(), cluster.Name, field.ErrorList{
-			field.Invalid(field.NewPath("spec", "member"), request.Spec.Member, "is no member that answers; leave it out for the one that has lost the least"),
+			field.Invalid(field.NewPath("spec", "member"), request.Spec.Member, err.Error()+"; omit it to recover from the member that has lost the least"),
 		})
 	}
-	plan.Source = v1beta2.RecoverySource{Member: source.Name, RaftIndex: source.RaftIndex}
-	plan.ExpectedLoss = fmt.Sprintf("writes that %s had not applied at raft index %d: at most those that were acknowledged in the moment before the quorum was lost%s",
-		source.Name, source.RaftIndex, silent)
-	for _, s := range plan.Survivors {
-		if s.RaftIndex > source.RaftIndex {
-			plan.ExpectedLoss += fmt.Sprintf("; and %d raft entries that %s has and %s has not", s.RaftIndex-source.RaftIndex, s.Name, source.Name)
-		}
-	}
-	version := source.Version
-	if version == "" {
-		version = cluster.Spec.Version
-	}
-	if back := resources.RevisionGoesBack(version); back != "" {
-		plan.ExpectedLoss += "; " + back
-	}
-	return plan, nil
+	return &v1beta2.RecoveryStatus{
+		ID: string(uuid.NewUUID()), Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhasePending,
+		Member: request.Spec.Member, RequestedAt: metav1.NewTime(now.Truncate(time.Second)), RequestedBy: by,
+		Source:       v1beta2.RecoverySource{Member: plan.Source.Name, RaftIndex: plan.Source.RaftIndex},
+		Survivors:    plan.APISurvivors(),
+		ExpectedLoss: plan.EstimatedDataLoss,
+		OldMembers:   memberNames(cluster),
+	}, nil
 }
 
-func quorumIsLost(cluster *v1beta2.EtcdCluster) bool {
-	for i := range cluster.Status.Conditions {
-		if c := &cluster.Status.Conditions[i]; c.Type == v1beta2.ClusterConditionQuorumLost {
-			return c.Status == corev1.ConditionTrue
-		}
+// rejectRecovery returns why a cluster must not be recovered now; nil if it may be.
+func rejectRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterRecovery) error {
+	switch uid := request.Spec.ClusterUID; {
+	case uid != "" && uid != string(cluster.UID):
+		return errOtherUID
+	case cluster.Status.Recovery.InProgress():
+		return errInProgress
+	case !isQuorumLost(cluster):
+		return errQuorumMayRespond
+	case cluster.Spec.Paused:
+		return errPaused
+	default:
+		return nil
 	}
-	return false
+}
+
+func memberNames(cluster *v1beta2.EtcdCluster) []string {
+	var names []string
+	for i := range cluster.Status.MemberStatuses {
+		names = append(names, cluster.Status.MemberStatuses[i].Name)
+	}
+	return names
+}
+
+// isQuorumLost is true if the last status says for sure that the quorum is lost.
+func isQuorumLost(cluster *v1beta2.EtcdCluster) bool {
+	return slices.ContainsFunc(cluster.Status.Conditions, func(c v1beta2.ClusterCondition) bool {
+		return c.Type == v1beta2.ClusterConditionQuorumLost && c.Status == corev1.ConditionTrue
+	})
 }

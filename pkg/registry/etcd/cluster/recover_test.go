@@ -65,7 +65,7 @@ func TestRecoverPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := plan.Status; s.Source.Member != "a-2" || s.Source.RaftIndex != 90 || len(s.Survivors) != 2 || s.Phase != v1beta2.RecoveryPhasePending ||
-		!strings.Contains(s.ExpectedLoss, "a-5 does not answer") || strings.Contains(s.ExpectedLoss, "a-3") {
+		!strings.Contains(s.ExpectedLoss, "Member a-5 is not available") || strings.Contains(s.ExpectedLoss, "a-3") {
 		t.Errorf("the plan is %+v", s)
 	}
 	if stored := storedRecovery(t, storage); stored != nil {
@@ -76,14 +76,14 @@ func TestRecoverPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := plan.Status; s.Source.Member != "a-1" || s.Member != "a-1" || !strings.Contains(s.ExpectedLoss, "20 raft entries that a-2 has") {
+	if s := plan.Status; s.Source.Member != "a-1" || s.Member != "a-1" || !strings.Contains(s.ExpectedLoss, "Member a-2 has 20 raft entries") {
 		t.Errorf("the plan is %+v", s)
 	}
 	if stored := storedRecovery(t, storage); stored == nil || stored.ID != plan.Status.ID || !stored.InProgress() || len(stored.OldMembers) != 5 {
 		t.Errorf("stored is %+v", stored)
 	}
 	if _, err := ask(t, storage, &v1beta2.EtcdClusterRecovery{}); !apierrors.IsConflict(err) {
-		t.Errorf("a second request is answered with %v", err)
+		t.Errorf("a second request returns %v", err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestRecoverRecordsTheRequester(t *testing.T) {
 	}
 	plan := obj.(*v1beta2.EtcdClusterRecovery).Status
 	if stored := storedRecovery(t, storage); plan.RequestedBy != "jane" || stored.RequestedBy != "jane" {
-		t.Errorf("the answer says that %q asked, the status that %q did", plan.RequestedBy, stored.RequestedBy)
+		t.Errorf("the response names requester %q, the status %q", plan.RequestedBy, stored.RequestedBy)
 	}
 	for _, want := range []string{`"Recovery requested"`, `cluster="` + ns + `/a"`, `clusterUID="`, `recovery="` + plan.ID, `source="a-2"`, `requestedBy="jane"`} {
 		if !strings.Contains(log.String(), want) {
@@ -112,7 +112,7 @@ func TestRecoverRecordsTheRequester(t *testing.T) {
 	}
 }
 
-// What an old etcd cannot do is said in the plan, before anything is done.
+// The plan reports what an old etcd cannot do, before the recovery begins.
 func TestRecoverTellsThatTheRevisionGoesBack(t *testing.T) {
 	t.Parallel()
 	for version, back := range map[string]bool{"3.3.27": true, "3.6.16": false} {
@@ -132,17 +132,17 @@ func TestRecoverTellsThatTheRevisionGoesBack(t *testing.T) {
 	}
 }
 
-func TestRecoverRefuses(t *testing.T) {
+func TestRecoverRejects(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		edit    func(*v1beta2.EtcdCluster)
 		request v1beta2.EtcdClusterRecovery
 		want    func(error) bool
 	}{
-		"a quorum that answers": {
+		"a quorum that responds": {
 			edit: func(c *v1beta2.EtcdCluster) { c.Status.Conditions[0].Status = corev1.ConditionFalse }, want: apierrors.IsConflict,
 		},
-		"a quorum that may answer": {
+		"a quorum that may respond": {
 			edit: func(c *v1beta2.EtcdCluster) { c.Status.Conditions[0].Status = corev1.ConditionUnknown }, want: apierrors.IsConflict,
 		},
 		"no status yet":             {edit: func(c *v1beta2.EtcdCluster) { c.Status = v1beta2.ClusterStatus{} }, want: apierrors.IsConflict},
@@ -150,7 +150,7 @@ func TestRecoverRefuses(t *testing.T) {
 		"another UID":               {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{ClusterUID: "x"}}, want: apierrors.IsConflict},
 		"another UID of the object": {request: v1beta2.EtcdClusterRecovery{ObjectMeta: metav1.ObjectMeta{UID: "x"}}, want: apierrors.IsConflict},
 		"another state":             {request: v1beta2.EtcdClusterRecovery{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, want: apierrors.IsConflict},
-		"a member that is gone":     {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{Member: "a-3"}}, want: apierrors.IsInvalid},
+		"a member that was deleted": {request: v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{Member: "a-3"}}, want: apierrors.IsInvalid},
 		"another name":              {request: v1beta2.EtcdClusterRecovery{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, want: apierrors.IsBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestRecoverRefuses(t *testing.T) {
 			}
 			lostCluster(t, storage, test.edit)
 			if _, err := ask(t, storage, &test.request); !test.want(err) {
-				t.Errorf("answered with %v", err)
+				t.Errorf("got %v", err)
 			}
 			if stored := storedRecovery(t, storage); stored != nil {
 				t.Errorf("stored is %+v", stored)

@@ -19,7 +19,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-func askRestart(t *testing.T, storage Storage, request *v1beta2.EtcdClusterOperation, dryRun ...string) (*v1beta2.EtcdClusterOperation, error) {
+func requestRestart(t *testing.T, storage Storage, request *v1beta2.EtcdClusterOperation, dryRun ...string) (*v1beta2.EtcdClusterOperation, error) {
 	t.Helper()
 	obj, err := storage.Restart.Create(registrytest.Context(t.Context(), ns, "etcdclusters", "restart"), "a", request,
 		rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
@@ -48,14 +48,14 @@ func setStatus(t *testing.T, storage Storage, edit func(*v1beta2.ClusterStatus))
 	}
 }
 
-func TestRestart(t *testing.T) {
+func TestRestartSetsAnnotationAndOperation(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
 	cluster := valid("a")
 	cluster.Annotations = map[string]string{"team": "x"}
 	created := create(t, storage, cluster)
 
-	dry, err := askRestart(t, storage, &v1beta2.EtcdClusterOperation{}, metav1.DryRunAll)
+	dry, err := requestRestart(t, storage, &v1beta2.EtcdClusterOperation{}, metav1.DryRunAll)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,21 +66,21 @@ func TestRestart(t *testing.T) {
 		t.Fatalf("a dry run stored %+v", now)
 	}
 
-	first, err := askRestart(t, storage, &v1beta2.EtcdClusterOperation{ObjectMeta: metav1.ObjectMeta{UID: created.UID}})
+	first, err := requestRestart(t, storage, &v1beta2.EtcdClusterOperation{ObjectMeta: metav1.ObjectMeta{UID: created.UID}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := stored(t, storage)
 	op := now.Status.Operation
 	if op == nil || op.ID != first.Status.ID || resources.RestartRequest(now) != op.ID {
-		t.Errorf("stored is %+v with %v, answered %+v", op, now.Annotations, first.Status)
+		t.Errorf("stored is %+v with %v, returned %+v", op, now.Annotations, first.Status)
 	}
 	if now.Annotations["team"] != "x" || now.Generation != created.Generation {
-		t.Errorf("more was changed than was asked for: %+v", now.ObjectMeta)
+		t.Errorf("more was changed than the request names: %+v", now.ObjectMeta)
 	}
 
-	// Asked again while it goes on, it is the same one, and nothing is written.
-	again, err := askRestart(t, storage, &v1beta2.EtcdClusterOperation{})
+	// A request during a restart returns that restart and writes nothing.
+	again, err := requestRestart(t, storage, &v1beta2.EtcdClusterOperation{})
 	if err != nil || again.Status.ID != first.Status.ID {
 		t.Errorf("answered %+v, %v; want %s again", again, err, first.Status.ID)
 	}
@@ -88,18 +88,18 @@ func TestRestart(t *testing.T) {
 		t.Errorf("the second request was written: %s, %s", version, now.ResourceVersion)
 	}
 
-	// When it is over, it is another one.
+	// A request after the restart has ended starts another restart.
 	setStatus(t, storage, func(s *v1beta2.ClusterStatus) { s.Operation.Phase = v1beta2.OperationSucceeded })
-	next, err := askRestart(t, storage, &v1beta2.EtcdClusterOperation{})
+	next, err := requestRestart(t, storage, &v1beta2.EtcdClusterOperation{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if request := resources.RestartRequest(stored(t, storage)); next.Status.ID == first.Status.ID || request != next.Status.ID {
-		t.Errorf("answered %+v, and the request is %s", next.Status, request)
+		t.Errorf("returned %+v, and the request is %s", next.Status, request)
 	}
 }
 
-func TestRestartRefuses(t *testing.T) {
+func TestRestartRejects(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		edit    func(*v1beta2.EtcdCluster)
@@ -108,17 +108,17 @@ func TestRestartRefuses(t *testing.T) {
 		want    func(error) bool
 		says    string
 	}{
-		"some members": {
+		"request for some members is rejected": {
 			request: v1beta2.EtcdClusterOperation{Spec: v1beta2.OperationRequest{Members: []string{"a-1"}}}, want: apierrors.IsInvalid, says: "spec.members",
 		},
-		"another UID":  {request: v1beta2.EtcdClusterOperation{ObjectMeta: metav1.ObjectMeta{UID: "x"}}, want: apierrors.IsConflict, says: "UID"},
-		"another name": {request: v1beta2.EtcdClusterOperation{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, want: apierrors.IsBadRequest, says: "metadata.name"},
-		"another state": {
+		"request with another UID is rejected":  {request: v1beta2.EtcdClusterOperation{ObjectMeta: metav1.ObjectMeta{UID: "x"}}, want: apierrors.IsConflict, says: "UID"},
+		"request with another name is rejected": {request: v1beta2.EtcdClusterOperation{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, want: apierrors.IsBadRequest, says: "metadata.name"},
+		"request with another resource version is rejected": {
 			request: v1beta2.EtcdClusterOperation{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, want: apierrors.IsConflict, says: "resource version",
 		},
-		"paused":     {edit: func(c *v1beta2.EtcdCluster) { c.Spec.Paused = true }, want: apierrors.IsConflict, says: "spec.paused"},
-		"hibernated": {edit: func(c *v1beta2.EtcdCluster) { c.Spec.Replicas = ptr.To[int32](0) }, want: apierrors.IsConflict, says: "hibernated"},
-		"while it defragments": {
+		"request for a paused cluster is rejected":     {edit: func(c *v1beta2.EtcdCluster) { c.Spec.Paused = true }, want: apierrors.IsConflict, says: "spec.paused"},
+		"request for a hibernated cluster is rejected": {edit: func(c *v1beta2.EtcdCluster) { c.Spec.Replicas = ptr.To[int32](0) }, want: apierrors.IsConflict, says: "hibernated"},
+		"request during a defragmentation is rejected": {
 			status: func(s *v1beta2.ClusterStatus) {
 				s.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationDefrag, ID: "d", Phase: v1beta2.OperationRunning}
 			},
@@ -141,8 +141,8 @@ func TestRestartRefuses(t *testing.T) {
 			if test.status != nil {
 				setStatus(t, storage, test.status)
 			}
-			if _, err := askRestart(t, storage, &test.request); err == nil || !test.want(err) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("answered with %v, want it to say %q", err, test.says)
+			if _, err := requestRestart(t, storage, &test.request); err == nil || !test.want(err) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want it to say %q", err, test.says)
 			}
 			if request := resources.RestartRequest(stored(t, storage)); request != "" {
 				t.Errorf("the request is %s", request)
@@ -150,7 +150,7 @@ func TestRestartRefuses(t *testing.T) {
 		})
 	}
 	storage, _ := newStorage(t)
-	if _, err := askRestart(t, storage, &v1beta2.EtcdClusterOperation{}); !apierrors.IsNotFound(err) {
+	if _, err := requestRestart(t, storage, &v1beta2.EtcdClusterOperation{}); !apierrors.IsNotFound(err) {
 		t.Errorf("without a cluster it is %v", err)
 	}
 }

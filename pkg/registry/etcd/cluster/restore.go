@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,25 +27,25 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// Restores is where EtcdRestores are kept. Create must run everything that a request
-// for an EtcdRestore runs, admission included.
+// Restores stores EtcdRestores. Create must do everything that a request for an EtcdRestore
+// does, including admission.
 type Restores interface {
 	Create(ctx context.Context, restore *v1beta2.EtcdRestore, options *metav1.CreateOptions) (runtime.Object, error)
 	List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error)
 }
 
-// RestoreREST restores a cluster in place: it creates an EtcdRestore, which the
-// controller carries out. The right to create etcdclusters/restore is enough for an empty
-// request: the source is the newest good backup of the cluster as it is now, and one that is
-// made meanwhile does not take its place. A request that chooses more than the moment needs
-// the right to create etcdrestores, too.
+// RestoreREST restores a cluster in place: it creates an EtcdRestore, which the controller
+// carries out. An empty request restores the newest good backup at the time of the request,
+// and needs only the right to create etcdclusters/restore. A request that sets fields also
+// needs the right to create etcdrestores.
 type RestoreREST struct {
-	clusters getter
+	actionREST[*v1beta2.EtcdRestore]
+
+	clusters rest.Getter
 	backups  Backups
 	restores Restores
 	guard    rights.Guard
-	// busy lets of two requests at the same time one see the restore of the other.
-	busy busy
+	inFlight inFlight
 }
 
 var (
@@ -54,168 +53,131 @@ var (
 	_ rest.SubresourceObjectMetaPreserver = &RestoreREST{}
 )
 
-// New returns an empty request.
-func (r *RestoreREST) New() runtime.Object { return &v1beta2.EtcdRestore{} }
+func newRestoreREST(clusters rest.Getter, dependencies Dependencies) *RestoreREST {
+	return &RestoreREST{
+		actionREST: actionREST[*v1beta2.EtcdRestore]{subresource: "restore", empty: &v1beta2.EtcdRestore{}},
+		clusters:   clusters, backups: dependencies.Backups, restores: dependencies.Restores, guard: dependencies.Guard,
+	}
+}
 
-// Destroy leaves what is shared to the main resource.
-func (r *RestoreREST) Destroy() {}
-
-// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the UID of a request,
-// which says what cluster is meant.
-func (r *RestoreREST) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
-
-// Create makes the EtcdRestore and returns it.
+// Create creates the EtcdRestore and returns it.
 func (r *RestoreREST) Create(
 	ctx context.Context, name string, obj runtime.Object, admit rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
-	asked, ok := obj.(*v1beta2.EtcdRestore)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected an EtcdRestore, got %T", obj))
-	}
-	if err := r.authorize(ctx, name, asked); err != nil {
-		return nil, err
-	}
-	if admit != nil {
-		if err := admit(ctx, obj.DeepCopyObject()); err != nil {
-			return nil, err
-		}
-	}
-	cluster, err := read(ctx, r.clusters, name)
+	request, err := r.accept(ctx, name, obj, admit, r.authorize)
 	if err != nil {
 		return nil, err
 	}
-	if err := meant(cluster, asked, "restore"); err != nil {
-		return nil, err
-	}
-	if err := restorable(cluster); err != nil {
-		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, err)
-	}
-	release, err := r.busy.claim(cluster, "restore")
+	cluster, err := r.readCluster(ctx, r.clusters, name, request)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	earlier, err := r.alone(ctx, cluster)
+	if err := r.checkRestorable(cluster); err != nil {
+		return nil, err
+	}
+	done, err := r.inFlight.begin(cluster, r.subresource)
 	if err != nil {
 		return nil, err
 	}
-	restore, err := r.restore(ctx, cluster, asked, restoreName(cluster, earlier))
+	defer done()
+	ended, err := r.endedRestores(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	created, err := r.restores.Create(resourceContext(ctx, "etcdrestores"), restore, options)
-	if apierrors.IsAlreadyExists(err) && asked.Name == "" {
-		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, fmt.Errorf("%w: EtcdRestore %s", errRestoreAtOnce, restore.Name))
+	restore, err := r.newRestore(ctx, cluster, request, restoreName(cluster, ended))
+	if err != nil {
+		return nil, err
+	}
+	created, err := r.restores.Create(contextOf(ctx, "etcdrestores"), restore, options)
+	if apierrors.IsAlreadyExists(err) && request.Name == "" {
+		return nil, r.conflict(cluster.Name, "another request at the same time has created EtcdRestore %s; wait for it: kubectl -n %s get etcdrestore %s -w",
+			restore.Name, restore.Namespace, restore.Name)
 	}
 	return created, err
 }
 
-// errRestoreAtOnce means that another server has created the EtcdRestore meanwhile.
-var errRestoreAtOnce = errors.New("another request to restore the cluster was carried out at the same time")
-
-// restoreName is the same for all requests that find the cluster and its restores in the same
-// state. So of several requests at the same time, to several servers, only one creates an
-// EtcdRestore: a second restore would replace what clients have written after the first one.
-func restoreName(cluster *v1beta2.EtcdCluster, earlier []v1beta2.EtcdRestore) string {
+// restoreName returns the same name for all requests that find the cluster and its EtcdRestores
+// in the same state. Of several requests at the same time, to several servers, only one can
+// therefore create an EtcdRestore. A second restore would replace what clients have written
+// after the first one.
+func restoreName(cluster *v1beta2.EtcdCluster, ended []v1beta2.EtcdRestore) string {
 	state := []string{string(cluster.UID)}
 	if recovery := cluster.Status.Recovery; recovery != nil {
-		state = append(state, recovery.ID) // also of an EtcdRestore that was deleted since
+		state = append(state, recovery.ID) // remains after its EtcdRestore was deleted
 	}
 	var uids []string
-	for i := range earlier {
-		uids = append(uids, string(earlier[i].UID))
+	for i := range ended {
+		uids = append(uids, string(ended[i].UID))
 	}
 	slices.Sort(uids)
 	sum := sha256.Sum256([]byte(strings.Join(append(state, uids...), " ")))
 	return cluster.Name + "-restore-" + hex.EncodeToString(sum[:5])
 }
 
-// authorize asks for the rights that a request needs because of what it chooses. The Secrets
-// that the EtcdBackup names were asked about when it was created.
-func (r *RestoreREST) authorize(ctx context.Context, name string, asked *v1beta2.EtcdRestore) error {
+// authorize checks the rights that the request needs because of the fields that it sets. The
+// right to use the Secrets of an EtcdBackup was checked when it was created.
+func (r *RestoreREST) authorize(ctx context.Context, name string, request *v1beta2.EtcdRestore) error {
 	resource := v1beta2.Resource("etcdclusters/restore")
-	given := append(rights.Given(field.NewPath("spec"), asked.Spec, "etcdCluster"), rights.GivenMetadata(asked)...)
-	if asked.Name != "" || asked.GenerateName != "" {
-		given = append(given, "metadata.name") // the name of the server keeps requests apart
+	given := append(rights.Given(field.NewPath("spec"), request.Spec, "etcdCluster"), rights.GivenMetadata(request)...)
+	if request.Name != "" || request.GenerateName != "" {
+		given = append(given, "metadata.name") // restoreName prevents a second restore; another name would not
 	}
 	if err := r.guard.RequireCreate(ctx, resource, name, v1beta2.Resource("etcdrestores"), given); err != nil {
 		return err
 	}
-	return r.guard.Check(ctx, resource, asked, nil)
+	return r.guard.Check(ctx, resource, request, nil)
 }
 
-var (
-	errRestorePaused     = errors.New("spec.paused is true, so nobody would restore it; set it to false first")
-	errRestoreHibernated = errors.New("spec.size is 0, so there is no member to restore into; set it first")
-)
-
-// restorable is why a cluster cannot be restored now: what an EtcdRestore would wait for.
-func restorable(cluster *v1beta2.EtcdCluster) error {
+// checkRestorable rejects a request for a cluster on which an EtcdRestore could only wait.
+func (r *RestoreREST) checkRestorable(cluster *v1beta2.EtcdCluster) error {
 	switch {
 	case cluster.Status.Recovery.InProgress():
-		return errInProgress
+		return r.conflict(cluster.Name, "recovery %s is in progress; wait until status.recovery shows that it has ended", cluster.Status.Recovery.ID)
 	case cluster.Spec.Paused:
-		return errRestorePaused
+		return r.conflict(cluster.Name, "spec.paused is true, so the controller does not start the restore; set spec.paused=false first")
 	case ptr.Deref(cluster.Spec.Replicas, 0) == 0:
-		return errRestoreHibernated
+		return r.conflict(cluster.Name, "the cluster is hibernated (spec.size is 0) and has no member to restore into; set spec.size first")
 	default:
 		return nil
 	}
 }
 
-// alone makes sure that no other restore of the cluster is under way, and returns those that
-// have ended.
-func (r *RestoreREST) alone(ctx context.Context, cluster *v1beta2.EtcdCluster) (earlier []v1beta2.EtcdRestore, err error) {
-	obj, err := r.restores.List(resourceContext(ctx, "etcdrestores"), &metainternalversion.ListOptions{})
+// endedRestores returns the EtcdRestores of the cluster, which must all have ended.
+func (r *RestoreREST) endedRestores(ctx context.Context, cluster *v1beta2.EtcdCluster) ([]v1beta2.EtcdRestore, error) {
+	obj, err := r.restores.List(contextOf(ctx, "etcdrestores"), &metainternalversion.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	list, ok := obj.(*v1beta2.EtcdRestoreList)
 	if !ok {
-		return nil, apierrors.NewInternalError(fmt.Errorf("unexpected type %T", obj))
+		return nil, apierrors.NewInternalError(fmt.Errorf("the store of EtcdRestores returned a %T", obj))
 	}
+	var ended []v1beta2.EtcdRestore
 	for i := range list.Items {
 		other := &list.Items[i]
 		if other.Spec.EtcdCluster.Name != cluster.Name {
 			continue
 		}
 		if phase := other.Status.Phase; phase != v1beta2.RestorePhaseSucceeded && phase != v1beta2.RestorePhaseFailed {
-			return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters/restore"), cluster.Name, fmt.Errorf(
-				"EtcdRestore %s of this cluster is under way; wait for it: kubectl -n %s get etcdrestore %s -w (deleting it cancels it)", other.Name, other.Namespace, other.Name))
+			return nil, r.conflict(cluster.Name, "EtcdRestore %s of this EtcdCluster is in progress; wait for it: kubectl -n %s get etcdrestore %s -w; or delete it to cancel it",
+				other.Name, other.Namespace, other.Name)
 		}
-		earlier = append(earlier, *other)
+		ended = append(ended, *other)
 	}
-	return earlier, nil
+	return ended, nil
 }
 
-// restore returns what is to be created: what was asked for, completed by what is known
-// of the cluster.
-func (r *RestoreREST) restore(ctx context.Context, cluster *v1beta2.EtcdCluster, asked *v1beta2.EtcdRestore, name string) (*v1beta2.EtcdRestore, error) {
-	var errs field.ErrorList
-	path := field.NewPath("spec")
-	if name := asked.Spec.EtcdCluster.Name; name != "" && name != cluster.Name {
-		errs = append(errs, field.Invalid(path.Child("etcdCluster", "name"), name, "the request is for cluster "+cluster.Name))
-	}
-	if asked.Spec.ClusterTemplate != nil {
-		errs = append(errs, field.Forbidden(path.Child("clusterTemplate"), "the cluster of the request is restored in place; for a new cluster create an EtcdRestore"))
-	}
-	restore := &v1beta2.EtcdRestore{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: asked.Name, GenerateName: asked.GenerateName, Namespace: cluster.Namespace,
-			Labels: asked.Labels, Annotations: asked.Annotations, ManagedFields: managedFields(asked),
-		},
-		Spec: *asked.Spec.DeepCopy(),
-	}
+// newRestore returns the EtcdRestore to create: the request, completed with the newest backup
+// if it names no source.
+func (r *RestoreREST) newRestore(ctx context.Context, cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdRestore, name string) (*v1beta2.EtcdRestore, error) {
+	errs := validateRestoreRequest(cluster, &request.Spec)
+	restore := &v1beta2.EtcdRestore{ObjectMeta: createdMeta(cluster, request.ObjectMeta), Spec: *request.Spec.DeepCopy()}
 	if restore.Name == "" && restore.GenerateName == "" {
 		restore.Name = name
 	}
-	if restore.Labels == nil {
-		restore.Labels = map[string]string{}
-	}
-	restore.Labels[resources.LabelCluster] = cluster.Name
 	restore.Spec.EtcdCluster = v1beta2.EtcdClusterRef{Name: cluster.Name}
 	if restore.Spec.Backup == nil && restore.Spec.BackupStorageType == "" && restore.Spec.RestoreSource == (v1beta2.RestoreSource{}) {
-		missing, err := r.useNewest(ctx, cluster, &restore.Spec)
+		missing, err := r.useNewestBackup(ctx, cluster, &restore.Spec)
 		if err != nil {
 			return nil, err
 		}
@@ -227,9 +189,23 @@ func (r *RestoreREST) restore(ctx context.Context, cluster *v1beta2.EtcdCluster,
 	return restore, nil
 }
 
-// useNewest names the newest good backup of the cluster as the source, by its revision:
-// the next scheduled one may hold just what is to be undone.
-func (r *RestoreREST) useNewest(ctx context.Context, cluster *v1beta2.EtcdCluster, spec *v1beta2.RestoreSpec) (field.ErrorList, error) {
+// validateRestoreRequest rejects fields that contradict the path of the request.
+func validateRestoreRequest(cluster *v1beta2.EtcdCluster, spec *v1beta2.RestoreSpec) field.ErrorList {
+	var errs field.ErrorList
+	path := field.NewPath("spec")
+	if name := spec.EtcdCluster.Name; name != "" && name != cluster.Name {
+		errs = append(errs, field.Invalid(path.Child("etcdCluster", "name"), name, "the path of the request names EtcdCluster "+cluster.Name))
+	}
+	if spec.ClusterTemplate != nil {
+		errs = append(errs, field.Forbidden(path.Child("clusterTemplate"), "a request restores the EtcdCluster in place; to restore into a new cluster create an EtcdRestore"))
+	}
+	return errs
+}
+
+// useNewestBackup sets the source to the newest good backup of the cluster, by name and
+// revision. With the name alone the source could become the next scheduled backup, which may
+// hold the very change that the restore is to undo.
+func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.EtcdCluster, spec *v1beta2.RestoreSpec) (field.ErrorList, error) {
 	list, err := listBackups(ctx, r.backups)
 	if err != nil {
 		return nil, err
@@ -243,7 +219,7 @@ func (r *RestoreREST) useNewest(ctx context.Context, cluster *v1beta2.EtcdCluste
 	path := field.NewPath("spec")
 	missing := func(why string) field.ErrorList {
 		return field.ErrorList{field.Required(path.Child("backup"), fmt.Sprintf(
-			"%s: name an EtcdBackup (kubectl -n %s get etcdbackups lists them), or give backupStorageType and the place of a backup", why, cluster.Namespace))}
+			"%s; name an EtcdBackup (kubectl -n %s get etcdbackups lists them), or set spec.backupStorageType and the backup location", why, cluster.Namespace))}
 	}
 	last := resources.LastBackup(cluster, backups)
 	if err := resources.Restorable(last); err != nil {
@@ -255,12 +231,12 @@ func (r *RestoreREST) useNewest(ctx context.Context, cluster *v1beta2.EtcdCluste
 		}
 		if spec.Decryption == nil && manifest.NamedEncrypted(b.Status.URI) {
 			return field.ErrorList{field.Required(path.Child("decryption"), fmt.Sprintf(
-				"the last backup, EtcdBackup %s, is encrypted: name the Secret with the identities in ageIdentitiesSecret", b.Name))}, nil
+				"the newest backup, EtcdBackup %s, is encrypted; set spec.decryption.ageIdentitiesSecret to the Secret with the identities", b.Name))}, nil
 		}
 		spec.Backup = &v1beta2.BackupReference{Name: last.Name, Revision: ptr.To(last.Revision)}
-		warning.AddWarning(ctx, "", fmt.Sprintf("the cluster goes back to EtcdBackup %s of %s, revision %d; what was written since is in the safety copy only, if a member is there to be copied",
+		warning.AddWarning(ctx, "", fmt.Sprintf("The cluster is restored from EtcdBackup %s of %s, revision %d. Later writes are only in the pre-restore backup, which needs a member that responds.",
 			last.Name, last.Time.UTC().Format(time.RFC3339), last.Revision))
 		return nil, nil
 	}
-	return missing(fmt.Sprintf("the last backup was made by EtcdBackup %s, which is gone", last.Name)), nil
+	return missing(fmt.Sprintf("EtcdBackup %s, which made the newest backup, does not exist any more", last.Name)), nil
 }

@@ -22,8 +22,8 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/backup"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/restore"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
@@ -45,12 +45,12 @@ func withRestores(t *testing.T) (Storage, backup.Storage, restore.Storage) {
 	}
 	t.Cleanup(restores.EtcdRestore.Destroy)
 	storage, err := NewStorage(etcd.Scheme, etcd.Options, Dependencies{
-		Asker: live.NewAsker(nil, nil, clock.RealClock{}),
-		Backups: &kind.Creator[*v1beta2.EtcdBackup]{
+		Prober: prober.New(nil, nil, clock.RealClock{}),
+		Backups: &genericstore.Creator[*v1beta2.EtcdBackup]{
 			Store: backups.EtcdBackup.Store, Scheme: etcd.Scheme,
 			Kind: v1beta2.SchemeGroupVersion.WithKind("EtcdBackup"), Resource: v1beta2.SchemeGroupVersion.WithResource("etcdbackups"),
 		},
-		Restores: &kind.Creator[*v1beta2.EtcdRestore]{
+		Restores: &genericstore.Creator[*v1beta2.EtcdRestore]{
 			Store: restores.EtcdRestore.Store, Scheme: etcd.Scheme,
 			Kind: v1beta2.SchemeGroupVersion.WithKind("EtcdRestore"), Resource: v1beta2.SchemeGroupVersion.WithResource("etcdrestores"),
 		},
@@ -76,7 +76,7 @@ func askRestore(t *testing.T, storage Storage, name string, asked *v1beta2.EtcdR
 }
 
 // write writes the status of an object.
-func write(t *testing.T, statuses *kind.StatusREST, resource string, obj runtime.Object, name string) {
+func write(t *testing.T, statuses *genericstore.StatusREST, resource string, obj runtime.Object, name string) {
 	t.Helper()
 	if _, _, err := statuses.Update(registrytest.Context(t.Context(), ns, resource, "status"), name, rest.DefaultUpdatedObjectInfo(obj),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
@@ -113,14 +113,14 @@ func backedUp(t *testing.T, backups backup.Storage, of *v1beta2.EtcdCluster, nam
 	write(t, backups.Status, "etcdbackups", made, name)
 }
 
-func TestRestoreOfTheCluster(t *testing.T) {
+func TestRestoreCreatesAnEtcdRestore(t *testing.T) {
 	t.Parallel()
 	storage, backups, restores := withRestores(t)
 	created := create(t, storage, valid("a"))
 	backedUp(t, backups, created, "older", time.Minute)
 	backedUp(t, backups, created, "newest", 2*time.Minute)
 	backedUp(t, backups, created, "copy", 3*time.Minute, func(b *v1beta2.EtcdBackup) {
-		b.Annotations = map[string]string{resources.AnnotationSafetyCopy: "r"}
+		b.Annotations = map[string]string{resources.AnnotationPreRestoreBackup: "r"}
 	})
 	backedUp(t, backups, create(t, storage, valid("b")), "other", 4*time.Minute)
 
@@ -170,20 +170,19 @@ func TestRestoreOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestRestoreFromWhatIsNamed: a source in the request is taken as it is.
-func TestRestoreFromWhatIsNamed(t *testing.T) {
+// TestRestoreFromNamedSource checks that a source in the request is used unchanged.
+func TestRestoreFromNamedSource(t *testing.T) {
 	t.Parallel()
 	storage, backups, _ := withRestores(t)
 	created := create(t, storage, valid("a"))
 	backedUp(t, backups, created, "newest", time.Minute)
 	for name, spec := range map[string]v1beta2.RestoreSpec{
-		"an EtcdBackup":            {Backup: &v1beta2.BackupReference{Name: "older"}},
-		"a revision of one":        {Backup: &v1beta2.BackupReference{Name: "newest", Revision: ptr.To[int64](3)}, EtcdCluster: v1beta2.EtcdClusterRef{Name: "a"}},
-		"a place in a store":       {BackupStorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "b/k", AWSSecret: "aws"}}},
-		"with identities and more": {Backup: &v1beta2.BackupReference{Name: "older"}, Decryption: &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}, ServiceAccountName: "sa"},
+		"EtcdBackup is the source":                     {Backup: &v1beta2.BackupReference{Name: "older"}},
+		"revision of an EtcdBackup is the source":      {Backup: &v1beta2.BackupReference{Name: "newest", Revision: ptr.To[int64](3)}, EtcdCluster: v1beta2.EtcdClusterRef{Name: "a"}},
+		"backup location in a store is the source":     {BackupStorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "b/k", AWSSecret: "aws"}}},
+		"source with identities and a service account": {Backup: &v1beta2.BackupReference{Name: "older"}, Decryption: &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}, ServiceAccountName: "sa"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // not in parallel: requests for one cluster exclude each other
 			made, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: spec}, metav1.DryRunAll)
 			if err != nil {
 				t.Fatal(err)
@@ -197,7 +196,7 @@ func TestRestoreFromWhatIsNamed(t *testing.T) {
 	}
 }
 
-func TestRestoreRefuses(t *testing.T) {
+func TestRestoreRejects(t *testing.T) {
 	t.Parallel()
 	storage, backups, _ := withRestores(t)
 	a := create(t, storage, valid("a"))
@@ -231,27 +230,26 @@ func TestRestoreRefuses(t *testing.T) {
 		is            func(error) bool
 		says          []string
 	}{
-		{"no such cluster", "nosuch", v1beta2.EtcdRestore{}, apierrors.IsNotFound, []string{"not found"}},
-		{"no backup", "bare", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "no backup of this cluster is known", "get etcdbackups"}},
-		{"one that was not verified", "doubtful", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup unread, was not verified"}},
-		{"one of an earlier cluster", "reborn", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "no backup of this cluster is known"}},
-		{"one whose EtcdBackup is gone", "orphan", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup deleted, which is gone", "backupStorageType"}},
-		{"an encrypted one", "sealed", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.decryption:", "EtcdBackup age", "ageIdentitiesSecret"}},
-		{"another cluster", "a", spec(v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: "b"}}), apierrors.IsInvalid, []string{"spec.etcdCluster.name"}},
+		{"request for a cluster that does not exist is rejected", "nosuch", v1beta2.EtcdRestore{}, apierrors.IsNotFound, []string{"not found"}},
+		{"request without a backup of the cluster is rejected", "bare", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "no backup of this cluster is known", "get etcdbackups"}},
+		{"newest backup that was not verified is rejected", "doubtful", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup unread, was not verified"}},
+		{"backup of an earlier cluster of the same name is rejected", "reborn", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "no backup of this cluster is known"}},
+		{"backup whose EtcdBackup does not exist is rejected", "orphan", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup deleted, which made the newest backup, does not exist any more", "backupStorageType"}},
+		{"encrypted backup without identities is rejected", "sealed", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.decryption:", "EtcdBackup age", "ageIdentitiesSecret"}},
+		{"request that names another cluster is rejected", "a", spec(v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: "b"}}), apierrors.IsInvalid, []string{"spec.etcdCluster.name"}},
 		{
-			"a template", "a", spec(v1beta2.RestoreSpec{Backup: named, ClusterTemplate: &v1beta2.EtcdClusterTemplate{Spec: v1beta2.ClusterSpec{Replicas: ptr.To[int32](1)}}}),
+			"request with a cluster template is rejected", "a", spec(v1beta2.RestoreSpec{Backup: named, ClusterTemplate: &v1beta2.EtcdClusterTemplate{Spec: v1beta2.ClusterSpec{Replicas: ptr.To[int32](1)}}}),
 			apierrors.IsInvalid, []string{"spec.clusterTemplate", "create an EtcdRestore"},
 		},
-		{"another UID", "a", v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{UID: "other"}}, apierrors.IsConflict, []string{"UID"}},
-		{"another state", "a", v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, apierrors.IsConflict, []string{"resource version"}},
-		{"paused", "paused", spec(v1beta2.RestoreSpec{Backup: named}), apierrors.IsConflict, []string{"spec.paused"}},
-		{"hibernated", "asleep", spec(v1beta2.RestoreSpec{Backup: named}), apierrors.IsConflict, []string{"spec.size"}},
-		{"while it is recovered", "recovering", spec(v1beta2.RestoreSpec{Backup: named}), apierrors.IsConflict, []string{"status.recovery"}},
-		{"what the kind itself refuses", "a", spec(v1beta2.RestoreSpec{Backup: named, BackupStorageType: v1beta2.BackupStorageTypeS3}), apierrors.IsInvalid, []string{"spec.backupStorageType"}},
-		{"a place that is none", "a", spec(v1beta2.RestoreSpec{BackupStorageType: "Tape"}), apierrors.IsInvalid, []string{"spec.backupStorageType"}},
+		{"request with another UID is rejected", "a", v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{UID: "other"}}, apierrors.IsConflict, []string{"UID"}},
+		{"request with another resource version is rejected", "a", v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, apierrors.IsConflict, []string{"resource version"}},
+		{"request for a paused cluster is rejected", "paused", spec(v1beta2.RestoreSpec{Backup: named}), apierrors.IsConflict, []string{"spec.paused"}},
+		{"request for a hibernated cluster is rejected", "asleep", spec(v1beta2.RestoreSpec{Backup: named}), apierrors.IsConflict, []string{"spec.size"}},
+		{"request during a recovery is rejected", "recovering", spec(v1beta2.RestoreSpec{Backup: named}), apierrors.IsConflict, []string{"status.recovery"}},
+		{"request that the validation of EtcdRestore rejects is rejected", "a", spec(v1beta2.RestoreSpec{Backup: named, BackupStorageType: v1beta2.BackupStorageTypeS3}), apierrors.IsInvalid, []string{"spec.backupStorageType"}},
+		{"request with an unknown kind of store is rejected", "a", spec(v1beta2.RestoreSpec{BackupStorageType: "Tape"}), apierrors.IsInvalid, []string{"spec.backupStorageType"}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(test.name, func(t *testing.T) { // not in parallel: requests for one cluster exclude each other
 			_, err := askRestore(t, storage, test.cluster, &test.asked, metav1.DryRunAll)
 			if !test.is(err) {
 				t.Fatalf("got %v", err)
@@ -265,42 +263,44 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoresDoNotOvertake: while a request for a cluster is carried out there is no other.
-func TestRestoresDoNotOvertake(t *testing.T) {
+// TestRestoreRequestsAreSerialized checks that requests for one cluster are rejected while
+// another restore is in progress.
+func TestRestoreRequestsAreSerialized(t *testing.T) {
 	t.Parallel()
 	storage, backups, _ := withRestores(t)
 	a, b := create(t, storage, valid("a")), create(t, storage, valid("b"))
 	backedUp(t, backups, a, "of-a", time.Minute)
 	backedUp(t, backups, b, "of-b", time.Minute)
-	release, err := storage.Restore.busy.claim(a, "restore")
+	release, err := storage.Restore.inFlight.begin(a, "restore")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{}); !apierrors.IsConflict(err) {
-		t.Errorf("two at once: %v", err)
+		t.Errorf("second request at the same time: %v", err)
 	}
 	if _, err := askRestore(t, storage, "b", &v1beta2.EtcdRestore{}); err != nil {
-		t.Errorf("of another cluster: %v", err)
+		t.Errorf("request for another cluster: %v", err)
 	}
 	release()
 	if _, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{}); err != nil {
-		t.Errorf("after the other: %v", err)
+		t.Errorf("request after the first one: %v", err)
 	}
 }
 
-// early are restores as a server saw them before another one created one.
-type early struct{ Restores }
+// staleRestores lists no EtcdRestores, as for a server that has not seen one of another server.
+type staleRestores struct{ Restores }
 
-func (early) List(context.Context, *metainternalversion.ListOptions) (runtime.Object, error) {
+func (staleRestores) List(context.Context, *metainternalversion.ListOptions) (runtime.Object, error) {
 	return &v1beta2.EtcdRestoreList{}, nil
 }
 
-// TestRestoreAtOnce: two servers that find no restore under way create one, not two.
-func TestRestoreAtOnce(t *testing.T) {
+// TestTwoServersCreateOneRestore checks that two servers that both find no restore in progress
+// create one EtcdRestore, not two.
+func TestTwoServersCreateOneRestore(t *testing.T) {
 	t.Parallel()
 	storage, backups, restores := withRestores(t)
 	backedUp(t, backups, create(t, storage, valid("a")), "good", time.Minute)
-	other := &RestoreREST{clusters: storage.Restore.clusters, backups: storage.Restore.backups, restores: early{storage.Restore.restores}}
+	other := &RestoreREST{actionREST: storage.Restore.actionREST, clusters: storage.Restore.clusters, backups: storage.Restore.backups, restores: staleRestores{storage.Restore.restores}}
 	made, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{})
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +309,7 @@ func TestRestoreAtOnce(t *testing.T) {
 	if _, err := other.Create(ctx, "a", &v1beta2.EtcdRestore{}, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), made.Name) {
 		t.Errorf("the second server: %v", err)
 	}
-	// When it has ended, the next request is another one.
+	// When it has ended, the next request is another restore.
 	made.Status.Phase, made.ResourceVersion = v1beta2.RestorePhaseSucceeded, ""
 	write(t, restores.Status, "etcdrestores", made, made.Name)
 	if next, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{}); err != nil || next.Name == made.Name {
@@ -317,9 +317,9 @@ func TestRestoreAtOnce(t *testing.T) {
 	}
 }
 
-// TestNamesOfRestores: an EtcdRestore that was deleted after it was carried out is not taken
-// for the next one.
-func TestNamesOfRestores(t *testing.T) {
+// TestRestoreNameChangesWithEachRestore checks that the name of the next EtcdRestore differs from
+// that of an earlier one, even if the earlier one was deleted.
+func TestRestoreNameChangesWithEachRestore(t *testing.T) {
 	t.Parallel()
 	cluster := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}}
 	first := restoreName(cluster, nil)
@@ -343,11 +343,12 @@ func TestNamesOfRestores(t *testing.T) {
 	}
 }
 
-// TestManagersOfWhatIsCreated: server-side apply looks for the managers of the object.
-func TestManagersOfWhatIsCreated(t *testing.T) {
+// TestCreatedObjectHasManagersOfTheMainResource checks the managed fields that server-side apply
+// compares.
+func TestCreatedObjectHasManagersOfTheMainResource(t *testing.T) {
 	t.Parallel()
-	asked := &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl", Subresource: "backup"}}}}
-	if got := managedFields(asked); len(got) != 1 || got[0].Manager != "kubectl" || got[0].Subresource != "" || asked.ManagedFields[0].Subresource == "" {
-		t.Errorf("managers %+v of %+v", got, asked.ManagedFields)
+	entries := []metav1.ManagedFieldsEntry{{Manager: "kubectl", Subresource: "backup"}}
+	if got := mainResourceManagers(entries); len(got) != 1 || got[0].Manager != "kubectl" || got[0].Subresource != "" || entries[0].Subresource == "" {
+		t.Errorf("managers %+v of %+v", got, entries)
 	}
 }

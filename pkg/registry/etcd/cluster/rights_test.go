@@ -26,7 +26,7 @@ import (
 // holding returns a guard whose user has these rights beside the right to its request, each
 // as "verb resource name".
 func holding(held ...string) rights.Guard {
-	return rights.Guard{Asker: rights.Asker{Authorizer: authorizer.AuthorizerFunc(
+	return rights.Guard{Checker: rights.Checker{Authorizer: authorizer.AuthorizerFunc(
 		func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 			if slices.Contains(held, strings.TrimSpace(a.GetVerb()+" "+a.GetResource()+" "+a.GetName())) {
 				return authorizer.DecisionAllow, "", nil
@@ -176,8 +176,8 @@ func TestRestoreChoosesOnlyTheMoment(t *testing.T) {
 	}
 }
 
-// TestClusterNamesWhatItsAuthorMayUse: a Secret is asked about when it is named, and not when
-// another user changes something else.
+// TestClusterNamesWhatItsAuthorMayUse: the server checks the right to a Secret when a request
+// names it, and not when another user changes something else.
 func TestClusterNamesWhatItsAuthorMayUse(t *testing.T) {
 	t.Parallel()
 	storage, _ := withBackups(t)

@@ -91,7 +91,7 @@ func TestScaleChangesTheSize(t *testing.T) {
 	}
 }
 
-func TestScaleRefuses(t *testing.T) {
+func TestScaleRejects(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
 	create(t, storage, valid("a"))
@@ -102,12 +102,12 @@ func TestScaleRefuses(t *testing.T) {
 		is     func(error) bool
 		says   string
 	}{
-		{"negative", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = -1 }, apierrors.IsInvalid, "spec.replicas"},
-		{"too many", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = 99 }, apierrors.IsInvalid, "spec.size"},
-		{"hibernation without volumes", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = 0 }, apierrors.IsInvalid, "spec.size"},
-		{"another object of the name", "a", func(s *autoscalingv1.Scale) { s.UID = "other" }, apierrors.IsConflict, "UID"},
-		{"outdated", "a", func(s *autoscalingv1.Scale) { s.ResourceVersion = "1"; s.Spec.Replicas = 5 }, apierrors.IsConflict, "modified"},
-		{"no such cluster", "b", func(s *autoscalingv1.Scale) { s.Name, s.UID, s.ResourceVersion = "b", "", "" }, apierrors.IsNotFound, "not found"},
+		{"negative size is rejected", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = -1 }, apierrors.IsInvalid, "spec.replicas"},
+		{"size above the limit is rejected", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = 99 }, apierrors.IsInvalid, "spec.size"},
+		{"hibernation without PVCs is rejected", "a", func(s *autoscalingv1.Scale) { s.Spec.Replicas = 0 }, apierrors.IsInvalid, "spec.size"},
+		{"Scale with another UID is rejected", "a", func(s *autoscalingv1.Scale) { s.UID = "other" }, apierrors.IsConflict, "UID"},
+		{"Scale with an old resource version is rejected", "a", func(s *autoscalingv1.Scale) { s.ResourceVersion = "1"; s.Spec.Replicas = 5 }, apierrors.IsConflict, "modified"},
+		{"Scale of a cluster that does not exist is not found", "b", func(s *autoscalingv1.Scale) { s.Name, s.UID, s.ResourceVersion = "b", "", "" }, apierrors.IsNotFound, "not found"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,28 +120,28 @@ func TestScaleRefuses(t *testing.T) {
 		})
 	}
 	if scale := getScale(t, storage, "a"); scale.Spec.Replicas != 3 {
-		t.Errorf("a refused change left %d replicas", scale.Spec.Replicas)
+		t.Errorf("a rejected change left %d replicas", scale.Spec.Replicas)
 	}
 }
 
-// TestScaleIsUnsafeNow: what the members cannot do now is refused with the reason, and only
-// that.
-func TestScaleIsUnsafeNow(t *testing.T) {
+// TestScaleRejectsUnsafeSizes checks that a size is rejected only if the members cannot reach it
+// safely now, and that the error gives the reason.
+func TestScaleRejectsUnsafeSizes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		lost, sick, learner bool
 		size                int32
 		says                string
 	}{
-		"all serve":                               {size: 3},
-		"one does not serve, one leaves":          {sick: true, size: 4},
-		"one does not serve, two leave":           {sick: true, size: 3, says: "member a-5 does not serve"},
-		"one does not serve, and more are wanted": {sick: true, size: 7},
-		"one joins, two leave":                    {learner: true, size: 3},
-		"lost, fewer":                             {lost: true, size: 4, says: "the quorum is lost"},
-		"lost, more":                              {lost: true, size: 6, says: "the quorum is lost"},
-		"lost, and nothing changes":               {lost: true, size: 5},
-		"lost, to sleep":                          {lost: true, size: 0},
+		"all members are healthy, so two may be removed":       {size: 3},
+		"one member is not healthy, so one may be removed":     {sick: true, size: 4},
+		"one member is not healthy, so two may not be removed": {sick: true, size: 3, says: "member a-5 is not healthy"},
+		"one member is not healthy, and members may be added":  {sick: true, size: 7},
+		"a joining member does not prevent the removal of two": {learner: true, size: 3},
+		"without a quorum no member may be removed":            {lost: true, size: 4, says: "the quorum is lost"},
+		"without a quorum no member may be added":              {lost: true, size: 6, says: "the quorum is lost"},
+		"without a quorum the same size is accepted":           {lost: true, size: 5},
+		"without a quorum hibernation is accepted":             {lost: true, size: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,9 +175,9 @@ func TestScaleIsUnsafeNow(t *testing.T) {
 			scale := getScale(t, storage, "a")
 			scale.Spec.Replicas = test.size
 			_, err := updateScale(t, storage, "a", scale)
-			refused := apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.says) && strings.Contains(err.Error(), "spec.replicas")
-			if test.says == "" && err != nil || test.says != "" && !refused {
-				t.Errorf("answered with %v", err)
+			rejected := apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.says) && strings.Contains(err.Error(), "spec.replicas")
+			if test.says == "" && err != nil || test.says != "" && !rejected {
+				t.Errorf("got %v", err)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func TestScaleAsksAdmission(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
 	create(t, storage, valid("a"))
-	refused := errors.New("refused by admission")
+	rejected := errors.New("rejected by admission")
 	scale := getScale(t, storage, "a")
 	scale.Spec.Replicas = 5
 	_, _, err := storage.Scale.Update(scaleContext(t), "a", rest.DefaultUpdatedObjectInfo(scale), rest.ValidateAllObjectFunc,
@@ -196,16 +196,16 @@ func TestScaleAsksAdmission(t *testing.T) {
 			if newer.Spec.Replicas != 5 || older.Spec.Replicas != 3 {
 				t.Errorf("admission sees %d after %d replicas", newer.Spec.Replicas, older.Spec.Replicas)
 			}
-			return refused
+			return rejected
 		}, false, &metav1.UpdateOptions{})
-	if !errors.Is(err, refused) {
+	if !errors.Is(err, rejected) {
 		t.Errorf("got %v, want what admission said", err)
 	}
 }
 
-// TestScaleKeepsOwners checks that who owned spec.size of the cluster is shown as
-// owner of spec.replicas of the Scale, and the other way round.
-func TestScaleKeepsOwners(t *testing.T) {
+// TestScaleMapsFieldManagers checks that the manager of spec.size of the cluster is the manager of
+// spec.replicas of the Scale, and the reverse.
+func TestScaleMapsFieldManagers(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
 	owned := valid("a")
@@ -275,7 +275,7 @@ func TestScaleDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := obj.(*autoscalingv1.Scale).Spec.Replicas; got != 5 {
-		t.Errorf("dry run answers %d replicas, want 5", got)
+		t.Errorf("dry run returns %d replicas, want 5", got)
 	}
 	if got := getScale(t, storage, "a").Spec.Replicas; got != 3 {
 		t.Errorf("dry run left %d replicas, want 3", got)

@@ -12,45 +12,45 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
-// Storage is every endpoint of etcdclusters.
+// Storage holds every endpoint of etcdclusters.
 type Storage struct {
 	EtcdCluster *REST
-	Status      *kind.StatusREST
-	Scale       *kind.ScaleREST[*v1beta2.EtcdCluster]
-	Health      *LookREST
-	Members     *LookREST
+	Status      *genericstore.StatusREST
+	Scale       *ScaleREST
+	Health      *HealthREST
+	Members     *MembersREST
 	MoveLeader  *MoveLeaderREST
-	Defrag      *OperationREST
-	Restart     *OperationREST
+	Defrag      *DefragREST
+	Restart     *RestartREST
 	Recover     *RecoverREST
 	Backup      *BackupREST
 	Restore     *RestoreREST
 	Proxy       *ProxyREST
 }
 
-// Dependencies is what the subresources need beside the objects.
+// Dependencies are what the subresources need in addition to the stored EtcdClusters.
 type Dependencies struct {
-	// Asker answers for the members of clusters.
-	Asker *live.Asker
-	// Backups is where backups are created.
+	// Prober reads the state of members.
+	Prober *prober.Prober
+	// Backups stores EtcdBackups.
 	Backups Backups
-	// Restores is where restores are created.
+	// Restores stores EtcdRestores.
 	Restores Restores
-	// Guard asks for the rights that a request needs beside the right to its verb.
+	// Guard checks the rights that a request needs in addition to the right to its verb.
 	Guard rights.Guard
-	// DefaultVersion of etcd for clusters that are created without one; empty for the
-	// version that this release recommends.
+	// DefaultVersion is the etcd version of clusters that are created without spec.version.
+	// Empty means the version that this release recommends.
 	DefaultVersion string
 }
 
 // REST serves etcdclusters.
 type REST struct {
-	kind.Guarded
+	genericstore.GuardedStore
 }
 
 var (
@@ -58,16 +58,17 @@ var (
 	_ rest.ShortNamesProvider = &REST{}
 )
 
-// NewStorage returns the endpoints of etcdclusters, kept where optsGetter says.
-func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter, needs Dependencies) (Storage, error) {
-	resource := kind.Resource{
+// NewStorage returns the endpoints of etcdclusters. The objects are stored where optsGetter
+// says.
+func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter, dependencies Dependencies) (Storage, error) {
+	resource := genericstore.Resource{
 		Plural:   v1beta2.Resource("etcdclusters"),
 		Singular: v1beta2.Resource("etcdcluster"),
 		New:      func() runtime.Object { return &v1beta2.EtcdCluster{} },
 		NewList:  func() runtime.Object { return &v1beta2.EtcdClusterList{} },
 	}
-	rules := newStrategy(typer, cmp.Or(needs.DefaultVersion, v1beta2.DefaultVersion))
-	guarded, status, err := kind.NewStore(resource, rules, newTable(clock.RealClock{}), optsGetter, needs.Guard)
+	main := newStrategy(typer, cmp.Or(dependencies.DefaultVersion, v1beta2.DefaultVersion))
+	guarded, status, err := genericstore.New(resource, main, newTable(clock.RealClock{}), optsGetter, dependencies.Guard)
 	if err != nil {
 		return Storage{}, err
 	}
@@ -76,18 +77,18 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 	return Storage{
 		EtcdCluster: &REST{guarded},
 		Status:      status,
-		Scale:       newScale(store),
-		Health:      newHealth(store, needs.Asker),
-		Members:     newMembers(store, needs.Asker),
-		MoveLeader:  &MoveLeaderREST{clusters: store, asker: needs.Asker, clock: clock.RealClock{}},
-		Defrag:      newOperation(status, v1beta2.OperationDefrag, "defrag"),
-		Restart:     newRestart(store, rules),
-		Recover:     &RecoverREST{status: status, clock: clock.RealClock{}},
-		Backup:      newBackup(store, needs.Backups, needs.Asker, needs.Guard),
-		Restore:     &RestoreREST{clusters: store, backups: needs.Backups, restores: needs.Restores, guard: needs.Guard},
-		Proxy:       newProxy(store, needs.Asker, needs.Guard),
+		Scale:       &ScaleREST{store: store},
+		Health:      newHealthREST(store, dependencies.Prober),
+		Members:     newMembersREST(store, dependencies.Prober),
+		MoveLeader:  newMoveLeaderREST(store, dependencies.Prober),
+		Defrag:      &DefragREST{newOperationREST("defrag", status)},
+		Restart:     newRestartREST(store, main),
+		Recover:     newRecoverREST(status),
+		Backup:      newBackupREST(store, dependencies),
+		Restore:     newRestoreREST(store, dependencies),
+		Proxy:       newProxyREST(store, dependencies.Prober, dependencies.Guard),
 	}, nil
 }
 
-// ShortNames lets users write "kubectl get etcd".
+// ShortNames allows "kubectl get etcd".
 func (*REST) ShortNames() []string { return []string{"etcd"} }

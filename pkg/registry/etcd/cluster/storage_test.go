@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/live"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
 )
 
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) { registrytest.Main(m) }
 func newStorage(t *testing.T) (Storage, *registrytest.Storage) {
 	t.Helper()
 	etcd := registrytest.New(t)
-	storage, err := NewStorage(etcd.Scheme, etcd.Options, Dependencies{Asker: live.NewAsker(nil, nil, clock.RealClock{})})
+	storage, err := NewStorage(etcd.Scheme, etcd.Options, Dependencies{Prober: prober.New(nil, nil, clock.RealClock{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func create(t *testing.T, storage Storage, cluster *v1beta2.EtcdCluster) *v1beta
 func TestConformance(t *testing.T) {
 	registrytest.Conformance[*v1beta2.EtcdCluster]{
 		NewStore: func(typer *runtime.Scheme, options generic.RESTOptionsGetter) (*genericregistry.Store, error) {
-			storage, err := NewStorage(typer, options, Dependencies{Asker: live.NewAsker(nil, nil, clock.RealClock{})})
+			storage, err := NewStorage(typer, options, Dependencies{Prober: prober.New(nil, nil, clock.RealClock{})})
 			if err != nil {
 				return nil, err
 			}
@@ -128,10 +128,10 @@ func TestDeletionAsksAdmission(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
 	create(t, storage, valid("a"))
-	refused := errors.New("refused by admission")
+	rejected := errors.New("rejected by admission")
 	_, _, err := storage.EtcdCluster.Delete(requestContext(t), "a",
-		func(context.Context, runtime.Object) error { return refused }, &metav1.DeleteOptions{})
-	if !errors.Is(err, refused) {
+		func(context.Context, runtime.Object) error { return rejected }, &metav1.DeleteOptions{})
+	if !errors.Is(err, rejected) {
 		t.Fatalf("Delete returned %v, want what admission said", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
 	ctx := requestContext(t)
-	huge := strings.Repeat("x", kind.MaxObjectBytes)
+	huge := strings.Repeat("x", genericstore.MaxObjectBytes)
 
 	large := valid("large")
 	large.Annotations = map[string]string{"note": strings.Repeat("x", 200*1024)}
@@ -175,7 +175,7 @@ func TestLargestFits(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
 	created := create(t, storage, valid("a"))
-	created.Status.Reason = strings.Repeat("x", kind.MaxObjectBytes-created.Size()-64)
+	created.Status.Reason = strings.Repeat("x", genericstore.MaxObjectBytes-created.Size()-64)
 	if _, _, err := storage.Status.Update(requestContext(t), "a", rest.DefaultUpdatedObjectInfo(created), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatalf("%.300v", err)

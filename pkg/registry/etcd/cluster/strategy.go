@@ -5,6 +5,8 @@ package cluster
 
 import (
 	"cmp"
+	"context"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,16 +15,18 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// strategy normalises and checks EtcdCluster objects on their way to storage.
-type strategy = kind.Strategy[*v1beta2.EtcdCluster, v1beta2.ClusterSpec, v1beta2.ClusterStatus]
+// strategy prepares and validates EtcdClusters before they are stored.
+type strategy = genericstore.Strategy[*v1beta2.EtcdCluster, v1beta2.ClusterSpec, v1beta2.ClusterStatus]
 
-// newStrategy returns the strategy for clusters. A cluster that is created without a
-// version gets defaultVersion, which is stored, so that no update of the server changes it.
+// newStrategy returns the strategy for EtcdClusters. An EtcdCluster that is created without
+// spec.version gets defaultVersion, which is stored. A server with another default therefore
+// does not change the version of an existing cluster.
 func newStrategy(typer runtime.ObjectTyper, defaultVersion string) strategy {
-	return kind.NewStrategy(typer, kind.Definition[*v1beta2.EtcdCluster, v1beta2.ClusterSpec, v1beta2.ClusterStatus]{
+	return genericstore.NewStrategy(typer, genericstore.Definition[*v1beta2.EtcdCluster, v1beta2.ClusterSpec, v1beta2.ClusterStatus]{
 		GroupVersion:  v1beta2.SchemeGroupVersion,
 		Spec:          func(obj *v1beta2.EtcdCluster) *v1beta2.ClusterSpec { return &obj.Spec },
 		Status:        func(obj *v1beta2.EtcdCluster) *v1beta2.ClusterStatus { return &obj.Status },
@@ -40,13 +44,37 @@ func newStrategy(typer runtime.ObjectTyper, defaultVersion string) strategy {
 	})
 }
 
-// initialStatus says that no controller has looked at the cluster yet. Without a Ready
-// condition many clients take an object for ready.
+// initialStatus holds the condition Ready with status Unknown, until a controller observes the
+// cluster. Many clients treat an object without the condition Ready as ready.
 func initialStatus(created metav1.Time) v1beta2.ClusterStatus {
 	at := created.UTC().Format(time.RFC3339)
 	return v1beta2.ClusterStatus{Conditions: []v1beta2.ClusterCondition{{
 		Type: v1beta2.ClusterConditionReady, Status: corev1.ConditionUnknown,
-		Reason: v1beta2.ReasonNotObserved, Message: kind.MessageNotObserved,
+		Reason: v1beta2.ReasonNotObserved, Message: genericstore.MessageNotObserved,
 		LastUpdateTime: at, LastTransitionTime: at,
 	}}}
+}
+
+// restartStrategy is the status strategy that also stores the restart annotation.
+type restartStrategy struct {
+	genericstore.StatusStrategy[*v1beta2.EtcdCluster, v1beta2.ClusterSpec, v1beta2.ClusterStatus]
+}
+
+func newRestartStrategy(main strategy) restartStrategy {
+	return restartStrategy{genericstore.NewStatusStrategy(main)}
+}
+
+// PrepareForUpdate takes the status and the restart annotation from obj, and everything else
+// from the stored object.
+func (s restartStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	newer, ok := obj.(*v1beta2.EtcdCluster)
+	if !ok {
+		return
+	}
+	request := resources.RestartRequest(newer)
+	s.StatusStrategy.PrepareForUpdate(ctx, obj, old)
+	newer.Annotations = maps.Clone(newer.Annotations)
+	if request != resources.RestartRequest(newer) {
+		setRestartAnnotation(newer, request)
+	}
 }

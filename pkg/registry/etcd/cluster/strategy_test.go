@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
 // TestValidationOfThisKind checks that each way in asks the validation of this kind.
@@ -25,10 +25,10 @@ func TestValidationOfThisKind(t *testing.T) {
 		return obj
 	}
 	strategy := newStrategy(runtime.NewScheme(), v1beta2.DefaultVersion)
-	status := kind.NewStatusStrategy(strategy)
+	status := genericstore.NewStatusStrategy(strategy)
 
 	if errs := strategy.Validate(t.Context(), stored()); len(errs) > 0 {
-		t.Errorf("a valid object is refused: %v", errs)
+		t.Errorf("a valid object is rejected: %v", errs)
 	}
 	corrupt, reported := stored(), stored()
 	corrupt.Spec.Version = "not a version"
@@ -43,7 +43,7 @@ func TestValidationOfThisKind(t *testing.T) {
 		t.Error("a corrupt status is taken")
 	}
 	if errs := strategy.ValidateUpdate(t.Context(), reported, stored()); len(errs) > 0 {
-		t.Errorf("a status that only the controller can mend blocks its user: %v", errs)
+		t.Errorf("a status that only the controller can repair blocks its user: %v", errs)
 	}
 
 	warned := stored()
@@ -54,7 +54,7 @@ func TestValidationOfThisKind(t *testing.T) {
 }
 
 // TestVersionIsStoredOnce: a cluster that names no version gets the default of the server
-// that creates it, and keeps it beside a server with another one.
+// that creates it, and keeps it beside a server with another default.
 func TestVersionIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	first, later := newStrategy(runtime.NewScheme(), "3.6.16"), newStrategy(runtime.NewScheme(), "3.7.3")
@@ -94,7 +94,7 @@ func TestNewClusterIsNotReady(t *testing.T) {
 	obj.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionReady, Status: corev1.ConditionTrue}}
 	newStrategy(runtime.NewScheme(), "3.6.16").PrepareForCreate(t.Context(), obj)
 	want := []v1beta2.ClusterCondition{{
-		Type: v1beta2.ClusterConditionReady, Status: corev1.ConditionUnknown, Reason: v1beta2.ReasonNotObserved, Message: kind.MessageNotObserved,
+		Type: v1beta2.ClusterConditionReady, Status: corev1.ConditionUnknown, Reason: v1beta2.ReasonNotObserved, Message: genericstore.MessageNotObserved,
 		LastUpdateTime: "2026-01-02T02:04:05Z", LastTransitionTime: "2026-01-02T02:04:05Z",
 	}}
 	if diff := cmp.Diff(want, obj.Status.Conditions); diff != "" {

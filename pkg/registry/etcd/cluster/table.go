@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"strconv"
@@ -16,23 +17,23 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
-func newTable(now clock.PassiveClock) kind.Table[*v1beta2.EtcdCluster] {
-	return kind.Table[*v1beta2.EtcdCluster]{
+func newTable(now clock.PassiveClock) genericstore.Table[*v1beta2.EtcdCluster] {
+	return genericstore.Table[*v1beta2.EtcdCluster]{
 		Columns: []metav1.TableColumnDefinition{
 			{Name: "Name", Type: "string", Format: "name", Description: "Name of the cluster."},
-			{Name: "Size", Type: "string", Description: "Number of voting members that is wanted."},
-			{Name: "Ready", Type: "string", Description: "Members that serve clients, of those that are wanted or still vote."},
+			{Name: "Size", Type: "string", Description: "Desired number of voting members."},
+			{Name: "Ready", Type: "string", Description: "Members that serve clients, of the desired or the voting ones, whichever are more."},
 			{Name: "Tolerance", Type: "string", Description: "How many more members may fail before the quorum is lost."},
-			{Name: "Leader", Type: "string", Description: "Member that leads."},
-			{Name: "Version", Type: "string", Description: "Lowest version that a member runs, and where an upgrade goes to."},
+			{Name: "Leader", Type: "string", Description: "Leader."},
+			{Name: "Version", Type: "string", Description: "Lowest version of a member, and the version of an upgrade in progress."},
 			{Name: "DB", Type: "string", Description: "Size of the largest database file of a member."},
 			{Name: "Last-Backup", Type: "string", Description: "Age of the newest good backup."},
 			{Name: "Phase", Type: "string", Description: "One-word summary."},
 			{Name: "Age", Type: "string", Description: "Time since the object was created."},
-			{Name: "Service", Type: "string", Priority: 1, Description: "Service and port for clients."},
+			{Name: "Service", Type: "string", Priority: 1, Description: "Client Service and port."},
 			{Name: "Message", Type: "string", Priority: 1, Description: "What the controller waits for, or what is wrong."},
 		},
 		Row:      row,
@@ -45,54 +46,54 @@ func row(cluster *v1beta2.EtcdCluster, now time.Time) []any {
 	status := &cluster.Status
 	return []any{
 		cluster.Name,
-		wantedCell(cluster),
+		sizeCell(cluster),
 		readyCell(cluster),
 		toleranceCell(status),
-		kind.Or(status.Leader, kind.Unknown),
+		cmp.Or(status.Leader, genericstore.Unknown),
 		versionCell(status),
 		databaseCell(status),
 		lastBackupCell(status, now),
 		phaseCell(cluster),
-		kind.Age(cluster.CreationTimestamp, now),
+		genericstore.Age(cluster.CreationTimestamp, now),
 		serviceCell(status),
-		kind.Or(message(status), kind.None),
+		cmp.Or(messageCell(status), genericstore.None),
 	}
 }
 
-// observed is false until the controller has written a status.
-func observed(status *v1beta2.ClusterStatus) bool {
+// isObserved is false until the controller has written a status.
+func isObserved(status *v1beta2.ClusterStatus) bool {
 	return status.Phase != v1beta2.ClusterPhaseNone
 }
 
-func wantedCell(cluster *v1beta2.EtcdCluster) string {
+func sizeCell(cluster *v1beta2.EtcdCluster) string {
 	if cluster.Spec.Replicas == nil {
-		return kind.Unknown
+		return genericstore.Unknown
 	}
 	return strconv.Itoa(int(*cluster.Spec.Replicas))
 }
 
 func readyCell(cluster *v1beta2.EtcdCluster) string {
-	if !observed(&cluster.Status) {
-		return kind.Unknown
+	if !isObserved(&cluster.Status) {
+		return genericstore.Unknown
 	}
-	wanted := ptr.Deref(cluster.Spec.Replicas, cluster.Status.Replicas)
-	if wanted > 0 {
-		// A member too many votes until it has left: 3 of 3 with 4 voters is not the end.
-		wanted = max(wanted, cluster.Status.Replicas)
+	desired := ptr.Deref(cluster.Spec.Replicas, cluster.Status.Replicas)
+	if desired > 0 {
+		// During a scale-down more members vote than desired: 3/3 would look complete.
+		desired = max(desired, cluster.Status.Replicas)
 	}
-	return fmt.Sprintf("%d/%d", len(cluster.Status.Members.Ready), wanted)
+	return fmt.Sprintf("%d/%d", len(cluster.Status.Members.Ready), desired)
 }
 
 func toleranceCell(status *v1beta2.ClusterStatus) string {
 	if status.Tolerance == nil {
-		return kind.Unknown
+		return genericstore.Unknown
 	}
 	return strconv.Itoa(int(*status.Tolerance))
 }
 
 func versionCell(status *v1beta2.ClusterStatus) string {
 	if status.CurrentVersion == "" {
-		return kind.Unknown
+		return genericstore.Unknown
 	}
 	if status.TargetVersion == "" || status.TargetVersion == status.CurrentVersion {
 		return status.CurrentVersion
@@ -102,42 +103,42 @@ func versionCell(status *v1beta2.ClusterStatus) string {
 
 func databaseCell(status *v1beta2.ClusterStatus) string {
 	if status.DBSize == 0 {
-		return kind.Unknown
+		return genericstore.Unknown
 	}
-	return kind.Bytes(status.DBSize)
+	return genericstore.Bytes(status.DBSize)
 }
 
 func lastBackupCell(status *v1beta2.ClusterStatus, now time.Time) string {
 	switch {
 	case status.LastBackup != nil:
-		return kind.Age(status.LastBackup.Time, now)
-	case observed(status):
-		return kind.None
+		return genericstore.Age(status.LastBackup.Time, now)
+	case isObserved(status):
+		return genericstore.None
 	default:
-		return kind.Unknown
+		return genericstore.Unknown
 	}
 }
 
-// phaseCell shows a deletion under way, which no phase does.
+// phaseCell shows a deletion in progress, for which there is no phase.
 func phaseCell(cluster *v1beta2.EtcdCluster) string {
 	if cluster.DeletionTimestamp != nil {
 		return "Terminating"
 	}
-	return kind.Or(string(cluster.Status.Phase), kind.Unknown)
+	return cmp.Or(string(cluster.Status.Phase), genericstore.Unknown)
 }
 
 func serviceCell(status *v1beta2.ClusterStatus) string {
 	if status.ServiceName == "" || status.ClientPort == 0 {
-		return kind.Or(status.ServiceName, kind.Unknown)
+		return cmp.Or(status.ServiceName, genericstore.Unknown)
 	}
 	return net.JoinHostPort(status.ServiceName, strconv.Itoa(int(status.ClientPort)))
 }
 
-// message picks the one text that helps most: what is waited for, why the cluster
-// failed, or the first condition that says that something is wrong.
-func message(status *v1beta2.ClusterStatus) string {
+// messageCell returns the most helpful text: what the controller waits for, why the cluster
+// failed, or the message of the first condition that reports a problem.
+func messageCell(status *v1beta2.ClusterStatus) string {
 	if status.BlockedBy != nil {
-		return kind.Or(status.BlockedBy.Message, status.BlockedBy.Reason)
+		return cmp.Or(status.BlockedBy.Message, status.BlockedBy.Reason)
 	}
 	if status.Reason != "" {
 		return status.Reason
@@ -148,7 +149,7 @@ func message(status *v1beta2.ClusterStatus) string {
 	} {
 		for i := range status.Conditions {
 			if c := &status.Conditions[i]; c.Type == problem && c.Status == corev1.ConditionTrue {
-				return kind.Or(c.Message, c.Reason)
+				return cmp.Or(c.Message, c.Reason)
 			}
 		}
 	}

@@ -73,9 +73,9 @@ func TestCells(t *testing.T) {
 				c.Status.Members = v1beta2.MembersStatus{Ready: []string{"a-1", "a-2"}, Unready: []string{"a-3"}}
 				c.Status.Tolerance = ptr.To[int32](0)
 				c.Status.CurrentVersion, c.Status.TargetVersion = "3.6.11", "3.6.16"
-				c.Status.BlockedBy = &v1beta2.BlockedBy{Reason: "MemberUnhealthy", Message: "member a-3 does not answer"}
+				c.Status.BlockedBy = &v1beta2.BlockedBy{Reason: "MemberUnhealthy", Message: "member a-3 does not respond"}
 			}),
-			[]any{"a", "3", "2/3", "0", "a-1", "3.6.11→3.6.16", "25Mi", "5m", "Running", "3h", "a-client:2379", "member a-3 does not answer"},
+			[]any{"a", "3", "2/3", "0", "a-1", "3.6.11→3.6.16", "25Mi", "5m", "Running", "3h", "a-client:2379", "member a-3 does not respond"},
 		},
 		{
 			"one voter too many, which has stopped and is about to be removed",
@@ -91,10 +91,10 @@ func TestCells(t *testing.T) {
 				c.Status.Tolerance, c.Status.Leader = ptr.To[int32](-1), ""
 				c.Status.Conditions = []v1beta2.ClusterCondition{
 					{Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, Message: "degraded"},
-					{Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue, Message: "1 of 3 voters answers"},
+					{Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue, Message: "1 of 3 voters responds"},
 				}
 			}),
-			[]any{"a", "3", "1/3", "-1", unknown, "3.6.16", "25Mi", "5m", "Running", "3h", "a-client:2379", "1 of 3 voters answers"},
+			[]any{"a", "3", "1/3", "-1", unknown, "3.6.16", "25Mi", "5m", "Running", "3h", "a-client:2379", "1 of 3 voters responds"},
 		},
 		{
 			"failed, without a backup",

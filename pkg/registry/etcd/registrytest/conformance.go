@@ -19,16 +19,15 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
 // testerNamespace is where the upstream tester works.
 const testerNamespace = "test"
 
-// errTimes is nil if the times of conditions are left out of comparisons. The upstream
-// tester compares what was created with an object that it has made itself a moment
-// before, and knows of no time but that of the creation: the two may be of different
-// seconds.
+// errTimes is nil if comparisons ignore the times of conditions. The upstream tester compares
+// the created object with an object that it made itself a moment before. It ignores only the
+// time of the creation, and the times of the two objects may differ by a second.
 var errTimes = apiequality.Semantic.AddFuncs(
 	func(a, b metav1.Condition) bool {
 		a.LastTransitionTime = b.LastTransitionTime
@@ -41,7 +40,7 @@ var errTimes = apiequality.Semantic.AddFuncs(
 )
 
 // Conformance says how to make and change the objects of a kind.
-type Conformance[T kind.Object] struct {
+type Conformance[T genericstore.Object] struct {
 	NewStore func(typer *runtime.Scheme, options generic.RESTOptionsGetter) (*genericregistry.Store, error)
 	// Valid returns an object without a namespace.
 	Valid   func(name string) T

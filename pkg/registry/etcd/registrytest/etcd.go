@@ -31,7 +31,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/install"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/storage"
 )
 
 // server is the etcd that all tests of a package share; each has its own prefix.
@@ -103,7 +103,7 @@ func New(t testing.TB) *Storage {
 	config := storagebackend.NewDefaultConfig(prefix, nil)
 	config.Transport.ServerList = []string{endpoint}
 	config.CompactionInterval, config.DBMetricPollInterval = 0, 0
-	factory := kind.NewStorageFactory(*config, runtime.ContentTypeProtobuf, scheme, serializer.NewCodecFactory(scheme), v1beta2.SchemeGroupVersion)
+	factory := storage.NewFactory(*config, runtime.ContentTypeProtobuf, scheme, serializer.NewCodecFactory(scheme), v1beta2.SchemeGroupVersion)
 	options := genericoptions.NewEtcdOptions(config)
 	options.StorageConfig.CountMetricPollPeriod = 0
 	uncached := *options
@@ -116,8 +116,8 @@ func New(t testing.TB) *Storage {
 	}
 }
 
-// Await returns when the watch cache of a store is filled: before that it refuses
-// to watch.
+// Await returns when the watch cache of a store is filled: before that it rejects
+// watches.
 func Await(t testing.TB, store *genericregistry.Store) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {

@@ -10,33 +10,33 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
-// Storage is every endpoint of etcdrestores.
+// Storage holds every endpoint of etcdrestores.
 type Storage struct {
 	EtcdRestore *REST
-	Status      *kind.StatusREST
+	Status      *genericstore.StatusREST
 }
 
 // REST serves etcdrestores.
 type REST struct {
-	kind.Guarded
+	genericstore.GuardedStore
 }
 
 var _ rest.StandardStorage = &REST{}
 
-// NewStorage returns the endpoints of etcdrestores, kept where optsGetter says. The guard asks
-// for the rights that the content of an object needs.
+// NewStorage returns the endpoints of etcdrestores. The objects are stored where optsGetter says.
+// The guard checks the rights that the content of an object needs.
 func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter, guard rights.Guard) (Storage, error) {
-	resource := kind.Resource{
+	resource := genericstore.Resource{
 		Plural:   v1beta2.Resource("etcdrestores"),
 		Singular: v1beta2.Resource("etcdrestore"),
 		New:      func() runtime.Object { return &v1beta2.EtcdRestore{} },
 		NewList:  func() runtime.Object { return &v1beta2.EtcdRestoreList{} },
 	}
-	store, status, err := kind.NewStore(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter, guard)
+	store, status, err := genericstore.New(resource, newStrategy(typer), newTable(clock.RealClock{}), optsGetter, guard)
 	if err != nil {
 		return Storage{}, err
 	}

@@ -11,22 +11,22 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
-// strategy normalises and checks EtcdRestore objects on their way to storage.
-type strategy = kind.Strategy[*v1beta2.EtcdRestore, v1beta2.RestoreSpec, v1beta2.RestoreStatus]
+// strategy prepares and validates EtcdRestores before they are stored.
+type strategy = genericstore.Strategy[*v1beta2.EtcdRestore, v1beta2.RestoreSpec, v1beta2.RestoreStatus]
 
 func newStrategy(typer runtime.ObjectTyper) strategy {
-	return kind.NewStrategy(typer, kind.Definition[*v1beta2.EtcdRestore, v1beta2.RestoreSpec, v1beta2.RestoreStatus]{
+	return genericstore.NewStrategy(typer, genericstore.Definition[*v1beta2.EtcdRestore, v1beta2.RestoreSpec, v1beta2.RestoreStatus]{
 		GroupVersion: v1beta2.SchemeGroupVersion,
 		Spec:         func(obj *v1beta2.EtcdRestore) *v1beta2.RestoreSpec { return &obj.Spec },
 		Status:       func(obj *v1beta2.EtcdRestore) *v1beta2.RestoreStatus { return &obj.Status },
 		InitialStatus: func(created metav1.Time) v1beta2.RestoreStatus {
-			return v1beta2.RestoreStatus{Conditions: kind.NotObserved(created)}
+			return v1beta2.RestoreStatus{Conditions: genericstore.NotObservedConditions(created)}
 		},
-		// A restore does not change, and an update without the version of its template is no
-		// change: objects that were created by earlier servers have one.
+		// The spec of an EtcdRestore is immutable. Objects from earlier servers have a version in
+		// the template, and an update without that version changes nothing.
 		KeepOnUpdate:         keepVersion,
 		Validate:             validation.ValidateEtcdRestore,
 		ValidateUpdate:       validation.ValidateEtcdRestoreUpdate,

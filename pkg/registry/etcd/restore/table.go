@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,17 +15,17 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/kind"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
-func newTable(now clock.PassiveClock) kind.Table[*v1beta2.EtcdRestore] {
-	return kind.Table[*v1beta2.EtcdRestore]{
+func newTable(now clock.PassiveClock) genericstore.Table[*v1beta2.EtcdRestore] {
+	return genericstore.Table[*v1beta2.EtcdRestore]{
 		Columns: []metav1.TableColumnDefinition{
 			{Name: "Name", Type: "string", Format: "name", Description: "Name of the restore."},
-			{Name: "Cluster", Type: "string", Description: "Cluster that is restored."},
-			{Name: "Source", Type: "string", Description: "EtcdBackup or kind of store that the data comes from."},
+			{Name: "Cluster", Type: "string", Description: "Cluster to restore."},
+			{Name: "Source", Type: "string", Description: "EtcdBackup or kind of store with the backup."},
 			{Name: "Revision", Type: "string", Description: "Revision of the restored key space."},
-			{Name: "Progress", Type: "string", Description: "How far the transfer has come."},
+			{Name: "Progress", Type: "string", Description: "Part of the data that is transferred."},
 			{Name: "Phase", Type: "string", Description: "One-word summary."},
 			{Name: "Age", Type: "string", Description: "Time since the object was created."},
 			{Name: "Message", Type: "string", Priority: 1, Description: "Why the restore failed, or what it waits for."},
@@ -39,19 +40,19 @@ func row(restore *v1beta2.EtcdRestore, now time.Time) []any {
 	status := &restore.Status
 	return []any{
 		restore.Name,
-		kind.Or(restore.Spec.EtcdCluster.Name, kind.Unknown),
+		cmp.Or(restore.Spec.EtcdCluster.Name, genericstore.Unknown),
 		sourceCell(&restore.Spec),
 		revisionCell(status),
 		progressCell(status),
 		phaseCell(restore),
-		kind.Age(restore.CreationTimestamp, now),
-		kind.Or(messageCell(status), kind.None),
+		genericstore.Age(restore.CreationTimestamp, now),
+		cmp.Or(messageCell(status), genericstore.None),
 	}
 }
 
 func sourceCell(spec *v1beta2.RestoreSpec) string {
 	if spec.Backup == nil {
-		return kind.Or(string(spec.BackupStorageType), kind.Unknown)
+		return cmp.Or(string(spec.BackupStorageType), genericstore.Unknown)
 	}
 	if spec.Backup.Revision != nil {
 		return fmt.Sprintf("etcdbackup/%s@%d", spec.Backup.Name, *spec.Backup.Revision)
@@ -61,7 +62,7 @@ func sourceCell(spec *v1beta2.RestoreSpec) string {
 
 func revisionCell(status *v1beta2.RestoreStatus) string {
 	if status.Revision == 0 {
-		return kind.None
+		return genericstore.None
 	}
 	return strconv.FormatInt(status.Revision, 10)
 }
@@ -69,11 +70,11 @@ func revisionCell(status *v1beta2.RestoreStatus) string {
 func progressCell(status *v1beta2.RestoreStatus) string {
 	switch {
 	case status.Progress == nil:
-		return kind.None
+		return genericstore.None
 	case status.Progress.TotalBytes > 0:
 		return fmt.Sprintf("%d%%", status.Progress.Bytes*100/status.Progress.TotalBytes)
 	default:
-		return kind.Bytes(status.Progress.Bytes)
+		return genericstore.Bytes(status.Progress.Bytes)
 	}
 }
 
@@ -88,5 +89,5 @@ func phaseCell(restore *v1beta2.EtcdRestore) string {
 	if restore.DeletionTimestamp != nil {
 		return "Terminating"
 	}
-	return kind.Or(string(restore.Status.Phase), kind.Unknown)
+	return cmp.Or(string(restore.Status.Phase), genericstore.Unknown)
 }

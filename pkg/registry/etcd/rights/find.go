@@ -13,7 +13,7 @@ import (
 )
 
 // find returns the needs of all fields of a value that name a Secret or a ServiceAccount. It
-// goes by the names of the fields, so that it knows a field that is added to the API.
+// recognizes these fields by their names, so that it also finds fields that the API gets later.
 func find(path *field.Path, value any) []Need {
 	return walk(path, reflect.ValueOf(value))
 }
@@ -55,11 +55,11 @@ func walkStruct(path *field.Path, value reflect.Value) []Need {
 	}
 	var needs []Need
 	for i := range value.NumField() {
-		declared := value.Type().Field(i)
-		if !declared.IsExported() {
+		structField := value.Type().Field(i)
+		if !structField.IsExported() {
 			continue
 		}
-		name, inline := jsonName(declared)
+		name, inline := jsonName(structField)
 		at, content := path, value.Field(i)
 		if !inline {
 			at = path.Child(name)
@@ -85,14 +85,14 @@ func named(path *field.Path, secret string) []Need {
 	return []Need{secretNeed(path, secret)}
 }
 
-// jsonName returns the name of a field in JSON, or inline for a field whose own fields stand
-// in its place.
-func jsonName(declared reflect.StructField) (name string, inline bool) {
-	name, _, _ = strings.Cut(declared.Tag.Get("json"), ",")
-	return name, declared.Anonymous && name == ""
+// jsonName returns the JSON name of a field. Inline is true for an embedded struct, whose fields
+// are fields of the outer struct in JSON.
+func jsonName(structField reflect.StructField) (name string, inline bool) {
+	name, _, _ = strings.Cut(structField.Tag.Get("json"), ",")
+	return name, structField.Anonymous && name == ""
 }
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// withoutIndex makes an entry of a list the same wherever it stands.
+// withoutIndex removes list indexes, so that the position of an entry does not matter.
 func withoutIndex(path string) string { return index.ReplaceAllString(path, "[]") }

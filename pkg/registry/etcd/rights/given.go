@@ -15,8 +15,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Given returns the fields of a spec that a request sets, but for those that are excepted by
-// their names. It goes by the type, so that it knows a field that is added to the API.
+// Given returns the fields of a spec that a request sets, except the named ones. It reads them by
+// reflection, so that it also finds fields that the API gets later.
 func Given(path *field.Path, spec any, except ...string) []string {
 	var given []string
 	value := reflect.ValueOf(spec)
@@ -32,8 +32,8 @@ func Given(path *field.Path, spec any, except ...string) []string {
 	return given
 }
 
-// GivenMetadata returns the labels and annotations of a request that mean something to the
-// controller. All others, and the name, choose nothing.
+// GivenMetadata returns the labels and annotations of a request that the controller reads. Other
+// labels and annotations, and the name, have no effect.
 func GivenMetadata(object metav1.Object) []string {
 	own := func(key string) bool {
 		return strings.HasPrefix(key, "etcd_") || strings.HasPrefix(key, v1beta2.SchemeGroupVersion.Group+"/")

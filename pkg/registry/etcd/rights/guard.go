@@ -16,16 +16,16 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Why a request is refused that its own verb would allow.
+// Reasons for which a request is forbidden although the user has the right to its verb.
 var (
-	ErrNotAllowed = errors.New("the user may not use what the field names")
-	ErrChooses    = errors.New("the request chooses more than the moment")
+	ErrNotAllowed = errors.New("the user has no right to use the object that a field names")
+	ErrChooses    = errors.New("the request sets fields that need another right")
 )
 
-// Guard refuses objects whose author may not use the Secrets and ServiceAccounts that the
-// object names. The zero value refuses nothing.
+// Guard rejects objects that name Secrets or ServiceAccounts that their author has no right to
+// use. The zero value rejects nothing.
 type Guard struct {
-	Asker
+	Checker
 }
 
 // Create returns a check of new objects that runs before next.
@@ -65,14 +65,14 @@ func (g Guard) Check(ctx context.Context, resource schema.GroupResource, obj, ol
 		if !has {
 			return apierrors.NewForbidden(resource, nameOf(obj), fmt.Errorf("%w: %s: %s, which needs the right %s in namespace %s%s",
 				ErrNotAllowed, need.Field, need.What, oneOf(need.AnyOf), request.NamespaceValue(ctx), remedy(reason,
-					"ask an administrator of the namespace for a Role with that right, or leave the field out")))
+					"ask an administrator of the namespace for a Role with that right, or remove the field")))
 		}
 	}
 	return nil
 }
 
-// RequireCreate returns a Forbidden error if fields of a request are given that need the right to
-// create the object itself, and the user of the request does not have it.
+// RequireCreate returns a Forbidden error if the request sets fields and its user has no right to
+// create the object itself.
 func (g Guard) RequireCreate(ctx context.Context, subresource schema.GroupResource, name string, created schema.GroupResource, given []string) error {
 	if len(given) == 0 {
 		return nil
@@ -82,9 +82,9 @@ func (g Guard) RequireCreate(ctx context.Context, subresource schema.GroupResour
 	if err != nil || has {
 		return err
 	}
-	return apierrors.NewForbidden(subresource, name, fmt.Errorf("%w: %s: a request with these fields needs the right %s in namespace %s, too%s",
+	return apierrors.NewForbidden(subresource, name, fmt.Errorf("%w: %s: with these fields the request also needs the right %s in namespace %s%s",
 		ErrChooses, strings.Join(given, ", "), right, request.NamespaceValue(ctx), remedy(reason,
-			"leave the fields out, or ask an administrator of the namespace for a Role with that right")))
+			"remove the fields, or ask an administrator of the namespace for a Role with that right")))
 }
 
 func oneOf(anyOf []Right) string {

@@ -22,7 +22,7 @@ import (
 // allowing returns a guard whose user has the rights, each as Right.String says it.
 func allowing(t *testing.T, rights ...string) Guard {
 	t.Helper()
-	return Guard{Asker{authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	return Guard{Checker{authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		asked := Right{Verb: a.GetVerb(), Group: a.GetAPIGroup(), Resource: a.GetResource(), Subresource: a.GetSubresource(), Name: a.GetName()}
 		if a.GetNamespace() != "ns" || a.GetUser().GetName() != "alice" || !a.IsResourceRequest() || a.GetAPIVersion() == "" {
 			t.Errorf("asked about %+v", a)
@@ -82,14 +82,14 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestFailedAuthorizerGrantsNothing: neither an authorizer that cannot tell nor a request
-// without a user is let through.
+// TestFailedAuthorizerGrantsNothing: Check rejects a request if the authorizer cannot decide, and
+// a request without a user.
 func TestFailedAuthorizerGrantsNothing(t *testing.T) {
 	t.Parallel()
-	failing := Guard{Asker{authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-		return authorizer.DecisionNoOpinion, "", errors.New("no answer")
+	failing := Guard{Checker{authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionNoOpinion, "", errors.New("no response")
 	})}}
-	if err := failing.Check(asAlice(t), v1beta2.Resource("etcdbackups"), s3Backup(), nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "no answer") {
+	if err := failing.Check(asAlice(t), v1beta2.Resource("etcdbackups"), s3Backup(), nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "no response") {
 		t.Errorf("got %v", err)
 	}
 	if err := failing.RequireCreate(asAlice(t), v1beta2.Resource("etcdclusters/backup"), "a", v1beta2.Resource("etcdbackups"), []string{"spec.s3"}); !apierrors.IsInternalError(err) {
@@ -115,7 +115,7 @@ func TestRequireCreate(t *testing.T) {
 	if !apierrors.IsForbidden(err) {
 		t.Fatalf("got %v, want Forbidden", err)
 	}
-	for _, says := range []string{"spec.s3, spec.verify", "create etcdbackups (etcd.database.coreos.com) in namespace ns", "no rule", "leave the fields out"} {
+	for _, says := range []string{"spec.s3, spec.verify", "create etcdbackups (etcd.database.coreos.com) in namespace ns", "no rule", "remove the fields"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("%q does not say %q", err, says)
 		}

@@ -18,23 +18,22 @@ import (
 type Need struct {
 	// Field of the object, such as spec.s3.awsSecret.
 	Field string
-	// What the field asks for, for the message of a refusal.
+	// What the field makes a pod do, for the error message.
 	What string
 	// AnyOf are alternatives: one of these rights is enough.
 	AnyOf []Right
 }
 
-// use is a part of an object that names Secrets and ServiceAccounts, together with all that
-// decides what happens to them: a Secret that an object has named before counts as new if
-// its content would go to another place.
+// use is a part of an object that names Secrets and ServiceAccounts, with everything that decides
+// how they are used. A Secret that the object has named before counts as new if its content
+// would now be sent to another location.
 type use struct {
 	needs   []Need
 	context any
 }
 
-// NeedsOf returns the rights that the author of obj needs. Parts that old has in the same
-// way need none, so that an object can be updated without the rights of its first author;
-// old is nil for an object that is created.
+// NeedsOf returns the rights that the author of obj needs. Parts that are the same in old need
+// none, so that another user can update the object. Old is nil for a new object.
 func NeedsOf(obj, old runtime.Object) []Need {
 	var known []use
 	if old != nil {
@@ -69,14 +68,14 @@ func usesOf(obj runtime.Object) []use {
 	}
 }
 
-// backupUses leaves out only what does not decide where a Secret is used.
+// backupUses ignores only the fields that do not decide where a Secret is used.
 func backupUses(path *field.Path, spec v1beta2.BackupSpec) []use {
 	spec.BackupPolicy, spec.Compression, spec.Verify, spec.Job = nil, "", "", jobUse(spec.Job)
 	return []use{{needs: find(path, spec), context: spec}}
 }
 
-// jobUse keeps what decides where a Secret of the store is used, or names one: the proxies
-// that requests go through, and the Secrets for images.
+// jobUse keeps the fields that decide where a Secret is used, or that name one: the environment,
+// which can set proxies, and the pull secrets.
 func jobUse(job *v1beta2.JobPolicy) *v1beta2.JobPolicy {
 	if job == nil || len(job.Env) == 0 && len(job.ImagePullSecrets) == 0 {
 		return nil
@@ -93,14 +92,14 @@ func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {
 	}
 	path = path.Child("clusterTemplate")
 	uses = append(uses, use{context: *template, needs: []Need{{
-		Field: path.String(), What: "the controller creates an EtcdCluster from it",
+		Field: path.String(), What: "the controller creates an EtcdCluster from this field",
 		AnyOf: []Right{{Verb: "create", Group: v1beta2.SchemeGroupVersion.Group, Resource: "etcdclusters"}},
 	}}})
 	return append(uses, clusterUses(path.Child("spec"), template.Spec)...)
 }
 
-// clusterUses treats each environment variable and each field that names a Secret for
-// members as a use of its own. All depend on the repository, whose programs get them.
+// clusterUses treats each environment variable and each field that names a Secret for members as
+// a separate use. All depend on the repository, whose programs read them.
 func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 	var uses []use
 	if spec.Backup != nil {
@@ -124,8 +123,8 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 	return uses
 }
 
-// statusUses are those of a recovery: the controller fills a member from the place that it
-// names.
+// statusUses returns the uses of a recovery: the controller restores a member from the location
+// that it names.
 func statusUses(status v1beta2.ClusterStatus) []use {
 	var uses []use
 	if r := status.Recovery; r != nil {
@@ -134,8 +133,8 @@ func statusUses(status v1beta2.ClusterStatus) []use {
 	return uses
 }
 
-// secretNeed is that of a field that names a Secret. The verb use lets a role grant the use
-// of a Secret without the right to read it.
+// secretNeed returns the need of a field that names a Secret. With the verb use a role can grant
+// the use of a Secret without the right to read it.
 func secretNeed(path *field.Path, name string) Need {
 	return Need{
 		Field: path.String(), What: fmt.Sprintf("a pod mounts Secret %q", name),
@@ -143,8 +142,8 @@ func secretNeed(path *field.Path, name string) Need {
 	}
 }
 
-// accountNeed is that of a field that names a ServiceAccount. The right to get it is not
-// enough: every viewer of a namespace has it.
+// accountNeed returns the need of a field that names a ServiceAccount. The right to get it is not
+// enough: every viewer of a namespace has that right.
 func accountNeed(path *field.Path, name string) Need {
 	return Need{
 		Field: path.String(), What: fmt.Sprintf("a pod runs as ServiceAccount %q", name),

@@ -38,9 +38,9 @@ func fill(path *field.Path, value reflect.Value) []string {
 	case reflect.Struct:
 		var paths []string
 		for i := range value.NumField() {
-			if declared := value.Type().Field(i); declared.IsExported() {
+			if structField := value.Type().Field(i); structField.IsExported() {
 				at := path
-				if name, inline := jsonName(declared); !inline {
+				if name, inline := jsonName(structField); !inline {
 					at = path.Child(name)
 				}
 				paths = append(paths, fill(at, value.Field(i))...)
@@ -79,7 +79,7 @@ func TestEveryReferenceIsKnown(t *testing.T) {
 		slices.Sort(want)
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" || len(want) < 5 {
-			t.Errorf("%T: fields that name Secrets or ServiceAccounts, and those that are asked about:\n%s", obj, diff)
+			t.Errorf("%T: fields that name Secrets or ServiceAccounts, and those with a check of rights:\n%s", obj, diff)
 		}
 	}
 }
@@ -213,8 +213,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestNeedsOfAJob: proxies decide where the credentials of a store go, so that they are asked
-// about again; what only says where a pod runs is not.
+// TestNeedsOfAJob: proxies decide where the credentials of a store go, so Needs
+// contains them; fields that only decide where a pod runs are not in it.
 func TestNeedsOfAJob(t *testing.T) {
 	t.Parallel()
 	with := func(job v1beta2.JobPolicy) *v1beta2.EtcdBackup {

@@ -12,7 +12,7 @@ import (
 // BackupSpecApplyConfiguration represents a declarative configuration of the BackupSpec type for use
 // with apply.
 //
-// BackupSpec says what shall be backed up, where to and when.
+// BackupSpec says what to back up, the backup location and when.
 type BackupSpecApplyConfiguration struct {
 	// etcdEndpoints of the cluster, such as http://example-client:2379. Exactly one
 	// of etcdEndpoints and etcdCluster must be set.
@@ -35,7 +35,7 @@ type BackupSpecApplyConfiguration struct {
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares
 	// the checksum that the store itself has computed of what it received, and reads back
-	// where the store answers none. Restore reads back and restores in a scratch place.
+	// where the store returns none. Restore reads back and restores in a scratch place.
 	// Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves,
 	// Hash for any other endpoint, for volumes, and with etcdEndpoints.
 	Verify *etcdv1beta2.Verification `json:"verify,omitempty"`

@@ -20,7 +20,7 @@ type BlockedByApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// since when.
 	Since *v1.Time `json:"since,omitempty"`
-	// unblock says what would let the controller go on.
+	// unblock is the remediation: what the user can do so that the controller continues.
 	Unblock *string `json:"unblock,omitempty"`
 }
 

@@ -16,18 +16,18 @@ import (
 //
 // CertificateStatus tells about one certificate. None of it is secret.
 type CertificateStatusApplyConfiguration struct {
-	// use: Authority, Peer, Server, Operator or Client.
+	// use: CA, Peer, Server, Operator or Client.
 	Use *etcdv1beta2.CertificateUse `json:"use,omitempty"`
 	// secretName is the secret that holds it.
 	SecretName *string `json:"secretName,omitempty"`
-	// issuer is the name of who signed it.
+	// issuer is the name of the CA that signed the certificate.
 	Issuer *string `json:"issuer,omitempty"`
 	// serialNumber in hexadecimal.
 	SerialNumber *string `json:"serialNumber,omitempty"`
 	// notBefore and notAfter are when it is valid.
 	NotBefore *v1.Time `json:"notBefore,omitempty"`
 	NotAfter  *v1.Time `json:"notAfter,omitempty"`
-	// renewalTime is when the controller renews it; absent if somebody else does.
+	// renewalTime is when the controller renews it; absent if another program does.
 	RenewalTime *v1.Time `json:"renewalTime,omitempty"`
 	// usable: True if it can be used now, False if not, Unknown if the secret could
 	// not be read.

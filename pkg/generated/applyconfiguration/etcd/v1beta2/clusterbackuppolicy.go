@@ -30,7 +30,7 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	Encryption *BackupEncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// verify: Hash reads the stored copy back and compares its SHA-256. Checksum compares
 	// the checksum that the store itself has computed of what it received, and reads back
-	// where the store answers none. Restore reads back and restores in a scratch place.
+	// where the store returns none. Restore reads back and restores in a scratch place.
 	// Default: Checksum for the stores of AWS, Google, Microsoft and Alibaba themselves,
 	// Hash for any other endpoint and for volumes.
 	Verify *etcdv1beta2.Verification `json:"verify,omitempty"`

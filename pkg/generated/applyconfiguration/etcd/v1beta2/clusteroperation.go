@@ -13,13 +13,13 @@ import (
 // ClusterOperationApplyConfiguration represents a declarative configuration of the ClusterOperation type for use
 // with apply.
 //
-// ClusterOperation is an operation that was asked for, and how it goes.
+// ClusterOperation is an operation that was requested, and how it goes.
 type ClusterOperationApplyConfiguration struct {
 	// type: Defrag or Restart.
 	Type *etcdv1beta2.OperationType `json:"type,omitempty"`
 	// id tells this operation from all others.
 	ID *string `json:"id,omitempty"`
-	// requestedAt is when it was asked for.
+	// requestedAt is when it was requested.
 	RequestedAt *v1.Time `json:"requestedAt,omitempty"`
 	// requestedBy is the user who did.
 	RequestedBy *string `json:"requestedBy,omitempty"`

@@ -22,7 +22,7 @@ type ClusterSpecApplyConfiguration struct {
 	// repository is the image repository of etcd. The image that runs is
 	// <repository>:v<version>. Default: quay.io/coreos/etcd.
 	Repository *string `json:"repository,omitempty"`
-	// version is the version of etcd that the members shall run, such as "3.6.16";
+	// version is the desired version of etcd, such as "3.6.16";
 	// a leading "v" is ignored. Default: the version that the API server recommends
 	// when the cluster is created. It is stored then and does not change by itself; an
 	// update without a version keeps the stored one. In an EtcdRestore's clusterTemplate
@@ -44,11 +44,11 @@ type ClusterSpecApplyConfiguration struct {
 	// the voters against evictions: Enabled (default) or Disabled.
 	PodDisruptionBudget *etcdv1beta2.PodDisruptionBudgetPolicy `json:"podDisruptionBudget,omitempty"`
 	// backup says where backups of this cluster go, and when they are made without
-	// being asked for.
+	// being requested.
 	Backup *ClusterBackupPolicyApplyConfiguration `json:"backup,omitempty"`
-	// recovery says what may happen without being asked when the cluster is lost.
+	// recovery says what may happen without being queried when the cluster is lost.
 	Recovery *RecoveryPolicyApplyConfiguration `json:"recovery,omitempty"`
-	// deletionProtection refuses to delete this object while true.
+	// deletionProtection rejects to delete this object while true.
 	DeletionProtection *bool `json:"deletionProtection,omitempty"`
 	// imageDigest is the digest of the image of spec.version, such as
 	// "sha256:" and 64 hexadecimal digits. The image that runs is then

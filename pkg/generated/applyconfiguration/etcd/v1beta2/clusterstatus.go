@@ -25,7 +25,7 @@ type ClusterStatusApplyConfiguration struct {
 	Conditions []ClusterConditionApplyConfiguration `json:"conditions,omitempty"`
 	// size is the number of members in etcd's own member list.
 	Replicas *int32 `json:"size,omitempty"`
-	// serviceName is the name of the service for clients.
+	// serviceName is the name of the client Service.
 	ServiceName *string `json:"serviceName,omitempty"`
 	// clientPort is the port of that service.
 	ClientPort *int32 `json:"clientPort,omitempty"`
@@ -52,7 +52,7 @@ type ClusterStatusApplyConfiguration struct {
 	LastBackup *LastBackupApplyConfiguration `json:"lastBackup,omitempty"`
 	// blockedBy is what the controller waits for, if it waits.
 	BlockedBy *BlockedByApplyConfiguration `json:"blockedBy,omitempty"`
-	// operation is the last one that was asked for, such as a defragmentation.
+	// operation is the last one that was requested, such as a defragmentation.
 	Operation *ClusterOperationApplyConfiguration `json:"operation,omitempty"`
 	// certificates tells about each certificate of a cluster with spec.TLS.
 	Certificates []CertificateStatusApplyConfiguration `json:"certificates,omitempty"`

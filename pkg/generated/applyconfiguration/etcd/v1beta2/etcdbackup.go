@@ -21,7 +21,7 @@ import (
 type EtcdBackupApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what shall be backed up, where to and when.
+	// spec says what to back up, the backup location and when.
 	Spec *BackupSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is how the backup went. It is read only for users.
 	Status *BackupStatusApplyConfiguration `json:"status,omitempty"`

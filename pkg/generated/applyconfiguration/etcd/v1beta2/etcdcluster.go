@@ -18,11 +18,11 @@ import (
 // with apply.
 //
 // EtcdCluster is one etcd cluster: its members run as pods of the object's
-// namespace and are kept at the declared size and version.
+// namespace and are kept at the desired size and version.
 type EtcdClusterApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the cluster shall be.
+	// spec is the desired state of the cluster.
 	Spec *ClusterSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is what the controller last observed. It is read only for users.
 	Status *ClusterStatusApplyConfiguration `json:"status,omitempty"`

@@ -29,7 +29,7 @@ type EtcdOptionsApplyConfiguration struct {
 	// at least five times the heartbeat interval, at most 50s. Default: etcd's own, 1s.
 	ElectionTimeout *v1.Duration `json:"electionTimeout,omitempty"`
 	// extraArgs are appended to etcd's command line, each of the form --flag=value.
-	// Flags that the controller owns are refused.
+	// Flags that the controller owns are rejected.
 	ExtraArgs []string `json:"extraArgs,omitempty"`
 }
 

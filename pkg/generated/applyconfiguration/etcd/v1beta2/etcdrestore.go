@@ -21,7 +21,7 @@ import (
 type EtcdRestoreApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:",inline"`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what shall be restored, and from where.
+	// spec says what to restore, and from where.
 	Spec *RestoreSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is how the restore went. It is read only for users.
 	Status *RestoreStatusApplyConfiguration `json:"status,omitempty"`

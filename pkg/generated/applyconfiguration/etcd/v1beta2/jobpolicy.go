@@ -13,13 +13,13 @@ import (
 // with apply.
 //
 // JobPolicy says where and how the pods of Jobs run that move backups. What they mount,
-// what they run, as whom and with which security context stays the controller's.
+// what they run, their user and their security context stay the controller's.
 type JobPolicyApplyConfiguration struct {
 	// labels added to the pods. "app", keys that begin with "etcd_", and keys of Jobs and
-	// of cloud identities are refused.
+	// of cloud identities are rejected.
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations added to the pods, such as those that keep the proxy of a service mesh
-	// out. Those of the controller, of security profiles and of cloud identities are refused.
+	// out. Those of the controller, of security profiles and of cloud identities are rejected.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// nodeSelector of the pods.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`

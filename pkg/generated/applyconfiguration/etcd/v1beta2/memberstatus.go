@@ -23,14 +23,14 @@ type MemberStatusApplyConfiguration struct {
 	Pod *string `json:"pod,omitempty"`
 	// node that the pod runs on.
 	Node *string `json:"node,omitempty"`
-	// claim is the name of the PersistentVolumeClaim that holds the member's data.
+	// PVC is the name of the PersistentVolumeClaim that holds the member's data.
 	Claim *string `json:"claim,omitempty"`
 	// version of etcd that the member says it runs.
 	Version *string `json:"version,omitempty"`
 	// role: Leader, Follower, Learner or Pending.
 	Role *etcdv1beta2.MemberRole `json:"role,omitempty"`
-	// healthy: True if the member answered and has a leader, False if not, Unknown
-	// if it could not be asked.
+	// healthy: True if the member responded and has a leader, False if not, Unknown
+	// if no request reached it.
 	Healthy *v1.ConditionStatus `json:"healthy,omitempty"`
 	// reason says in one CamelCase word why healthy is not True.
 	Reason *string `json:"reason,omitempty"`
@@ -42,7 +42,7 @@ type MemberStatusApplyConfiguration struct {
 	RaftLag *int64 `json:"raftLag,omitempty"`
 	// alarms that the member knows of, such as NOSPACE.
 	Alarms []string `json:"alarms,omitempty"`
-	// raftIndex is the raft entry up to which the member has committed. It is said
+	// raftIndex is the raft entry up to which the member has committed. It is reported
 	// while the quorum is lost: the member with the highest one has lost the least.
 	RaftIndex *int64 `json:"raftIndex,omitempty"`
 }

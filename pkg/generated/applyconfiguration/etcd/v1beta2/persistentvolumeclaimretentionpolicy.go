@@ -12,14 +12,14 @@ import (
 // PersistentVolumeClaimRetentionPolicyApplyConfiguration represents a declarative configuration of the PersistentVolumeClaimRetentionPolicy type for use
 // with apply.
 //
-// PersistentVolumeClaimRetentionPolicy says what happens to the claims of members
+// PersistentVolumeClaimRetentionPolicy says what happens to the PVCs of members
 // that are no longer wanted.
 type PersistentVolumeClaimRetentionPolicyApplyConfiguration struct {
-	// whenDeleted: Delete (default) or Retain the claims when the cluster is deleted.
-	WhenDeleted *etcdv1beta2.ClaimRetention `json:"whenDeleted,omitempty"`
-	// whenScaled: Delete (default) or Retain the claim of a member that was removed
+	// whenDeleted: Delete (default) or Retain the PVCs when the cluster is deleted.
+	WhenDeleted *etcdv1beta2.PVCRetention `json:"whenDeleted,omitempty"`
+	// whenScaled: Delete (default) or Retain the PVC of a member that was removed
 	// by scaling down.
-	WhenScaled *etcdv1beta2.ClaimRetention `json:"whenScaled,omitempty"`
+	WhenScaled *etcdv1beta2.PVCRetention `json:"whenScaled,omitempty"`
 }
 
 // PersistentVolumeClaimRetentionPolicyApplyConfiguration constructs a declarative configuration of the PersistentVolumeClaimRetentionPolicy type for use with
@@ -31,7 +31,7 @@ func PersistentVolumeClaimRetentionPolicy() *PersistentVolumeClaimRetentionPolic
 // WithWhenDeleted sets the WhenDeleted field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the WhenDeleted field is set to the value of the last call.
-func (b *PersistentVolumeClaimRetentionPolicyApplyConfiguration) WithWhenDeleted(value etcdv1beta2.ClaimRetention) *PersistentVolumeClaimRetentionPolicyApplyConfiguration {
+func (b *PersistentVolumeClaimRetentionPolicyApplyConfiguration) WithWhenDeleted(value etcdv1beta2.PVCRetention) *PersistentVolumeClaimRetentionPolicyApplyConfiguration {
 	b.WhenDeleted = &value
 	return b
 }
@@ -39,7 +39,7 @@ func (b *PersistentVolumeClaimRetentionPolicyApplyConfiguration) WithWhenDeleted
 // WithWhenScaled sets the WhenScaled field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the WhenScaled field is set to the value of the last call.
-func (b *PersistentVolumeClaimRetentionPolicyApplyConfiguration) WithWhenScaled(value etcdv1beta2.ClaimRetention) *PersistentVolumeClaimRetentionPolicyApplyConfiguration {
+func (b *PersistentVolumeClaimRetentionPolicyApplyConfiguration) WithWhenScaled(value etcdv1beta2.PVCRetention) *PersistentVolumeClaimRetentionPolicyApplyConfiguration {
 	b.WhenScaled = &value
 	return b
 }

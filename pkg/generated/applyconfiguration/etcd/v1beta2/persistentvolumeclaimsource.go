@@ -10,7 +10,7 @@ package v1beta2
 //
 // PersistentVolumeClaimSource is a place on a volume of the same namespace.
 type PersistentVolumeClaimSourceApplyConfiguration struct {
-	// claimName of the claim.
+	// claimName of the PVC.
 	ClaimName *string `json:"claimName,omitempty"`
 	// path below the volume's root. Default: the root.
 	Path *string `json:"path,omitempty"`

@@ -15,7 +15,7 @@ import (
 // PodPolicy says how the members' pods look.
 type PodPolicyApplyConfiguration struct {
 	// labels are added to the pods. "app" and keys that begin with "etcd_" belong to
-	// the controller and are refused.
+	// the controller and are rejected.
 	Labels map[string]string `json:"labels,omitempty"`
 	// nodeSelector restricts the nodes on which members may run.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`

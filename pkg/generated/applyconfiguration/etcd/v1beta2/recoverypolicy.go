@@ -12,10 +12,19 @@ import (
 // RecoveryPolicyApplyConfiguration represents a declarative configuration of the RecoveryPolicy type for use
 // with apply.
 //
-// RecoveryPolicy says what may happen without being asked.
+// RecoveryPolicy says what the controller may do about lost members without a request.
 type RecoveryPolicyApplyConfiguration struct {
-	// quorumLoss: Manual (default) or Automatic recovery when a quorum is lost for good.
+	// quorumLoss: Manual (default) or Automatic recovery when a quorum is permanently lost.
 	QuorumLoss *etcdv1beta2.RecoveryMode `json:"quorumLoss,omitempty"`
+	// memberLoss: Automatic (default) or Manual replacement of a member that does not respond
+	// and cannot come back by itself. Its node does not respond, no node can take its pod and
+	// volume, or its pod stays Terminating. A new member joins first. The PVC of the replaced
+	// member is deleted unless spec.pod.persistentVolumeClaimRetentionPolicy retains it. No
+	// member is replaced without a quorum.
+	MemberLoss *etcdv1beta2.RecoveryMode `json:"memberLoss,omitempty"`
+	// memberLossTimeoutSeconds is how long such a member may stay away before it is replaced.
+	// At least 60. Default: 300.
+	MemberLossTimeoutSeconds *int64 `json:"memberLossTimeoutSeconds,omitempty"`
 }
 
 // RecoveryPolicyApplyConfiguration constructs a declarative configuration of the RecoveryPolicy type for use with
@@ -29,5 +38,21 @@ func RecoveryPolicy() *RecoveryPolicyApplyConfiguration {
 // If called multiple times, the QuorumLoss field is set to the value of the last call.
 func (b *RecoveryPolicyApplyConfiguration) WithQuorumLoss(value etcdv1beta2.RecoveryMode) *RecoveryPolicyApplyConfiguration {
 	b.QuorumLoss = &value
+	return b
+}
+
+// WithMemberLoss sets the MemberLoss field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MemberLoss field is set to the value of the last call.
+func (b *RecoveryPolicyApplyConfiguration) WithMemberLoss(value etcdv1beta2.RecoveryMode) *RecoveryPolicyApplyConfiguration {
+	b.MemberLoss = &value
+	return b
+}
+
+// WithMemberLossTimeoutSeconds sets the MemberLossTimeoutSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MemberLossTimeoutSeconds field is set to the value of the last call.
+func (b *RecoveryPolicyApplyConfiguration) WithMemberLossTimeoutSeconds(value int64) *RecoveryPolicyApplyConfiguration {
+	b.MemberLossTimeoutSeconds = &value
 	return b
 }

@@ -16,7 +16,7 @@ type RecoverySourceApplyConfiguration struct {
 	RaftIndex *int64 `json:"raftIndex,omitempty"`
 	// restore names the EtcdRestore that asked for it.
 	Restore *string `json:"restore,omitempty"`
-	// backup is the place of the backup.
+	// backup is the backup location.
 	Backup *BackupPlaceApplyConfiguration `json:"backup,omitempty"`
 }
 

@@ -20,13 +20,13 @@ type RecoveryStatusApplyConfiguration struct {
 	ID *string `json:"id,omitempty"`
 	// trigger: Request, Automatic or Restore.
 	Trigger *etcdv1beta2.RecoveryTrigger `json:"trigger,omitempty"`
-	// phase: Pending, Seeding, Switching, Cleaning, Succeeded or Abandoned.
+	// phase: Pending, Seeding, Cutover, Cleaning, Succeeded or Abandoned.
 	Phase *etcdv1beta2.RecoveryPhase `json:"phase,omitempty"`
 	// message for a reader: what it waits for, or why it was abandoned.
 	Message *string `json:"message,omitempty"`
 	// source of the data.
 	Source *RecoverySourceApplyConfiguration `json:"source,omitempty"`
-	// survivors are the members that answered when the plan was made.
+	// survivors are the members that responded when the plan was made.
 	Survivors []RecoverySurvivorApplyConfiguration `json:"survivors,omitempty"`
 	// expectedLoss says what the new members will not have.
 	ExpectedLoss *string `json:"expectedLoss,omitempty"`
@@ -34,22 +34,22 @@ type RecoveryStatusApplyConfiguration struct {
 	OldMembers []string `json:"oldMembers,omitempty"`
 	// oldClusterID is etcd's cluster ID of those, in hexadecimal; empty if there were none.
 	OldClusterID *string `json:"oldClusterID,omitempty"`
-	// seed is the name of the new first member.
+	// seed is the name of the new bootstrap member.
 	Seed *string `json:"seed,omitempty"`
 	// clusterID is etcd's cluster ID of the new members, in hexadecimal.
 	ClusterID *string `json:"clusterID,omitempty"`
 	// revisionBump is added to the revision of the data, so that no client sees time
 	// go back; what a client watched before is compacted.
 	RevisionBump *int64 `json:"revisionBump,omitempty"`
-	// version of etcd that the new first member runs.
+	// version of etcd that the new bootstrap member runs.
 	Version *string `json:"version,omitempty"`
-	// requestedAt is when it was asked for.
+	// requestedAt is when it was requested.
 	RequestedAt *v1.Time `json:"requestedAt,omitempty"`
 	// completionTime is when it was over.
 	CompletionTime *v1.Time `json:"completionTime,omitempty"`
-	// cancelled asks to abandon it, which is possible before phase Switching.
+	// cancelled asks to abandon it, which is possible before phase Cutover.
 	Cancelled *bool `json:"cancelled,omitempty"`
-	// member that was asked for as the source; empty for the one that has lost the least.
+	// member that was requested as the source; empty for the one that has lost the least.
 	Member *string `json:"member,omitempty"`
 	// requestedBy is the user that created etcdclusters/recover. It is empty for a
 	// recovery that began by itself, and for one that an EtcdRestore asked for.

@@ -8,7 +8,7 @@ package v1beta2
 // RecoverySurvivorApplyConfiguration represents a declarative configuration of the RecoverySurvivor type for use
 // with apply.
 //
-// RecoverySurvivor is a member that answers although the quorum is lost.
+// RecoverySurvivor is a member that responds although the quorum is lost.
 type RecoverySurvivorApplyConfiguration struct {
 	// name of the member.
 	Name *string `json:"name,omitempty"`

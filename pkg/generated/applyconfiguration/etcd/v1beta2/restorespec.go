@@ -12,7 +12,7 @@ import (
 // RestoreSpecApplyConfiguration represents a declarative configuration of the RestoreSpec type for use
 // with apply.
 //
-// RestoreSpec says what shall be restored, and from where.
+// RestoreSpec says what to restore, and from where.
 type RestoreSpecApplyConfiguration struct {
 	// backupStorageType of the store: S3, ABS, GCS, OSS or PersistentVolumeClaim.
 	// Not together with backup.

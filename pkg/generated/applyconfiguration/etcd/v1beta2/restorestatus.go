@@ -36,7 +36,7 @@ type RestoreStatusApplyConfiguration struct {
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// safetyCopy is the copy of the data that the cluster had, made before it was
 	// replaced. Absent for a new cluster, and if no member was there to be copied.
-	SafetyCopy *RestoreSafetyCopyApplyConfiguration `json:"safetyCopy,omitempty"`
+	SafetyCopy *PreRestoreBackupApplyConfiguration `json:"safetyCopy,omitempty"`
 }
 
 // RestoreStatusApplyConfiguration constructs a declarative configuration of the RestoreStatus type for use with
@@ -125,7 +125,7 @@ func (b *RestoreStatusApplyConfiguration) WithConditions(values ...*metav1.Condi
 // WithSafetyCopy sets the SafetyCopy field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the SafetyCopy field is set to the value of the last call.
-func (b *RestoreStatusApplyConfiguration) WithSafetyCopy(value *RestoreSafetyCopyApplyConfiguration) *RestoreStatusApplyConfiguration {
+func (b *RestoreStatusApplyConfiguration) WithSafetyCopy(value *PreRestoreBackupApplyConfiguration) *RestoreStatusApplyConfiguration {
 	b.SafetyCopy = value
 	return b
 }

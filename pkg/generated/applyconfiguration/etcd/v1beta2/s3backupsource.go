@@ -28,13 +28,13 @@ type S3BackupSourceApplyConfiguration struct {
 	CASecret *string `json:"caSecret,omitempty"`
 	// insecureSkipTLSVerify accepts any certificate of the endpoint.
 	InsecureSkipTLSVerify *bool `json:"insecureSkipTLSVerify,omitempty"`
-	// serverSideEncryption that the store shall use, such as AES256 or aws:kms.
+	// serverSideEncryption that the store uses, such as AES256 or aws:kms.
 	ServerSideEncryption *string `json:"serverSideEncryption,omitempty"`
 	// kmsKeyID of the key with which the store encrypts, for a serverSideEncryption of
 	// aws:kms or aws:kms:dsse. Empty: the one that the bucket or the account has.
 	KMSKeyID *string `json:"kmsKeyID,omitempty"`
 	// storageClass of the stored objects, such as STANDARD_IA. Classes from which nothing
-	// is read at once are refused. Empty: the one that the store uses by default.
+	// is read at once are rejected. Empty: the one that the store uses by default.
 	StorageClass *string `json:"storageClass,omitempty"`
 }
 

@@ -18,13 +18,13 @@ type ServiceTemplateApplyConfiguration struct {
 	Type *v1.ServiceType `json:"type,omitempty"`
 	// annotations added to the service.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// labels added to the service. "app" and keys that begin with "etcd_" are refused.
+	// labels added to the service. "app" and keys that begin with "etcd_" are rejected.
 	Labels map[string]string `json:"labels,omitempty"`
 	// nodePort of the client port, for type NodePort or LoadBalancer.
 	NodePort *int32 `json:"nodePort,omitempty"`
 	// loadBalancerClass of a service of type LoadBalancer.
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
-	// loadBalancerSourceRanges restricts who may reach a service of type LoadBalancer.
+	// loadBalancerSourceRanges restricts which addresses may reach a Service of type LoadBalancer.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// externalTrafficPolicy of a service of type NodePort or LoadBalancer.
 	ExternalTrafficPolicy *v1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`

@@ -17,8 +17,8 @@ import (
 type TLSPolicyApplyConfiguration struct {
 	// static uses secrets that the user provides.
 	Static *StaticTLSApplyConfiguration `json:"static,omitempty"`
-	// auto lets the controller keep a certificate authority for the cluster and
-	// issue and renew every certificate.
+	// auto lets the controller keep a CA for the cluster and issue and renew every
+	// certificate.
 	Auto *etcdv1beta2.AutoTLS `json:"auto,omitempty"`
 	// certManager lets cert-manager issue and renew every certificate.
 	CertManager *CertManagerTLSApplyConfiguration `json:"certManager,omitempty"`

@@ -1,0 +1,84 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	list, err := parseWords(wordList)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string]bool{
+		"memberClaim": true, "claims": true, "volumeClaimTemplate": false, "PersistentVolumeClaimSpec": false,
+		"newAuthority": true, "CertificateAuthority": false, "recoverySeed": false, "reseed_pod": true,
+		"errForeign": true, "declaredType": false, "whose": false, "nobodyListens": true,
+	} {
+		if got := len(avoided(name, list)) > 0; got != bad {
+			t.Errorf("name %s: avoided is %t, want %t", name, got, bad)
+		}
+	}
+}
+
+func TestGoProse(t *testing.T) {
+	const file = `package p
+
+import "fmt"
+
+// Doc of f. It has
+// two lines.
+//
+//nolint:unused // an explanation follows
+func f() error {
+	return fmt.Errorf("the member %s does not "+
+		"respond: %w", "single", nil)
+}
+`
+	blocks, findings, err := extractGo("p.go", []byte(file), nil)
+	if err != nil || len(findings) > 0 {
+		t.Fatalf("findings %v, error %v", findings, err)
+	}
+	var got []string
+	for _, b := range blocks {
+		var lines []string
+		for _, l := range b {
+			lines = append(lines, l.text)
+		}
+		got = append(got, strings.Join(lines, "/"))
+	}
+	want := []string{"Doc of f. It has/two lines.//an explanation follows", "the member X does not/respond: X"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if last := blocks[1]; last[0].number != 10 || last[1].number != 11 {
+		t.Errorf("message at lines %d and %d, want 10 and 11", last[0].number, last[1].number)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	got := document("| `--flag` | <q>Serve not.</q> |\n| Ends soon.<br>“pod … exists”<br>more |")
+	want := block{{1, "| `--flag` |  |"}, {2, "| Ends soon. “pod … exists”. more |"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestDescriptionsOfYAML(t *testing.T) {
+	blocks := descriptions("a:\n  summary: One line\n  expr: a b c\n  description: >-\n    Two\n    lines\n  other: x y\n")
+	if len(blocks) != 2 || len(blocks[1]) != 2 || blocks[1][0].number != 5 {
+		t.Errorf("blocks: %v", blocks)
+	}
+}
+
+func TestCommentsOfScripts(t *testing.T) {
+	blocks := hashComments("#!/bin/sh\n# One\n# block.\nx=1 # Another block.\ny=${#x}\n")
+	if len(blocks) != 2 || len(blocks[0]) != 2 || blocks[1][0] != (line{4, "Another block."}) {
+		t.Errorf("blocks: %v", blocks)
+	}
+}

@@ -1,0 +1,203 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// carriers says, for the types that carry a reason, where a reader meets it.
+var carriers = map[string]string{
+	"Wait":       "`Progressing`, `status.blockedBy`",
+	"Plan":       "`Progressing`, `status.blockedBy`",
+	"standing":   "`Ready`, `Reconciling`, `Stalled`",
+	"Standing":   "`Ready`, `Reconciling`, `Stalled`",
+	"quorumLoss": "`QuorumLost`, `Available`, `Degraded`",
+	"Record":     "`Succeeded`, `Verified`",
+	"Outcome":    "`Succeeded`",
+	"verdict":    "`BackupHealthy`",
+}
+
+// kinds orders the sections.
+var kinds = []string{"EtcdCluster", "EtcdBackup", "EtcdRestore", "EtcdBackup and EtcdRestore"}
+
+// kindOf returns the kind whose status a package decides.
+func kindOf(file string) string {
+	switch {
+	case strings.Contains(file, "planner/backup/cluster"), strings.Contains(file, "controller/backup/cluster"):
+		return kinds[0]
+	case strings.Contains(file, "/agent"), strings.Contains(file, "objectstore"), strings.Contains(file, "transfer"),
+		strings.Contains(file, "planner/job"), strings.Contains(file, "controller/job"), strings.Contains(file, "pkg/snapshot"):
+		return kinds[3]
+	case strings.Contains(file, "/backup/"):
+		return kinds[1]
+	case strings.Contains(file, "/restore/"):
+		return kinds[2]
+	}
+	return kinds[0]
+}
+
+// row is what a table shows of one reason of one kind.
+type row struct {
+	reason                 string
+	where, messages, files []string
+}
+
+// rows groups the choices of a kind by reason.
+func rows(found []choice, kind string, events bool) []*row {
+	byReason := map[string]*row{}
+	var list []*row
+	for _, c := range found {
+		if c.event != events || kindOf(c.file) != kind || (!events && strings.HasPrefix(c.file, "pkg/etcd/")) {
+			continue
+		}
+		r := byReason[c.reason]
+		if r == nil {
+			r = &row{reason: c.reason}
+			byReason[c.reason] = r
+			list = append(list, r)
+		}
+		r.where = appendNew(r.where, strings.TrimSpace(place(c, kind)))
+		r.messages = appendNew(r.messages, c.message)
+		r.files = appendNew(r.files, c.file)
+	}
+	slices.SortFunc(list, func(a, b *row) int { return strings.Compare(a.reason, b.reason) })
+	for _, r := range list {
+		slices.Sort(r.where)
+		slices.Sort(r.files)
+	}
+	return list
+}
+
+// place says where a reader meets a reason: in a condition, or in another field.
+func place(c choice, kind string) string {
+	if known := carriers[c.where]; known != "" {
+		if kind != kinds[0] {
+			known = strings.TrimSuffix(known, ", `status.blockedBy`")
+		}
+		return known
+	}
+	if !strings.Contains(c.where, "Condition") && camel.MatchString(c.where) {
+		return code(c.where)
+	}
+	switch {
+	case strings.HasPrefix(c.fn, "progress"):
+		return "`Progressing`"
+	case strings.Contains(c.file, "certificate"):
+		return "`CertificatesValid`, `status.blockedBy`"
+	case strings.Contains(c.file, "planner/backup/cluster"):
+		return "`BackupHealthy`"
+	}
+	return ""
+}
+
+func appendNew(list []string, text string) []string {
+	if text == "" || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// meaning says what a reason means: the comment of its constant, or else its messages.
+func (s *source) meaning(r *row, prefix string) string {
+	for _, constants := range sortedValues(s.constants) {
+		for _, c := range sortedValues(constants) {
+			if c.doc != "" && isReasonConstant(c) && strings.HasPrefix(c.name, "Event") == (prefix == "Event") && s.value(c.file, c.value) == r.reason {
+				return capital(strings.TrimLeft(strings.TrimPrefix(c.doc, c.name), ": "))
+			}
+		}
+	}
+	return ""
+}
+
+// conditionsPage lists conditions and reasons.
+func (s *source) conditionsPage(found []choice) string {
+	var b strings.Builder
+	b.WriteString(generated + `
+# Conditions and reasons
+
+Find the reason of a condition, of ` + "`status.blockedBy`" + ` or of a failed backup or restore here. The last column names the file that decides it.
+An ellipsis (…) stands for a name, a number or a longer explanation. What to do about alerts: [alerts](alerts.md). What each condition is for, in
+general tools: [GitOps](../how-to/gitops.md#ready-reconciling-and-stalled).
+
+## Conditions of an EtcdCluster
+
+| condition | meaning |
+|---|---|
+`)
+	for _, c := range sortedValues(s.constants["pkg/apis/etcd/v1beta2"]) {
+		if c.typ == "ClusterConditionType" {
+			doc := c.doc
+			if doc == "" {
+				doc = s.conditionComment(s.value(c.file, c.value))
+			}
+			if doc == "" {
+				if k := s.constantOf(c.file, c.value); k != nil {
+					doc = k.doc
+				}
+			}
+			fmt.Fprintf(&b, "| %s | %s |\n", code(s.value(c.file, c.value)), cell(capital(withoutName(doc))))
+		}
+	}
+	for _, kind := range kinds {
+		list := rows(found, kind, false)
+		if len(list) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## Reasons of %s\n\n| reason | seen in | message or meaning | decided in |\n|---|---|---|---|\n", kind)
+		for _, r := range list {
+			text := s.meaning(r, "Reason")
+			for i, m := range r.messages {
+				if i < 3 {
+					text += "<br>“" + cell(m) + "”"
+				}
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(r.reason), strings.Join(r.where, ", "), strings.TrimPrefix(text, "<br>"), links(r.files))
+		}
+	}
+	return b.String()
+}
+
+// conditionComment returns what the function that computes a condition says of it.
+func (s *source) conditionComment(name string) string {
+	lower := strings.ToLower(name[:1]) + name[1:]
+	for _, f := range s.files {
+		if strings.HasPrefix(f.dir, "pkg/planner/") {
+			if doc := functionDoc(f, lower); doc != "" {
+				return doc
+			}
+		}
+	}
+	return ""
+}
+
+// eventsPage lists the reasons of events.
+func (s *source) eventsPage(found []choice) string {
+	var b strings.Builder
+	b.WriteString(generated + `
+# Events
+
+The reasons are part of the API. ` + "`kubectl get events -n NS --field-selector involvedObject.name=NAME`" + ` shows those of one object.
+An ellipsis (…) stands for a name, a number or a longer explanation.
+`)
+	for _, kind := range kinds {
+		list := rows(found, kind, true)
+		if len(list) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## Events of %s\n\n| reason | message | decided in |\n|---|---|---|\n", kind)
+		for _, r := range list {
+			text := cell(s.meaning(r, "Event"))
+			for i, m := range r.messages {
+				if i < 3 {
+					text += "<br>“" + cell(m) + "”"
+				}
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", code(r.reason), strings.TrimPrefix(text, "<br>"), links(r.files))
+		}
+	}
+	return b.String()
+}

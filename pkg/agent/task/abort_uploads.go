@@ -1,0 +1,62 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package task
+
+import (
+	"context"
+	"path"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
+)
+
+// defaultSweepAge is how old leftovers are that no running transfer can own.
+const defaultSweepAge = 24 * time.Hour
+
+// abortUploads deletes what interrupted transfers have left: uploads that were not
+// completed, and snapshots in directories that never got a manifest.
+func (t *run) abortUploads(ctx context.Context) error {
+	t.Progress.Begin("AbortUploads", 0)
+	s := t.request.Sweep
+	age := defaultSweepAge
+	if s.OlderThanSeconds > 0 {
+		age = time.Duration(s.OlderThanSeconds) * time.Second
+	}
+	before := t.Clock.Now().Add(-age)
+	place := manifest.Place{Layout: s.Layout, Key: t.request.Store.Key, Owner: s.Owner}
+	swept, err := t.store.AbortUploads(ctx, place.Prefix(), before)
+	t.result.Swept += swept
+	if err != nil || place.Layout != manifest.LayoutDirectory {
+		return err
+	}
+	// Other layouts are not swept: a snapshot there may be one that an older program
+	// has made, which wrote no manifests.
+	objects, err := t.below(ctx, place.Prefix())
+	if err != nil {
+		return err
+	}
+	complete := map[string]bool{}
+	var old []string
+	for _, object := range objects {
+		switch {
+		case manifest.IsManifest(object.Key):
+			complete[path.Dir(object.Key)] = true
+		case object.Modified.Before(before):
+			old = append(old, object.Key)
+		}
+	}
+	for _, key := range old {
+		if complete[path.Dir(key)] {
+			continue
+		}
+		if err := t.store.Delete(ctx, key); err != nil {
+			return err
+		}
+		t.result.Swept++
+		klog.FromContext(ctx).Info("Swept", "key", key)
+	}
+	return nil
+}

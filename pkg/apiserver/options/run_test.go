@@ -1,0 +1,29 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestServingCertificateComesBeforeTheStorageCheck starts a server with a new storage while the
+// kube-apiserver is not there. The step for the serving certificate waits for it. The check of
+// the storage would end the server after memberLookupTimeout.
+func TestServingCertificateComesBeforeTheStorageCheck(t *testing.T) {
+	t.Parallel()
+	o := parse(t, "--embedded-etcd-dir="+filepath.Join(t.TempDir(), "data"))
+	o.Recommended.CoreAPI.CoreAPIKubeconfigPath = unreachable(t)
+	o.memberLookupTimeout = time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	err := o.Run(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "serving certificate") {
+		t.Errorf("the server ended with %v, want it to wait for the kube-apiserver", err)
+	}
+}

@@ -1,0 +1,113 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package background
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxTasks is how many tasks run at the same time. Each of them is a defragmentation,
+// which is hard work for the disk under its member; clusters may share disks.
+const maxTasks = 16
+
+// Tasks runs the background tasks of a real controller, each in a goroutine.
+type Tasks struct {
+	enqueue func(types.NamespacedName)
+
+	mu   sync.Mutex
+	last map[types.NamespacedName]*task
+	// running counts tasks; waiting are the clusters whose task found no room, in the
+	// order in which they came.
+	running int
+	waiting []types.NamespacedName
+	ctx     context.Context //nolint:containedctx // a task outlives the call that starts it and ends with Run
+	group   sync.WaitGroup
+}
+
+type task struct {
+	id   string
+	done bool
+	err  error
+}
+
+// New returns a Background that calls enqueue when a task has ended. Nothing
+// starts before Run.
+func New(enqueue func(types.NamespacedName)) *Tasks {
+	return &Tasks{enqueue: enqueue, last: map[types.NamespacedName]*task{}}
+}
+
+// Run lets tasks run until ctx ends, and returns when they have ended.
+func (t *Tasks) Run(ctx context.Context) {
+	t.mu.Lock()
+	t.ctx = ctx
+	t.mu.Unlock()
+	<-ctx.Done()
+	t.mu.Lock()
+	t.ctx = nil
+	t.mu.Unlock()
+	t.group.Wait()
+}
+
+// Start implements cluster.Background. Before Run and after its end nothing is started, nor while
+// too many tasks run; the next reconcile tries again. It comes when there is room.
+func (t *Tasks) Start(key types.NamespacedName, id string, do func(context.Context) error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last := t.last[key]; t.ctx == nil || (last != nil && !last.done) {
+		return
+	}
+	if t.running >= maxTasks {
+		if !slices.Contains(t.waiting, key) {
+			t.waiting = append(t.waiting, key)
+		}
+		return
+	}
+	t.waiting = slices.DeleteFunc(t.waiting, func(other types.NamespacedName) bool { return other == key })
+	started := &task{id: id}
+	t.last[key] = started
+	t.running++
+	ctx := t.ctx
+	t.group.Go(func() {
+		next := t.finish(started, do(ctx))
+		t.enqueue(key)
+		for _, waiting := range next {
+			t.enqueue(waiting)
+		}
+	})
+}
+
+// finish records how a task has ended and returns the cluster that may start one now, if
+// there is one.
+func (t *Tasks) finish(ended *task, err error) []types.NamespacedName {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ended.done, ended.err = true, err
+	t.running--
+	next := t.waiting[:min(1, len(t.waiting))]
+	t.waiting = t.waiting[len(next):]
+	return next
+}
+
+// Last implements cluster.Background.
+func (t *Tasks) Last(key types.NamespacedName) (id string, done bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last := t.last[key]
+	if last == nil {
+		return "", false, nil
+	}
+	return last.id, last.done, last.err
+}
+
+// Forget implements cluster.Background.
+func (t *Tasks) Forget(key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.last, key)
+	t.waiting = slices.DeleteFunc(t.waiting, func(other types.NamespacedName) bool { return other == key })
+}

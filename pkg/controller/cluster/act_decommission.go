@@ -1,0 +1,193 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// fenceOldMembers decommissions the old members. First every pod and PVC loses its label,
+// then the pods are deleted. The PVCs stay. This covers all objects under the old names and
+// all others with the label of the cluster.
+func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) error {
+	recovery := &a.Recovery
+	if err := requireSamePhase(ctx, r, recovery); err != nil {
+		return err
+	}
+	pods, pvcs, err := listOldObjects(ctx, r, recovery)
+	if err != nil {
+		return err
+	}
+	for i := range pvcs {
+		pvc := pvcs[i].DeepCopy()
+		if !resources.Fenced(&pvc.Labels, r.seen.Cluster.Name) {
+			continue
+		}
+		if err := updatePVC(ctx, r, pvc); err != nil {
+			return err
+		}
+	}
+	for i := range pods {
+		pod := pods[i].DeepCopy()
+		if !resources.Fenced(&pod.Labels, r.seen.Cluster.Name) {
+			continue
+		}
+		if err := updatePod(ctx, r, pod); err != nil {
+			return err
+		}
+	}
+	ending, unreported := "", []string(nil)
+	for i := range pods {
+		if end := pods[i].DeletionTimestamp; end != nil {
+			if diagnosis.EvidenceOf(&pods[i]).HasEnded() {
+				continue
+			}
+			ending = pods[i].Name
+			if r.Clock.Now().After(end.Add(fenceGrace)) {
+				unreported = append(unreported, fmt.Sprintf("pod %s on node %s", pods[i].Name, pods[i].Spec.NodeName))
+			}
+			continue
+		}
+		ending = pods[i].Name
+		err := r.Objects.DeletePod(ctx, pods[i].Namespace, pods[i].Name, metav1.Preconditions{UID: &pods[i].UID})
+		if err != nil && !isNotFound(err) {
+			return reconcile.StaleOnConflict(err)
+		}
+	}
+	if len(unreported) > 0 {
+		return fmt.Errorf("%s: %w", strings.Join(unreported, ", "), errNotEnded)
+	}
+	if ending != "" {
+		return fmt.Errorf("pod %s is ending: %w", ending, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// fenceGrace is how long after its deadline the controller waits for the pod of an old
+// member before it reports what is missing. The node of the pod does not respond then.
+// Clients may still reach the member there, and so may other members with which it has a
+// quorum. Nothing continues before there is evidence that the pod has ended.
+const fenceGrace = 5 * time.Second
+
+// errNotEnded means that a pod has not ended although its time is over.
+var errNotEnded = errors.New("the node has not reported the end of the pod, so its member may still serve clients")
+
+// listOldObjects returns the pods and PVCs of the cluster except those of the recovery
+// member, as they are in the live API. Objects that no member has used stay for later
+// members.
+func listOldObjects(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) ([]corev1.Pod, []corev1.PersistentVolumeClaim, error) {
+	namespace := r.seen.Cluster.Namespace
+	listedPods, err := r.Objects.ListPods(ctx, namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the pods: %w", err)
+	}
+	listedPVCs, err := r.Objects.ListPVCs(ctx, namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the PVCs: %w", err)
+	}
+	names := map[string]bool{}
+	for i := range listedPods {
+		names[listedPods[i].Name] = true
+	}
+	for i := range listedPVCs {
+		names[listedPVCs[i].Name] = true
+	}
+	for _, name := range recovery.OldMembers {
+		names[name] = true
+	}
+	delete(names, recovery.Seed)
+	var pods []corev1.Pod
+	var pvcs []corev1.PersistentVolumeClaim
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		pod, err := r.Objects.GetPod(ctx, namespace, name)
+		if err == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && !resources.IsPrepared(pod.Annotations) {
+			pods = append(pods, *pod)
+		} else if err != nil && !isNotFound(err) {
+			return nil, nil, fmt.Errorf("read pod %s: %w", name, err)
+		}
+		pvc, err := r.Objects.GetPVC(ctx, namespace, name)
+		if err == nil && resources.Owns(r.seen.Cluster, pvc) && !resources.IsPrepared(pvc.Annotations) {
+			pvcs = append(pvcs, *pvc)
+		} else if err != nil && !isNotFound(err) {
+			return nil, nil, fmt.Errorf("read PVC %s: %w", name, err)
+		}
+	}
+	return pods, pvcs, nil
+}
+
+// publishRecoveryMember puts the recovery member behind the Services.
+func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecoveryMember) error {
+	name := a.Name
+	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	if err == nil && resources.Owns(r.seen.Cluster, pvc) {
+		pvc = pvc.DeepCopy()
+		if resources.Published(&pvc.Labels, r.seen.Cluster.Name) {
+			if err := updatePVC(ctx, r, pvc); err != nil {
+				return err
+			}
+		}
+	}
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if !metav1.IsControlledBy(pod, r.seen.Cluster) {
+		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
+	}
+	pod = pod.DeepCopy()
+	if !resources.Published(&pod.Labels, r.seen.Cluster.Name) {
+		return nil
+	}
+	return updatePod(ctx, r, pod)
+}
+
+// cleanUpOldPVCs deletes the PVCs of the old members, or releases them if the user wants to
+// keep the PVCs of removed members.
+func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error {
+	recovery := &a.Recovery
+	var failed []error
+	for _, name := range recovery.OldMembers {
+		pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+		if isNotFound(err) {
+			continue
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("read PVC %s: %w", name, err))
+			continue
+		}
+		if !resources.Owns(r.seen.Cluster, pvc) || pvc.DeletionTimestamp != nil || pvc.Labels[resources.LabelFenced] != r.seen.Cluster.Name {
+			continue
+		}
+		if resources.RetainsRemoved(r.seen.Cluster) {
+			_, err = r.Objects.UpdatePVC(ctx, resources.Released(r.seen.Cluster, pvc))
+		} else {
+			err = r.Objects.DeletePVC(ctx, pvc.Namespace, name, metav1.Preconditions{UID: &pvc.UID, ResourceVersion: &pvc.ResourceVersion})
+		}
+		if err != nil && !isNotFound(err) {
+			failed = append(failed, reconcile.StaleOnConflict(err))
+		}
+	}
+	return errors.Join(failed...)
+}

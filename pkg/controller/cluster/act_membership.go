@@ -1,0 +1,134 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+func addMember(ctx context.Context, r *run, a planner.AddMember) error {
+	if a.For == planner.AddSuccessor {
+		if err := requireSameSpec(ctx, r); err != nil {
+			return err
+		}
+	}
+	add := r.Etcd.AddLearner
+	if err := requireUnusedPod(ctx, r, a); err != nil {
+		return err
+	}
+	if a.As == planner.JoinAsVoter {
+		// A voter raises the quorum at once, so those who serve must be there to stay.
+		if err := requireOtherVotersServe(ctx, r, ""); err != nil {
+			return err
+		}
+		add = r.Etcd.AddVoter
+	}
+	if err := add(ctx, r.seen.voters, resources.PeerURL(r.seen.Cluster, a.Name)); err != nil {
+		return err
+	}
+	normal(r, EventMemberAdded, "New member %s added to cluster", a.Name)
+	return nil
+}
+
+// promoteMember makes a learner a voter, unless its pod is about to end.
+func promoteMember(ctx context.Context, r *run, a planner.PromoteMember) error {
+	if err := requirePodStays(ctx, r, a.Name); err != nil {
+		return err
+	}
+	if err := r.Etcd.Promote(ctx, r.seen.voters, a.ID); err != nil {
+		return err
+	}
+	normal(r, EventMemberPromoted, "Member %s was promoted to voter", a.Name)
+	return nil
+}
+
+// removeMember takes a member out of etcd. One that is removed because it is lost
+// must be seen to be lost in the live API: the cache may be behind.
+func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
+	if a.Reason == planner.RemoveLost {
+		if err := requireNoPodOrPVC(ctx, r, a.Name); err != nil {
+			return err
+		}
+	}
+	if a.Reason != planner.RemoveLost && r.seen.podOf(a.Name) == nil {
+		// A member that was chosen because no pod of it was seen may serve, and lead, all
+		// the same.
+		if err := requireNoPod(ctx, r, a.Name); err != nil {
+			return err
+		}
+	}
+	if err := requireRemovable(ctx, r, a); err != nil {
+		return err
+	}
+	if err := r.Etcd.Remove(ctx, r.seen.voters, a.ID); err != nil && !errors.Is(err, etcd.ErrMemberNotFound) {
+		return err
+	}
+	switch a.Reason {
+	case planner.RemoveLost:
+		warning(r, EventMemberLost, "Member %s lost its pod and its data; another member replaces it", a.Name)
+	case planner.RemoveReplaced:
+		if pod := r.seen.podOf(a.Name); pod != nil && !pod.Terminating {
+			announceReplaced(r, a.Name)
+		}
+	case planner.RemoveAway:
+		warning(r, EventMemberReplaced, "Member %s does not respond and is replaced: %s", a.Name, r.seen.podOf(a.Name).AwayWhy)
+	case planner.RemoveCrashLooping:
+		warning(r, EventMemberReplaced, "Member %s restarted repeatedly while it joined; another member replaces it", a.Name)
+	case planner.RemoveScaleDown, planner.RemoveSurplus, planner.RemovePeersDiffer:
+	}
+	normal(r, EventMemberRemoved, "Existing member %s removed from the cluster", a.Name)
+	return nil
+}
+
+// requireRemovable looks once more before a member is removed that could stay.
+func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error {
+	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveSurplus || a.Reason == planner.RemoveReplaced {
+		if err := requireSameSpec(ctx, r); err != nil {
+			return err
+		}
+	}
+	if a.Reason == planner.RemoveCrashLooping {
+		return requireNotRunning(ctx, r, a.Name)
+	}
+	if a.Reason == planner.RemoveAway {
+		if err := requireSameSpec(ctx, r); err != nil {
+			return err
+		}
+		if err := requireAway(ctx, r, a.Name); err != nil {
+			return err
+		}
+	}
+	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveAway {
+		return requireOtherVotersServe(ctx, r, a.Name)
+	}
+	return nil
+}
+
+// moveLeader transfers the leadership. Only the leader itself accepts the request.
+func moveLeader(ctx context.Context, r *run, a planner.MoveLeader) error {
+	leader, found := r.seen.endpoint(a.FromName)
+	if !found {
+		return fmt.Errorf("leader %s has no endpoint: %w", a.FromName, reconcile.ErrStale)
+	}
+	if err := r.Etcd.MoveLeader(ctx, r.seen.to(leader), a.To); err != nil {
+		return err
+	}
+	normal(r, EventLeaderMoved, "Leadership moved from %s to %s", a.FromName, a.ToName)
+	return nil
+}
+
+func peers(s *seen, names []string) []resources.Peer {
+	list := make([]resources.Peer, 0, len(names))
+	for _, name := range names {
+		list = append(list, resources.Peer{Name: name, URL: resources.PeerURL(s.Cluster, name)})
+	}
+	return list
+}

@@ -1,0 +1,130 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// repairPVC gives a PVC the declared owner and size. It checks the spec first. If a user
+// has just removed the owner from a PVC, restoring the owner would delete the data together
+// with the cluster.
+func repairPVC(ctx context.Context, r *run, a planner.RepairPVC) error {
+	if err := requireSameSpec(ctx, r); err != nil {
+		return err
+	}
+	live, err := readOwnedPVC(ctx, r, a.Name, a.UID)
+	if err != nil || live == nil {
+		return err
+	}
+	pvc, drifted := resources.PVCDrift(r.seen.Cluster, live)
+	if growth, _ := resources.PVCGrowth(r.seen.Cluster, live); growth != resources.GrowthDue {
+		if !drifted {
+			return nil
+		}
+		return updatePVC(ctx, r, pvc)
+	}
+	err = updatePVC(ctx, r, resources.GrownPVC(r.seen.Cluster, pvc))
+	switch {
+	case err == nil:
+		normal(r, EventVolumeGrows, "Requested the declared volume size for the PVC of member %s", a.Name)
+		return nil
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
+		// Noted where the next observation finds it, so that it is not asked for each time.
+		if noted := updatePVC(ctx, r, resources.GrowthRejectedPVC(r.seen.Cluster, pvc, err.Error())); noted != nil {
+			return fmt.Errorf("%w; then: %w", err, noted)
+		}
+		warning(r, EventGrowthRejected, "Kubernetes rejected the declared volume size of member %s: %v", a.Name, err)
+		return nil
+	default:
+		return err
+	}
+}
+
+func createMemberPVC(ctx context.Context, r *run, a planner.CreatePVC) error {
+	pvc := resources.PVC(r.seen.Cluster, a.Name)
+	if pvc == nil {
+		return nil
+	}
+	return createPVC(ctx, r, pvc, "")
+}
+
+// createPVC creates a PVC for a member that will run a version; empty for the declared
+// version.
+func createPVC(ctx context.Context, r *run, pvc *corev1.PersistentVolumeClaim, version string) error {
+	metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(atVersion(r.seen.Cluster, version)))
+	created, err := r.Objects.CreatePVC(ctx, pvc)
+	if apierrors.IsAlreadyExists(err) {
+		live, getErr := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, pvc.Name)
+		if getErr != nil {
+			return fmt.Errorf("read PVC %s: %w", pvc.Name, getErr)
+		}
+		return restorePVCLabels(ctx, r, live)
+	}
+	if err != nil {
+		return reconcile.MarkRejected(err)
+	}
+	r.Gate.Note(r.key, created)
+	return nil
+}
+
+func deletePVC(ctx context.Context, r *run, a planner.DeletePVC) error {
+	live, err := readOwnedPVC(ctx, r, a.Name, a.UID)
+	if err != nil || live == nil {
+		return err
+	}
+	if a.Why == planner.DeletePVCPrepared && !resources.IsPrepared(live.Annotations) {
+		return fmt.Errorf("PVC %s was admitted: %w", a.Name, reconcile.ErrStale)
+	}
+	err = r.Objects.DeletePVC(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	if isNotFound(err) {
+		return nil
+	}
+	return reconcile.StaleOnConflict(err)
+}
+
+func releasePVC(ctx context.Context, r *run, a planner.ReleasePVC) error {
+	live, err := readOwnedPVC(ctx, r, a.Name, a.UID)
+	if err != nil || live == nil {
+		return err
+	}
+	return updatePVC(ctx, r, resources.Released(r.seen.Cluster, live))
+}
+
+func updatePVC(ctx context.Context, r *run, pvc *corev1.PersistentVolumeClaim) error {
+	updated, err := r.Objects.UpdatePVC(ctx, pvc)
+	if err != nil {
+		return reconcile.StaleOnConflict(err)
+	}
+	r.Gate.Note(r.key, updated)
+	return nil
+}
+
+// readOwnedPVC reads a PVC and returns it if it is the observed PVC and belongs to the
+// cluster; nil if it no longer exists.
+func readOwnedPVC(ctx context.Context, r *run, name, uid string) (*corev1.PersistentVolumeClaim, error) {
+	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	if string(live.UID) != uid || !resources.Owns(r.seen.Cluster, live) {
+		return nil, fmt.Errorf("PVC %s was replaced since it was observed: %w", name, reconcile.ErrStale)
+	}
+	if live.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	return live, nil
+}

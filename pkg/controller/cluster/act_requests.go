@@ -1,0 +1,53 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// requestCertificate creates a Certificate, or changes it to what the cluster needs.
+func requestCertificate(ctx context.Context, r *run, a planner.RequestCertificate) error {
+	i := slices.IndexFunc(neededBy(r.seen.Cluster), func(n needed) bool { return n.use == a.Use })
+	if i < 0 {
+		return fmt.Errorf("no %s certificate is needed: %w", a.Use, reconcile.ErrStale)
+	}
+	want := requestFor(r.seen.Cluster, neededBy(r.seen.Cluster)[i])
+	r.secrets.invalidate(r.key)
+	live, err := r.CertManager.Get(ctx, want.GetNamespace(), want.GetName())
+	if isNotFound(err) {
+		_, err := r.CertManager.Create(ctx, want)
+		if apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("the Certificate %s was created by another process: %w", want.GetName(), reconcile.ErrStale)
+		}
+		if err == nil {
+			normal(r, EventCertificateRequested, "Certificate %s asks cert-manager for the %s certificate", want.GetName(), a.Use)
+		}
+		return reconcile.MarkTerminating(err)
+	}
+	if err != nil {
+		return fmt.Errorf("read Certificate %s: %w", want.GetName(), err)
+	}
+	if !metav1.IsControlledBy(live, r.seen.Cluster) {
+		return fmt.Errorf("the Certificate %s has another owner: %w", want.GetName(), reconcile.ErrStale)
+	}
+	repaired, drifted := resources.CertificateDrift(want, live)
+	if !drifted {
+		return nil
+	}
+	if _, err := r.CertManager.Update(ctx, repaired); err != nil {
+		return reconcile.StaleOnConflict(err)
+	}
+	normal(r, EventCertificateRequested, "Repaired Certificate %s", want.GetName())
+	return nil
+}

@@ -1,0 +1,129 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// createPeerService reserves the name of the bootstrap member: only one of two controllers
+// can create the Service, and the other controller reads the bootstrap member from it.
+func createPeerService(ctx context.Context, r *run, a planner.CreatePeerService) error {
+	service := resources.PeerService(r.seen.Cluster, a.Seed)
+	if a.ClusterID != "" {
+		service.Annotations[resources.AnnotationClusterID] = a.ClusterID
+	} else if err := requireNeverServed(ctx, r, a.Seed); err != nil {
+		return err
+	}
+	created, err := r.Objects.CreateService(ctx, service)
+	if apierrors.IsAlreadyExists(err) {
+		if err := repairUncachedService(ctx, r, service.Name, resources.PeerServiceDrift); err != nil {
+			return err
+		}
+		return fmt.Errorf("Service %s was created by another process: %w", service.Name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return reconcile.MarkTerminating(err)
+	}
+	r.Gate.Note(r.key, created)
+	return nil
+}
+
+// repairPeerService puts back what the controller owns of the headless Service.
+func repairPeerService(ctx context.Context, r *run, _ planner.RepairPeerService) error {
+	return repairService(ctx, r, r.seen.peerService, resources.PeerServiceDrift)
+}
+
+// recordBootstrap writes the cluster ID into the record.
+func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) error {
+	record, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("read the bootstrap record: %w", err)
+	}
+	if !resources.Owns(r.seen.Cluster, record) {
+		return fmt.Errorf("Service %s has another owner: %w", record.Name, reconcile.ErrStale)
+	}
+	record = record.DeepCopy()
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationClusterID, strconv.FormatUint(a.ClusterID, 16))
+	if a.Log.ClusterID != "" {
+		setLogRecord(record, a.Log)
+	}
+	updated, err := r.Objects.UpdateService(ctx, record)
+	if err != nil {
+		return reconcile.StaleOnConflict(err)
+	}
+	r.Gate.Note(r.key, updated)
+	normal(r, EventClusterStarted, "Cluster started with member %s", r.seen.PeerService.Seed)
+	return nil
+}
+
+type drift func(*v1beta2.EtcdCluster, *corev1.Service) (*corev1.Service, bool)
+
+func repairService(ctx context.Context, r *run, live *corev1.Service, repaired drift) error {
+	if live == nil {
+		return fmt.Errorf("the cache shows no Service to repair: %w", reconcile.ErrStale)
+	}
+	service, drifted := repaired(r.seen.Cluster, live)
+	if !drifted {
+		return nil
+	}
+	if len(live.OwnerReferences) != len(service.OwnerReferences) {
+		// Without owner it stays until the cluster is deleted, so there must be one.
+		if err := requireSameSpec(ctx, r); err != nil {
+			return err
+		}
+	}
+	updated, err := r.Objects.UpdateService(ctx, service)
+	if err != nil {
+		return reconcile.StaleOnConflict(err)
+	}
+	r.Gate.Note(r.key, updated)
+	if before := live.DeepCopy(); mark(r.seen, before) && equality.Semantic.DeepEqual(before, service) {
+		return nil // only the marks have changed, as an update of the controller changes them
+	}
+	normal(r, EventServiceRepaired, "Repaired Service %s: another program had changed it", service.Name)
+	return nil
+}
+
+// errServiceRejected means that Kubernetes rejects the client Service as its template
+// declares it, for example with an IP family that the Kubernetes cluster does not have.
+var errServiceRejected = errors.New("the client Service was rejected by Kubernetes")
+
+// ensureClientService creates the client Service or repairs it.
+func ensureClientService(ctx context.Context, r *run, _ planner.EnsureClientService) error {
+	err := createOrRepairClientService(ctx, r)
+	if err = reconcile.MarkTerminating(err); reconcile.IsRejection(err) {
+		return fmt.Errorf("%w: %w", errServiceRejected, err)
+	}
+	return err
+}
+
+func createOrRepairClientService(ctx context.Context, r *run) error {
+	if r.seen.clientService != nil {
+		return repairService(ctx, r, r.seen.clientService, resources.ClientServiceDrift)
+	}
+	service := resources.ClientService(r.seen.Cluster)
+	created, err := r.Objects.CreateService(ctx, service)
+	if apierrors.IsAlreadyExists(err) {
+		return repairUncachedService(ctx, r, service.Name, resources.ClientServiceDrift)
+	}
+	if err != nil {
+		return err
+	}
+	r.Gate.Note(r.key, created)
+	return nil
+}

@@ -1,0 +1,88 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// observeRecoveryMember looks at the recovery member of a recovery under way. It is not
+// behind the Services, so requests to it use the address of its pod, apart from the
+// members.
+func observeRecoveryMember(ctx context.Context, r *run) error {
+	recovery := r.seen.PeerService.Recovery
+	if !recovery.InProgress() || recovery.Seed == "" {
+		return nil
+	}
+	pvc, err := r.Cache.PVC(r.key.Namespace, recovery.Seed)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read PVC %s from the cache: %w", recovery.Seed, err)
+	}
+	if err == nil {
+		r.seen.observeMark(pvc)
+	}
+	r.seen.RecoveryMember.Hidden = err == nil && resources.Owns(r.seen.Cluster, pvc) && resources.Hidden(pvc.Labels, r.seen.Cluster.Name)
+	pod, err := r.Cache.Pod(r.key.Namespace, recovery.Seed)
+	if isNotFound(err) || err == nil && !metav1.IsControlledBy(pod, r.seen.Cluster) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s from the cache: %w", recovery.Seed, err)
+	}
+	observed := observedPod(atVersion(r.seen.Cluster, recovery.Version), pod)
+	observed.Outdated = observed.Outdated || misplaced(r, r.seen.Cluster, pod)
+	r.seen.RecoveryMember.Pod = &observed
+	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.Hidden(pod.Labels, r.seen.Cluster.Name)
+	if recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+		observed.AwaySince, observed.AwayWhy = away(ctx, r, pod)
+	}
+	if !observed.Running || pod.Status.PodIP == "" || recovery.Phase == v1beta2.RecoveryPhaseCleaning {
+		return nil
+	}
+	r.seen.recoveryMember = etcd.Target{Endpoints: []etcd.Endpoint{endpointOf(r.seen.Cluster, pod)}, TLS: r.seen.target.TLS, TLSIdentity: r.seen.target.TLSIdentity}
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	response := r.Etcd.Statuses(ctx, r.seen.recoveryMember)[recovery.Seed]
+	if response.Err != nil {
+		r.Waker.Await(r.key, r.seen.recoveryMember, r.seen.recoveryMember.Endpoints[0])
+		return nil
+	}
+	r.seen.RecoveryMember.Serves = response.Health.Leader != 0 && response.Health.Leader == response.Health.ID
+	r.seen.RecoveryMember.ClusterID = response.Health.ClusterID
+	if r.seen.RecoveryMember.Serves && recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+		return observeNodes(ctx, r)
+	}
+	return nil
+}
+
+// observeNodes finds out which old members are on nodes that are not ready, before a recovery
+// takes their pods away. Such a node may only be cut off.
+func observeNodes(ctx context.Context, r *run) error {
+	for i := range r.seen.Pods {
+		p := &r.seen.Pods[i]
+		if !p.Owned || p.Finished || p.Node == "" {
+			continue
+		}
+		node, err := r.Objects.GetNode(ctx, p.Node)
+		if isNotFound(err) {
+			continue // Kubernetes removes the pods of a node that was taken out of the cluster
+		}
+		if err != nil {
+			return fmt.Errorf("read node %s: %w", p.Node, err)
+		}
+		p.NodeNotReady = slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+		})
+	}
+	return nil
+}

@@ -1,0 +1,334 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// The functions here look once more, in the live API, before something that cannot be
+// taken back. Decisions are made from caches, which may be behind; another process may
+// act on the same cluster. They return reconcile.ErrStale if what was observed is no longer so.
+
+// requireNeverServed makes sure, in the live API, that the cluster still is the one that
+// was observed, that it has never served, and that nothing but its seed exists.
+func requireNeverServed(ctx context.Context, r *run, seed string) error {
+	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if isNotFound(err) {
+		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read the EtcdCluster: %w", err)
+	}
+	if live.UID != r.seen.Cluster.UID || live.DeletionTimestamp != nil {
+		return fmt.Errorf("the EtcdCluster was recreated or is being deleted: %w", reconcile.ErrStale)
+	}
+	if live.Status.Phase != v1beta2.ClusterPhaseNone && live.Status.Phase != v1beta2.ClusterPhaseCreating {
+		return fmt.Errorf("the EtcdCluster has served before: %w", reconcile.ErrStale)
+	}
+	// The status is written after the cluster was published to clients, so it alone proves
+	// nothing.
+	service, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, resources.ClientServiceName(r.seen.Cluster))
+	if err == nil && !resources.Owns(r.seen.Cluster, service) {
+		return fmt.Errorf("service %s exists: %w", service.Name, reconcile.ErrNotOwned)
+	}
+	if err == nil {
+		// The cache does not show it if something has removed its labels.
+		if err := repairService(ctx, r, service, resources.ClientServiceDrift); err != nil {
+			return err
+		}
+		return fmt.Errorf("the client Service exists: %w", reconcile.ErrStale)
+	}
+	if !isNotFound(err) {
+		return fmt.Errorf("read the client Service: %w", err)
+	}
+	return requireNoOtherObjects(ctx, r, seed)
+}
+
+// requireNoOtherObjects makes sure that the cluster has no pod and no PVC except those of
+// the member seed.
+func requireNoOtherObjects(ctx context.Context, r *run, seed string) error {
+	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	for i := range pods {
+		if pods[i].Name != seed && !resources.IsPrepared(pods[i].Annotations) && metav1.IsControlledBy(&pods[i], r.seen.Cluster) {
+			return fmt.Errorf("pod %s exists: %w", pods[i].Name, reconcile.ErrStale)
+		}
+	}
+	pvcs, err := r.Objects.ListPVCs(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("list the PVCs: %w", err)
+	}
+	for i := range pvcs {
+		if pvcs[i].Name != seed && !resources.IsPrepared(pvcs[i].Annotations) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
+			return fmt.Errorf("PVC %s exists: %w", pvcs[i].Name, reconcile.ErrStale)
+		}
+	}
+	return nil
+}
+
+// requireBootstrapMember makes sure, in the live API, that the record names this seed and that
+// the cluster has never served.
+func requireBootstrapMember(ctx context.Context, r *run, name string) error {
+	record, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("read the bootstrap record: %w", err)
+	}
+	if !resources.Owns(r.seen.Cluster, record) || record.Annotations[resources.AnnotationBootstrapMember] != name ||
+		record.Annotations[resources.AnnotationClusterID] != "" {
+		return fmt.Errorf("the bootstrap record names another bootstrap member or a finished bootstrap: %w", reconcile.ErrStale)
+	}
+	return requireNeverServed(ctx, r, name)
+}
+
+func requireNoPodOrPVC(ctx context.Context, r *run, name string) error {
+	if err := requireNoPod(ctx, r, name); err != nil {
+		return err
+	}
+	return requireNoPVC(ctx, r, name)
+}
+
+// requireEnded makes sure that no member runs in a pod that is about to go.
+func requireEnded(ctx context.Context, r *run, name string) error {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if live := observedPod(r.seen.Cluster, pod); live.Owned && !live.Finished {
+		return fmt.Errorf("pod %s has not ended: %w", name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireAway makes sure that the pod of a member is still away.
+func requireAway(ctx context.Context, r *run, name string) error {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return fmt.Errorf("pod %s no longer exists: %w", name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	since, _ := away(ctx, r, pod)
+	if seen := r.seen.podOf(name); seen == nil || seen.UID != string(pod.UID) || since.IsZero() {
+		return fmt.Errorf("pod %s may come back: %w", name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireNoPod makes sure that a pod that was not seen is not there either, and that it has
+// not only lost its labels.
+func requireNoPod(ctx context.Context, r *run, name string) error {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	live := observedPod(r.seen.Cluster, pod)
+	if live.Owned && !live.Terminating && !live.Finished {
+		if resources.IsPrepared(pod.Annotations) && r.seen.isPrepared(string(pod.UID)) {
+			return nil // no member has used it
+		}
+		if err := restorePodLabels(ctx, r, pod); err != nil {
+			return err
+		}
+		return fmt.Errorf("pod %s exists: %w", name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireNoPVC makes sure that the data was deleted with the pod.
+func requireNoPVC(ctx context.Context, r *run, name string) error {
+	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	if pvc.DeletionTimestamp == nil && resources.Owns(r.seen.Cluster, pvc) && !resources.IsPrepared(pvc.Annotations) {
+		if err := restorePVCLabels(ctx, r, pvc); err != nil {
+			return err
+		}
+		return fmt.Errorf("PVC %s exists: %w", name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireOtherVotersServe makes sure that the voters that were seen to serve still do, and
+// stay, before one that need not go is removed or restarted.
+func requireOtherVotersServe(ctx context.Context, r *run, except string) error {
+	if err := requireOtherVotersStay(ctx, r, except); err != nil {
+		return err
+	}
+	return requireOtherVotersCommit(ctx, r, except)
+}
+
+// requireOtherVotersCommit has a write committed, and then applied by each of the other voters
+// that were seen to serve. In a cluster at rest, nothing else shows that the disk of a voter
+// takes no writes.
+func requireOtherVotersCommit(ctx context.Context, r *run, except string) error {
+	others := r.seen.to()
+	for _, e := range r.seen.voters.Endpoints {
+		if e.Name != except && r.seen.isHealthy(e.Name) {
+			others.Endpoints = append(others.Endpoints, e)
+		}
+	}
+	if len(others.Endpoints) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	// While etcd has found its data to be corrupt it commits writes and applies none.
+	if err := r.Etcd.ProveWrite(ctx, r.seen.voters); err != nil && !errors.Is(err, etcd.ErrCorrupt) {
+		return fmt.Errorf("commit a write before a member goes: %w", err)
+	}
+	failed := r.Etcd.FailedReads(ctx, others)
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		return fmt.Errorf("voter %s does not serve (%w): %w", name, failed[name], reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireOtherVotersStay makes sure that the pods of the voters that serve are not going away,
+// before one that need not go is removed or restarted. The cache may be behind, and a
+// member serves until the very end.
+func requireOtherVotersStay(ctx context.Context, r *run, except string) error {
+	for i := range r.seen.Etcd.Members {
+		m := &r.seen.Etcd.Members[i]
+		if m.Learner || m.Name == except || m.Health != planner.Healthy {
+			continue
+		}
+		if err := requirePodStays(ctx, r, m.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requirePodStays makes sure that the pod of a member is not going away, and that its
+// container is not about to restart.
+func requirePodStays(ctx context.Context, r *run, name string) error {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return fmt.Errorf("pod %s no longer exists: %w", name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	live := observedPod(r.seen.Cluster, pod)
+	if !live.Owned || live.Terminating || live.Finished {
+		return fmt.Errorf("pod %s is being deleted or has ended: %w", name, reconcile.ErrStale)
+	}
+	if live.Restarting {
+		return fmt.Errorf("pod %s restarts: %w", name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireNotRunning makes sure that the container of a member does not run.
+func requireNotRunning(ctx context.Context, r *run, name string) error {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if observedPod(r.seen.Cluster, pod).Running {
+		return fmt.Errorf("pod %s runs: %w", name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requirePVC makes sure that the volume of a member outlives its pod.
+func requirePVC(ctx context.Context, r *run, name string) error {
+	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return fmt.Errorf("PVC %s no longer exists: %w", name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	if pvc.DeletionTimestamp != nil || !resources.Owns(r.seen.Cluster, pvc) {
+		return fmt.Errorf("PVC %s is being deleted or has another owner: %w", name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireSameStatus makes sure that the status is the last status that was written: it
+// proves which members vote.
+func requireSameStatus(ctx context.Context, r *run) error {
+	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if isNotFound(err) {
+		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read the EtcdCluster: %w", err)
+	}
+	if live.UID != r.seen.Cluster.UID || live.ResourceVersion != r.seen.Cluster.ResourceVersion {
+		return fmt.Errorf("the status of the EtcdCluster has changed since it was observed: %w", reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireRecoveryMemberDeleted makes sure that the recovery member has neither a pod nor a
+// PVC.
+func requireRecoveryMemberDeleted(ctx context.Context, r *run, name string) error {
+	if _, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name); !isNotFound(err) {
+		return stillThere("pod", name, err)
+	}
+	if _, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name); !isNotFound(err) {
+		return stillThere("PVC", name, err)
+	}
+	return nil
+}
+
+func stillThere(kind, name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", kind, name, err)
+	}
+	return fmt.Errorf("%s %s exists: %w", kind, name, reconcile.ErrStale)
+}
+
+// requireSameSpec makes sure that the spec still is the observed spec, before an action
+// that is only right for this spec. A cache that lags behind must not undo a later request
+// of a user.
+func requireSameSpec(ctx context.Context, r *run) error {
+	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if isNotFound(err) {
+		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read the EtcdCluster: %w", err)
+	}
+	if live.UID != r.seen.Cluster.UID || live.DeletionTimestamp != nil || live.Generation != r.seen.Cluster.Generation {
+		return fmt.Errorf("the spec of the EtcdCluster has changed since it was observed: %w", reconcile.ErrStale)
+	}
+	for _, request := range []string{resources.AnnotationRestart, resources.AnnotationRotateCA, resources.AnnotationDropOldCA} {
+		if live.Annotations[request] != r.seen.Cluster.Annotations[request] {
+			return fmt.Errorf("annotation %s of the EtcdCluster has changed since it was observed: %w", request, reconcile.ErrStale)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// TestLossIsProvedByTheLastStatus: nothing goes on by itself on a status that another process
+// has written over meanwhile: a member may have started since.
+func TestLossIsProvedByTheLastStatus(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		since func(*v1beta2.EtcdCluster)
+		stale bool
+	}{
+		{"nothing was written", func(*v1beta2.EtcdCluster) {}, false},
+		{"the cluster was written", func(c *v1beta2.EtcdCluster) { c.ResourceVersion = "8" }, true},
+		{"it is another cluster", func(c *v1beta2.EtcdCluster) { c.UID = "other" }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			live.cluster.ResourceVersion = "7"
+			s := &seen{Observed: planner.Observed{Cluster: live.cluster.DeepCopy()}}
+			test.since(live.cluster)
+			err := requireSameStatus(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live}}, seen: s})
+			if test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestUnseenMemberIsLookedFor: a member that is chosen to go because no pod of it is seen may
+// have one that has only lost its labels, and lead the others.
+func TestUnseenMemberIsLookedFor(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []planner.RemoveReason{planner.RemoveScaleDown, planner.RemoveReplaced, planner.RemoveSurplus} {
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			live.pod.Labels = nil
+			s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
+			r := &Reconciler{Config: Config{Objects: live, Etcd: live, Gate: live, Recorder: live}}
+			err := removeMember(t.Context(), &run{Reconciler: r, seen: s}, planner.RemoveMember{ID: 1, Name: live.pod.Name, Reason: reason})
+			if !errors.Is(err, reconcile.ErrStale) || !slices.Contains(live.calls, "update pod") {
+				t.Errorf("it did %q, error %v", live.calls, err)
+			}
+		})
+	}
+}
+
+// TestSeedIsGone: that the data was lost with a seed is recorded only if the live API has
+// neither its pod nor its volume.
+func TestSeedIsGone(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name     string
+		pod, pvc bool
+	}{{"both are deleted", false, false}, {"its pod is there", true, false}, {"its volume is there", false, true}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			name := live.pod.Name
+			live.pvc = resources.RecoveryPVC(live.cluster, name)
+			if !test.pod {
+				live.pod = nil
+			}
+			if !test.pvc {
+				live.pvc = nil
+			}
+			s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
+			err := requireRecoveryMemberDeleted(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live}}, seen: s}, name)
+			if there := test.pod || test.pvc; errors.Is(err, reconcile.ErrStale) != there || (err != nil && !there) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// mute is a live API that fails to read a pod or a PVC.
+type mute struct {
+	*oneMember
+	pods bool
+}
+
+var errMute = errors.New("no response")
+
+func (m *mute) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	if m.pods {
+		return m.oneMember.GetPod(ctx, namespace, name)
+	}
+	return nil, errMute
+}
+
+func (m *mute) GetPVC(context.Context, string, string) (*corev1.PersistentVolumeClaim, error) {
+	return nil, errMute
+}
+
+// TestFailedReadProvesNoDeletion: an error is no proof, and no outdated observation.
+func TestFailedReadProvesNoDeletion(t *testing.T) {
+	t.Parallel()
+	for _, pods := range []bool{false, true} {
+		live := &mute{stopped(), pods}
+		live.pod = nil
+		r := &Reconciler{Config: Config{Objects: live}}
+		s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
+		for what, confirm := range map[string]func() error{
+			"a seed":         func() error { return requireRecoveryMemberDeleted(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+			"a lost member":  func() error { return requireNoPodOrPVC(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+			"a kept PVC":     func() error { return requirePVC(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+			"another member": func() error { return requirePodStays(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+		} {
+			if err := confirm(); err == nil || (what != "another member" || !pods) && (!errors.Is(err, errMute) || errors.Is(err, reconcile.ErrStale)) {
+				t.Errorf("%s, pods can be read %t: %v", what, pods, err)
+			}
+		}
+	}
+}
+
+// TestSpecIsTheLast: what is declared, or asked for by annotation, since the observation
+// may be the opposite of what is about to be done.
+func TestSpecIsTheLast(t *testing.T) {
+	t.Parallel()
+	asks := func(annotation string) func(*v1beta2.EtcdCluster) {
+		return func(c *v1beta2.EtcdCluster) { c.Annotations = map[string]string{annotation: "2"} }
+	}
+	for name, test := range map[string]struct {
+		since func(*v1beta2.EtcdCluster)
+		stale bool
+	}{
+		"nothing has happened":               {func(*v1beta2.EtcdCluster) {}, false},
+		"its status was written":             {func(c *v1beta2.EtcdCluster) { c.ResourceVersion = "8" }, false},
+		"a user has annotated it":            {asks("example.com/note"), false},
+		"it is declared otherwise":           {func(c *v1beta2.EtcdCluster) { c.Generation++ }, true},
+		"it is another cluster":              {func(c *v1beta2.EtcdCluster) { c.UID = "other" }, true},
+		"it goes away":                       {func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
+		"a restart is requested":             {asks(resources.AnnotationRestart), true},
+		"another CA is requested":            {asks(resources.AnnotationRotateCA), true},
+		"the end of the old CA is requested": {asks(resources.AnnotationDropOldCA), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			s := &seen{Observed: planner.Observed{Cluster: live.cluster.DeepCopy()}}
+			test.since(live.cluster)
+			err := requireSameSpec(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live}}, seen: s})
+			if test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestOthersStay: before one member goes the others are looked at, because a pod serves until
+// its very end, and a container that has another image runs until it is stopped.
+func TestOthersStay(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		since func(*oneMember)
+		stale bool
+	}{
+		"it stays":                    {func(*oneMember) {}, false},
+		"it is deleted":               {func(m *oneMember) { m.pod = nil }, true},
+		"it goes":                     {func(m *oneMember) { m.pod.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
+		"it was evicted":              {func(m *oneMember) { m.pod.Status.Phase = corev1.PodFailed }, true},
+		"it is another cluster's":     {func(m *oneMember) { m.pod.OwnerReferences[0].UID = "other" }, true},
+		"another image is on its way": {func(m *oneMember) { m.pod, _ = resources.WithVersion(m.cluster, m.pod) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			live.pod.Status.ContainerStatuses[0].ContainerID = "containerd://old"
+			live.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+			test.since(live)
+			s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
+			s.Etcd.Members = []planner.Member{
+				{Name: "c-a", Health: planner.Healthy}, {Name: "c-goes", Health: planner.Healthy},
+				{Name: "c-ill"}, {Name: "c-learns", Health: planner.Healthy, Learner: true},
+			}
+			r := &Reconciler{Config: Config{Objects: live}}
+			if err := requireOtherVotersStay(t.Context(), &run{Reconciler: r, seen: s}, "c-goes"); test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) {
+				t.Errorf("the error is %v", err)
+			}
+			if n := len(live.calls); n != 1 {
+				t.Errorf("%d pods were looked at", n)
+			}
+		})
+	}
+}
+
+// TestVolumeOutlivesThePod: a pod that comes back to its volume is deleted only while the
+// volume exists and stays.
+func TestVolumeOutlivesThePod(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		since func(*oneMember)
+		stale bool
+	}{
+		"it stays":                {func(*oneMember) {}, false},
+		"it is deleted":           {func(m *oneMember) { m.pvc = nil }, true},
+		"it goes":                 {func(m *oneMember) { m.pvc.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
+		"it is another cluster's": {func(m *oneMember) { m.pvc.Annotations, m.pvc.OwnerReferences = nil, nil }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			test.since(live)
+			s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
+			err := requirePVC(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live}}, seen: s}, "c-a")
+			if test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+// voters are voters. Some of them do not complete a read.
+type voters struct {
+	*oneMember
+	hung   []string
+	commit error
+	read   []string
+}
+
+func threeVoters(t *testing.T, hung ...string) (*run, *voters) {
+	t.Helper()
+	v := &voters{oneMember: stopped(), hung: hung}
+	s := &seen{Observed: planner.Observed{Cluster: v.cluster}}
+	for i, name := range []string{"c-a", "c-b", "c-goes", "c-ill"} {
+		m := planner.Member{ID: uint64(i + 1), Name: name, Health: planner.Healthy}
+		if name == "c-ill" {
+			m.Health, m.Reason = planner.Unhealthy, planner.ReasonNoLeader
+		}
+		s.Etcd.Members = append(s.Etcd.Members, m)
+		s.voters.Endpoints = append(s.voters.Endpoints, etcd.Endpoint{Name: name})
+	}
+	s.Etcd.Linearizable = true
+	return &run{Reconciler: &Reconciler{Config: Config{Objects: v, Etcd: v}}, seen: s}, v
+}
+
+// ProveWrite implements Etcd.
+func (v *voters) ProveWrite(context.Context, etcd.Target) error { return v.commit }
+
+// FailedReads implements Etcd.
+func (v *voters) FailedReads(_ context.Context, target etcd.Target) map[string]error {
+	failed := map[string]error{}
+	for _, e := range target.Endpoints {
+		v.read = append(v.read, e.Name)
+		if slices.Contains(v.hung, e.Name) {
+			failed[e.Name] = &etcd.Error{Op: "linearizable read", Member: e.Name, Kind: etcd.ErrTimeout}
+		}
+	}
+	return failed
+}
+
+// TestVoterThatOnlyResponds: a voter that responds from memory and completes no read is not
+// healthy. What else is wrong with a member stays what it was.
+func TestVoterThatOnlyResponds(t *testing.T) {
+	t.Parallel()
+	r, _ := threeVoters(t, "c-b", "c-ill")
+	observeReads(t.Context(), r)
+	for i, want := range []planner.Reason{"", planner.ReasonNotServing, "", planner.ReasonNoLeader} {
+		if m := r.seen.Etcd.Members[i]; m.Reason != want || (m.Health == planner.Healthy) != (want == "") {
+			t.Errorf("%s: health %v, reason %q", m.Name, m.Health, m.Reason)
+		}
+	}
+	r, v := threeVoters(t, "c-a")
+	r.seen.voters.Endpoints = r.seen.voters.Endpoints[:1]
+	observeReads(t.Context(), r)
+	if len(v.read) > 0 {
+		t.Errorf("the only voter has listed the members through a quorum, and got another read")
+	}
+}
+
+// TestOthersCommit: before a member goes that need not go, the others that count commit a
+// write and apply it.
+func TestOthersCommit(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("failed")
+	for name, test := range map[string]struct {
+		hung   []string
+		commit error
+		want   error
+	}{
+		"all serve":                {},
+		"the one that goes hangs":  {hung: []string{"c-goes"}},
+		"one that is ill hangs":    {hung: []string{"c-ill"}},
+		"another voter hangs":      {hung: []string{"c-b"}, want: reconcile.ErrStale},
+		"no write is committed":    {commit: failed, want: failed},
+		"the data is corrupt":      {commit: &etcd.Error{Op: "prove a write", Kind: etcd.ErrCorrupt}},
+		"corrupt, and one hangs":   {commit: &etcd.Error{Op: "prove a write", Kind: etcd.ErrCorrupt}, hung: []string{"c-a"}, want: reconcile.ErrStale},
+		"no quorum for the commit": {commit: &etcd.Error{Op: "prove a write", Kind: etcd.ErrNoQuorum}, want: etcd.ErrNoQuorum},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, v := threeVoters(t, test.hung...)
+			v.commit = test.commit
+			if err := requireOtherVotersCommit(t.Context(), r, "c-goes"); !errors.Is(err, test.want) {
+				t.Errorf("the error is %v, want %v", err, test.want)
+			}
+			if slices.Contains(v.read, "c-goes") || slices.Contains(v.read, "c-ill") {
+				t.Errorf("asked were %q", v.read)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeadapter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+)
+
+// Client reads and writes the live API.
+type Client struct {
+	Kubernetes kubernetes.Interface
+	Etcd       versioned.Interface
+}
+
+// GetCluster implements the ports Objects of several reconcilers.
+func (c Client) GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error) {
+	return c.Etcd.EtcdV1beta2().EtcdClusters(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// UpdateClusterStatus implements the ports Objects of several reconcilers.
+func (c Client) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).UpdateStatus(ctx, cluster, metav1.UpdateOptions{})
+}
+
+// PatchFinalizers implements cluster.Objects. It is a patch, so that a field that this release does
+// not know is kept.
+func (c Client) PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": cluster.UID, "resourceVersion": cluster.ResourceVersion, "finalizers": cluster.Finalizers,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("write the finalizers: %w", err)
+	}
+	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+}
+
+// CreateCluster implements restore.Objects.
+func (c Client) CreateCluster(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Create(ctx, cluster, metav1.CreateOptions{})
+}
+
+// DeleteCluster implements restore.Objects.
+func (c Client) DeleteCluster(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	background := metav1.DeletePropagationBackground
+	return c.Etcd.EtcdV1beta2().EtcdClusters(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: &only, PropagationPolicy: &background,
+	})
+}
+
+// GetBackup implements backup.Objects.
+func (c Client) GetBackup(ctx context.Context, namespace, name string) (*v1beta2.EtcdBackup, error) {
+	return c.Etcd.EtcdV1beta2().EtcdBackups(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// CreateBackup implements the ports Objects of several reconcilers.
+func (c Client) CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
+	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Create(ctx, backup, metav1.CreateOptions{})
+}
+
+// UpdateBackup implements backup.Objects.
+func (c Client) UpdateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
+	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Update(ctx, backup, metav1.UpdateOptions{})
+}
+
+// UpdateBackupStatus implements backup.Objects.
+func (c Client) UpdateBackupStatus(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
+	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).UpdateStatus(ctx, backup, metav1.UpdateOptions{})
+}
+
+// GetRestore implements restore.Objects.
+func (c Client) GetRestore(ctx context.Context, namespace, name string) (*v1beta2.EtcdRestore, error) {
+	return c.Etcd.EtcdV1beta2().EtcdRestores(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// CreateRestore implements cluster.Objects.
+func (c Client) CreateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+	return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Create(ctx, restore, metav1.CreateOptions{})
+}
+
+// UpdateRestore implements restore.Objects.
+func (c Client) UpdateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+	return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Update(ctx, restore, metav1.UpdateOptions{})
+}
+
+// UpdateRestoreStatus implements restore.Objects.
+func (c Client) UpdateRestoreStatus(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+	return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).UpdateStatus(ctx, restore, metav1.UpdateOptions{})
+}

@@ -1,0 +1,134 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeadapter
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// GetService implements cluster.Objects.
+func (c Client) GetService(ctx context.Context, namespace, name string) (*corev1.Service, error) {
+	return c.Kubernetes.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// CreateService implements cluster.Objects.
+func (c Client) CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error) {
+	return c.Kubernetes.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
+}
+
+// UpdateService implements cluster.Objects.
+func (c Client) UpdateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error) {
+	return c.Kubernetes.CoreV1().Services(service.Namespace).Update(ctx, service, metav1.UpdateOptions{})
+}
+
+// GetSecret implements cluster.Objects.
+func (c Client) GetSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return c.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// CreateSecret implements cluster.Objects.
+func (c Client) CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
+	return c.Kubernetes.CoreV1().Secrets(secret.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+}
+
+// UpdateSecret implements cluster.Objects.
+func (c Client) UpdateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
+	return c.Kubernetes.CoreV1().Secrets(secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
+}
+
+// GetPod implements cluster.Objects.
+func (c Client) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	return c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// GetNode implements cluster.Objects.
+func (c Client) GetNode(ctx context.Context, name string) (*corev1.Node, error) {
+	return c.Kubernetes.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+}
+
+// ListPods implements cluster.Objects.
+func (c Client) ListPods(ctx context.Context, namespace, name string) ([]corev1.Pod, error) {
+	list, err := c.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector(name).String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// CreatePod implements cluster.Objects.
+func (c Client) CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	return c.Kubernetes.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+}
+
+// UpdatePod implements cluster.Objects.
+func (c Client) UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	return c.Kubernetes.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
+}
+
+// DeletePod implements cluster.Objects.
+func (c Client) DeletePod(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	return c.Kubernetes.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
+}
+
+// GetPVC implements cluster.Objects.
+func (c Client) GetPVC(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+	return c.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// ListPVCs implements cluster.Objects.
+func (c Client) ListPVCs(ctx context.Context, namespace, name string) ([]corev1.PersistentVolumeClaim, error) {
+	list, err := c.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector(name).String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// ListNamespacePVCs implements cluster.Objects.
+func (c Client) ListNamespacePVCs(ctx context.Context, namespace string) ([]corev1.PersistentVolumeClaim, error) {
+	list, err := c.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// CreatePVC implements cluster.Objects.
+func (c Client) CreatePVC(ctx context.Context, pvc *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	return c.Kubernetes.CoreV1().PersistentVolumeClaims(pvc.Namespace).Create(ctx, pvc, metav1.CreateOptions{})
+}
+
+// UpdatePVC implements cluster.Objects.
+func (c Client) UpdatePVC(ctx context.Context, pvc *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	return c.Kubernetes.CoreV1().PersistentVolumeClaims(pvc.Namespace).Update(ctx, pvc, metav1.UpdateOptions{})
+}
+
+// DeletePVC implements cluster.Objects.
+func (c Client) DeletePVC(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	return c.Kubernetes.CoreV1().PersistentVolumeClaims(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
+}
+
+// GetPodDisruptionBudget implements cluster.Objects.
+func (c Client) GetPodDisruptionBudget(ctx context.Context, namespace, name string) (*policyv1.PodDisruptionBudget, error) {
+	return c.Kubernetes.PolicyV1().PodDisruptionBudgets(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// CreatePodDisruptionBudget implements cluster.Objects.
+func (c Client) CreatePodDisruptionBudget(ctx context.Context, pdb *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	return c.Kubernetes.PolicyV1().PodDisruptionBudgets(pdb.Namespace).Create(ctx, pdb, metav1.CreateOptions{})
+}
+
+// UpdatePodDisruptionBudget implements cluster.Objects.
+func (c Client) UpdatePodDisruptionBudget(ctx context.Context, pdb *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	return c.Kubernetes.PolicyV1().PodDisruptionBudgets(pdb.Namespace).Update(ctx, pdb, metav1.UpdateOptions{})
+}
+
+// DeletePodDisruptionBudget implements cluster.Objects.
+func (c Client) DeletePodDisruptionBudget(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	return c.Kubernetes.PolicyV1().PodDisruptionBudgets(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
+}

@@ -1,0 +1,62 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"sync/atomic"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+var (
+	reconcileDuration = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem:      "etcd_operator",
+		Name:           "reconcile_duration_seconds",
+		Help:           "How long one reconcile of an object took, by kind and outcome.",
+		Buckets:        metrics.ExponentialBuckets(0.001, 2, 14),
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"kind", "outcome"})
+
+	isLeader = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem:      "etcd_operator",
+		Name:           "leader",
+		Help:           "1 while this process holds the lease and acts, 0 otherwise.",
+		StabilityLevel: metrics.ALPHA,
+	})
+)
+
+// Register adds the metrics of this package that need no cache to the registry that the
+// process serves. It must be called once.
+func Register() {
+	legacyregistry.MustRegister(reconcileDuration, isLeader)
+	legacyregistry.MustRegister(attempts, backupDuration, lastSuccess, lastSize, healthy)
+	legacyregistry.MustRegister(restoresEnded, restoreDuration)
+}
+
+// leading is true while this process holds the lease.
+var leading atomic.Bool
+
+// IsLeader is true while this process holds the lease and acts.
+func IsLeader() bool { return leading.Load() }
+
+// SetLeader records whether this process holds the lease.
+func SetLeader(leads bool) {
+	leading.Store(leads)
+	if leads {
+		isLeader.Set(1)
+		return
+	}
+	isLeader.Set(0)
+}
+
+// ObserveReconcile records the end of one reconcile of an object of a kind.
+func ObserveReconcile(kind string, took time.Duration, err error) {
+	outcome := "success"
+	if err != nil {
+		outcome = "error"
+	}
+	reconcileDuration.WithLabelValues(kind, outcome).Observe(took.Seconds())
+}

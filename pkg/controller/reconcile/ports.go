@@ -1,0 +1,25 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Gate knows which of the controller's own writes the cache has not shown yet.
+type Gate interface {
+	// Ready is true if the cache shows every write that was noted for the key.
+	Ready(key types.NamespacedName) bool
+	// Note remembers that an object was written for the key.
+	Note(key types.NamespacedName, written metav1.Object)
+	// Forget drops what was noted for the key.
+	Forget(key types.NamespacedName)
+}
+
+// Recorder records events about an object.
+type Recorder interface {
+	Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any)
+}

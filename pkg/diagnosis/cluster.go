@@ -1,0 +1,144 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import "slices"
+
+// Cluster holds the facts about one cluster whose member list could not be read through
+// a quorum.
+type Cluster struct {
+	// Members are those of the last status, and others that responded.
+	Members []Member
+	// Pods and PVCs of exactly this cluster, without those that no member has used yet.
+	// PodsUnknown is true if Kubernetes could not be read.
+	Pods        []Pod
+	PVCs        []PVC
+	PodsUnknown bool
+	// HasLearners is false for a cluster whose etcd adds members as voters.
+	HasLearners bool
+	// RecoveryMember is the name of the recovery member that is being filled; empty if there
+	// is none.
+	RecoveryMember string
+	// ReadError says why the member list could not be read. Denied is true if etcd's own
+	// authorization rejected the request.
+	ReadError string
+	Denied    bool
+	Options   Options
+}
+
+// Member is one member of etcd.
+type Member struct {
+	Name string
+	// Started is false until the member has published its name.
+	Started, Learner bool
+	Response         Response
+	// RaftIndex up to which it has committed; 0 if it did not respond.
+	RaftIndex int64
+	DBSize    int64
+	// View is its own view of the membership; nil if it did not respond.
+	View *View
+	// Limitation says what a recovery with the member's version of etcd cannot keep; empty if
+	// there is nothing.
+	Limitation string
+}
+
+// View is how one member sees the membership, while no member list can be read through a
+// quorum.
+type View struct {
+	// Learner is true if the member has not heard that it votes.
+	Learner bool
+	// Members is the member list as far as the member has applied the log; nil if it could
+	// not be read. Learners do not serve it.
+	Members []ListedMember
+}
+
+// ListedMember is one entry of the member list that a member holds.
+type ListedMember struct {
+	Name    string
+	Learner bool
+	// Unmanaged is true for a member that the operator has not added. Nothing proves that it
+	// has ended.
+	Unmanaged bool
+}
+
+// Pod is a pod of the cluster.
+type Pod struct {
+	Name, Node     string
+	Evidence       Evidence
+	Running, Ready bool
+	// LabelledVoter is true if the label of the pod says that its member votes.
+	LabelledVoter bool
+	// Waiting says why the pod does not run, in the words of Kubernetes.
+	Waiting string
+}
+
+// PVC is the PersistentVolumeClaim with the data of one member.
+type PVC struct {
+	Name string
+	// Terminating PVCs are being deleted: nothing may rely on their data.
+	Terminating bool
+}
+
+// StateOf returns the state of a member.
+func (c *Cluster) StateOf(m *Member) MemberState { return c.stateWith(m, c.VoteOf(m)) }
+
+// stateWith returns the state of a member whose vote is given.
+func (c *Cluster) stateWith(m *Member, vote Vote) MemberState {
+	signs := Signs{Vote: vote, Response: m.Response, Evidence: c.evidence(m.Name), HasPVC: c.hasPVC(m.Name)}
+	if p := c.pod(m.Name); p != nil {
+		signs.Running, signs.Ready = p.Running, p.Ready
+	}
+	return StateOf(signs)
+}
+
+// evidence returns the evidence of the end of a pod.
+func (c *Cluster) evidence(name string) Evidence {
+	switch p := c.pod(name); {
+	case p != nil:
+		return p.Evidence
+	case c.PodsUnknown:
+		return PodUnknown
+	default:
+		return PodAbsent
+	}
+}
+
+// mayComeBack is true unless a member has ended and its data no longer exists.
+func (c *Cluster) mayComeBack(name string) bool {
+	return !c.evidence(name).HasEnded() || c.hasPVC(name)
+}
+
+// Remains returns the names of the pods and PVCs that exist, also of those that are about
+// to be deleted.
+func (c *Cluster) Remains() []string {
+	var names []string
+	for i := range c.Pods {
+		names = append(names, c.Pods[i].Name)
+	}
+	for i := range c.PVCs {
+		names = append(names, c.PVCs[i].Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (c *Cluster) pod(name string) *Pod {
+	i := slices.IndexFunc(c.Pods, func(p Pod) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Pods[i]
+}
+
+func (c *Cluster) member(name string) *Member {
+	i := slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Members[i]
+}
+
+func (c *Cluster) hasPVC(name string) bool {
+	return slices.ContainsFunc(c.PVCs, func(p PVC) bool { return p.Name == name && !p.Terminating })
+}

@@ -1,0 +1,199 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A permanent quorum loss is proven by two independent sources. The last status says which
+// members voted; a member that may have been promoted since, and that may come back, counts
+// as one that may come back. And each member that responds says by which member list it
+// would stand for election: by none of these lists may a quorum come back.
+
+// Reasons of a quorum that could not be read.
+const (
+	// ReasonQuorumLost: it is certain that fewer voters serve than a quorum needs.
+	ReasonQuorumLost = "QuorumLost"
+	// ReasonEtcdUnreachable: the pods run, and no quorum responds. It may still serve clients.
+	ReasonEtcdUnreachable = "EtcdUnreachable"
+	// ReasonEtcdDenied: etcd's own authorization rejects the controller.
+	ReasonEtcdDenied = "EtcdDenied"
+)
+
+// Loss is the diagnosis of a quorum that could not be read.
+type Loss struct {
+	// Certain is true if the quorum is lost, and false if that is not known.
+	Certain bool
+	// Permanent is true if no member that exists can bring the quorum back.
+	Permanent bool
+	// Reason is one word, Message says the same in sentences.
+	Reason, Message string
+	// Remedy is the kind of action that helps, and Remediation describes it.
+	Remedy      Remedy
+	Remediation string
+}
+
+// Status returns the status of the condition QuorumLost.
+func (l Loss) Status() corev1.ConditionStatus {
+	if l.Certain {
+		return corev1.ConditionTrue
+	}
+	return corev1.ConditionUnknown
+}
+
+// QuorumLoss diagnoses a quorum that could not be read.
+func (c *Cluster) QuorumLoss() Loss {
+	voters := c.electorate()
+	if len(voters) == 0 {
+		return c.lossOfUnknownMembers()
+	}
+	absent, down := 0, 0
+	for _, m := range voters {
+		// An electorate may hold members that have not started. They count as voters.
+		switch state := c.stateWith(m, Votes); {
+		case state == ProvenAbsent:
+			absent++
+		case state.IsDown():
+			down++
+		}
+	}
+	switch need := Quorum(len(voters)); {
+	case len(voters)-absent < need:
+		return c.lossOfAbsentVoters(absent, len(voters))
+	case len(voters)-absent-down < need:
+		return Loss{
+			Certain: true, Reason: ReasonQuorumLost, Remedy: RemedyWaitForMembers,
+			Message:     fmt.Sprintf("%d of %d voters do not serve. A quorum needs %d.", absent+down, len(voters), need) + c.missingProof(),
+			Remediation: c.howToResume() + c.howToProve(),
+		}
+	case c.Denied:
+		return Loss{
+			Reason: ReasonEtcdDenied, Remedy: RemedyGrantAccess,
+			Message:     "The members' pods run, and etcd rejects the controller" + because(c.ReadError) + ".",
+			Remediation: GrantAccess,
+		}
+	default:
+		return Loss{
+			Reason: ReasonEtcdUnreachable, Remedy: RemedyCheckNetwork,
+			Message:     "The members' pods run, and etcd does not respond to the controller" + because(c.ReadError) + ".",
+			Remediation: "Check the network between the controller and the pods.",
+		}
+	}
+}
+
+// lossOfUnknownMembers is the loss of a cluster without a known member.
+func (c *Cluster) lossOfUnknownMembers() Loss {
+	switch {
+	case len(c.Remains()) == 0:
+		return Loss{
+			Certain: true, Permanent: true, Reason: ReasonQuorumLost, Remedy: RemedyRestore,
+			Message: "No pod and no PVC of any member exists.", Remediation: asSentence(c.howToRestore()),
+		}
+	case !slices.ContainsFunc(c.Pods, func(p Pod) bool { return p.Ready }):
+		return Loss{
+			Certain: true, Reason: ReasonQuorumLost, Remedy: RemedyWaitForMembers,
+			Message:     "No member of etcd is known, and no pod serves clients" + because(c.ReadError) + ".",
+			Remediation: resumes + " If they cannot come back, restore a backup with an EtcdRestore.",
+		}
+	default:
+		return Loss{
+			Reason: ReasonEtcdUnreachable, Remedy: RemedyWaitForMembers,
+			Message: "No member of etcd is known" + because(c.ReadError) + ".", Remediation: NoActionYet,
+		}
+	}
+}
+
+// lossOfAbsentVoters is a permanent loss, unless a member that responds knows of another
+// one that may come back.
+func (c *Cluster) lossOfAbsentVoters(absent, voters int) Loss {
+	loss := Loss{
+		Certain: true, Reason: ReasonQuorumLost,
+		Message: fmt.Sprintf("%d of %d voters and their data no longer exist. A quorum needs %d.", absent, voters, Quorum(voters)),
+	}
+	if doubts := c.doubts(); len(doubts) > 0 {
+		loss.Remedy, loss.Remediation = RemedyWaitForMembers, c.howToResume()
+		loss.Message += " Permanent loss is unconfirmed: " + strings.Join(doubts, "; ") + "."
+		return loss
+	}
+	loss.Permanent, loss.Remedy, loss.Remediation = true, c.remedyOfPermanentLoss(), asSentence(c.howToRecover(true))
+	return loss
+}
+
+// doubts returns why a loss is not proven to be permanent, although the voters of the last
+// status that may come back are no quorum; nil if the proof is complete.
+func (c *Cluster) doubts() []string {
+	var reasons []string
+	for i := range c.Members {
+		m := &c.Members[i]
+		switch {
+		case m.RaftIndex == 0 && m.View == nil, m.View != nil && m.View.Learner, c.evidence(m.Name).HasEnded():
+		case m.View == nil || len(m.View.Members) == 0:
+			reasons = append(reasons, "the member list of "+m.Name+" could not be read")
+		case c.mayResume(m.View):
+			reasons = append(reasons, "by the member list of "+m.Name+" enough voters may come back")
+		}
+	}
+	if unknown := c.unknownVoters(); len(unknown) > 0 {
+		reasons = append(reasons, "the last status does not know "+strings.Join(unknown, ", ")+", which may vote and have newer data")
+	}
+	return reasons
+}
+
+// mayResume is true if the voters of a list that may come back are a quorum of it.
+func (c *Cluster) mayResume(v *View) bool {
+	voters, left := 0, 0
+	for i := range v.Members {
+		m := &v.Members[i]
+		if m.Learner {
+			continue
+		}
+		voters++
+		if m.Unmanaged || c.mayComeBack(m.Name) {
+			left++
+		}
+	}
+	return left >= Quorum(voters)
+}
+
+// missingProof says what is missing for the proof that a loss is permanent; empty if the
+// voters that may come back are a quorum.
+func (c *Cluster) missingProof() string {
+	text := ""
+	for _, m := range c.undecided() {
+		text += " Permanent loss is unconfirmed until member " + m.Name + ", which may vote by now, responds, or its pod and PVC no longer exist"
+		if p := c.pod(m.Name); p != nil {
+			text += because(p.Waiting)
+		}
+		text += "."
+	}
+	for _, p := range c.unproven() {
+		text += " Evidence is missing: " + MissingEnd(p.Name, p.Node) + "."
+	}
+	return text
+}
+
+// unproven returns the pods of voters whose deletion was requested and that have not ended.
+// Their members may still have a quorum among them, and acknowledge writes.
+func (c *Cluster) unproven() []*Pod {
+	var list []*Pod
+	for _, m := range c.electorate() {
+		if p := c.pod(m.Name); p != nil && p.Evidence == DeletionRequested && !c.hasPVC(m.Name) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// because appends a cause to a text.
+func because(cause string) string {
+	if cause == "" {
+		return ""
+	}
+	return ": " + strings.TrimSuffix(cause, ".")
+}

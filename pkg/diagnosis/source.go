@@ -1,0 +1,175 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+var (
+	// ErrNoSource means that no member responds from which a recovery could continue.
+	ErrNoSource = errors.New("no member responds from which the cluster could recover")
+	// ErrNotASource means that the member that was requested does not respond, or is about to
+	// end.
+	ErrNotASource = errors.New("the member does not respond, or its pod is being deleted")
+)
+
+// RecoveryPlan says from which member a recovery continues, and what that loses.
+type RecoveryPlan struct {
+	Source *Member
+	// Survivors are all members that could be the source, the best first.
+	Survivors []*Member
+	// EstimatedDataLoss says which data the recovered cluster will not have.
+	EstimatedDataLoss string
+}
+
+// PlanRecovery plans a recovery from the requested member, or from the best source if none
+// is requested.
+func (c *Cluster) PlanRecovery(requested string) (*RecoveryPlan, error) {
+	sources := c.RankSources()
+	if len(sources) == 0 {
+		return nil, ErrNoSource
+	}
+	source := sources[0]
+	if requested != "" {
+		i := slices.IndexFunc(sources, func(m *Member) bool { return m.Name == requested })
+		if i < 0 {
+			return nil, ErrNotASource
+		}
+		source = sources[i]
+	}
+	return &RecoveryPlan{Source: source, Survivors: sources, EstimatedDataLoss: c.estimateDataLoss(source, sources[0])}, nil
+}
+
+// RankSources returns the members from which a recovery could continue, the best first. The
+// highest raft index wins, because it stands for the most committed writes. Of members with
+// an equal raft index a voter comes before a learner, then the name decides.
+func (c *Cluster) RankSources() []*Member {
+	var list []*Member
+	for i := range c.Members {
+		if m := &c.Members[i]; c.isSource(m) {
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Member) int {
+		return cmp.Or(
+			cmp.Compare(b.RaftIndex, a.RaftIndex),
+			compareFalseFirst(a.isLearner(), b.isLearner()),
+			strings.Compare(a.Name, b.Name),
+		)
+	})
+	return list
+}
+
+// isSource is true for a member that responds and whose pod stays.
+func (c *Cluster) isSource(m *Member) bool {
+	return m.RaftIndex > 0 && !c.evidence(m.Name).IsEnding()
+}
+
+// isLearner is true for a member that is known to be a learner. The status does not say it
+// of a member that has not started.
+func (m *Member) isLearner() bool { return m.Started && m.Learner }
+
+func compareFalseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}
+
+// estimateDataLoss says which data a cluster that recovers from source will not have. Best
+// is the best source.
+func (c *Cluster) estimateDataLoss(source, best *Member) string {
+	text := fmt.Sprintf("Writes after raft index %d of member %s: at most those that were acknowledged just before the quorum was lost.",
+		source.RaftIndex, source.Name)
+	for _, name := range c.unavailable() {
+		text += fmt.Sprintf(" Member %s is not available as a source and may hold newer writes.", name)
+	}
+	if best.RaftIndex > source.RaftIndex {
+		text += fmt.Sprintf(" Member %s has %d raft entries that member %s does not have.",
+			best.Name, best.RaftIndex-source.RaftIndex, source.Name)
+	}
+	if source.Limitation != "" {
+		text += " " + source.Limitation + "."
+	}
+	return text
+}
+
+// unavailable returns the voters with a pod or PVC from which no recovery can continue now.
+func (c *Cluster) unavailable() []string {
+	var names []string
+	for i := range c.Members {
+		m := &c.Members[i]
+		if !m.isLearner() && !c.isSource(m) && (c.pod(m.Name) != nil || c.hasPVC(m.Name)) {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// FromStatus returns what the last status of a cluster says about its members, its pods and
+// its PVCs. The status holds a raft index only of members from which a recovery could
+// continue. limitation returns what a recovery with a version of etcd cannot keep.
+func FromStatus(cluster *v1beta2.EtcdCluster, limitation func(version string) string) *Cluster {
+	c := &Cluster{}
+	for i := range cluster.Status.MemberStatuses {
+		s := &cluster.Status.MemberStatuses[i]
+		c.Members = append(c.Members, Member{
+			Name:       s.Name,
+			Started:    s.Role != v1beta2.MemberRolePending,
+			Learner:    s.Role == v1beta2.MemberRoleLearner,
+			RaftIndex:  s.RaftIndex,
+			DBSize:     s.DBSize,
+			Limitation: limitation(cmp.Or(s.Version, cluster.Spec.Version)),
+		})
+		if s.Pod != "" {
+			c.Pods = append(c.Pods, Pod{Name: s.Name, Node: s.Node, Evidence: EvidenceFrom(false, false)})
+		}
+		if s.Claim != "" {
+			c.PVCs = append(c.PVCs, PVC{Name: s.Claim})
+		}
+	}
+	return c
+}
+
+// APISurvivors returns the survivors as the status of a recovery holds them.
+func (p *RecoveryPlan) APISurvivors() []v1beta2.RecoverySurvivor {
+	var list []v1beta2.RecoverySurvivor
+	for _, m := range p.Survivors {
+		list = append(list, v1beta2.RecoverySurvivor{Name: m.Name, RaftIndex: m.RaftIndex, DBSize: m.DBSize})
+	}
+	return list
+}
+
+// DescribeSurvivors lists the members that could be the source of a recovery.
+func (c *Cluster) DescribeSurvivors() string {
+	sources := c.RankSources()
+	if len(sources) == 0 {
+		return "No member responds."
+	}
+	list := make([]string, 0, len(sources))
+	for _, m := range sources {
+		list = append(list, fmt.Sprintf("%s (raft index %d)", m.Name, m.RaftIndex))
+	}
+	return "Members that respond: " + strings.Join(list, ", ") + "."
+}
+
+// HasResponded is true for a member that responded, according to the last status. It
+// has a raft index only if a recovery could also continue from it.
+func HasResponded(m *v1beta2.MemberStatus) bool {
+	return m.Healthy == corev1.ConditionTrue || m.RaftIndex > 0 || m.Reason == string(NoLeader)
+}

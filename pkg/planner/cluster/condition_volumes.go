@@ -1,0 +1,46 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// volumesAsDeclared is False while a volume is smaller than declared.
+func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
+	const t = v1beta2.ClusterConditionVolumesAsDeclared
+	if !o.persistent() {
+		return v1beta2.ClusterCondition{}
+	}
+	var rejected, grows []string
+	why := ""
+	for i := range o.PVCs {
+		c := &o.PVCs[i]
+		if !c.Owned || c.Terminating || c.Growth == resources.GrownEnough {
+			continue
+		}
+		if c.Growth == resources.GrowthRejected {
+			rejected = append(rejected, c.Name)
+		} else {
+			grows = append(grows, c.Name)
+		}
+		if why == "" && c.GrowthWhy != "" {
+			why = ": " + c.GrowthWhy
+		}
+	}
+	switch {
+	case len(rejected) > 0:
+		return is(t, corev1.ConditionFalse, v1beta2.ReasonGrowthRejected, "Kubernetes rejects the growth of the PVCs "+strings.Join(rejected, ", ")+why+
+			". Declare the old size again. Or allow the growth and remove the annotation "+resources.AnnotationGrowthRejected+" from these PVCs.")
+	case len(grows) > 0:
+		return is(t, corev1.ConditionFalse, ReasonGrowing, "PVCs that are smaller than declared and grow: "+strings.Join(grows, ", ")+why)
+	default:
+		return is(t, corev1.ConditionTrue, ReasonAsDeclared, "")
+	}
+}

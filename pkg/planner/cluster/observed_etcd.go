@@ -1,0 +1,74 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "strconv"
+
+// Etcd is what the members of etcd responded.
+type Etcd struct {
+	// Linearizable is true if a member list was read through a quorum. Nothing else
+	// here may be used for a membership change if it is false.
+	Linearizable bool
+	// ClusterID is 0 if no member responded.
+	ClusterID uint64
+	// Members in the order of their IDs. If Linearizable is false they are those of
+	// the last status, with the present response of each.
+	Members []Member
+	// Err says why the list could not be read.
+	Err string
+	// Denied is true if a member has rejected the requests of the controller: etcd's own
+	// authorization is on and does not know the controller.
+	Denied bool
+	// VersionUndecided is true while a voter before 3.4 does not say a cluster version. It is
+	// observed only while a pod waits for its membership.
+	VersionUndecided bool
+	// NoSpace holds the IDs of the members that have raised the alarm of a full
+	// database, in their order.
+	NoSpace []uint64
+}
+
+// Health is whether a member serves.
+type Health int
+
+// Values of Health.
+const (
+	// Unknown: it could not be reached.
+	Unknown Health = iota
+	// Unhealthy: it responded that it cannot serve, or it runs and does not respond.
+	Unhealthy
+	// Healthy: it responded and knows a leader.
+	Healthy
+)
+
+// Member is one member of the etcd cluster.
+type Member struct {
+	ID   uint64
+	Name string
+	// Unmanaged is true if its peer URL is not one that this controller gives.
+	Unmanaged bool
+	// Started is false until the member has published its name.
+	Started bool
+	Learner bool
+	Health  Health
+	// Reason and Message say why it is not healthy.
+	Reason  Reason
+	Message string
+	// Leader is the ID of the leader that the member sees; 0 if none.
+	Leader  uint64
+	Version string
+	DBSize  int64
+	// Quota is the size in bytes at which it rejects writes; 0 if it is not known.
+	Quota       int64
+	RaftIndex   uint64
+	RaftApplied uint64
+	Alarms      []string
+	// CertificateVerified is true if the member was seen to show certificates that the present
+	// CA signed. It is verified only while an older CA is trusted, too.
+	CertificateVerified bool
+	// View is the membership in its own response; nil if it did not respond, or if the list
+	// was read through a quorum.
+	View *View
+}
+
+func (m *Member) id() string { return strconv.FormatUint(m.ID, 16) }

@@ -1,0 +1,75 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// followRestart reads from the pods how a restart goes. The rollout restarts members
+// because of the annotation that names the same request; here nothing is decided.
+func (o *Observed) followRestart(op *v1beta2.ClusterOperation) {
+	if o.Cluster.Spec.Paused || o.Cluster.DeletionTimestamp != nil {
+		return
+	}
+	if op.StartTime == nil {
+		op.Phase, op.StartTime = v1beta2.OperationRunning, o.stampNow()
+	}
+	if resources.RestartRequest(o.Cluster) != op.ID {
+		op.Message = "the restart was cancelled, or annotation " + resources.AnnotationRestart + " was changed, which requests another restart"
+		o.endRestart(op, v1beta2.OperationFailed)
+		return
+	}
+	if o.size() == 0 && len(o.Pods) == 0 {
+		op.Message, op.Results = "the cluster is hibernated; its members start again when spec.size is set", nil
+		o.endRestart(op, v1beta2.OperationSucceeded)
+		return
+	}
+	if o.Etcd.Linearizable && o.noteRestarted(op) {
+		o.endRestart(op, v1beta2.OperationSucceeded)
+		return
+	}
+	if o.Now.Sub(op.StartTime.Time) > operationPatience {
+		op.Message = fmt.Sprintf("the restart is not complete after %s; the remaining members restart as soon as that is safe", operationPatience)
+		o.endRestart(op, v1beta2.OperationFailed)
+	}
+}
+
+// noteRestarted records the members that have restarted. It is true if all members have
+// restarted and serve. A member without a PVC does not come back: a new member replaces it.
+func (o *Observed) noteRestarted(op *v1beta2.ClusterOperation) bool {
+	left := len(o.voters()) == 0
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		pod := o.pod(m.Name)
+		if pod.gone() || pod.Restart != op.ID {
+			left = true
+			continue
+		}
+		r := op.Result(m.Name)
+		if r == nil {
+			op.Results = append(op.Results, v1beta2.OperationResult{Member: m.Name})
+			r = &op.Results[len(op.Results)-1]
+		}
+		if r.State = v1beta2.OperationSucceeded; m.Health != Healthy || !pod.Ready || m.Learner {
+			r.State, left = v1beta2.OperationRunning, true
+		}
+	}
+	op.Results = slices.DeleteFunc(op.Results, func(r v1beta2.OperationResult) bool { return o.member(r.Member) == nil })
+	return !left
+}
+
+// endRestart closes a restart.
+func (o *Observed) endRestart(op *v1beta2.ClusterOperation, phase v1beta2.OperationPhase) {
+	for i := range op.Results {
+		if r := &op.Results[i]; r.State == v1beta2.OperationRunning {
+			r.State, r.Message = v1beta2.OperationFailed, "it has not served since its restart"
+		}
+	}
+	op.Phase, op.CompletionTime = phase, o.stampNow()
+}

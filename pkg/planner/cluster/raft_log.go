@@ -1,0 +1,111 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// Some versions end as soon as they read log entries of certain older versions:
+//   - 3.6 ends at requests of members before 3.5. Each health check leaves one there.
+//   - 3.7 ends at requests of members before 3.6. They are written when a member starts and
+//     when the version of the cluster changes.
+//
+// A member reads such entries on its own disk, from the last snapshot on, and in what a
+// leader sends to a member that joins or lags. So before a member may take such a step, the
+// log must have grown without such requests. It has grown enough when every member has made
+// a snapshot behind them and no leader keeps them in memory. In a quiet cluster the
+// controller adds entries that change nothing.
+const (
+	firstBarredMinor, lastBarredMinor = 5, 6
+	// catchUpEntries are what a leader keeps in memory for members that lag.
+	catchUpEntries = 5000
+	// logSlack is for snapshots that are made beside the log, and for what an earlier leader
+	// had not committed yet.
+	logSlack = 500
+	// padStep is how many entries are added between two looks.
+	padStep = 2000
+)
+
+// LogRecord says which versions have written the log of etcd. It is kept on the headless
+// Service.
+type LogRecord struct {
+	// ClusterID in hexadecimal of the etcd that it is about.
+	ClusterID string
+	// Minor is the oldest minor version of the members that have written what is behind
+	// Index.
+	Minor uint
+	Index uint64
+	// Readable is true once no member needs anything before Index.
+	Readable bool
+}
+
+// logBars is true if members that run low must not be joined by ones that run target yet.
+func (o *Observed) logBars(low, target *version.Version) bool {
+	if target.Minor() <= low.Minor() || low.Minor() < firstBarredMinor || low.Minor() > lastBarredMinor {
+		return false
+	}
+	r := o.PeerService.Log
+	return !r.Readable || r.Minor < low.Minor() || r.ClusterID != o.clusterID()
+}
+
+// prepareLog returns what must be done and waited for before a member that runs low may
+// run the next minor version.
+func (o *Observed) prepareLog(low *version.Version) Plan {
+	minor := low.Minor()
+	plan := wait(recheckQuorum, ReasonPreparingLog,
+		fmt.Sprintf("members of 3.%d cannot read log entries of members before 3.%d: the log is advanced past them first", minor+1, minor),
+		noActionNeeded+" Every member must serve.")
+	if !o.Etcd.Linearizable {
+		return plan
+	}
+	var ahead uint64
+	behind := ^uint64(0)
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		if has := newest(parse(m.Version), o.pod(m.Name).version()); has != nil && has.Minor() > minor {
+			continue // it took the step before
+		}
+		if m.Health != Healthy || m.RaftApplied == 0 {
+			return plan
+		}
+		ahead, behind = max(ahead, m.RaftIndex), min(behind, m.RaftApplied)
+	}
+	id, r := o.clusterID(), o.PeerService.Log
+	goal := r.Index + o.logDistance(minor)
+	switch {
+	case r.ClusterID != id || r.Minor < minor:
+		plan.Actions = []Action{RecordLog{Log: LogRecord{ClusterID: id, Minor: minor, Index: ahead}}}
+	case behind >= goal:
+		plan.Actions = []Action{RecordLog{Log: LogRecord{ClusterID: id, Minor: minor, Index: r.Index, Readable: true}}}
+	case ahead < goal:
+		plan.Actions = []Action{ForceSnapshot{Entries: int(min(goal-ahead, padStep))}}
+		plan.RequeueAfter = recheckNow
+	}
+	return plan
+}
+
+// logDistance is how far the log must go on until no member needs the entries before. From
+// 3.6 on a leader keeps dropping what it need not keep in memory; older versions do so
+// when they make a snapshot.
+func (o *Observed) logDistance(minor uint) uint64 {
+	count := resources.SnapshotCount(o.Cluster, minor)
+	if minor < lastBarredMinor {
+		return count + catchUpEntries + logSlack
+	}
+	return max(count, catchUpEntries) + logSlack
+}
+
+// bornReadable is the record of a cluster whose bootstrap member has just responded, if
+// there is a version that could not read an entry in its log.
+func (o *Observed) bornReadable() LogRecord {
+	if low := o.lowest(); low != nil && low.Minor() >= firstBarredMinor {
+		return LogRecord{ClusterID: o.clusterID(), Minor: low.Minor(), Readable: true}
+	}
+	return LogRecord{}
+}

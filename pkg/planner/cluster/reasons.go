@@ -1,0 +1,189 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+
+// Reason is one CamelCase word that says why the cluster waits, or why a condition has its
+// status. It is part of the API: users and alerts compare it.
+type Reason string
+
+// Reasons of status.blockedBy: the controller waits. The conditions Ready, Reconciling,
+// Stalled and Progressing repeat them. The same reasons of the API are ReasonPodRejected and
+// ReasonOldMemberMayRun in package v1beta2.
+const (
+	// ReasonBackupNotVerified: no member and no PVC exist, and the last backup was not verified. Ends with an EtcdRestore.
+	ReasonBackupNotVerified Reason = "BackupNotVerified"
+	// ReasonBootstrapMemberUnknown: the bootstrap record does not name the bootstrap member. Ends when the record and the pods agree, or the service is deleted.
+	ReasonBootstrapMemberUnknown Reason = "BootstrapMemberUnknown"
+	// ReasonClusterIDMismatch: the members respond with the cluster ID of another etcd. Ends when they respond with the recorded one.
+	ReasonClusterIDMismatch Reason = "ClusterIDMismatch"
+	// ReasonClusterVersionUndecided: etcd before 3.4 has not decided its cluster version. Ends by itself some seconds after the bootstrap member serves.
+	ReasonClusterVersionUndecided Reason = "ClusterVersionUndecided"
+	// ReasonDesiredSizeZero: the cluster was created with size 0 and has no data yet. Ends when spec.size is set.
+	ReasonDesiredSizeZero Reason = "DesiredSizeZero"
+	// ReasonEtcdDenied: etcd's own authorization rejects the controller. Ends when the controller may act as root, or authorization is off.
+	ReasonEtcdDenied Reason = diagnosis.ReasonEtcdDenied
+	// ReasonEtcdUnhealthy: etcd rejects a membership change while not all members are connected. Ends by itself when they are.
+	ReasonEtcdUnhealthy Reason = "EtcdUnhealthy"
+	// ReasonEtcdUnreachable: the pods run and no quorum responds to the controller. Ends when a quorum responds, or its loss is proved.
+	ReasonEtcdUnreachable Reason = diagnosis.ReasonEtcdUnreachable
+	// ReasonForbidden: Kubernetes rejects a request of the controller. Ends when the controller has the right.
+	ReasonForbidden Reason = "Forbidden"
+	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends by itself.
+	ReasonLearnerCatchingUp Reason = "LearnerCatchingUp"
+	// ReasonNameConflict: an object of a name that this cluster needs exists and is not owned by it. Ends when that object is deleted.
+	ReasonNameConflict Reason = "NameConflict"
+	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it. Never ends.
+	ReasonNamespaceTerminating Reason = "NamespaceTerminating"
+	// ReasonNoBackup: no member and no PVC exist, and no backup is known. Ends with an EtcdRestore.
+	ReasonNoBackup Reason = "NoBackup"
+	// ReasonNoLeader: the members do not agree on a leader, or, of one member, it knows none. Ends with an election.
+	ReasonNoLeader Reason = "NoLeader"
+	// ReasonOldPods: a pod of a deleted cluster of the same name still exists. Ends when that pod no longer exists.
+	ReasonOldPods Reason = "OldPods"
+	// ReasonPodFailed: a pod failed before its containers started. Ends when the cause in the message is removed.
+	ReasonPodFailed Reason = "PodFailed"
+	// ReasonPreparingLog: the log of etcd holds entries that the next version cannot read. Ends when every member has a snapshot behind them.
+	ReasonPreparingLog Reason = "PreparingLog"
+	// ReasonQuorumAtRisk: the next step could cost the quorum, because other members do not serve. Ends when they serve.
+	ReasonQuorumAtRisk Reason = "QuorumAtRisk"
+	// ReasonQuorumLost: fewer members serve than a quorum needs. Ends when enough of them are back, or with a recovery.
+	ReasonQuorumLost Reason = diagnosis.ReasonQuorumLost
+	// ReasonSourceLost: the member from which a recovery copies its data no longer exists. Ends when another member responds, or the recovery is abandoned.
+	ReasonSourceLost Reason = "SourceLost"
+	// ReasonUnmanagedMember: etcd has a member that this controller did not add. Ends when that member is removed.
+	ReasonUnmanagedMember Reason = "UnmanagedMember"
+	// ReasonVersionStep: etcd cannot move from the version that runs to the declared one in one step. Ends when spec.version changes.
+	ReasonVersionStep Reason = "VersionStep"
+	// ReasonWaitingForBootstrapMember: the bootstrap member does not respond yet. Ends when it does.
+	ReasonWaitingForBootstrapMember Reason = "WaitingForBootstrapMember"
+	// ReasonWaitingForMember: a member joins or restarts and does not serve yet. Ends when it serves.
+	ReasonWaitingForMember Reason = "WaitingForMember"
+	// ReasonWaitingForPod: a pod is being created, or a container is stopping. Ends when that is done.
+	ReasonWaitingForPod Reason = "WaitingForPod"
+	// ReasonWaitingForReady: a member serves and its pod is not ready. Ends when the kubelet reports it ready.
+	ReasonWaitingForReady Reason = "WaitingForReady"
+	// ReasonWaitingForRecoveryMember: the recovery member does not serve yet. Ends when it does, or the recovery is cancelled.
+	ReasonWaitingForRecoveryMember Reason = "WaitingForRecoveryMember"
+	// ReasonWaitingForRestore: an EtcdRestore fills the cluster. Ends with that EtcdRestore.
+	ReasonWaitingForRestore Reason = "WaitingForRestore"
+	// ReasonWaitingForService: the EndpointSlices of the client Service are behind. Ends when they are up to date.
+	ReasonWaitingForService Reason = "WaitingForService"
+	// ReasonWaitingForSurvivor: a recovery was requested and no member responds that holds the data. Ends when one does.
+	ReasonWaitingForSurvivor Reason = "WaitingForSurvivor"
+)
+
+// Reasons of the condition CertificatesValid. The first group also blocks: see rule
+// certificates.
+const (
+	// ReasonCertManagerMissing: cert-manager is to issue certificates and is not installed. Ends when it is.
+	ReasonCertManagerMissing Reason = "CertManagerMissing"
+	// ReasonCertificateExpired: a certificate is no longer valid. Ends with a new one.
+	ReasonCertificateExpired Reason = "CertificateExpired"
+	// ReasonCertificateNotYetValid: a certificate becomes valid later. Ends at that time.
+	ReasonCertificateNotYetValid Reason = "CertificateNotYetValid"
+	// ReasonCertificateUnusable: a Secret holds something that is no usable certificate. Ends when the Secret is corrected.
+	ReasonCertificateUnusable Reason = "CertificateUnusable"
+	// ReasonSecretIncomplete: a Secret lacks an entry. Ends when the Secret has it.
+	ReasonSecretIncomplete Reason = "SecretIncomplete"
+	// ReasonSecretMissing: a Secret does not exist. Ends when it does.
+	ReasonSecretMissing Reason = "SecretMissing"
+	// ReasonSecretUnreadable: a Secret could not be read. Ends when it can.
+	ReasonSecretUnreadable Reason = "SecretUnreadable"
+
+	// ReasonAllUsable: every certificate can be used. The good state.
+	ReasonAllUsable Reason = "AllUsable"
+	// ReasonCANotTrusted: certificates were replaced before every member trusted the CA that signed them. Ends when the old ones are back.
+	ReasonCANotTrusted Reason = "CANotTrusted"
+	// ReasonExpiresSoon: a certificate should have been renewed. Ends with a new one.
+	ReasonExpiresSoon Reason = "ExpiresSoon"
+	// ReasonIssuing: the controller issues a certificate. Ends within seconds.
+	ReasonIssuing Reason = "Issuing"
+	// ReasonRestartPending: a member must restart to trust the present CAs. Ends with that restart.
+	ReasonRestartPending Reason = "RestartPending"
+)
+
+// Reasons of the other conditions, and of members that are not healthy.
+const (
+	// ReasonAlarm: the member has raised an alarm. Ends when the alarm is disarmed.
+	ReasonAlarm Reason = "Alarm"
+	// ReasonAlarmRaised: a member has raised an alarm. Ends when the alarm is disarmed.
+	ReasonAlarmRaised Reason = "AlarmRaised"
+	// ReasonAllMembersHealthy: every voter is healthy. The good state.
+	ReasonAllMembersHealthy Reason = "AllMembersHealthy"
+	// ReasonAsDeclared: what exists is what is declared. The good state.
+	ReasonAsDeclared Reason = "AsDeclared"
+	// ReasonCreating: the cluster has never served. Ends when it serves.
+	ReasonCreating Reason = "Creating"
+	// ReasonDataCorrupt: etcd has found that the data of members differs. Ends when the alarm is disarmed.
+	ReasonDataCorrupt Reason = "DataCorrupt"
+	// ReasonGrowing: a volume is smaller than declared and grows. Ends when it has grown.
+	ReasonGrowing Reason = "Growing"
+	// ReasonHibernated: spec.size is 0 and the PVCs are kept. Ends when spec.size is set.
+	ReasonHibernated Reason = "Hibernated"
+	// ReasonHibernating: spec.size is 0 and pods still exist. Ends when they do not.
+	ReasonHibernating Reason = "Hibernating"
+	// ReasonImmutable: the client Service cannot take a declared value while it exists. Ends when it is deleted, or the value is taken back.
+	ReasonImmutable Reason = "Immutable"
+	// ReasonMemberJoining: a member is being added. Ends when it votes.
+	ReasonMemberJoining Reason = "MemberJoining"
+	// ReasonMembersDiffer: the number of members is not the desired size. Ends when it is.
+	ReasonMembersDiffer Reason = "MembersDiffer"
+	// ReasonMembersUnhealthy: voters do not serve, or their pods are not as declared. Ends when they are.
+	ReasonMembersUnhealthy Reason = "MembersUnhealthy"
+	// ReasonMissing: the client Service does not exist yet. Ends when it does.
+	ReasonMissing Reason = "Missing"
+	// ReasonNoPod: the member has no pod. Ends when it has one.
+	ReasonNoPod Reason = "NoPod"
+	// ReasonNotOwned: a client Service exists and is not owned by this cluster. Ends when that Service is deleted.
+	ReasonNotOwned Reason = "NotOwned"
+	// ReasonNotPaused: spec.paused is false. The good state.
+	ReasonNotPaused Reason = "NotPaused"
+	// ReasonNotRecovering: no recovery was ever begun. The good state.
+	ReasonNotRecovering Reason = "NotRecovering"
+	// ReasonNotStarted: the member was added and has not joined yet. Ends when it joins.
+	ReasonNotStarted Reason = "NotStarted"
+	// ReasonOperation: a requested operation is under way. Ends with it.
+	ReasonOperation Reason = "Operation"
+	// ReasonPaused: spec.paused is true and the cluster is not as declared. Ends when spec.paused is false.
+	ReasonPaused Reason = "Paused"
+	// ReasonQuorumHealthy: a quorum responds. The good state.
+	ReasonQuorumHealthy Reason = "QuorumHealthy"
+	// ReasonQuorumNotLost: no loss of the quorum is proved. The good state.
+	ReasonQuorumNotLost Reason = "QuorumNotLost"
+	// ReasonReconciling: the controller changes objects that have no reason of their own. Ends by itself.
+	ReasonReconciling Reason = "Reconciling"
+	// ReasonRecovering: the cluster continues in a recovery member. Ends with status.recovery.
+	ReasonRecovering Reason = "Recovering"
+	// ReasonRecreatingPod: the pod of a member that has a PVC is created again. Ends when it exists.
+	ReasonRecreatingPod Reason = "RecreatingPod"
+	// ReasonRejected: Kubernetes rejects the declared client Service. Ends when spec.services.client or the policy changes.
+	ReasonRejected Reason = "Rejected"
+	// ReasonRemovingMember: a member is being removed. Ends when it is.
+	ReasonRemovingMember Reason = "RemovingMember"
+	// ReasonReplacingMember: a lost member is being replaced. Ends when the new member votes.
+	ReasonReplacingMember Reason = "ReplacingMember"
+	// ReasonRequested: spec.paused is true. Ends when it is false.
+	ReasonRequested Reason = "Requested"
+	// ReasonRollingOut: members restart one after the other to become as declared. Ends with the last one.
+	ReasonRollingOut Reason = "RollingOut"
+	// ReasonScalingDown: there are more voters than the desired size. Ends when there are as many.
+	ReasonScalingDown Reason = "ScalingDown"
+	// ReasonScalingUp: there are fewer voters than the desired size. Ends when there are as many.
+	ReasonScalingUp Reason = "ScalingUp"
+	// ReasonSizeReached: there are as many voters as the desired size. The good state.
+	ReasonSizeReached Reason = "SizeReached"
+	// ReasonNotServing: the member responds and does not complete a linearizable read, as with a
+	// disk that takes no writes. Ends when it completes one.
+	ReasonNotServing Reason = "NotServing"
+	// ReasonUnresponsive: the member did not respond in time. Ends when it responds.
+	ReasonUnresponsive Reason = "Unresponsive"
+	// ReasonVersionChange: members move to another version. Ends when all run it.
+	ReasonVersionChange Reason = "VersionChange"
+	// ReasonVersionReached: every voter runs the declared version. The good state.
+	ReasonVersionReached Reason = "VersionReached"
+	// ReasonVersionUnknown: no member has said its version. Ends when one does.
+	ReasonVersionUnknown Reason = "VersionUnknown"
+)

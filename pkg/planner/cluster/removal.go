@@ -1,0 +1,62 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+// dropPVC deletes the PVC of a member that was removed, or gives it up where
+// the user wants to keep it.
+func (o *Observed) dropPVC(c *PVC) Action {
+	if pod := o.Cluster.Spec.Pod; pod != nil && pod.PersistentVolumeClaimRetentionPolicy != nil &&
+		pod.PersistentVolumeClaimRetentionPolicy.WhenScaled == v1beta2.PVCRetain {
+		return ReleasePVC{Name: c.Name, UID: c.UID}
+	}
+	return DeletePVC{Name: c.Name, UID: c.UID}
+}
+
+// removeUnstarted takes a member out that cannot join. A learner carries no vote; a
+// voter that never started is removed only under the rule for voters.
+func removeUnstarted(o *Observed, m *Member, reason RemoveReason) Plan {
+	if m.Learner {
+		return removeMember(o, m, reason)
+	}
+	return removeVoter(o, m, reason)
+}
+
+// removeVoter removes a voter if those that serve without it are a quorum of the
+// cluster that remains (S2). A leader hands over first, and clients are served until
+// they are elsewhere.
+func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
+	voters := len(o.voters())
+	healthy := o.without(m)
+	if voters == 1 || healthy < diagnosis.Quorum(voters-1) {
+		return wait(recheckQuorum, ReasonQuorumAtRisk,
+			fmt.Sprintf("member %s cannot be removed: %d of the %d other voters serve and %d must", m.Name, healthy, voters-1, diagnosis.Quorum(voters-1)),
+			serveAgain)
+	}
+	plan, leaves := o.drainBeforeRemoval(m, reason)
+	if !leaves {
+		plan = removeMember(o, m, reason)
+	}
+	plan.Draining = m.Name
+	return plan
+}
+
+// removeMember removes m from etcd and then, because it can never come back, its
+// pod and its PVC.
+func removeMember(o *Observed, m *Member, reason RemoveReason) Plan {
+	actions := []Action{RemoveMember{ID: m.ID, Name: m.Name, Reason: reason}}
+	if p := o.pod(m.Name); p != nil && !p.Terminating {
+		actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
+	}
+	if c := o.pvc(m.Name); c != nil {
+		actions = append(actions, o.dropPVC(c))
+	}
+	return Plan{Actions: actions, RequeueAfter: recheckNow}
+}

@@ -1,0 +1,20 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// ruleClusterID leaves members of an etcd that is not this cluster alone.
+func ruleClusterID(o *Observed) (Plan, bool) {
+	id := o.PeerService.ClusterID
+	if id == "" || id == unknownClusterID || id == strconv.FormatUint(o.Etcd.ClusterID, 16) {
+		return Plan{}, false
+	}
+	return wait(recheckWaiting, ReasonClusterIDMismatch,
+		fmt.Sprintf("the members respond with cluster ID %x and this cluster has %s", o.Etcd.ClusterID, id),
+		"Find out which process responds at the addresses of the members."), true
+}

@@ -1,0 +1,18 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "testing"
+
+func TestRuleHibernate(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"pods with volumes go", 0, "a:claim b:claim c:claim", nil, "hibernate: DeletePod a, DeletePod b, DeletePod c"},
+		{"pods that go already do not go twice", 0, "a:claim,terminating b:claim", nil, "hibernate: DeletePod b"},
+		{"data without a volume is never touched", 0, "a b:claim c:deadclaim", nil, "hibernate: DeletePod b"},
+		{"it needs no quorum", 0, "a:claim b:claim,down c:claim,nopod", edits(noQuorum), "hibernate: DeletePod a, DeletePod b"},
+		{"asleep", 0, "a:claim,nopod b:claim,nopod", edits(noQuorum), "hibernate"},
+		{"pods that are not owned stay", 0, "a:claim,theirs", edits(noQuorum), "hibernate"},
+		{"orphans wait", 0, "a:claim,nopod", edits(noQuorum, withPVC("gone", true)), "hibernate"},
+	})
+}

@@ -1,0 +1,58 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+)
+
+func TestRuleJoining(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"a learner that has not started", 3, "a b c:learner,unstarted", nil, "joining: wait WaitingForMember"},
+		{"a learner that is about to restart", 3, "a b c:learner,podv=3.6.2", nil, "joining: wait WaitingForMember"},
+		{"a learner next to one that is about to restart", 5, "a b:podv=3.6.2 c:sick d:learner", nil, "joining: wait QuorumAtRisk"},
+		{"a learner that serves", 3, "a b c:learner", nil, "joining: PromoteMember c"},
+		{"a learner that waits for an image that is not wanted any more", 3, "a b c:learner,unstarted,outdated", nil,
+			"joining: UpgradePod c " + testVersion + " idle"},
+		{"a learner that waits for the image of the others", 3, "a b c:learner,unstarted,outdated", edits(wants("3.8.0")),
+			"joining: wait WaitingForMember"},
+		{"a learner that does not serve yet, and whose vote is not needed", 3, "a b c:learner,sick", nil, "joining: PromoteMember c"},
+		{"a learner that cannot be reached, and whose vote is not needed", 3, "a b c:learner,unknown", nil, "joining: PromoteMember c"},
+		{"a learner that does not serve yet, and whose vote is needed", 3, "a b:sick c:learner,sick", nil, "joining: wait WaitingForMember"},
+		{"a learner that does not run", 3, "a b c:learner,down", nil, "joining: wait WaitingForMember"},
+		{"a learner that does not run for a while", 3, "a b c:learner,down,ends=4", nil, "joining: wait WaitingForMember"},
+		{"a learner that ends again and again", 3, "a b c:learner,down,ends=5", nil, "joining: RemoveMember c CrashLooping, DeletePod c"},
+		{"with its volume, too", 3, "a:claim b:claim c:learner,down,ends=9,claim", nil, "joining: RemoveMember c CrashLooping, DeletePod c, DeletePVC c"},
+		{"a learner that ended often and serves", 3, "a b c:learner,ends=9", nil, "joining: PromoteMember c"},
+		{"a learner that ended and has started again, and whose vote is not needed", 3, "a b c:learner,sick,ends=1", nil, "joining: wait WaitingForMember"},
+		{"a voter that ends again and again", 3, "a b c:down,ends=9", nil, "steady"},
+		{"a learner that was never given a pod", 3, "a b c:learner,unstarted,nopod", nil, "joining: RemoveMember c Lost"},
+		{"a learner that lost its data", 3, "a b c:learner,nopod", nil, "joining: RemoveMember c Lost"},
+		{"a learner whose pod goes with its data", 3, "a b c:learner,terminating", nil, "joining: RemoveMember c Lost"},
+		{"a learner whose pod goes and comes back", 3, "a:claim b:claim c:learner,terminating,claim", nil, "joining: wait WaitingForPod"},
+		{"a surplus learner", 2, "a b c:learner", nil, "joining: RemoveMember c Surplus, DeletePod c"},
+		{"with its volume", 2, "a:claim b:claim c:learner,claim", nil, "joining: RemoveMember c Surplus, DeletePod c, DeletePVC c"},
+		{"a promotion that would cost the quorum", 5, "a b:sick c:sick d:learner", nil, "joining: wait QuorumAtRisk"},
+		{"a promotion that waits for members that perhaps are only hidden", 5, "a b:nopod c:nopod d:learner", nil,
+			"joining: FindMember b, FindMember c, wait QuorumAtRisk"},
+		{"a promotion that pays for itself", 3, "a b:sick c:learner", nil, "joining: PromoteMember c"},
+		{"a voter that has not started", 3, "a b c:unstarted", nil, "joining: wait WaitingForMember"},
+		{"a voter that was never given a pod", 3, "a b c:unstarted,nopod", nil, "joining: RemoveMember c Lost"},
+		{"a learner that was started with another list", 3, "a b c:learner,unstarted", edits(started("c", "a", "c")),
+			"joining: RemoveMember c PeersDiffer, DeletePod c"},
+		{"the same, on a volume", 3, "a:claim b:claim c:learner,unstarted,claim", edits(started("c", "a", "c")),
+			"joining: RemoveMember c PeersDiffer, DeletePod c, DeletePVC c"},
+		{"a voter that was started with another list", 3, "a b c:unstarted", edits(started("c", "a", "c")),
+			"joining: RemoveMember c PeersDiffer, DeletePod c"},
+		{"the list in another order is the same list", 3, "a b c:learner,unstarted", edits(started("c", "c", "b", "a")), "joining: wait WaitingForMember"},
+		{"a member that has joined may have any list", 3, "a b c:learner", edits(started("c", "a", "c")), "joining: PromoteMember c"},
+		{"one change at a time: a lost voter waits for the learner", 3, "a b:nopod c d:learner,unstarted", nil, "joining: RemoveMember d Surplus, DeletePod d"},
+		{"one change at a time: growing waits for the learner", 5, "a b c d:learner,unstarted", nil, "joining: wait WaitingForMember"},
+	})
+}
+
+// started says with which peers the pod of a member was made.
+func started(name string, peers ...string) func(*Observed) {
+	return func(o *Observed) { o.pod(name).Peers = peers }
+}

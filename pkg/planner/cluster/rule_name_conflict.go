@@ -1,0 +1,38 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "time"
+
+// ruleNameConflict waits while objects that this cluster does not own have its names, as right
+// after a cluster was deleted and created again under the same name.
+func ruleNameConflict(o *Observed) (Plan, bool) {
+	if o.PeerService.State == NotOwned {
+		return wait(recheckWaiting, ReasonNameConflict,
+			"Service "+o.Cluster.Name+" exists and is not owned by this cluster",
+			"Delete that Service, or give the cluster another name."), true
+	}
+	if o.bootstrapped() {
+		return Plan{}, false
+	}
+	if o.ClientService == NotOwned {
+		return o.waitForName(recheckWaiting), true
+	}
+	for i := range o.Pods {
+		if p := &o.Pods[i]; !p.Owned {
+			return wait(recheckWaiting, ReasonOldPods,
+				"pod "+p.Name+" of another cluster of this name still exists",
+				"If that cluster was deleted, Kubernetes deletes the pod. Otherwise delete the pod."), true
+		}
+	}
+	return Plan{}, false
+}
+
+// waitForName waits while the name of the client Service is taken.
+func (o *Observed) waitForName(again time.Duration) Plan {
+	name := o.Cluster.Name + "-client"
+	return wait(again, ReasonNameConflict,
+		"Service "+name+" exists and is not owned by this cluster, so this cluster has no client Service",
+		"Delete that Service or its owner, such as a cluster called "+name+", or give this cluster another name.")
+}

@@ -1,0 +1,58 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "slices"
+
+// ruleRecreatePods creates the pods of members whose data is on a PVC. It changes no
+// membership, so it needs no quorum: this is how a quorum comes back.
+func ruleRecreatePods(o *Observed) (Plan, bool) {
+	var actions []Action
+	for i := range o.PVCs {
+		c := &o.PVCs[i]
+		if o.pvc(c.Name) == nil || (o.Etcd.Linearizable && o.member(c.Name) == nil) {
+			continue // released, going away, or no longer a member: not ours to start
+		}
+		switch p := o.pod(c.Name); {
+		case o.prepared(c.Name) != nil: // it is admitted, or deleted first
+		case p == nil:
+			actions = append(actions, o.recreatePod(c.Name))
+		case p.Finished && !p.Terminating:
+			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
+		}
+	}
+	for i := range o.Pods {
+		if p := &o.Pods[i]; o.lacksPVC(p) {
+			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID, Why: DeleteWithoutPVC})
+		}
+	}
+	return Plan{Actions: actions, RequeueAfter: recheckWaiting}, len(actions) > 0
+}
+
+// lacksPVC is true for a pod that waits for a PVC that was deleted. The pod will never run,
+// and a member without pod and PVC is replaced.
+func (o *Observed) lacksPVC(p *Pod) bool {
+	return o.persistent() && p.Owned && !p.gone() && !p.Running &&
+		!slices.ContainsFunc(o.PVCs, func(c PVC) bool { return c.Name == p.Name })
+}
+
+// recreatePod creates the pod of a member that has a PVC, with the version that it ran
+// before: a change of version is for rule rollout.
+func (o *Observed) recreatePod(name string) CreatePod {
+	pod := CreatePod{Name: name, Peers: o.peerNames(), Version: o.joinVersion()}
+	m := o.member(name)
+	if m != nil {
+		pod.Learner, pod.Joined = m.Learner, m.Started && !m.Learner
+	}
+	if c := o.pvc(name); c != nil && parse(c.Version) != nil {
+		pod.Version = o.pinned(parse(c.Version))
+	} else if m != nil && o.runs(m) != nil {
+		pod.Version = o.pinned(o.runs(m))
+	}
+	if !slices.Contains(pod.Peers, name) {
+		// The last status did not know it. Without its own name it could not start.
+		pod.Peers = append(pod.Peers, name)
+	}
+	return pod
+}

@@ -1,0 +1,35 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "testing"
+
+func TestRuleRecreatePods(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"a lost pod comes back to its volume", 3, "a:claim b:claim c:claim,nopod", nil, "recreate-pods: CreatePod c[a b c]"},
+		{"without a quorum too", 3, "a:claim b:claim,nopod c:claim,nopod", edits(noQuorum), "recreate-pods: CreatePod b[a b c], CreatePod c[a b c]"},
+		{"all of them, from nothing", 3, "a:claim,nopod b:claim,nopod c:claim,nopod", edits(noQuorum),
+			"recreate-pods: CreatePod a[a b c], CreatePod b[a b c], CreatePod c[a b c]"},
+		{"without any list the volumes are the list", 3, "", edits(noQuorum, withPVC("a", true), withPVC("b", true)),
+			"recreate-pods: CreatePod a[a b], CreatePod b[a b]"},
+		{"a member that the last status did not know counts itself in", 3, "a:claim", edits(noQuorum, withPVC("b", true)), "recreate-pods: CreatePod b[a b]"},
+		{"an evicted pod makes room", 3, "a:claim b:claim c:claim,finished", nil, "recreate-pods: DeletePod c"},
+		{"a pod that goes is waited for", 3, "a:claim b:claim c:claim,terminating", nil, "replace: wait WaitingForPod"},
+		{"a pod whose PVC was deleted before it ran", 3, "a:claim b:claim c:down", nil, "recreate-pods: DeleteWithoutPVC c"},
+		{"the same, of a learner", 3, "a:claim b:claim c:down,learner,unstarted", nil, "recreate-pods: DeleteWithoutPVC c"},
+		{"a pod whose volume goes with it", 3, "a:claim b:claim c:down,deadclaim", nil, "steady"},
+		{"a pod that runs on a volume that cannot be seen", 3, "a:claim b:claim c", nil, "steady"},
+		{"a PVC that is being deleted brings no member back", 3, "a:claim b:claim c:deadclaim,nopod", nil, "replace: RemoveMember c Lost"},
+		{"nor does one of no member", 3, "a:claim b:claim c:claim", edits(withPVC("gone", true)), "orphans: DeletePVC gone"},
+		{"nor one that is not owned", 3, "a:claim b:claim c:claim", edits(withPVC("old", false)), "steady"},
+		{"a learner too", 3, "a:claim b:claim c:claim,learner,nopod", nil, "recreate-pods: CreatePod c[a b c]"},
+		{"as what it was, not as what is wanted", 3, "a:claim b:claim c:claim,nopod", edits(wants("3.7.0"), lastSaid("3.6.11")),
+			"recreate-pods: CreatePod c[a b c] 3.6.11"},
+		{"one that has never run comes as the others are", 3, "a:claim b:claim c:claim,learner,unstarted,nopod", edits(wants("3.8.0")),
+			"recreate-pods: CreatePod c[a b c] 3.6.11"},
+		{"as what its volume has seen, whatever was last said", 3, "a:claim b:claim c:claimv=3.7.0,nopod", edits(wants("3.6.11"), lastSaid("3.6.11")),
+			"recreate-pods: CreatePod c[a b c] 3.7.0"},
+		{"awake as it fell asleep", 1, "a:claim,nopod", edits(noQuorum, wants("3.6.9"), lastSaid("3.6.11")), "recreate-pods: CreatePod a[a] 3.6.11"},
+	})
+}

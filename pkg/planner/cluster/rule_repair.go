@@ -1,0 +1,71 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "k8s.io/apimachinery/pkg/util/version"
+
+// ruleRepair gives pods whose container does not run what is declared now. It stops nothing
+// that serves, so it needs no quorum and waits for no other member. It brings members back
+// that a wrong declaration has stopped.
+func ruleRepair(o *Observed) (Plan, bool) {
+	target, low := parse(o.Cluster.Spec.Version), o.lowest()
+	if target == nil {
+		return Plan{}, false
+	}
+	if !o.Etcd.Linearizable && len(o.Etcd.Members) == 0 {
+		actions := o.repairUnnamed(target)
+		return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
+	}
+	if low == nil {
+		return Plan{}, false
+	}
+	_, rejected := o.rejectStep(low, target)
+	var actions []Action
+	for i := range o.Etcd.Members {
+		// Without a quorum a learner may be a voter by now whose promotion was the last
+		// thing that happened, and it may be the one that the others need.
+		m := &o.Etcd.Members[i]
+		pod := o.pod(m.Name)
+		if pod.gone() || pod.Running || (m.Learner && o.Etcd.Linearizable) {
+			continue
+		}
+		switch c := o.due(m); {
+		case c == recreate, c == reimage && !rejected:
+			actions = append(actions, onlyIdle(o.renew(m, target, !rejected, RestartRolling)))
+		}
+	}
+	return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
+}
+
+// repairUnnamed does the same for a cluster that has served and whose status has not named
+// a member yet. Its PVCs name the members. No status says which version they run, so they
+// keep the version that they were made for.
+func (o *Observed) repairUnnamed(target *version.Version) []Action {
+	var actions []Action
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		switch {
+		case !p.Owned || p.gone() || p.Running || o.pvc(p.Name) == nil:
+		case o.stale(p):
+			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
+		case p.Outdated && sameVersion(p.Version, target): // from another repository
+			actions = append(actions, UpgradePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
+		}
+	}
+	return actions
+}
+
+// onlyIdle restricts an action to a container that does not run.
+func onlyIdle(a Action) Action {
+	switch a := a.(type) {
+	case UpgradePod:
+		a.Mode = RestartIdle
+		return a
+	case RecreatePod:
+		a.Mode = RestartIdle
+		return a
+	default:
+		return a
+	}
+}

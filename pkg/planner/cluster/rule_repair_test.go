@@ -1,0 +1,52 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRuleRepair takes a declaration back that has cost the quorum.
+func TestRuleRepair(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"the only one does not run, on its volume", 1, "a:claim,stale,down", edits(noQuorum), "repair: RecreatePod a " + testVersion + " idle"},
+		{"it may yet serve", 1, "a:claim,stale,sick", edits(noQuorum), "quorum: wait QuorumLost"},
+		{"the last status did not know yet that it votes", 2, "a:claim,noleader b:claim,learner,stale,down", edits(noQuorum), "repair: RecreatePod b " + testVersion + " idle"},
+		{"a learner without a volume is left alone", 2, "a:noleader b:learner,stale,down", edits(noQuorum), "quorum: wait QuorumLost"},
+		{"its image does not exist", 1, "a:outdated,sick", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
+		{"nor that of the next minor version", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
+		{"which may have run", 1, "a:down,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "quorum: wait QuorumLost"},
+		{"it is as declared", 1, "a:claim,down", edits(noQuorum), "quorum: wait QuorumLost"},
+		{"without a volume its data would go", 1, "a:stale,down", edits(noQuorum), "quorum: wait QuorumLost"},
+		{"all that do not run", 3, "a:claim b:claim,stale,down c:claim,stale,down", edits(noQuorum),
+			"repair: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle"},
+		{"the first one, that no status has named", 3, "a:claim,stale,down", edits(noQuorum, unnamed), "repair: RecreatePod a " + testVersion + " idle"},
+		{"with an image that does not exist", 3, "a:claim,outdated,down", edits(noQuorum, unnamed), "repair: UpgradePod a " + testVersion + " idle"},
+		{"as it was before another version is declared", 3, "a:claim,stale,down", edits(noQuorum, unnamed, wants("3.7.3")), "repair: RecreatePod a " + testVersion + " idle"},
+		{"which it does not move to before it is known", 3, "a:claim,outdated,down", edits(noQuorum, unnamed, wants("3.7.3")), "quorum: wait QuorumLost"},
+		{"it runs", 3, "a:claim,stale,sick", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
+		{"it has no volume", 3, "a:stale,down", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
+		{"it goes", 3, "a:claim,stale,down,terminating", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
+	})
+}
+
+// unnamed is a cluster whose status has not named a member yet.
+func unnamed(o *Observed) { o.Etcd.Members = nil }
+
+// TestAdopt lets a pod say what it was made from that does not.
+func TestAdopt(t *testing.T) {
+	unknown := func(o *Observed) { o.Pods[1].Template = "" }
+	checkDecisions(t, []decision{{"a pod of an earlier release", 3, "a b c", edits(unknown), "steady: LabelPod b voter"}})
+}
+
+// TestRestartThatCannotStart: the status shows what Kubernetes reports about the pod.
+func TestRestartThatCannotStart(t *testing.T) {
+	o := observed(t, 3, "a b c", func(o *Observed) {
+		o.Pods[1].Restarting, o.Pods[1].Waiting = true, "ImagePullBackOff: there is no such image"
+	})
+	if plan, found := o.awaitRestarts(false); !found || !strings.Contains(plan.Wait.Message, "there is no such image") {
+		t.Errorf("waits for %+v", plan.Wait)
+	}
+}

@@ -1,0 +1,42 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import "testing"
+
+func versionUndecided(o *Observed) { o.Etcd.VersionUndecided = true }
+
+func TestRuleScaleUp(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"a learner", 3, "a", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a c-new]"},
+		{"with a volume", 3, "a:claim b:claim", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"while a minority is sick", 5, "a b c:sick", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
+		{"not to a cluster at its limit", 5, "a b c:sick d:sick", nil, "scale-up: wait QuorumAtRisk"},
+		{"a voter where learners are unknown", 3, "a:v=3.3.9,podv=3.3.9 b:v=3.3.9,podv=3.3.9", edits(wants("3.3.9")),
+			"scale-up: AddVoter c-new, AdmitPod c-new[a b c-new]"},
+		{"the second voter needs its pod at once: without it there is no quorum to read from", 3, "a:v=3.3.9,podv=3.3.9", edits(wants("3.3.9")),
+			"scale-up: AdmitPod c-new[a c-new], AddVoter c-new"},
+		{"and its volume", 3, "a:v=3.3.9,podv=3.3.9,claim", edits(wants("3.3.9")),
+			"scale-up: AdmitPod c-new[a c-new], AddVoter c-new"},
+		{"a voter only while no voter is about to restart", 5, "a:v=3.3.9,podv=3.3.9 b:v=3.3.9,podv=3.3.10 c:v=3.3.9,podv=3.3.9", edits(wants("3.3.10")),
+			"scale-up: wait QuorumAtRisk"},
+		{"a voter waits for the cluster version, without which it could not start", 3, "a:v=3.3.9,podv=3.3.9", edits(wants("3.3.9"), versionUndecided),
+			"scale-up: wait ClusterVersionUndecided"},
+		{"a learner does not", 3, "a", edits(versionUndecided), "scale-up: AddLearner c-new, AdmitPod c-new[a c-new]"},
+		{"a learner next to members that know them, whatever is declared", 3, "a b", edits(wants("3.3.9"), unprepared),
+			"scale-up: PreparePod c-new 3.6.11, wait WaitingForPod"},
+		{"a voter while one old member is left", 5, "a b:v=3.3.9,podv=3.3.9 c", edits(wants("3.4.0")), "scale-up: AddVoter c-new, AdmitPod c-new[a b c c-new]"},
+		{"a voter only to voters that all serve", 5, "a:v=3.3.9 b:v=3.3.9 c:sick", edits(wants("3.3.9")), "scale-up: wait QuorumAtRisk"},
+		{"a new member takes the step that the others may take", 3, "a b", edits(wants("3.7.0")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"and not a step that they may not take yet", 3, "a:v=3.5.21,podv=3.5.21 b:v=3.5.21,podv=3.5.21", edits(wants("3.6.11"), unprepared),
+			"scale-up: PreparePod c-new 3.5.21, wait WaitingForPod"},
+		{"but not two", 3, "a b", edits(wants("3.8.0"), unprepared), "scale-up: PreparePod c-new 3.6.11, wait WaitingForPod"},
+		{"and not one back", 3, "a b", edits(wants("3.5.9"), unprepared), "scale-up: PreparePod c-new 3.6.11, wait WaitingForPod"},
+		{"one back while one of them is still there", 3, "a b:v=3.5.26,podv=3.5.26", edits(wants("3.5.26")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"but not when that member is about to restart", 3, "a b:v=3.5.26,podv=3.6.11", edits(wants("3.5.26"), unprepared),
+			"scale-up: PreparePod c-new 3.6.11, wait WaitingForPod"},
+		{"judged by the slowest, even if it does not respond", 4, "a b c:down,podv=3.5.0", edits(wants("3.7.0"), unprepared),
+			"scale-up: PreparePod c-new 3.5.0, wait WaitingForPod"},
+	})
+}

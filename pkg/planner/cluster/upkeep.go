@@ -1,0 +1,67 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+// upkeep returns the actions that keep the services and the budget right. They
+// touch no member, so they go along with whatever else is done.
+func upkeep(o *Observed, plan Plan) []Action {
+	if !o.keepsUp(plan) {
+		return nil
+	}
+	var actions []Action
+	if o.PeerService.State == Drifted {
+		actions = append(actions, RepairPeerService{})
+	}
+	if id := o.PeerService.ClusterID; (id == "" || id == unknownClusterID) && o.PeerService.State != Missing && o.Etcd.Linearizable {
+		// The record was wiped from the service of a living cluster, or was made again
+		// while no member responded.
+		actions = append(actions, RecordBootstrap{ClusterID: o.Etcd.ClusterID})
+	}
+	if o.ClientService == Drifted || (o.ClientService == Missing && o.statusSaysServed()) {
+		actions = append(actions, EnsureClientService{})
+	}
+	actions = append(actions, upkeepBudget(o, plan)...)
+	actions = append(actions, upkeepPVCs(o)...)
+	actions = append(actions, upkeepRoles(o, plan)...)
+	actions = append(actions, upkeepPrepared(o, plan)...)
+	if plan.Wait != nil && o.Etcd.Linearizable {
+		// Before it waits for ever: perhaps fewer members are lost than it seems.
+		actions = append(actions, o.findLost()...)
+	}
+	return actions
+}
+
+// keepsUp is true while services, PVCs and the budget are kept as they should be.
+func (o *Observed) keepsUp(plan Plan) bool {
+	return plan.Rule != RuleDeleting && plan.Rule != RulePaused && plan.Rule != RuleNameConflict && o.bootstrapped()
+}
+
+// upkeepRoles labels the pods with what their members are, and those that do not say
+// what they were made from. Voters that have joined have their data. Pods that need not
+// stay out of the client Service any longer rejoin it.
+func upkeepRoles(o *Observed, plan Plan) []Action {
+	if !o.Etcd.Linearizable {
+		return nil
+	}
+	var actions []Action
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		p := o.pod(m.Name)
+		if p.gone() {
+			continue
+		}
+		role := PodVoter
+		switch {
+		case m.Learner:
+			role = PodLearner
+		case o.staysOut(m, plan):
+			role = PodDraining
+		}
+		joined := m.Started && !m.Learner
+		if p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill {
+			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: role, Joined: joined})
+		}
+	}
+	return actions
+}

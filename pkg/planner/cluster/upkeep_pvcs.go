@@ -1,0 +1,25 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// upkeepPVCs keeps the owners and the sizes of PVCs as declared. The owner follows from the
+// retention policy. Neither needs a quorum: a database that has filled its PVC is a reason
+// to let that PVC grow.
+func upkeepPVCs(o *Observed) []Action {
+	var actions []Action
+	for i := range o.PVCs {
+		c := &o.PVCs[i]
+		if o.Etcd.Linearizable && o.member(c.Name) == nil {
+			continue // it is deleted or released
+		}
+		if c.Owned && !c.Terminating && (c.Drifted || c.Growth == resources.GrowthDue) {
+			actions = append(actions, RepairPVC{Name: c.Name, UID: c.UID})
+		}
+	}
+	return actions
+}

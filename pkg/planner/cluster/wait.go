@@ -1,0 +1,51 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+// How long to wait before looking again when no event is expected. Pod events and responses
+// of etcd come earlier in every normal case.
+const (
+	// recheckNow is for the step after one that etcd has just confirmed.
+	recheckNow = time.Millisecond
+	// recheckIssued is for the step after certificates were issued, which no event tells.
+	recheckIssued = 50 * time.Millisecond
+	// recheckCatchUp is for a learner that still has much to read.
+	recheckCatchUp = 500 * time.Millisecond
+	// recheckWaiting is for something that an event should announce.
+	recheckWaiting = 5 * time.Second
+	// recheckQuorum is for a cluster that may be without a quorum.
+	recheckQuorum = 2 * time.Second
+	// recheckSteady is for a cluster at rest: etcd does not announce a change of
+	// leader or an alarm.
+	recheckSteady = 15 * time.Second
+)
+
+const (
+	// noActionNeeded is the remedy of a wait that ends by itself.
+	noActionNeeded = diagnosis.NoActionYet
+	// serveAgain is the remedy of a step that could cost the quorum.
+	serveAgain = "Bring back the members that do not serve."
+)
+
+func wait(after time.Duration, reason Reason, message, remedy string) Plan {
+	return Plan{RequeueAfter: after, Wait: &Wait{Reason: reason, Message: message, Remedy: remedy}}
+}
+
+func waitingFor(p *Pod) string {
+	if p == nil || p.Waiting == "" {
+		return ""
+	}
+	return ": " + p.Waiting
+}
+
+func waitReady(m *Member) Plan {
+	return wait(recheckWaiting, ReasonWaitingForReady,
+		"member "+m.Name+" serves and its pod is not ready yet", noActionNeeded)
+}

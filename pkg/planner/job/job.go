@@ -1,0 +1,102 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// StartTimeout is how long Kubernetes may take to start a pod.
+const StartTimeout = 10 * time.Minute
+
+// Reasons why a Job does not come to run.
+const (
+	// ReasonNotStarted is a Job whose pod Kubernetes could not start.
+	ReasonNotStarted = "PodNotStarted"
+	// ReasonRejected is a pod, or another object, that Kubernetes does not let be made: it
+	// goes on by itself once it does.
+	ReasonRejected = v1beta2.ReasonPodRejected
+	// ReasonJobLost is a Job that no longer exists, or ended without an outcome.
+	ReasonJobLost = "JobLost"
+)
+
+// Wait is what is waited for.
+type Wait struct {
+	// Reason in one CamelCase word.
+	Reason string
+	// Message for a reader.
+	Message string
+}
+
+// Job is what is known of one Job while it runs.
+type Job struct {
+	Name string
+	// Created is when the Job was made.
+	Created time.Time
+	// Started is true once its container has been started.
+	Started bool
+	// Waiting says why the container has not been started yet, if Kubernetes says so.
+	Waiting string
+	// Rejected is true while Kubernetes makes no pod for it, for the reason in Waiting if
+	// it has told one.
+	Rejected bool
+	// PodMade is when its pod was made; zero while it has none.
+	PodMade time.Time
+	// Deleting is true of a Job that is going away.
+	Deleting bool
+	// Progress of a running transfer, if it is known.
+	Progress *v1beta2.TransferProgress
+}
+
+// Late is true if Kubernetes has had its time to start the pod. For a pod that Kubernetes
+// rejected at first, that time counts from the creation of the pod.
+func (j *Job) Late(now time.Time) bool {
+	since := j.Created
+	if j.PodMade.After(since) {
+		since = j.PodMade
+	}
+	return !j.Started && now.Sub(since) >= StartTimeout
+}
+
+// LateMessage tells what a Job that is Late waits for.
+func (j *Job) LateMessage() string {
+	return fmt.Sprintf("the pod of Job %s was not started within %s%s", j.Name, StartTimeout, WithCause(j.Waiting))
+}
+
+// WithCause returns the cause behind a colon; empty for an empty cause.
+func WithCause(cause string) string {
+	if cause == "" {
+		return ""
+	}
+	return ": " + cause
+}
+
+// Unstarted says why it has not been started; nil if that is not known.
+func (j *Job) Unstarted() *Wait {
+	switch {
+	case j.Rejected:
+		return &Wait{Reason: ReasonRejected, Message: cmp.Or(j.Waiting, fmt.Sprintf("Kubernetes has created no pod for Job %s yet", j.Name))}
+	case !j.Started && j.Waiting != "":
+		return &Wait{Reason: ReasonNotStarted, Message: j.Waiting}
+	default:
+		return nil
+	}
+}
+
+// Noticeable is true if a transfer has come a tenth of its way further, so that a large
+// one costs few writes of the status.
+func Noticeable(before, now *v1beta2.TransferProgress) bool {
+	switch {
+	case now == nil:
+		return false
+	case before == nil:
+		return true
+	default:
+		return now.Bytes > before.Bytes && now.Bytes-before.Bytes >= max(now.TotalBytes, now.Bytes)/10
+	}
+}

@@ -1,0 +1,245 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+const (
+	// maxCopyAge is how old a pre-restore backup may be when the cluster gets the request:
+	// later writes are not in it.
+	maxCopyAge = 15 * time.Minute
+	// lossGrace is how long no member must have responded before a cluster whose pods or
+	// PVCs exist is restored without a pre-restore backup: members may be starting.
+	lossGrace = 30 * time.Second
+	// safetySuffix follows the name and the location of a pre-restore backup.
+	safetySuffix  = "-safety"
+	copyHash      = 10
+	maxObjectName = 253
+)
+
+// preRestoreBackup has an EtcdBackup store the current data of the cluster before a restore
+// replaces it. Without that backup the restore continues only if the cluster never had
+// data, or if no member exists that could send a snapshot.
+func preRestoreBackup(o *Observed) (Plan, bool) {
+	if o.Cluster == nil || !o.served() || o.hasPreRestoreBackup() {
+		return Plan{}, false
+	}
+	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: o.newest().Outcome.Revision}
+	if unresponsive, wait := o.unresponsive(); unresponsive {
+		plan.Wait = wait
+		return plan, wait != nil
+	}
+	made, wait := o.newPreRestoreBackup()
+	if wait != nil {
+		plan.Wait = wait
+		return plan, true
+	}
+	b := o.Safety
+	switch {
+	case b == nil:
+		plan.Action, plan.Copy = ActionCopy, made
+		plan.Wait = &Wait{Reason: "SafetyCopy", Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
+	case b.DeletionTimestamp != nil:
+		plan.Wait = &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("nothing was changed: EtcdBackup %s is being deleted; it is created again afterwards", b.Name)}
+	case b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
+		plan.Wait = &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
+	case b.Spec.BackupPolicy != nil && b.Spec.BackupPolicy.Suspend:
+		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
+	case b.Status.Succeeded:
+		// The status records the backup first: the next step is decided from the status.
+		plan.Copied = &v1beta2.PreRestoreBackup{
+			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI,
+		}
+		plan.Wait = &Wait{Reason: "SafetyCopy", Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
+		plan.RequeueAfter = time.Second
+	default:
+		plan.Wait = backupProgress(b)
+	}
+	return plan, true
+}
+
+// hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly.
+func (o *Observed) hasPreRestoreBackup() bool {
+	c := o.Restore.Status.SafetyCopy
+	if c == nil || o.Now.Sub(c.Time.Time) > maxCopyAge || c.Time.Before(&o.Cluster.CreationTimestamp) {
+		return false // too old, or of an earlier cluster with this name
+	}
+	r := o.Cluster.Status.Recovery
+	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) // a restore since then has changed everything
+}
+
+// backupProgress reports the progress of a pre-restore backup that is not stored yet.
+func backupProgress(b *v1beta2.EtcdBackup) *Wait {
+	const without = "; to restore without a pre-restore backup, set spec.backupPolicy.suspend of that EtcdBackup"
+	text := fmt.Sprintf("EtcdBackup %s stores the current data of the cluster", b.Name)
+	progress := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing)
+	switch {
+	case b.Status.Phase == v1beta2.BackupPhaseFailed:
+		return &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("nothing was changed: EtcdBackup %s could not store the current data of the cluster%s; "+
+			"repair its backup location, or set another location in spec.backup of the cluster%s", b.Name, failure(b), without)}
+	case progress == nil || progress.Reason == "Running":
+		return &Wait{Reason: "SafetyCopy", Message: text}
+	case progress.Reason == ReasonRejected:
+		return &Wait{Reason: ReasonRejected, Message: text + job.WithCause(progress.Message) + without}
+	default:
+		return &Wait{Reason: "SafetyCopy", Message: text + job.WithCause(progress.Message) + without}
+	}
+}
+
+// failure says why a pre-restore backup failed, and whether it is tried again.
+func failure(b *v1beta2.EtcdBackup) string {
+	text := job.WithCause(b.Status.Reason)
+	if c := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionSucceeded); c != nil && c.Status == metav1.ConditionFalse {
+		text = job.WithCause(c.Reason) + text
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing); c != nil && c.Message != "" {
+		text += "; " + c.Message
+	}
+	return text
+}
+
+// unresponsive is true if no member responds that could send a snapshot. The wait is nil
+// once that is certain.
+func (o *Observed) unresponsive() (bool, *Wait) {
+	status := &o.Cluster.Status
+	left := len(status.MemberStatuses) == 0
+	for i := range status.MemberStatuses {
+		m := &status.MemberStatuses[i]
+		if diagnosis.HasResponded(m) {
+			return false, nil
+		}
+		left = left || m.Pod != "" || m.Claim != ""
+	}
+	for i := range status.Conditions {
+		c := &status.Conditions[i]
+		if c.Type != v1beta2.ClusterConditionQuorumLost || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
+		if left && err == nil && o.Now.Sub(since) < lossGrace {
+			return true, &Wait{Reason: "WaitingForMember", Message: fmt.Sprintf(
+				"no member responds, so a pre-restore backup is not possible; in %s the cluster is restored without one", lossGrace)}
+		}
+		return true, nil
+	}
+	return false, nil // not certain: the EtcdBackup waits for a member
+}
+
+// PreRestoreBackupName is the name of the EtcdBackup that stores the current data of the
+// cluster; empty if none is needed, or if its location is unknown.
+func (o *Observed) PreRestoreBackupName() string {
+	if o.Cluster == nil || !o.served() || o.asked() || o.ended() || o.Restore.Spec.Backup != nil && o.Backup == nil {
+		return ""
+	}
+	made, wait := o.newPreRestoreBackup()
+	if wait != nil {
+		return ""
+	}
+	return made.Name
+}
+
+// newPreRestoreBackup returns the EtcdBackup that stores the current data of the cluster:
+// in the backup location of the cluster, else beside the backup that is restored. It has
+// no owner, so that it stays when the restore is deleted.
+func (o *Observed) newPreRestoreBackup() (*v1beta2.EtcdBackup, *Wait) {
+	spec, wait := o.preRestoreBackupSpec()
+	if wait != nil {
+		return nil, wait
+	}
+	// A user may repair the location, a pre-restore backup may become too old, and a user
+	// may create a cluster again under its name: each case has its own EtcdBackup.
+	seed := struct {
+		UID, Cluster string
+		Spec         *v1beta2.BackupSpec
+		Before       *v1beta2.PreRestoreBackup
+	}{o.id(), string(o.Cluster.UID), spec, o.Restore.Status.SafetyCopy}
+	raw, err := json.Marshal(seed)
+	if err != nil {
+		return nil, &Wait{Reason: "InvalidRequest", Message: err.Error()}
+	}
+	sum := sha256.Sum256(raw)
+	suffix := safetySuffix + "-" + hex.EncodeToString(sum[:])[:copyHash]
+	name := o.Restore.Name
+	name = strings.TrimRight(name[:min(len(name), maxObjectName-len(suffix))], "-.")
+	b := &v1beta2.EtcdBackup{
+		ObjectMeta: metav1.ObjectMeta{Name: name + suffix, Namespace: o.Restore.Namespace, Annotations: map[string]string{
+			resources.AnnotationPreRestoreBackup: o.Restore.Name,
+		}},
+		Spec: *spec,
+	}
+	if scope, found := o.Cluster.Annotations[scopeAnnotation]; found {
+		b.Annotations[scopeAnnotation] = scope
+	}
+	return b, nil
+}
+
+// preRestoreBackupSpec says where a pre-restore backup goes and how it is stored: never
+// less protected than the backups are.
+func (o *Observed) preRestoreBackupSpec() (*v1beta2.BackupSpec, *Wait) {
+	var spec v1beta2.BackupSpec
+	switch {
+	case o.Cluster.Spec.Backup != nil:
+		spec = backup.SpecOfCluster(o.Cluster)
+		spec.BackupPolicy = nil
+		return &spec, nil
+	case o.Restore.Spec.Backup != nil:
+		from := o.Backup.Spec.DeepCopy()
+		spec = v1beta2.BackupSpec{
+			StorageType: from.StorageType, BackupSource: from.BackupSource, Compression: from.Compression, Encryption: from.Encryption,
+			ServiceAccountName: from.ServiceAccountName,
+		}
+	case o.Restore.Spec.Decryption != nil:
+		return nil, &Wait{Reason: "NoPlaceForSafetyCopy", Message: "the backup is encrypted, so the pre-restore backup must be encrypted, too: " +
+			"set the backup location and the recipients in spec.backup of the cluster"}
+	default:
+		from := o.Restore.Spec.RestoreSource.DeepCopy()
+		spec = v1beta2.BackupSpec{
+			StorageType: o.Restore.Spec.BackupStorageType, ServiceAccountName: o.Restore.Spec.ServiceAccountName,
+			BackupSource: v1beta2.BackupSource{
+				S3: (*v1beta2.S3BackupSource)(from.S3), ABS: from.ABS, GCS: from.GCS, OSS: from.OSS,
+				PersistentVolumeClaim: from.PersistentVolumeClaim,
+			},
+		}
+	}
+	spec.EtcdCluster = &v1beta2.EtcdClusterRef{Name: o.Cluster.Name}
+	spec.Job = o.jobPolicy().DeepCopy()
+	aside(&spec.BackupSource)
+	return &spec, nil
+}
+
+// aside appends safetySuffix to a location, so that no reader takes the pre-restore backup
+// for a backup.
+func aside(s *v1beta2.BackupSource) {
+	switch {
+	case s.S3 != nil:
+		s.S3.Path += safetySuffix
+	case s.ABS != nil:
+		s.ABS.Path += safetySuffix
+	case s.GCS != nil:
+		s.GCS.Path += safetySuffix
+	case s.OSS != nil:
+		s.OSS.Path += safetySuffix
+	case s.PersistentVolumeClaim != nil:
+		path := s.PersistentVolumeClaim.Path
+		s.PersistentVolumeClaim.Path = cmp.Or(path, "backups") + safetySuffix
+	}
+}

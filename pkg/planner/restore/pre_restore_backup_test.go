@@ -1,0 +1,272 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// sourceOf is where a backup goes.
+func sourceOf(s *v1beta2.BackupSpec) string {
+	switch {
+	case s.S3 != nil:
+		return s.S3.Path
+	case s.GCS != nil:
+		return s.GCS.Path
+	case s.ABS != nil:
+		return s.ABS.Path
+	case s.OSS != nil:
+		return s.OSS.Path
+	default:
+		return s.PersistentVolumeClaim.ClaimName + ":" + s.PersistentVolumeClaim.Path
+	}
+}
+
+// uncopied is a restore whose backup is good, of a cluster that was not copied yet.
+func uncopied(o *Observed) {
+	held(o)
+	checked(1, good())(o)
+	o.Restore.Status.SafetyCopy = nil
+}
+
+func members(list ...v1beta2.MemberStatus) func(*Observed) {
+	return func(o *Observed) { o.Cluster.Status.MemberStatuses = list }
+}
+
+// quorumLost since some time before now.
+func quorumLost(ago time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Phase = v1beta2.ClusterPhaseFailed
+		o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{
+			Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue, LastTransitionTime: o.Now.Add(-ago).Format(time.RFC3339),
+		}}
+	}
+}
+
+func copiedTo(edit func(*v1beta2.EtcdBackup)) func(*Observed) {
+	return func(o *Observed) {
+		want, wait := o.newPreRestoreBackup()
+		if wait != nil {
+			panic(wait.Message)
+		}
+		edit(want)
+		o.Safety = want
+	}
+}
+
+func copied(at time.Time) func(*Observed) {
+	return func(o *Observed) {
+		o.Restore.Status.SafetyCopy = &v1beta2.PreRestoreBackup{Backup: "x", Time: metav1.NewTime(at)}
+	}
+}
+
+func told(reason, message string) func(*v1beta2.EtcdBackup) {
+	return func(b *v1beta2.EtcdBackup) {
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{
+			Type: backup.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+		})
+	}
+}
+
+func TestPreRestoreBackup(t *testing.T) {
+	t.Parallel()
+	const ask = "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"
+	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
+	survives := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionFalse, RaftIndex: 7}
+	hangs := v1beta2.MemberStatus{Name: "b", Pod: "b"}
+	stored := v1beta2.MemberStatus{Name: "b", Claim: "b"}
+	gone := v1beta2.MemberStatus{Name: "c"}
+	ready := func(b *v1beta2.EtcdBackup) {
+		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
+	}
+	goes := func(b *v1beta2.EtcdBackup) { ready(b); b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }
+	runs := func(b *v1beta2.EtcdBackup) {
+		told("Running", "attempt 1 runs")(b)
+		b.Status.Phase = v1beta2.BackupPhaseRunning
+	}
+	elsewhere := func(b *v1beta2.EtcdBackup) { ready(b); b.Spec.EtcdCluster = nil }
+	failed := func(b *v1beta2.EtcdBackup) { b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "denied" }
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+	}{
+		"waits for the finalizer":                        {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: hold"},
+		"waits while the cluster is paused":              {[]func(*Observed){uncopied, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
+		"a member serves":                                {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"no member is known":                             {[]func(*Observed){uncopied}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"one member survives":                            {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"a member may have survived":                     {[]func(*Observed){uncopied, members(hangs)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"pods may come back":                             {[]func(*Observed){uncopied, members(hangs, gone), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"PVCs may get pods again":                        {[]func(*Observed){uncopied, members(stored), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"unknown members may come back":                  {[]func(*Observed){uncopied, quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"no member comes back in time":                   {[]func(*Observed){uncopied, members(stored, hangs), quorumLost(lossGrace)}, ask},
+		"neither pods nor PVCs exist":                    {[]func(*Observed){uncopied, members(gone), quorumLost(0)}, ask},
+		"the cluster is new":                             {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
+		"the cluster is being created":                   {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
+		"a cluster that a restore made has served since": {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
+		"the cluster has not begun":                      {[]func(*Observed){uncopied, phase(v1beta2.ClusterPhaseNone)}, ask},
+		"stored in the location of the cluster":          {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: copy to its/own wait SafetyCopy"},
+		"stored beside the backups of the EtcdBackup":    {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: copy to backups:p-safety wait SafetyCopy"},
+		"stored beside the root of the PVC": {[]func(*Observed){uncopied, fromBackup(nil), func(o *Observed) {
+			o.Backup.Spec.PersistentVolumeClaim.Path, o.Backup.Status.URI = "", "pvc://backups/b/new/snapshot.db"
+		}}, "Verifying: copy to backups:backups-safety wait SafetyCopy"},
+		"never stored unencrypted beside an encrypted backup":     {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoPlaceForSafetyCopy"},
+		"encrypted backup, stored in the location of the cluster": {[]func(*Observed){uncopied, members(serves), decrypted, ownStore}, "Verifying: copy to its/own wait SafetyCopy"},
+
+		"the backup runs":                           {[]func(*Observed){uncopied, copiedTo(runs)}, "Verifying: wait SafetyCopy"},
+		"Kubernetes rejects its pod":                {[]func(*Observed){uncopied, copiedTo(told(ReasonRejected, "quota"))}, "Verifying: wait PodRejected"},
+		"the backup fails":                          {[]func(*Observed){uncopied, copiedTo(failed)}, "Verifying: wait SafetyCopyFailed"},
+		"the backup fails and no member exists":     {[]func(*Observed){uncopied, copiedTo(failed), members(gone), quorumLost(0)}, ask},
+		"a user suspends the backup":                {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })}, ask},
+		"the EtcdBackup is of another cluster":      {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdCluster.Name = "other" })}, "Verifying: wait SafetyCopyFailed"},
+		"the EtcdBackup is being deleted":           {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) })}, "Verifying: wait SafetyCopyFailed"},
+		"the status records the backup":             {[]func(*Observed){uncopied, copiedTo(ready)}, "Verifying: copied 60 wait SafetyCopy"},
+		"stored, and being deleted":                 {[]func(*Observed){uncopied, copiedTo(goes)}, "Verifying: wait SafetyCopyFailed"},
+		"the EtcdBackup is of endpoints":            {[]func(*Observed){uncopied, copiedTo(elsewhere)}, "Verifying: wait SafetyCopyFailed"},
+		"after another restore":                     {[]func(*Observed){uncopied, copied(epoch), over2(epoch)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"a member responds, and the quorum is lost": {[]func(*Observed){uncopied, members(serves), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"another condition is true":                 {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Type = "Other" }}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"the quorum is not lost":                    {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Status = corev1.ConditionFalse }}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"recorded: the cluster gets the request":    {[]func(*Observed){uncopied, copied(epoch)}, ask},
+		"the backup is too old":                     {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"the cluster is younger than the backup":    {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"the cluster is as old as the backup":       {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch)}, ask},
+		"a restore ended after it":                  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"a restore ended before it":                 {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(-time.Second))}, ask},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := observed(test.edits...)
+			plan := Decide(o)
+			if got := say(plan); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+			if plan.Action == ActionNone && plan.RequeueAfter <= 0 {
+				t.Error("it is never looked at again")
+			}
+		})
+	}
+}
+
+func phase(phase v1beta2.ClusterPhase) func(*Observed) {
+	return func(o *Observed) { o.Cluster.Status.Phase = phase }
+}
+
+func madeAt(at time.Time) func(*Observed) {
+	return func(o *Observed) { o.Cluster.CreationTimestamp = metav1.NewTime(at) }
+}
+
+func ownStore(o *Observed) {
+	o.Cluster.Spec.Backup = &v1beta2.ClusterBackupPolicy{
+		StorageType: v1beta2.BackupStorageTypeGCS, Schedule: "@daily", BackupSource: v1beta2.BackupSource{GCS: &v1beta2.GCSSource{Path: "its/own"}},
+	}
+}
+
+func decrypted(o *Observed) {
+	o.Restore.Spec.Decryption = &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}
+}
+
+// over2 is the end of another restore.
+func over2(at time.Time) func(*Observed) {
+	return recovery(v1beta2.RecoveryPhaseSucceeded, notOwned, func(r *v1beta2.RecoveryStatus) { r.CompletionTime = ptr.To(metav1.NewTime(at)) })
+}
+
+// TestPreRestoreBackupObject: the EtcdBackup is created once, of this cluster, protected as
+// the backups are, and stays as it is. A backup location that was repaired, or a
+// pre-restore backup that is too old, makes another EtcdBackup.
+func TestPreRestoreBackupObject(t *testing.T) {
+	t.Parallel()
+	encrypted := func(o *Observed) {
+		fromBackup(nil)(o)
+		o.Backup.Spec.Encryption = &v1beta2.BackupEncryption{AgeRecipientsSecret: "recipients"}
+		o.Backup.Spec.Compression, o.Backup.Spec.ServiceAccountName = v1beta2.CompressionZstd, "writer"
+		o.Backup.Spec.BackupPolicy = &v1beta2.BackupPolicy{Schedule: "@hourly"}
+		o.Restore.Spec.ServiceAccountName = "reader"
+		o.Cluster.Annotations = map[string]string{scopeAnnotation: "clusterwide"}
+	}
+	o := observed(uncopied, encrypted)
+	b := Decide(o).Copy
+	if b == nil || b.Namespace != "ns" || len(b.OwnerReferences) > 0 || b.Spec.EtcdCluster.Name != "c" || b.Spec.BackupPolicy != nil ||
+		b.Spec.Encryption.AgeRecipientsSecret != "recipients" || b.Spec.ServiceAccountName != "writer" || b.Spec.Compression != v1beta2.CompressionZstd ||
+		b.Annotations[resources.AnnotationPreRestoreBackup] != "r" || b.Annotations[scopeAnnotation] != "clusterwide" || !strings.HasPrefix(b.Name, "r-safety-") {
+		t.Fatalf("made %+v", b)
+	}
+	if o.Backup.Spec.PersistentVolumeClaim.Path != "p" {
+		t.Error("the EtcdBackup was changed")
+	}
+	names := map[string]string{b.Name: "first"}
+	for name, edit := range map[string]func(*Observed){
+		"another store": ownStore, "an old copy": copied(epoch.Add(-time.Hour)), "another restore": func(o *Observed) { o.Restore.UID = "other" },
+		"a cluster of the same name": func(o *Observed) { o.Cluster.UID = "other" },
+	} {
+		o := observed(uncopied, encrypted, edit)
+		got := o.PreRestoreBackupName()
+		if before := names[got]; before != "" || got == "" {
+			t.Errorf("%s has the name %q of %s", name, got, before)
+		}
+		names[got] = name
+	}
+	for _, begin := range []string{"", "b"} { // one of them would be cut after a dot
+		long := observed(uncopied, func(o *Observed) { o.Restore.Name = begin + strings.Repeat("a.", 125) + "a" })
+		if name := long.PreRestoreBackupName(); len(name) > maxObjectName || strings.Contains(name, ".-") {
+			t.Errorf("name %q", name)
+		}
+	}
+	o = observed(uncopied, copiedTo(func(b *v1beta2.EtcdBackup) {
+		told("RetryScheduled", "attempt 1 of 12 failed")(b)
+		b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "no bucket x"
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: backup.ConditionSucceeded, Status: metav1.ConditionFalse, Reason: "BucketNotFound"})
+	}))
+	if got := Decide(o).Wait; got == nil || !strings.Contains(got.Message, ": BucketNotFound: no bucket x; attempt 1 of 12 failed; repair its backup location") {
+		t.Errorf("why it fails: %+v", got)
+	}
+	if o := observed(uncopied, copiedTo(func(b *v1beta2.EtcdBackup) {
+		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
+	})); Status(o, Decide(o)).SafetyCopy == nil || Status(o, Decide(o)).SafetyCopy.Revision != 60 {
+		t.Errorf("the status does not tell of it: %+v", Status(o, Decide(o)))
+	}
+}
+
+// TestPreRestoreBackupLocation: it is stored once beside each kind of location, with the
+// service account that reads there.
+func TestPreRestoreBackupLocation(t *testing.T) {
+	t.Parallel()
+	if b := Decide(observed(uncopied, ownStore)).Copy; b == nil || b.Spec.BackupPolicy != nil || b.Spec.EtcdCluster.Name != "c" {
+		t.Errorf("a series is made: %+v", b)
+	}
+	for kind, place := range map[v1beta2.BackupStorageType]v1beta2.RestoreSource{
+		v1beta2.BackupStorageTypeS3:  {S3: &v1beta2.S3RestoreSource{Path: "bucket/key"}},
+		v1beta2.BackupStorageTypeABS: {ABS: &v1beta2.ABSSource{Path: "bucket/key"}},
+		v1beta2.BackupStorageTypeGCS: {GCS: &v1beta2.GCSSource{Path: "bucket/key"}},
+		v1beta2.BackupStorageTypeOSS: {OSS: &v1beta2.OSSSource{Path: "bucket/key"}},
+	} {
+		o := observed(uncopied, func(o *Observed) {
+			o.Restore.Spec.BackupStorageType, o.Restore.Spec.RestoreSource = kind, place
+			o.Restore.Spec.ServiceAccountName = "reader"
+		})
+		b := Decide(o).Copy
+		if b == nil || b.Spec.StorageType != kind || sourceOf(&b.Spec) != "bucket/key-safety" || b.Spec.ServiceAccountName != "reader" {
+			t.Fatalf("%s: %+v", kind, b)
+		}
+		o.Restore.Status.SafetyCopy = &v1beta2.PreRestoreBackup{Backup: b.Name, Time: metav1.NewTime(epoch)}
+		asked := Decide(o).Recovery
+		if asked == nil || pathOf(asked.Source.Backup) != "bucket/key/dir/snapshot.db" || pathOf(&v1beta2.BackupPlace{RestoreSource: o.Restore.Spec.RestoreSource}) != "bucket/key" {
+			t.Errorf("%s: asked for %+v", kind, asked)
+		}
+	}
+	if o := observed(uncopied, in(v1beta2.RestorePhaseRestoring)); o.PreRestoreBackupName() != "" {
+		t.Error("the planner names a pre-restore backup after the cluster got the request")
+	}
+}

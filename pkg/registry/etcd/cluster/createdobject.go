@@ -1,0 +1,60 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// nameTimeFormat writes the time of a request into the name of the object that it creates.
+const nameTimeFormat = "20060102-150405"
+
+// generateName returns metadata.generateName of an object that a request for the cluster creates.
+func generateName(cluster *v1beta2.EtcdCluster, now clock.PassiveClock) string {
+	return cluster.Name + "-" + now.Now().UTC().Format(nameTimeFormat) + "-"
+}
+
+// createdMeta returns the metadata of the object that a request for the cluster creates: what
+// the request sets, and the label of the cluster.
+func createdMeta(cluster *v1beta2.EtcdCluster, request metav1.ObjectMeta) metav1.ObjectMeta {
+	labels := request.Labels
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[resources.LabelCluster] = cluster.Name
+	return metav1.ObjectMeta{
+		Name: request.Name, GenerateName: request.GenerateName, Namespace: cluster.Namespace,
+		Labels: labels, Annotations: request.Annotations, ManagedFields: mainResourceManagers(request.ManagedFields),
+	}
+}
+
+// mainResourceManagers removes the subresource of the request from its managed fields: the
+// created object has no such subresource.
+func mainResourceManagers(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		entries[i].Subresource = ""
+	}
+	return entries
+}
+
+// contextOf returns the context of a request for the other resource itself.
+func contextOf(ctx context.Context, resource string) context.Context {
+	info, ok := genericrequest.RequestInfoFrom(ctx)
+	if !ok {
+		return ctx
+	}
+	own := *info
+	own.Resource, own.Subresource, own.Name = resource, "", ""
+	own.Parts = []string{own.Resource}
+	return genericrequest.WithRequestInfo(ctx, &own)
+}

@@ -1,0 +1,271 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+const (
+	// fullFrom is the share of the quota in percent from which it should be raised.
+	fullFrom = 80
+	// wasteFrom is the share of the quota in percent from which unused space counts.
+	wasteFrom = 50
+	// expiresSoon is how long before its end a certificate is worth a word.
+	expiresSoon = 14 * 24 * time.Hour
+)
+
+// steps says what to do, the most urgent first.
+func (f *findings) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
+	var list []v1beta2.NextStep
+	switch h.Verdict {
+	case v1beta2.VerdictHibernated:
+		list = append(list, v1beta2.NextStep{Why: "wake it", Command: f.kubectl("scale etcd " + f.Cluster.Name + " --replicas=3")})
+	case v1beta2.VerdictCreating:
+		list = append(list, v1beta2.NextStep{Why: "see what it waits for", Command: f.kubectl("describe etcd " + f.Cluster.Name)})
+	case v1beta2.VerdictUnreachable:
+		list = append(list, f.unreachableSteps()...)
+	case v1beta2.VerdictSplitBrain, v1beta2.VerdictDisagreement:
+		list = append(list, v1beta2.NextStep{Why: "see what each member says", Command: f.get("members")})
+		if h.Verdict == v1beta2.VerdictSplitBrain {
+			list = append(list, f.saveEach("before anything else, save what each member has")...)
+		}
+	case v1beta2.VerdictQuorumLost:
+		list = append(list, f.quorumSteps()...)
+	case v1beta2.VerdictDegraded, v1beta2.VerdictHealthy:
+	}
+	list = append(list, f.spaceSteps()...)
+	list = append(list, f.memberSteps()...)
+	if h.Verdict == v1beta2.VerdictDegraded && h.Tolerance != nil && *h.Tolerance == 0 && h.Declared > 2 {
+		list = append(list, v1beta2.NextStep{Why: "one more failure loses the quorum: save a copy outside of the cluster", Command: f.saveCommand("")})
+	}
+	list = append(list, f.controllerSteps(h)...)
+	return append(list, f.certificateSteps(h)...)
+}
+
+// unreachableSteps are for a cluster whose pods run and whose members do not respond.
+func (f *findings) unreachableSteps() []v1beta2.NextStep {
+	var granted interface{ Remedy() string }
+	if errors.As(f.CertificateErr, &granted) {
+		return []v1beta2.NextStep{{Why: "let the API server read the client certificate of the cluster", Command: granted.Remedy()}}
+	}
+	return []v1beta2.NextStep{{
+		Why:     "the network between the API server and the members may be the cause, such as a NetworkPolicy",
+		Command: f.kubectl("get networkpolicies,pods -o wide"),
+	}}
+}
+
+// quorumSteps are for a cluster without quorum.
+func (f *findings) quorumSteps() []v1beta2.NextStep {
+	loss := f.facts().QuorumLoss()
+	switch loss.Remedy {
+	case diagnosis.RemedyRecover:
+		return append(f.saveEach("first save what each survivor has"), v1beta2.NextStep{
+			Why:     loss.Message + " See what a recovery would do, then send the request without dryRun.",
+			Command: f.post("recover?dryRun=All"),
+		})
+	case diagnosis.RemedyBringBack:
+		return append([]v1beta2.NextStep{{
+			Why:     loss.Message + " " + diagnosis.BringBackFirst,
+			Command: f.kubectl("get pods,pvc,nodes,events -o wide"),
+		}}, f.restoreSteps("If it is permanently lost:")...)
+	case diagnosis.RemedyRestore:
+		return f.restoreSteps(loss.Message)
+	case diagnosis.RemedyWaitForMembers, diagnosis.RemedyCheckNetwork, diagnosis.RemedyGrantAccess:
+	}
+	return []v1beta2.NextStep{{
+		Why:     fmt.Sprintf("the cluster resumes untouched as soon as %d of its voters serve; do not delete pods or PVCs", diagnosis.Quorum(len(f.voters))),
+		Command: f.kubectl("get pods,pvc,events -o wide"),
+	}}
+}
+
+// restoreSteps are for a cluster that has only backups left. A restore touches nothing
+// before it has found its backup good.
+func (f *findings) restoreSteps(why string) []v1beta2.NextStep {
+	last := f.Cluster.Status.LastBackup
+	if resources.Restorable(last) != nil {
+		return []v1beta2.NextStep{{Why: why + " Restore a backup; these exist.", Command: f.kubectl("get etcdbackups")}}
+	}
+	return []v1beta2.NextStep{
+		{
+			Why: fmt.Sprintf("%s Restore the last backup, EtcdBackup %s of %s. See the plan, then send the request without dryRun.",
+				why, last.Name, last.Time.UTC().Format(time.RFC3339)),
+			Command: f.post("restore?dryRun=All"),
+		},
+		{Why: "or restore another backup; these exist", Command: f.kubectl("get etcdbackups")},
+	}
+}
+
+// saveEach saves what each member has that responds.
+func (f *findings) saveEach(why string) []v1beta2.NextStep {
+	var list []v1beta2.NextStep
+	for _, a := range f.responded() {
+		list = append(list, v1beta2.NextStep{Why: why, Command: f.saveCommand(a.Name)})
+	}
+	return list
+}
+
+func (f *findings) saveCommand(member string) string {
+	path, file := "proxy/snapshot", f.Cluster.Name
+	if member != "" {
+		path, file = path+"?member="+member, member
+	}
+	return f.get(path) + " > " + file + ".db"
+}
+
+// spaceSteps are about the size of the database.
+func (f *findings) spaceSteps() []v1beta2.NextStep {
+	var list []v1beta2.NextStep
+	if slices.ContainsFunc(f.alarms(), func(a string) bool { return strings.Contains(a, string(etcd.AlarmCorrupt)) }) {
+		list = append(list, v1beta2.NextStep{Why: "a member's data differs from the others': save what each has before it is replaced", Command: f.get("members")})
+	}
+	noSpace := slices.ContainsFunc(f.alarms(), func(a string) bool { return strings.Contains(a, string(etcd.AlarmNoSpace)) })
+	full, waste := f.space()
+	if !noSpace && !full && !waste {
+		return list
+	}
+	if noSpace {
+		list = append(list, v1beta2.NextStep{Why: "etcd rejects writes: the database has reached its quota"})
+	}
+	if full {
+		list = append(list, v1beta2.NextStep{
+			Why:     "most of the database is in use: delete keys and compact, or raise the quota (up to 8Gi is usual)",
+			Command: f.kubectl(`patch etcd ` + f.Cluster.Name + ` --type=merge -p '{"spec":{"etcd":{"quotaBackendBytes":"8Gi"}}}'`),
+		})
+	}
+	if waste || noSpace {
+		list = append(list, v1beta2.NextStep{
+			Why:     "release unused space, one member at a time; the alarm is cleared when the database is below its quota",
+			Command: f.post("defrag"),
+		})
+	}
+	return list
+}
+
+// space says whether a database is nearly full, and whether much of one is unused.
+func (f *findings) space() (full, waste bool) {
+	for _, m := range f.members {
+		if m.Quota == 0 || m.DBSize == 0 {
+			continue
+		}
+		inUse := m.DBSizeInUse
+		if inUse == 0 {
+			inUse = m.DBSize // etcd before 3.4 does not report it, and it may be all
+		}
+		full = full || 100*inUse >= fullFrom*m.Quota
+		waste = waste || (100*m.DBSize >= wasteFrom*m.Quota && 2*inUse < m.DBSize)
+	}
+	return full, waste
+}
+
+// memberSteps are about members that do not serve.
+func (f *findings) memberSteps() []v1beta2.NextStep {
+	var list []v1beta2.NextStep
+	for _, m := range f.members {
+		if m.Answered && f.onlyResponds(m.Name) && m.Role != v1beta2.MemberRoleLearner {
+			list = append(list, v1beta2.NextStep{
+				Why:     "etcd of member " + m.Name + " responds and does not serve: its disk may not take writes, so see the slow calls in its log, and the disk of its node",
+				Command: f.kubectl("logs " + m.Name + " -c etcd --tail=50"),
+			})
+		}
+		if m.Answered || m.ID == "" && m.Pod == nil {
+			continue
+		}
+		switch pod := f.pod(m.Name); {
+		case pod == nil:
+			continue // the controller acts on it
+		case !isRunning(pod) && m.Pod.Restarts > 0:
+			list = append(list, v1beta2.NextStep{
+				Why:     "etcd of member " + m.Name + " restarts again and again: see its last log",
+				Command: f.kubectl("logs " + m.Name + " -c etcd --previous --tail=50"),
+			})
+			list = append(list, f.replaceSteps(m)...)
+		case !isRunning(pod):
+			list = append(list, v1beta2.NextStep{
+				Why:     "etcd of member " + m.Name + " does not run: see what Kubernetes waits for",
+				Command: f.kubectl("describe pod " + m.Name),
+			})
+		default:
+			list = append(list, v1beta2.NextStep{
+				Why:     "etcd of member " + m.Name + " runs and does not respond: see its log, and whether its node is healthy",
+				Command: f.kubectl("logs " + m.Name + " -c etcd --tail=50"),
+			})
+		}
+	}
+	return list
+}
+
+// replaceSteps says how to replace a member whose data is damaged, if the other members are
+// a quorum without it: then they have all of its data.
+func (f *findings) replaceSteps(m *v1beta2.MemberHealth) []v1beta2.NextStep {
+	if f.Confirmed == nil || len(f.serving) < diagnosis.Quorum(len(f.voters)) {
+		return nil
+	}
+	what := "pod/" + m.Name
+	if m.Claim != nil {
+		what = "pvc/" + m.Name + " " + what
+	}
+	return []v1beta2.NextStep{{
+		Why:     "if the log says that the data of member " + m.Name + " is damaged or missing, have another member replace it; the other members have all data",
+		Command: f.kubectl("delete --wait=false " + what),
+	}}
+}
+
+// controllerSteps say why the controller does not repair the cluster.
+func (f *findings) controllerSteps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
+	if h.Verdict == v1beta2.VerdictHealthy || h.Verdict == v1beta2.VerdictHibernated {
+		return nil
+	}
+	if f.Cluster.Spec.Paused {
+		return []v1beta2.NextStep{{
+			Why:     "spec.paused is true, so the controller does not repair the cluster",
+			Command: f.kubectl(`patch etcd ` + f.Cluster.Name + ` --type=merge -p '{"spec":{"paused":false}}'`),
+		}}
+	}
+	if b := f.Cluster.Status.BlockedBy; b != nil && b.Unblock != "" {
+		return []v1beta2.NextStep{{Why: "the controller waits: " + b.Message + " Remedy: " + b.Unblock}}
+	}
+	return nil
+}
+
+// certificateSteps are about certificates that end soon.
+func (f *findings) certificateSteps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
+	var list []v1beta2.NextStep
+	soon := f.ProbedAt.Add(expiresSoon)
+	if at := h.ClientCertificateExpiry; at != nil && at.Time.Before(soon) {
+		list = append(list, v1beta2.NextStep{Why: "the certificate of the controller and the API server ends at " + at.UTC().Format(time.RFC3339)})
+	}
+	for _, m := range f.members {
+		if at := m.CertificateExpiry; at != nil && at.Time.Before(soon) {
+			list = append(list, v1beta2.NextStep{
+				Why: "the certificate of member " + m.Name + " ends at " + at.UTC().Format(time.RFC3339) + ": renew the secret, it is read without a restart",
+			})
+		}
+	}
+	return list
+}
+
+func (f *findings) kubectl(args string) string {
+	return "kubectl -n " + f.Cluster.Namespace + " " + args
+}
+
+func (f *findings) path(subresource string) string {
+	return fmt.Sprintf("'/apis/%s/namespaces/%s/etcdclusters/%s/%s'",
+		v1beta2.SchemeGroupVersion, f.Cluster.Namespace, f.Cluster.Name, subresource)
+}
+
+func (f *findings) get(subresource string) string { return "kubectl get --raw " + f.path(subresource) }
+
+func (f *findings) post(subresource string) string {
+	return "echo '{}' | kubectl create --raw " + f.path(subresource) + " -f -"
+}

@@ -1,0 +1,203 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+const (
+	// LabelRecovery on a pod or a PVC names the cluster whose recovery it is the seed
+	// of. It stands in the place of LabelCluster while the seed is hidden from the
+	// services.
+	LabelRecovery = "etcd_recovery"
+	// LabelFenced names the cluster whose member it was before a recovery. It stands in
+	// the place of LabelCluster.
+	LabelFenced = "etcd_retired"
+	// AnnotationRecovery on the peer service is the record of the last recovery, in
+	// JSON. No seed is made for a recovery that does not stand there.
+	AnnotationRecovery = "etcd.database.coreos.com/recovery"
+	// AnnotationRecoveries on the peer service holds the IDs of the recoveries that were
+	// ever begun, the oldest first. None of them is begun again for a repeated request, as
+	// from an API server whose state was rolled back.
+	AnnotationRecoveries = "etcd.database.coreos.com/recoveries"
+)
+
+const (
+	loopback       = "127.0.0.1"
+	agentVolume    = "etcd-agent"
+	agentDir       = "/opt/etcd-agent"
+	operatorVolume = "etcd-client-tls"
+	// snapshotFile goes with the pod: the volume of the member keeps the data only.
+	snapshotFile = agentDir + "/snapshot.db"
+)
+
+// Names of the init containers of a seed, in the order in which they run.
+const (
+	InitInstall = "install-agent"
+	InitFetch   = "fetch-snapshot"
+	InitRestore = "restore-data"
+)
+
+// RecoveryPod returns the pod of the seed of a recovery. Its init containers fill the data
+// directory: the agent fetches the snapshot and checks it, and, in etcd's own image,
+// etcd's own program restores it. Should that leave nothing, etcd finds no cluster to
+// join and ends: such a pod never starts an empty cluster. What m says of certificates is
+// kept.
+func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod, agentImage string) (*corev1.Pod, error) {
+	peer := Peer{Name: r.Seed, URL: PeerURL(c, r.Seed)}
+	m.Name, m.InitialCluster = r.Seed, []Peer{peer}
+	pod := Pod(c, m)
+	hide(&pod.Labels, c.Name)
+	if r.Phase == v1beta2.RecoveryPhaseCutover && PVC(c, r.Seed) != nil {
+		return pod, nil // it has served from its volume
+	}
+	fetch, err := fetchContainer(c, r, agentImage, pod)
+	if err != nil {
+		return nil, err
+	}
+	restore := &agent.Request{ID: r.Seed, Restore: &agent.Restore{
+		File: snapshotFile, DataDir: dataDir, Name: r.Seed, InitialCluster: initialCluster([]Peer{peer}),
+		InitialClusterToken: LineageToken(c, r), PeerURLs: []string{peer.URL}, RevisionBump: r.RevisionBump,
+	}}
+	args, err := restore.Args(agent.CommandRestore)
+	if err != nil {
+		return nil, fmt.Errorf("init container %s: %w", InitRestore, err)
+	}
+	install := initContainer(c, InitInstall, agentImage, agent.Program, string(agent.CommandInstall), agentDir)
+	unpack := initContainer(c, InitRestore, Image(c), append([]string{agentDir + agent.Program}, args...)...)
+	unpack.VolumeMounts = append(unpack.VolumeMounts, corev1.VolumeMount{Name: dataVolume, MountPath: dataMount})
+	pod.Spec.InitContainers = []corev1.Container{install, *fetch, unpack}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+		Name: agentVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+	})
+	if !featuresOf(Version(c)).restoresNameless {
+		// A hidden seed has no name in the DNS. No program dials this address.
+		pod.Spec.HostAliases = append(pod.Spec.HostAliases, corev1.HostAlias{IP: loopback, Hostnames: []string{Host(c, r.Seed)}})
+	}
+	if place := r.Source.Backup; place != nil {
+		// Only the container that fetches needs the account. etcd shares the pod, but is given no token of it.
+		actAs(&pod.ObjectMeta, &pod.Spec, place.ServiceAccountName, place.StorageType, InitInstall, InitRestore, ContainerName)
+	}
+	return pod, nil
+}
+
+// LineageToken is the initial cluster token of the members that a recovery makes. It
+// gives them another cluster ID than those before, so that neither ever talk to the
+// other.
+func LineageToken(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) string {
+	return string(c.UID) + "/" + r.Seed
+}
+
+// RecoveryPVC returns the hidden PVC of the seed of a recovery; nil without volumes.
+func RecoveryPVC(c *v1beta2.EtcdCluster, seed string) *corev1.PersistentVolumeClaim {
+	pvc := PVC(c, seed)
+	if pvc != nil {
+		hide(&pvc.Labels, c.Name)
+	}
+	return pvc
+}
+
+// fetchContainer fetches the snapshot, and adds to the pod what that needs.
+func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image string, pod *corev1.Pod) (*corev1.Container, error) {
+	request := &agent.Request{ID: r.Seed, Fetch: &agent.Fetch{File: snapshotFile}}
+	var mounts []agent.Mount
+	if place := r.Source.Backup; place != nil {
+		store, needed, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
+		if err != nil {
+			return nil, fmt.Errorf("init container %s: %w", InitFetch, err)
+		}
+		request.Store, mounts = store, needed
+		request.Fetch.SHA256, request.Fetch.TargetVersion = place.SHA256, Version(c)
+		request.Fetch.MaxSize = RestoreTargetOf(c).MaxSize
+		if d := place.Decryption; d != nil {
+			request.Fetch.IdentitiesDir = agent.IdentitiesDir
+			mounts = append(mounts, agent.Mount{Name: "identities", Secret: d.AgeIdentitiesSecret, Path: agent.IdentitiesDir, ReadOnly: true})
+		}
+	} else {
+		request.Etcd = &agent.Etcd{Endpoints: []agent.Endpoint{{Name: r.Source.Member, URL: ClientURL(c, r.Source.Member)}}}
+		if secret := Secrets(c).Operator; secret != "" {
+			request.Etcd.TLSDir = agent.EtcdTLSDir
+			mounts = append(mounts, agent.Mount{Name: operatorVolume, Secret: secret, Path: agent.EtcdTLSDir, ReadOnly: true})
+		}
+	}
+	args, err := request.Args(agent.CommandFetch)
+	if err != nil {
+		return nil, fmt.Errorf("init container %s: %w", InitFetch, err)
+	}
+	container := initContainer(c, InitFetch, image, append([]string{agent.Program}, args...)...)
+	if place := r.Source.Backup; place != nil {
+		addEnv(&container, place.DeepCopy().Env)
+	}
+	for _, m := range mounts {
+		m.ReadOnly = true
+		pod.Spec.Volumes = append(pod.Spec.Volumes, mountedVolume(m))
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path, ReadOnly: m.ReadOnly})
+	}
+	return &container, nil
+}
+
+func mountedVolume(m agent.Mount) corev1.Volume {
+	v := corev1.Volume{Name: m.Name}
+	if m.PVC != "" {
+		v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.PVC, ReadOnly: m.ReadOnly}
+	} else {
+		// Root writes the files; the agent reads them through the group of the pod.
+		v.Secret = &corev1.SecretVolumeSource{SecretName: m.Secret, DefaultMode: ptr.To[int32](0o440)}
+	}
+	return v
+}
+
+func initContainer(c *v1beta2.EtcdCluster, name, image string, command ...string) corev1.Container {
+	own := podPolicy(c).DeepCopy()
+	container := corev1.Container{
+		Name: name, Image: image, ImagePullPolicy: own.ImagePullPolicy, Command: command, Resources: own.Resources,
+		VolumeMounts:             []corev1.VolumeMount{{Name: agentVolume, MountPath: agentDir}},
+		SecurityContext:          containerSecurityContext(own),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+	if container.ImagePullPolicy == "" {
+		container.ImagePullPolicy = corev1.PullIfNotPresent
+	}
+	return container
+}
+
+// hide takes an object of a member from behind the services, as the seed of a recovery.
+func hide(labels *map[string]string, cluster string) {
+	moveLabel(labels, LabelCluster, LabelRecovery, cluster)
+}
+
+// Hidden is true for the seed of a recovery, and its PVC, until it is published to clients.
+func Hidden(labels map[string]string, cluster string) bool {
+	return labels[LabelRecovery] == cluster && labels[LabelCluster] == ""
+}
+
+// Published puts the seed of a recovery behind the Services, and says whether that is a
+// change.
+func Published(labels *map[string]string, cluster string) bool {
+	return moveLabel(labels, LabelRecovery, LabelCluster, cluster)
+}
+
+// Fenced takes an object of an old member from behind the Services permanently, and says
+// whether that is a change.
+func Fenced(labels *map[string]string, cluster string) bool {
+	return moveLabel(labels, LabelCluster, LabelFenced, cluster)
+}
+
+func moveLabel(labels *map[string]string, from, to, cluster string) bool {
+	_, had := (*labels)[from]
+	if !had && (*labels)[to] == cluster {
+		return false
+	}
+	moved := merged(*labels, map[string]string{to: cluster})
+	delete(moved, from)
+	*labels = moved
+	return true
+}

@@ -1,0 +1,206 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+func lostCluster(volumes bool) *v1beta2.EtcdCluster {
+	c := &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"},
+		Spec: v1beta2.ClusterSpec{Version: "3.6.16", TLS: &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{
+			Member: &v1beta2.MemberSecret{PeerSecret: "peers", ServerSecret: "servers"}, OperatorSecret: "operator",
+		}}},
+	}
+	if volumes {
+		c.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
+	}
+	return c
+}
+
+func recovery(edit func(*v1beta2.RecoveryStatus)) *v1beta2.RecoveryStatus {
+	r := &v1beta2.RecoveryStatus{
+		ID: "one", Phase: v1beta2.RecoveryPhaseSeeding, Seed: "c-new", RevisionBump: 7, Source: v1beta2.RecoverySource{Member: "c-old"},
+	}
+	edit(r)
+	return r
+}
+
+// request returns the request to the agent in an init container.
+func request(t *testing.T, pod *corev1.Pod, name string, command agent.Command) *agent.Request {
+	t.Helper()
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.Name != name {
+			continue
+		}
+		for _, arg := range c.Command {
+			if raw, found := strings.CutPrefix(arg, "--"+agent.RequestFlag+"="); found {
+				r, err := agent.DecodeRequest(command, []byte(raw))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+		}
+	}
+	t.Fatalf("no request in init container %s", name)
+	return nil
+}
+
+func TestRecoveryPodFromMember(t *testing.T) {
+	t.Parallel()
+	pod, err := RecoveryPod(lostCluster(false), recovery(func(*v1beta2.RecoveryStatus) {}), MemberPod{}, "agent:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetch := request(t, pod, InitFetch, agent.CommandFetch)
+	if e := fetch.Etcd; e.Endpoints[0].Name != "c-old" || e.Endpoints[0].URL != "https://c-old.c.n.svc:2379" || e.TLSDir != agent.EtcdTLSDir {
+		t.Errorf("fetched from %+v", e)
+	}
+	restore := request(t, pod, InitRestore, agent.CommandRestore).Restore
+	if restore.InitialClusterToken == "uid" || !strings.HasPrefix(restore.InitialClusterToken, "uid/") || restore.RevisionBump != 7 ||
+		restore.DataDir != dataDir || restore.Name != "c-new" || restore.File != fetch.Fetch.File {
+		t.Errorf("restored as %+v", restore)
+	}
+	if images := []string{pod.Spec.InitContainers[0].Image, pod.Spec.InitContainers[1].Image, pod.Spec.InitContainers[2].Image}; !slices.Equal(images, []string{"agent:1", "agent:1", pod.Spec.Containers[0].Image}) {
+		t.Errorf("images %v", images)
+	}
+	if !Hidden(pod.Labels, "c") || pod.Labels[LabelCluster] != "" {
+		t.Errorf("clients see it: %v", pod.Labels)
+	}
+	if MayFill(pod) {
+		t.Error("it may start an empty cluster")
+	}
+	for i := range pod.Spec.InitContainers {
+		sc := pod.Spec.InitContainers[i].SecurityContext
+		if sc == nil || *sc.AllowPrivilegeEscalation || !*sc.ReadOnlyRootFilesystem {
+			t.Errorf("init container %s is not restricted", pod.Spec.InitContainers[i].Name)
+		}
+	}
+}
+
+// An old etcd's program looks its own name up, which the DNS does not know of a hidden pod.
+func TestRecoveryPodKnowsItsName(t *testing.T) {
+	t.Parallel()
+	for version, needed := range map[string]bool{"3.2.13": true, "3.3.27": true, "3.6.16": false} {
+		c := lostCluster(false)
+		c.Spec.Version = version
+		pod, err := RecoveryPod(c, recovery(func(*v1beta2.RecoveryStatus) {}), MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := slices.ContainsFunc(pod.Spec.HostAliases, func(a corev1.HostAlias) bool { return slices.Contains(a.Hostnames, "c-new.c.n.svc") })
+		if known != needed {
+			t.Errorf("%s: the pod knows %+v", version, pod.Spec.HostAliases)
+		}
+	}
+}
+
+func TestRecoveryPodFromStore(t *testing.T) {
+	t.Parallel()
+	r := recovery(func(r *v1beta2.RecoveryStatus) {
+		r.Source = v1beta2.RecoverySource{Restore: "r", Backup: &v1beta2.BackupPlace{
+			StorageType:   v1beta2.BackupStorageTypeS3,
+			RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/key", AWSSecret: "aws", CASecret: "ca"}},
+			Decryption:    &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}, SHA256: "abc",
+		}}
+	})
+	pod, err := RecoveryPod(lostCluster(true), r, MemberPod{}, "agent:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetch := request(t, pod, InitFetch, agent.CommandFetch)
+	if fetch.Etcd != nil || fetch.Store.Bucket != "bucket" || fetch.Fetch.SHA256 != "abc" || fetch.Fetch.TargetVersion != "3.6.16" {
+		t.Errorf("fetched %+v %+v", fetch.Store, fetch.Fetch)
+	}
+	// What the store gives now is bounded as what was checked.
+	if want := RestoreTargetOf(lostCluster(true)).MaxSize; want == 0 || fetch.Fetch.MaxSize != want {
+		t.Errorf("at most %d bytes are fetched, want %d", fetch.Fetch.MaxSize, want)
+	}
+	var secrets []string
+	for i := range pod.Spec.Volumes {
+		if s := pod.Spec.Volumes[i].Secret; s != nil {
+			secrets = append(secrets, s.SecretName)
+		}
+	}
+	for _, want := range []string{"aws", "ca", "age"} {
+		if !slices.Contains(secrets, want) {
+			t.Errorf("secret %s is not mounted: %v", want, secrets)
+		}
+	}
+	if pvc := RecoveryPVC(lostCluster(true), "c-new"); !Hidden(pvc.Labels, "c") {
+		t.Errorf("the PVC is not hidden: %v", pvc.Labels)
+	}
+
+	r.Phase = v1beta2.RecoveryPhaseCutover
+	if pod, err = RecoveryPod(lostCluster(true), r, MemberPod{}, "agent:1"); err != nil || len(pod.Spec.InitContainers) != 0 {
+		t.Errorf("a seed that has served is filled again: %v", err)
+	}
+}
+
+// TestReseedPodTrustsTheStore: the CA of a store of any kind is mounted where the new
+// bootstrap member is filled.
+func TestRecoveryPodTrustsTheStore(t *testing.T) {
+	t.Parallel()
+	for storageType, source := range map[v1beta2.BackupStorageType]v1beta2.RestoreSource{
+		v1beta2.BackupStorageTypeABS: {ABS: &v1beta2.ABSSource{Path: "c/k", ABSSecret: "s", CASecret: "ca"}},
+		v1beta2.BackupStorageTypeGCS: {GCS: &v1beta2.GCSSource{Path: "b/k", GCPSecret: "s", CASecret: "ca"}},
+		v1beta2.BackupStorageTypeOSS: {OSS: &v1beta2.OSSSource{Path: "b/k", OSSSecret: "s", CASecret: "ca"}},
+	} {
+		pod, err := RecoveryPod(lostCluster(true), recovery(func(r *v1beta2.RecoveryStatus) {
+			r.Source = v1beta2.RecoverySource{Restore: "r", Backup: &v1beta2.BackupPlace{StorageType: storageType, RestoreSource: source}}
+		}), MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fetch := request(t, pod, InitFetch, agent.CommandFetch); fetch.Store.CADir != agent.CADir {
+			t.Errorf("%s: fetched from %+v", storageType, fetch.Store)
+		}
+		if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil && v.Secret.SecretName == "ca" }) {
+			t.Errorf("%s: the volumes are %+v", storageType, pod.Spec.Volumes)
+		}
+	}
+}
+
+func TestLabelsOfALineage(t *testing.T) {
+	t.Parallel()
+	labels := map[string]string{LabelApp: AppName, LabelCluster: "c"}
+	if !Fenced(&labels, "c") || labels[LabelCluster] != "" || labels[LabelFenced] != "c" || Fenced(&labels, "c") {
+		t.Errorf("retired: %v", labels)
+	}
+	labels = map[string]string{LabelApp: AppName, LabelRecovery: "c"}
+	if !Published(&labels, "c") || labels[LabelCluster] != "c" || labels[LabelRecovery] != "" || Published(&labels, "c") {
+		t.Errorf("revealed: %v", labels)
+	}
+}
+
+// A seed reads the user's secrets under their names, or it would never serve. It notes the
+// CAs that it trusts, or the controller would expect other CAs.
+func TestRecoveryPodKnowsTheSecrets(t *testing.T) {
+	t.Parallel()
+	m := MemberPod{PeerFormat: FormatKubernetes, ServerFormat: FormatKubernetes, Trust: "these", Certificates: "those"}
+	c := lostCluster(false)
+	pod, err := RecoveryPod(c, recovery(func(*v1beta2.RecoveryStatus) {}), m, "agent:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--peer-cert-file=" + peerTLSDir + "/tls.crt", "--cert-file=" + serverTLSDir + "/tls.crt"} {
+		if !slices.Contains(pod.Spec.Containers[0].Command, want) {
+			t.Errorf("%s is missing in %v", want, pod.Spec.Containers[0].Command)
+		}
+	}
+	if pod.Annotations[AnnotationTrust] != "these" || pod.Annotations[AnnotationCertificates] != "those" || pod.Name != "c-new" {
+		t.Errorf("pod %s says %v", pod.Name, pod.Annotations)
+	}
+}

@@ -1,0 +1,129 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+)
+
+// bugsOfPartitions are mistakes about members on nodes that are cut off.
+func bugsOfPartitions() []bug {
+	return []bug{
+		{name: "takes a deletion that was requested for the end of a member", rules: "S1 S4", wrap: hurrying(takeDeletedForEnded), story: severMajority},
+		{name: "lets Kubernetes delete pods behind a partition", rules: "S1 L1", wrap: evictable, story: severMajorityForLong},
+		{name: "waits for a member whose local volume is lost", rules: "L1", wrap: deciding(neverAway), story: loseLocalVolume},
+		{name: "publishes a new lineage beside members that may run", rules: "S4", wrap: hurrying(nil), story: restoreBesideACut},
+	}
+}
+
+// hurrying is a controller that takes a pod for ended as soon as its deletion was requested.
+func hurrying(change func(*manager.Manager, cluster.Config, planner.Observed, decider) planner.Plan) func(*manager.Manager, cluster.Config) cluster.Config {
+	return func(m *manager.Manager, c cluster.Config) cluster.Config {
+		c.Objects = hasty{c.Objects}
+		if change == nil {
+			return c
+		}
+		return deciding(change)(m, c)
+	}
+}
+
+type hasty struct{ cluster.Objects }
+
+// GetPod implements cluster.Objects.
+func (h hasty) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	pod, err := h.Objects.GetPod(ctx, namespace, name)
+	if err == nil && pod.DeletionTimestamp != nil {
+		pod = pod.DeepCopy()
+		pod.Status.Phase = corev1.PodFailed
+	}
+	return pod, err
+}
+
+// evictable is a controller whose pods do not stay on nodes that do not respond.
+func evictable(_ *manager.Manager, c cluster.Config) cluster.Config {
+	c.Objects = intolerant{c.Objects}
+	return c
+}
+
+type intolerant struct{ cluster.Objects }
+
+// CreatePod implements cluster.Objects.
+func (i intolerant) CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	pod = pod.DeepCopy()
+	pod.Spec.Tolerations = nil
+	return i.Objects.CreatePod(ctx, pod)
+}
+
+func neverAway(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	o.Pods = slices.Clone(o.Pods)
+	for i := range o.Pods {
+		o.Pods[i].AwaySince = time.Time{}
+	}
+	return decide(o)
+}
+
+func takeDeletedForEnded(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	o.Pods = slices.Clone(o.Pods)
+	for i := range o.Pods {
+		o.Pods[i].Finished = o.Pods[i].Finished || o.Pods[i].Terminating
+	}
+	return decide(provenForLong(o))
+}
+
+// provenForLong sets a status in which the permanent loss of the quorum began an hour ago.
+// The real one is made of what was really observed, and so proves nothing.
+func provenForLong(o planner.Observed) planner.Observed {
+	since := metav1.NewTime(o.Now.Add(-time.Hour))
+	o.Cluster = o.Cluster.DeepCopy()
+	o.Cluster.Status.PermanentQuorumLossSince = &since
+	return o
+}
+
+// severMajority cuts most members off for longer than Kubernetes leaves their pods alone, in
+// a cluster that may go on by itself.
+func severMajority(s *schedules.Schedule) {
+	s.Evicts = true
+	s.Size, s.Volumes, s.Deadly, s.Automatic, s.Recovers, s.Version = 3, false, true, true, false, schedules.VersionLines[0][0]
+	s.Events = []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventSever, A: int(s.Seed), B: 16, For: schedules.EvictAfter + 3*time.Minute},
+		{At: time.Minute + schedules.EvictAfter + 3*time.Minute, Kind: schedules.EventResume}, // all faults end with the last event
+	}
+}
+
+// severMajorityForLong is severMajority in a cluster that must lose nothing by it.
+func severMajorityForLong(s *schedules.Schedule) {
+	severMajority(s)
+	s.Deadly, s.Evicts, s.Automatic = false, false, false
+}
+
+// loseLocalVolume takes a node away for ever, with the volume of a member.
+func loseLocalVolume(s *schedules.Schedule) {
+	s.Size, s.Volumes, s.LocalVolumes, s.Deadly, s.Evicts, s.Version = 3, true, true, false, false, schedules.VersionLines[0][0]
+	s.Events = nil
+	for i := range 8 { // whichever nodes the members are on; no more than one of them goes
+		s.Events = append(s.Events, schedules.Event{At: time.Minute + time.Duration(i)*time.Second, Kind: schedules.EventNodeLost, A: i})
+	}
+}
+
+// restoreBesideACut asks for a restore in place while most members are cut off.
+func restoreBesideACut(s *schedules.Schedule) {
+	s.Evicts = true
+	s.Size, s.Volumes, s.Deadly, s.Automatic, s.Recovers, s.Version = 3, false, true, false, false, schedules.VersionLines[0][0]
+	s.Events = []schedules.Event{
+		{At: 50 * time.Second, Kind: schedules.EventBackup},
+		{At: time.Minute, Kind: schedules.EventSever, A: int(s.Seed), B: 16, For: 4 * time.Minute},
+		{At: 90 * time.Second, Kind: schedules.EventRestore},
+		{At: 5 * time.Minute, Kind: schedules.EventResume},
+	}
+}

@@ -1,0 +1,349 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+)
+
+// oldestLook is how old an observation may be when it is acted on.
+const oldestLook = 12 * time.Second
+
+// judged returns whether a disturbing call was decided on a list that a quorum
+// confirmed after the last own change.
+func (c *Checks) judged(by *manager.Manager, what string) bool {
+	l := &by.Observed
+	switch {
+	case !l.FromQuorum:
+		c.w.Violated("S2", "%s without a list that a quorum confirmed", what)
+	case l.Changed:
+		c.w.Violated("S2", "%s on a list from before the last own change", what)
+	case c.w.Elapsed-l.Started > oldestLook:
+		c.w.Violated("S2", "%s on an observation of %v ago", what, c.w.Elapsed-l.Started)
+	default:
+		return true
+	}
+	return false
+}
+
+// Changing is called before a change of the membership is proposed.
+func (c *Checks) Changing(by *manager.Manager, l *simetcd.Lineage) {
+	c.judged(by, "a change of the membership")
+	c.unsettled = l.Members.Unsettled()
+}
+
+// Changed is called after it.
+func (c *Checks) Changed(by *manager.Manager, l *simetcd.Lineage, err error) {
+	if c.w.Late {
+		return
+	}
+	by.Observed.Changed = true
+	if err != nil {
+		return
+	}
+	for _, other := range c.w.Controllers {
+		if other != by {
+			c.w.Disturb()
+			break
+		}
+	}
+	if n := l.Members.Unsettled(); n > 1 && n > c.unsettled {
+		c.w.Violated("S3", "%d members are joining at once: %s", n, simetcd.DescribeMembers(l.Members))
+	}
+}
+
+// Removing is called before a removal is proposed.
+func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
+	look := &by.Observed
+	if !c.judged(by, "a removal") || !look.Members.IsVoter(id) {
+		return
+	}
+	remain := look.Members.Voters() - 1
+	if serving := look.Serving(id); 2*serving <= remain {
+		c.w.Violated("S2", "removal of %x: %d of the %d that remain were seen to serve", id, serving, remain)
+	}
+	p := c.w.Etcd.Member(l, id)
+	if c.w.Disturbed(look) {
+		return
+	}
+	if writing := look.Writing(l, id); 2*writing <= remain {
+		c.w.Violated("S2", "removal of %x: the disks of %d of the %d that remain take writes", id, writing, remain)
+	}
+	if p == nil {
+		if c.isDesired(l) && c.kept(l.Dirs[id]) && !c.w.Away(l.Dirs[id].Name) {
+			c.w.Violated("S5", "removal of %s, which is desired and has its data on its volume", l.Dirs[id].Name)
+		}
+		return
+	}
+	if p.Dir.Doomed {
+		return
+	}
+	if look.Leads(id) {
+		c.w.Violated("S2", "removal of %s, which leads", p.Run.Name())
+	}
+	if p.Leader != 0 && c.isDesired(l) {
+		c.w.Violated("S2", "removal of %s, which serves and is desired", p.Run.Name())
+	}
+}
+
+// isDesired is true if an etcd has no more voters than the desired size, which did not change
+// for a while.
+func (c *Checks) isDesired(l *simetcd.Lineage) bool {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	return found && l.Members.Voters() <= int(*cluster.Spec.Replicas) && c.w.Elapsed-c.sizeChanged > 2*time.Minute
+}
+
+// kept is true if a data directory is on a volume that stays.
+func (c *Checks) kept(d *simetcd.DataDir) bool {
+	if d == nil || d.Doomed || d.Destroyed {
+		return false
+	}
+	pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, d.Name)
+	return found && pvc.DeletionTimestamp == nil && c.w.Etcd.PVCs[string(pvc.UID)] == d && simetcd.OwnerOf(pvc) == d.Lineage.Owner
+}
+
+// Writing is called before an object is created or updated.
+func (c *Checks) Writing(by *manager.Manager, verb string, object metav1.Object) {
+	switch o := object.(type) {
+	case *v1beta2.EtcdCluster:
+		c.writingStatus(by, o)
+	case *corev1.Pod:
+		if !resources.IsPrepared(o.Annotations) {
+			c.made[[2]string{simetcd.OwnerOf(o), o.Annotations[resources.AnnotationVersion]}] = true
+		}
+		if live, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, o.Name); found && verb == "update" && simetcd.Image(live) != simetcd.Image(o) {
+			c.restarting(by, live)
+		}
+	}
+}
+
+// ServiceChanged remembers which etcd the record of a cluster stands for, and whether
+// clients were led to it.
+func (c *Checks) ServiceChanged(service *corev1.Service) {
+	owner := simetcd.OwnerOf(service)
+	if service.Name != schedules.ClusterName {
+		c.Published[owner] = c.Published[owner] || service.Name == schedules.ClusterName+"-client"
+		return
+	}
+	c.cuttingOver(service)
+	id := service.Annotations[resources.AnnotationClusterID]
+	if id == "" {
+		return
+	}
+	was, is := c.recorded[owner], (*simetcd.Lineage)(nil)
+	for _, l := range c.w.Etcd.Lineages {
+		if l.Owner == owner && (id == fmt.Sprintf("%x", l.ClusterID) || was == nil) {
+			is = l // the last one: a bootstrap member that is recreated has the ID of the one before
+		}
+	}
+	if is == nil || is == was {
+		return
+	}
+	if was != nil && was.Replaced && is.Predecessor != nil {
+		c.goOn(was, is)
+	} else if was != nil && c.Published[owner] {
+		c.w.Violated("S4", "the bootstrap record moves from %s to %s after the cluster was published to clients", was.BootstrapMember, is.BootstrapMember)
+	}
+	c.recorded[owner] = is
+	is.QuorumLost = !c.w.Standing(is).Recoverable
+}
+
+// restarting is called before a container is restarted with another image, or a pod is
+// deleted that comes back to its volume. Fewer than three voters have no quorum while
+// one restarts; then all of them must serve before.
+func (c *Checks) restarting(by *manager.Manager, pod *corev1.Pod) {
+	p := c.w.Etcd.ByIP(pod.Status.PodIP)
+	if p == nil || startsJustNow(by, pod, p) || !c.judged(by, "a restart") || !by.Observed.Members.IsVoter(p.Dir.Id) {
+		return
+	}
+	voters, serving := by.Observed.Members.Voters(), by.Observed.Serving(p.Dir.Id)
+	c.short = voters < 3 && serving == voters-1
+	if 2*serving <= voters && !c.short {
+		c.w.Violated("S2", "restart of %s: %d of %d voters were seen to serve meanwhile", pod.Name, serving, voters)
+	}
+	if writing := by.Observed.Writing(p.Dir.Lineage, p.Dir.Id); 2*writing <= voters && !c.short && !c.w.Disturbed(&by.Observed) {
+		c.w.Violated("S2", "restart of %s: the disks of %d of %d voters take writes meanwhile", pod.Name, writing, voters)
+	}
+	if by.Observed.Leads(p.Dir.Id) && serving > 0 && !c.w.Disturbed(&by.Observed) {
+		c.w.Violated("S8", "restart of %s, which leads", pod.Name)
+	}
+	c.rolling(by, p)
+}
+
+// startsJustNow is true for a member that is not known to run: Kubernetes
+// does not say so yet, and it was started after a controller has found that nothing
+// listens there. What does not run may be changed without a quorum; that it is given
+// another start a moment after its start stops no member that serves.
+func startsJustNow(by *manager.Manager, pod *corev1.Pod, p *simetcd.Process) bool {
+	at, rejected := by.Observed.Rejected[pod.Name]
+	if !rejected || p.Started < at {
+		return false
+	}
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
+}
+
+// rolling: while one member restarts with another image no other one that was seen to
+// serve is taken away, so that clients always find all but one behind the service.
+func (c *Checks) rolling(by *manager.Manager, p *simetcd.Process) {
+	if len(c.w.Controllers) > 1 || p.Leader == 0 || !slices.Contains(by.Observed.Healthy, p.Dir.Id) {
+		return
+	}
+	for _, other := range c.w.Runs {
+		if other.Rolling && !other.Over && other.Node.Up && other.Process != nil && other != p.Run && p.Dir.Lineage.Members.IsVoter(other.Process.Dir.Id) {
+			c.w.Violated("S8", "restart of %s while %s is not ready after its own", p.Run.Name(), other.Name())
+		}
+	}
+}
+
+// Deleting is called before an object is deleted.
+func (c *Checks) Deleting(by *manager.Manager, k kubernetes.Kind, name string, only metav1.Preconditions) {
+	if only.UID == nil {
+		c.w.Violated("S5", "deletion of %s %s by name", kubernetes.KindNames[k], name)
+		return
+	}
+	if by.Observed.Live[kubernetes.KindNames[k]+"/"+name] != *only.UID {
+		c.w.Violated("S5", "deletion of %s %s without a live read", kubernetes.KindNames[k], name)
+		return
+	}
+	object := c.w.Store.Tables[k].Get(name)
+	if object == nil || object.GetUID() != *only.UID {
+		return // the precondition will stop it
+	}
+	if by.Observed.Owner != simetcd.OwnerOf(object) {
+		c.w.Violated("S5", "deletion of %s %s, which belongs to %s, for %s", kubernetes.KindNames[k], name, simetcd.OwnerOf(object), by.Observed.Owner)
+	}
+	switch o := object.(type) {
+	case *corev1.Pod:
+		c.deletingPod(by, o)
+	case *corev1.PersistentVolumeClaim:
+		c.deletingPVC(o)
+	}
+}
+
+// deletingPod: a voter is stopped in two cases. Its pod is recreated on the same volume, or
+// the cluster has more voters than desired, and the others are a quorum.
+func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
+	p := c.w.Etcd.ByIP(pod.Status.PodIP)
+	if p == nil || p.Dir.Doomed || kubernetes.Finished(pod) || pod.DeletionTimestamp != nil || c.sleeping() || startsJustNow(by, pod, p) {
+		return // it does not vote, or its deletion was requested before
+	}
+	l := p.Dir.Lineage
+	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) || !c.judged(by, "a stop") {
+		return
+	}
+	pvc, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
+	voters, serving := by.Observed.Members.Voters(), by.Observed.Serving(p.Dir.Id)
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	// A pod that was drained is permanently deleted only if there are too many.
+	surplus := !found || voters > int(*cluster.Spec.Replicas)
+	if kept && pvc.DeletionTimestamp == nil && (pod.Labels[resources.LabelRole] != resources.RoleDraining || !surplus) {
+		c.restarting(by, pod)
+		return
+	}
+	switch {
+	case 2*serving <= voters:
+		c.w.Violated("S2", "stop of %s: %d of %d voters were seen to serve meanwhile", pod.Name, serving, voters)
+	case by.Observed.Leads(p.Dir.Id) && !c.w.Disturbed(&by.Observed):
+		c.w.Violated("S2", "stop of %s, which leads", pod.Name)
+	case found && voters <= int(*cluster.Spec.Replicas) && c.w.Elapsed-c.sizeChanged > 2*time.Minute:
+		c.w.Violated("S2", "deletion of pod %s, whose member votes and is desired", pod.Name)
+	}
+}
+
+func (c *Checks) deletingPVC(pvc *corev1.PersistentVolumeClaim) {
+	d := c.w.Etcd.PVCs[string(pvc.UID)]
+	if d != nil && d.Lineage != nil && c.Matters(d.Lineage) && d.Lineage.Members.Find(d.Id) != nil {
+		c.w.Violated("S5", "deletion of PVC %s, whose member is in the list", pvc.Name)
+	}
+}
+
+// Bootstrapping is called when etcd is about to start a new cluster.
+func (c *Checks) Bootstrapping(l *simetcd.Lineage) {
+	if l.Token != l.Owner {
+		c.w.Violated("S4", "bootstrap member %s has token %q and not the UID of its cluster", l.BootstrapMember, l.Token)
+	}
+	c.beginsAgain(l.Owner)
+	if was := c.recorded[l.Owner]; was != nil && was.ClusterID == l.ClusterID && !c.Published[l.Owner] {
+		c.recorded[l.Owner] = l // the same bootstrap member once more, as the bootstrap record says
+	}
+	if c.Published[l.Owner] {
+		c.w.Violated("S4", "bootstrap member %s of a cluster that has served", l.BootstrapMember)
+	}
+	for _, other := range c.w.Etcd.Lineages {
+		if other.Owner == l.Owner && other.BootstrapMember != l.BootstrapMember && other.Remains() {
+			c.w.Violated("S4", "a second bootstrap member %s beside %s", l.BootstrapMember, other.BootstrapMember)
+		}
+	}
+}
+
+// Joining is called when etcd is about to fill an empty directory as a member.
+func (c *Checks) Joining(in simetcd.Container, d *simetcd.DataDir, id uint64, l *simetcd.Lineage) {
+	if before := l.Dirs[id]; before != nil && before != d {
+		c.w.Violated("S5", "%s starts as member %x on an empty directory, and that member had one", in.Name(), id)
+	}
+}
+
+// Starting is called when a container is about to run etcd on a directory.
+func (c *Checks) Starting(r *kubernetes.Run, d *simetcd.DataDir) {
+	if d.Empty() {
+		return
+	}
+	if d.Name != r.Name() {
+		c.w.Violated("S5", "pod %s runs on the data of %s", r.Name(), d.Name)
+	}
+	if m := d.Lineage.Members.ByURL(d.Url); m != nil && m.Id != d.Id {
+		c.w.Violated("S5", "pod %s of member %x runs on the data of member %x, which had its name", r.Name(), m.Id, d.Id)
+	}
+}
+
+// Started is called when etcd has started: no version may be skipped or taken back, and
+// none begun from a patch release that is not safe for it.
+func (c *Checks) Started(p *simetcd.Process) {
+	to, err := version.ParseSemantic(p.Version)
+	if err != nil || !c.Matters(p.Dir.Lineage) || p.Dir.Lineage.VersionUnknown {
+		return
+	}
+	var low *version.Version
+	for _, id := range p.Dir.Lineage.Order {
+		d := p.Dir.Lineage.Dirs[id]
+		if v, err := version.ParseSemantic(d.Version); err == nil && p.Dir.Lineage.Members.Find(id) != nil && (low == nil || v.LessThan(low)) {
+			low = v
+		}
+	}
+	if low == nil || to.Minor() == low.Minor() {
+		return
+	}
+	unsafe := low.Minor() == 5 && low.Patch() < 26 || low.Minor() == 6 && low.Patch() < 11
+	if to.Minor() < low.Minor() || to.Minor() > low.Minor()+1 || unsafe {
+		c.w.Violated("S8", "%s starts with %s, and the lowest version was %s", p.Run.Name(), p.Version, low)
+	}
+}
+
+// Resized is called when a user changes the size.
+func (c *Checks) Resized(size int32) {
+	c.sizeChanged = c.w.Elapsed
+	if size == 0 {
+		c.sleepy = c.w.Elapsed
+	}
+}
+
+// RemovingPVC is called when a PVC is about to go.
+func (c *Checks) RemovingPVC(pvc kubernetes.PVC) {
+	if uid, kept := c.KeptPVCs[pvc.Name]; kept && uid == pvc.UID {
+		c.w.Violated("S5", "PVC %s goes, and its cluster was not deleted: the API lost it", pvc.Name)
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+)
+
+// Goal returns what is not yet as it must be at the end.
+func (c *Checks) Goal() string {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if !found {
+		return "there is no cluster"
+	}
+	l := c.recorded[string(cluster.UID)]
+	if l != nil && !c.w.Standing(l).Recoverable {
+		l.QuorumLost = true
+	}
+	if !c.Published[string(cluster.UID)] && c.unborn(cluster) {
+		return ""
+	}
+	if l != nil && !c.Matters(l) {
+		return c.goalLost(cluster, l)
+	}
+	if l == nil {
+		return "the cluster has not started"
+	}
+	if *cluster.Spec.Replicas == 0 {
+		return c.goalAsleep(cluster, l)
+	}
+	for _, check := range []func(*v1beta2.EtcdCluster, *simetcd.Lineage) string{c.goalMembers, c.goalPods, c.goalTemplates, c.goalVolumes, c.goalObjects, c.goalStatus, c.goalCertificates, c.goalOperation} {
+		if wrong := check(cluster, l); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// unborn is true for a cluster that was never started because it was never wanted to
+// have a member, or because a user wiped the bootstrap record. The status must report that. The
+// same holds if the local volume of the bootstrap member was on a node that no longer exists.
+func (c *Checks) unborn(cluster *v1beta2.EtcdCluster) bool {
+	b := cluster.Status.BlockedBy
+	if b != nil && b.Reason == string(planner.ReasonWaitingForBootstrapMember) && c.w.Plan.LocalVolumes {
+		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.Away(pod.GetName()) })
+	}
+	return b != nil && (b.Reason == string(planner.ReasonDesiredSizeZero) || (b.Reason == string(planner.ReasonBootstrapMemberUnknown) && c.w.Since(b.Since.Time) > 10*time.Minute))
+}
+
+func (c *Checks) goalAsleep(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
+	pods := c.w.Store.List(kubernetes.KindPod)
+	for _, object := range pods {
+		if object.GetLabels()[resources.LabelApp] == "" {
+			continue // a person has taken it out of the cluster
+		}
+		pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(object.(*corev1.Pod)))
+		if found && pvc.DeletionTimestamp == nil {
+			return "asleep, and pod " + object.GetName() + " runs"
+		}
+	}
+	if len(pods) > 0 {
+		return "" // their volumes would go with them, so they stay, and the status reports that
+	}
+	if !c.w.Standing(l).Recoverable {
+		return "asleep without the data"
+	}
+	if cluster.Status.Phase != v1beta2.ClusterPhaseHibernated || kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionProgressing, corev1.ConditionTrue) {
+		return "asleep and phase " + string(cluster.Status.Phase)
+	}
+	return ""
+}
+
+func (c *Checks) goalMembers(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
+	size := int(*cluster.Spec.Replicas)
+	if len(l.Members.Peers) != size || l.Members.Unsettled() > 0 {
+		return fmt.Sprintf("%s, and %d are declared", simetcd.DescribeMembers(l.Members), size)
+	}
+	for i := range l.Members.Peers {
+		p := c.w.Etcd.Member(l, l.Members.Peers[i].Id)
+		if p == nil || !c.w.Etcd.Ready(p) {
+			return "member " + l.Members.Peers[i].Name + " does not serve"
+		}
+		if p.Version != resources.Version(cluster) && !c.waitsWithVersion(cluster) {
+			return "member " + p.Run.Name() + " runs " + p.Version
+		}
+	}
+	return ""
+}
+
+// waitsWithVersion is true for a cluster whose spec requests a version step that its members
+// may not take, if the status reports that.
+func (c *Checks) waitsWithVersion(cluster *v1beta2.EtcdCluster) bool {
+	b := cluster.Status.BlockedBy
+	return b != nil && b.Reason == string(planner.ReasonVersionStep)
+}

@@ -1,0 +1,105 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+)
+
+// sourceless is true for a recovery that waits, and reports that, because the last member was
+// lost while it was read. No data of a voter is left, and a learner is no source. Only a person
+// can know that the recovery member holds nothing either.
+func (c *Checks) sourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
+	r, b := cluster.Status.Recovery, cluster.Status.BlockedBy
+	return r.InProgress() && r.Phase == v1beta2.RecoveryPhaseSeeding && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == string(planner.ReasonSourceLost) && !l.VoterRemains()
+}
+
+// giveUpRecoveryMember ends such a recovery, as the status tells a user to do.
+func (c *Checks) giveUpRecoveryMember(name string) string {
+	if pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, name); found {
+		_ = c.w.Store.DeleteObject(kubernetes.KindPod, name, metav1.Preconditions{UID: &pod.UID})
+	}
+	return "a recovery was ended"
+}
+
+// askedToRecover is what is waited for after a person has asked for a recovery.
+const askedToRecover = "a recovery was requested"
+
+// goalRecovered returns what a cluster that has lost its quorum still waits for if it
+// can go on from a member that responds.
+func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
+	if c.sourceless(cluster, l) {
+		return c.giveUpRecoveryMember(cluster.Status.Recovery.Seed)
+	}
+	if cluster.Status.Recovery.InProgress() {
+		return fmt.Sprintf("a recovery is under way: %s, blocked by %+v", cluster.Status.Recovery.Phase, cluster.Status.BlockedBy)
+	}
+	survivors, gone, voters := 0, 0, 0
+	for i := range cluster.Status.MemberStatuses {
+		m := &cluster.Status.MemberStatuses[i]
+		if m.Role != v1beta2.MemberRoleLearner && m.Role != v1beta2.MemberRolePending {
+			voters++
+			if m.Pod == "" && m.Claim == "" {
+				gone++
+			}
+		}
+	}
+	for _, p := range c.w.Etcd.Processes {
+		pod, found := p.Run.Pod()
+		if p.Dir.Lineage == l && p.Serves && found && pod.DeletionTimestamp == nil && pod.Labels[resources.LabelApp] != "" {
+			survivors++
+		}
+	}
+	switch {
+	case survivors == 0 && c.w.Plan.Automatic && *cluster.Spec.Replicas > 0 && cluster.Status.LastBackup != nil && c.w.NothingIsLeft():
+		return "it does not restore its last backup by itself"
+	case survivors == 0 || *cluster.Spec.Replicas == 0:
+		return ""
+	case c.w.Plan.Recovers:
+		c.w.RequestRecovery()
+		return askedToRecover
+	case c.w.Plan.Automatic && voters-gone < voters/2+1 && !c.mayHaveBeenPromoted(cluster):
+		return "it does not recover by itself"
+	default:
+		return ""
+	}
+}
+
+// mayHaveBeenPromoted is true if a status leaves open which members vote: a member that
+// exists and does not respond was a learner, or had no name yet and votes from the beginning.
+func (c *Checks) mayHaveBeenPromoted(cluster *v1beta2.EtcdCluster) bool {
+	return slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+		open := m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending && c.w.Plan.Line()[0] == schedules.VersionLines[1][0]
+		return open && (m.Pod != "" || m.Claim != "") && !diagnosis.HasResponded(&m)
+	})
+}
+
+func (c *Checks) goalLost(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
+	if *cluster.Spec.Replicas == 0 {
+		return ""
+	}
+	if wrong := c.goalRecovered(cluster, l); wrong != "" {
+		return wrong
+	}
+	if !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) ||
+		!kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionFalse) || cluster.Status.Phase != v1beta2.ClusterPhaseFailed {
+		return fmt.Sprintf("the quorum is lost and the status says %s, %+v", cluster.Status.Phase, cluster.Status.Conditions)
+	}
+	if cluster.Status.BlockedBy == nil {
+		return "the quorum is lost and the status does not say what it waits for"
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+)
+
+// recordOf returns the record of the last recovery on the headless Service.
+func recordOf(service *corev1.Service) *v1beta2.RecoveryStatus {
+	record := &v1beta2.RecoveryStatus{}
+	if json.Unmarshal([]byte(service.Annotations[resources.AnnotationRecovery]), record) != nil {
+		return nil
+	}
+	return record
+}
+
+// FillingRecoveryMember is called when the recovery member is about to be filled.
+func (c *Checks) FillingRecoveryMember(l *simetcd.Lineage, pod *corev1.Pod) {
+	service, found := kubernetes.Lookup[*corev1.Service](c.w.Store, kubernetes.KindService, schedules.ClusterName)
+	record := (*v1beta2.RecoveryStatus)(nil)
+	if found {
+		record = recordOf(service)
+	}
+	if !resources.Hidden(pod.Labels, schedules.ClusterName) {
+		c.w.Violated("S4", "recovery member %s is filled while it is published to clients", l.BootstrapMember)
+	}
+	if l.Token == l.Owner || !strings.HasPrefix(l.Token, l.Owner) {
+		c.w.Violated("S4", "recovery member %s has token %q", l.BootstrapMember, l.Token)
+	}
+	if record == nil || record.Seed != l.BootstrapMember {
+		c.w.Trace("recovery member %s is filled although the record names it no longer", l.BootstrapMember)
+	}
+}
+
+// justElected is true if an etcd may have been without a leader when the controller probed its
+// members for the last time before the cutover. ADR 6 says what can be lost then.
+func (c *Checks) justElected(l *simetcd.Lineage) bool {
+	at, found := c.elected[l]
+	return found && c.w.Elapsed-at < lastProbe
+}
+
+// lastProbe bounds how long the last probe and the record after it take.
+const lastProbe = 4 * time.Second
+
+// cuttingOver is called when the record says that the old members are decommissioned.
+func (c *Checks) cuttingOver(service *corev1.Service) {
+	record := recordOf(service)
+	c.beginning(service, record)
+	if record == nil || record.Phase != v1beta2.RecoveryPhaseCutover && record.Phase != v1beta2.RecoveryPhaseCleaning {
+		return
+	}
+	c.restoredOnce(simetcd.OwnerOf(service), record.ID, record.ClusterID)
+	l := c.recorded[simetcd.OwnerOf(service)]
+	if l == nil || l.Replaced || fmt.Sprintf("%x", l.ClusterID) == record.ClusterID {
+		return
+	}
+	if c.acting != nil && record.Trigger != v1beta2.RecoveryTriggerRestore && c.w.Standing(l).Live && !c.justElected(l) && !c.w.Disturbed(&c.acting.Observed) {
+		c.w.Violated("S1", "recovery of %s, whose quorum serves", simetcd.DescribeMembers(l.Members))
+	}
+	c.overtaken(l, record)
+	l.Replaced = true
+	c.w.Stats.Recovered++
+	c.w.Trace("replaced: %s", simetcd.DescribeMembers(l.Members))
+}
+
+// overtaken: what the cluster goes on from has every acknowledged write that one of those
+// has that responded to the controller, unless a user has chosen the source.
+func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
+	h := c.w.Histories[l.Owner]
+	seed := c.w.Etcd.RecoveryMember(record)
+	if c.acting == nil || record.Trigger == v1beta2.RecoveryTriggerRestore || record.Member != "" || c.w.Disturbed(&c.acting.Observed) ||
+		seed == nil || h == nil || h.Lineage != l {
+		return
+	}
+	for _, p := range c.w.Etcd.Processes {
+		pod, found := p.Run.Pod()
+		if p.Dir.Lineage != l || !found || pod.DeletionTimestamp != nil {
+			continue
+		}
+		for _, a := range h.Acked {
+			if a.Index <= c.acting.Observed.Applied[p.Run.Name()] && p.Dir.Holds(a) && !seed.Holds(a) {
+				c.w.Violated("S1", "recovery without write %d, which was acknowledged as entry %d, and %s has it", a.Number, a.Index, p.Run.Name())
+				return
+			}
+		}
+	}
+}
+
+// beginning is called with every record: what begins by itself must not, while members may
+// come back that are enough. That is judged by what each of them has applied.
+func (c *Checks) beginning(service *corev1.Service, record *v1beta2.RecoveryStatus) {
+	if record == nil || record.Phase != v1beta2.RecoveryPhaseSeeding || record.Trigger != v1beta2.RecoveryTriggerAutomatic {
+		return
+	}
+	if l := c.recorded[simetcd.OwnerOf(service)]; l != nil && c.acting != nil && !c.w.Disturbed(&c.acting.Observed) && c.w.Recoverable(l) {
+		c.w.Violated("S1", "a recovery begins by itself although %s may come back", simetcd.DescribeMembers(l.Members))
+	}
+}
+
+// goOn makes the history of a cluster that of another etcd. What that has not from the
+// one before was lost with the quorum.
+func (c *Checks) goOn(was, is *simetcd.Lineage) {
+	h := c.w.Histories[is.Owner]
+	if h == nil || h.Lineage != was {
+		return
+	}
+	h.Lineage = is
+	var kept []simetcd.AckedWrite
+	for _, d := range is.Dirs {
+		for _, a := range h.Acked {
+			if d.Holds(a) {
+				kept = append(kept, a)
+			}
+		}
+		break // the recovery member is the only one
+	}
+	c.w.Stats.WritesLost += len(h.Acked) - len(kept)
+	h.Acked = kept
+}
+
+// Returned is called when the object of a cluster that may have been deleted is back,
+// perhaps for the second time, with another status.
+func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
+	uid := string(cluster.UID)
+	if _, before := c.unwitnessed[uid]; !before && !c.Deleted[uid] {
+		return
+	}
+	phase := cluster.Status.Phase
+	c.unwitnessed[uid] = phase == v1beta2.ClusterPhaseNone || phase == v1beta2.ClusterPhaseCreating
+	if !c.Deleted[uid] {
+		return
+	}
+	delete(c.Deleted, uid)
+	if l := c.recorded[uid]; l != nil {
+		l.QuorumLost = !c.w.Standing(l).Recoverable
+	}
+}
+
+// beginsAgain forgets a cluster that its owner has deleted, with all that belonged to it, and
+// whose object is back with a status from before it has served. Nothing is left that could
+// tell it from a new one (ADR 2). The data must be gone too: a second bootstrap member would
+// endanger it.
+func (c *Checks) beginsAgain(uid string) {
+	if !c.unwitnessed[uid] || slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool { return l.Owner == uid && l.Remains() }) {
+		return
+	}
+	delete(c.recorded, uid)
+	delete(c.Published, uid)
+	delete(c.w.Histories, uid)
+}
+
+// restoredOnce: what replaces the data of a cluster does so once. Whatever was written since
+// then would be lost.
+func (c *Checks) restoredOnce(owner, id, clusterID string) {
+	key := [2]string{owner, id}
+	if before, done := c.restored[key]; done && before != clusterID {
+		c.w.Violated("S6", "restore %s is carried out a second time, and replaces what was written since then", id)
+	}
+	c.restored[key] = clusterID
+}

@@ -1,0 +1,93 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+)
+
+// writingStatus is called before a status is written.
+func (c *Checks) writingStatus(by *manager.Manager, cluster *v1beta2.EtcdCluster) {
+	if kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && !by.Observed.FromQuorum {
+		c.w.Violated("L2", "the status says Available and no quorum responded")
+	}
+	if v := cluster.Status.CurrentVersion; v != "" && !c.made[[2]string{string(cluster.UID), v}] {
+		c.w.Violated("L2", "the status says that version %s runs, for which no pod was ever made", v)
+	}
+}
+
+// ToldWithin is how long the status may say what is not so, while a controller looks at
+// it. One that was stopped for a while has time to come back.
+const ToldWithin = 2 * time.Minute
+
+// statements are what the status must not go on saying when it is not so any more.
+var statements = []struct {
+	lie  string
+	true func(*Checks, kubernetes.EtcdCluster, *simetcd.Lineage) bool
+}{
+	{"there is no quorum, and the status says Available", func(c *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
+		return !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) || c.w.Etcd.QuorumServes(l)
+	}},
+	{"a member does not serve, and the status calls it ready", func(c *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
+		return !slices.ContainsFunc(cluster.Status.Members.Ready, func(name string) bool { return !c.follows(l, name) })
+	}},
+	{"a member waits for its disk, and the status calls it healthy", func(c *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
+		// Without a quorum no read ends anywhere, which says nothing about a single member.
+		return !c.w.Etcd.QuorumServes(l) || !slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+			return m.Healthy == corev1.ConditionTrue && c.waitsForDisk(l, m.Name)
+		})
+	}},
+}
+
+// waitsForDisk is true if a member runs and waits for its disk.
+func (c *Checks) waitsForDisk(l *simetcd.Lineage, name string) bool {
+	return slices.ContainsFunc(c.w.Etcd.Processes, func(p *simetcd.Process) bool {
+		return p.Run.Name() == name && p.Dir.Lineage == l && p.Stuck
+	})
+}
+
+// follows is true if a member runs, knows a leader and does not wait for its disk.
+func (c *Checks) follows(l *simetcd.Lineage, name string) bool {
+	return slices.ContainsFunc(c.w.Etcd.Processes, func(p *simetcd.Process) bool {
+		return p.Run.Name() == name && p.Dir.Lineage == l && p.Leader != 0 && !p.Stuck
+	})
+}
+
+// Tick keeps the times that the excuses depend on, and checks the status.
+func (c *Checks) Tick() {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if found && cluster.Spec.Replicas != nil && *cluster.Spec.Replicas == 0 {
+		c.sleepy = c.w.Elapsed
+	}
+	excused := !found || cluster.DeletionTimestamp != nil || c.recorded[string(cluster.UID)] == nil || cluster.Spec.Paused || c.sleeping() || !c.attended()
+	for i := range statements {
+		if excused || statements[i].true(c, cluster, c.recorded[string(cluster.UID)]) {
+			c.truthful[i] = c.w.Elapsed
+		}
+		if c.w.Elapsed-c.truthful[i] > ToldWithin {
+			c.w.Violated("L2", "since %v %s", c.truthful[i], statements[i].lie)
+		}
+	}
+}
+
+// attended is true if there is a controller, and every one sees what happens.
+func (c *Checks) attended() bool {
+	for _, c := range c.w.Controllers {
+		for k := range c.Cache.Kinds {
+			if c.Cache.Kinds[k].FrozenUntil > c.W.Elapsed {
+				return false
+			}
+		}
+	}
+	return len(c.w.Controllers) > 0
+}

@@ -1,0 +1,96 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+)
+
+// RequestRecovery asks for a recovery, as a user does: the API takes it only while the
+// status says that the quorum is lost and no recovery is under way.
+func (w *World) RequestRecovery() {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if !found || !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) || cluster.Status.Recovery.InProgress() {
+		return
+	}
+	var members []string
+	survivors := 0
+	for i := range cluster.Status.MemberStatuses {
+		m := &cluster.Status.MemberStatuses[i]
+		members = append(members, m.Name)
+		if m.RaftIndex > 0 {
+			survivors++
+		}
+	}
+	if survivors == 0 {
+		return
+	}
+	w.Stats.Fault("recover")
+	w.Recoveries++
+	id := fmt.Sprintf("request-%d", w.Recoveries)
+	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
+		c.Status.Recovery = &v1beta2.RecoveryStatus{
+			ID: id, Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhasePending,
+			OldMembers: members, RequestedAt: metav1.NewTime(w.Now()),
+		}
+	})
+}
+
+// AskRestore is the controller of EtcdRestores, which has found a backup good: it asks the
+// cluster to go on from it, unless it has done so before.
+func (w *World) AskRestore(id, backup string) {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if !found || cluster.Status.Recovery.InProgress() || w.Restores[id] || w.Etcd.Backups[backup] == nil {
+		return
+	}
+	w.Restores[id], w.Asked[id] = true, backup
+	w.Recoveries++
+	w.Stats.Fault("restore")
+	w.Ask(id, backup)
+}
+
+// Ask has the cluster go on from a backup.
+func (w *World) Ask(id, backup string) {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if !found {
+		return
+	}
+	bump := int64(1000)
+	if !resources.BumpsRevision(cluster.Spec.Version) {
+		bump = 0
+	}
+	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
+		c.Status.Recovery = &v1beta2.RecoveryStatus{
+			ID: id, Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
+			Source: v1beta2.RecoverySource{Restore: id, Backup: &v1beta2.BackupPlace{
+				StorageType: v1beta2.BackupStorageTypeS3, SHA256: backup,
+				RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/" + backup}},
+			}},
+			RevisionBump: bump, RequestedAt: metav1.NewTime(w.Now()),
+		}
+	})
+}
+
+// BackUp stores what a serving member has applied, and writes that into the status.
+func (w *World) BackUp(name string) {
+	for _, p := range w.Etcd.Processes {
+		if !p.Serves || !w.Standing(p.Dir.Lineage).Live {
+			continue
+		}
+		w.Etcd.Backups[name] = &simetcd.Snapshot{Lineage: p.Dir.Lineage, Log: append([]simetcd.Entry(nil), p.Dir.Log[:p.Applied]...), Term: p.Dir.Term, Version: p.Version}
+		kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
+			c.Status.LastBackup = &v1beta2.LastBackup{Name: name, Time: metav1.NewTime(w.Now()), Verified: true}
+		})
+		return
+	}
+}

@@ -1,0 +1,73 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
+)
+
+// AskForOperations has people ask for operations in some schedules. Their dice are their own, so that all else is drawn as it is without them.
+func (w *World) AskForOperations() {
+	dice := timeline.NewDice(w.Plan.Seed, 3)
+	if !dice.Chance(30) {
+		return
+	}
+	for range 1 + dice.IntN(3) {
+		w.After(dice.Between(5*time.Second, 90*time.Second), w.AskForDefrag)
+	}
+	if dice.Chance(30) {
+		w.After(dice.Between(5*time.Second, 2*time.Minute), w.CancelOperation)
+	}
+}
+
+// CancelOperation is a user that stops waiting.
+func (w *World) CancelOperation() {
+	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
+		if op := c.Status.Operation; !op.Over() {
+			w.Trace("a person cancels %s", op.ID)
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, resources.AnnotationCancelOperation, op.ID)
+		}
+	})
+}
+
+// AskForDefrag is what POST defrag does. People stop asking when the faults end, or
+// the cluster would be judged at rest while it does what they asked for.
+func (w *World) AskForDefrag() {
+	if w.Quiet {
+		return
+	}
+	w.operations++
+	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
+		if c.Status.Operation.Over() {
+			w.Trace("a person asks for operation-%d", w.operations)
+			c.Status.Operation = &v1beta2.ClusterOperation{
+				Type: v1beta2.OperationDefrag, ID: fmt.Sprint("operation-", w.operations), Phase: v1beta2.OperationPending,
+			}
+		}
+	})
+}
+
+// AskForRestart sets the annotation as a user does, or does what POST restart does.
+func (w *World) AskForRestart(e schedules.Event) {
+	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
+		request := strconv.Itoa(e.A)
+		if e.B%2 == 0 {
+			if !c.Status.Operation.Over() {
+				return
+			}
+			c.Status.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationRestart, ID: request, Phase: v1beta2.OperationPending}
+		}
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, resources.AnnotationRestart, request)
+	})
+}

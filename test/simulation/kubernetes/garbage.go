@@ -1,0 +1,56 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// CollectDelay is how long garbage collection takes at most.
+const CollectDelay = 5 * time.Second
+
+// changed lets every watch know.
+func (w *World) changed(k Kind, object metav1.Object, deleted bool) {
+	for _, c := range w.Caches {
+		c.announce(k)
+	}
+	switch k {
+	case KindPod:
+		w.podChanged(object.(*corev1.Pod), deleted)
+	case KindPVC:
+		if deleted {
+			w.Etcd.DestroyPVC(string(object.GetUID()))
+		} else {
+			w.doomWithPVC(object.GetName())
+		}
+	case KindCluster:
+		if deleted {
+			w.collectGarbage(object.GetUID())
+		}
+	case KindService:
+		w.Observer.ServiceChanged(object.(*corev1.Service))
+	case KindSecret:
+		w.secretChanged(object.(*corev1.Secret))
+	case KindBudget, Kinds:
+	}
+}
+
+// collectGarbage deletes what a removed object owned, one after the other.
+func (w *World) collectGarbage(owner types.UID) {
+	for k := Kind(0); k < Kinds; k++ {
+		for _, object := range w.Store.List(k) {
+			if ref := metav1.GetControllerOf(object); ref == nil || ref.UID != owner {
+				continue
+			}
+			name, uid := object.GetName(), object.GetUID()
+			w.After(w.Dice.Between(10*time.Millisecond, CollectDelay), func() {
+				_ = w.Store.DeleteObject(k, name, metav1.Preconditions{UID: &uid})
+			})
+		}
+	}
+}

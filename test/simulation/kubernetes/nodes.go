@@ -1,0 +1,236 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
+)
+
+// nodeCount is more than the largest cluster has members, so that a few may be lost.
+const nodeCount = 8
+
+// Node is a machine that pods run on.
+type Node struct {
+	name string
+	// Up is false while the machine is down; Lost if it will never come back.
+	Up, Lost bool
+	// Severed is true while it runs and is cut off from everything that is not.
+	Severed bool
+	// unready is since when Kubernetes calls it not ready; zero while it is ready.
+	unready time.Time
+	// collected is true once its Node object was deleted.
+	collected bool
+}
+
+const (
+	// UnreadyAfter is when Kubernetes calls the pods of an unresponsive node not ready.
+	UnreadyAfter = 40 * time.Second
+	// podsCollectedAfter is when the pods of a node that was taken out of the cluster
+	// are forgotten.
+	podsCollectedAfter = 20 * time.Second
+)
+
+func newNodes() []*Node {
+	nodes := make([]*Node, nodeCount)
+	for i := range nodes {
+		nodes[i] = &Node{name: "node-" + strconv.Itoa(i), Up: true}
+	}
+	return nodes
+}
+
+// notReady is what Kubernetes makes of a node that has not reported for a while.
+func (w *World) notReady(n *Node) {
+	if n.Hears() || !n.unready.IsZero() {
+		return
+	}
+	n.unready = w.Now()
+	w.EachPodOn(n, func(pod *corev1.Pod) { w.SetReady(pod.Name, string(pod.UID), false) })
+}
+
+// evict deletes the pods of a node that has not reported for long, but those that stay on
+// such nodes.
+func (w *World) evict(n *Node) {
+	if n.Hears() {
+		return
+	}
+	w.EachPodOn(n, func(pod *corev1.Pod) {
+		stays := slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return t.Key == corev1.TaintNodeUnreachable && t.TolerationSeconds == nil
+		})
+		if !stays {
+			w.Store.DeletePod(pod)
+		}
+	})
+}
+
+// Node returns the Node object of a machine.
+func (w *World) Node(name string) (*corev1.Node, error) {
+	for _, n := range w.Nodes {
+		if n.name != name || n.collected {
+			continue
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
+		if !n.unready.IsZero() {
+			ready.Status, ready.LastTransitionTime = corev1.ConditionUnknown, metav1.NewTime(n.unready)
+		}
+		node.Status.Conditions = []corev1.NodeCondition{ready}
+		return node, nil
+	}
+	return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
+}
+
+// Away is true for a pod that has not been able to run for as long as Kubernetes leaves pods on
+// a node that does not respond.
+func (w *World) Away(name string) bool {
+	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
+	if !found {
+		return false
+	}
+	var since time.Time
+	for _, n := range w.Nodes {
+		if n.name == pod.Spec.NodeName && !n.Hears() {
+			since = n.unready
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	if pod.DeletionTimestamp != nil {
+		since = pod.DeletionTimestamp.Time
+	}
+	return !since.IsZero() && w.Since(since) >= schedules.EvictAfter
+}
+
+// placeOf chooses a node for a pod: the one that its volume is tied to, or any.
+func (w *World) placeOf(pod *corev1.Pod) *Node {
+	if pvc, found := Lookup[PVC](w.Store, KindPVC, PVCName(pod)); found {
+		if n := w.tied[string(pvc.UID)]; n != nil {
+			if !n.Hears() {
+				return nil
+			}
+			return n
+		}
+	}
+	return w.place()
+}
+
+// tie binds the volume of a pod to its node, where volumes are local.
+func (w *World) tie(pod *corev1.Pod, n *Node) {
+	if pvc, found := Lookup[PVC](w.Store, KindPVC, PVCName(pod)); found && w.Plan.LocalVolumes {
+		w.tied[string(pvc.UID)] = n
+	}
+}
+
+// TiedTo returns the data on the volumes that are tied to a node.
+func (w *World) TiedTo(n *Node) []*simetcd.DataDir {
+	var dirs []*simetcd.DataDir
+	for _, uid := range slices.Sorted(maps.Keys(w.tied)) {
+		if w.tied[uid] == n {
+			dirs = append(dirs, w.Etcd.DirOn(uid))
+		}
+	}
+	return dirs
+}
+
+// place chooses a node that is up, and prefers one without a pod of the cluster.
+func (w *World) place() *Node {
+	var free, up []*Node
+	for _, n := range w.Nodes {
+		if !n.Hears() {
+			continue
+		}
+		up = append(up, n)
+		if len(w.runsOn(n)) == 0 {
+			free = append(free, n)
+		}
+	}
+	switch {
+	case len(free) > 0:
+		return timeline.Pick(w.Dice, free...)
+	case len(up) > 0:
+		return timeline.Pick(w.Dice, up...)
+	default:
+		return nil
+	}
+}
+
+func (w *World) runsOn(n *Node) []*Run {
+	var runs []*Run
+	for _, r := range w.Runs {
+		if r.Node == n {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// CrashNode stops a machine with everything on it. With 0 it never comes back and is
+// taken out of the cluster.
+func (w *World) CrashNode(n *Node, backAfter time.Duration) {
+	if !n.Up {
+		return
+	}
+	n.Up, n.Lost = false, backAfter == 0
+	for _, r := range w.runsOn(n) {
+		r.Halt()
+		if n.Lost {
+			w.Etcd.Doom(r.EmptyDir)
+		}
+	}
+	w.After(UnreadyAfter, func() { w.notReady(n) })
+	if n.Lost {
+		for _, d := range w.TiedTo(n) {
+			w.Etcd.Doom(d)
+		}
+		w.After(podsCollectedAfter, func() { w.collectPods(n) })
+		return
+	}
+	w.After(schedules.EvictAfter, func() { w.evict(n) })
+	w.After(backAfter, func() { w.BootNode(n) })
+}
+
+// BootNode brings a machine back: pods that were being deleted no longer exist, the others
+// start again on what is on its disk.
+func (w *World) BootNode(n *Node) {
+	if n.Up || n.Lost {
+		return
+	}
+	n.Up, n.unready = true, time.Time{}
+	for _, r := range w.runsOn(n) {
+		if pod, found := r.Pod(); !found || pod.DeletionTimestamp != nil {
+			r.finish()
+			continue
+		}
+		r.startIn(w.Dice.Between(time.Second, 5*time.Second))
+	}
+}
+
+// collectPods forgets the pods of a node that does not exist any more.
+func (w *World) collectPods(n *Node) {
+	n.collected = true
+	w.EachPodOn(n, func(pod *corev1.Pod) { w.Store.Remove(KindPod, pod.Name) })
+}
+
+// EachPodOn calls do for each pod that is bound to a node.
+func (w *World) EachPodOn(n *Node, do func(*corev1.Pod)) {
+	for _, object := range w.Store.List(KindPod) {
+		if pod := object.(*corev1.Pod); pod.Spec.NodeName == n.name {
+			do(pod)
+		}
+	}
+}

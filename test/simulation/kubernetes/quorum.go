@@ -1,0 +1,52 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+)
+
+// Standing says whether an etcd can serve, now and after the members that are down came back.
+type Standing struct{ Recoverable, Live bool }
+
+// Standing returns how an etcd stands.
+func (w *World) Standing(l *simetcd.Lineage) Standing {
+	return Standing{Recoverable: w.Recoverable(l), Live: w.Etcd.QuorumServes(l)}
+}
+
+// Recoverable is true if a member could win an election once all members with data are back.
+// Each member counts by the list that it has applied itself.
+func (w *World) Recoverable(l *simetcd.Lineage) bool {
+	for i := range l.Members.Peers {
+		d := l.Dirs[l.Members.Peers[i].Id]
+		if d == nil || d.Doomed || d.Destroyed || !d.Members.IsVoter(d.Id) {
+			continue
+		}
+		kept := 0
+		for j := range d.Members.Peers {
+			m := &d.Members.Peers[j]
+			other := l.Dirs[m.Id]
+			if !m.Learner && (other == nil && w.mayStart(m) || other != nil && !other.Doomed && !other.Destroyed) {
+				kept++
+			}
+		}
+		if kept >= d.Members.Quorum() {
+			return true
+		}
+	}
+	return false
+}
+
+// mayStart is true if a member that has never run has a pod that will run it, or a
+// volume for which a pod will be made.
+func (w *World) mayStart(m *simetcd.Peer) bool {
+	name, _, _ := strings.Cut(m.Url[strings.LastIndexByte(m.Url, '/')+1:], ".")
+	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
+	pvc, kept := Lookup[PVC](w.Store, KindPVC, name)
+	return found && pod.DeletionTimestamp == nil && !Finished(pod) || kept && pvc.DeletionTimestamp == nil
+}

@@ -1,0 +1,108 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+)
+
+// Pad implements cluster.Etcd.
+func (p etcdPort) Pad(ctx context.Context, target etcd.Target, n int) error {
+	return p.change(ctx, "pad the log", target, func(at *simetcd.Process) error {
+		leader := p.c.W.Etcd.QuorumLeader(at)
+		if leader == nil || !p.c.W.Etcd.Append(leader, simetcd.Entry{Kind: simetcd.EntryEmpty, Extra: uint64(n - 1)}) {
+			return simetcd.Rejected("pad the log", at, etcd.ErrNoQuorum)
+		}
+		return nil
+	})
+}
+
+// Defragment implements cluster.Etcd. It is the end of a task and no call of a
+// reconcile, so no fault of those strikes it.
+func (p etcdPort) Defragment(_ context.Context, _ etcd.Target, endpoint etcd.Endpoint) error {
+	at := p.at(endpoint)
+	if at == nil {
+		return &etcd.Error{Op: "defragment", Member: endpoint.Name, Kind: etcd.ErrUnavailable}
+	}
+	p.c.W.Trace("%s defragmented %s", p.c.Name, at.Run.Name())
+	p.c.W.Stats.Defragmented++
+	return nil
+}
+
+// DisarmNoSpace implements cluster.Etcd.
+func (p etcdPort) DisarmNoSpace(ctx context.Context, target etcd.Target, _ uint64) error {
+	return p.change(ctx, "disarm NOSPACE", target, func(*simetcd.Process) error { return nil })
+}
+
+// AddLearner implements cluster.Etcd.
+func (p etcdPort) AddLearner(ctx context.Context, target etcd.Target, peerURL string) error {
+	return p.change(ctx, "add learner "+peerURL, target, func(at *simetcd.Process) error {
+		return p.checked(at, func() error { return p.c.W.Etcd.Add(at, peerURL, true) })
+	})
+}
+
+// AddVoter implements cluster.Etcd.
+func (p etcdPort) AddVoter(ctx context.Context, target etcd.Target, peerURL string) error {
+	return p.change(ctx, "add voter "+peerURL, target, func(at *simetcd.Process) error {
+		return p.checked(at, func() error { return p.c.W.Etcd.Add(at, peerURL, false) })
+	})
+}
+
+// Promote implements cluster.Etcd. That the member votes already is success.
+func (p etcdPort) Promote(ctx context.Context, target etcd.Target, id uint64) error {
+	err := p.change(ctx, "promote", target, func(at *simetcd.Process) error {
+		return p.checked(at, func() error { return p.c.W.Etcd.Promote(at, id) })
+	})
+	if errors.Is(err, etcd.ErrNotLearner) {
+		return nil
+	}
+	return err
+}
+
+// Remove implements cluster.Etcd.
+func (p etcdPort) Remove(ctx context.Context, target etcd.Target, id uint64) error {
+	return p.change(ctx, "remove", target, func(at *simetcd.Process) error {
+		p.c.W.Observer.Removing(p.c, at.Dir.Lineage, id)
+		return p.checked(at, func() error { return p.c.W.Etcd.Remove(at, id) })
+	})
+}
+
+// MoveLeader implements cluster.Etcd.
+func (p etcdPort) MoveLeader(ctx context.Context, leader etcd.Target, to uint64) error {
+	return p.change(ctx, "move leader", leader, func(at *simetcd.Process) error {
+		return p.c.W.Etcd.MoveLeader(at, to)
+	})
+}
+
+// checked makes a change of the membership and checks the result.
+func (p etcdPort) checked(at *simetcd.Process, change func() error) error {
+	w := p.c.W
+	w.Observer.Changing(p.c, at.Dir.Lineage)
+	err := change()
+	w.Observer.Changed(p.c, at.Dir.Lineage, err)
+	return err
+}
+
+// ClusterVersion implements cluster.Etcd. Simulated etcd decides it at once.
+func (p etcdPort) ClusterVersion(_ context.Context, _ etcd.Target, endpoint etcd.Endpoint) (string, error) {
+	if p.at(endpoint) == nil {
+		return "", etcd.ErrUnavailable
+	}
+	return "3.3.0", nil
+}
+
+// ProveWrite implements cluster.Etcd.
+func (p etcdPort) ProveWrite(ctx context.Context, target etcd.Target) error {
+	return p.change(ctx, "prove a write", target, func(at *simetcd.Process) error {
+		leader := p.c.W.Etcd.QuorumLeader(at)
+		if leader == nil || !p.c.W.Etcd.Append(leader, simetcd.Entry{Kind: simetcd.EntryEmpty}) {
+			return simetcd.Rejected("prove a write", at, etcd.ErrNoQuorum)
+		}
+		return nil
+	})
+}

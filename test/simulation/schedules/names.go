@@ -1,0 +1,29 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schedules
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Names of the secrets of the one cluster.
+const (
+	PeerSecret     = ClusterName + "-peer-tls"
+	ServerSecret   = ClusterName + "-server-tls"
+	OperatorSecret = ClusterName + "-operator-tls"
+	ClientSecret   = ClusterName + "-client-tls"
+	CASecret       = ClusterName + "-ca-tls"
+)
+
+// SecretName returns the Secret that the event is about.
+func (e Event) SecretName() string {
+	return []string{PeerSecret, ServerSecret, OperatorSecret, ClientSecret, CASecret}[e.A%5]
+}
+
+// Where the one EtcdCluster is.
+const (
+	Namespace   = "ns"
+	ClusterName = "c"
+)
+
+// Key is that of the one EtcdCluster in the queue of a controller.
+var Key = types.NamespacedName{Namespace: Namespace, Name: ClusterName}
