@@ -3,7 +3,10 @@
 
 package diagnosis
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Cluster holds the facts about one cluster whose member list could not be read through
 // a quorum.
@@ -20,6 +23,9 @@ type Cluster struct {
 	// RecoveryMember is the name of the recovery member that is being filled; empty if there
 	// is none.
 	RecoveryMember string
+	// UnreadFor is how long the member list could not be read, by the last status; 0 if that
+	// status still had one.
+	UnreadFor time.Duration
 	// ReadError says why the member list could not be read. Denied is true if etcd's own
 	// authorization rejected the request.
 	ReadError string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -22,9 +23,15 @@ const (
 	ReasonQuorumLost = "QuorumLost"
 	// ReasonEtcdUnreachable: the pods run, and no quorum responds. It may still serve clients.
 	ReasonEtcdUnreachable = "EtcdUnreachable"
+	// ReasonNoLeader: enough voters for a quorum respond, and know no leader yet.
+	ReasonNoLeader = "NoLeader"
 	// ReasonEtcdDenied: etcd's own authorization rejects the controller.
 	ReasonEtcdDenied = "EtcdDenied"
 )
+
+// ElectionGrace is how long voters that respond may know no leader until the quorum counts as
+// lost. With etcd's default election timeout of 1 s, an election ends within a few seconds.
+const ElectionGrace = 10 * time.Second
 
 // Loss is the diagnosis of a quorum that could not be read.
 type Loss struct {
@@ -53,12 +60,14 @@ func (c *Cluster) QuorumLoss() Loss {
 	if len(voters) == 0 {
 		return c.lossOfUnknownMembers()
 	}
-	absent, down := 0, 0
+	absent, down, leaderless := 0, 0, 0
 	for _, m := range voters {
 		// An electorate may hold members that have not started. They count as voters.
 		switch state := c.stateWith(m, Votes); {
 		case state == ProvenAbsent:
 			absent++
+		case state == NotServing && m.Response == NoLeader:
+			leaderless++
 		case state.IsDown():
 			down++
 		}
@@ -66,10 +75,16 @@ func (c *Cluster) QuorumLoss() Loss {
 	switch need := Quorum(len(voters)); {
 	case len(voters)-absent < need:
 		return c.lossOfAbsentVoters(absent, len(voters))
-	case len(voters)-absent-down < need:
+	case leaderless > 0 && len(voters)-absent-down >= need && c.UnreadFor < ElectionGrace:
+		return Loss{
+			Reason: ReasonNoLeader, Remedy: RemedyWaitForMembers,
+			Message:     fmt.Sprintf("%d of %d voters respond and know no leader. An election normally takes a few seconds.", leaderless, len(voters)),
+			Remediation: NoActionYet,
+		}
+	case len(voters)-absent-down-leaderless < need:
 		return Loss{
 			Certain: true, Reason: ReasonQuorumLost, Remedy: RemedyWaitForMembers,
-			Message:     fmt.Sprintf("%d of %d voters do not serve. A quorum needs %d.", absent+down, len(voters), need) + c.missingProof(),
+			Message:     fmt.Sprintf("%d of %d voters do not serve. A quorum needs %d.", absent+down+leaderless, len(voters), need) + c.missingProof(),
 			Remediation: c.howToResume() + c.howToProve(),
 		}
 	case c.Denied:

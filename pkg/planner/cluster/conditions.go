@@ -127,7 +127,9 @@ func recovering(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	}
 }
 
-// degraded is True while a voter that should serve does not, or is missing.
+// degraded is True while a voter that should serve does not, or is missing. A voter that
+// was removed because it did not serve is missing until the next one votes. One that is only
+// declared, by a larger size, is not.
 func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionDegraded
 	if !o.bootstrapped() {
@@ -153,9 +155,11 @@ func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	}
 	switch {
 	case len(sick) > 0:
-		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, diagnosis.Count(len(sick), "member")+" do not serve: "+names(sick)+o.describeAway(sick))
+		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, "voters that do not serve: "+names(sick)+o.describeAway(sick))
 	case alarms != "":
 		return is(t, corev1.ConditionTrue, ReasonAlarmRaised, "member"+alarms)
+	case len(o.voters()) < o.size() && o.condition(t).Status == corev1.ConditionTrue:
+		return is(t, corev1.ConditionTrue, ReasonMembersMissing, sizes(len(o.voters()), o.size()))
 	default:
 		return is(t, corev1.ConditionFalse, ReasonAllMembersHealthy, "")
 	}

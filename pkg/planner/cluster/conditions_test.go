@@ -60,6 +60,11 @@ func find(s v1beta2.ClusterStatus, t v1beta2.ClusterConditionType) *v1beta2.Clus
 	return nil
 }
 
+// wasDegraded is a last status that said so.
+func wasDegraded(o *Observed) {
+	o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, LastTransitionTime: testNow.Format(time.RFC3339)}}
+}
+
 func TestConditions(t *testing.T) {
 	noSpace := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"NOSPACE"} }
 	corrupt := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"NOSPACE", "CORRUPT (raised by 2)"} }
@@ -74,6 +79,10 @@ func TestConditions(t *testing.T) {
 		{"nothing yet", 3, "", edits(unresponsive), "P S"},
 		{"the bootstrap member responds", 3, "a", edits(unborn), "A P S"},
 		{"growing", 3, "a b", nil, "A P S"},
+		{"one that did not serve was removed", 3, "a b", edits(wasDegraded), "A P D S"},
+		{"its replacement joins", 3, "a b c:learner,unstarted", edits(wasDegraded), "A P D S"},
+		{"its replacement votes", 3, "a b c", edits(wasDegraded), "A"},
+		{"nobody can elect a leader at the moment", 3, "a:noleader b:noleader c:noleader", edits(noQuorum), "A? P D? Q?"},
 		{"joining", 3, "a b c:learner,unstarted", nil, "A P S"},
 		{"shrinking", 1, "a b c", nil, "A P S"},
 		{"one does not serve", 3, "a b c:sick", nil, "A D"},
@@ -146,7 +155,7 @@ func TestLossIsExplained(t *testing.T) {
 		"a b:down c:down":                         "resumes untouched as soon as enough members come back",
 		"a:nopod,claim b:nopod,claim c":           "resumes untouched",
 		"a:unknown b:unknown c:unknown":           "Check the network",
-		"a:noleader b:noleader c:noleader":        "resumes untouched",
+		"a:noleader b:noleader c:noleader":        "know no leader. An election normally takes a few seconds",
 		"a:nopod b:nopod c:nopod d:nopod,claim e": "restore a backup",
 	} {
 		o := observed(t, 3, members, noQuorum)

@@ -4,6 +4,11 @@
 package cluster
 
 import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -61,7 +66,7 @@ func (o *Observed) quorumLoss() diagnosis.Loss { return o.facts().QuorumLoss() }
 // not be read.
 func (o *Observed) facts() *diagnosis.Cluster {
 	c := &diagnosis.Cluster{
-		HasLearners: o.knowsLearners(), ReadError: o.Etcd.Err, Denied: o.Etcd.Denied,
+		HasLearners: o.knowsLearners(), UnreadFor: o.unreadFor(), ReadError: o.Etcd.Err, Denied: o.Etcd.Denied,
 		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: o.recoversByItself(), Grace: recoveryGrace},
 	}
 	if b := o.Cluster.Status.LastBackup; resources.Restorable(b) == nil {
@@ -87,6 +92,20 @@ func (o *Observed) facts() *diagnosis.Cluster {
 		}
 	}
 	return c
+}
+
+// unreadFor is how long the member list could not be read, by the last status.
+func (o *Observed) unreadFor() time.Duration {
+	switch before := o.condition(v1beta2.ClusterConditionQuorumLost); before.Status {
+	case corev1.ConditionTrue:
+		// Voters that come back after a proven loss elect a leader, too. The loss ends when they
+		// have one.
+		return max(diagnosis.ElectionGrace, o.since(before))
+	case corev1.ConditionUnknown:
+		return o.since(before)
+	default:
+		return 0
+	}
 }
 
 func (o *Observed) memberFacts(m *Member) diagnosis.Member {

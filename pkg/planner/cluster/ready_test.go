@@ -103,8 +103,8 @@ func TestReady(t *testing.T) {
 		{"no responses for a moment", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, wasReady(corev1.ConditionUnknown, readyHold-time.Second)), status.CurrentStatus, "AsDeclared"},
 		{"no responses any more", 3, "a:unknown b:unknown c:unknown", edits(noQuorum, wasReady(corev1.ConditionUnknown, readyHold)), status.InProgressStatus, "EtcdUnreachable"},
 		{"one response is late", 3, "a b c:unknown", edits(wasReady(corev1.ConditionFalse, 0)), status.CurrentStatus, "AsDeclared"},
-		{"an election after a change", 3, "a:noleader b:noleader c:noleader", edits(noQuorum, wasReady(corev1.ConditionFalse, 0), changed), status.InProgressStatus, "QuorumLost"},
-		{"an election before it was ever Ready", 3, "a:noleader b:noleader c:noleader", edits(noQuorum), status.InProgressStatus, "QuorumLost"},
+		{"an election after a change", 3, "a:noleader b:noleader c:noleader", edits(noQuorum, wasReady(corev1.ConditionFalse, 0), changed), status.InProgressStatus, "NoLeader"},
+		{"an election before it was ever Ready", 3, "a:noleader b:noleader c:noleader", edits(noQuorum), status.InProgressStatus, "NoLeader"},
 		{"a pod does not exist: no election", 3, "a b c:nopod", edits(wasReady(corev1.ConditionFalse, 0)), status.InProgressStatus, ""},
 		{"a pod is not ready: no election", 3, "a b c:notready", edits(wasReady(corev1.ConditionFalse, 0)), status.InProgressStatus, "MembersUnhealthy"},
 	} {

@@ -39,8 +39,8 @@ const (
 	ReasonNamespaceTerminating Reason = "NamespaceTerminating"
 	// ReasonNoBackup: no member and no PVC exist, and no backup is known. Ends with an EtcdRestore.
 	ReasonNoBackup Reason = "NoBackup"
-	// ReasonNoLeader: the members do not agree on a leader, or, of one member, it knows none. Ends with an election.
-	ReasonNoLeader Reason = "NoLeader"
+	// ReasonNoLeader: the members do not agree on a leader or know none, or, of one member, it knows none. Ends with an election. Voters that know none for 10 s have lost the quorum.
+	ReasonNoLeader Reason = diagnosis.ReasonNoLeader
 	// ReasonOldPods: a pod of a deleted cluster of the same name still exists. Ends when that pod no longer exists.
 	ReasonOldPods Reason = "OldPods"
 	// ReasonPodFailed: a pod failed before its containers started. Ends when the cause in the message is removed.
@@ -131,6 +131,8 @@ const (
 	ReasonMemberJoining Reason = "MemberJoining"
 	// ReasonMembersDiffer: the number of members is not the desired size. Ends when it is.
 	ReasonMembersDiffer Reason = "MembersDiffer"
+	// ReasonMembersMissing: a voter that did not serve was removed. Ends when the members vote that replace it.
+	ReasonMembersMissing Reason = "MembersMissing"
 	// ReasonMembersUnhealthy: voters do not serve, or their pods are not as declared. Ends when they are.
 	ReasonMembersUnhealthy Reason = "MembersUnhealthy"
 	// ReasonMissing: the client Service does not exist yet. Ends when it does.

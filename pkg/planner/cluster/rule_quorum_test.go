@@ -3,7 +3,24 @@
 
 package cluster
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+// unread gives the last status a condition QuorumLost that has had its status for some time.
+func unread(status corev1.ConditionStatus, ago time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+			Type: v1beta2.ClusterConditionQuorumLost, Status: status, LastTransitionTime: o.Now.Add(-ago).Format(time.RFC3339),
+		})
+	}
+}
 
 func TestRuleQuorum(t *testing.T) {
 	checkDecisions(t, []decision{
@@ -12,7 +29,15 @@ func TestRuleQuorum(t *testing.T) {
 		{"no list, a majority is down", 3, "a b:down c:down", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"no list, a majority is permanently lost", 3, "a b:nopod c:nopod", edits(noQuorum),
 			"quorum: FindMember b, FindMember c, wait QuorumLost"},
-		{"no list, all pods ready and no leader", 3, "a:noleader b:noleader c:noleader", edits(noQuorum), "quorum: wait QuorumLost"},
+		{"an election", 3, "a:noleader b:noleader c:noleader", edits(noQuorum), "quorum: wait NoLeader"},
+		{"an election after the leader ended", 3, "a:noleader b:noleader c:down", edits(noQuorum), "quorum: wait NoLeader"},
+		{"an election that lasts", 3, "a:noleader b:noleader c:noleader", edits(noQuorum, unread(corev1.ConditionUnknown, diagnosis.ElectionGrace-time.Second)),
+			"quorum: wait NoLeader"},
+		{"an election that never ends", 3, "a:noleader b:noleader c:noleader", edits(noQuorum, unread(corev1.ConditionUnknown, diagnosis.ElectionGrace)),
+			"quorum: wait QuorumLost"},
+		{"the first election after a loss", 3, "a:noleader b:noleader c:noleader", edits(noQuorum, unread(corev1.ConditionTrue, time.Second)),
+			"quorum: wait QuorumLost"},
+		{"too few are left for an election", 3, "a:noleader b:down c:down", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"no member is known, and neither pods nor PVCs exist", 3, "", edits(noQuorum), "quorum: FindMember a, wait QuorumLost"},
 		{"no member is known, and a pod that runs serves no client", 3, "", edits(noQuorum, pod("a", true)), "quorum: wait QuorumLost"},
 		{"no member is known, and a pod is ready", 3, "", edits(noQuorum, pod("a", true), func(o *Observed) { o.pod("a").Ready = true }),

@@ -14,7 +14,7 @@ func TestRuleRepair(t *testing.T) {
 		{"the only one does not run, on its volume", 1, "a:claim,stale,down", edits(noQuorum), "repair: RecreatePod a " + testVersion + " idle"},
 		{"it may yet serve", 1, "a:claim,stale,sick", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"the last status did not know yet that it votes", 2, "a:claim,noleader b:claim,learner,stale,down", edits(noQuorum), "repair: RecreatePod b " + testVersion + " idle"},
-		{"a learner without a volume is left alone", 2, "a:noleader b:learner,stale,down", edits(noQuorum), "quorum: wait QuorumLost"},
+		{"a learner without a volume is left alone", 2, "a:noleader b:learner,stale,down", edits(noQuorum), "quorum: wait NoLeader"},
 		{"its image does not exist", 1, "a:outdated,sick", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
 		{"nor that of the next minor version", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
 		{"which may have run", 1, "a:down,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "quorum: wait QuorumLost"},
