@@ -27,7 +27,7 @@ func TestHungDisks(t *testing.T) {
 			s := startFor(t, 4*time.Minute)
 			c := s.create("slab", 5, etcdVersion)
 			w := c.write()
-			hung, resume := c.hangTwo(test.suffix)
+			hung, resume := c.hangDisks(2, test.suffix)
 			from := time.Now()
 			object := c.await(s.within(noticeWithin), "both members to be "+test.reason, func(object *clusterObject) bool {
 				return countReason(object, hung, test.reason) == 2
@@ -58,7 +58,7 @@ func TestScaleBesideHungDisks(t *testing.T) {
 	c := s.create("slate", 5, etcdVersion)
 	data := c.fill()
 	w := c.write()
-	hung, resume := c.hangTwo(".wal")
+	hung, resume := c.hangDisks(2, ".wal")
 	from := time.Now()
 	if _, err := env.Kubectl(s.ctx(), harness.Command{Args: []string{"-n", s.namespace, "scale", "etcdcluster/slate", "--replicas=3"}}); err != nil {
 		// On a busy machine the status may be quicker. Then members go one at a time.
@@ -81,14 +81,14 @@ func TestScaleBesideHungDisks(t *testing.T) {
 	c.holds(data)
 }
 
-// hangTwo lets the disks of two members that do not lead take no writes of open files with a
+// hangDisks lets the disks of some members that do not lead take no writes of open files with a
 // suffix, until resume or the end of the test.
-func (c *cluster) hangTwo(suffix string) (hung []string, resume func()) {
+func (c *cluster) hangDisks(count int, suffix string) (hung []string, resume func()) {
 	c.Helper()
 	leader := c.leader()
 	var disks []*harness.HungDisk
 	for _, p := range c.members.Live() {
-		if p.Name == leader.Pod.Name || len(hung) == 2 {
+		if p.Name == leader.Pod.Name || len(hung) == count {
 			continue
 		}
 		disk, err := harness.HangDisk(c.ctx(), p, "etcd", suffix)

@@ -172,6 +172,7 @@ func TestOperationsHaveRightsOfTheirOwn(t *testing.T) {
 		{"create", "--raw", raw(namespace, "a", "defrag"), "-f", "-"},
 		{"create", "--raw", raw(namespace, "a", "moveleader"), "-f", "-"},
 		{"create", "--raw", raw(namespace, "a", "restart"), "-f", "-"},
+		{"create", "--raw", raw(namespace, "a", "replace"), "-f", "-"},
 		{"create", "--raw", raw(namespace, "a", "restore"), "-f", "-"},
 	} {
 		contains(t, rejectedKubectl(t, "{}", append(args, "--as=editor-"+namespace)...), "forbidden")
@@ -184,6 +185,8 @@ func TestOperationsHaveRightsOfTheirOwn(t *testing.T) {
 		{"edit", "create", "etcdclusters/moveleader", "yes"},
 		{"view", "create", "etcdclusters/restart", "no"},
 		{"edit", "create", "etcdclusters/restart", "yes"},
+		{"view", "create", "etcdclusters/replace", "no"},
+		{"edit", "create", "etcdclusters/replace", "yes"},
 		{"view", "create", "etcdclusters/restore", "no"},
 		{"edit", "create", "etcdclusters/restore", "yes"},
 		{"restore", "create", "etcdclusters/restore", "yes"},

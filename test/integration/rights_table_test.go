@@ -119,6 +119,10 @@ var roles = []role{
 		{do: "POST etcdclusters/owned/moveleader", body: "{}", code: 403},
 		{do: "PATCH etcdclusters/owned", body: `{"metadata":{"annotations":{"a":"b"}}}`, code: 403},
 	}},
+	{"replace", rules(ofGroup("create", "etcdclusters/replace")), []try{
+		{do: "POST etcdclusters/owned/replace", body: "{}", code: 422, says: "spec.members"},
+		{do: "POST etcdclusters/owned/restart", body: "{}", code: 403},
+	}},
 	{"health", rules(ofGroup("get", "etcdclusters/health")), []try{
 		{do: "GET etcdclusters/owned/health", code: 200, says: "Creating"},
 		{do: "GET etcdclusters/owned/members", code: 403},

@@ -239,7 +239,7 @@ func TestSecurityTable(t *testing.T) {
 		}
 	}
 	// Every subresource has a row.
-	for _, sub := range []string{"status", "scale", "backup", "restore", "recover", "defrag", "moveleader", "restart", "health", "members", "proxy"} {
+	for _, sub := range []string{"status", "scale", "backup", "restore", "recover", "defrag", "moveleader", "restart", "replace", "health", "members", "proxy"} {
 		if !bytes.Contains(text, []byte("etcdclusters/"+sub+"`")) {
 			t.Errorf("docs/explanation/security.md has no row for etcdclusters/%s", sub)
 		}

@@ -51,6 +51,9 @@ func phases() []phase {
 		{name: "recovery on request without learners", plan: schedules.OfSize(3).WithVersion(schedules.OldAfter).Recovering(), steps: []step{majorityLost}},
 		{name: "recovery on request with volumes", plan: schedules.OfSize(3).Recovering().WithVolumes(), steps: []step{majorityLost}},
 		{name: "defragmentation", plan: schedules.OfSize(3), steps: []step{defragmented}},
+		{name: "replacement", plan: schedules.OfSize(3), steps: []step{replaced}},
+		{name: "replacement with volumes", plan: schedules.OfSize(3).WithVolumes(), steps: []step{replaced}},
+		{name: "replacement of the only member", plan: schedules.OfSize(1).WithVolumes(), steps: []step{replaced}},
 		{name: "cancelled defragmentation", plan: schedules.OfSize(3), steps: []step{defragmentedSoon, cancelled}},
 		{name: "defragmentation with volumes", plan: schedules.OfSize(1).WithVolumes(), steps: []step{defragmented}},
 		{name: "bootstrap with certificates", plan: schedules.OfSize(3).WithCertificates(), unborn: true, steps: []step{created}},
@@ -87,6 +90,7 @@ var (
 	repaired           = step{do: (*faults.World).Repair, done: (*faults.World).Goal}
 	majorityLost       = step{do: func(w *faults.World) { w.Disturb(); w.DestroyMajority(schedules.Event{}) }, done: recovered}
 	defragmentedSoon   = step{do: (*faults.World).AskForDefrag, done: createdSoon.done}
+	replaced           = step{do: (*faults.World).AskForReplacement, done: (*faults.World).Goal}
 	cancelled          = step{do: (*faults.World).CancelOperation, done: (*faults.World).Goal}
 	defragmented       = step{do: (*faults.World).AskForDefrag, done: (*faults.World).Goal}
 	restartedOnRequest = step{do: func(w *faults.World) { w.AskForRestart(schedules.Event{A: 1}) }, done: (*faults.World).Goal}

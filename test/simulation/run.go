@@ -30,6 +30,7 @@ func Run(plan *schedules.Schedule, variant Variant, stats *timeline.Stats, traci
 	}
 	if variant.wrap == nil && !variant.admitsAll && variant.story == nil {
 		w.AskForOperations()
+		w.AskForReplacements()
 	}
 	w.StartManager(0)
 	w.CreateCluster()

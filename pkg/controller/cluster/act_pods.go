@@ -4,9 +4,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -152,6 +154,10 @@ func confirmUnused(ctx context.Context, r *run, live *corev1.Pod, why planner.Po
 // announceReplaced says why a member goes. When it is removed from etcd its pod no longer
 // exists, perhaps, and nothing tells it from a member of a cluster that shrinks.
 func announceReplaced(r *run, name string) {
+	if op := r.seen.Cluster.Status.Operation; !op.Over() && op.Type == v1beta2.OperationReplace && slices.Contains(op.Members, name) {
+		normal(r, EventMemberReplaced, "Another member replaces %s, as %s requested", name, cmp.Or(op.RequestedBy, "a user"))
+		return
+	}
 	normal(r, EventMemberReplaced, "Member %s has no PVC to restart on; another member replaces it, to follow the spec", name)
 }
 

@@ -1527,7 +1527,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterOperation(ref common.ReferenceCallback)
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type: Defrag or Restart.",
+							Description: "type: Defrag, Restart or Replace.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4052,7 +4052,7 @@ func schema_pkg_apis_etcd_v1beta2_OperationRequest(ref common.ReferenceCallback)
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "members that the operation is about, by name. Empty: all.",
+							Description: "members that the operation is about, by name. Empty: all; a replacement must name them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -20,7 +20,7 @@ const (
 	// recreate: its pod is made again, on its volume.
 	recreate
 	// replace: another member takes its place, because its data goes with its pod or is on
-	// a node that does not come back. That one joins first, so it is for the rules about the
+	// a node that does not come back, or because a user requested it. That one joins first, so it is for the rules about the
 	// membership.
 	replace
 )
@@ -29,7 +29,7 @@ const (
 func (o *Observed) due(m *Member) change {
 	pod := o.pod(m.Name)
 	switch {
-	case o.mustBeReplaced(m):
+	case o.mustBeReplaced(m), o.replaceRequested(m):
 		return replace
 	case pod.gone():
 		return asDeclared // it comes back as declared, or a new member replaces it

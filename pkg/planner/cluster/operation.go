@@ -40,6 +40,13 @@ func (o *Observed) operation() *v1beta2.ClusterOperation {
 		o.followRestart(op)
 		return op
 	}
+	if op.Type == v1beta2.OperationReplace {
+		o.followReplacement(op)
+		if !op.Over() && o.Cluster.Annotations[resources.AnnotationCancelOperation] == op.ID {
+			o.endReplacement(op, "the replacement was cancelled with the annotation "+resources.AnnotationCancelOperation)
+		}
+		return op
+	}
 	for i := range op.Results {
 		r := &op.Results[i]
 		if r.State != v1beta2.OperationRunning {

@@ -12,10 +12,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
-// ruleOperation carries on with the requested operation. A restart is for the rollout.
+// ruleOperation carries on with the requested operation. A restart is for the rollout, a
+// replacement for the rules about the membership.
 func ruleOperation(o *Observed) (Plan, bool) {
 	op := o.operation()
-	if op.Over() || op.Type == v1beta2.OperationRestart {
+	if op.Over() || op.Type == v1beta2.OperationRestart || op.Type == v1beta2.OperationReplace {
 		return Plan{}, false
 	}
 	if op.StartTime == nil {

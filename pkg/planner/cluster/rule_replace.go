@@ -10,7 +10,7 @@ import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 // created again by rule recreate-pods. If there are more voters than the desired size, rule
 // scale-down removes the lost one.
 //
-// A voter that is away for too long keeps its vote until its successor votes: it may come back
+// A voter that is away for too long, or whose replacement a user requested, keeps its vote until its successor votes: it may come back
 // with data that another loss makes precious. Rules scale-up and scale-down see to that. An
 // etcd without learners accepts no voter while one does not respond, so there the lost one
 // goes first.
@@ -20,12 +20,15 @@ func ruleReplace(o *Observed) (Plan, bool) {
 	}
 	for _, m := range o.voters() {
 		pod := o.pod(m.Name)
-		away := o.mustBeReplaced(m)
+		away, reason := o.mustBeReplaced(m), RemoveAway
+		if !away && m.Health != Healthy && !pod.gone() && o.replaceRequested(m) {
+			away, reason = true, RemoveReplaced
+		}
 		switch {
 		case away && o.knowsLearners():
 			continue
 		case away && o.joining() != nil:
-			return removeVoter(o, m, RemoveAway), true
+			return removeVoter(o, m, reason), true
 		case away:
 			return o.awaitPrepared(), true
 		case !pod.gone():

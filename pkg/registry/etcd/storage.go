@@ -75,6 +75,7 @@ func NewStorage(scheme *runtime.Scheme, optsGetter generic.RESTOptionsGetter, de
 		"etcdclusters/moveleader": clusters.MoveLeader,
 		"etcdclusters/defrag":     clusters.Defrag,
 		"etcdclusters/restart":    clusters.Restart,
+		"etcdclusters/replace":    clusters.Replace,
 		"etcdclusters/recover":    clusters.Recover,
 		"etcdclusters/backup":     clusters.Backup,
 		"etcdclusters/restore":    clusters.Restore,

@@ -5,6 +5,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -28,6 +29,11 @@ func (c *Checks) goalOperation(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage)
 	for _, r := range op.Results {
 		if r.State != v1beta2.OperationSucceeded && r.State != v1beta2.OperationFailed {
 			return fmt.Sprintf("operation %s is over and member %s is %s", op.ID, r.Member, r.State)
+		}
+	}
+	for _, m := range cluster.Status.MemberStatuses {
+		if op.Type == v1beta2.OperationReplace && op.Phase == v1beta2.OperationSucceeded && slices.Contains(op.Members, m.Name) {
+			return fmt.Sprintf("operation %s succeeded and member %s is a member", op.ID, m.Name)
 		}
 	}
 	if (len(op.Results) == 0 && op.Message == "") || op.CompletionTime == nil {

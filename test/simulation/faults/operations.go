@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -29,6 +30,49 @@ func (w *World) AskForOperations() {
 	if dice.Chance(30) {
 		w.After(dice.Between(5*time.Second, 2*time.Minute), w.CancelOperation)
 	}
+}
+
+// AskForReplacements has people ask for other members in some schedules. Their dice are
+// their own, so that all else is drawn as it is without them.
+func (w *World) AskForReplacements() {
+	dice := timeline.NewDice(w.Plan.Seed, 18)
+	if !dice.Chance(20) {
+		return
+	}
+	for range 1 + dice.IntN(2) {
+		which := dice.IntN(1 << 16)
+		w.After(dice.Between(10*time.Second, 4*time.Minute), func() { w.askForReplacement(which) })
+	}
+	if dice.Chance(20) {
+		w.After(dice.Between(10*time.Second, 4*time.Minute), w.CancelOperation)
+	}
+}
+
+// AskForReplacement is what POST replace does for one member.
+func (w *World) AskForReplacement() { w.askForReplacement(1) }
+
+func (w *World) askForReplacement(which int) {
+	if w.Quiet {
+		return
+	}
+	w.operations++
+	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
+		var voters []string
+		for _, m := range c.Status.MemberStatuses {
+			if m.Role == v1beta2.MemberRoleLeader || m.Role == v1beta2.MemberRoleFollower {
+				voters = append(voters, m.Name)
+			}
+		}
+		if !c.Status.Operation.Over() || len(voters) == 0 || c.Status.Recovery.InProgress() ||
+			kubernetes.ConditionIs(c, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) {
+			return
+		}
+		name := voters[which%len(voters)]
+		w.Trace("a person asks for another member in the place of %s: operation-%d", name, w.operations)
+		c.Status.Operation = &v1beta2.ClusterOperation{
+			Type: v1beta2.OperationReplace, ID: fmt.Sprint("operation-", w.operations), Phase: v1beta2.OperationPending, Members: []string{name},
+		}
+	})
 }
 
 // CancelOperation is a user that stops waiting.

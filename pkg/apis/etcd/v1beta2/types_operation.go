@@ -14,6 +14,9 @@ const (
 	OperationDefrag OperationType = "Defrag"
 	// OperationRestart restarts members one by one.
 	OperationRestart OperationType = "Restart"
+	// OperationReplace has other members join and vote, one by one, and removes the members
+	// that the request names.
+	OperationReplace OperationType = "Replace"
 )
 
 // OperationPhase is how far an operation is.
@@ -46,14 +49,14 @@ type EtcdClusterOperation struct {
 
 // OperationRequest is what can be requested of an operation.
 type OperationRequest struct {
-	// members that the operation is about, by name. Empty: all.
+	// members that the operation is about, by name. Empty: all; a replacement must name them.
 	// +listType=atomic
 	Members []string `json:"members,omitempty" protobuf:"bytes,1,rep,name=members"`
 }
 
 // ClusterOperation is an operation that was requested, and how it goes.
 type ClusterOperation struct {
-	// type: Defrag or Restart.
+	// type: Defrag, Restart or Replace.
 	Type OperationType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=OperationType"`
 	// id tells this operation from all others.
 	ID string `json:"id,omitempty" protobuf:"bytes,2,opt,name=id"`

@@ -57,7 +57,7 @@ func validateOperation(operation *v1beta2.ClusterOperation, path *field.Path) fi
 	if operation == nil {
 		return nil
 	}
-	errs := validateEnum(operation.Type, path.Child("type"), v1beta2.OperationDefrag, v1beta2.OperationRestart)
+	errs := validateEnum(operation.Type, path.Child("type"), v1beta2.OperationDefrag, v1beta2.OperationRestart, v1beta2.OperationReplace)
 	errs = append(errs, validateEnum(operation.Phase, path.Child("phase"),
 		v1beta2.OperationPending, v1beta2.OperationRunning, v1beta2.OperationSucceeded, v1beta2.OperationFailed)...)
 	seen := map[string]bool{}

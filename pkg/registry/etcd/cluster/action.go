@@ -25,7 +25,7 @@ type actionRequest interface {
 }
 
 // actionREST is the common part of the subresources that start an action on a cluster:
-// /backup, /restore, /recover, /defrag, /restart and /moveleader. An action calls accept,
+// /backup, /restore, /recover, /defrag, /restart, /replace and /moveleader. An action calls accept,
 // which checks the request alone. Then it calls readCluster or updateCluster, which check the
 // request against the cluster.
 type actionREST[R actionRequest] struct {

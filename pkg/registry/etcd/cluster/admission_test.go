@@ -38,6 +38,7 @@ func subresources(storage Storage) []subresource {
 		{"recover", storage.Recover, &v1beta2.EtcdClusterRecovery{}},
 		{"defrag", storage.Defrag, &v1beta2.EtcdClusterOperation{}},
 		{"restart", storage.Restart, &v1beta2.EtcdClusterOperation{}},
+		{"replace", storage.Replace, replacing("a-1")},
 		{"moveleader", storage.MoveLeader, &v1beta2.EtcdClusterLeaderMove{}},
 		{"backup", storage.Backup, &v1beta2.EtcdBackup{}},
 	}

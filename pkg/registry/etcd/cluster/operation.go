@@ -16,7 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// operationREST is the common part of DefragREST and RestartREST. An operation takes longer
+// operationREST is the common part of DefragREST, RestartREST and ReplaceREST. An operation takes longer
 // than a request. The request therefore writes it into status.operation of the cluster, where
 // the controller finds it and where it survives every restart.
 type operationREST struct {

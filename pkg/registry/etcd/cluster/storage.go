@@ -27,6 +27,7 @@ type Storage struct {
 	MoveLeader  *MoveLeaderREST
 	Defrag      *DefragREST
 	Restart     *RestartREST
+	Replace     *ReplaceREST
 	Recover     *RecoverREST
 	Backup      *BackupREST
 	Restore     *RestoreREST
@@ -83,6 +84,7 @@ func NewStorage(typer runtime.ObjectTyper, optsGetter generic.RESTOptionsGetter,
 		MoveLeader:  newMoveLeaderREST(store, dependencies.Prober),
 		Defrag:      &DefragREST{newOperationREST("defrag", status)},
 		Restart:     newRestartREST(store, main),
+		Replace:     &ReplaceREST{newOperationREST("replace", status)},
 		Recover:     newRecoverREST(status),
 		Backup:      newBackupREST(store, dependencies),
 		Restore:     newRestoreREST(store, dependencies),

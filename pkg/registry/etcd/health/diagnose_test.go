@@ -151,7 +151,7 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			name: "one of five ends again and again", size: 5, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
-			change: func(p *Probe) { p.stopped(4, 7) }, steps: []string{"logs m4 -c etcd --previous", "delete --wait=false pvc/m4 pod/m4"},
+			change: func(p *Probe) { p.stopped(4, 7) }, steps: []string{"logs m4 -c etcd --previous", `echo '{"spec":{"members":["m4"]}}' | kubectl create --raw '/apis/etcd.database.coreos.com/v1beta2/namespaces/ns/etcdclusters/c/replace' -f -`},
 		},
 		{
 			name: "one cannot be scheduled", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](0),

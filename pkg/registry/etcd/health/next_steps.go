@@ -177,6 +177,7 @@ func (f *findings) memberSteps() []v1beta2.NextStep {
 				Why:     "etcd of member " + m.Name + " responds and does not serve: its disk may not take writes, so see the slow calls in its log, and the disk of its node",
 				Command: f.kubectl("logs " + m.Name + " -c etcd --tail=50"),
 			})
+			list = append(list, f.replaceSteps(m, "if the disk of member "+m.Name+" does not come back")...)
 		}
 		if m.Answered || m.ID == "" && m.Pod == nil {
 			continue
@@ -189,7 +190,7 @@ func (f *findings) memberSteps() []v1beta2.NextStep {
 				Why:     "etcd of member " + m.Name + " restarts again and again: see its last log",
 				Command: f.kubectl("logs " + m.Name + " -c etcd --previous --tail=50"),
 			})
-			list = append(list, f.replaceSteps(m)...)
+			list = append(list, f.replaceSteps(m, "if the log says that the data of member "+m.Name+" is damaged or missing")...)
 		case !isRunning(pod):
 			list = append(list, v1beta2.NextStep{
 				Why:     "etcd of member " + m.Name + " does not run: see what Kubernetes waits for",
@@ -205,19 +206,15 @@ func (f *findings) memberSteps() []v1beta2.NextStep {
 	return list
 }
 
-// replaceSteps says how to replace a member whose data is damaged, if the other members are
-// a quorum without it: then they have all of its data.
-func (f *findings) replaceSteps(m *v1beta2.MemberHealth) []v1beta2.NextStep {
+// replaceSteps says how to replace a member that does not come back by itself, if the other
+// members are a quorum without it: then they have all of its data.
+func (f *findings) replaceSteps(m *v1beta2.MemberHealth, when string) []v1beta2.NextStep {
 	if f.Confirmed == nil || len(f.serving) < diagnosis.Quorum(len(f.voters)) {
 		return nil
 	}
-	what := "pod/" + m.Name
-	if m.Claim != nil {
-		what = "pvc/" + m.Name + " " + what
-	}
 	return []v1beta2.NextStep{{
-		Why:     "if the log says that the data of member " + m.Name + " is damaged or missing, have another member replace it; the other members have all data",
-		Command: f.kubectl("delete --wait=false " + what),
+		Why:     when + ", have another member replace it; the other members have all data",
+		Command: f.postBody("replace", `{"spec":{"members":["`+m.Name+`"]}}`),
 	}}
 }
 
@@ -266,6 +263,8 @@ func (f *findings) path(subresource string) string {
 
 func (f *findings) get(subresource string) string { return "kubectl get --raw " + f.path(subresource) }
 
-func (f *findings) post(subresource string) string {
-	return "echo '{}' | kubectl create --raw " + f.path(subresource) + " -f -"
+func (f *findings) post(subresource string) string { return f.postBody(subresource, "{}") }
+
+func (f *findings) postBody(subresource, body string) string {
+	return "echo '" + body + "' | kubectl create --raw " + f.path(subresource) + " -f -"
 }

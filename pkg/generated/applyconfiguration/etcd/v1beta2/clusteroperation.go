@@ -15,7 +15,7 @@ import (
 //
 // ClusterOperation is an operation that was requested, and how it goes.
 type ClusterOperationApplyConfiguration struct {
-	// type: Defrag or Restart.
+	// type: Defrag, Restart or Replace.
 	Type *etcdv1beta2.OperationType `json:"type,omitempty"`
 	// id tells this operation from all others.
 	ID *string `json:"id,omitempty"`

@@ -110,6 +110,12 @@ func ExtractEtcdClusterRecover(etcdCluster *etcdv1beta2.EtcdCluster, fieldManage
 	return ExtractEtcdClusterFrom(etcdCluster, fieldManager, "recover")
 }
 
+// ExtractEtcdClusterReplace extracts the applied configuration owned by fieldManager from
+// etcdCluster for the replace subresource.
+func ExtractEtcdClusterReplace(etcdCluster *etcdv1beta2.EtcdCluster, fieldManager string) (*EtcdClusterApplyConfiguration, error) {
+	return ExtractEtcdClusterFrom(etcdCluster, fieldManager, "replace")
+}
+
 // ExtractEtcdClusterRestart extracts the applied configuration owned by fieldManager from
 // etcdCluster for the restart subresource.
 func ExtractEtcdClusterRestart(etcdCluster *etcdv1beta2.EtcdCluster, fieldManager string) (*EtcdClusterApplyConfiguration, error) {

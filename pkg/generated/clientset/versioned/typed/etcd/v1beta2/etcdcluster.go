@@ -46,6 +46,7 @@ type EtcdClusterInterface interface {
 	MoveLeader(ctx context.Context, etcdClusterName string, etcdClusterLeaderMove *etcdv1beta2.EtcdClusterLeaderMove, opts v1.CreateOptions) (*etcdv1beta2.EtcdClusterLeaderMove, error)
 	Defrag(ctx context.Context, etcdClusterName string, etcdClusterOperation *etcdv1beta2.EtcdClusterOperation, opts v1.CreateOptions) (*etcdv1beta2.EtcdClusterOperation, error)
 	Restart(ctx context.Context, etcdClusterName string, etcdClusterOperation *etcdv1beta2.EtcdClusterOperation, opts v1.CreateOptions) (*etcdv1beta2.EtcdClusterOperation, error)
+	Replace(ctx context.Context, etcdClusterName string, etcdClusterOperation *etcdv1beta2.EtcdClusterOperation, opts v1.CreateOptions) (*etcdv1beta2.EtcdClusterOperation, error)
 	Backup(ctx context.Context, etcdClusterName string, etcdBackup *etcdv1beta2.EtcdBackup, opts v1.CreateOptions) (*etcdv1beta2.EtcdBackup, error)
 	Restore(ctx context.Context, etcdClusterName string, etcdRestore *etcdv1beta2.EtcdRestore, opts v1.CreateOptions) (*etcdv1beta2.EtcdRestore, error)
 	Recover(ctx context.Context, etcdClusterName string, etcdClusterRecovery *etcdv1beta2.EtcdClusterRecovery, opts v1.CreateOptions) (*etcdv1beta2.EtcdClusterRecovery, error)
@@ -175,6 +176,22 @@ func (c *etcdClusters) Restart(ctx context.Context, etcdClusterName string, etcd
 		Resource("etcdclusters").
 		Name(etcdClusterName).
 		SubResource("restart").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(etcdClusterOperation).
+		Do(ctx).
+		Into(result)
+	return
+}
+
+// Replace takes the representation of a etcdClusterOperation and creates it.  Returns the server's representation of the etcdClusterOperation, and an error, if there is any.
+func (c *etcdClusters) Replace(ctx context.Context, etcdClusterName string, etcdClusterOperation *etcdv1beta2.EtcdClusterOperation, opts v1.CreateOptions) (result *etcdv1beta2.EtcdClusterOperation, err error) {
+	result = &etcdv1beta2.EtcdClusterOperation{}
+	err = c.GetClient().Post().
+		UseProtobufAsDefault().
+		Namespace(c.GetNamespace()).
+		Resource("etcdclusters").
+		Name(etcdClusterName).
+		SubResource("replace").
 		VersionedParams(&opts, scheme.ParameterCodec).
 		Body(etcdClusterOperation).
 		Do(ctx).

@@ -126,6 +126,18 @@ func (c *fakeEtcdClusters) Restart(ctx context.Context, etcdClusterName string, 
 	return obj.(*v1beta2.EtcdClusterOperation), err
 }
 
+// Replace takes the representation of a etcdClusterOperation and creates it.  Returns the server's representation of the etcdClusterOperation, and an error, if there is any.
+func (c *fakeEtcdClusters) Replace(ctx context.Context, etcdClusterName string, etcdClusterOperation *v1beta2.EtcdClusterOperation, opts v1.CreateOptions) (result *v1beta2.EtcdClusterOperation, err error) {
+	emptyResult := &v1beta2.EtcdClusterOperation{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), etcdClusterName, "replace", c.Namespace(), etcdClusterOperation, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1beta2.EtcdClusterOperation), err
+}
+
 // Backup takes the representation of a etcdBackup and creates it.  Returns the server's representation of the etcdBackup, and an error, if there is any.
 func (c *fakeEtcdClusters) Backup(ctx context.Context, etcdClusterName string, etcdBackup *v1beta2.EtcdBackup, opts v1.CreateOptions) (result *v1beta2.EtcdBackup, err error) {
 	emptyResult := &v1beta2.EtcdBackup{}

@@ -1,0 +1,113 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// ReplaceREST requests that other members replace the members that the request names: for a
+// disk or a node that does not come back, or that is to be retired.
+type ReplaceREST struct {
+	operationREST
+}
+
+var (
+	_ rest.NamedCreater                   = &ReplaceREST{}
+	_ rest.SubresourceObjectMetaPreserver = &ReplaceREST{}
+)
+
+// Create writes the operation into the status of the cluster and returns it, with a message
+// that says what will happen to each member.
+func (r *ReplaceREST) Create(
+	ctx context.Context, name string, obj runtime.Object, admit rest.ValidateObjectFunc, options *metav1.CreateOptions,
+) (runtime.Object, error) {
+	request, err := r.accept(ctx, name, obj, admit, checkName)
+	if err != nil {
+		return nil, err
+	}
+	operation := r.newOperation(ctx, v1beta2.OperationReplace)
+	operation.Members = slices.Clone(request.Spec.Members)
+	cluster, err := r.updateCluster(ctx, r.clusters, name, request, options, func(cluster *v1beta2.EtcdCluster) error {
+		if err := r.checkReplaceable(cluster); err != nil {
+			return err
+		}
+		if errs := validateReplaced(cluster, request.Spec.Members); len(errs) > 0 {
+			return apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterOperation").GroupKind(), cluster.Name, errs)
+		}
+		cluster.Status.Operation = operation.DeepCopy()
+		cluster.Status.Operation.Message = describeReplacement(cluster, request.Spec.Members)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return operationReply(cluster, request), nil
+}
+
+// checkReplaceable rejects a request while no member can be replaced.
+func (r *ReplaceREST) checkReplaceable(cluster *v1beta2.EtcdCluster) error {
+	if err := r.checkNoOperation(cluster); err != nil {
+		return err
+	}
+	if err := r.checkHasMembers(cluster); err != nil {
+		return err
+	}
+	switch {
+	case isQuorumLost(cluster):
+		return r.conflict(cluster.Name, "the quorum is lost, so no member can join or be removed; see the condition QuorumLost for what brings it back")
+	case cluster.Status.Recovery.InProgress():
+		return r.conflict(cluster.Name, "a recovery is under way, which replaces all members; wait until status.recovery shows that it has ended")
+	}
+	return nil
+}
+
+func validateReplaced(cluster *v1beta2.EtcdCluster, members []string) field.ErrorList {
+	path := field.NewPath("spec", "members")
+	if len(members) == 0 {
+		return field.ErrorList{field.Required(path, "name the members to replace; status.memberStatuses lists them")}
+	}
+	errs := validateMembers(cluster, members)
+	for i, member := range members {
+		for j := range cluster.Status.MemberStatuses {
+			if m := &cluster.Status.MemberStatuses[j]; m.Name == member && (m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending) {
+				errs = append(errs, field.Invalid(path.Index(i), member, "the member does not vote yet, and only voters are replaced; wait until it votes"))
+			}
+		}
+	}
+	return errs
+}
+
+// describeReplacement says what a replacement does to each member.
+func describeReplacement(cluster *v1beta2.EtcdCluster, members []string) string {
+	retained := cluster.Spec.Pod != nil && cluster.Spec.Pod.PersistentVolumeClaimRetentionPolicy != nil &&
+		cluster.Spec.Pod.PersistentVolumeClaimRetentionPolicy.WhenScaled == v1beta2.PVCRetain
+	var parts []string
+	for _, member := range members {
+		i := slices.IndexFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Name == member })
+		text := "member " + member
+		if node := cluster.Status.MemberStatuses[i].Node; node != "" {
+			text += " on node " + node
+		}
+		switch {
+		case cluster.Status.MemberStatuses[i].Claim == "":
+		case retained:
+			text += ", whose PVC stays"
+		default:
+			text += ", whose PVC is deleted"
+		}
+		parts = append(parts, text)
+	}
+	return "another member joins and votes before each of these is removed: " + strings.Join(parts, "; ")
+}
