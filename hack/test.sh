@@ -29,7 +29,7 @@ gotest() {
 }
 
 # failed_tests: the name and the first lines of each test that failed. They are the last
-# lines of a run, because who reads a long log from its end must see them.
+# lines of a run, where a reader of a long log looks first.
 failed_tests() {
   [[ ! -f $results/output ]] || grep -A6 '^=== FAIL' "$results/output" | cut -c1-200 | tail -n 100
 }

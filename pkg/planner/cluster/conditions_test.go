@@ -82,7 +82,7 @@ func TestConditions(t *testing.T) {
 		{"one that did not serve was removed", 3, "a b", edits(wasDegraded), "A P D S"},
 		{"its replacement joins", 3, "a b c:learner,unstarted", edits(wasDegraded), "A P D S"},
 		{"its replacement votes", 3, "a b c", edits(wasDegraded), "A"},
-		{"nobody can elect a leader at the moment", 3, "a:noleader b:noleader c:noleader", edits(noQuorum), "A? P D? Q?"},
+		{"no voter knows a leader at the moment", 3, "a:noleader b:noleader c:noleader", edits(noQuorum), "A? P D? Q?"},
 		{"joining", 3, "a b c:learner,unstarted", nil, "A P S"},
 		{"shrinking", 1, "a b c", nil, "A P S"},
 		{"one does not serve", 3, "a b c:sick", nil, "A D"},

@@ -14,7 +14,7 @@ import (
 
 // replaceRequested is true for a voter that a user has asked to replace. The rules about the
 // membership do it, one voter at a time: scale-up adds another member, and scale-down removes
-// this one when the other votes.
+// the named member when the other votes.
 func (o *Observed) replaceRequested(m *Member) bool {
 	op := o.Cluster.Status.Operation
 	return !m.Learner && !op.Over() && op.Type == v1beta2.OperationReplace && slices.Contains(op.Members, m.Name) &&
@@ -34,10 +34,8 @@ func (o *Observed) followReplacement(op *v1beta2.ClusterOperation) {
 		o.endReplacement(op, "the cluster is hibernated; send the request again when it has members")
 		return
 	}
-	left := op.Members
 	if o.Etcd.Linearizable {
-		left = o.noteReplaced(op)
-		if len(left) == 0 && len(o.voters()) == o.size() && len(o.Etcd.Members) == o.size() {
+		if left := o.noteReplaced(op); len(left) == 0 && len(o.voters()) == o.size() && len(o.Etcd.Members) == o.size() {
 			op.Phase, op.Message, op.CompletionTime = v1beta2.OperationSucceeded, "", o.stampNow()
 			return
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // ReplaceREST requests that other members replace the members that the request names: for a
-// disk or a node that does not come back, or that is to be retired.
+// disk or a node that does not come back.
 type ReplaceREST struct {
 	operationREST
 }
