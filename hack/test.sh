@@ -25,7 +25,12 @@ export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath"
 # failed_tests repeats.
 gotest() {
   CGO_ENABLED=$([[ $1 == -race ]] && echo 1 || echo 0) "$TOOLS/gotestsum" --format "${FORMAT:-pkgname-and-test-fails}" \
-    --format-hide-empty-pkg --hide-summary=skipped -- "$@" | tee -a "$results/output"
+    --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events "$(mktemp "$results/events.XXXX")" -- "$@" | tee -a "$results/output"
+}
+
+# slowest_tests: the tests that took longest, for those who keep the whole run short.
+slowest_tests() {
+  cat "$results"/events.* 2>/dev/null | "$TOOLS/gotestsum" tool slowest --threshold 20s --num 25
 }
 
 # failed_tests: the name and the first lines of each test that failed. They are the last
@@ -155,5 +160,6 @@ finish_beside
 printf '\n== times\n'
 printf '%s\n' "${report[@]}"
 printf '%-12s %-6s %4d s\n' total "$([[ $failed == 0 ]] && echo ok || echo FAILED)" "$SECONDS"
+slowest_tests
 failed_tests
 exit $failed

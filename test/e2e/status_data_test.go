@@ -42,7 +42,7 @@ func tryDamagedLog(t *testing.T) {
 	var command string
 	s.must(wait.PollUntilContextCancel(s.within(time.Minute), time.Second, true, func(context.Context) (bool, error) {
 		for _, step := range c.health().NextSteps {
-			if strings.Contains(step.Command, "pvc/"+target.Pod.Name) {
+			if strings.Contains(step.Command, "/replace") && strings.Contains(step.Command, `"`+target.Pod.Name+`"`) {
 				command = step.Command
 			}
 		}

@@ -10,10 +10,10 @@ import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 // created again by rule recreate-pods. If there are more voters than the desired size, rule
 // scale-down removes the lost one.
 //
-// A voter that is away for too long, or whose replacement a user requested, keeps its vote until its successor votes: it may come back
-// with data that another loss makes precious. Rules scale-up and scale-down see to that. An
-// etcd without learners accepts no voter while one does not respond, so there the lost one
-// goes first.
+// A voter that is away for too long, or whose replacement a user requested, keeps its vote
+// until its successor votes: it may come back with data that another loss makes precious.
+// Rules scale-up and scale-down see to that. An etcd without learners accepts no voter while
+// one does not respond, so there the lost one goes first.
 func ruleReplace(o *Observed) (Plan, bool) {
 	if len(o.voters()) > o.size() {
 		return Plan{}, false
