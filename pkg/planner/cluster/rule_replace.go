@@ -12,8 +12,9 @@ import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 //
 // A voter that is away for too long, or whose replacement a user requested, keeps its vote
 // until its successor votes: it may come back with data that another loss makes precious.
-// Rules scale-up and scale-down see to that. An etcd without learners accepts no voter while
-// one does not respond, so there the lost one goes first.
+// Rules scale-up and scale-down see to that. Two kinds of voters go first, because nothing
+// could join beside them: in an etcd without learners one that does not respond, and one that
+// blocksJoining names.
 func ruleReplace(o *Observed) (Plan, bool) {
 	if len(o.voters()) > o.size() {
 		return Plan{}, false
@@ -25,7 +26,7 @@ func ruleReplace(o *Observed) (Plan, bool) {
 			away, reason = true, RemoveReplaced
 		}
 		switch {
-		case away && o.knowsLearners():
+		case away && o.knowsLearners() && o.blocksJoining() != m:
 			continue
 		case away && o.joining() != nil:
 			return removeVoter(o, m, reason), true

@@ -30,7 +30,33 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 			"etcd before 3.4 has not decided its cluster version; a member that joins before that never starts",
 			"No action needed unless this persists. etcd decides it some seconds after the bootstrap member serves."), true
 	}
+	if m := o.blocksJoining(); m != nil {
+		return wait(recheckQuorum, ReasonWaitingForMember,
+			"member "+m.Name+" responds and does not serve; a new member would ask it for the member list, which may be old there, and would not start",
+			"Bring back member "+m.Name+", or have another member replace it with POST .../replace."), true
+	}
 	return Plan{Actions: o.join(voter), RequeueAfter: recheckWaiting}, true
+}
+
+// blocksJoining returns the member that keeps new ones from joining, or nil. A new member asks
+// its peers for the member list in the order of their URLs, and ends if the first list that it
+// gets is not its own (GetClusterFromRemotePeers of etcd 3.5 and 3.6). A member whose disk takes
+// no writes responds for ever with the list from before.
+func (o *Observed) blocksJoining() *Member {
+	var first *Member
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		if m.response() == diagnosis.NoResponse || m.Unmanaged {
+			continue
+		}
+		if first == nil || m.Name+"." < first.Name+"." { // as in the URL
+			first = m
+		}
+	}
+	if first == nil || first.Health == Healthy {
+		return nil
+	}
+	return first
 }
 
 // join adds the member of a prepared pod to etcd and admits the pod. Only where the new

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
-	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
 // arguments is what etcd was started with.
@@ -155,7 +154,7 @@ func (e *World) initialize(r Container, dir *DataDir, args arguments) error {
 		e.bootstrap(r, dir, args)
 		return nil
 	}
-	remote := e.anyPeer(r, args)
+	remote := e.firstPeer(r, args)
 	if remote == nil {
 		return errNoPeer
 	}
@@ -204,21 +203,22 @@ func hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// anyPeer returns a member of the initial cluster that responds.
-func (e *World) anyPeer(r Container, args arguments) *Process {
+// firstPeer returns the member of the initial cluster that responds and whose URL sorts first:
+// etcd asks in this order, and believes the first list.
+func (e *World) firstPeer(r Container, args arguments) *Process {
 	if !e.Network.Resolvable() {
 		return nil
 	}
-	var peers []*Process
+	var first *Process
 	for _, p := range e.Processes {
-		if p.Dir.Name != args.name && slices.Contains(args.names, p.Dir.Name) && p.linked && !e.isCut(p.Run.Name(), r.Name()) && len(p.Members.Peers) > 0 {
-			peers = append(peers, p)
+		if p.Dir.Name == args.name || !slices.Contains(args.names, p.Dir.Name) || !p.linked || e.isCut(p.Run.Name(), r.Name()) || len(p.Members.Peers) == 0 {
+			continue
+		}
+		if first == nil || p.Dir.Url < first.Dir.Url {
+			first = p
 		}
 	}
-	if len(peers) == 0 {
-		return nil
-	}
-	return timeline.Pick(e.Dice, peers...)
+	return first
 }
 
 // Image returns the image of etcd in a pod.
