@@ -4,8 +4,6 @@
 package charts
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -83,18 +81,23 @@ func TestKubernetesTypes(t *testing.T) {
 func TestNamespace(t *testing.T) {
 	t.Parallel()
 	const values = "networkPolicy: {enabled: true}\napiserver: {audit: true}\nrbac: {readTLSSecrets: true}"
-	here := defaults(operator, values).render(t)
-	there := release{chart: operator, name: "other", namespace: "other-namespace", values: values}.render(t)
 	text := func(list objects) string {
-		var all strings.Builder
-		for _, key := range slices.Sorted(maps.Keys(list)) {
-			data, err := yaml.Marshal(list[key].Object)
+		var documents []string
+		for key, object := range list {
+			data, err := yaml.Marshal(object.Object)
 			must(t, err, "write %s", key)
-			fmt.Fprintf(&all, "%s\n%s", key, data)
+			documents = append(documents, strings.ReplaceAll(string(data), namespace, "other-namespace"))
 		}
-		return all.String()
+		slices.Sort(documents)
+		return strings.Join(documents, "---\n")
 	}
-	if diff := cmp.Diff(strings.ReplaceAll(text(here), namespace, "other-namespace"), text(there)); diff != "" {
+	there := release{chart: operator, name: "other", namespace: "other-namespace", values: values}.render(t)
+	for key, object := range there {
+		if data, err := yaml.Marshal(object.Object); err != nil || strings.Contains(string(data), namespace) {
+			t.Errorf("%s names the namespace %s (error %v)", key, namespace, err)
+		}
+	}
+	if diff := cmp.Diff(text(defaults(operator, values).render(t)), text(there)); diff != "" {
 		t.Errorf("release other in other-namespace (- want, + got):\n%s", diff)
 	}
 }
