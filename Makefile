@@ -63,7 +63,7 @@ docs: ## Build the documentation as a site, dist/docs, and fail on a dead link.
 
 .PHONY: charts
 charts: ## Lint, test and pack the Helm charts into dist/.
-	@cd test/charts && CGO_ENABLED=0 go test -trimpath ./...
+	@cd test/charts && CGO_ENABLED=0 go test -trimpath -count=1 ./...
 	@cd test/charts && CGO_ENABLED=0 go run -trimpath -buildvcs=false ./pack $(DIST) $(ROOT)/charts/etcd-operator $(ROOT)/charts/etcd-cluster
 
 .PHONY: image
