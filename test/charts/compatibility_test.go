@@ -141,3 +141,44 @@ func TestOperatorNotes(t *testing.T) {
 		}
 	}
 }
+
+// TestUninstallJob: the policies allow the Job to reach the kube-apiserver, and no other
+// object of the chart takes the pod of the Job for one of its own.
+func TestUninstallJob(t *testing.T) {
+	t.Parallel()
+	list := defaults(operator, merged(t, several, "networkPolicy: {enabled: true, apiserverEgress: [{ports: [{port: 2379}]}]}")).render(t)
+	labels, _ := list.field(uninstall, "spec.template.metadata.labels").(map[string]any)
+	names, _ := list.field("NetworkPolicy/"+namespace+"/dns-and-kube-apiserver", "spec.podSelector.matchExpressions.0.values").([]any)
+	if !slices.Contains(names, labels["app.kubernetes.io/name"]) {
+		t.Errorf("the policies cut the Job off from the kube-apiserver: its labels are %v", labels)
+	}
+	for key, path := range map[string]string{
+		apiServer:  "spec.selector.matchLabels",
+		controller: "spec.selector.matchLabels",
+		budget:     "spec.selector.matchLabels",
+		"Service/" + namespace + "/etcd-operator-apiserver": "spec.selector",
+	} {
+		selector, _ := list.field(key, path).(map[string]any)
+		others := 0
+		for name, value := range selector {
+			if labels[name] != value {
+				others++
+			}
+		}
+		if others == 0 {
+			t.Errorf("%s selects the pod of the Job with %v", key, selector)
+		}
+	}
+}
+
+// TestDocumentedValues: the page about high availability shows the values that TestInstallation
+// compares with artifacts/ha.
+func TestDocumentedValues(t *testing.T) {
+	t.Parallel()
+	_, block, found := strings.Cut(read(t, "docs", "how-to", "high-availability.md"), "# ha.yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	want := parse(t, read(t, "charts", operator, "ci", "ha-values.yaml"))
+	if diff := cmp.Diff(want, parse(t, block)); !found || diff != "" {
+		t.Errorf("values of docs/how-to/high-availability.md (- ci/ha-values.yaml, + page):\n%s", diff)
+	}
+}
