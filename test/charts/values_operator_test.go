@@ -90,7 +90,7 @@ const (
 	inPod       = "spec.template.spec."
 	external    = "apiserver: {storage: {type: external, external: {servers: [https://a:2379, https://b:2379]}}}"
 	pvc         = "PersistentVolumeClaim/etcd-operator-system/etcd-operator-apiserver-data"
-	storage     = "ConfigMap/etcd-operator-system/etcd-operator-apiserver-storage"
+	storageMap  = "ConfigMap/etcd-operator-system/etcd-operator-apiserver-storage"
 	budget      = "PodDisruptionBudget/etcd-operator-system/etcd-operator-apiserver"
 	uninstall   = "Job/etcd-operator-system/etcd-operator-uninstall-rejected-while-etcdclusters-exist"
 	alerts      = "PrometheusRule/etcd-operator-system/etcd-operator"
@@ -150,8 +150,8 @@ func apiServerValues() valueCase {
 		"apiserver.storage.embedded.size": {{set: "apiserver: {storage: {embedded: {size: 5Gi}}}", object: pvc, field: "spec.resources.requests.storage", want: "5Gi"}},
 		"apiserver.storage.embedded.storageClassName": {{set: "apiserver: {storage: {embedded: {storageClassName: fast}}}", object: pvc,
 			field: "spec.storageClassName", want: "fast"}},
-		"apiserver.storage.external.servers": {{set: external, object: storage, field: "data.servers", want: "https://a:2379,https://b:2379"}},
-		"apiserver.storage.external.prefix": {{base: external, set: "apiserver: {storage: {external: {prefix: /mine}}}", object: storage,
+		"apiserver.storage.external.servers": {{set: external, object: storageMap, field: "data.servers", want: "https://a:2379,https://b:2379"}},
+		"apiserver.storage.external.prefix": {{base: external, set: "apiserver: {storage: {external: {prefix: /mine}}}", object: storageMap,
 			field: "data.prefix", want: "/mine"}},
 		"apiserver.storage.external.secretName": {{base: external, set: "apiserver: {storage: {external: {secretName: mine}}}", object: apiServer,
 			field: inPod + "volumes.0.secret.secretName", want: "mine"}},

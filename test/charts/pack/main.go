@@ -23,7 +23,7 @@ func main() {
 func run(args []string) error {
 	const least = 2
 	if len(args) < least {
-		return errors.New("usage: pack DIRECTORY CHART...")
+		return errors.New("arguments are missing: name a directory and the charts to pack into it")
 	}
 	for _, dir := range args[1:] {
 		chart, err := loader.LoadDir(dir)
