@@ -37,6 +37,9 @@ ca_bundle() { kubectl get "$api" -o jsonpath='{.spec.caBundle}'; }
 members() { kubectl get pods -n $clusters -l etcd_cluster=example -o jsonpath='{.items[*].metadata.uid}'; }
 await_api() { kubectl wait --for=condition=Available --timeout=120s "$api"; }
 await_cluster() { kubectl wait -n $clusters --for=condition=Ready --timeout=180s etcd/example; }
+etcdctl_in_leader() {
+  kubectl exec -n $clusters "$(kubectl get etcd example -n $clusters -o jsonpath='{.status.leader}')" -c etcd -- etcdctl "$@"
+}
 absent() { kubectl wait --for=delete --timeout=120s "$@" >/dev/null; }
 
 with_helm() {
@@ -68,7 +71,7 @@ EOF
   kubectl create namespace $clusters
   cluster install --set size=1 --set storage.size=1Gi --wait --timeout=3m
   await_cluster
-  kubectl exec -n $clusters "$(kubectl get pods -n $clusters -l etcd_cluster=example -o name)" -c etcd -- etcdctl put kept yes
+  etcdctl_in_leader put kept yes
 
   step "Helm $1: upgrade and roll back the operator"
   uid=$(members)
@@ -90,7 +93,7 @@ EOF
   "$helm" rollback example 1 -n $clusters
   await_cluster
   same size 1 "$(kubectl get etcd example -n $clusters -o jsonpath='{.spec.size}')"
-  kubectl exec -n $clusters "$(kubectl get pods -n $clusters -l etcd_cluster=example -o name)" -c etcd -- etcdctl get kept | grep -q yes
+  [[ $(etcdctl_in_leader get kept --print-value-only) == yes ]] || fail "the key that was written is not there"
 
   step "Helm $1: uninstall is rejected while an EtcdCluster exists"
   rejected rejected-while-etcdclusters-exist "$helm" uninstall etcd-operator -n $namespace
@@ -118,10 +121,12 @@ EOF
 finish() {
   rm -f "$output"
   step "install artifacts/install again"
+  kubectl delete customresourcedefinition etcdclusters.$group --ignore-not-found
   hack/install.sh
 }
 
 [[ -z $(kubectl get etcd -A -o name) ]] || fail "EtcdClusters exist, and this script uninstalls the operator: delete them first"
+kubectl delete namespace $clusters --ignore-not-found
 "$LOCAL" load "$("$LOCAL" images-dir)"/kubectl-v*.tar
 helm 3 >/dev/null
 helm 4 >/dev/null
