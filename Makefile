@@ -61,6 +61,11 @@ docs: ## Build the documentation as a site, dist/docs, and fail on a dead link.
 	@mkdocs build --strict --quiet
 	@echo "open dist/docs/index.html"
 
+.PHONY: charts
+charts: ## Lint, test and pack the Helm charts into dist/.
+	@cd test/charts && CGO_ENABLED=0 go test -trimpath -count=1 ./...
+	@cd test/charts && CGO_ENABLED=0 go run -trimpath -buildvcs=false ./pack $(DIST) $(ROOT)/charts/etcd-operator $(ROOT)/charts/etcd-cluster
+
 .PHONY: image
 image: dist/etcd-operator.tar ## Pack the programs as a container image, dist/etcd-operator.tar.
 
@@ -108,6 +113,10 @@ e2e: ## Everything on the local Kubernetes.
 .PHONY: e2e-oldest
 e2e-oldest: ## The core suite on the oldest supported Kubernetes.
 	@hack/test.sh e2e-oldest
+
+.PHONY: charts-on-cluster
+charts-on-cluster: local-tool ## Install, upgrade, roll back and uninstall the charts with Helm 3 and Helm 4 on the local Kubernetes that is up.
+	@hack/charts-on-cluster.sh
 
 .PHONY: bench
 bench: ## Measure times and footprints on the local Kubernetes; see docs/explanation/performance.md.

@@ -20,9 +20,16 @@ logcheck() { install_tool logcheck sigs.k8s.io/logtools/logcheck; }
 # optimization they compile in a fraction of the time.
 vale() { CGO_ENABLED=1 CGO_CFLAGS=-O0 install_tool vale github.com/errata-ai/vale/v3/cmd/vale; }
 
+# helm 3 and helm 4 print the paths of the two releases of Helm, which are built from one module.
+helm() {
+  mkdir -p "$TOOLS"
+  (cd "$ROOT/hack/tools/helm" && CGO_ENABLED=0 GOFLAGS=-trimpath go build -buildvcs=false -o "$TOOLS/helm$1" "helm.sh/helm/v$1/cmd/helm") >&2
+  echo "$TOOLS/helm$1"
+}
+
 # go_modules lists the directories of the modules that hold code of this project.
 go_modules() {
-  printf '%s\n' "$ROOT" "$ROOT/hack/local"
+  printf '%s\n' "$ROOT" "$ROOT/hack/local" "$ROOT/test/charts"
 }
 
 # files PATTERN... lists the files of the work tree that are, or could be, committed.

@@ -1,0 +1,54 @@
+{{/* The image of the programs. */}}
+{{- define "etcd-operator.image" -}}
+{{- $image := .Values.image -}}
+{{- $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}{{ with $image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/* Labels of the user, at the indentation of labels in metadata of an object. */}}
+{{- define "etcd-operator.commonLabels" -}}
+{{- with .Values.commonLabels }}{{ toYaml . | nindent 4 }}{{ end }}
+{{- end }}
+
+{{/* The same for an object without other labels. */}}
+{{- define "etcd-operator.onlyCommonLabels" -}}
+{{- with .Values.commonLabels }}{{ dict "labels" . | toYaml | nindent 2 }}{{ end }}
+{{- end }}
+
+{{/* Default variables whose names are not in extraEnv, and then extraEnv. */}}
+{{- define "etcd-operator.env" -}}
+{{- $names := list -}}
+{{- range .extra }}{{ $names = append $names .name }}{{ end -}}
+{{- $env := list -}}
+{{- range .defaults }}{{ if not (has .name $names) }}{{ $env = append $env . }}{{ end }}{{ end -}}
+{{- concat $env .extra | toYaml }}
+{{- end }}
+
+{{/* The API group is served here, so custom resource definitions of the group must not exist. */}}
+{{- define "etcd-operator.rejectCRDs" -}}
+{{- $group := "etcd.database.coreos.com" -}}
+{{- $found := list -}}
+{{- range (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "").items -}}
+{{- if eq .spec.group $group }}{{ $found = append $found .metadata.name }}{{ end -}}
+{{- end -}}
+{{- if $found }}
+{{- printf "CustomResourceDefinitions of the API group %s exist: %s. The chart serves this group with an API server of its own; with both, garbage collection can delete pods of the clusters that another operator runs. Move or delete these clusters and delete the CustomResourceDefinitions, then install again: docs/how-to/install.md, section \"Helm\"" $group (sortAlpha $found | join ", ") | fail }}
+{{- end }}
+{{- end }}
+
+{{/* Values that contradict each other. */}}
+{{- define "etcd-operator.rejectContradictions" -}}
+{{- $server := .Values.apiserver -}}
+{{- $external := eq $server.storage.type "external" -}}
+{{- if and (not $external) (gt (int $server.replicas) 1) }}
+{{- printf "apiserver.replicas is %d and apiserver.storage.type is embedded: only one process can open the embedded storage. Set apiserver.replicas to 1, or apiserver.storage.type to external" (int $server.replicas) | fail }}
+{{- end }}
+{{- if and $external (not $server.storage.external.servers) }}
+{{- fail "apiserver.storage.external.servers is empty and apiserver.storage.type is external: the API server needs an etcd. Name the client URLs of an etcd that etcd-operator does not manage" }}
+{{- end }}
+{{- if and $external .Values.networkPolicy.enabled (not .Values.networkPolicy.apiserverEgress) }}
+{{- fail "networkPolicy.apiserverEgress is empty, networkPolicy.enabled is true and apiserver.storage.type is external: the policies would cut the API server off from its etcd. Name an egress rule to the addresses of that etcd" }}
+{{- end }}
+{{- if and .Values.controller.watchNamespace .Values.controller.clusterWide }}
+{{- fail "controller.watchNamespace and controller.clusterWide are both set: a controller looks after one namespace or after all. Set one of them" }}
+{{- end }}
+{{- end }}
