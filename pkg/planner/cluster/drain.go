@@ -31,13 +31,13 @@ func (o *Observed) drain(m *Member) (Plan, bool) {
 	case m.Health != Healthy:
 		// The controller does not reach it, but the others may follow it.
 		if waits = to != nil && o.leader() == m; waits {
-			plan = Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
+			plan = moveLeader(m, to)
 		}
 		return plan, waits
 	case beside && pod.Role != PodDraining:
 		plan = Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodDraining}}, RequeueAfter: recheckWaiting}
 	case to != nil && o.leader() == m:
-		plan = Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
+		plan = moveLeader(m, to)
 	case beside && pod.InEndpoints:
 		plan = wait(recheckWaiting, ReasonWaitingForService,
 			"the client Service still leads to member "+m.Name+", which restarts or is defragmented next",
@@ -108,8 +108,8 @@ func (o *Observed) drainBeforeRemoval(m *Member, reason RemoveReason) (Plan, boo
 	if !pod.Terminating && pod.Role != PodDraining {
 		return Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodDraining}}, RequeueAfter: recheckWaiting}, true
 	}
-	if to := o.successor(m); to != nil && o.leader() == m && m.Health == Healthy {
-		return Plan{Actions: []Action{MoveLeader{From: m.ID, FromName: m.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}, true
+	if plan, leads := o.handOver(m); leads {
+		return plan, true
 	}
 	voters := len(o.voters())
 	switch {
@@ -139,6 +139,21 @@ const stopLimit = 15 * time.Second
 // of its container drops the writes that it has accepted and not acknowledged.
 func (o *Observed) stops(pod *Pod) bool {
 	return pod.Terminating && pod.Running && o.Now.Sub(pod.DeletionRequested) < stopLimit
+}
+
+// handOver lets a leader that serves hand over to another voter before it stops. etcd itself
+// does that only after its clients have gone, up to 7 s later, and writes that other members
+// forward to it meanwhile may be lost.
+func (o *Observed) handOver(m *Member) (Plan, bool) {
+	to := o.successor(m)
+	if to == nil || o.leader() != m || m.Health != Healthy {
+		return Plan{}, false
+	}
+	return moveLeader(m, to), true
+}
+
+func moveLeader(from, to *Member) Plan {
+	return Plan{Actions: []Action{MoveLeader{From: from.ID, FromName: from.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
 }
 
 // successor is the healthy follower that is furthest ahead.

@@ -36,6 +36,9 @@ func ruleReplace(o *Observed) (Plan, bool) {
 			continue
 		}
 		if o.pvc(m.Name) != nil {
+			if plan, leads := o.handOver(m); leads {
+				return plan, true
+			}
 			return wait(recheckWaiting, ReasonWaitingForPod,
 				"pod "+m.Name+" is being deleted and is created again with its PVC",
 				noActionNeeded+" "+diagnosis.ConfirmNodeOff), true
