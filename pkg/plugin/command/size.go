@@ -7,12 +7,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/spf13/cobra"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
@@ -100,12 +99,8 @@ func countPVCs(ctx context.Context, t *target) (int32, error) {
 func (a *app) resize(ctx context.Context, o *changeOptions, t *target, size int32, plan string) error {
 	send := func(ctx context.Context, dryRun bool) error {
 		body := &autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Name: t.cluster.Name, Namespace: t.cluster.Namespace, UID: t.cluster.UID, ResourceVersion: t.cluster.ResourceVersion},
+			ObjectMeta: metav1.ObjectMeta{Name: t.cluster.Name, Namespace: t.cluster.Namespace, UID: t.cluster.UID},
 			Spec:       autoscalingv1.ScaleSpec{Replicas: size},
-		}
-		if !dryRun {
-			// The status changes all the time; only the UID must be the same.
-			body.ResourceVersion = ""
 		}
 		_, err := t.Etcd.EtcdV1beta2().EtcdClusters(t.cluster.Namespace).UpdateScale(ctx, t.cluster.Name, body, metav1.UpdateOptions{DryRun: dry(dryRun)})
 		return failure.With(err, t.right("update", "etcdclusters/scale"))

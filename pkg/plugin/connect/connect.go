@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -58,6 +59,9 @@ func (f *Flags) Connect() (*Clients, error) {
 
 // New makes the clients of a configuration.
 func New(config *rest.Config, namespace string) (*Clients, error) {
+	// JSON is what kubectl sends. A proxy or an audit log shows it in words.
+	config = rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeJSON
 	etcd, err := versioned.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the etcd API: %w", err)

@@ -168,3 +168,12 @@ func hasCause(causes []metav1.StatusCause, kind metav1.CauseType) bool {
 	}
 	return false
 }
+
+// Roles returns the ClusterRole that gives each right, by verb and resource.
+func Roles() map[string]string {
+	result := make(map[string]string, len(roles))
+	for right, role := range roles {
+		result[right] = role.name
+	}
+	return result
+}

@@ -6,6 +6,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -68,11 +69,23 @@ func drawDetails(w io.Writer, s *report.Status, style Style) {
 		line("fault", style.paint(red, condition(c, style)))
 	}
 	if b := status.BlockedBy; b != nil {
-		line("waits for", fmt.Sprintf("%s for %s: %s", b.Reason, Age(style.Now.Sub(b.Since.Time)), b.Message))
+		line("waits for", waitsFor(s, style))
 	}
 	for _, p := range s.Problems {
 		line("unknown", style.paint(yellow, strings.ReplaceAll(p, "\n", "\n  "+strings.Repeat(" ", labelWidth+1))))
 	}
+}
+
+// waitsFor says what the controller waits for. A message that another line shows is left out.
+func waitsFor(s *report.Status, style Style) string {
+	b := s.Cluster.Status.BlockedBy
+	text := b.Reason + " for " + Age(style.Now.Sub(b.Since.Time))
+	for _, c := range slices.Concat(report.Work(s.Cluster), report.Faults(s.Cluster)) {
+		if c.Message == b.Message {
+			return text
+		}
+	}
+	return text + ": " + b.Message
 }
 
 func versions(s *report.Status) string {
@@ -98,6 +111,9 @@ func voters(s *report.Status) string {
 	text := fmt.Sprintf("%d of %d are ready", len(s.Cluster.Status.Members.Ready), ptr.Deref(s.Cluster.Spec.Replicas, 0))
 	if h := s.Health; h != nil {
 		leader, tolerance = h.Leader, h.Tolerance
+		if h.Verdict == v1beta2.VerdictHibernated {
+			return "none: spec.size is 0"
+		}
 		text = fmt.Sprintf("%d of %d serve", h.Serving, h.Voters)
 		if h.Voters != h.Declared {
 			text += fmt.Sprintf(", desired size %d", h.Declared)
@@ -159,7 +175,7 @@ func operation(op *v1beta2.ClusterOperation, style Style) string {
 	}
 	text := fmt.Sprintf("%s %s for %s: %s", op.Type, strings.ToLower(string(op.Phase)), Age(style.Now.Sub(op.RequestedAt.Time)), report.OperationAmount(op))
 	if op.Phase == v1beta2.OperationFailed {
-		text = style.paint(red, fmt.Sprintf("%s failed: %s", op.Type, op.Message))
+		text = style.paint(red, fmt.Sprintf("%s of %s ago failed: %s", op.Type, Age(style.Now.Sub(op.RequestedAt.Time)), op.Message))
 	} else if op.Message != "" {
 		text += "; " + op.Message
 	}

@@ -54,7 +54,7 @@ func (s Style) verdict(v v1beta2.ClusterVerdict) string {
 
 // mark is one column that says whether a member is well.
 func (s Style) mark(healthy, fault bool) string {
-	good, bad, other := "+", "x", "-"
+	good, bad, other := "+", "x", "."
 	if s.Unicode {
 		good, bad, other = "✔", "✖", "•"
 	}

@@ -32,7 +32,11 @@ var isWork = []v1beta2.ClusterConditionType{
 
 // repeated maps conditions that summarize others to those that say more.
 var repeated = map[v1beta2.ClusterConditionType][]v1beta2.ClusterConditionType{
-	v1beta2.ClusterConditionReady:       {v1beta2.ClusterConditionStalled, v1beta2.ClusterConditionReconciling, v1beta2.ClusterConditionAvailable},
+	v1beta2.ClusterConditionReady: {
+		v1beta2.ClusterConditionStalled, v1beta2.ClusterConditionReconciling, v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionDegraded,
+		v1beta2.ClusterConditionVolumesAsDeclared, v1beta2.ClusterConditionServiceAsDeclared,
+	},
+	v1beta2.ClusterConditionStalled:     {v1beta2.ClusterConditionQuorumLost},
 	v1beta2.ClusterConditionReconciling: {v1beta2.ClusterConditionProgressing, v1beta2.ClusterConditionUpgrading, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionRecovering},
 	v1beta2.ClusterConditionProgressing: {v1beta2.ClusterConditionUpgrading, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionRecovering},
 	v1beta2.ClusterConditionAvailable:   {v1beta2.ClusterConditionQuorumLost},
