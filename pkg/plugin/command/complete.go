@@ -18,8 +18,6 @@ import (
 // completionTime is how long a shell waits for names.
 const completionTime = 3 * time.Second
 
-type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
-
 // completeClusters completes the name of a cluster as the first argument.
 func (a *app) completeClusters(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

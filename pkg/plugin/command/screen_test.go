@@ -107,7 +107,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatalf("%v; write it with -update", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); if that is meant, run with -update:\n%s", file, diff)
+		t.Errorf("%s differs (-want +got); run with -update if the change is intended:\n%s", file, diff)
 	}
 }
 

@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -156,11 +157,8 @@ func waitsFor(cluster *v1beta2.EtcdCluster) string {
 	if b := cluster.Status.BlockedBy; b != nil {
 		return "waits: " + b.Message
 	}
-	for _, c := range report.Work(cluster) {
-		if c.Message != "" {
-			return c.Message
-		}
-		return c.Reason
+	if work := report.Work(cluster); len(work) > 0 {
+		return cmp.Or(work[0].Message, work[0].Reason)
 	}
 	return report.ConditionOf(cluster, v1beta2.ClusterConditionReady).Message
 }

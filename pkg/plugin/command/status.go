@@ -183,10 +183,10 @@ func (a *app) printLines(list []*report.Status, last map[string]string, err erro
 }
 
 // printChanges writes a report for each cluster that has changed.
-func (a *app) printChanges(o *statusOptions, list []*report.Status, last map[string]string, err error) error {
-	if err != nil {
-		fmt.Fprintln(a.Err, "the API does not respond; trying again: "+err.Error())
-		return nil
+func (a *app) printChanges(o *statusOptions, list []*report.Status, last map[string]string, readErr error) error {
+	if readErr != nil {
+		fmt.Fprintln(a.Err, "the API does not respond; trying again: "+readErr.Error())
+		list = nil
 	}
 	for _, s := range list {
 		key, text := s.Namespace+"/"+s.Name, render.Summary(s)
