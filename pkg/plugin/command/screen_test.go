@@ -190,7 +190,7 @@ func TestStatusAsData(t *testing.T) {
 	})
 	t.Run("why", func(t *testing.T) {
 		server := plugintest.New(t)
-		server.PutState(plugintest.Degraded())
+		server.PutState(plugintest.QuorumLost())
 		p := newTerminal(t, server, true)
 		p.expect(p.run("why", "main", "-o", "json"), failure.CodeDone)
 		var got report.Why

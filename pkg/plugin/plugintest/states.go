@@ -4,6 +4,7 @@
 package plugintest
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +37,8 @@ func ago(d time.Duration) metav1.Time { return metav1.NewTime(Now.Add(-d)) }
 const (
 	version = "3.6.16"
 	gi      = int64(1) << 30
+	// path of the cluster in the API.
+	path = "/apis/etcd.database.coreos.com/v1beta2/namespaces/prod/etcdclusters/main"
 )
 
 // names of the members; the first one leads.
@@ -126,13 +129,10 @@ func Degraded() *State {
 	s.Health.Tolerance, s.Health.Serving = ptr.To[int32](0), 2
 	s.Health.NextSteps = []v1beta2.NextStep{
 		{Why: "etcd of member " + names[2] + " restarts again and again: see its last log", Command: "kubectl -n prod logs " + names[2] + " -c etcd --previous --tail=50"},
-		{Why: "one more failure loses the quorum: save a copy outside of the cluster", Command: "kubectl etcd snapshot save main main.db -n prod"},
+		{Why: "one more failure loses the quorum: save a copy outside of the cluster", Command: "kubectl get --raw '" + path + "/proxy/snapshot' > main.db"},
 	}
 	s.Condition(v1beta2.ClusterConditionDegraded, corev1.ConditionTrue, "MembersUnhealthy", "voters that do not serve: "+names[2])
 	s.Condition(v1beta2.ClusterConditionReady, corev1.ConditionFalse, "MembersUnhealthy", "members that are not healthy and as declared: "+names[2])
-	s.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{
-		Reason: "MemberUnhealthy", Message: "member " + names[2] + " does not serve", Since: ago(4 * time.Minute), Unblock: "No action needed unless this persists.",
-	}
 	s.Cluster.Status.Members = v1beta2.MembersStatus{Ready: names[:2], Unready: names[2:]}
 	s.Events.Items = []corev1.Event{
 		event("Pod", names[2], corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container etcd in pod "+names[2], 12, time.Minute),
@@ -165,17 +165,23 @@ func QuorumLost() *State {
 	s.Health.Verdict, s.Health.Message, s.Health.Leader = v1beta2.VerdictQuorumLost, "no read passed a quorum: 1 of 3 voters responds", ""
 	s.Health.Tolerance, s.Health.Serving, s.Health.QuorumAnswered = ptr.To[int32](-1), 0, false
 	s.Health.NextSteps = []v1beta2.NextStep{
-		{Why: "first save what each survivor has", Command: "kubectl etcd snapshot save main main-a7k2.db --member main-a7k2 -n prod"},
-		{Why: "The pods and PVCs of 2 voters do not exist. See what a recovery would do.", Command: "kubectl etcd recover main -n prod --dry-run"},
+		{Why: "first save what each survivor has", Command: "kubectl get --raw '" + path + "/proxy/snapshot?member=main-a7k2' > main-a7k2.db"},
+		{
+			Why:     "2 of 3 voters and their data no longer exist. See what a recovery would do, then send the request without dryRun.",
+			Command: "echo '{}' | kubectl create --raw '" + path + "/recover?dryRun=All' -f -",
+		},
+		{Why: "the controller waits: 2 of 3 voters and their data no longer exist. Remedy: Recover from a survivor: create etcdclusters/recover."},
 	}
-	lost := "The pods and PVCs of 2 of 3 voters do not exist: the quorum is permanently lost."
-	s.Condition(v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue, "VotersLost", lost)
-	s.Condition(v1beta2.ClusterConditionAvailable, corev1.ConditionFalse, "VotersLost", lost)
-	s.Condition(v1beta2.ClusterConditionDegraded, corev1.ConditionTrue, "VotersLost", lost)
+	lost := "2 of 3 voters and their data no longer exist. A quorum needs 2."
+	survivors := " Member main-a7k2 responds (raft index 90210)."
+	recover := " Recover from a survivor: create etcdclusters/recover."
+	s.Condition(v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue, "QuorumLost", lost+survivors+recover)
+	s.Condition(v1beta2.ClusterConditionAvailable, corev1.ConditionFalse, "QuorumLost", lost)
+	s.Condition(v1beta2.ClusterConditionDegraded, corev1.ConditionTrue, "QuorumLost", lost)
 	s.Condition(v1beta2.ClusterConditionStalled, corev1.ConditionTrue, "QuorumLost", lost)
 	s.Cluster.Status.Phase, s.Cluster.Status.Tolerance = v1beta2.ClusterPhaseFailed, ptr.To[int32](-1)
 	s.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{
-		Reason: "QuorumLost", Message: lost, Since: ago(4 * time.Minute), Unblock: "Recover the cluster from the surviving member, or restore a backup.",
+		Reason: "QuorumLost", Message: lost, Since: ago(4 * time.Minute), Unblock: strings.TrimSpace(recover),
 	}
 	s.Events.Items = []corev1.Event{event("EtcdCluster", "main", corev1.EventTypeWarning, "QuorumLost", lost, 1, 4*time.Minute)}
 	return s
@@ -186,12 +192,12 @@ func Upgrading() *State {
 	s := Healthy()
 	s.Cluster.Spec.Version, s.Cluster.Status.TargetVersion = "3.6.18", "3.6.18"
 	s.Health.Members[1].Version, s.Cluster.Status.MemberStatuses[1].Version = "3.6.18", "3.6.18"
-	waits := "pod " + names[2] + " starts"
-	s.Condition(v1beta2.ClusterConditionUpgrading, corev1.ConditionTrue, "VersionChange", "from 3.6.16 to 3.6.18: 1 of 3 members is done")
+	waits := "member " + names[2] + " restarts with another version"
+	s.Condition(v1beta2.ClusterConditionUpgrading, corev1.ConditionTrue, "VersionChange", "from 3.6.16 to 3.6.18")
 	s.Condition(v1beta2.ClusterConditionProgressing, corev1.ConditionTrue, "VersionChange", "")
 	s.Condition(v1beta2.ClusterConditionReconciling, corev1.ConditionTrue, "VersionChange", waits)
 	s.Condition(v1beta2.ClusterConditionReady, corev1.ConditionFalse, "VersionChange", waits)
-	s.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{Reason: "PodNotReady", Message: waits, Since: ago(5 * time.Second)}
+	s.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{Reason: "WaitingForMember", Message: waits, Since: ago(5 * time.Second)}
 	return s
 }
 
@@ -199,10 +205,11 @@ func Upgrading() *State {
 func Restoring() *State {
 	s := Healthy()
 	s.Cluster.Status.Recovery = &v1beta2.RecoveryStatus{
-		ID: "r1", Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSeeding, Message: "recovery member main-z1 is being filled",
+		ID: "r1", Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSeeding, Message: "recovery member main-z1 does not serve yet",
 		Source: v1beta2.RecoverySource{Restore: "main-20260304"}, Seed: "main-z1", OldMembers: names, RequestedAt: ago(time.Minute),
 	}
-	s.Condition(v1beta2.ClusterConditionRecovering, corev1.ConditionTrue, "Seeding", "recovery member main-z1 is being filled")
+	s.Condition(v1beta2.ClusterConditionRecovering, corev1.ConditionTrue, "Seeding",
+		"the cluster goes on from EtcdRestore main-20260304 in the new member main-z1: recovery member main-z1 does not serve yet")
 	s.Condition(v1beta2.ClusterConditionProgressing, corev1.ConditionTrue, "WaitingForRecoveryMember", "")
 	s.Condition(v1beta2.ClusterConditionReconciling, corev1.ConditionTrue, "WaitingForRecoveryMember", "")
 	s.Condition(v1beta2.ClusterConditionReady, corev1.ConditionFalse, "WaitingForRecoveryMember", "")
@@ -221,7 +228,7 @@ func Hibernated() *State {
 	s.Cluster.Status.Leader, s.Cluster.Status.Tolerance = "", nil
 	s.Health.Verdict, s.Health.Message, s.Health.Leader, s.Health.Tolerance = v1beta2.VerdictHibernated, "spec.size is 0", "", nil
 	s.Health.Declared, s.Health.Voters, s.Health.Serving, s.Health.QuorumAnswered = 0, 0, 0, false
-	s.Health.NextSteps = []v1beta2.NextStep{{Why: "wake it", Command: "kubectl etcd wake main -n prod"}}
+	s.Health.NextSteps = []v1beta2.NextStep{{Why: "wake it", Command: "kubectl -n prod scale etcd main --replicas=3"}}
 	for i := range s.Health.Members {
 		m := &s.Health.Members[i]
 		*m = v1beta2.MemberHealth{Name: m.Name, Error: "it has no pod that could be probed", Claim: m.Claim}

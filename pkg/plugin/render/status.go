@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -40,11 +41,10 @@ func drawStatus(w io.Writer, s *report.Status, style Style) {
 	}
 	drawDetails(w, s, style)
 	drawMembers(w, s, style)
-	if s.Health != nil {
-		drawSteps(w, s.Health.NextSteps, "  ", style, 1)
-	}
-	if s.Health != nil && len(s.Health.NextSteps) > 1 {
-		fmt.Fprintf(w, "  %s\n", style.paint(dim, fmt.Sprintf("%d more: kubectl etcd why %s -n %s", len(s.Health.NextSteps)-1, s.Name, s.Namespace)))
+	steps := report.Steps(s)
+	drawSteps(w, steps, "  ", style, 1)
+	if len(steps) > 1 {
+		fmt.Fprintf(w, "  %s\n", style.paint(dim, fmt.Sprintf("%d more: kubectl etcd why %s -n %s", len(steps)-1, s.Name, s.Namespace)))
 	}
 }
 
@@ -61,7 +61,9 @@ func drawDetails(w io.Writer, s *report.Status, style Style) {
 	line("database", database(s))
 	line("last backup", lastBackup(s.Cluster, style))
 	line("operation", operation(status.Operation, style))
-	line("recovery", recovery(status.Recovery))
+	if report.ConditionOf(s.Cluster, v1beta2.ClusterConditionRecovering).Status != corev1.ConditionTrue {
+		line("recovery", recovery(status.Recovery)) // otherwise the condition says the same
+	}
 	for _, c := range report.Work(s.Cluster) {
 		line("under way", condition(c, style))
 	}
@@ -81,7 +83,7 @@ func waitsFor(s *report.Status, style Style) string {
 	b := s.Cluster.Status.BlockedBy
 	text := b.Reason + " for " + Age(style.Now.Sub(b.Since.Time))
 	for _, c := range slices.Concat(report.Work(s.Cluster), report.Faults(s.Cluster)) {
-		if c.Message == b.Message {
+		if strings.Contains(c.Message, b.Message) {
 			return text
 		}
 	}

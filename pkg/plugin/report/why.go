@@ -85,12 +85,7 @@ func Explain(s *Status) *Why {
 	if work := OperationWork(s.Cluster.Status.Operation); work != "" {
 		why.Work = append(why.Work, work)
 	}
-	if s.Health != nil {
-		why.NextSteps = slices.Clone(s.Health.NextSteps)
-	}
-	if b := why.BlockedBy; b != nil && b.Unblock != "" {
-		why.NextSteps = append(why.NextSteps, v1beta2.NextStep{Why: b.Unblock})
-	}
+	why.NextSteps = Steps(s)
 	return why
 }
 
