@@ -8,6 +8,7 @@ IMAGE   ?= quay.io/etcd-operator/etcd-operator:$(VERSION)
 NODES   ?=
 IP_FAMILIES ?=
 PACKAGES ?=
+PLUGIN_DIR ?=
 KUBERNETES  ?=
 
 ROOT  := $(CURDIR)
@@ -54,6 +55,12 @@ kubeconfig: local-tool ## Print the path of the local Kubernetes' kubeconfig (us
 build: ## Build the programs into bin/.
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: install-plugin
+install-plugin: ## Build kubectl etcd and install it on the PATH (PLUGIN_DIR=DIRECTORY chooses where); see docs/how-to/kubectl-plugin.md.
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-etcd
+	@PLUGIN_DIR='$(PLUGIN_DIR)' hack/install-plugin.sh bin/kubectl-etcd
 
 .PHONY: docs
 docs: ## Build the documentation as a site, dist/docs, and fail on a dead link.

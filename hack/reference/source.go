@@ -30,7 +30,8 @@ type file struct {
 	imports   map[string]string // name in the file → directory in the module
 }
 
-// source is every Go file of some directories, without tests and generated code.
+// source is every Go file of some directories, without tests and generated code, and without
+// the plugin, which decides no reason and no message of the API.
 type source struct {
 	files     []*file
 	constants map[string]map[string]*constant // directory → name
@@ -72,7 +73,7 @@ func load(root string, dirs ...string) (*source, error) {
 func isSource(rel string) bool {
 	name := filepath.Base(rel)
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "zz_generated") &&
-		!strings.HasSuffix(name, ".pb.go") && !strings.Contains(rel, "pkg/generated/")
+		!strings.HasSuffix(name, ".pb.go") && !strings.Contains(rel, "pkg/generated/") && !strings.Contains(rel, "pkg/plugin/")
 }
 
 func (s *source) add(f *file) {

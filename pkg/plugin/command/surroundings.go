@@ -1,0 +1,60 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
+)
+
+// Surroundings are what the program finds: its terminal, its clock and its cluster.
+type Surroundings struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// InTerminal, OutTerminal and ErrTerminal are true for those that are terminals.
+	InTerminal, OutTerminal, ErrTerminal bool
+	// Color and Unicode are true if a terminal shows them.
+	Color, Unicode bool
+	// Width returns the columns of the terminal; 0 if they are not known.
+	Width func() int
+	// Clock shows ages and durations.
+	Clock clock.PassiveClock
+	// Every is how often the state of something is read that is followed.
+	Every time.Duration
+	// Connect makes the clients.
+	Connect func(*connect.Flags) (*connect.Clients, error)
+	// Exec runs a program in a member.
+	Exec Executor
+}
+
+// System returns the surroundings of the process.
+func System() Surroundings {
+	locale := os.Getenv("LC_ALL") + os.Getenv("LC_CTYPE") + os.Getenv("LANG")
+	return Surroundings{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTerminal: isTerminal(os.Stdin), OutTerminal: isTerminal(os.Stdout), ErrTerminal: isTerminal(os.Stderr),
+		Color:   os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		Unicode: strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8"),
+		Width: func() int {
+			columns, _, err := term.GetSize(int(os.Stderr.Fd()))
+			if err != nil {
+				return 0
+			}
+			return columns
+		},
+		Clock:   clock.RealClock{},
+		Every:   defaultEvery,
+		Connect: (*connect.Flags).Connect,
+		Exec:    execInPod,
+	}
+}
+
+func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }

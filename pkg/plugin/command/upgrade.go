@@ -1,0 +1,119 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
+)
+
+func (a *app) upgradeCommand() *cobra.Command {
+	o := &changeOptions{}
+	cmd := &cobra.Command{
+		Use:               "upgrade NAME VERSION",
+		Short:             "Change the version of etcd, one member after the other",
+		Example:           "  kubectl etcd upgrade prod 3.6.16",
+		Args:              takes(2, 2),
+		ValidArgsFunction: a.completeClusters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.upgrade(cmd.Context(), o, args[0], strings.TrimPrefix(args[1], "v"))
+		},
+	}
+	o.bind(cmd)
+	return cmd
+}
+
+func (a *app) upgrade(ctx context.Context, o *changeOptions, name, version string) error {
+	t, err := a.target(ctx, name)
+	if err != nil {
+		return err
+	}
+	if isUpgraded(t.cluster) && isVersion(t.cluster.Spec.Version, version) {
+		fmt.Fprintf(a.Out, "Every member of %s runs etcd %s already.\n", t, version)
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": t.cluster.UID},
+		"spec":     map[string]any{"version": version},
+	})
+	if err != nil {
+		return fmt.Errorf("write the patch: %w", err)
+	}
+	send := func(ctx context.Context, dryRun bool) error {
+		_, err := t.Etcd.EtcdV1beta2().EtcdClusters(t.cluster.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dry(dryRun)})
+		return failure.With(err, t.right("patch", "etcdclusters"))
+	}
+	return a.carryOut(ctx, o, t, change{
+		title: "Upgrade of " + t.String() + " to " + version,
+		plan: func(ctx context.Context) ([]string, error) {
+			return describeUpgrade(t, version), send(ctx, true)
+		},
+		request: func(ctx context.Context) (func(context.Context) (state, error), string, error) {
+			if err := send(ctx, false); err != nil {
+				return nil, "", err
+			}
+			return func(ctx context.Context) (state, error) {
+				cluster, err := t.read(ctx)
+				if err != nil {
+					return state{}, err
+				}
+				return lookAtUpgrade(t, cluster, version)
+			}, "", nil
+		},
+	})
+}
+
+func describeUpgrade(t *target, version string) []string {
+	from := t.cluster.Status.CurrentVersion
+	if from == "" {
+		from = t.cluster.Spec.Version
+	}
+	lines := []string{fmt.Sprintf("Upgrade of %s: from etcd %s to %s. One member restarts at a time, the leader last.", t, from, version)}
+	if minor(from) != minor(version) {
+		lines = append(lines, "  There is no way back once every member runs the new minor version. Back up first: kubectl etcd backup "+t.cluster.Name+" -n "+t.cluster.Namespace)
+	}
+	return lines
+}
+
+// minor returns the first two numbers of a version.
+func minor(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+func isVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
+
+// isUpgraded is true once every member runs the version in the spec.
+func isUpgraded(cluster *v1beta2.EtcdCluster) bool {
+	return cluster.Status.ObservedGeneration >= cluster.Generation && isVersion(cluster.Status.CurrentVersion, cluster.Spec.Version) &&
+		report.ConditionOf(cluster, v1beta2.ClusterConditionUpgrading).Status == corev1.ConditionFalse
+}
+
+func lookAtUpgrade(t *target, cluster *v1beta2.EtcdCluster, version string) (state, error) {
+	if !isVersion(cluster.Spec.Version, version) {
+		return state{}, fmt.Errorf("spec.version of %s was changed to %s by another request; see kubectl etcd status %s -n %s",
+			t, cluster.Spec.Version, cluster.Name, cluster.Namespace)
+	}
+	step := progress.Step{Total: int64(ptr.Deref(cluster.Spec.Replicas, 0)), Text: waitsFor(cluster)}
+	for i := range cluster.Status.MemberStatuses {
+		if isVersion(cluster.Status.MemberStatuses[i].Version, version) {
+			step.Done++
+		}
+	}
+	now := state{step: step, done: isUpgraded(cluster) && isReady(cluster), outcome: fmt.Sprintf("Every member of %s runs etcd %s.", t, version)}
+	return now, stalled(t, cluster)
+}

@@ -1,0 +1,179 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Right is the right that a request needs.
+type Right struct {
+	Verb string
+	// Resource with its subresource, such as etcdclusters/health.
+	Resource  string
+	Namespace string
+}
+
+// Roles that give the rights which the plugin uses. Those that begin with "etcd-operator:" are
+// in artifacts/install/40-user-roles.yaml, the others are those of Kubernetes.
+const (
+	roleView     = "etcd-operator:view"
+	roleEdit     = "etcd-operator:edit"
+	roleRecover  = "etcd-operator:recover"
+	roleSnapshot = "etcd-operator:snapshot"
+)
+
+// role is a ClusterRole, and the role of a namespace that includes it.
+type role struct{ name, includedIn string }
+
+// roles maps a verb and a resource to the least role that gives the right.
+var roles = map[string]role{
+	"get etcdclusters":               {roleView, "view"},
+	"list etcdclusters":              {roleView, "view"},
+	"get etcdclusters/health":        {roleView, "view"},
+	"get etcdclusters/members":       {roleView, "view"},
+	"get etcdbackups":                {roleView, "view"},
+	"get etcdrestores":               {roleView, "view"},
+	"patch etcdclusters":             {roleEdit, "edit"},
+	"get etcdclusters/scale":         {roleView, "view"},
+	"update etcdclusters/scale":      {roleEdit, "edit"},
+	"create etcdclusters/backup":     {roleEdit, "edit"},
+	"create etcdclusters/restore":    {roleEdit, "edit"},
+	"create etcdclusters/restart":    {roleEdit, "edit"},
+	"create etcdclusters/defrag":     {roleEdit, "edit"},
+	"create etcdclusters/replace":    {roleEdit, "edit"},
+	"create etcdclusters/moveleader": {roleEdit, "edit"},
+	"create etcdrestores":            {roleEdit, "edit"},
+	"create etcdclusters/recover":    {roleRecover, "admin"},
+	"get etcdclusters/proxy":         {roleSnapshot, ""},
+	"list events":                    {"view", ""},
+	"get pods":                       {"view", ""},
+	"get pods/log":                   {"view", ""},
+	"create pods/exec":               {"edit", ""},
+}
+
+// With returns err with the right that the request needs, if the user lacks it, and with what
+// to do if the API does not respond. Other errors stay as they are.
+func With(err error, right Right) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return &explained{forbidden(err, right), err}
+	case apierrors.IsUnauthorized(err):
+		return &explained{"Kubernetes does not accept the credentials of this kubeconfig; log in again, or choose another context with --context", err}
+	default:
+		return err
+	}
+}
+
+// explained is an error with a text of its own.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e *explained) Error() string { return e.text }
+
+func (e *explained) Unwrap() error { return e.err }
+
+func forbidden(err error, right Right) string {
+	where := "in namespace " + right.Namespace
+	if right.Namespace == "" {
+		where = "in all namespaces"
+	}
+	text := fmt.Sprintf("the right to %s %s %s is missing", right.Verb, right.Resource, where)
+	if detail := message(err); detail != "" {
+		text += ": " + detail
+	}
+	known, ok := roles[right.Verb+" "+right.Resource]
+	if !ok {
+		return text + "\nAsk an administrator for the right"
+	}
+	text += "\nClusterRole " + known.name + " gives the right"
+	if known.includedIn != "" {
+		text += ", and so does the role " + known.includedIn + " of a namespace"
+	}
+	return text + ". An administrator types:\n  " + bind(known.name, right.Namespace)
+}
+
+// bind returns the command that gives a user a role.
+func bind(name, namespace string) string {
+	binding := strings.ReplaceAll(name, ":", "-")
+	if namespace == "" {
+		return fmt.Sprintf("kubectl create clusterrolebinding %s --clusterrole=%s --user=USER", binding, name)
+	}
+	return fmt.Sprintf("kubectl -n %s create rolebinding %s --clusterrole=%s --user=USER", namespace, binding, name)
+}
+
+// message returns what the API server says, without the prefix of the error.
+func message(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Message
+}
+
+// Explain returns what the program prints about an error: fact, cause and remedy.
+func Explain(err error) string {
+	var known *explained
+	if errors.As(err, &known) {
+		return err.Error()
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "interrupted; what was requested of the cluster continues"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the time limit of the command has passed; what was requested of the cluster continues: " + err.Error()
+	case apierrors.IsServiceUnavailable(err), isMissingAPI(err):
+		return err.Error() + "\nThe API of the operator may not be installed, or not be available. See the cause: kubectl etcd check api"
+	case isNetwork(err):
+		return err.Error() + "\nThe kube-apiserver does not respond. Check --context and --kubeconfig"
+	default:
+		return err.Error()
+	}
+}
+
+func isNetwork(err error) bool {
+	var operation *net.OpError
+	var lookup *net.DNSError
+	return errors.As(err, &operation) || errors.As(err, &lookup)
+}
+
+// isMissingAPI is true if the kube-apiserver does not know the group. It is not true if an
+// object does not exist.
+func isMissingAPI(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && hasCause(details.Causes, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+func hasCause(causes []metav1.StatusCause, kind metav1.CauseType) bool {
+	for _, c := range causes {
+		if c.Type == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// Roles returns the ClusterRole that gives each right, by verb and resource.
+func Roles() map[string]string {
+	result := make(map[string]string, len(roles))
+	for right, role := range roles {
+		result[right] = role.name
+	}
+	return result
+}

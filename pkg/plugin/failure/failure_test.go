@@ -1,0 +1,109 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package failure_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
+)
+
+var clusters = schema.GroupResource{Group: "etcd.database.coreos.com", Resource: "etcdclusters"}
+
+func TestCodeOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want failure.Code
+	}{
+		"no error":           {nil, 0},
+		"an error":           {errors.New("x"), 1},
+		"usage":              {failure.Usage("x"), 2},
+		"not met":            {fmt.Errorf("more: %w", failure.NotMet("x")), 3},
+		"forbidden":          {failure.With(apierrors.NewForbidden(clusters, "c", nil), failure.Right{}), 4},
+		"unauthorized":       {failure.With(apierrors.NewUnauthorized("x"), failure.Right{}), 4},
+		"not found":          {apierrors.NewNotFound(clusters, "c"), 5},
+		"timed out":          {failure.TimedOut("x"), 6},
+		"deadline":           {fmt.Errorf("more: %w", context.DeadlineExceeded), 6},
+		"conflict":           {apierrors.NewConflict(clusters, "c", errors.New("x")), 1},
+		"a program's ending": {&failure.ExitError{Code: 42, Err: errors.New("x")}, 42},
+	} {
+		if got := failure.CodeOf(c.err); got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"a right in a namespace": {
+			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "create", Resource: "etcdclusters/recover", Namespace: "prod"}),
+			[]string{"the right to create etcdclusters/recover in namespace prod is missing", "ClusterRole etcd-operator:recover gives the right", "the role admin of a namespace",
+				"kubectl -n prod create rolebinding etcd-operator-recover --clusterrole=etcd-operator:recover --user=USER"},
+		},
+		"a right everywhere": {
+			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "list", Resource: "etcdclusters"}),
+			[]string{"in all namespaces", "kubectl create clusterrolebinding etcd-operator-view --clusterrole=etcd-operator:view --user=USER"},
+		},
+		"a right that no role gives": {
+			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "fly", Resource: "moons", Namespace: "x"}), []string{"Ask an administrator"},
+		},
+		"credentials":   {failure.With(apierrors.NewUnauthorized("x"), failure.Right{}), []string{"does not accept the credentials"}},
+		"no API server": {apierrors.NewServiceUnavailable("no endpoints"), []string{"no endpoints", "kubectl etcd check api"}},
+		"no group": {
+			apierrors.NewGenericServerResponse(404, "GET", clusters, "c", "404 page not found", 0, true), []string{"kubectl etcd check api"},
+		},
+		"interrupted": {fmt.Errorf("more: %w", context.Canceled), []string{"interrupted; what was requested of the cluster continues"}},
+	} {
+		for _, want := range c.want {
+			if got := failure.Explain(c.err); !strings.Contains(got, want) {
+				t.Errorf("%s: %q is missing in %q", name, want, got)
+			}
+		}
+	}
+	if got := failure.Explain(apierrors.NewNotFound(clusters, "c")); strings.Contains(got, "check api") {
+		t.Errorf("an object that does not exist is no missing API: %s", got)
+	}
+}
+
+// TestRolesGiveTheRights: the ClusterRole that an error names exists, and gives the right.
+func TestRolesGiveTheRights(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "artifacts", "install", "40-user-roles.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed := map[string][]rbacv1.PolicyRule{}
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.UnmarshalStrict([]byte(document), role); err != nil {
+			t.Fatal(err)
+		}
+		installed[role.Name] = role.Rules
+	}
+	for right, role := range failure.Roles() {
+		if !strings.HasPrefix(role, "etcd-operator:") {
+			continue
+		}
+		verb, resource, _ := strings.Cut(right, " ")
+		if !slices.ContainsFunc(installed[role], func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.Verbs, verb) && slices.Contains(r.Resources, resource)
+		}) {
+			t.Errorf("ClusterRole %s does not give the right to %s", role, right)
+		}
+	}
+}
