@@ -70,6 +70,7 @@ func (a *app) root() *cobra.Command {
 		return failure.Usage(fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath()))
 	})
 	a.flags.UserAgent = "kubectl-etcd/" + version.Get().GitVersion
+	a.flags.Warnings = a.Err
 	a.flags.Bind(root.PersistentFlags())
 	root.AddGroup(
 		&cobra.Group{ID: groupLook, Title: "Look:"},

@@ -32,16 +32,18 @@ type operationKind struct {
 
 func (a *app) restartCommand() *cobra.Command {
 	return a.operationCommand(&cobra.Command{
-		Use:   "restart NAME [MEMBER...]",
-		Short: "Restart members, one after the other",
-		Args:  takes(1, -1),
+		Use:   "restart NAME",
+		Short: "Restart all members, one after the other",
+		Args:  takes(1, 1),
+
+		ValidArgsFunction: a.completeClusters,
 	}, operationKind{
 		subresource: "restart",
 		send: func(ctx context.Context, t *target, body *v1beta2.EtcdClusterOperation, o metav1.CreateOptions) (*v1beta2.EtcdClusterOperation, error) {
 			return t.Etcd.EtcdV1beta2().EtcdClusters(t.cluster.Namespace).Restart(ctx, t.cluster.Name, body, o)
 		},
-		describe: func(t *target, members []string) string {
-			return fmt.Sprintf("Restart of %s: %s. One member restarts at a time, only while the others are a quorum.", t, whichMembers(members))
+		describe: func(t *target, _ []string) string {
+			return fmt.Sprintf("Restart of %s: all members. One member restarts at a time, only while the others are a quorum.", t)
 		},
 	})
 }
@@ -89,7 +91,9 @@ func whichMembers(members []string) string {
 func (a *app) operationCommand(cmd *cobra.Command, kind operationKind) *cobra.Command {
 	o := &changeOptions{}
 	o.bind(cmd)
-	cmd.ValidArgsFunction = a.completeMembers
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = a.completeMembers
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.operate(cmd.Context(), o, kind, args[0], args[1:])
 	}
