@@ -362,5 +362,5 @@ func TestInterruptedChange(t *testing.T) {
 	})
 	p := newTerminal(t, server, false)
 	p.Every = time.Hour
-	p.expect(p.runIn(ctx, "restart", "main", "-y"), failure.CodeFailed, "error: interrupted; what was requested of the cluster continues")
+	p.expect(p.runIn(ctx, "restart", "main", "-y"), failure.CodeFailed, "error: interrupted; the change continues; follow it: kubectl etcd status main -n prod -w")
 }

@@ -147,7 +147,11 @@ func lookAtOperation(ctx context.Context, t *target, id string) (state, error) {
 	if op.Phase == v1beta2.OperationFailed {
 		return state{}, fmt.Errorf("%w: %s", errOperation, op.Message)
 	}
-	now := state{step: progress.Step{Text: op.Message, Total: int64(len(op.Members))}, done: op.Over()}
+	text := op.Message
+	if b := cluster.Status.BlockedBy; text == "" && b != nil {
+		text = "waits: " + b.Message
+	}
+	now := state{step: progress.Step{Text: text, Total: int64(len(op.Members))}, done: op.Over()}
 	if now.step.Total == 0 {
 		now.step.Total = int64(ptr.Deref(cluster.Spec.Replicas, 0))
 	}
@@ -156,7 +160,7 @@ func lookAtOperation(ctx context.Context, t *target, id string) (state, error) {
 		case v1beta2.OperationSucceeded:
 			now.step.Done++
 		case v1beta2.OperationRunning:
-			now.step.Text = strings.TrimSpace(r.Member + " " + op.Message)
+			now.step.Text = strings.TrimSpace(r.Member + " " + text)
 		default:
 		}
 	}
