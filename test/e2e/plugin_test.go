@@ -118,7 +118,7 @@ func TestPlugin(t *testing.T) {
 	t.Logf("the plugin took %v", time.Since(from).Round(time.Second))
 }
 
-// changes moves the leader, restarts a member, and looks at a replacement without doing it. A
+// changes moves the leader, restarts the members, and looks at a replacement without doing it. A
 // user that may only look is rejected, and reads which role is missing.
 func (p *plugin) changes(c *cluster, leader string) {
 	p.Helper()
@@ -131,8 +131,8 @@ func (p *plugin) changes(c *cluster, leader string) {
 
 	_, said = p.run(failure.CodeDone, "move-leader", c.name, "--yes")
 	p.contains(said, "leads "+p.namespace+"/plugged in term")
-	_, said = p.run(failure.CodeDone, "restart", c.name, leader, "--yes", "--timeout=2m")
-	p.contains(said, "Restart of "+p.namespace+"/plugged is done: 1 of 1 members are done.")
+	_, said = p.run(failure.CodeDone, "restart", c.name, "--yes", "--timeout=3m")
+	p.contains(said, "Restart of "+p.namespace+"/plugged is done: members that are done: 3.")
 	c.settle(3)
 
 	p.kubectl("create", "rolebinding", "looks", "--clusterrole=view", "--user=plugin-viewer")

@@ -47,7 +47,8 @@ func flagsPage() (string, error) {
 # Flags
 
 The programs are ` + "`/controller` and `/apiserver`" + ` of the image; their flags are arguments in ` + "`artifacts/install`" + `. The agent and the launcher
-run in pods that the controller creates and have no flags for users. Texts in quotation marks are those of the Kubernetes libraries.
+run in pods that the controller creates and have no flags for users. ` + "`kubectl etcd COMMAND --help`" + ` lists
+those of the plugin. Texts in quotation marks are those of the Kubernetes libraries.
 
 ## Controller
 

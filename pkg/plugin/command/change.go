@@ -114,6 +114,9 @@ func dry(dryRun bool) []string {
 // carryOut prints the plan, asks, sends the request and follows it.
 func (a *app) carryOut(ctx context.Context, o *changeOptions, t *target, c change) error {
 	lines, err := c.plan(ctx)
+	if ctx.Err() != nil {
+		return errDeclined
+	}
 	if err != nil {
 		return err
 	}
@@ -140,7 +143,16 @@ func (a *app) carryOut(ctx context.Context, o *changeOptions, t *target, c chang
 		fmt.Fprintf(a.Out, "%s was requested. Follow it: kubectl etcd status %s -n %s -w\n", c.title, t.cluster.Name, t.cluster.Namespace)
 		return nil
 	}
-	return a.follow(ctx, line, o.timeout, look)
+	err = a.follow(ctx, line, o.timeout, look)
+	continues := "the change continues; follow it: kubectl etcd status " + t.cluster.Name + " -n " + t.cluster.Namespace + " -w"
+	switch {
+	case errors.Is(err, failure.ErrTimedOut):
+		return failure.TimedOut(err.Error() + "; " + continues)
+	case errors.Is(err, context.Canceled):
+		return failure.Interrupted("interrupted; " + continues)
+	default:
+		return err
+	}
 }
 
 // follow shows how far a change is until it is done.

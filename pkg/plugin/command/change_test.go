@@ -91,7 +91,7 @@ func TestChange(t *testing.T) {
 		},
 		"the time limit passes": {
 			args: []string{"-y", "--timeout=20ms"}, later: []any{withOperation(running)}, code: failure.CodeTimedOut,
-			want: []string{"not done within 20ms: main-f9x4 waits for main-f9x4; what was requested of the cluster continues"}, requests: []string{dryAsk, ask},
+			want: []string{"not done within 20ms: main-f9x4 waits for main-f9x4; the change continues; follow it: kubectl etcd status main -n prod -w"}, requests: []string{dryAsk, ask},
 		},
 		"the cluster was recreated": {
 			args: []string{"-y"}, later: []any{func() any { c := withOperation(running); c.UID = "other"; return c }()}, code: failure.CodeFailed,

@@ -6,6 +6,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,10 @@ func (a *app) root() *cobra.Command {
 			a.parsed = true
 		},
 	}
+	// Each command has the flags of kubectl. The help of the program lists them once.
+	root.SetUsageTemplate(strings.NewReplacer(
+		"Global Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", "kubectl etcd --help lists the flags that every command has, such as --namespace.",
+	).Replace(root.UsageTemplate()))
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -70,6 +75,7 @@ func (a *app) root() *cobra.Command {
 		return failure.Usage(fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath()))
 	})
 	a.flags.UserAgent = "kubectl-etcd/" + version.Get().GitVersion
+	a.flags.Warnings = a.Err
 	a.flags.Bind(root.PersistentFlags())
 	root.AddGroup(
 		&cobra.Group{ID: groupLook, Title: "Look:"},
@@ -137,7 +143,8 @@ func (a *app) style(wide bool) render.Style {
 // line starts to show the progress of something.
 func (a *app) line(title string) *progress.Line {
 	return progress.NewLine(title, progress.Options{
-		Out: a.Err, Terminal: a.ErrTerminal, Unicode: a.Unicode && a.ErrTerminal, Width: a.Width, Clock: a.Clock,
+		Out: a.Err, Terminal: a.ErrTerminal, Unicode: a.Unicode && a.ErrTerminal, Clock: a.Clock,
+		Width: func() int { columns, _ := a.Size(); return columns },
 	})
 }
 

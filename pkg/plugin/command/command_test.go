@@ -331,7 +331,8 @@ func TestCompletion(t *testing.T) {
 		"why m":                       {"main"},
 		"status x":                    nil,
 		"replace main main-":          {"main-a7k2", "main-f9x4", "main-q3m8"},
-		"restart main main-f9x4 main": {"main-a7k2", "main-q3m8"},
+		"defrag main main-f9x4 main":  {"main-a7k2", "main-q3m8"},
+		"restart main main":           nil,
 		"move-leader main --to main-": {"main-a7k2", "main-f9x4", "main-q3m8"},
 		"check healthy ":              {"main"},
 	} {
@@ -361,5 +362,5 @@ func TestInterruptedChange(t *testing.T) {
 	})
 	p := newTerminal(t, server, false)
 	p.Every = time.Hour
-	p.expect(p.runIn(ctx, "restart", "main", "-y"), failure.CodeFailed, "error: interrupted; what was requested of the cluster continues")
+	p.expect(p.runIn(ctx, "restart", "main", "-y"), failure.CodeFailed, "error: interrupted; the change continues; follow it: kubectl etcd status main -n prod -w")
 }

@@ -32,16 +32,18 @@ type operationKind struct {
 
 func (a *app) restartCommand() *cobra.Command {
 	return a.operationCommand(&cobra.Command{
-		Use:   "restart NAME [MEMBER...]",
-		Short: "Restart members, one after the other",
-		Args:  takes(1, -1),
+		Use:   "restart NAME",
+		Short: "Restart all members, one after the other",
+		Args:  takes(1, 1),
+
+		ValidArgsFunction: a.completeClusters,
 	}, operationKind{
 		subresource: "restart",
 		send: func(ctx context.Context, t *target, body *v1beta2.EtcdClusterOperation, o metav1.CreateOptions) (*v1beta2.EtcdClusterOperation, error) {
 			return t.Etcd.EtcdV1beta2().EtcdClusters(t.cluster.Namespace).Restart(ctx, t.cluster.Name, body, o)
 		},
-		describe: func(t *target, members []string) string {
-			return fmt.Sprintf("Restart of %s: %s. One member restarts at a time, only while the others are a quorum.", t, whichMembers(members))
+		describe: func(t *target, _ []string) string {
+			return fmt.Sprintf("Restart of %s: all members. One member restarts at a time, only while the others are a quorum.", t)
 		},
 	})
 }
@@ -89,7 +91,9 @@ func whichMembers(members []string) string {
 func (a *app) operationCommand(cmd *cobra.Command, kind operationKind) *cobra.Command {
 	o := &changeOptions{}
 	o.bind(cmd)
-	cmd.ValidArgsFunction = a.completeMembers
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = a.completeMembers
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.operate(cmd.Context(), o, kind, args[0], args[1:])
 	}
@@ -143,7 +147,11 @@ func lookAtOperation(ctx context.Context, t *target, id string) (state, error) {
 	if op.Phase == v1beta2.OperationFailed {
 		return state{}, fmt.Errorf("%w: %s", errOperation, op.Message)
 	}
-	now := state{step: progress.Step{Text: op.Message, Total: int64(len(op.Members))}, done: op.Over()}
+	text := op.Message
+	if b := cluster.Status.BlockedBy; text == "" && b != nil {
+		text = "waits: " + b.Message
+	}
+	now := state{step: progress.Step{Text: text, Total: int64(len(op.Members))}, done: op.Over()}
 	if now.step.Total == 0 {
 		now.step.Total = int64(ptr.Deref(cluster.Spec.Replicas, 0))
 	}
@@ -152,7 +160,7 @@ func lookAtOperation(ctx context.Context, t *target, id string) (state, error) {
 		case v1beta2.OperationSucceeded:
 			now.step.Done++
 		case v1beta2.OperationRunning:
-			now.step.Text = strings.TrimSpace(r.Member + " " + op.Message)
+			now.step.Text = strings.TrimSpace(r.Member + " " + text)
 		default:
 		}
 	}

@@ -63,7 +63,7 @@ func newTerminal(t *testing.T, server *plugintest.Server, isTerminal bool) *term
 	p.Surroundings = command.Surroundings{
 		In: strings.NewReader(""), Out: &p.out, Err: &p.err,
 		InTerminal: isTerminal, OutTerminal: isTerminal, ErrTerminal: isTerminal, Color: true, Unicode: true,
-		Width: func() int { return 100 }, Clock: testingclock.NewFakePassiveClock(plugintest.Now), Every: time.Millisecond,
+		Size: func() (int, int) { return 100, 40 }, Clock: testingclock.NewFakePassiveClock(plugintest.Now), Every: time.Millisecond,
 		Connect: server.Clients,
 	}
 	return p

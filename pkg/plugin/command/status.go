@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/render"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
 )
@@ -24,6 +25,8 @@ const (
 	clearScreen  = "\x1b[2J"
 	clearRestOf  = "\x1b[K\n"
 	clearToEnd   = "\x1b[J"
+	wrapOff      = "\x1b[?7l"
+	wrapOn       = "\x1b[?7h"
 	timeOfChange = "15:04:05"
 )
 
@@ -122,7 +125,7 @@ func (a *app) watchStatus(ctx context.Context, o *statusOptions, read func(conte
 		switch {
 		case ctx.Err() != nil:
 			return interrupted(ctx)
-		case err != nil && first:
+		case err != nil && (first || !progress.IsTransient(err)):
 			return err
 		case o.isData():
 			err = a.printChanges(o, list, last, err)
@@ -161,7 +164,12 @@ func (a *app) redraw(o *statusOptions, list []*report.Status, err error) {
 		render.Status(&b, list, a.style(o.format == formatWide))
 		fmt.Fprintf(&b, "\n%s  Ctrl-C ends\n", a.Clock.Now().Format(timeOfChange))
 	}
-	fmt.Fprint(a.Out, cursorHome+strings.ReplaceAll(b.String(), "\n", clearRestOf)+clearToEnd)
+	lines := strings.SplitAfter(b.String(), "\n")
+	if _, rows := a.Size(); rows > 0 && len(lines) > rows {
+		lines = lines[:rows-1] // the screen would scroll otherwise
+	}
+	// The terminal cuts long lines: a line that wraps would not be cleared as one.
+	fmt.Fprint(a.Out, wrapOff+cursorHome+strings.ReplaceAll(strings.Join(lines, ""), "\n", clearRestOf)+clearToEnd+wrapOn)
 }
 
 // printLines writes a line for each cluster that has changed.

@@ -23,8 +23,8 @@ type Surroundings struct {
 	InTerminal, OutTerminal, ErrTerminal bool
 	// Color and Unicode are true if a terminal shows them.
 	Color, Unicode bool
-	// Width returns the columns of the terminal; 0 if they are not known.
-	Width func() int
+	// Size returns the columns and rows of the terminal; 0 if they are not known.
+	Size func() (columns, rows int)
 	// Clock shows ages and durations.
 	Clock clock.PassiveClock
 	// Every is how often the state of something is read that is followed.
@@ -43,18 +43,22 @@ func System() Surroundings {
 		InTerminal: isTerminal(os.Stdin), OutTerminal: isTerminal(os.Stdout), ErrTerminal: isTerminal(os.Stderr),
 		Color:   os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		Unicode: strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8"),
-		Width: func() int {
-			columns, _, err := term.GetSize(int(os.Stderr.Fd()))
-			if err != nil {
-				return 0
-			}
-			return columns
-		},
+		Size:    terminalSize,
 		Clock:   clock.RealClock{},
 		Every:   defaultEvery,
 		Connect: (*connect.Flags).Connect,
 		Exec:    execInPod,
 	}
+}
+
+// terminalSize asks the first of the outputs that is a terminal.
+func terminalSize() (columns, rows int) {
+	for _, file := range []*os.File{os.Stderr, os.Stdout} {
+		if columns, rows, err := term.GetSize(int(file.Fd())); err == nil {
+			return columns, rows
+		}
+	}
+	return 0, 0
 }
 
 func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }

@@ -5,6 +5,7 @@ package connect
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +31,8 @@ type Flags struct {
 	overrides  clientcmd.ConfigOverrides
 	// UserAgent tells the requests of the plugin from others in an audit log.
 	UserAgent string
+	// Warnings of the API server go here, each once.
+	Warnings io.Writer
 }
 
 // Bind adds the flags.
@@ -52,6 +55,7 @@ func (f *Flags) Connect() (*Clients, error) {
 		return nil, fmt.Errorf("read the namespace of the kubeconfig: %w; name it with --namespace", err)
 	}
 	config.UserAgent = f.UserAgent
+	config.WarningHandler = rest.NewWarningWriter(f.Warnings, rest.WarningWriterOptions{Deduplicate: true})
 	// A command sends a few requests; the limits of the server are enough.
 	config.QPS = -1
 	return New(config, namespace)

@@ -60,6 +60,9 @@ func NotMet(text string) error { return &coded{text, ErrNotMet} }
 // TimedOut returns an error about a time limit that has passed.
 func TimedOut(text string) error { return &coded{text, ErrTimedOut} }
 
+// Interrupted returns an error about a command that the user has ended.
+func Interrupted(text string) error { return &coded{text, context.Canceled} }
+
 // ExitError is the end of a program that the plugin ran in a member.
 type ExitError struct {
 	Code Code

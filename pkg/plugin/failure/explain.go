@@ -126,14 +126,14 @@ func message(err error) string {
 // Explain returns what the program prints about an error: fact, cause and remedy.
 func Explain(err error) string {
 	var known *explained
-	if errors.As(err, &known) {
-		return err.Error()
-	}
+	var text *coded
 	switch {
+	case errors.As(err, &known), errors.As(err, &text):
+		return err.Error()
 	case errors.Is(err, context.Canceled):
-		return "interrupted; what was requested of the cluster continues"
+		return "interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "the time limit of the command has passed; what was requested of the cluster continues: " + err.Error()
+		return "the time limit of the request has passed: " + err.Error()
 	case apierrors.IsServiceUnavailable(err), isMissingAPI(err):
 		return err.Error() + "\nThe API of the operator may not be installed, or not be available. See the cause: kubectl etcd check api"
 	case isNetwork(err):

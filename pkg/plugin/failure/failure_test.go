@@ -36,6 +36,7 @@ func TestCodeOf(t *testing.T) {
 		"unauthorized":       {failure.With(apierrors.NewUnauthorized("x"), failure.Right{}), 4},
 		"not found":          {apierrors.NewNotFound(clusters, "c"), 5},
 		"timed out":          {failure.TimedOut("x"), 6},
+		"interrupted":        {failure.Interrupted("x"), 1},
 		"deadline":           {fmt.Errorf("more: %w", context.DeadlineExceeded), 6},
 		"conflict":           {apierrors.NewConflict(clusters, "c", errors.New("x")), 1},
 		"a program's ending": {&failure.ExitError{Code: 42, Err: errors.New("x")}, 42},
@@ -68,7 +69,8 @@ func TestExplain(t *testing.T) {
 		"no group": {
 			apierrors.NewGenericServerResponse(404, "GET", clusters, "c", "404 page not found", 0, true), []string{"kubectl etcd check api"},
 		},
-		"interrupted": {fmt.Errorf("more: %w", context.Canceled), []string{"interrupted; what was requested of the cluster continues"}},
+		"interrupted":               {fmt.Errorf("more: %w", context.Canceled), []string{"interrupted"}},
+		"interrupted with a reason": {failure.Interrupted("the change continues"), []string{"the change continues"}},
 	} {
 		for _, want := range c.want {
 			if got := failure.Explain(c.err); !strings.Contains(got, want) {

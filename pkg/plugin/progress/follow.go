@@ -40,7 +40,7 @@ func Follow(ctx context.Context, line *Line, every, timeout time.Duration, look 
 			step, downSince = next, time.Time{}
 		case limit.Err() != nil:
 			return ended(ctx, timeout, step)
-		case !isTransient(err):
+		case !IsTransient(err):
 			return err
 		default:
 			if downSince.IsZero() {
@@ -76,11 +76,11 @@ func ended(ctx context.Context, timeout time.Duration, at Step) error {
 	if at.Text != "" {
 		text += ": " + at.Text
 	}
-	return failure.TimedOut(text + "; what was requested of the cluster continues")
+	return failure.TimedOut(text)
 }
 
-// isTransient is true for errors that another attempt may not meet.
-func isTransient(err error) bool {
+// IsTransient is true for errors that another attempt may not meet.
+func IsTransient(err error) bool {
 	var timeout net.Error
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || utilnet.IsConnectionRefused(err) ||

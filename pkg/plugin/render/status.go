@@ -56,6 +56,9 @@ func drawDetails(w io.Writer, s *report.Status, style Style) {
 		}
 	}
 	status := &s.Cluster.Status
+	if at := s.Cluster.DeletionTimestamp; at != nil {
+		line("deletion", style.paint(red, "was requested "+Age(style.Now.Sub(at.Time))+" ago"))
+	}
 	line("etcd", versions(s))
 	line("voters", voters(s))
 	line("database", database(s))

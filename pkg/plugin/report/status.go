@@ -93,11 +93,15 @@ func ReadAll(ctx context.Context, clients *connect.Clients, namespace string) ([
 	for i := range list.Items {
 		group.Go(func() error {
 			status, err := complete(groupCtx, clients, &list.Items[i])
+			if apierrors.IsNotFound(err) {
+				return nil // it was deleted after the list was read
+			}
 			result[i] = status
 			return err
 		})
 	}
-	return result, group.Wait()
+	err = group.Wait()
+	return slices.DeleteFunc(result, func(s *Status) bool { return s == nil }), err
 }
 
 // complete adds what the members say. That they cannot be probed is part of the report; only

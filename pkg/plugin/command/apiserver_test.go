@@ -1,0 +1,129 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/options"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/plugintest"
+)
+
+// startAPIServer starts the real API server in this process. It has no kube-apiserver, so it
+// authorizes every request and cannot probe members.
+func startAPIServer(t *testing.T) func(*connect.Flags) (*connect.Clients, error) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	storage, err := embeddedetcd.Start(t.Context(), t.TempDir())
+	must(err)
+	t.Cleanup(storage.Stop)
+	o, err := options.New()
+	must(err)
+	sets := cliflag.NamedFlagSets{}
+	o.AddFlags(&sets)
+	all := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	for _, set := range sets.FlagSets {
+		all.AddFlagSet(set)
+	}
+	must(all.Parse([]string{"--etcd-servers=" + storage.Endpoint(), "--shutdown-delay-duration=0s", "--bind-address=127.0.0.1"}))
+	o.Recommended.CoreAPI, o.Recommended.Authentication, o.Recommended.Authorization, o.Recommended.Admission = nil, nil, nil, nil
+	o.Recommended.Features.EnablePriorityAndFairness = false
+	o.Recommended.SecureServing.Listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(err)
+	must(o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, nil))
+	config, err := o.Config(nil)
+	must(err)
+	server, err := config.Complete().New()
+	must(err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- server.Generic.PrepareRun().RunWithContext(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return func(*connect.Flags) (*connect.Clients, error) {
+		return connect.New(config.Generic.LoopbackClientConfig, plugintest.Namespace)
+	}
+}
+
+// TestRealAPIServer sends the requests of the commands to the real API server: what it
+// rejects, what a dry run leaves, and what it stores.
+func TestRealAPIServer(t *testing.T) {
+	connected := startAPIServer(t)
+	clients, err := connected(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clusters := clients.Etcd.EtcdV1beta2().EtcdClusters(plugintest.Namespace)
+	run := func(code failure.Code, line string, want ...string) {
+		t.Helper()
+		p := newTerminal(t, plugintest.New(t), false)
+		p.Connect, p.Every = connected, 5*time.Millisecond
+		p.expect(p.run(strings.Fields(line)...), code, want...)
+	}
+	run(failure.CodeDone, "check api --timeout=1m", "Kubernetes serves etcd.database.coreos.com/v1beta2")
+	run(failure.CodeNotFound, "status main", "not found")
+	state := plugintest.Healthy()
+	state.Cluster.ResourceVersion, state.Cluster.UID = "", ""
+	state.Cluster.Spec.Pod = &v1beta2.PodPolicy{}
+	state.Cluster.Spec.Backup, state.Cluster.Spec.TLS = nil, nil
+	created, err := clusters.Create(t.Context(), state.Cluster, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created.Status = state.Cluster.Status
+	created.Status.ObservedGeneration = created.Generation
+	if _, err := clusters.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := *created.Spec.DeepCopy()
+
+	run(failure.CodeDone, "status", "prod/main  Healthy  (by the status; the members were not probed)")
+	run(failure.CodeDone, "restart main --dry-run", "Restart of prod/main: all members.")
+	run(failure.CodeDone, "defrag main main-f9x4 --dry-run", "Defragmentation of prod/main: main-f9x4.")
+	run(failure.CodeDone, "replace main main-f9x4 --dry-run", "member main-f9x4")
+	run(failure.CodeFailed, "replace main none --dry-run", "spec.members[0]")
+	run(failure.CodeFailed, "recover main --dry-run", "the quorum is not known to be lost")
+	run(failure.CodeFailed, "restore main --dry-run", "spec")
+	run(failure.CodeFailed, "backup main --dry-run", "neither the request nor spec.backup of the EtcdCluster names a backup location")
+	run(failure.CodeFailed, "hibernate main --dry-run", "volume")
+	run(failure.CodeDone, "upgrade main 3.6.18 --dry-run", "Upgrade of prod/main: from etcd 3.6.16 to 3.6.18.")
+	run(failure.CodeFailed, "upgrade main 3.4.0 --dry-run", "spec.version")
+	run(failure.CodeFailed, "snapshot save main "+t.TempDir()+"/x.db", "has no access to a kube-apiserver")
+	run(failure.CodeDone, "conn main", "http://main-client.prod.svc:2379")
+	stored, err := clusters.Get(t.Context(), "main", metav1.GetOptions{})
+	if err != nil || stored.Status.Operation != nil || stored.Spec.Version != before.Version || ptr.Deref(stored.Spec.Replicas, 0) != 3 {
+		t.Fatalf("%v: a dry run changed the cluster: %+v", err, stored)
+	}
+
+	run(failure.CodeDone, "restart main --yes --wait=false", "was requested")
+	stored, err = clusters.Get(t.Context(), "main", metav1.GetOptions{})
+	if err != nil || stored.Status.Operation == nil || stored.Status.Operation.Type != v1beta2.OperationRestart {
+		t.Fatalf("%v: no operation is stored: %+v", err, stored.Status.Operation)
+	}
+	run(failure.CodeFailed, "defrag main --yes", "is Pending; wait until status.operation shows that it has ended")
+	run(failure.CodeDone, "upgrade main 3.6.18 --yes --wait=false", "was requested")
+	run(failure.CodeNotMet, "check upgraded main", "spec.version is 3.6.18")
+}
