@@ -122,6 +122,7 @@ finish() {
   rm -f "$output"
   step "install artifacts/install again"
   kubectl delete customresourcedefinition etcdclusters.$group --ignore-not-found
+  kubectl delete secrets -n $namespace -l owner=helm,name=etcd-operator --ignore-not-found # of a run that failed
   hack/install.sh
 }
 
@@ -133,7 +134,7 @@ helm 4 >/dev/null
 trap finish EXIT
 
 step "kubectl to Helm 4: adopt what artifacts/install installed"
-"$(helm 4)" install etcd-operator charts/etcd-operator -n $namespace --take-ownership --wait --timeout=3m
+"$(helm 4)" install etcd-operator charts/etcd-operator -n $namespace --take-ownership --force-conflicts --wait --timeout=3m
 await_api
 "$(helm 4)" uninstall etcd-operator -n $namespace --wait --timeout=3m
 kubectl delete -k artifacts/install --ignore-not-found
