@@ -32,15 +32,15 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 	}
 	if m := o.blocksJoining(); m != nil {
 		return wait(recheckQuorum, ReasonWaitingForMember,
-			"member "+m.Name+" responds and does not serve; a new member would ask it for the member list, which may be old there, and would not start",
+			"member "+m.Name+" responds and does not serve; with the member list that it returns no other member would start",
 			"Bring back member "+m.Name+", or have another member replace it with POST .../replace."), true
 	}
 	return Plan{Actions: o.join(voter), RequeueAfter: recheckWaiting}, true
 }
 
 // blocksJoining returns the member that keeps new ones from joining, or nil. A new member asks
-// its peers for the member list in the order of their URLs, and ends if the first list that it
-// gets is not its own (GetClusterFromRemotePeers of etcd 3.5 and 3.6). A member whose disk takes
+// its peers for the member list in the order of their URLs. It ends if the first list that it
+// gets is not its own: GetClusterFromRemotePeers of etcd 3.5 and 3.6. A member whose disk takes
 // no writes responds for ever with the list from before.
 func (o *Observed) blocksJoining() *Member {
 	var first *Member
