@@ -142,7 +142,7 @@ func (o *Observed) stops(pod *Pod) bool {
 }
 
 // handOver lets a leader that serves hand over to another voter before it stops. etcd itself
-// does that only after its clients have gone, up to 7 s later, and writes that other members
+// does that only after the last client has left, up to 7 s later, and writes that other members
 // forward to it meanwhile may be lost.
 func (o *Observed) handOver(m *Member) (Plan, bool) {
 	to := o.successor(m)

@@ -40,8 +40,8 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 
 // blocksJoining returns the member that keeps new ones from joining, or nil. A new member asks
 // its peers for the member list in the order of their URLs. It ends if the first list that it
-// gets is not its own: GetClusterFromRemotePeers of etcd 3.5 and 3.6. A member whose disk takes
-// no writes responds for ever with the list from before.
+// gets is not its own. A member whose disk takes no writes responds for ever with the list from
+// before. Source: GetClusterFromRemotePeers of etcd 3.5 and 3.6.
 func (o *Observed) blocksJoining() *Member {
 	var first *Member
 	for i := range o.Etcd.Members {
