@@ -85,12 +85,14 @@ func (l *Line) Show(s Step) {
 	fmt.Fprintln(l.out, l.describe(s, took))
 }
 
-// End removes the line of a terminal and prints the outcome.
-func (l *Line) End(outcome string) {
+// End removes the line of a terminal and prints the outcome, which is the result of a command
+// and may go elsewhere than its progress.
+func (l *Line) End(to io.Writer, outcome string) {
 	l.Clear()
-	if outcome != "" {
-		fmt.Fprintf(l.out, "%s  %s\n", outcome, elapsed(l.clock.Since(l.started)))
+	if took := l.clock.Since(l.started); took >= patience {
+		outcome += "  " + elapsed(took)
 	}
+	fmt.Fprintln(to, outcome)
 }
 
 // Clear removes the line of a terminal.

@@ -62,7 +62,7 @@ func TestLineEndRemovesTheBar(t *testing.T) {
 	line, clock, out := newLine(true)
 	clock.SetTime(clock.Now().Add(5 * time.Second))
 	line.Show(progress.Step{Text: "x"})
-	line.End("done")
+	line.End(out, "done")
 	if want := "\r\x1b[Kcopy  00:05  x\r\x1b[Kdone  00:05\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
