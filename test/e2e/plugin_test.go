@@ -82,7 +82,7 @@ func TestPlugin(t *testing.T) {
 	p.run(failure.CodeNotFound, "status", "absent")
 	leader := c.leader().Pod.Name
 	out, _ := p.run(failure.CodeDone, "status", c.name)
-	s.contains(out, s.namespace+"/plugged  Healthy", "3 of 3 serve, fault tolerance 1, leader "+leader, "etcd          "+etcdVersion)
+	s.contains(out, s.namespace+"/plugged  Healthy", "3 of 3 serve, fault tolerance 1, leader plugged-", "etcd          "+etcdVersion)
 	out, _ = p.run(failure.CodeDone, "status", c.name, "-o", "json")
 	status := &report.Status{}
 	s.must(json.Unmarshal([]byte(out), status), "read the report %s", out)
@@ -94,13 +94,13 @@ func TestPlugin(t *testing.T) {
 
 	_, said := p.run(failure.CodeNotMet, "check", "backed-up", c.name)
 	s.contains(said, "has no backup")
-	_, said = p.run(failure.CodeDone, "backup", c.name, "--yes", "--timeout=2m")
-	s.contains(said, "Backup plugged-", "is done: revision", "verified by")
+	out, _ = p.run(failure.CodeDone, "backup", c.name, "--yes", "--timeout=2m")
+	s.contains(out, "Backup plugged-", "is done: revision", "verified by")
 	p.run(failure.CodeDone, "check", "backed-up", c.name, "--timeout=60s")
 
 	file := filepath.Join(t.TempDir(), "plugged.db")
-	_, said = p.run(failure.CodeDone, "snapshot", "save", c.name, file)
-	s.contains(said, "Saved "+file, "hash checked")
+	out, _ = p.run(failure.CodeDone, "snapshot", "save", c.name, file)
+	s.contains(out, "Saved "+file, "hash checked")
 	s.hasSnapshot(file, data)
 	p.run(failure.CodeFailed, "snapshot", "save", c.name, file)
 
@@ -129,10 +129,10 @@ func (p *plugin) changes(c *cluster, leader string) {
 	p.contains(said, "add --yes")
 	c.same(ids, uids, true)
 
-	_, said = p.run(failure.CodeDone, "move-leader", c.name, "--yes")
-	p.contains(said, "leads "+p.namespace+"/plugged in term")
-	_, said = p.run(failure.CodeDone, "restart", c.name, "--yes", "--timeout=3m")
-	p.contains(said, "Restart of "+p.namespace+"/plugged is done: members that are done: 3.")
+	out, _ = p.run(failure.CodeDone, "move-leader", c.name, "--yes")
+	p.contains(out, "leads "+p.namespace+"/plugged in term")
+	out, _ = p.run(failure.CodeDone, "restart", c.name, "--yes", "--timeout=3m")
+	p.contains(out, "Restart of "+p.namespace+"/plugged is done: members that are done: 3.")
 	c.settle(3)
 
 	p.kubectl("create", "rolebinding", "looks", "--clusterrole=view", "--user=plugin-viewer")

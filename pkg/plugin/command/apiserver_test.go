@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/utils/ptr"
 
@@ -126,4 +127,47 @@ func TestRealAPIServer(t *testing.T) {
 	run(failure.CodeFailed, "defrag main --yes", "is Pending; wait until status.operation shows that it has ended")
 	run(failure.CodeDone, "upgrade main 3.6.18 --yes --wait=false", "was requested")
 	run(failure.CodeNotMet, "check upgraded main", "spec.version is 3.6.18")
+
+	// setStatus does what the controller does.
+	setStatus := func(ctx context.Context, change func(*v1beta2.EtcdCluster) bool) error {
+		return wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			object, err := clusters.Get(ctx, "main", metav1.GetOptions{})
+			if err != nil || !change(object) {
+				return false, err
+			}
+			_, err = clusters.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+			return err == nil, nil // a conflict is tried again
+		})
+	}
+	finish := func(kind v1beta2.OperationType) func(*v1beta2.EtcdCluster) bool {
+		return func(c *v1beta2.EtcdCluster) bool {
+			op := c.Status.Operation
+			if op.Type != kind {
+				return false
+			}
+			op.Phase, op.Results = v1beta2.OperationSucceeded, []v1beta2.OperationResult{{Member: "main-f9x4", State: v1beta2.OperationSucceeded, DBSizeBefore: 3 << 20, DBSizeAfter: 1 << 20}}
+			return true
+		}
+	}
+	if err := setStatus(t.Context(), finish(v1beta2.OperationRestart)); err != nil {
+		t.Fatal(err)
+	}
+	finished := make(chan error, 1)
+	go func() { finished <- setStatus(t.Context(), finish(v1beta2.OperationDefrag)) }()
+	run(failure.CodeDone, "defrag main main-f9x4 --yes --timeout=1m", "Defrag of prod/main is done: 1 of 1 members are done. It gave 2.0Mi back.")
+	if err := <-finished; err != nil {
+		t.Fatal(err)
+	}
+
+	lost := plugintest.QuorumLost()
+	if err := setStatus(t.Context(), func(c *v1beta2.EtcdCluster) bool {
+		c.Status.Conditions, c.Status.MemberStatuses = lost.Cluster.Status.Conditions, lost.Cluster.Status.MemberStatuses
+		c.Status.MemberStatuses[0].RaftIndex, c.Status.MemberStatuses[0].Reason = 90210, "NoLeader"
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	run(failure.CodeDone, "recover main --dry-run", "Recovery of prod/main from member main-a7k2, which has committed up to entry 90210.", "survivor main-a7k2", "replaced members: main-a7k2, main-f9x4, main-q3m8")
+	run(failure.CodeUsage, "recover main", "add --yes")
+	run(failure.CodeFailed, "recover main --member main-f9x4 --dry-run", "spec.member")
 }

@@ -136,7 +136,7 @@ func (a *app) carryOut(ctx context.Context, o *changeOptions, t *target, c chang
 		return err
 	}
 	if look == nil {
-		line.End(outcome)
+		line.End(a.Out, outcome)
 		return nil
 	}
 	if !o.wait {
@@ -167,7 +167,7 @@ func (a *app) follow(ctx context.Context, line *progress.Line, timeout time.Dura
 		line.Clear()
 		return err
 	}
-	line.End(outcome)
+	line.End(a.Out, outcome)
 	return nil
 }
 

@@ -348,7 +348,7 @@ func TestHibernateAndWake(t *testing.T) {
 			})
 			p := newTerminal(t, server, false)
 			p.expect(p.run(append(c.args, "-y")...), c.code, c.want...)
-			if size != c.size {
+			if sent := server.Requests(); size != c.size || (size >= 0) != (len(sent) == 2) {
 				t.Errorf("the size became %d, want %d", size, c.size)
 			}
 		})

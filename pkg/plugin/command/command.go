@@ -6,10 +6,10 @@ package command
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/component-base/version"
 
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
@@ -64,10 +64,7 @@ func (a *app) root() *cobra.Command {
 			a.parsed = true
 		},
 	}
-	// Each command has the flags of kubectl. The help of the program lists them once.
-	root.SetUsageTemplate(strings.NewReplacer(
-		"Global Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}", "kubectl etcd --help lists the flags that every command has, such as --namespace.",
-	).Replace(root.UsageTemplate()))
+	root.SetUsageFunc(shortUsage(root.UsageFunc()))
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -95,6 +92,20 @@ func (a *app) root() *cobra.Command {
 	add(groupConnect, a.connCommand(), a.ctlCommand())
 	root.AddCommand(a.versionCommand())
 	return root
+}
+
+// shortUsage leaves the flags that every command has out of the help of each command. It is a
+// function and no template: a program with templates is half as large again.
+func shortUsage(usage func(*cobra.Command) error) func(*cobra.Command) error {
+	return func(cmd *cobra.Command) error {
+		inherited := cmd.InheritedFlags()
+		inherited.VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+		if err := usage(cmd); err != nil || !inherited.HasFlags() {
+			return err
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStderr(), "\nkubectl etcd --help lists the flags that every command has, such as --namespace.")
+		return err
+	}
 }
 
 // Groups of commands in the help.

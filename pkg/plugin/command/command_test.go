@@ -364,3 +364,52 @@ func TestInterruptedChange(t *testing.T) {
 	p.Every = time.Hour
 	p.expect(p.runIn(ctx, "restart", "main", "-y"), failure.CodeFailed, "error: interrupted; the change continues; follow it: kubectl etcd status main -n prod -w")
 }
+
+// commands returns the names of the commands that a help lists.
+func commands(t *testing.T, args ...string) []string {
+	t.Helper()
+	p := newTerminal(t, plugintest.New(t), false)
+	p.expect(p.run(append(args, "--help")...), failure.CodeDone)
+	var names []string
+	for line := range strings.Lines(p.out.String()) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   ") && len(fields) > 2 && !strings.HasPrefix(fields[0], "-") && fields[0] != "kubectl" {
+			names = append(names, fields[0])
+		}
+	}
+	return names
+}
+
+// TestDocumentation: the page about the plugin names every command and every exit code.
+func TestDocumentation(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "how-to", "kubectl-plugin.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := commands(t)
+	if len(all) < 20 {
+		t.Fatalf("the help lists %q only", all)
+	}
+	for _, name := range all {
+		if !strings.Contains(string(page), "kubectl etcd "+name) && name != "help" && name != "version" {
+			t.Errorf("the page does not name kubectl etcd %s", name)
+		}
+	}
+	for _, name := range commands(t, "check") {
+		if !strings.Contains(string(page), "kubectl etcd check "+name) {
+			t.Errorf("the page does not name kubectl etcd check %s", name)
+		}
+	}
+	for code := failure.CodeDone; code <= failure.CodeTimedOut; code++ {
+		if !strings.Contains(string(page), fmt.Sprintf("\n| %d | ", code)) {
+			t.Errorf("the page does not explain exit code %d", code)
+		}
+	}
+}
+
+func TestHelpOfACommandIsShort(t *testing.T) {
+	p := newTerminal(t, plugintest.New(t), false)
+	p.expect(p.run("wake", "--help"), failure.CodeDone, "--size int32", "kubectl etcd --help lists the flags that every command has")
+	if strings.Contains(p.out.String(), "--certificate-authority") {
+		t.Error("the help repeats the flags of kubectl")
+	}
+}

@@ -75,7 +75,7 @@ func (a *app) saveSnapshot(ctx context.Context, name, file, member string) error
 		line.Clear()
 		return err
 	}
-	line.End(fmt.Sprintf("Saved %s: %s of member %s, revision %s, hash checked.", file, progress.Size(result.Bytes), from, response.Header.Get(headerRevision)))
+	line.End(a.Out, fmt.Sprintf("Saved %s: %s of member %s, revision %s, hash checked.", file, progress.Size(result.Bytes), from, response.Header.Get(headerRevision)))
 	return nil
 }
 

@@ -98,23 +98,28 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.t.Errorf("read the body of %s %s: %v", r.Method, r.URL, err)
 	}
 	line := r.Method + " " + r.URL.Path
-	s.mu.Lock()
-	handler, ok := s.handlers[line]
-	if r.URL.Query().Get("dryRun") != "" || strings.Contains(string(body), `"dryRun":["All"]`) {
-		line += " dryRun"
-	}
-	s.requests = append(s.requests, Request{line, string(body)})
-	s.mu.Unlock()
-	if !ok {
-		write(w, apierrors.NewNotFound(v1beta2.Resource("etcdclusters"), r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]), s.t)
-		return
-	}
-	response := handler(r, body)
+	response := s.respond(line, r, body)
 	if custom, ok := response.(http.HandlerFunc); ok {
 		custom(w, r)
 		return
 	}
 	write(w, response, s.t)
+}
+
+// respond records a request and calls its handler. Handlers run one at a time, and what they
+// have written can be read after Requests.
+func (s *Server) respond(line string, r *http.Request, body []byte) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	handler, ok := s.handlers[line]
+	if r.URL.Query().Get("dryRun") != "" || strings.Contains(string(body), `"dryRun":["All"]`) {
+		line += " dryRun"
+	}
+	s.requests = append(s.requests, Request{line, string(body)})
+	if !ok {
+		return apierrors.NewNotFound(v1beta2.Resource("etcdclusters"), r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
+	}
+	return handler(r, body)
 }
 
 func write(w http.ResponseWriter, response any, t *testing.T) {

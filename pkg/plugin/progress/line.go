@@ -69,29 +69,30 @@ func (l *Line) Show(s Step) {
 	if took < patience {
 		return
 	}
-	text := l.describe(s)
 	if l.terminal {
-		l.rewrite(text + "  " + elapsed(took))
+		l.rewrite(l.describe(s, took))
 		return
 	}
 	// A number that grows is no change by itself: a log would get a line a second.
 	key := s.Text
 	if !s.Bytes {
-		key = text
+		key = l.describe(s, 0)
 	}
 	if key == l.last && now.Sub(l.printed) < repeat {
 		return
 	}
 	l.last, l.printed = key, now
-	fmt.Fprintf(l.out, "%s  %s\n", text, elapsed(took))
+	fmt.Fprintln(l.out, l.describe(s, took))
 }
 
-// End removes the line of a terminal and prints the outcome.
-func (l *Line) End(outcome string) {
+// End removes the line of a terminal and prints the outcome, which is the result of a command
+// and may go elsewhere than its progress.
+func (l *Line) End(to io.Writer, outcome string) {
 	l.Clear()
-	if outcome != "" {
-		fmt.Fprintf(l.out, "%s  %s\n", outcome, elapsed(l.clock.Since(l.started)))
+	if took := l.clock.Since(l.started); took >= patience {
+		outcome += "  " + elapsed(took)
 	}
+	fmt.Fprintln(to, outcome)
 }
 
 // Clear removes the line of a terminal.
@@ -110,15 +111,17 @@ func (l *Line) rewrite(text string) {
 	fmt.Fprint(l.out, "\r\x1b[K"+text)
 }
 
-func (l *Line) describe(s Step) string {
+// describe puts the text last: a terminal cuts the end of a line.
+func (l *Line) describe(s Step, took time.Duration) string {
 	parts := []string{l.title}
 	if s.Total > 0 {
 		parts = append(parts, Bar(s.Done, s.Total, l.unicode), amount(s))
 	} else if s.Bytes && s.Done > 0 {
 		parts = append(parts, Size(s.Done))
 	}
+	parts = append(parts, elapsed(took))
 	if s.Text != "" {
-		parts = append(parts, s.Text)
+		parts = append(parts, strings.Join(strings.Fields(s.Text), " ")) // a message may have several lines
 	}
 	return strings.Join(parts, "  ")
 }

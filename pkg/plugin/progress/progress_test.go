@@ -32,17 +32,17 @@ func TestLine(t *testing.T) {
 		"nothing in the first two seconds": {terminal: true, after: []time.Duration{time.Second}},
 		"a terminal gets one line, cut to its width": {
 			terminal: true, after: []time.Duration{3 * time.Second, time.Second},
-			want: "\r\x1b[Kcopy  [##########----------]  512Mi of 1.0Gi, 50%  moving  " +
-				"\r\x1b[Kcopy  [##########----------]  512Mi of 1.0Gi, 50%  moving  ",
+			want: "\r\x1b[Kcopy  [##########----------]  512Mi of 1.0Gi, 50%  00:03  m" +
+				"\r\x1b[Kcopy  [##########----------]  512Mi of 1.0Gi, 50%  00:04  m",
 		},
 		"a log gets a line for a change only": {
 			after: []time.Duration{3 * time.Second, time.Second},
-			want:  "copy  [##########----------]  512Mi of 1.0Gi, 50%  moving  00:03\n",
+			want:  "copy  [##########----------]  512Mi of 1.0Gi, 50%  00:03  moving\n",
 		},
 		"a log gets the same line again after a while": {
 			after: []time.Duration{3 * time.Second, time.Hour},
-			want: "copy  [##########----------]  512Mi of 1.0Gi, 50%  moving  00:03\n" +
-				"copy  [##########----------]  512Mi of 1.0Gi, 50%  moving  1:00:03\n",
+			want: "copy  [##########----------]  512Mi of 1.0Gi, 50%  00:03  moving\n" +
+				"copy  [##########----------]  512Mi of 1.0Gi, 50%  1:00:03  moving\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestLineEndRemovesTheBar(t *testing.T) {
 	line, clock, out := newLine(true)
 	clock.SetTime(clock.Now().Add(5 * time.Second))
 	line.Show(progress.Step{Text: "x"})
-	line.End("done")
-	if want := "\r\x1b[Kcopy  x  00:05\r\x1b[Kdone  00:05\n"; out.String() != want {
+	line.End(out, "done")
+	if want := "\r\x1b[Kcopy  00:05  x\r\x1b[Kdone  00:05\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 }
