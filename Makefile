@@ -73,6 +73,10 @@ charts: ## Lint, test and pack the Helm charts into dist/.
 	@cd test/charts && CGO_ENABLED=0 go test -trimpath -count=1 ./...
 	@cd test/charts && CGO_ENABLED=0 go run -trimpath -buildvcs=false ./pack $(DIST) $(ROOT)/charts/etcd-operator $(ROOT)/charts/etcd-cluster
 
+.PHONY: release
+release: ## Everything of a release, dist/release/VERSION: image for amd64 and arm64, manifests, charts, plugin, SBOM, checksums (RELEASE_KEY=FILE signs).
+	@hack/release.sh $(VERSION)
+
 .PHONY: image
 image: dist/etcd-operator.tar ## Pack the programs as a container image, dist/etcd-operator.tar.
 

@@ -55,7 +55,7 @@ run_unit() {
   # take ten times as long under the race detector.
   # shellcheck disable=SC2046
   gotest -race -timeout=30m $(unit_packages | grep -v /pkg/planner/cluster$) &&
-    gotest -timeout=30m ./pkg/planner/cluster && (cd hack/local && gotest ./...) && (cd test/charts && gotest -count=1 ./...)
+    gotest -timeout=30m ./pkg/planner/cluster && (cd hack/local && gotest ./...) && (cd hack/release && gotest ./...) && (cd test/charts && gotest -count=1 ./...)
 }
 
 # Every eighth cut of the sweep; all of them take minutes more: -sweep-every=1.

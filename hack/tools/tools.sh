@@ -27,9 +27,11 @@ helm() {
   echo "$TOOLS/helm$1"
 }
 
+cyclonedx_gomod() { install_tool sbom github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod; }
+
 # go_modules lists the directories of the modules that hold code of this project.
 go_modules() {
-  printf '%s\n' "$ROOT" "$ROOT/hack/local" "$ROOT/test/charts"
+  printf '%s\n' "$ROOT" "$ROOT/hack/local" "$ROOT/hack/release" "$ROOT/test/charts"
 }
 
 # files PATTERN... lists the files of the work tree that are, or could be, committed.

@@ -1,0 +1,50 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+)
+
+const usage = `Usage:
+  release image --ref REFERENCE --out FILE --entrypoint /PROGRAM --license FILE PLATFORM=DIRECTORY...
+      writes the programs of each directory as one image for several platforms (an OCI archive)
+  release statement --checksums FILE --source URI --commit COMMIT --version VERSION --key FILE --out FILE
+      signs, with an Ed25519 key in PKCS #8, which files were built from which commit
+  release verify --checksums FILE --statement FILE --key FILE
+      verifies that statement with the public key
+`
+
+// errUsage means that the arguments do not fit.
+var errUsage = errors.New("unexpected arguments")
+
+func main() {
+	err := run(os.Args[1:])
+	if errors.Is(err, errUsage) || errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(os.Stderr, usage)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	switch command, rest := args[0], args[1:]; command {
+	case "image":
+		return imageCommand(rest)
+	case "statement":
+		return statementCommand(rest)
+	case "verify":
+		return verifyCommand(rest)
+	default:
+		return fmt.Errorf("%w: %q is no command", errUsage, command)
+	}
+}
