@@ -16,7 +16,7 @@ import (
 )
 
 // leastAgentMemory is the memory limit that the agent is built for.
-var leastAgentMemory = resource.MustParse("256Mi")
+const leastAgentMemory = "256Mi"
 
 // proxyVariables are all variables that a user may set. Everything else that the agent, the
 // libraries of the stores or the runtime read could lead to other credentials, to another
@@ -123,9 +123,9 @@ func validateJobResources(resources *corev1.ResourceRequirements, path *field.Pa
 	if !isMeasurable(errs) {
 		return errs
 	}
-	if limit, found := resources.Limits[corev1.ResourceMemory]; found && limit.Cmp(leastAgentMemory) < 0 {
+	if limit, found := resources.Limits[corev1.ResourceMemory]; found && limit.Cmp(resource.MustParse(leastAgentMemory)) < 0 {
 		errs = append(errs, invalid(path.Child("limits").Key(string(corev1.ResourceMemory)), limit.String(),
-			"must be at least %s, which a transfer may need; leave it out for that", leastAgentMemory.String()))
+			"must be at least %s, which a transfer may need; leave it out for that", leastAgentMemory))
 	}
 	return errs
 }

@@ -5,6 +5,7 @@ package validation
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,6 +79,21 @@ func TestJobPolicy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestJobPolicyAtOnce: requests that are rejected at the same time share no state. The race
+// detector sees it if they do.
+func TestJobPolicyAtOnce(t *testing.T) {
+	t.Parallel()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if errs := validateJobPolicy(&v1beta2.JobPolicy{Resources: limits("64Mi")}, field.NewPath("spec", "job")); len(errs) != 1 {
+				t.Errorf("got %v", errs)
+			}
+		})
+	}
+	group.Wait()
 }
 
 // TestStorageClasses: a class from which nothing is read at once fails every backup, and a key
