@@ -83,12 +83,11 @@ func (a *Archive) Close() (int64, error) {
 	if err := a.file.Close(); err != nil {
 		return 0, errors.Join(fmt.Errorf("end the archive: %w", err), os.Remove(a.name+Suffix))
 	}
-	// A link does not replace a file that was made meanwhile.
-	if err := os.Link(a.name+Suffix, a.name); err != nil {
-		return 0, errors.Join(fmt.Errorf("name the archive: %w", err), os.Remove(a.name+Suffix))
+	if _, err := os.Lstat(a.name); err == nil {
+		return 0, errors.Join(fmt.Errorf("%w: %s was made meanwhile; choose another name with -f", ErrExists, a.name), os.Remove(a.name+Suffix))
 	}
-	if err := os.Remove(a.name + Suffix); err != nil {
-		return 0, fmt.Errorf("remove the temporary name of the archive: %w", err)
+	if err := os.Rename(a.name+Suffix, a.name); err != nil {
+		return 0, errors.Join(fmt.Errorf("name the archive: %w", err), os.Remove(a.name+Suffix))
 	}
 	return info.Size(), nil
 }
