@@ -22,6 +22,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/plugintest"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // startAPIServer starts the real API server in this process. It has no kube-apiserver, so it
@@ -114,8 +115,10 @@ func TestRealAPIServer(t *testing.T) {
 	run(failure.CodeFailed, "upgrade main 3.4.0 --dry-run", "spec.version")
 	run(failure.CodeFailed, "snapshot save main "+t.TempDir()+"/x.db", "has no access to a kube-apiserver")
 	run(failure.CodeDone, "conn main", "http://main-client.prod.svc:2379")
+	run(failure.CodeDone, "pause main --dry-run", "Pause of prod/main: ")
+	run(failure.CodeNotMet, "rotate-ca main --dry-run", "spec.TLS.auto is not set")
 	stored, err := clusters.Get(t.Context(), "main", metav1.GetOptions{})
-	if err != nil || stored.Status.Operation != nil || stored.Spec.Version != before.Version || ptr.Deref(stored.Spec.Replicas, 0) != 3 {
+	if err != nil || stored.Spec.Paused || stored.Status.Operation != nil || stored.Spec.Version != before.Version || ptr.Deref(stored.Spec.Replicas, 0) != 3 {
 		t.Fatalf("%v: a dry run changed the cluster: %+v", err, stored)
 	}
 
@@ -159,7 +162,16 @@ func TestRealAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	run(failure.CodeDone, "restart main --yes --wait=false", "was requested")
+	run(failure.CodeDone, "cancel main --yes --wait=false", "Cancellation of Restart")
+	run(failure.CodeDone, "pause main --yes --wait=false", "was requested")
+	stored, err = clusters.Get(t.Context(), "main", metav1.GetOptions{})
+	if err != nil || !stored.Spec.Paused || stored.Annotations[resources.AnnotationCancelOperation] != stored.Status.Operation.ID {
+		t.Fatalf("%v: the pause or the cancellation is not stored: %+v", err, stored)
+	}
+
 	lost := plugintest.QuorumLost()
+	run(failure.CodeDone, "resume main --yes --wait=false", "was requested")
 	if err := setStatus(t.Context(), func(c *v1beta2.EtcdCluster) bool {
 		c.Status.Conditions, c.Status.MemberStatuses = lost.Cluster.Status.Conditions, lost.Cluster.Status.MemberStatuses
 		c.Status.MemberStatuses[0].RaftIndex, c.Status.MemberStatuses[0].Reason = 90210, "NoLeader"

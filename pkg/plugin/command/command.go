@@ -86,9 +86,10 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupLook, a.statusCommand(), a.whyCommand(), a.checkCommand(), a.logsCommand())
+	add(groupLook, a.statusCommand(), a.whyCommand(), a.checkCommand(), a.logsCommand(), a.reportCommand())
 	add(groupData, a.backupCommand(), a.snapshotCommand(), a.restoreCommand(), a.recoverCommand())
-	add(groupChange, a.upgradeCommand(), a.restartCommand(), a.defragCommand(), a.replaceCommand(), a.moveLeaderCommand(), a.hibernateCommand(), a.wakeCommand())
+	add(groupChange, a.upgradeCommand(), a.restartCommand(), a.defragCommand(), a.replaceCommand(), a.moveLeaderCommand(), a.hibernateCommand(), a.wakeCommand(),
+		a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.rotateCACommand())
 	add(groupConnect, a.connCommand(), a.ctlCommand())
 	root.AddCommand(a.versionCommand())
 	return root

@@ -5,18 +5,14 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
 )
@@ -46,16 +42,8 @@ func (a *app) upgrade(ctx context.Context, o *changeOptions, name, version strin
 		fmt.Fprintf(a.Out, "Every member of %s runs etcd %s already.\n", t, version)
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": t.cluster.UID},
-		"spec":     map[string]any{"version": version},
-	})
-	if err != nil {
-		return fmt.Errorf("write the patch: %w", err)
-	}
 	send := func(ctx context.Context, dryRun bool) error {
-		_, err := t.Etcd.EtcdV1beta2().EtcdClusters(t.cluster.Namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dry(dryRun)})
-		return failure.With(err, t.right("patch", "etcdclusters"))
+		return t.patchSpec(ctx, map[string]any{"version": version}, dryRun)
 	}
 	return a.carryOut(ctx, o, t, change{
 		title: "Upgrade of " + t.String() + " to " + version,

@@ -54,7 +54,14 @@ var roles = map[string]role{
 	"create etcdrestores":            {roleEdit, "edit"},
 	"create etcdclusters/recover":    {roleRecover, "admin"},
 	"get etcdclusters/proxy":         {roleSnapshot, ""},
+	"list etcdbackups":               {roleView, "view"},
+	"list etcdrestores":              {roleView, "view"},
 	"list events":                    {"view", ""},
+	"list pods":                      {"view", ""},
+	"list persistentvolumeclaims":    {"view", ""},
+	"list services":                  {"view", ""},
+	"list poddisruptionbudgets":      {"view", ""},
+	"list deployments":               {"view", ""},
 	"get pods":                       {"view", ""},
 	"get pods/log":                   {"view", ""},
 	"create pods/exec":               {"edit", ""},
@@ -134,7 +141,7 @@ func Explain(err error) string {
 		return "interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the time limit of the request has passed: " + err.Error()
-	case apierrors.IsServiceUnavailable(err), isMissingAPI(err):
+	case apierrors.IsServiceUnavailable(err), IsMissingAPI(err):
 		return err.Error() + "\nThe API of the operator may not be installed, or not be available. See the cause: kubectl etcd check api"
 	case isNetwork(err):
 		return err.Error() + "\nThe kube-apiserver does not respond. Check --context and --kubeconfig"
@@ -149,9 +156,9 @@ func isNetwork(err error) bool {
 	return errors.As(err, &operation) || errors.As(err, &lookup)
 }
 
-// isMissingAPI is true if the kube-apiserver does not know the group. It is not true if an
+// IsMissingAPI is true if the kube-apiserver does not know the group. It is not true if an
 // object does not exist.
-func isMissingAPI(err error) bool {
+func IsMissingAPI(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
 		return false
