@@ -5,6 +5,7 @@ package metrics
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,49 @@ func TestCollectorCountsRecoveries(t *testing.T) {
 	}
 }
 
+// TestAlarmsAndRejectedGrowth: these series exist only while something is wrong.
+func TestAlarmsAndRejectedGrowth(t *testing.T) {
+	t.Parallel()
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	c := NewClusterCollector(etcdlisters.NewEtcdClusterLister(store), func(metav1.Object) bool { return true })
+	registry := metrics.NewKubeRegistry()
+	if err := registry.CustomRegister(c); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		alarms []string
+		reason string
+		want   []string
+	}{
+		"at rest":                  {},
+		"a database is full":       {alarms: []string{"NOSPACE (raised by 8e9e05c52164694d)"}, want: []string{"alarm{alarm=NOSPACE,name=a,namespace=n} 1"}},
+		"the data differs":         {alarms: []string{"CORRUPT (raised by 8e9e05c52164694d)"}, want: []string{"alarm{alarm=CORRUPT,name=a,namespace=n} 1"}},
+		"an alarm is not known":    {alarms: []string{"OTHER (raised by 8e9e05c52164694d)"}},
+		"Kubernetes rejects a PVC": {reason: v1beta2.ReasonGrowthRejected, want: []string{"volume_growth_rejected{name=a,namespace=n} 1"}},
+		"a PVC grows":              {reason: "Growing"},
+	} {
+		o := measured("a")
+		o.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "a-1", Alarms: test.alarms}, {Name: "a-2", Alarms: test.alarms}}
+		if test.reason != "" {
+			o.Status.Conditions = append(o.Status.Conditions, v1beta2.ClusterCondition{
+				Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: corev1.ConditionFalse, Reason: test.reason,
+			})
+		}
+		if err := store.Update(o); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(scrape(t, registry)) {
+			if strings.HasPrefix(line, "alarm{") || strings.HasPrefix(line, "volume_growth_rejected{") {
+				got = append(got, strings.TrimSpace(line))
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: the series are %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 // TestSeriesOfACluster: times the number of clusters, this is what Prometheus has to keep.
 func TestSeriesOfACluster(t *testing.T) {
 	t.Parallel()
@@ -172,13 +216,17 @@ func TestSeriesOfACluster(t *testing.T) {
 	worst := measured("worst")
 	worst.Status.Conditions = nil
 	for _, u := range usual {
-		worst.Status.Conditions = append(worst.Status.Conditions, v1beta2.ClusterCondition{Type: u.condition, Status: corev1.ConditionUnknown})
+		c := v1beta2.ClusterCondition{Type: u.condition, Status: corev1.ConditionUnknown}
+		if u.condition == v1beta2.ClusterConditionVolumesAsDeclared {
+			c.Status, c.Reason = corev1.ConditionFalse, v1beta2.ReasonGrowthRejected
+		}
+		worst.Status.Conditions = append(worst.Status.Conditions, c)
 	}
 	for i := range 7 {
 		worst.Status.Members.Unready = append(worst.Status.Members.Unready, fmt.Sprint(i))
-		worst.Status.MemberStatuses = append(worst.Status.MemberStatuses, v1beta2.MemberStatus{Name: fmt.Sprint(i)})
+		worst.Status.MemberStatuses = append(worst.Status.MemberStatuses, v1beta2.MemberStatus{Name: fmt.Sprint(i), Alarms: []string{"NOSPACE (raised by 1)", "CORRUPT (raised by 2)", "OTHER"}})
 	}
-	for cluster, most := range map[*v1beta2.EtcdCluster]int{rests: 9, worst: 24} {
+	for cluster, most := range map[*v1beta2.EtcdCluster]int{rests: 9, worst: 27} {
 		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		if err := store.Add(cluster); err != nil {
 			t.Fatal(err)
