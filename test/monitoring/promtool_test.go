@@ -46,7 +46,7 @@ func promtool(t *testing.T, args ...string) {
 // The files that promtool reads. Only the fields that the tests use are here.
 type (
 	testFile struct {
-		RuleFiles          []string    `json:"rule_files"`
+		RuleFiles          []string    `json:"rule_files,omitempty"`
 		EvaluationInterval string      `json:"evaluation_interval"`
 		Tests              []testGroup `json:"tests"`
 	}
@@ -71,9 +71,13 @@ type (
 		ExpAnnotations map[string]string `json:"exp_annotations"`
 	}
 	exprTest struct {
-		Expr       string     `json:"expr"`
-		EvalTime   string     `json:"eval_time"`
-		ExpSamples []struct{} `json:"exp_samples"`
+		Expr       string   `json:"expr"`
+		EvalTime   string   `json:"eval_time"`
+		ExpSamples []sample `json:"exp_samples"`
+	}
+	sample struct {
+		Labels string  `json:"labels"`
+		Value  float64 `json:"value"`
 	}
 )
 
@@ -128,7 +132,7 @@ func minute(m int) string { return fmt.Sprintf("%dm", m) }
 func atRest(minutes ...int) []exprTest {
 	var list []exprTest
 	for _, m := range minutes {
-		list = append(list, exprTest{Expr: `ALERTS{alertstate="firing"}`, EvalTime: minute(m), ExpSamples: []struct{}{}})
+		list = append(list, exprTest{Expr: `ALERTS{alertstate="firing"}`, EvalTime: minute(m), ExpSamples: []sample{}})
 	}
 	return list
 }
