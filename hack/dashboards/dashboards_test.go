@@ -14,10 +14,10 @@ import (
 func TestFilesAreCurrent(t *testing.T) {
 	t.Parallel()
 	const dir = "../../artifacts/monitoring/dashboards"
-	wanted := map[string]bool{}
+	current := map[string]bool{}
 	for _, d := range dashboards() {
 		file := filepath.Join(dir, d.name+".json")
-		wanted[file] = true
+		current[file] = true
 		want, err := d.json()
 		if err != nil {
 			t.Fatal(err)
@@ -35,7 +35,7 @@ func TestFilesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if !wanted[file] {
+		if !current[file] {
 			t.Errorf("%s is no dashboard of this program", file)
 		}
 	}

@@ -199,7 +199,7 @@ func checkRule(t *testing.T, alert, expr, text string, known map[string][]string
 	}
 }
 
-// TestDocumented: every metric of ours is in the documentation.
+// TestDocumented: every metric of ours, and each that is used of etcd, is in the documentation.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	var docs strings.Builder
@@ -213,6 +213,11 @@ func TestDocumented(t *testing.T) {
 			t.Fatal(err)
 		}
 		docs.Write(text)
+	}
+	for name := range ofEtcd {
+		if !strings.Contains(docs.String(), "`"+name+"`") {
+			t.Errorf("metric %s of etcd is not in docs/", name)
+		}
 	}
 	for name := range exported(t) {
 		// Series of one kind are listed as `first_one`, `…_another`.

@@ -42,7 +42,7 @@ func (c *storageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 		return
 	}
 	size := c.server.etcd.Server.Backend().Size()
-	free := int64(volume.Bavail) * volume.Bsize //nolint:gosec // a volume has less than 2^63 bytes
+	free := int64(volume.Bavail) * volume.Bsize
 	ch <- metrics.NewLazyConstMetric(databaseSize, metrics.GaugeValue, float64(size))
 	ch <- metrics.NewLazyConstMetric(databaseAvailable, metrics.GaugeValue, float64(available(size, free)))
 }
