@@ -151,6 +151,9 @@ var harmless = map[string][]series{
 	"one of two API servers restarts": {
 		{`up{job="etcd-operator-system/etcd-operator-apiserver",pod="a"}`, "1", "0"}, {`up{job="etcd-operator-system/etcd-operator-apiserver",pod="b"}`, "1", "1"},
 	},
+	"the API server serves and Prometheus may not read its metrics": {
+		{`up{job="etcd-operator-system/etcd-operator-apiserver",pod="a"}`, "0", "0"}, {`aggregator_unavailable_apiservice{name="v1beta2.etcd.database.coreos.com"}`, "0", "0"},
+	},
 	"one backup was made long ago and none is scheduled": {{lastBackup, "-763080", "-763080"}},
 	"a small database is mostly unused":                  {{databaseSize, "20000000", "20000000"}, {databaseInUse, "1000000", "1000000"}},
 	"a database has no quota":                            {{databaseSize, "100", "100"}, {quota, "0", "0"}},
