@@ -18,7 +18,9 @@ func cluster() dashboard {
 			{"name", `label_values(etcd_operator_cluster_info{namespace="$namespace"}, name)`},
 		},
 		events: []event{{
-			"Operations", `etcd_operator_cluster_condition{namespace="$namespace",name="$name",condition=~"Scaling|Upgrading|Recovering",status="True"} == 1`, "{{condition}}",
+			"Changes", `etcd_operator_cluster_condition{namespace="$namespace",name="$name",condition=~"Scaling|Upgrading|Recovering",status="True"} == 1`, "{{condition}}",
+		}, {
+			"Operations", "etcd_operator_cluster_operation_in_progress" + of + " == 1", "{{type}}",
 		}},
 		panels: []panel{
 			{

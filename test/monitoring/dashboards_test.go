@@ -163,6 +163,7 @@ var samples = []series{
 	{condition("Available", "False"), "1", "1"},
 	{condition("Upgrading", "True"), "1", "1"},
 	{condition("BackupHealthy", "False"), "1", "1"},
+	{`etcd_operator_cluster_operation_in_progress{namespace="n",name="c",type="Defrag"}`, "1", "1"},
 	{blockedSince, "0", "0"},
 	{lastBackup, "0", "0"},
 	{notAfter, "9999999", "9999999"},

@@ -175,6 +175,12 @@ var allSeries = []series{
 				add(1)
 			}
 		}),
+	gauge("operation_in_progress", "1 while a defragmentation, a restart or a replacement is in progress; absent otherwise.",
+		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if op := o.Status.Operation; !op.Over() && slices.Contains(operations, op.Type) {
+				add(1, string(op.Type))
+			}
+		}, "type"),
 	gauge("blocked_since_timestamp_seconds", "Since when the controller waits for something before it can go on, and for what; absent if it does not wait.",
 		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
 			if b := o.Status.BlockedBy; b != nil {
@@ -217,6 +223,9 @@ var allSeries = []series{
 
 // alarms are the alarms of etcd that can have a series: a status may contain other texts.
 var alarms = []string{"NOSPACE", "CORRUPT"}
+
+// operations are the types of operations that can have a series.
+var operations = []v1beta2.OperationType{v1beta2.OperationDefrag, v1beta2.OperationRestart, v1beta2.OperationReplace}
 
 // hasAlarm is true if a member reports an alarm. The status adds to an alarm which member raised it.
 func hasAlarm(o *v1beta2.EtcdCluster, alarm string) bool {

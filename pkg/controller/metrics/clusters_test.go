@@ -199,6 +199,31 @@ func TestAlarmsAndRejectedGrowth(t *testing.T) {
 	}
 }
 
+// TestOperationIsMeasured: an operation has a series until it is over.
+func TestOperationIsMeasured(t *testing.T) {
+	t.Parallel()
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	registry := metrics.NewKubeRegistry()
+	if err := registry.CustomRegister(NewClusterCollector(etcdlisters.NewEtcdClusterLister(store), func(metav1.Object) bool { return true })); err != nil {
+		t.Fatal(err)
+	}
+	for phase, want := range map[v1beta2.OperationPhase]bool{
+		v1beta2.OperationPending: true, v1beta2.OperationRunning: true, v1beta2.OperationSucceeded: false, v1beta2.OperationFailed: false,
+	} {
+		for _, kind := range append([]v1beta2.OperationType{"Unknown"}, operations...) {
+			o := measured("a")
+			o.Status.Operation = &v1beta2.ClusterOperation{Type: kind, Phase: phase}
+			if err := store.Update(o); err != nil {
+				t.Fatal(err)
+			}
+			line := fmt.Sprintf("operation_in_progress{name=a,namespace=n,type=%s} 1", kind)
+			if got := strings.Contains(scrape(t, registry), line); got != (want && kind != "Unknown") {
+				t.Errorf("operation %s in phase %s: it has a series: %v", kind, phase, got)
+			}
+		}
+	}
+}
+
 // TestSeriesOfACluster: times the number of clusters, this is what Prometheus has to keep.
 func TestSeriesOfACluster(t *testing.T) {
 	t.Parallel()
@@ -214,6 +239,7 @@ func TestSeriesOfACluster(t *testing.T) {
 	}
 	// Everything is wrong at once, and seven members have certificates of their own.
 	worst := measured("worst")
+	worst.Status.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationDefrag, Phase: v1beta2.OperationRunning}
 	worst.Status.Conditions = nil
 	for _, u := range usual {
 		c := v1beta2.ClusterCondition{Type: u.condition, Status: corev1.ConditionUnknown}
@@ -226,7 +252,7 @@ func TestSeriesOfACluster(t *testing.T) {
 		worst.Status.Members.Unready = append(worst.Status.Members.Unready, fmt.Sprint(i))
 		worst.Status.MemberStatuses = append(worst.Status.MemberStatuses, v1beta2.MemberStatus{Name: fmt.Sprint(i), Alarms: []string{"NOSPACE (raised by 1)", "CORRUPT (raised by 2)", "OTHER"}})
 	}
-	for cluster, most := range map[*v1beta2.EtcdCluster]int{rests: 9, worst: 27} {
+	for cluster, most := range map[*v1beta2.EtcdCluster]int{rests: 9, worst: 28} {
 		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		if err := store.Add(cluster); err != nil {
 			t.Fatal(err)
