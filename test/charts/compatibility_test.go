@@ -80,7 +80,7 @@ func TestKubernetesTypes(t *testing.T) {
 // TestNamespace: everything follows the namespace of the release, and nothing its name.
 func TestNamespace(t *testing.T) {
 	t.Parallel()
-	const values = "networkPolicy: {enabled: true}\napiserver: {audit: true}\nrbac: {readTLSSecrets: true}"
+	const values = "networkPolicy: {enabled: true}\napiserver: {audit: true}\nrbac: {readTLSSecrets: true}\npodMonitor: {enabled: true}"
 	text := func(list objects) string {
 		var documents []string
 		for key, object := range list {

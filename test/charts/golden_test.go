@@ -168,6 +168,32 @@ func TestMemberPolicies(t *testing.T) {
 	same(t, got, want)
 }
 
+// TestPodMonitors compares what podMonitor.enabled adds with the PodMonitors of artifacts.
+func TestPodMonitors(t *testing.T) {
+	t.Parallel()
+	want := objects{}
+	for _, file := range []string{"controller.yaml", "apiserver.yaml"} {
+		want.add(t, file, read(t, "artifacts", "monitoring", file))
+	}
+	got := defaults(operator, "podMonitor: {enabled: true}").render(t)
+	without := defaults(operator, "").render(t)
+	maps.DeleteFunc(got, func(key string, _ unstructured.Unstructured) bool {
+		_, also := without[key]
+		return also
+	})
+	same(t, got, want)
+
+	// The chart of one cluster has a PodMonitor for its own members, which must label them
+	// like the PodMonitor for all members.
+	all := objects{}
+	all.add(t, "members.yaml", read(t, "artifacts", "monitoring", "members.yaml"))
+	const endpoints = "spec.podMetricsEndpoints"
+	if diff := cmp.Diff(all.field("PodMonitor/etcd-operator-system/etcd-operator-members", endpoints),
+		defaults(cluster, "podMonitor: {enabled: true}").render(t).field("PodMonitor/default/example-etcd", endpoints)); diff != "" {
+		t.Errorf("%s of members (- artifacts, + chart):\n%s", endpoints, diff)
+	}
+}
+
 // TestAlerts compares the PrometheusRule with the alerts of artifacts.
 func TestAlerts(t *testing.T) {
 	t.Parallel()

@@ -24,14 +24,21 @@ const root = "../.."
 // runbooks is the page with a section for each alert.
 const runbooks = "https://github.com/etcd-operator/etcd-operator/blob/main/docs/reference/alerts.md"
 
-// rules is the part of a file of rules that is looked at.
+const (
+	alertsFile = "artifacts/monitoring/alerts.yaml"
+	alertsPage = "docs/reference/alerts.md"
+)
+
+// rule and rules are the part of a file of rules that is looked at.
+type rule struct {
+	Alert, Expr, For    string
+	Labels, Annotations map[string]string
+}
+
 type rules struct {
 	Groups []struct {
 		Name  string
-		Rules []struct {
-			Alert, Expr, For    string
-			Labels, Annotations map[string]string
-		}
+		Rules []rule
 	}
 }
 
@@ -47,6 +54,8 @@ var (
 	operators = []string{"and", "or", "unless", "bool", "offset"}
 	aggregate = regexp.MustCompile(`\b(sum|max|min|count|avg)\b`)
 	template  = regexp.MustCompile(`\{\{\s*\$labels\.(\w+)\s*\}\}`)
+	section   = regexp.MustCompile(`(?m)^## (.+)$`)
+	replaced  = regexp.MustCompile(`label_replace\(\w+, "(\w+)"`)
 	equals    = regexp.MustCompile(`(\w+)\s*(=|!=|=~|!~)\s*"`)
 )
 
@@ -85,15 +94,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestAlertsAreAboutWhatIsExported reads every alert and looks for its metrics in the
-// programs, and for its labels in the metrics.
-func TestAlertsAreAboutWhatIsExported(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "artifacts/monitoring/alerts.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages, err := os.ReadFile(filepath.Join(root, "docs/reference/alerts.md"))
+// alertsByName reads the alerts.
+func alertsByName(t *testing.T) map[string]rule {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, alertsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,25 +105,61 @@ func TestAlertsAreAboutWhatIsExported(t *testing.T) {
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		t.Fatal(err)
 	}
-	known := exported(t)
-	total := 0
+	alerts := map[string]rule{}
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
-			total++
-			if rule.Alert == "" || rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
-				t.Errorf("alert %q of group %s has no name, summary or severity", rule.Alert, group.Name)
+			if _, twice := alerts[rule.Alert]; twice || rule.Alert == "" {
+				t.Errorf("group %s has an alert without a name, or alert %q twice", group.Name, rule.Alert)
 			}
-			if want := runbooks + "#" + strings.ToLower(rule.Alert); rule.Annotations["runbook_url"] != want {
-				t.Errorf("the runbook of alert %s is %q, want %q", rule.Alert, rule.Annotations["runbook_url"], want)
-			}
-			if !strings.Contains(string(pages), "\n## "+rule.Alert+"\n") {
-				t.Errorf("docs/reference/alerts.md has no section %s", rule.Alert)
-			}
-			checkRule(t, rule.Alert, rule.Expr, rule.Annotations["summary"]+rule.Annotations["description"], known)
+			alerts[rule.Alert] = rule
 		}
 	}
-	if total == 0 {
-		t.Error("there are no alerts")
+	if len(alerts) == 0 {
+		t.Fatalf("%s has no alerts", alertsFile)
+	}
+	return alerts
+}
+
+// TestAlertsAreAboutWhatIsExported reads every alert and looks for its metrics in the
+// programs, and for its labels in the metrics.
+func TestAlertsAreAboutWhatIsExported(t *testing.T) {
+	t.Parallel()
+	known := exported(t)
+	addOthers(known)
+	for name, rule := range alertsByName(t) {
+		if severity := rule.Labels["severity"]; severity != "critical" && severity != "warning" {
+			t.Errorf("alert %s has the severity %q", name, severity)
+		}
+		if rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
+			t.Errorf("alert %s has no summary or no description", name)
+		}
+		checkRule(t, name, rule.Expr, rule.Annotations["summary"]+rule.Annotations["description"], known)
+	}
+}
+
+// TestEachAlertHasARunbook: each alert has one section of the page and each section an alert.
+// The annotation runbook_url leads to the section.
+func TestEachAlertHasARunbook(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(root, alertsPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := alertsByName(t)
+	sections := map[string]int{}
+	for _, match := range section.FindAllStringSubmatch(string(page), -1) {
+		sections[match[1]]++
+		if _, ok := alerts[match[1]]; !ok {
+			t.Errorf("%s has a section %s; there is no such alert", alertsPage, match[1])
+		}
+	}
+	for name, rule := range alerts {
+		if sections[name] != 1 {
+			t.Errorf("%s has %d sections %s, want 1", alertsPage, sections[name], name)
+		}
+		if want := runbooks + "#" + strings.ToLower(name); rule.Annotations["runbook_url"] != want {
+			t.Errorf("the runbook of alert %s is %q, want %q", name, rule.Annotations["runbook_url"], want)
+		}
 	}
 }
 
@@ -140,6 +180,9 @@ func checkRule(t *testing.T, alert, expr, text string, known map[string][]string
 		}
 		labels = append(labels, has...)
 	}
+	for _, match := range replaced.FindAllStringSubmatch(expr, -1) {
+		labels = append(labels, match[1])
+	}
 	var expected []string
 	for _, selector := range inBraces.FindAllString(expr, -1) {
 		for _, match := range equals.FindAllStringSubmatch(selector, -1) {
@@ -156,7 +199,7 @@ func checkRule(t *testing.T, alert, expr, text string, known map[string][]string
 	}
 }
 
-// TestDocumented: every metric of ours is in the documentation.
+// TestDocumented: every metric of ours, and each that is used of etcd, is in the documentation.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	var docs strings.Builder
@@ -170,6 +213,11 @@ func TestDocumented(t *testing.T) {
 			t.Fatal(err)
 		}
 		docs.Write(text)
+	}
+	for name := range ofEtcd {
+		if !strings.Contains(docs.String(), "`"+name+"`") {
+			t.Errorf("metric %s of etcd is not in docs/", name)
+		}
 	}
 	for name := range exported(t) {
 		// Series of one kind are listed as `first_one`, `…_another`.

@@ -2,5 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package monitoring checks artifacts/monitoring against the programs: an alert on a
-// metric that no program exports never fires, which goes unnoticed.
+// metric that no program exports never fires, which goes unnoticed. promtool runs the alerts
+// (scenarios_test.go) and the queries of the dashboards (dashboards_test.go) on samples.
 package monitoring

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
@@ -76,6 +78,9 @@ func (o *Options) Run(ctx context.Context) error {
 	return nil
 }
 
+// registerStorageMetrics is used once: a registry takes each metric once, and a test runs several servers.
+var registerStorageMetrics sync.Once
+
 // startEmbeddedEtcd starts the etcd of --embedded-etcd-dir, if the flag is set, and makes it the
 // storage. If etcd stops by itself, it cancels the context with errEtcdStopped.
 func (o *Options) startEmbeddedEtcd(ctx context.Context, cancel context.CancelCauseFunc) (stop func(), err error) {
@@ -87,6 +92,7 @@ func (o *Options) startEmbeddedEtcd(ctx context.Context, cancel context.CancelCa
 		return nil, err
 	}
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
+	registerStorageMetrics.Do(func() { legacyregistry.CustomMustRegister(etcd.Metrics()) })
 	go func() {
 		select {
 		case <-etcd.Stopped():

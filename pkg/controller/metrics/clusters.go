@@ -161,6 +161,26 @@ var allSeries = []series{
 				add(1, string(condition.Type), string(condition.Status))
 			}
 		}, "condition", "status"),
+	gauge("alarm", "1 for each alarm that etcd has raised, NOSPACE or CORRUPT; absent without one.",
+		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			for _, alarm := range alarms {
+				if hasAlarm(o, alarm) {
+					add(1, alarm)
+				}
+			}
+		}, "alarm"),
+	gauge("volume_growth_rejected", "1 while Kubernetes rejects the growth of a PVC of the cluster; absent otherwise.",
+		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if slices.ContainsFunc(o.Status.Conditions, growthRejected) {
+				add(1)
+			}
+		}),
+	gauge("operation_in_progress", "1 while a defragmentation, a restart or a replacement is in progress; absent otherwise.",
+		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
+			if op := o.Status.Operation; !op.Over() && slices.Contains(operations, op.Type) {
+				add(1, string(op.Type))
+			}
+		}, "type"),
 	gauge("blocked_since_timestamp_seconds", "Since when the controller waits for something before it can go on, and for what; absent if it does not wait.",
 		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
 			if b := o.Status.BlockedBy; b != nil {
@@ -199,6 +219,23 @@ var allSeries = []series{
 				add(float64(seen.abandoned), string(v1beta2.RecoveryPhaseAbandoned))
 			}
 		}, "outcome"),
+}
+
+// alarms are the alarms of etcd that can have a series: a status may contain other texts.
+var alarms = []string{"NOSPACE", "CORRUPT"}
+
+// operations are the types of operations that can have a series.
+var operations = []v1beta2.OperationType{v1beta2.OperationDefrag, v1beta2.OperationRestart, v1beta2.OperationReplace}
+
+// hasAlarm is true if a member reports an alarm. The status adds to an alarm which member raised it.
+func hasAlarm(o *v1beta2.EtcdCluster, alarm string) bool {
+	return slices.ContainsFunc(o.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+		return slices.ContainsFunc(m.Alarms, func(text string) bool { return strings.HasPrefix(text, alarm) })
+	})
+}
+
+func growthRejected(c v1beta2.ClusterCondition) bool {
+	return c.Type == v1beta2.ClusterConditionVolumesAsDeclared && c.Status == corev1.ConditionFalse && c.Reason == v1beta2.ReasonGrowthRejected
 }
 
 // usual are the conditions that can have a series, and the status of each at rest. A status

@@ -5,6 +5,7 @@ package metrics
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,74 @@ func TestCollectorCountsRecoveries(t *testing.T) {
 	}
 }
 
+// TestAlarmsAndRejectedGrowth: these series exist only while something is wrong.
+func TestAlarmsAndRejectedGrowth(t *testing.T) {
+	t.Parallel()
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	c := NewClusterCollector(etcdlisters.NewEtcdClusterLister(store), func(metav1.Object) bool { return true })
+	registry := metrics.NewKubeRegistry()
+	if err := registry.CustomRegister(c); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		alarms []string
+		reason string
+		want   []string
+	}{
+		"at rest":                  {},
+		"a database is full":       {alarms: []string{"NOSPACE (raised by 8e9e05c52164694d)"}, want: []string{"alarm{alarm=NOSPACE,name=a,namespace=n} 1"}},
+		"the data differs":         {alarms: []string{"CORRUPT (raised by 8e9e05c52164694d)"}, want: []string{"alarm{alarm=CORRUPT,name=a,namespace=n} 1"}},
+		"an alarm is not known":    {alarms: []string{"OTHER (raised by 8e9e05c52164694d)"}},
+		"Kubernetes rejects a PVC": {reason: v1beta2.ReasonGrowthRejected, want: []string{"volume_growth_rejected{name=a,namespace=n} 1"}},
+		"a PVC grows":              {reason: "Growing"},
+	} {
+		o := measured("a")
+		o.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "a-1", Alarms: test.alarms}, {Name: "a-2", Alarms: test.alarms}}
+		if test.reason != "" {
+			o.Status.Conditions = append(o.Status.Conditions, v1beta2.ClusterCondition{
+				Type: v1beta2.ClusterConditionVolumesAsDeclared, Status: corev1.ConditionFalse, Reason: test.reason,
+			})
+		}
+		if err := store.Update(o); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(scrape(t, registry)) {
+			if strings.HasPrefix(line, "alarm{") || strings.HasPrefix(line, "volume_growth_rejected{") {
+				got = append(got, strings.TrimSpace(line))
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: the series are %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestOperationIsMeasured: an operation has a series until it is over.
+func TestOperationIsMeasured(t *testing.T) {
+	t.Parallel()
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	registry := metrics.NewKubeRegistry()
+	if err := registry.CustomRegister(NewClusterCollector(etcdlisters.NewEtcdClusterLister(store), func(metav1.Object) bool { return true })); err != nil {
+		t.Fatal(err)
+	}
+	for phase, want := range map[v1beta2.OperationPhase]bool{
+		v1beta2.OperationPending: true, v1beta2.OperationRunning: true, v1beta2.OperationSucceeded: false, v1beta2.OperationFailed: false,
+	} {
+		for _, kind := range append([]v1beta2.OperationType{"Unknown"}, operations...) {
+			o := measured("a")
+			o.Status.Operation = &v1beta2.ClusterOperation{Type: kind, Phase: phase}
+			if err := store.Update(o); err != nil {
+				t.Fatal(err)
+			}
+			line := fmt.Sprintf("operation_in_progress{name=a,namespace=n,type=%s} 1", kind)
+			if got := strings.Contains(scrape(t, registry), line); got != (want && kind != "Unknown") {
+				t.Errorf("operation %s in phase %s: it has a series: %v", kind, phase, got)
+			}
+		}
+	}
+}
+
 // TestSeriesOfACluster: times the number of clusters, this is what Prometheus has to keep.
 func TestSeriesOfACluster(t *testing.T) {
 	t.Parallel()
@@ -170,15 +239,20 @@ func TestSeriesOfACluster(t *testing.T) {
 	}
 	// Everything is wrong at once, and seven members have certificates of their own.
 	worst := measured("worst")
+	worst.Status.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationDefrag, Phase: v1beta2.OperationRunning}
 	worst.Status.Conditions = nil
 	for _, u := range usual {
-		worst.Status.Conditions = append(worst.Status.Conditions, v1beta2.ClusterCondition{Type: u.condition, Status: corev1.ConditionUnknown})
+		c := v1beta2.ClusterCondition{Type: u.condition, Status: corev1.ConditionUnknown}
+		if u.condition == v1beta2.ClusterConditionVolumesAsDeclared {
+			c.Status, c.Reason = corev1.ConditionFalse, v1beta2.ReasonGrowthRejected
+		}
+		worst.Status.Conditions = append(worst.Status.Conditions, c)
 	}
 	for i := range 7 {
 		worst.Status.Members.Unready = append(worst.Status.Members.Unready, fmt.Sprint(i))
-		worst.Status.MemberStatuses = append(worst.Status.MemberStatuses, v1beta2.MemberStatus{Name: fmt.Sprint(i)})
+		worst.Status.MemberStatuses = append(worst.Status.MemberStatuses, v1beta2.MemberStatus{Name: fmt.Sprint(i), Alarms: []string{"NOSPACE (raised by 1)", "CORRUPT (raised by 2)", "OTHER"}})
 	}
-	for cluster, most := range map[*v1beta2.EtcdCluster]int{rests: 9, worst: 24} {
+	for cluster, most := range map[*v1beta2.EtcdCluster]int{rests: 9, worst: 28} {
 		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		if err := store.Add(cluster); err != nil {
 			t.Fatal(err)
