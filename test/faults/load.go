@@ -114,7 +114,7 @@ func (l *load) stop() (*measured, error) {
 }
 
 // check returns what contradicts the promises about data: one order of all operations explains
-// each response, and each member has every acknowledged write and what was there before.
+// each response, and each member has every acknowledged write and the data from before the operation.
 func (m *measured) check(ctx context.Context, s *stage) []string {
 	var list []string
 	if err := m.history.Check(decisionTime); err != nil {

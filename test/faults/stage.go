@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
@@ -94,7 +95,7 @@ func (s *stage) await(ctx context.Context, name, what string, done func(*v1beta2
 	return s.eventually(ctx, fmt.Sprintf("cluster %s, waiting for %s", name, what), func(ctx context.Context) error {
 		object, err := s.env.Etcd.EtcdV1beta2().EtcdClusters(s.namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !done(object) {
-			err = fmt.Errorf("phase %s, %d of %d members ready: %s", object.Status.Phase, len(object.Status.Members.Ready), object.Spec.Size(), object.Status.Reason)
+			err = fmt.Errorf("phase %s, %d of %d members ready: %s", object.Status.Phase, len(object.Status.Members.Ready), ptr.Deref(object.Spec.Replicas, 0), object.Status.Reason)
 		}
 		return err
 	})
@@ -116,7 +117,7 @@ func (s *stage) responses(ctx context.Context) map[string]harness.Response {
 	for _, pod := range s.members.Live() {
 		r, err := s.members.AskOne(ctx, pod)
 		if err != nil {
-			continue // the others know who leads
+			continue // the others know which member leads
 		}
 		responses[pod.Name] = r
 	}

@@ -29,8 +29,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestPageOfResults: the page has the table that a run writes, and names every fault and
-// operation.
+// TestPageOfResults compares the page with the table that a run writes. The page explains each
+// fault and each operation.
 func TestPageOfResults(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "explanation", "faults.md"))
 	if err != nil {
