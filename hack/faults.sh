@@ -2,10 +2,10 @@
 # Runs cells of the fault matrix on the local Kubernetes with three nodes, and writes a table to
 # dist/faults.md. The environment chooses the cells; see docs/testing.md.
 #
-#   CELL=FAULT/OPERATION   one cell, or a cell of a size: FAULT/OPERATION/SIZE
-#   N=10                   so many cells that SEED chooses
-#   ALL=1                  every cell, which takes hours
-#   CORE=1                 the few cells that take less than two minutes
+# - CELL=FAULT/OPERATION runs one cell, and CELL=FAULT/OPERATION/SIZE one at that size.
+# - N=10 runs ten cells that SEED chooses.
+# - ALL=1 runs every cell, which takes hours.
+# - CORE=1 runs two cells that take less than two minutes.
 #
 # SEED is the time unless it is set. A cluster that this run brought up goes with it; one that
 # was up stays.

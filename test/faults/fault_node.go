@@ -17,15 +17,13 @@ import (
 )
 
 // nodeFault is an action of the program that runs the local Kubernetes, and the action that ends
-// its effect; "" if it ends by itself.
+// its effect. The second action does nothing if the effect has ended by itself.
 func nodeFault(action, end string) func(context.Context, *stage) (undo, error) {
 	return func(ctx context.Context, s *stage) (undo, error) {
 		node := s.target.Spec.NodeName
 		back := func(ctx context.Context) error {
-			if end != "" {
-				if _, err := s.env.LocalTool(ctx, "node", end, node); err != nil {
-					return fmt.Errorf("node %s %s: %w", end, node, err)
-				}
+			if _, err := s.env.LocalTool(ctx, "node", end, node); err != nil {
+				return fmt.Errorf("node %s %s: %w", end, node, err)
 			}
 			return awaitNode(ctx, s.env, node)
 		}

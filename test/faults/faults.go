@@ -26,9 +26,6 @@ type undo func(context.Context) error
 // fault is how something goes wrong.
 type fault struct {
 	reach reach
-	// impairs is true of a fault that slows members down and does not stop them: the members
-	// that it befalls count as up.
-	impairs bool
 	// begin begins the fault. It undoes what it began if it returns an error.
 	begin func(context.Context, *stage) (undo, error)
 	// gapLimit is the longest time without an acknowledged write while a quorum is up.
@@ -46,16 +43,16 @@ const (
 // faults says how each fault begins.
 var faults = map[Fault]fault{
 	NodeKilled:           {reach: reachesNode, gapLimit: usualGap, begin: nodeFault("kill", "start")},
-	NodeRebooted:         {reach: reachesNode, gapLimit: usualGap, begin: nodeFault("reboot", "")},
-	CutFromAPI:           {reach: reachesNode, gapLimit: usualGap, impairs: true, begin: cutFromAPI},
+	NodeRebooted:         {reach: reachesNode, gapLimit: usualGap, begin: nodeFault("reboot", "start")},
+	CutFromAPI:           {reach: reachesNode, gapLimit: usualGap, begin: cutFromAPI},
 	CutFromMembers:       {reach: reachesNode, gapLimit: usualGap, begin: cutFromMembers},
 	CutFromAll:           {reach: reachesNode, gapLimit: usualGap, begin: nodeFault("partition", "heal")},
-	DiskSlow:             {reach: reachesMember, gapLimit: impairedGap, impairs: true, begin: diskFault(slowDisk)},
+	DiskSlow:             {reach: reachesMember, gapLimit: impairedGap, begin: diskFault(slowDisk)},
 	DiskHung:             {reach: reachesMember, gapLimit: usualGap, begin: diskFault(hungDisk)},
 	DiskFull:             {reach: reachesMember, gapLimit: usualGap, begin: diskFault(fullDisk)},
 	ProcessStopped:       {reach: reachesMember, gapLimit: usualGap, begin: stopProcess},
-	KubeletStopped:       {reach: reachesNode, gapLimit: usualGap, impairs: true, begin: nodeFault("kubelet-stop", "kubelet-start")},
-	PacketLoss:           {reach: reachesNode, gapLimit: impairedGap, impairs: true, begin: losePackets},
+	KubeletStopped:       {reach: reachesNode, gapLimit: usualGap, begin: nodeFault("kubelet-stop", "kubelet-start")},
+	PacketLoss:           {reach: reachesNode, gapLimit: impairedGap, begin: losePackets},
 	DNSDown:              {reach: reachesProgram, gapLimit: usualGap, begin: cutDNS},
 	ControllerKilled:     {reach: reachesProgram, gapLimit: usualGap, begin: killController},
 	APIServerKilled:      {reach: reachesProgram, gapLimit: usualGap, begin: killAPIServer},

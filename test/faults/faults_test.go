@@ -15,6 +15,12 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
+// How long faults last. Core cells are short, because they run often.
+const (
+	holdFault     = 30 * time.Second
+	holdCoreFault = 10 * time.Second
+)
+
 // What `make faults` passes on.
 var (
 	oneCell  = flag.String("cell", "", "run one cell: FAULT/OPERATION or FAULT/OPERATION/SIZE")
@@ -69,7 +75,11 @@ func TestFaults(t *testing.T) {
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	dist := filepath.Join(env.Root, "dist")
-	r := &Runner{Env: env, Seed: *seed, Dumps: filepath.Join(dist, "faults"), Logf: t.Logf}
+	hold := holdFault
+	if *coreOnly {
+		hold = holdCoreFault
+	}
+	r := &Runner{Env: env, Seed: *seed, Hold: hold, Dumps: filepath.Join(dist, "faults"), Logf: t.Logf}
 	t.Logf("seed %d, %d cells", *seed, len(cells))
 	var results []Result
 	for i, c := range cells {

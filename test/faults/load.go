@@ -118,7 +118,7 @@ func (l *load) stop() (*measured, error) {
 func (m *measured) check(ctx context.Context, s *stage) []string {
 	var list []string
 	if err := m.history.Check(decisionTime); err != nil {
-		list = append(list, fmt.Sprintf("the responses are not linearizable: %v", err))
+		list = append(list, fmt.Sprintf("linearizability: %v", err))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("not within %v", checkTimeout))
 	defer cancel()

@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// hold is how long a fault lasts.
-	hold = 30 * time.Second
 	// cellTimeout bounds a cell, createTimeout the start of its cluster, settleTimeout the time
 	// after the fault, and checkTimeout the reads at the end.
 	cellTimeout   = 15 * time.Minute
@@ -40,6 +38,8 @@ const (
 type Runner struct {
 	Env  *harness.Environment
 	Seed uint64
+	// Hold is how long each fault lasts.
+	Hold time.Duration
 	// Dumps is the directory for objects, events and logs of the cells that failed.
 	Dumps string
 	// Logf reports progress.
@@ -51,7 +51,7 @@ func (r *Runner) Run(ctx context.Context, c Cell) Result {
 	ctx, cancel := context.WithTimeoutCause(ctx, cellTimeout, fmt.Errorf("the cell took longer than %v", cellTimeout))
 	defer cancel()
 	result := Result{Cell: c}
-	s := &stage{env: r.Env, cell: c, dice: c.Dice(r.Seed), logf: func(format string, args ...any) {
+	s := &stage{env: r.Env, cell: c, hold: r.Hold, dice: c.Dice(r.Seed), logf: func(format string, args ...any) {
 		r.Logf("%s: %s", c, fmt.Sprintf(format, args...))
 	}}
 	fail := func(err error) {
@@ -192,7 +192,11 @@ func (s *stage) endure(ctx context.Context, result *Result) (err error) {
 		return err
 	}
 	result.Target = s.describeTarget(ctx)
-	s.logf("the fault begins (%d members down, target: %s)", s.down, result.Target)
+	if s.target == nil {
+		s.logf("the fault begins")
+	} else {
+		s.logf("the fault begins: member %s on node %s, %s", s.target.Name, s.target.Spec.NodeName, result.Target)
+	}
 	begun := time.Now()
 	undo, err := f.begin(ctx, s)
 	if err != nil {
@@ -207,7 +211,7 @@ func (s *stage) endure(ctx context.Context, result *Result) (err error) {
 	requested, cancel := s.requestBeside(ctx, o)
 	defer cancel()
 	select {
-	case <-time.After(max(0, hold-time.Since(begun))):
+	case <-time.After(max(0, s.hold-time.Since(begun))):
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

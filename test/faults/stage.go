@@ -40,6 +40,7 @@ const (
 type stage struct {
 	env       *harness.Environment
 	cell      Cell
+	hold      time.Duration
 	namespace string
 	members   *harness.Members
 	dice      *rand.Rand
@@ -52,8 +53,6 @@ type stage struct {
 	pods     map[types.UID]bool
 	// target is the member that the fault befalls; nil if it befalls a program or all nodes.
 	target *corev1.Pod
-	// down is how many members the fault takes.
-	down int
 }
 
 // errFinal is the error of a request that cannot succeed later.
@@ -209,10 +208,7 @@ func (s *stage) aim(ctx context.Context, reach reach) error {
 	if len(candidates) == 0 {
 		return fmt.Errorf("no node without the programs of the operator has few enough members; bring up three nodes: make down, then make up NODES=3")
 	}
-	s.target, s.down = candidates[s.dice.IntN(len(candidates))], 1
-	if reach == reachesNode {
-		s.down = len(s.on(s.target.Spec.NodeName))
-	}
+	s.target = candidates[s.dice.IntN(len(candidates))]
 	if s.dice.IntN(2) == 0 && len(live) > 1 {
 		return s.lead(ctx, s.target)
 	}
@@ -230,10 +226,11 @@ func (s *stage) describeTarget(ctx context.Context) string {
 	return "follower"
 }
 
-// fresh returns the target's pod as it is now, nil if it does not exist.
+// fresh returns the target's pod as it is now, nil if it does not exist. A pod that was recreated
+// has the same name and the same PVC.
 func (s *stage) fresh() *corev1.Pod {
 	for _, p := range s.members.Pods.List() {
-		if p.UID == s.target.UID {
+		if p.Name == s.target.Name {
 			return p
 		}
 	}

@@ -13,12 +13,13 @@ import (
 // Result is what one cell came to.
 type Result struct {
 	Cell Cell
-	// Target is the member that the fault befell and its role; empty if it befell a program.
+	// Target is the role of the member that the fault befell; empty if it befell none.
 	Target string
 	// Operations of the clients, and those of them that got no response.
 	Operations, Failed int
 	LongestGap         time.Duration
-	// Healthy is the time from the end of the fault until the cluster was as requested.
+	// Healthy is the time from the end of the fault until the cluster was as requested, 0 if it
+	// never was.
 	Healthy time.Duration
 	// Problems are what contradicts the promises, one sentence each.
 	Problems []string
@@ -34,8 +35,18 @@ func (r *Result) Verdict() string {
 
 // String is the line of the terminal.
 func (r *Result) String() string {
-	return fmt.Sprintf("%s: %d operations, %d failed, longest gap %v, healthy after %v: %s",
-		r.Cell, r.Operations, r.Failed, inSeconds(r.LongestGap), inSeconds(r.Healthy), r.Verdict())
+	return fmt.Sprintf("%s: %d operations, %d failed, longest gap %s, time to healthy %s: %s",
+		r.Cell, r.Operations, r.Failed, inSeconds(r.LongestGap), r.healthy(), r.Verdict())
+}
+
+// nothing is what the table has where there is nothing to say.
+const nothing = "–"
+
+func (r *Result) healthy() string {
+	if r.Healthy == 0 {
+		return nothing
+	}
+	return inSeconds(r.Healthy)
 }
 
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
@@ -48,12 +59,12 @@ const tableHeader = "| fault | operation | size | target | operations | failed |
 func (r *Result) row() string {
 	target := r.Target
 	if target == "" {
-		target = "–"
+		target = nothing
 	}
 	// A line break or a bar would end the cell of the table.
 	verdict := strings.NewReplacer("\n", " ", "|", "\\|").Replace(r.Verdict())
 	return fmt.Sprintf("| %s | %s | %d | %s | %d | %d | %s | %s | %s |\n", r.Cell.Fault, r.Cell.Operation, r.Cell.Size, target,
-		r.Operations, r.Failed, inSeconds(r.LongestGap), inSeconds(r.Healthy), verdict)
+		r.Operations, r.Failed, inSeconds(r.LongestGap), r.healthy(), verdict)
 }
 
 // summary is the line below the table.

@@ -11,9 +11,12 @@ import (
 	"time"
 )
 
+// line is a line of a Markdown table.
+func line(columns ...string) string { return "| " + strings.Join(columns, " | ") + " |\n" }
+
 func TestTable(t *testing.T) {
 	results := []Result{
-		{Cell: Cell{DiskSlow, Steady, 3}, Target: "a-1, leader", Operations: 100, Failed: 2, LongestGap: 1234 * time.Millisecond, Healthy: 4 * time.Second},
+		{Cell: Cell{DiskSlow, Steady, 3}, Target: "leader", Operations: 100, Failed: 2, LongestGap: 1234 * time.Millisecond, Healthy: 4 * time.Second},
 		{Cell: Cell{DNSDown, ScaleUp, 3}, Operations: 50, Problems: []string{"one | thing", "another\nthing"}},
 	}
 	var text strings.Builder
@@ -21,8 +24,8 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "Seed 42.\n\n" + tableHeader +
-		"| disk-slow | steady | 3 | a-1, leader | 100 | 2 | 1.2 s | 4.0 s | ok |\n" +
-		"| dns-down | scale-up | 3 | – | 50 | 0 | 0.0 s | 0.0 s | FAILED: one \\| thing; another thing |\n" +
+		line("disk-slow", "steady", "3", "leader", "100", "2", "1.2 s", "4.0 s", "ok") +
+		line("dns-down", "scale-up", "3", "–", "50", "0", "0.0 s", "–", "FAILED: one \\| thing; another thing") +
 		"\n2 cells, 1 of them failed; 150 operations, 2 of them without a response.\n"
 	if text.String() != want {
 		t.Errorf("the table is\n%s\nnot\n%s", text.String(), want)
