@@ -69,22 +69,24 @@ func killAgain(ctx context.Context, s *stage, program string) (undo, error) {
 	}, nil
 }
 
-// killProgram kills the process of an installed program, in each of its pods.
+// killProgram kills the processes of an installed program in all its pods.
 func killProgram(ctx context.Context, s *stage, program string) error {
 	pods, err := s.env.ProgramPods(ctx, program)
 	if err != nil {
 		return err
 	}
 	defer pods.Close()
-	var errs []error
+	killed := false
+	errs := []error{fmt.Errorf("kill %s: %w", program, harness.ErrNoProcess)}
 	for _, p := range pods.List() {
 		err := harness.Signal(p, p.Spec.Containers[0].Name, syscall.SIGKILL)
-		if err == nil {
-			return nil
-		}
+		killed = killed || err == nil
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, fmt.Errorf("kill %s: %w", program, harness.ErrNoProcess))...)
+	if killed {
+		return nil
+	}
+	return errors.Join(errs...)
 }
 
 // loseStorage takes the data of the API server's etcd away and kills the API server. The

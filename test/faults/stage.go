@@ -126,20 +126,6 @@ func (s *stage) responses(ctx context.Context) map[string]harness.Response {
 // errNoLeader means that no member leads now.
 var errNoLeader = errors.New("no member leads; wait for an election")
 
-// leader waits for a leader and returns what it responds.
-func (s *stage) leader(ctx context.Context) (leader harness.Response, err error) {
-	err = s.eventually(ctx, "find the leader", func(ctx context.Context) error {
-		for _, r := range s.responses(ctx) {
-			if r.ID == r.Leader {
-				leader = r
-				return nil
-			}
-		}
-		return errNoLeader
-	})
-	return leader, err
-}
-
 // lead makes the member of a pod the leader.
 func (s *stage) lead(ctx context.Context, pod *corev1.Pod) error {
 	return s.eventually(ctx, "move the leader to "+pod.Name, func(ctx context.Context) error {
@@ -215,10 +201,13 @@ func (s *stage) aim(ctx context.Context, reach reach) error {
 	return nil
 }
 
-// describeTarget says which member the fault befalls, and whether it leads.
+// describeTarget returns the role of the member that the fault befalls, "" if there is none.
 func (s *stage) describeTarget(ctx context.Context) string {
-	if s.target == nil {
+	switch {
+	case s.target == nil:
 		return ""
+	case operations[s.cell.Operation].takesQuorum:
+		return "survivor"
 	}
 	if r, found := s.responses(ctx)[s.target.Name]; found && r.ID == r.Leader {
 		return "leader"
