@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -62,14 +63,14 @@ func backUp(ctx context.Context, s *stage) error {
 	return s.kubectl(ctx, backupObject, "apply", "-f", "-")
 }
 
-// backedUp waits until the backup has succeeded. A backup that failed does not repeat itself.
+// backedUp waits until the backup has succeeded. An attempt that failed is repeated.
 func backedUp(ctx context.Context, s *stage) error {
 	return s.eventually(ctx, "back up", func(ctx context.Context) error {
 		b, err := s.env.Etcd.EtcdV1beta2().EtcdBackups(s.namespace).Get(ctx, backupName, metav1.GetOptions{})
 		switch {
 		case err != nil:
 			return err
-		case b.Status.Phase == v1beta2.BackupPhaseFailed:
+		case b.Status.Phase == v1beta2.BackupPhaseFailed && meta.IsStatusConditionFalse(b.Status.Conditions, "Progressing"):
 			return fmt.Errorf("the backup failed: %s: %w", b.Status.Reason, errFinal)
 		case b.Status.Phase != v1beta2.BackupPhaseSucceeded:
 			return fmt.Errorf("the backup has phase %q: %s", b.Status.Phase, b.Status.Reason)

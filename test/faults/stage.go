@@ -168,33 +168,39 @@ func (s *stage) programNodes(ctx context.Context) ([]string, error) {
 	return nodes, nil
 }
 
-// on returns the live members on a node.
-func (s *stage) on(node string) []*corev1.Pod {
-	return slices.DeleteFunc(s.members.Live(), func(p *corev1.Pod) bool { return p.Spec.NodeName != node })
+// candidates returns the members that a fault may befall. A fault of a node takes one without the
+// installed programs, which the operation needs, and with so few members that the others are a
+// quorum. A member that is alone has no quorum to lose.
+func candidates(live []*corev1.Pod, reach reach, programNodes []string) []*corev1.Pod {
+	if reach != reachesNode {
+		return live
+	}
+	members := map[string]int{}
+	for _, p := range live {
+		members[p.Spec.NodeName]++
+	}
+	return slices.DeleteFunc(slices.Clone(live), func(p *corev1.Pod) bool {
+		node := p.Spec.NodeName
+		return slices.Contains(programNodes, node) || len(live) > 1 && !tolerates(len(live), members[node])
+	})
 }
 
-// aim chooses the member that the fault befalls. A fault of a node takes one without the
-// installed programs, which the operation needs, and with so few members that the others are a
-// quorum. In half of the cells the member leads.
+// aim chooses the member that the fault befalls. In half of the cells the member leads.
 func (s *stage) aim(ctx context.Context, reach reach) error {
 	if reach == reachesProgram {
 		return nil
 	}
+	nodes, err := s.programNodes(ctx)
+	if err != nil {
+		return err
+	}
 	live := s.members.Live()
-	candidates := live
-	if reach == reachesNode {
-		occupied, err := s.programNodes(ctx)
-		if err != nil {
-			return err
-		}
-		candidates = slices.DeleteFunc(slices.Clone(live), func(p *corev1.Pod) bool {
-			return slices.Contains(occupied, p.Spec.NodeName) || len(live) > 1 && !tolerates(len(live), len(s.on(p.Spec.NodeName)))
-		})
+	eligible := candidates(live, reach, nodes)
+	if len(eligible) == 0 {
+		return fmt.Errorf("no node without the programs of the operator, which are on %v, has few enough of the %d members; "+
+			"bring up three nodes: make down, then make up NODES=3", nodes, len(live))
 	}
-	if len(candidates) == 0 {
-		return fmt.Errorf("no node without the programs of the operator has few enough members; bring up three nodes: make down, then make up NODES=3")
-	}
-	s.target = candidates[s.dice.IntN(len(candidates))]
+	s.target = eligible[s.dice.IntN(len(eligible))]
 	if s.dice.IntN(2) == 0 && len(live) > 1 {
 		return s.lead(ctx, s.target)
 	}
