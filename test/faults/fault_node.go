@@ -64,7 +64,7 @@ func undoNow(ctx context.Context, end undo) error {
 type rule struct{ program, match string }
 
 // filter adds rules that drop packets on nodes, before all others. The undo deletes them, and
-// may find that a node has lost them by itself.
+// waits until the nodes are ready. A node may have lost its rules by itself.
 func filter(ctx context.Context, s *stage, nodes []string, rules []rule) (undo, error) {
 	var add, remove []string
 	for _, r := range rules {
@@ -77,6 +77,9 @@ func filter(ctx context.Context, s *stage, nodes []string, rules []rule) (undo, 
 			if _, err := s.env.LocalTool(ctx, "node", "shell", node, "sh", "-c", strings.Join(remove, "; ")); err != nil {
 				errs = append(errs, fmt.Errorf("let packets pass on node %s: %w", node, err))
 			}
+		}
+		for _, node := range nodes {
+			errs = append(errs, awaitNode(ctx, s.env, node))
 		}
 		return errors.Join(errs...)
 	}

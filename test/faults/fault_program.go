@@ -132,8 +132,12 @@ func bringStorageBack(ctx context.Context, s *stage, volume *os.Root) error {
 	if stopErr != nil {
 		stopErr = fmt.Errorf("stop the API server: %w", stopErr)
 	}
-	// A server that was started meanwhile has made an empty storage.
-	err := volume.RemoveAll(storageData)
+	// A server that was started meanwhile has made an empty storage. It goes only while the data
+	// is beside it.
+	_, err := volume.Stat(storageLost)
+	if err == nil {
+		err = volume.RemoveAll(storageData)
+	}
 	if err == nil {
 		err = volume.Rename(storageLost, storageData)
 	}

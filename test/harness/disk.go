@@ -89,8 +89,9 @@ func traceDisk(ctx context.Context, pid int, calls, change string, files ...stri
 		return nil, fmt.Errorf("trace process %d: %w", pid, err)
 	}
 	d := &Disk{tracer: tracer}
-	attached := make(chan struct{})
+	attached, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		lines, first := bufio.NewScanner(said), true
 		for lines.Scan() {
 			if first && strings.Contains(lines.Text(), "attached") {
@@ -104,6 +105,8 @@ func traceDisk(ctx context.Context, pid int, calls, change string, files ...stri
 	select {
 	case <-attached:
 		return d, nil
+	case <-ended:
+		return nil, errors.Join(fmt.Errorf("attach to process %d: the tracer has ended; the process may have ended, or this machine does not allow tracing", pid), d.Resume())
 	case <-ctx.Done():
 		return nil, errors.Join(fmt.Errorf("attach to process %d: %w", pid, ctx.Err()), d.Resume())
 	}

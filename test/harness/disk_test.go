@@ -13,6 +13,21 @@ import (
 	"time"
 )
 
+// TestDiskOfAProcessThatHasEnded must not wait until the tracer times out.
+func TestDiskOfAProcessThatHasEnded(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skipf("this test needs strace: %v; run hack/packages.sh", err)
+	}
+	ended := exec.CommandContext(t.Context(), "true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	from := time.Now()
+	if _, err := FullDisk(t.Context(), ended.Process.Pid); err == nil || time.Since(from) >= attachTimeout {
+		t.Errorf("after %v: %v", time.Since(from), err)
+	}
+}
+
 // TestDisks lets a process write to a disk that is slow or full.
 func TestDisks(t *testing.T) {
 	if _, err := exec.LookPath("strace"); err != nil {
