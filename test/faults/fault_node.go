@@ -7,13 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // nodeFault is an action of the program that runs the local Kubernetes, and the action that ends
@@ -25,7 +22,7 @@ func nodeFault(action, end string) func(context.Context, *stage) (undo, error) {
 			if _, err := s.env.LocalTool(ctx, "node", end, node); err != nil {
 				return fmt.Errorf("node %s %s: %w", end, node, err)
 			}
-			return awaitNode(ctx, s.env, node)
+			return s.awaitNode(ctx, node)
 		}
 		if _, err := s.env.LocalTool(ctx, "node", action, node); err != nil {
 			// The action may have been cut off in the middle.
@@ -36,21 +33,19 @@ func nodeFault(action, end string) func(context.Context, *stage) (undo, error) {
 }
 
 // awaitNode waits until a node is ready.
-func awaitNode(ctx context.Context, env *harness.Environment, name string) error {
-	view, err := env.Node(ctx, name)
-	if err != nil {
-		return fmt.Errorf("watch node %s: %w", name, err)
-	}
-	defer view.Close()
-	err = view.Await(ctx, func(list []*corev1.Node) bool {
-		return len(list) == 1 && slices.ContainsFunc(list[0].Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
+func (s *stage) awaitNode(ctx context.Context, name string) error {
+	return s.eventually(ctx, "wait for node "+name, func(ctx context.Context) error {
+		node, err := s.env.Kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("node %s is not ready", name)
 	})
-	if err != nil {
-		return fmt.Errorf("wait for node %s to be ready: %w", name, err)
-	}
-	return nil
 }
 
 // undoNow ends a fault that has not begun completely, also when ctx has ended.
@@ -79,7 +74,7 @@ func filter(ctx context.Context, s *stage, nodes []string, rules []rule) (undo, 
 			}
 		}
 		for _, node := range nodes {
-			errs = append(errs, awaitNode(ctx, s.env, node))
+			errs = append(errs, s.awaitNode(ctx, node))
 		}
 		return errors.Join(errs...)
 	}
