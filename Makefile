@@ -10,6 +10,11 @@ IP_FAMILIES ?=
 PACKAGES ?=
 PLUGIN_DIR ?=
 KUBERNETES  ?=
+CELL ?=
+N    ?=
+SEED ?=
+ALL  ?=
+CORE ?=
 
 ROOT  := $(CURDIR)
 CACHE := $(if $(ETCD_OPERATOR_CACHE),$(ETCD_OPERATOR_CACHE),$(HOME)/.cache/etcd-operator)
@@ -124,6 +129,10 @@ e2e: ## Everything on the local Kubernetes.
 .PHONY: e2e-oldest
 e2e-oldest: ## The core suite on the oldest supported Kubernetes.
 	@hack/test.sh e2e-oldest
+
+.PHONY: faults
+faults: ## Cells of the fault matrix on the local Kubernetes: CELL=FAULT/OPERATION, N=10 (with SEED), ALL=1 or CORE=1; see docs/testing.md.
+	@CELL='$(CELL)' N='$(N)' SEED='$(SEED)' ALL='$(ALL)' CORE='$(CORE)' hack/faults.sh
 
 .PHONY: charts-on-cluster
 charts-on-cluster: local-tool ## Install, upgrade, roll back and uninstall the charts with Helm 3 and Helm 4 on the local Kubernetes that is up.

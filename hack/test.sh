@@ -75,6 +75,9 @@ run_e2e() {
 # The core suite on the oldest supported Kubernetes.
 run_e2e_oldest() { on_cluster 1 oldest 1 ./test/e2e -core; }
 
+# The core cells of the fault matrix, which take less than two minutes; `make faults` runs others.
+run_faults() { on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/faults -core; }
+
 # on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests on the cluster
 # that is up, or on a cluster for these tests only.
 on_cluster() {
@@ -100,6 +103,7 @@ run() {
     integration) run_integration ;;
     e2e) run_e2e ;;
     e2e-oldest) run_e2e_oldest ;;
+    faults) run_faults ;;
     *)
       echo "unknown part $1" >&2
       return 2

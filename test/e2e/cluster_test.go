@@ -119,24 +119,14 @@ func (c *cluster) settle(n int) *v1beta2.EtcdCluster {
 	return object
 }
 
-func settled(object *v1beta2.EtcdCluster, n int) bool {
-	status := &object.Status
-	return status.ObservedGeneration == object.Generation && int(status.Replicas) == n &&
-		len(status.Members.Ready) == n && len(status.Members.Unready) == 0 &&
-		is(object, v1beta2.ClusterConditionProgressing, corev1.ConditionFalse)
-}
+func settled(object *v1beta2.EtcdCluster, n int) bool { return harness.Settled(object, n) }
 
 func condition(object *v1beta2.EtcdCluster, t v1beta2.ClusterConditionType) v1beta2.ClusterCondition {
-	for _, c := range object.Status.Conditions {
-		if c.Type == t {
-			return c
-		}
-	}
-	return v1beta2.ClusterCondition{}
+	return harness.Condition(object, t)
 }
 
 func is(object *v1beta2.EtcdCluster, t v1beta2.ClusterConditionType, status corev1.ConditionStatus) bool {
-	return condition(object, t).Status == status
+	return harness.HasCondition(object, t, status)
 }
 
 // are fails the test for each condition that has not the status given.

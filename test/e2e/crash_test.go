@@ -157,14 +157,8 @@ func replacePrograms(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, name := range []string{harness.APIServer, harness.Controller} {
-		for _, args := range [][]string{
-			{"rollout", "restart", "deployment/" + name},
-			{"rollout", "status", "deployment/" + name, "--timeout=60s"},
-		} {
-			args = append(args, "-n", harness.SystemNamespace)
-			if _, err := env.Kubectl(ctx, harness.Command{Args: args}); err != nil {
-				t.Errorf("replace the pod of %s: %v", name, err)
-			}
+		if err := env.RestartProgram(ctx, name); err != nil {
+			t.Error(err)
 		}
 	}
 }

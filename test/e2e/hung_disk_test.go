@@ -86,7 +86,7 @@ func TestScaleBesideHungDisks(t *testing.T) {
 func (c *cluster) hangDisks(count int, suffix string) (hung []string, resume func()) {
 	c.Helper()
 	leader := c.leader()
-	var disks []*harness.HungDisk
+	var disks []*harness.Disk
 	for _, p := range c.members.Live() {
 		if p.Name == leader.Pod.Name || len(hung) == count {
 			continue

@@ -146,21 +146,7 @@ func newNamespace(t *testing.T, prefix string) string {
 // dump shows what is needed to understand a failure.
 func dump(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
-	for _, args := range [][]string{
-		{"get", "etcd,etcdbackups,etcdrestores,jobs,pods,pvc,services,pdb", "-n", namespace, "-o", "wide"},
-		{"get", "etcd,etcdbackups,etcdrestores", "-n", namespace, "-o", "yaml"},
-		{"get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp"},
-		{"logs", "-n", namespace, "-l", "app=etcd", "--prefix", "--tail=15", "--max-log-requests=30"},
-		{"get", "pods", "-n", harness.SystemNamespace, "-o", "wide"},
-		{"logs", "-n", harness.SystemNamespace, "deployment/" + harness.Controller, "--tail=120"},
-		{"logs", "-n", harness.SystemNamespace, "deployment/" + harness.APIServer, "--tail=40"},
-	} {
-		out, err := env.Kubectl(ctx, harness.Command{Args: args})
-		if err != nil {
-			out += err.Error()
-		}
-		t.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
-	}
+	env.Dump(ctx, namespace, func(command, output string) { t.Logf("%s\n%s", command, output) })
 }
 
 // must ends the test if err is set.

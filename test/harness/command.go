@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -53,6 +54,8 @@ func (e *Environment) KubectlCommand(ctx context.Context, c Command) *exec.Cmd {
 func (e *Environment) LocalTool(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, e.Local, args...)
 	cmd.WaitDelay = commandGrace
+	// Ctrl-C at the terminal must not cut off what repairs a node.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdout, _, err := run(cmd, filepath.Base(e.Local))
 	return strings.TrimSpace(stdout), err
 }

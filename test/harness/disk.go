@@ -19,21 +19,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// HungDisk is a disk that takes no writes of some files from a container: what the container's
-// first process has written never reaches the disk. The process runs.
-type HungDisk struct {
+// Disk is what a container's first process meets on its disk while a tracer changes the results
+// of its system calls. The process runs.
+type Disk struct {
 	tracer *exec.Cmd
 	resume sync.Once
 	err    error
 }
 
-// attachTimeout is how long the tracer may take to attach to all threads of a process.
-const attachTimeout = 10 * time.Second
+const (
+	// attachTimeout is how long the tracer may take to attach to all threads of a process.
+	attachTimeout = 10 * time.Second
+	// hang is longer than any test takes.
+	hang = time.Hour
+)
+
+// System calls that reach the disk: those that wait for it, and those that need space on it. A
+// socket takes none of them.
+const (
+	syncCalls  = "fsync,fdatasync"
+	spaceCalls = syncCalls + ",pwrite64,fallocate"
+)
 
 // HangDisk holds back every fsync and fdatasync of the files with a suffix that a container's
-// first process has open, until Resume. It needs strace, which says on its standard error that
-// it is attached.
-func HangDisk(ctx context.Context, pod *corev1.Pod, container, suffix string) (*HungDisk, error) {
+// first process has open, until Resume: what the process has written never reaches the disk.
+// It needs strace, which says on its standard error that it is attached.
+func HangDisk(ctx context.Context, pod *corev1.Pod, container, suffix string) (*Disk, error) {
 	pid, err := ContainerProcess(pod, container)
 	if err != nil {
 		return nil, err
@@ -42,8 +53,30 @@ func HangDisk(ctx context.Context, pod *corev1.Pod, container, suffix string) (*
 	if err != nil {
 		return nil, err
 	}
-	// An hour is longer than any test takes.
-	args := []string{"-f", "-o", "/dev/null", "-p", strconv.Itoa(pid), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_enter=3600000000"}
+	return traceDisk(ctx, pid, syncCalls, delay(hang), files...)
+}
+
+// HangAllFiles is HangDisk for all files that a process has open or opens later.
+func HangAllFiles(ctx context.Context, pid int) (*Disk, error) {
+	return traceDisk(ctx, pid, syncCalls, delay(hang))
+}
+
+// SlowDisk delays every fsync and fdatasync of a process.
+func SlowDisk(ctx context.Context, pid int, by time.Duration) (*Disk, error) {
+	return traceDisk(ctx, pid, syncCalls, delay(by))
+}
+
+// FullDisk fails every system call of a process that needs space on a disk: no space is left.
+func FullDisk(ctx context.Context, pid int) (*Disk, error) {
+	return traceDisk(ctx, pid, spaceCalls, "error=ENOSPC")
+}
+
+func delay(by time.Duration) string { return fmt.Sprintf("delay_enter=%d", by.Microseconds()) }
+
+// traceDisk attaches a tracer that changes some system calls of a process, on the named files
+// only if there are any.
+func traceDisk(ctx context.Context, pid int, calls, change string, files ...string) (*Disk, error) {
+	args := []string{"-f", "-o", "/dev/null", "-p", strconv.Itoa(pid), "-e", "trace=" + calls, "-e", "inject=" + calls + ":" + change}
 	for _, file := range files {
 		args = append(args, "-P", file)
 	}
@@ -53,11 +86,12 @@ func HangDisk(ctx context.Context, pod *corev1.Pod, container, suffix string) (*
 		return nil, err
 	}
 	if err := tracer.Start(); err != nil {
-		return nil, fmt.Errorf("trace process %d of pod %s: %w", pid, pod.Name, err)
+		return nil, fmt.Errorf("trace process %d: %w", pid, err)
 	}
-	d := &HungDisk{tracer: tracer}
-	attached := make(chan struct{})
+	d := &Disk{tracer: tracer}
+	attached, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		lines, first := bufio.NewScanner(said), true
 		for lines.Scan() {
 			if first && strings.Contains(lines.Text(), "attached") {
@@ -71,8 +105,10 @@ func HangDisk(ctx context.Context, pod *corev1.Pod, container, suffix string) (*
 	select {
 	case <-attached:
 		return d, nil
+	case <-ended:
+		return nil, errors.Join(fmt.Errorf("attach to process %d: the tracer has ended; the process may have ended, or this machine does not allow tracing", pid), d.Resume())
 	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("attach to process %d of pod %s: %w", pid, pod.Name, ctx.Err()), d.Resume())
+		return nil, errors.Join(fmt.Errorf("attach to process %d: %w", pid, ctx.Err()), d.Resume())
 	}
 }
 
@@ -95,8 +131,8 @@ func openFiles(pid int, suffix string) ([]string, error) {
 	return files, nil
 }
 
-// Resume lets the disk take writes again. It may be called more than once.
-func (d *HungDisk) Resume() error {
+// Resume lets the disk work again. It may be called more than once.
+func (d *Disk) Resume() error {
 	d.resume.Do(func() {
 		// A tracer that gets a signal waits for a process that was killed meanwhile, and that
 		// process waits for its tracer.

@@ -80,6 +80,17 @@ func (h *History) Responses() int {
 	return n
 }
 
+// Acknowledged returns when each write was acknowledged, in no order.
+func (h *History) Acknowledged() []time.Time {
+	var times []time.Time
+	for _, o := range h.Operations() {
+		if o.Err == nil && (o.Kind == Put || o.Swapped) {
+			times = append(times, h.begun.Add(o.Return))
+		}
+	}
+	return times
+}
+
 // record carries out one operation.
 func (h *History) record(ctx context.Context, c *clientv3.Client, o Operation) Operation {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)

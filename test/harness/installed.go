@@ -49,6 +49,20 @@ func (e *Environment) ScaleProgram(ctx context.Context, deployment string, repli
 	return before, pods.Await(ctx, AllReady(int(replicas)))
 }
 
+// RestartProgram gives an installed program new pods. Kubernetes restarts a container later and
+// later the more often it ended; new pods have no such past.
+func (e *Environment) RestartProgram(ctx context.Context, deployment string) error {
+	for _, args := range [][]string{
+		{"rollout", "restart", "deployment/" + deployment},
+		{"rollout", "status", "deployment/" + deployment, "--timeout=60s"},
+	} {
+		if _, err := e.Kubectl(ctx, Command{Args: append(args, "-n", SystemNamespace)}); err != nil {
+			return fmt.Errorf("replace the pod of %s: %w", deployment, err)
+		}
+	}
+	return nil
+}
+
 // Program returns the description of an installed program.
 func (e *Environment) Program(ctx context.Context, deployment string) (*appsv1.Deployment, error) {
 	return e.Kube.AppsV1().Deployments(SystemNamespace).Get(ctx, deployment, metav1.GetOptions{})

@@ -248,16 +248,35 @@ func (m *Members) Ask(ctx context.Context) (map[string]Response, error) {
 	var mu sync.Mutex
 	responses := map[string]Response{}
 	err := m.Each(ctx, func(ctx context.Context, pod *corev1.Pod, c *clientv3.Client) error {
-		s, err := c.Status(ctx, c.Endpoints()[0])
+		r, err := status(ctx, pod, c)
 		if err != nil {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		responses[pod.Name] = Response{Pod: pod, ID: s.Header.MemberId, Leader: s.Leader, Term: s.RaftTerm, Version: s.Version}
+		responses[pod.Name] = r
 		return nil
 	})
 	return responses, err
+}
+
+// AskOne returns what one member says.
+func (m *Members) AskOne(ctx context.Context, pod *corev1.Pod) (Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	c, err := m.Client(pod)
+	if err != nil {
+		return Response{}, err
+	}
+	return status(ctx, pod, c)
+}
+
+func status(ctx context.Context, pod *corev1.Pod, c *clientv3.Client) (Response, error) {
+	s, err := c.Status(ctx, c.Endpoints()[0])
+	if err != nil {
+		return Response{}, err
+	}
+	return Response{Pod: pod, ID: s.Header.MemberId, Leader: s.Leader, Term: s.RaftTerm, Version: s.Version}, nil
 }
 
 // Leader returns the response of the leader.

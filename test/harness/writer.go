@@ -54,6 +54,8 @@ type Report struct {
 	LongestGap time.Duration
 	// Latencies of the acknowledged puts, sorted.
 	Latencies []time.Duration
+	// AcknowledgedAt is when each put was acknowledged, in no order.
+	AcknowledgedAt []time.Time
 
 	acknowledged map[string]bool
 }
@@ -193,6 +195,7 @@ func (w *Writer) put(ctx context.Context, client *clientv3.Client, key string) {
 	}
 	w.report.acknowledged[key] = true
 	w.report.Latencies = append(w.report.Latencies, end.Sub(start))
+	w.report.AcknowledgedAt = append(w.report.AcknowledgedAt, end)
 	w.acknowledge(end)
 }
 
