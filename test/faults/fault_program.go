@@ -25,8 +25,8 @@ const (
 	// storageDir is the volume of the API server. Its etcd keeps its data in storageData below
 	// that.
 	storageDir  = "/var/lib/etcd-operator"
-	storageData = "member"
-	storageLost = "member.lost"
+	storageData = "etcd"
+	storageLost = "etcd.lost"
 )
 
 func killController(ctx context.Context, s *stage) (undo, error) {
