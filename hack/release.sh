@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds everything of a release into dist/release/VERSION: release.sh VERSION. The same commit
 # gives the same files. With RELEASE_KEY (a file with an Ed25519 key in PKCS #8) it also signs
-# which files were built from which commit. It installs Go modules: cyclonedx-gomod and those
-# of hack/release and test/charts.
+# which files were built from which commit. It installs Go modules: cyclonedx-gomod,
+# Helm 4, and those of hack/release and test/charts.
 set -euo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT"
@@ -45,7 +45,7 @@ compile() {
 
 # pack ARCHIVE DIRECTORY: an archive that depends on names and contents only.
 pack() {
-  tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH" -C "$2" -cf - . | gzip -n >"$1"
+  (cd "$2" && tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH" -cf - -- *) | gzip -n >"$1"
 }
 
 images=()
@@ -74,6 +74,7 @@ for chart in "$work"/charts/*.tgz; do
   mkdir "$chart.files"
   tar -xzf "$chart" -C "$chart.files"
   pack "$out/$(basename "$chart")" "$chart.files"
+  "$(helm 4)" show chart "$out/$(basename "$chart")" >/dev/null # Helm reads what was packed
 done
 
 step "software bill of materials"
