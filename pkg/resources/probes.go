@@ -34,11 +34,13 @@ const (
 	startupFailures      = 600
 )
 
-// The /readyz of etcd waits for a leader, so the time-out outlasts an election.
+// The /readyz of etcd waits for a leader, so the time-out outlasts an election. The pod of a
+// member that hangs is unready after 7 s at most. The look that this starts takes 2 s. So the
+// hang is in the status within 10 s.
 const (
-	readinessPeriodSeconds  = 2
+	readinessPeriodSeconds  = 1
 	readinessTimeoutSeconds = 3
-	readinessFailures       = 3
+	readinessFailures       = 2
 )
 
 // Liveness is for a process that hangs. It is patient, because a restart during a

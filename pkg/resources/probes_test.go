@@ -41,3 +41,18 @@ func TestLivenessOutlastsDefragmentation(t *testing.T) {
 		}
 	}
 }
+
+// TestHungMemberIsKnownInTime: the pod of a member that hangs right after a probe is unready
+// within 8 s. The controller then needs 2 s to know why.
+func TestHungMemberIsKnownInTime(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"3.3.27", "3.4.20", "3.5.4", "3.5.35", "3.6.16", "3.7.3"} {
+		c := &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{Version: version}}
+		var container corev1.Container
+		addProbes(c, &container)
+		p := container.ReadinessProbe
+		if s := p.PeriodSeconds + p.FailureThreshold*p.TimeoutSeconds; s >= 8 {
+			t.Errorf("%s: unready after %d s", version, s)
+		}
+	}
+}

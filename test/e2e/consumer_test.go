@@ -159,17 +159,17 @@ func (u *consumption) upgrade(int) {
 }
 
 // operate asks for an operation and waits until it is over.
-func (u *consumption) operate(operation string) {
-	u.Helper()
-	asked := post[v1beta2.EtcdClusterOperation](u.cluster, operation, "{}")
-	object := u.await(u.ctx(), "the end of the operation", func(object *clusterObject) bool {
+func (c *cluster) operate(operation string, size int) {
+	c.Helper()
+	asked := post[v1beta2.EtcdClusterOperation](c, operation, "{}")
+	object := c.await(c.ctx(), "the end of the operation", func(object *clusterObject) bool {
 		op := object.Status.Operation
 		return op != nil && op.ID == asked.Status.ID && op.Over()
 	})
 	if op := object.Status.Operation; op.Phase != v1beta2.OperationSucceeded {
-		u.Errorf("%s came to %+v", operation, op)
+		c.Errorf("%s came to %+v", operation, op)
 	}
-	u.settle(3)
+	c.settle(size)
 }
 
 // drainNode drains the node of a member, in turn, and makes it schedulable again.
@@ -193,8 +193,8 @@ func TestConsumer(t *testing.T) {
 			c := s.create("used", 3, previousVersion, kind.more)
 			u := c.consume(rounds, "")
 			u.repeat("upgrade", u.upgrade)
-			u.repeat("restart", func(int) { u.operate("restart") })
-			u.repeat("defragmentation", func(int) { u.operate("defrag") })
+			u.repeat("restart", func(int) { u.operate("restart", 3) })
+			u.repeat("defragmentation", func(int) { u.operate("defrag", 3) })
 		})
 	}
 }
@@ -275,5 +275,5 @@ func TestConsumerLargeDatabase(t *testing.T) {
 	const value = 512 << 10
 	_, err := u.members.Fill(s.ctx(), size<<20/value, value)
 	s.must(err, "fill %d MiB", size)
-	u.repeat("defragmentation", func(int) { u.operate("defrag") })
+	u.repeat("defragmentation", func(int) { u.operate("defrag", 3) })
 }

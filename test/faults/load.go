@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// Clients read, write and swap a few keys; one writer beside them puts new keys.
+	// Clients read, write and swap a few keys; one writer beside them puts new keys. The pace
+	// lets 40 cells of a minute check a million operations.
 	clientCount    = 5
-	clientInterval = 100 * time.Millisecond
+	clientInterval = 10 * time.Millisecond
 	writeInterval  = 20 * time.Millisecond
 	// decisionTime bounds the search for an order that explains a history.
 	decisionTime = time.Minute

@@ -23,8 +23,9 @@ const (
 	// fillWriters write side by side, so that filling does not wait for one disk
 	// write after the other.
 	fillWriters = 16
-	// checkTimeout bounds one check of all data on all members.
-	checkTimeout = 10 * time.Second
+	// checkTimeout bounds one check of all data on all members. The hash of a database of
+	// 8 GiB takes most of it.
+	checkTimeout = 2 * time.Minute
 )
 
 // Data is what was written into a cluster and must be found again.

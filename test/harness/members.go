@@ -239,6 +239,8 @@ type Response struct {
 	Leader  uint64
 	Term    uint64
 	Version string
+	// DBSize is the size of the database's file in bytes.
+	DBSize int64
 }
 
 // Ask returns what every live member says, by the name of its pod.
@@ -276,7 +278,7 @@ func status(ctx context.Context, pod *corev1.Pod, c *clientv3.Client) (Response,
 	if err != nil {
 		return Response{}, err
 	}
-	return Response{Pod: pod, ID: s.Header.MemberId, Leader: s.Leader, Term: s.RaftTerm, Version: s.Version}, nil
+	return Response{Pod: pod, ID: s.Header.MemberId, Leader: s.Leader, Term: s.RaftTerm, Version: s.Version, DBSize: s.DbSize}, nil
 }
 
 // Leader returns the response of the leader.
