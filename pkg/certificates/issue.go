@@ -170,7 +170,7 @@ func (a *CA) Issue(t Template, now time.Time) (chain, key []byte, err error) {
 
 // HasSigned is true if the CA has signed a certificate.
 func (a *CA) HasSigned(c *x509.Certificate) bool {
-	return c.CheckSignatureFrom(a.Certificate) == nil
+	return isSigned(c, a.Certificate)
 }
 
 // ReadCA reads what KeyPEM and PEM wrote; cross may be empty.

@@ -138,10 +138,7 @@ func (p *Pair) Check(now time.Time, trusted []*x509.Certificate, hosts []string,
 }
 
 func (p *Pair) verify(now time.Time, trusted []*x509.Certificate, purpose x509.ExtKeyUsage) error {
-	options := x509.VerifyOptions{
-		Roots: pool(trusted), Intermediates: pool(p.Chain[1:]), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{purpose},
-	}
-	_, err := p.Leaf.Verify(options)
+	err := verifyChain(now, p.Chain, trusted, purpose)
 	if err == nil {
 		return nil
 	}

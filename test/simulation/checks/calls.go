@@ -55,6 +55,7 @@ func (c *Checks) Changed(by *manager.Manager, l *simetcd.Lineage, err error) {
 	if err != nil {
 		return
 	}
+	c.countChange()
 	for _, other := range c.w.Controllers {
 		if other != by {
 			c.w.Disturb()
@@ -95,7 +96,7 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 	if look.Leads(id) {
 		c.w.Violated("S2", "removal of %s, which leads", p.Run.Name())
 	}
-	if p.Leader != 0 && c.isDesired(l) {
+	if p.Leader != 0 && !p.Dir.Hung && c.isDesired(l) {
 		c.w.Violated("S2", "removal of %s, which serves and is desired", p.Run.Name())
 	}
 }

@@ -55,6 +55,8 @@ type Checks struct {
 	restored map[[2]string]string
 	// elected is when an etcd elected a leader last.
 	elected map[*simetcd.Lineage]time.Duration
+	// pace is how much the controllers do while nothing happens.
+	pace pace
 }
 
 // New watches a world.
@@ -76,6 +78,7 @@ func (c *Checks) Before(by *manager.Manager, _ string) {
 // After compares the quorum of each etcd with what it was before the call.
 func (c *Checks) After(by *manager.Manager, name string) {
 	c.acting = nil
+	c.countWrite()
 	excused := by.Observed.Disturbed != c.w.Disturbances
 	for _, l := range c.w.Etcd.Lineages {
 		was, known := c.was[l]

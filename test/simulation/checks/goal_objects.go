@@ -43,7 +43,7 @@ func (c *Checks) goalTemplates(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage)
 			return "pod " + pod.Name + " is not what is declared"
 		case request != "" && pod.Annotations[resources.AnnotationRestart] != request:
 			return "pod " + pod.Name + " was not restarted"
-		case simetcd.Image(pod) != resources.Image(cluster) && !c.waitsWithVersion(cluster):
+		case kubernetes.Requested(simetcd.Image(pod)) != resources.Image(cluster) && !c.waitsWithVersion(cluster):
 			return "pod " + pod.Name + " has image " + simetcd.Image(pod)
 		}
 	}

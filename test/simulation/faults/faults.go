@@ -51,6 +51,10 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.isolate(e)
 	case schedules.EventHang:
 		w.hang(e)
+	case schedules.EventReject:
+		w.reject(e)
+	case schedules.EventDeleteNamespace:
+		w.deleteNamespace(e)
 	case schedules.EventWipe:
 		w.wipe(e)
 	case schedules.EventDamage:
@@ -135,6 +139,10 @@ func (w *World) keepsQuorum(pods ...*corev1.Pod) bool {
 		}
 		if r.EmptyDir != nil {
 			lost[r.EmptyDir] = true
+		}
+		// A PVC that was deleted goes with the pod that uses it.
+		if pvc, found := kubernetes.Lookup[kubernetes.PVC](w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod)); found && pvc.DeletionTimestamp != nil {
+			lost[w.Etcd.PVCs[string(pvc.UID)]] = true
 		}
 	}
 	for _, l := range w.Etcd.Lineages {

@@ -47,6 +47,7 @@ func (w *World) heal() {
 	clear(w.Etcd.Unreachable)
 	w.Etcd.ResumeAll()
 	w.Etcd.Slow, w.SlowStartUntil = 0, 0
+	w.Admission.Admit()
 	w.Rejoin(w.Nodes)
 	for _, n := range w.Nodes {
 		if !n.Up && !n.Lost {

@@ -103,6 +103,9 @@ func Create[T metav1.Object](s *Store, object T) (T, error) {
 	if pvc, ok := any(object).(PVC); ok {
 		bound(pvc)
 	}
+	if err := s.w.admit(k, object, nil); err != nil {
+		return none, err
+	}
 	s.replace(k, object)
 	if ref := metav1.GetControllerOf(object); ref != nil && !s.exists(ref.UID) {
 		s.w.collectGarbage(ref.UID)
@@ -140,6 +143,9 @@ func Update[T metav1.Object](s *Store, object T) (T, error) {
 		if err := s.admitService(service, any(old).(*corev1.Service)); err != nil {
 			return none, err
 		}
+	}
+	if err := s.w.admit(k, object, old); err != nil {
+		return none, err
 	}
 	if pod, ok := any(object).(*corev1.Pod); ok && !equality.Semantic.DeepEqual(pod.Spec, any(old).(*corev1.Pod).Spec) {
 		pod.Generation++

@@ -32,6 +32,8 @@ type World struct {
 	ips    int
 	// tied holds the nodes of local volumes, by the UIDs of their PVCs.
 	tied map[string]*Node
+	// Admission is what quotas and policies do.
+	Admission Admission
 	// SlowStartUntil makes pods start slowly until then.
 	SlowStartUntil time.Duration
 }
@@ -52,7 +54,7 @@ type Observer interface {
 
 // New is a Kubernetes with nodes and no objects.
 func New(t *timeline.Timeline, plan *schedules.Schedule) *World {
-	w := &World{Timeline: t, Plan: plan, Etcd: simetcd.New(t, plan), Nodes: newNodes(), tied: map[string]*Node{}}
+	w := &World{Timeline: t, Plan: plan, Etcd: simetcd.New(t, plan), Nodes: newNodes(), tied: map[string]*Node{}, Admission: Admission{Changes: plan.PodsChanged}}
 	w.Store = newStore(w)
 	w.Etcd.Network = w
 	return w

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
@@ -16,6 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/clients"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
 // World is the simulated Kubernetes with clients and with the processes of the
@@ -68,7 +70,7 @@ func (w *World) StartManager(lag int) *Manager {
 		Recorder:    silence{},
 		Waker:       c,
 		Background:  c,
-		Clock:       w.Timeline,
+		Clock:       w.clock(),
 		Decide:      w.decide,
 		Suffix:      w.Dice.Suffix,
 		Responsible: func(*v1beta2.EtcdCluster) bool { return true },
@@ -87,6 +89,28 @@ func (w *World) StartManager(lag int) *Manager {
 	c.enqueue()
 	return c
 }
+
+// maxSkew is how far the clock of a controller may be off.
+const maxSkew = 5 * time.Minute
+
+// clock is that of the machine of one controller.
+func (w *World) clock() clock.PassiveClock {
+	if !w.Plan.Skewed {
+		return w.Timeline
+	}
+	return skewedClock{w.Timeline, w.Dice.Between(-maxSkew, maxSkew)}
+}
+
+type skewedClock struct {
+	*timeline.Timeline
+	by time.Duration
+}
+
+// Now implements clock.PassiveClock.
+func (c skewedClock) Now() time.Time { return c.Timeline.Now().Add(c.by) }
+
+// Since implements clock.PassiveClock.
+func (c skewedClock) Since(then time.Time) time.Duration { return c.Now().Sub(then) }
 
 // decide is the planner, and counts which rules speak.
 func (w *World) decide(o planner.Observed) planner.Plan {

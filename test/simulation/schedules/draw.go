@@ -125,6 +125,9 @@ func New(seed uint64) *Schedule {
 	rollBackEvents(s)
 	severEvents(s)
 	hangEvents(s)
+	admissionEvents(s)
+	lastingEvents(s)
+	s.Skewed = timeline.NewDice(seed, 20).Chance(15)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
 }
@@ -177,6 +180,41 @@ func hangEvents(s *Schedule) {
 		kind := timeline.Pick(d, EventScale, EventScale, EventVersion, EventRestart)
 		s.Events = append(s.Events, Event{At: at + d.Between(0, 30*time.Second), Kind: kind, A: d.IntN(1 << 16), B: d.IntN(1 << 16)})
 	}
+}
+
+// admissionEvents let a policy change pods, or a quota reject them for a while. They are drawn
+// apart from the others, so that schedules without them stay what they were.
+func admissionEvents(s *Schedule) {
+	d := timeline.NewDice(s.Seed, 19)
+	s.PodsChanged = d.Chance(15)
+	if d.Chance(6) {
+		e := Event{At: d.Between(5*time.Second, 5*time.Minute), Kind: EventDeleteNamespace, A: d.IntN(1 << 16)}
+		s.Events = append(s.Events, e, Event{At: e.At + 3*time.Minute, Kind: EventResume})
+	}
+	if !d.Chance(20) {
+		return
+	}
+	e := Event{At: d.Between(0, 4*time.Minute), Kind: EventReject, A: d.IntN(1 << 16), For: d.Between(20*time.Second, 6*time.Minute)}
+	if d.Chance(50) {
+		e.At = d.Between(0, 15*time.Second)
+	}
+	s.Events = append(s.Events, e, Event{At: e.At + e.For, Kind: EventResume}) // all faults end with the last event
+}
+
+// lastingEvents let one fault last for half an hour, in which nothing else happens at the end:
+// everything that can be served is served, and the controller comes to rest. They are drawn
+// apart from the others, so that schedules without them stay what they were.
+func lastingEvents(s *Schedule) {
+	d := timeline.NewDice(s.Seed, 21)
+	if !d.Chance(8) {
+		return
+	}
+	e := Event{At: d.Between(20*time.Second, 3*time.Minute), A: d.IntN(1 << 16), B: d.IntN(1 << 16), For: 30 * time.Minute}
+	e.Kind = timeline.Pick(d, EventHang, EventHideMember, EventCutMember, EventReject, EventNodeDown, EventSever)
+	if e.Kind == EventSever && !s.Deadly {
+		e.Kind = EventHang
+	}
+	s.Events = append(s.Events, e, Event{At: e.At + e.For, Kind: EventResume}) // all faults end with the last event
 }
 
 // LongNodeFaults sometimes lets a node go for so long that its members are replaced, and ties

@@ -78,6 +78,10 @@ const (
 	EventSever
 	// EventHang is not either; see hangEvents.
 	EventHang
+	// EventReject is not either; see admissionEvents.
+	EventReject
+	// EventDeleteNamespace is not either; see admissionEvents.
+	EventDeleteNamespace
 	eventKinds
 )
 
@@ -91,7 +95,7 @@ var eventNames = [eventKinds]string{
 	"disaster", "ask for a recovery",
 	"back up", "restore", "lose everything",
 	"declare larger volumes", "keep or release volumes", "wipe a disk", "damage a learner",
-	"save the API and bring it back", "cut nodes off", "hang a disk",
+	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace",
 }
 
 // String is the name of the kind in traces.

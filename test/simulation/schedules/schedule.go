@@ -37,7 +37,11 @@ type Schedule struct {
 	Automatic bool
 	// Recovers is true if a person asks for a recovery once all faults are over.
 	Recovers bool
-	Events   []Event
+	// PodsChanged is true if an admission policy changes pods.
+	PodsChanged bool
+	// Skewed is true if the clocks of controllers differ from that of Kubernetes.
+	Skewed bool
+	Events []Event
 }
 
 // VersionLines are the versions between which clusters move, oldest first.
@@ -58,6 +62,7 @@ func (s *Schedule) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: size %d, version %s, volumes %t, retain %t/%t, learners ready %t, deadly %t, certificates %t, automatic %t, recovers %t, expandable %t, local volumes %t, evicts %t",
 		s.Seed, s.Size, s.Version, s.Volumes, s.RetainDeleted, s.RetainScaled, s.LearnersReady, s.Deadly, s.Certificates, s.Automatic, s.Recovers, s.Expandable, s.LocalVolumes, s.Evicts)
+	fmt.Fprintf(&b, ", pods changed %t, skewed %t", s.PodsChanged, s.Skewed)
 	for _, e := range s.Events {
 		fmt.Fprintf(&b, "\n  %v", e)
 	}
