@@ -6,6 +6,7 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
@@ -135,8 +136,18 @@ func promote(o *Observed, m *Member) Plan {
 			serveAgain)
 	}
 	if ahead := o.ahead(); m.RaftIndex < ahead/10*9 {
-		return wait(recheckCatchUp, ReasonLearnerCatchingUp,
-			fmt.Sprintf("member %s has read up to entry %d of %d", m.Name, m.RaftIndex, ahead), noActionNeeded)
+		return wait(o.catchUpPace(), ReasonLearnerCatchingUp,
+			fmt.Sprintf("member %s has read about %d %% of the log", m.Name, m.RaftIndex*10/ahead*10), noActionNeeded)
 	}
 	return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: recheckNow}
+}
+
+// catchUpPace is how soon to look again at a learner that reads the log. One that takes long
+// reads a large database, or nothing at all.
+func (o *Observed) catchUpPace() time.Duration {
+	const long = time.Minute
+	if b := o.Cluster.Status.BlockedBy; b != nil && b.Reason == string(ReasonLearnerCatchingUp) && o.Now.Sub(b.Since.Time) > long {
+		return recheckWaiting
+	}
+	return recheckCatchUp
 }

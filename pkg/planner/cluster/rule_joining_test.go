@@ -4,7 +4,13 @@
 package cluster
 
 import (
+	"fmt"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 func TestRuleJoining(t *testing.T) {
@@ -55,4 +61,25 @@ func TestRuleJoining(t *testing.T) {
 // started says with which peers the pod of a member was made.
 func started(name string, peers ...string) func(*Observed) {
 	return func(o *Observed) { o.pod(name).Peers = peers }
+}
+
+// TestProgressOfALearnerChangesTenTimes: the status says how far a learner is, without a write
+// for each entry of the log. What takes long is looked at less often.
+func TestProgressOfALearnerChangesTenTimes(t *testing.T) {
+	messages := map[string]bool{}
+	for index := range 90 {
+		plan := Decide(observed(t, 3, fmt.Sprintf("a b c:learner,index=%d", index)))
+		if plan.Wait == nil || plan.Wait.Reason != ReasonLearnerCatchingUp || plan.RequeueAfter != recheckCatchUp {
+			t.Fatalf("at entry %d: %s", index, describe(plan))
+		}
+		messages[plan.Wait.Message] = true
+	}
+	if len(messages) != 9 || !messages["member c has read about 40 % of the log"] {
+		t.Errorf("messages %v", messages)
+	}
+	o := observed(t, 3, "a b c:learner,index=40")
+	o.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{Reason: string(ReasonLearnerCatchingUp), Since: metav1.NewTime(o.Now.Add(-2 * time.Minute))}
+	if after := Decide(o).RequeueAfter; after != recheckWaiting {
+		t.Errorf("after two minutes it is looked at every %v", after)
+	}
 }

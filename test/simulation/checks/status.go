@@ -44,7 +44,7 @@ var statements = []struct {
 	{"a member waits for its disk, and the status calls it healthy", func(c *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
 		// Without a quorum no read ends anywhere, which says nothing about a single member.
 		return !c.w.Etcd.QuorumServes(l) || !slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
-			return m.Healthy == corev1.ConditionTrue && c.waitsForDisk(l, m.Name)
+			return m.Healthy == corev1.ConditionTrue && m.Role != v1beta2.MemberRoleLearner && c.waitsForDisk(l, m.Name)
 		})
 	}},
 }
