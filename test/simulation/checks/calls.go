@@ -182,7 +182,9 @@ func (c *Checks) restarting(by *manager.Manager, pod *corev1.Pod) {
 	if by.Observed.Leads(p.Dir.Id) && serving > 0 && !c.w.Disturbed(&by.Observed) {
 		c.w.Violated("S8", "restart of %s, which leads", pod.Name)
 	}
-	c.rolling(by, p)
+	if kubernetes.IsReady(pod) { // otherwise it is not behind the service
+		c.rolling(by, p)
+	}
 }
 
 // startsJustNow is true for a member that is not known to run: Kubernetes

@@ -26,6 +26,9 @@ const (
 func (w *World) deleteNamespace(e schedules.Event) {
 	w.Admission.Reject(w.Elapsed+namespaceTime, kubernetes.RejectAll)
 	w.Checks.KeptPVCs = nil
+	if cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName); found {
+		w.Checks.Deleted[string(cluster.UID)] = true // its pods may be deleted before its object
+	}
 	w.deleteAll(e.A, w.Elapsed+namespaceTime)
 }
 
