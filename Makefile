@@ -130,6 +130,10 @@ e2e: ## Everything on the local Kubernetes.
 e2e-oldest: ## The core suite on the oldest supported Kubernetes.
 	@hack/test.sh e2e-oldest
 
+.PHONY: nightly
+nightly: ## What takes hours: every enumeration, 100,000 schedules, 20 rounds of each operation under a kube-apiserver, 8 GiB, all faults.
+	@hack/test.sh nightly
+
 .PHONY: faults
 faults: ## Cells of the fault matrix on the local Kubernetes: CELL=FAULT/OPERATION, N=10 (with SEED), ALL=1 or CORE=1; see docs/testing.md.
 	@CELL='$(CELL)' N='$(N)' SEED='$(SEED)' ALL='$(ALL)' CORE='$(CORE)' hack/faults.sh

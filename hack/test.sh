@@ -61,6 +61,16 @@ run_unit() {
 # Every eighth cut of the sweep; all of them take minutes more: -sweep-every=1.
 run_simulation() { FORMAT=standard-verbose gotest -count=1 -timeout=80m ./test/simulation -schedules=1000 -sweep-every=8; }
 
+# What takes hours, and is for the night before a release. Each line goes on after a failure.
+run_nightly() {
+  local result=0
+  gotest -count=1 -timeout=0 ./pkg/planner/cluster -exhaustive || result=1
+  FORMAT=standard-verbose gotest -count=1 -timeout=0 ./test/simulation -schedules=100000 -node-schedules=5000 -sweep-every=1 || result=1
+  ETCD_OPERATOR_CONSUMER_ROUNDS=20 ETCD_OPERATOR_DATABASE_MIB=8192 TIMEOUT=6h run_e2e || result=1
+  ALL=1 hack/faults.sh || result=1
+  return $result
+}
+
 run_integration() {
   make --no-print-directory local-build &&
     ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir ${KUBERNETES:+--kubernetes "$KUBERNETES"}) gotest -race -count=1 ./test/integration/...
@@ -89,7 +99,7 @@ on_cluster() {
   fi
   make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" &&
     KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
-      gotest -count=1 -timeout=70m -parallel=4 "$@"
+      gotest -count=1 -timeout="${TIMEOUT:-70m}" -parallel=4 "$@"
   result=$?
   finish
   return $result
@@ -104,6 +114,7 @@ run() {
     e2e) run_e2e ;;
     e2e-oldest) run_e2e_oldest ;;
     faults) run_faults ;;
+    nightly) run_nightly ;;
     *)
       echo "unknown part $1" >&2
       return 2

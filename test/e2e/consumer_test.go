@@ -189,6 +189,7 @@ func TestConsumer(t *testing.T) {
 	env.RequireLocal(t, harness.NodeImages)
 	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", withVolumes}} {
 		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel() // with the other kind; the test itself runs alone
 			s, rounds := startConsumption(t)
 			c := s.create("used", 3, previousVersion, kind.more)
 			u := c.consume(rounds, "")
@@ -220,6 +221,7 @@ func TestConsumerCARotation(t *testing.T) {
 	env.RequireLocal(t, harness.NodeImages)
 	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", withVolumes}} {
 		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel() // with the other kind; the test itself runs alone
 			s, rounds := startConsumption(t)
 			c := s.cluster("used")
 			c.secure("used-client-tls", "tls.crt", "tls.key", "ca.crt")

@@ -47,6 +47,7 @@ func TestDocs(t *testing.T) {
 		}
 		tested++
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
+			t.Parallel() // with the other pages
 			s := startFor(t, docsTimeout)
 			runBlocks(s, root, blocks)
 		})
