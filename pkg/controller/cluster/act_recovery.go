@@ -170,10 +170,13 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	if pvc := resources.RecoveryPVC(c, recovery.Seed); pvc != nil {
 		metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
 		created, err := r.Objects.CreatePVC(ctx, pvc)
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+		if apierrors.IsAlreadyExists(err) {
+			if err := requireRecoveryPVC(ctx, r, pvc.Name); err != nil {
+				return err
+			}
+		} else if err != nil {
 			return reconcile.MarkRejected(err)
-		}
-		if err == nil {
+		} else {
 			r.Gate.Note(r.key, created)
 			if recovery.Source.Backup != nil {
 				// It had a volume before, if it has served: what was on that is lost, and the
@@ -194,6 +197,21 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		return reconcile.MarkRejected(err)
 	}
 	r.Gate.Note(r.key, created)
+	return nil
+}
+
+// requireRecoveryPVC makes sure that a PVC that exists is that of the recovery member, and not
+// one that waits for another member.
+func requireRecoveryPVC(ctx context.Context, r *run, name string) error {
+	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	case !resources.Owns(r.seen.Cluster, live):
+		return fmt.Errorf("PVC %s exists: %w", name, reconcile.ErrNotOwned)
+	case resources.IsPrepared(live.Annotations):
+		return fmt.Errorf("PVC %s waits for another member: %w", name, reconcile.ErrStale)
+	}
 	return nil
 }
 

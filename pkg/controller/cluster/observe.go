@@ -82,6 +82,7 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 		return fmt.Errorf("read from the cache where the client service leads: %w", err)
 	}
 	sortObjects(r, pods, pvcs, routed)
+	r.seen.NewName = unusedName(r, pods, pvcs)
 	observeCertificates(ctx, r)
 	r.seen.Task = lastTask(r)
 	observeEtcd(ctx, r, pods)
@@ -91,6 +92,18 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	}
 	r.keep(r.key, r.seen.target, r.seen.recoveryMember)
 	return nil
+}
+
+// unusedName returns the name for the next member. The name of a pod that was rejected serves
+// again, unless its PVC was created: that PVC waits for the pod of that member, and a recovery
+// member, which needs a name, too, must not take it.
+func unusedName(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim) string {
+	name := r.seen.NewName
+	if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name }) ||
+		slices.ContainsFunc(pvcs, func(p *corev1.PersistentVolumeClaim) bool { return p.Name == name }) {
+		return r.seen.Cluster.Name + "-" + r.Suffix()
+	}
+	return name
 }
 
 // misplaced is true for a pod whose container does not run and whose image is in another

@@ -73,6 +73,9 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 		observeReads(ctx, r)
 	} else {
 		observeViews(ctx, r, statuses)
+		if len(lastKnown(r.seen.Cluster)) == 0 {
+			r.seen.addViewedMembers()
+		}
 	}
 	observeClusterVersion(ctx, r, statuses)
 	observeShown(ctx, r)
@@ -162,6 +165,29 @@ func (s *seen) addRespondingMembers(statuses map[string]etcd.StatusResult) {
 		if !known {
 			s.Etcd.Members = append(s.Etcd.Members, planner.Member{ID: a.Health.ID, Name: e.Name, Started: true, Learner: a.Health.Learner})
 		}
+	}
+}
+
+// addViewedMembers adds the members that the most advanced member that responds knows. It is
+// for a status that names no members, as after the API was brought back from a backup. A
+// view alone may name a member that was removed since.
+func (s *seen) addViewedMembers() {
+	var latest *planner.Member
+	for i := range s.Etcd.Members {
+		if m := &s.Etcd.Members[i]; m.View != nil && len(m.View.Members) > 0 && (latest == nil || m.RaftIndex > latest.RaftIndex) {
+			latest = m
+		}
+	}
+	if latest == nil {
+		return
+	}
+	for _, viewed := range latest.View.Members {
+		known := slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.ID == viewed.ID || m.Name == viewed.Name })
+		if known || viewed.Unmanaged {
+			continue
+		}
+		judgeUnresponsive(&viewed, s.podOf(viewed.Name))
+		s.Etcd.Members = append(s.Etcd.Members, viewed)
 	}
 }
 

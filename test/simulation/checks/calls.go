@@ -161,6 +161,10 @@ func (c *Checks) ServiceChanged(service *corev1.Service) {
 	}
 	c.recorded[owner] = is
 	is.QuorumLost = !c.w.Standing(is).Recoverable
+	// The client Service may be there already: a controller made it from what it knew of the
+	// cluster before.
+	clients, found := kubernetes.Lookup[*corev1.Service](c.w.Store, kubernetes.KindService, schedules.ClusterName+"-client")
+	c.Published[owner] = c.Published[owner] || found && simetcd.OwnerOf(clients) == owner
 }
 
 // restarting is called before a container is restarted with another image, or a pod is

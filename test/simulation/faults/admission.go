@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// maxRejected is how many requests a minute may be rejected while a quota is exhausted,
-	// and firstRejected how many more at the beginning.
-	maxRejected   = 13
+	// maxRejected is how many requests a minute may be rejected while a quota is exhausted, by two
+	// controllers that ask every five seconds. firstRejected is how many more at the beginning.
+	maxRejected   = 26
 	firstRejected = 20
 )
 

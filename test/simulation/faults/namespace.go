@@ -33,6 +33,9 @@ func (w *World) deleteNamespace(e schedules.Event) {
 }
 
 func (w *World) deleteAll(first int, deadline time.Duration) {
+	if w.Quiet {
+		return // the faults have ended before, and the cluster exists again
+	}
 	left := ""
 	for i := range kubernetes.Kinds {
 		k := kubernetes.Kind((first + int(i)) % int(kubernetes.Kinds))
@@ -48,8 +51,6 @@ func (w *World) deleteAll(first int, deadline time.Duration) {
 	case left == "":
 		w.Admission.Admit()
 		w.CreateCluster()
-	case w.Quiet:
-		return // the faults ended before; the next steps are those of heal
 	case w.Elapsed >= deadline:
 		w.Violated("L1", "the namespace is not deleted after %v: %s is left", namespaceTime, left)
 	default:
