@@ -222,3 +222,33 @@ func TestClusterVersionIsReadOnlyForAMemberThatJoinsAsAVoter(t *testing.T) {
 		})
 	}
 }
+
+// TestViewedMembers: the members that the most advanced survivor knows are known, too. One that
+// the status has named before keeps its place.
+func TestViewedMembers(t *testing.T) {
+	t.Parallel()
+	view := func(names ...string) *planner.View {
+		v := &planner.View{}
+		for i, name := range names {
+			v.Members = append(v.Members, planner.Member{ID: uint64(i + 1), Name: name, Started: true, Unmanaged: name == "elsewhere"})
+		}
+		return v
+	}
+	s := &seen{Observed: planner.Observed{Pods: []planner.Pod{{Name: "c-c", Owned: true, Waiting: "CrashLoopBackOff"}}}}
+	s.Etcd.Members = []planner.Member{
+		{ID: 1, Name: "c-a", RaftIndex: 7, View: view("c-a", "c-removed")},
+		{ID: 2, Name: "c-b", RaftIndex: 9, View: view("c-a", "c-b", "c-c", "elsewhere")},
+		{ID: 5, Name: "c-e"},
+	}
+	s.addViewedMembers()
+	if len(s.Etcd.Members) != 4 {
+		t.Fatalf("members %+v", s.Etcd.Members)
+	}
+	if m := s.Etcd.Members[3]; m.Name != "c-c" || m.ID != 3 || m.Health != planner.Unhealthy || m.Message != "it does not respond: CrashLoopBackOff" {
+		t.Errorf("the viewed member is %+v", m)
+	}
+	s.Etcd.Members = []planner.Member{{ID: 1, Name: "c-a"}}
+	if s.addViewedMembers(); len(s.Etcd.Members) != 1 {
+		t.Errorf("no member has a view, and the members are %+v", s.Etcd.Members)
+	}
+}

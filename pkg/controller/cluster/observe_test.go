@@ -135,3 +135,24 @@ func TestPodThatWaitsForItsImage(t *testing.T) {
 		t.Errorf("changed %t, image %s", changed, moved.Spec.Containers[0].Image)
 	}
 }
+
+// TestUnusedName: the name of a rejected pod serves again, unless its PVC exists: a recovery
+// member of that name would run on the PVC of another member.
+func TestUnusedName(t *testing.T) {
+	t.Parallel()
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}}
+	r := &run{Reconciler: &Reconciler{Config: Config{Suffix: func() string { return "fresh" }}}, seen: &seen{Observed: planner.Observed{Cluster: c, NewName: "c-rejected"}}}
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+	for _, test := range []struct {
+		pod, pvc, want string
+	}{
+		{"c-a", "c-a", "c-rejected"},
+		{"c-a", "c-rejected", "c-fresh"},
+		{"c-rejected", "c-a", "c-fresh"},
+	} {
+		got := unusedName(r, []*corev1.Pod{{ObjectMeta: named(test.pod)}}, []*corev1.PersistentVolumeClaim{{ObjectMeta: named(test.pvc)}})
+		if got != test.want {
+			t.Errorf("beside pod %s and PVC %s: %s, want %s", test.pod, test.pvc, got, test.want)
+		}
+	}
+}
