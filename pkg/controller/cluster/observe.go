@@ -95,8 +95,8 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 }
 
 // unusedName returns the name for the next member. The name of a pod that was rejected serves
-// again, unless its PVC was created: that PVC waits for the pod of that member, and a recovery
-// member, which needs a name, too, must not take it.
+// again, unless its PVC was created. That PVC waits for the pod of its member, and no recovery
+// member may take it.
 func unusedName(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim) string {
 	name := r.seen.NewName
 	if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name }) ||
