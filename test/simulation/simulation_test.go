@@ -75,6 +75,8 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2910:   "a learner whose disk hung was reported with every entry that the others wrote",
 		14683:  "a recovery member took the name of a pod that a quota had rejected, and with it the PVC of another member",
 		16537:  "no quorum, and an API that was brought back: the members that did not respond were forgotten",
+		23833:  "a learner whose disk hung was promoted, and its vote was needed",
+		26942:  "an upgrade was taken back to a patch release that the newer members must not follow",
 		1732:   "the recovery member was lost before it was published, and no survivor was left",
 		8992:   "a member that did not reach the new leader was counted on",
 		21290:  "a CA was replaced for a request that another process had met",

@@ -83,6 +83,8 @@ func waitFor(err error) *planner.Wait {
 		reason, remedy = planner.ReasonPodFailed, "Remove the cause that the message names, such as too little room on the nodes. The controller tries again every few seconds."
 	case errors.Is(err, etcd.ErrUnhealthy):
 		reason, remedy = planner.ReasonEtcdUnhealthy, "No action needed unless this persists. etcd changes its members only after all of them have been connected for some seconds."
+	case errors.Is(err, errNotApplied):
+		reason, remedy = planner.ReasonWaitingForMember, "No action needed unless this persists. Then look at its disk, and request another member in its place."
 	case errors.Is(err, etcd.ErrDenied):
 		reason, remedy = planner.ReasonEtcdDenied, diagnosis.GrantAccess
 	case errors.Is(err, errNotEnded):
@@ -111,6 +113,9 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 		switch {
 		case errors.Is(err, etcd.ErrLearnerNotReady):
 			result.retryAfter = max(retrySoon, plan.RequeueAfter)
+		case errors.Is(err, errNotApplied):
+			klog.FromContext(ctx).V(2).Info("A learner does not vote yet", "err", err)
+			result.retryAfter = retryUnhealthy
 		case errors.Is(err, reconcile.ErrStale):
 			klog.FromContext(ctx).V(2).Info("Skipped an action: its observation is stale", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = reconcile.StaleRetry

@@ -43,6 +43,11 @@ func promoteMember(ctx context.Context, r *run, a planner.PromoteMember) error {
 	if err := requirePodStays(ctx, r, a.Name); err != nil {
 		return err
 	}
+	if a.Needed {
+		if err := requireLearnerApplies(ctx, r, a); err != nil {
+			return err
+		}
+	}
 	if err := r.Etcd.Promote(ctx, r.seen.voters, a.ID); err != nil {
 		return err
 	}

@@ -210,6 +210,36 @@ func requireOtherVotersCommit(ctx context.Context, r *run, except string) error 
 	return nil
 }
 
+// errNotApplied: a learner did not apply a write that was committed just now.
+var errNotApplied = errors.New("it has not applied a write that was committed just now: its disk may not take writes")
+
+// requireLearnerApplies has a write committed, and makes sure that a learner applies entries of
+// the log. etcd promotes a learner whose disk hangs if it had caught up before.
+func requireLearnerApplies(ctx context.Context, r *run, a planner.PromoteMember) error {
+	i := slices.IndexFunc(r.seen.Etcd.Members, func(m planner.Member) bool { return m.ID == a.ID })
+	e, found := r.seen.endpoint(a.Name)
+	if i < 0 || !found {
+		return fmt.Errorf("learner %s was not seen: %w", a.Name, reconcile.ErrStale)
+	}
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	if err := r.Etcd.ProveWrite(ctx, r.seen.voters); err != nil && !errors.Is(err, etcd.ErrCorrupt) {
+		return fmt.Errorf("commit a write before a learner votes: %w", err)
+	}
+	// The leader tells a learner of a commit right after the commit.
+	const looks = 5
+	for range looks {
+		now := r.Etcd.Statuses(ctx, r.seen.to(e))[a.Name]
+		if now.Err != nil {
+			return fmt.Errorf("learner %s: %w", a.Name, now.Err)
+		}
+		if now.Health.RaftApplied > r.seen.Etcd.Members[i].RaftApplied {
+			return nil
+		}
+	}
+	return fmt.Errorf("learner %s: %w", a.Name, errNotApplied)
+}
+
 // requireOtherVotersStay makes sure that the pods of the voters that serve are not going away,
 // before one that need not go is removed or restarted. The cache may be behind, and a
 // member serves until the very end.

@@ -120,10 +120,12 @@ type CreatePod struct {
 // CreatePVC creates the PVC of the bootstrap member.
 type CreatePVC struct{ Name string }
 
-// PromoteMember makes a learner a voter.
+// PromoteMember makes a learner a voter. Needed is true if the quorum that it joins needs its
+// vote: then its disk must take writes.
 type PromoteMember struct {
-	ID   uint64
-	Name string
+	ID     uint64
+	Name   string
+	Needed bool
 }
 
 // RemoveMember takes a member out of etcd. Reason is for the event.

@@ -139,7 +139,8 @@ func promote(o *Observed, m *Member) Plan {
 		return wait(o.catchUpPace(), ReasonLearnerCatchingUp,
 			fmt.Sprintf("member %s has read about %d %% of the log", m.Name, m.RaftIndex*10/ahead*10), noActionNeeded)
 	}
-	return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: recheckNow}
+	needed := healthy < diagnosis.Quorum(voters+1)
+	return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name, Needed: needed}}, RequeueAfter: recheckNow}
 }
 
 // catchUpPace is how soon to look again at a learner that reads the log. One that takes long

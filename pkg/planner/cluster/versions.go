@@ -172,10 +172,25 @@ func tooEarly(low, target *version.Version) (patch validation.SafePatch, ok bool
 	return patch, bound && low.LessThan(parse(patch.Version))
 }
 
+// unsafeReturn says which newer minor version a member may run that must not follow target, and
+// which patch release of target's minor version it may follow. An upgrade that is taken back
+// leads to that patch release first.
+func (o *Observed) unsafeReturn(target *version.Version) (ahead *version.Version, patch validation.SafePatch, ok bool) {
+	for i := range o.Etcd.Members {
+		ahead = newest(ahead, o.mayRun(&o.Etcd.Members[i]))
+	}
+	if ahead == nil {
+		return nil, patch, false
+	}
+	patch, ok = tooEarly(target, ahead)
+	return ahead, patch, ok
+}
+
 // mayStep is true if members that run low may be joined by ones that run target.
 func (o *Observed) mayStep(low, target *version.Version) bool {
 	_, early := tooEarly(low, target)
-	return step(low, target) && !early && !o.leftBehind(target) && !o.logBars(low, target)
+	_, _, unsafe := o.unsafeReturn(target)
+	return step(low, target) && !early && !unsafe && !o.leftBehind(target) && !o.logBars(low, target)
 }
 
 // joinVersion returns the version for a member that is new: the declared one, unless
@@ -215,6 +230,11 @@ func (o *Observed) rejectStep(low, target *version.Version) (plan Plan, ok bool)
 		return wait(recheckSteady, ReasonVersionStep,
 			fmt.Sprintf("members run %s and %s is declared: before %s, %s", low, target, patch.Version, patch.Because),
 			fmt.Sprintf("Set spec.version to %s or a later %d.%d first.", patch.Version, low.Major(), low.Minor())), true
+	}
+	if ahead, patch, unsafe := o.unsafeReturn(target); unsafe {
+		return wait(recheckSteady, ReasonVersionStep,
+			fmt.Sprintf("a member may run %s and %s is declared: before %s, %s", ahead, target, patch.Version, patch.Because),
+			fmt.Sprintf("Set spec.version to %s or a later %d.%d first.", patch.Version, target.Major(), target.Minor())), true
 	}
 	if o.logBars(low, target) {
 		return o.prepareLog(low), true

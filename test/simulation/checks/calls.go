@@ -93,12 +93,25 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 	if p.Dir.Doomed {
 		return
 	}
+	if c.w.Etcd.Unreachable[p.Run.Name()] && c.requestedAway(p.Run.Name()) {
+		return // it cannot be asked to hand over, and a person wants it to go
+	}
 	if look.Leads(id) {
 		c.w.Violated("S2", "removal of %s, which leads", p.Run.Name())
 	}
 	if p.Leader != 0 && !p.Dir.Hung && c.isDesired(l) {
 		c.w.Violated("S2", "removal of %s, which serves and is desired", p.Run.Name())
 	}
+}
+
+// requestedAway is true if a person has asked for another member in the place of this one.
+func (c *Checks) requestedAway(name string) bool {
+	cluster, found := kubernetes.Lookup[*v1beta2.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if !found || cluster.Status.Operation == nil {
+		return false
+	}
+	op := cluster.Status.Operation
+	return op.Type == v1beta2.OperationReplace && !op.Over() && slices.Contains(op.Members, name)
 }
 
 // isDesired is true if an etcd has no more voters than the desired size, which did not change

@@ -5,6 +5,7 @@ package checks
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -50,6 +51,12 @@ func (c *Checks) goalTemplates(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage)
 	return ""
 }
 
+// heldByPerson is true for a deleted PVC whose pod a person has taken out of the cluster.
+func (c *Checks) heldByPerson(pvc metav1.Object) bool {
+	pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, pvc.GetName())
+	return pvc.GetDeletionTimestamp() != nil && found && pod.Labels[resources.LabelApp] == ""
+}
+
 func (c *Checks) goalPods(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
 	for _, object := range c.w.Store.List(kubernetes.KindPod) {
 		pod := object.(*corev1.Pod)
@@ -68,6 +75,9 @@ func (c *Checks) goalPods(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) stri
 		}
 	}
 	for _, object := range c.w.Store.List(kubernetes.KindPVC) {
+		if c.heldByPerson(object) {
+			continue
+		}
 		if resources.Owns(cluster, object) && l.Members.Find(c.w.Etcd.IdOf(object)) == nil {
 			return "PVC " + object.GetName() + " belongs to no member"
 		}

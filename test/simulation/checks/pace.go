@@ -14,8 +14,9 @@ const (
 	// mostWrites, in paceTime, are those of a PVC that exists and a pod that is rejected, every
 	// five seconds.
 	mostWrites = 260
-	// mostChanges of the membership, in paceTime, replace one member.
-	mostChanges = 4
+	// mostChanges of the membership, in paceTime, replace three members: each is added,
+	// promoted, and the old one removed.
+	mostChanges = 9
 )
 
 // pace counts what the controllers do while a fault lasts and nothing else happens.
