@@ -25,7 +25,7 @@ const (
 	fillWriters = 16
 	// checkTimeout bounds one check of all data on all members. The hash of a database of
 	// 8 GiB takes most of it.
-	checkTimeout = 2 * time.Minute
+	checkTimeout = 10 * time.Minute
 )
 
 // Data is what was written into a cluster and must be found again.

@@ -195,6 +195,9 @@ func (w *World) harmPod(kind schedules.EventKind, pod *corev1.Pod) {
 	case schedules.EventEvict:
 		w.Evict(pod)
 	case schedules.EventPressure:
+		if r := w.RunOf(string(uid)); r != nil && r.Severed() {
+			return // the kubelet evicts pods, and reports nothing from a node that is cut off
+		}
 		kubernetes.Edit(w.Store, kubernetes.KindPod, pod.Name, func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted"
 			w.SetCondition(p, corev1.PodReady, corev1.ConditionFalse)
