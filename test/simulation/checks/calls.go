@@ -94,7 +94,7 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 		return
 	}
 	if c.w.Etcd.Unreachable[p.Run.Name()] && c.requestedAway(p.Run.Name()) {
-		return // it cannot be asked to hand over, and a person wants it to go
+		return // the controller does not reach it for a hand-over, and a person wants it to go
 	}
 	if look.Leads(id) {
 		c.w.Violated("S2", "removal of %s, which leads", p.Run.Name())
@@ -104,7 +104,7 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 	}
 }
 
-// requestedAway is true if a person has asked for another member in the place of this one.
+// requestedAway is true if a person has requested another member in the place of a member.
 func (c *Checks) requestedAway(name string) bool {
 	cluster, found := kubernetes.Lookup[*v1beta2.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	if !found || cluster.Status.Operation == nil {
