@@ -1,0 +1,96 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "benchapi:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are the flags.
+type settings struct {
+	programs
+	profile, out, only string
+}
+
+func run(ctx context.Context) error {
+	var s settings
+	flag.StringVar(&s.profile, "profile", "short", "how much is measured: short, full or smoke")
+	flag.StringVar(&s.bin, "bin", os.Getenv("ETCD_OPERATOR_BIN"), "directory with etcd, kube-apiserver and kubectl")
+	flag.StringVar(&s.server, "apiserver", "bin/apiserver", "the program of the API server")
+	flag.StringVar(&s.repository, "repository", ".", "the work tree, for the manifests")
+	flag.StringVar(&s.out, "out", "dist", "directory for the results")
+	flag.StringVar(&s.only, "only", "", "measure only lines whose names contain this text")
+	flag.Parse()
+	// Errors are returned; what client libraries log beside them would be in the table.
+	klog.SetOutput(os.Stderr)
+	p, err := profileNamed(s.profile)
+	if err != nil {
+		return err
+	}
+	if s.bin == "" {
+		return errors.New("-bin is empty; run hack/bench-api.sh, or name a directory with etcd, kube-apiserver and kubectl")
+	}
+	found := newReport(p.name)
+	for _, part := range p.plan {
+		part.lines = slices.DeleteFunc(part.lines, func(l line) bool { return !strings.Contains(l.name, s.only) })
+		if err := measure(ctx, s, p, part, found); err != nil {
+			return fmt.Errorf("%d objects of %s: %w", part.objects, part.shape.name, err)
+		}
+	}
+	found.finish()
+	return save(found, s.out)
+}
+
+// measure runs one stage on fresh processes.
+func measure(ctx context.Context, s settings, p profile, part part, found *report) (err error) {
+	say("%d objects of %s: starting the servers", part.objects, part.shape.name)
+	e, err := startEnvironment(ctx, s.programs)
+	defer func() { err = errors.Join(err, e.stop()) }()
+	if err != nil {
+		return err
+	}
+	st := &stage{environment: e, profile: p, shape: part.shape, objects: part.objects, report: found}
+	return st.run(ctx, part.lines)
+}
+
+// save writes the results to files and the tables to standard output.
+func save(found *report, out string) error {
+	if err := os.MkdirAll(out, 0o750); err != nil {
+		return err
+	}
+	table, err := os.Create(filepath.Join(out, "bench-api.md"))
+	if err != nil {
+		return err
+	}
+	found.print(table)
+	found.print(os.Stdout)
+	return errors.Join(table.Close(), found.write(filepath.Join(out, "bench-api.json")))
+}
+
+// say tells the reader that something goes on.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format(time.TimeOnly)+"  "+format+"\n", args...)
+}
