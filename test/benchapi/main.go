@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -81,13 +82,22 @@ func save(found *report, out string) error {
 	if err := os.MkdirAll(out, 0o750); err != nil {
 		return err
 	}
-	table, err := os.Create(filepath.Join(out, "bench-api.md"))
-	if err != nil {
-		return err
-	}
-	found.print(table)
 	found.print(os.Stdout)
-	return errors.Join(table.Close(), found.write(filepath.Join(out, "bench-api.json")))
+	var table bytes.Buffer
+	found.print(&table)
+	errs := []error{found.write(filepath.Join(out, "bench-api.json")), os.WriteFile(filepath.Join(out, "bench-api.md"), table.Bytes(), 0o600)}
+	for _, stage := range found.Sizes {
+		lines := ofStage(grouped(found.Records), stage)
+		if stage.Serving != servingCRD || len(lines) == 0 {
+			continue
+		}
+		var chart bytes.Buffer
+		title := fmt.Sprintf("%d objects of %s", stage.Objects, stage.Size)
+		writeChart(&chart, title, bars(lines))
+		name := fmt.Sprintf("bench-api-%d-%s.svg", stage.Objects, strings.ReplaceAll(stage.Size, " ", ""))
+		errs = append(errs, os.WriteFile(filepath.Join(out, name), chart.Bytes(), 0o600))
+	}
+	return errors.Join(errs...)
 }
 
 // say tells the reader that something goes on.

@@ -25,8 +25,9 @@ type shape struct {
 
 const (
 	kilobyte = 1000
-	// smallGoal is the size below which an object has no pod policy.
-	smallGoal = 2 * kilobyte
+	// smallGoal is the size below which an object has no pod policy, and mediumGoal the size
+	// below which its status says little about each member.
+	smallGoal, mediumGoal = 2 * kilobyte, 5 * kilobyte
 )
 
 // newCluster returns an object as its author sends it.
@@ -39,16 +40,11 @@ func (s shape) newCluster(namespace, name string) *v1beta2.EtcdCluster {
 		return cluster
 	}
 	quantity := resource.MustParse
-	cluster.Labels = map[string]string{"team": "payments", "tier": "storage"}
-	cluster.Spec.Etcd = &v1beta2.EtcdOptions{
-		QuotaBackendBytes: ptr.To(quantity("8Gi")),
-		AutoCompaction:    &v1beta2.AutoCompaction{Mode: v1beta2.AutoCompactionPeriodic, Retention: "1h"},
-	}
+	cluster.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(quantity("8Gi"))}
 	cluster.Spec.Pod = &v1beta2.PodPolicy{
-		Labels: map[string]string{"team": "payments"},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: quantity("500m"), corev1.ResourceMemory: quantity("1Gi")},
-			Limits:   corev1.ResourceList{corev1.ResourceMemory: quantity("2Gi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: quantity("1Gi")},
 		},
 		PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -71,17 +67,16 @@ func (s shape) newStatus(cluster *v1beta2.EtcdCluster, turn int64) v1beta2.Clust
 	if s.goal < smallGoal {
 		return status
 	}
-	status.Selector, status.Tolerance = "etcd_cluster="+cluster.Name, ptr.To[int32](1)
-	for _, other := range []v1beta2.ClusterConditionType{v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionBackupHealthy} {
-		status.Conditions = append(status.Conditions, condition(other, corev1.ConditionTrue))
-	}
+	status.Tolerance = ptr.To[int32](1)
 	for i, role := range []v1beta2.MemberRole{v1beta2.MemberRoleLeader, v1beta2.MemberRoleFollower, v1beta2.MemberRoleFollower} {
 		name := fmt.Sprintf("%s-%d", cluster.Name, i)
 		status.Members.Ready = append(status.Members.Ready, name)
-		status.MemberStatuses = append(status.MemberStatuses, v1beta2.MemberStatus{
-			Name: name, ID: fmt.Sprintf("8e9e05c52164694%d", i), Pod: name, Node: fmt.Sprintf("node-%d", i), Claim: name,
-			Version: "3.6.16", Role: role, Healthy: corev1.ConditionTrue, DBSize: 20<<20 + turn,
-		})
+		member := v1beta2.MemberStatus{Name: name, Version: "3.6.16", Role: role, Healthy: corev1.ConditionTrue}
+		if s.goal >= mediumGoal {
+			member.ID, member.Pod, member.Claim, member.Node = fmt.Sprintf("8e9e05c52164694%d", i), name, name, fmt.Sprintf("node-%d", i)
+			member.DBSize = status.DBSize
+		}
+		status.MemberStatuses = append(status.MemberStatuses, member)
 	}
 	status.Leader = status.Members.Ready[0]
 	return status

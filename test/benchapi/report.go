@@ -81,10 +81,8 @@ func (r *report) addSizes(st *stage, s *serving, found sizes) {
 
 // addSize adds the size as JSON to what is known about a serving.
 func (r *report) addSize(st *stage, s *serving, size int) {
-	for _, known := range r.Sizes {
-		if known.Size == st.shape.name && known.Objects == st.objects && known.Serving == s.name {
-			known.JSON = size
-		}
+	if known := r.sizesOf(&sizes{Size: st.shape.name, Objects: st.objects}, s.name); known != nil {
+		known.JSON = size
 	}
 }
 

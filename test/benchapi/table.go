@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -62,32 +63,40 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "Profile %s, %s, %.0f s. %d cores, %.1f GiB, %s. Load %s before, %s after.\n",
 		r.Profile, r.Begun.Format("2006-01-02 15:04 MST"), r.Seconds, r.Machine.Cores, float64(r.Machine.MemoryKiB)/(1<<20), r.Machine.Go, r.Machine.LoadAtStart, r.Machine.LoadAtEnd)
 	all := grouped(r.Records)
-	for len(all) > 0 {
-		of := 0
-		for of < len(all) && all[of].first.Size == all[0].first.Size && all[of].first.Objects == all[0].first.Objects {
-			of++
+	for _, crd := range r.Sizes {
+		own := r.sizesOf(crd, servingDirect)
+		if crd.Serving != servingCRD || own == nil {
+			continue
 		}
-		fmt.Fprintf(out, "\n## %d objects of %s\n", all[0].first.Objects, all[0].first.Size)
-		r.printSizes(out, all[0].first)
-		printCPU(out, all[:of])
-		printLatency(out, all[:of])
-		printProcesses(out, all[:of])
-		all = all[of:]
+		fmt.Fprintf(out, "\n## %d objects of %s\n", crd.Objects, crd.Size)
+		printSizes(out, crd, own)
+		lines := ofStage(all, crd)
+		if len(lines) == 0 {
+			continue
+		}
+		printCPU(out, lines)
+		printLatency(out, lines)
+		printProcesses(out, lines)
 	}
 }
 
-func (r *report) printSizes(out io.Writer, of *record) {
-	fmt.Fprintln(out, "\n| for each object | CRD | API server | CRD ÷ API server |\n|---|---|---|---|")
-	found := map[string]*sizes{}
+// ofStage returns the lines of a stage.
+func ofStage(all []*series, stage *sizes) []*series {
+	return slices.DeleteFunc(slices.Clone(all), func(s *series) bool { return s.first.Size != stage.Size || s.first.Objects != stage.Objects })
+}
+
+// sizesOf returns the sizes of another serving in the same stage.
+func (r *report) sizesOf(stage *sizes, serving string) *sizes {
 	for _, s := range r.Sizes {
-		if s.Size == of.Size && s.Objects == of.Objects {
-			found[s.Serving] = s
+		if s.Size == stage.Size && s.Objects == stage.Objects && s.Serving == serving {
+			return s
 		}
 	}
-	crd, own := found[servingCRD], found[servingDirect]
-	if crd == nil || own == nil {
-		return
-	}
+	return nil
+}
+
+func printSizes(out io.Writer, crd, own *sizes) {
+	fmt.Fprintln(out, "\n| for each object | CRD | API server | CRD ÷ API server |\n|---|---|---|---|")
 	for _, row := range []struct {
 		name   string
 		figure func(*sizes) float64
