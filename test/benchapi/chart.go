@@ -53,9 +53,15 @@ func writeChart(out io.Writer, title string, all []bar) {
 	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width, height)
 	fmt.Fprintf(out, `<rect width="100%%" height="100%%" fill="white"/><text x="10" y="20" font-size="15">%s</text>`+"\n", html.EscapeString(title))
 	const dark, pale = "#1f6feb", "#8fb8f5"
-	fmt.Fprintf(out, `<text x="10" y="42">CPU time, CRD ÷ API server; above 1 the CRD costs more</text><text x="%d" y="42" fill="%s">■ through the aggregator</text><text x="%d" y="42" fill="%s">■ direct</text>`+"\n", chartLabels+80, dark, chartLabels+250, pale)
+	fmt.Fprintln(out, `<text x="10" y="42">CPU time, CRD ÷ API server; above 1 the CRD costs more</text>`)
+	const legend = `<text x="%d" y="42" fill="%s">■ %s</text>` + "\n"
+	fmt.Fprintf(out, legend, chartLabels+80, dark, "through the aggregator")
+	fmt.Fprintf(out, legend, chartLabels+250, pale, "direct")
+	const grid = `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#ccc"/>` + "\n"
+	const mark = `<text x="%.1f" y="%d" text-anchor="middle" fill="#666">%g</text>` + "\n"
 	for tick := math.Exp2(math.Ceil(math.Log2(low))); tick <= high; tick *= 2 {
-		fmt.Fprintf(out, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#ccc"/><text x="%.1f" y="%d" text-anchor="middle" fill="#666">%g</text>`+"\n", x(tick), chartTop-4, x(tick), height-6, x(tick), chartTop-7, tick)
+		fmt.Fprintf(out, grid, x(tick), chartTop-4, x(tick), height-6)
+		fmt.Fprintf(out, mark, x(tick), chartTop-7, tick)
 	}
 	for i, b := range all {
 		y := chartTop + chartLine*i

@@ -33,7 +33,7 @@ func main() {
 // settings are the flags.
 type settings struct {
 	programs
-	profile, out, only string
+	profile, out, only, profiles string
 }
 
 func run(ctx context.Context) error {
@@ -44,6 +44,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&s.repository, "repository", ".", "the work tree, for the manifests")
 	flag.StringVar(&s.out, "out", "dist", "directory for the results")
 	flag.StringVar(&s.only, "only", "", "measure only lines whose names contain this text")
+	flag.StringVar(&s.profiles, "profiles", "", "directory for CPU profiles of both servers, which are taken after the measurements")
 	flag.Parse()
 	// Errors are returned; what client libraries log beside them would be in the table.
 	klog.SetOutput(os.Stderr)
@@ -73,7 +74,7 @@ func measure(ctx context.Context, s settings, p profile, part part, found *repor
 	if err != nil {
 		return err
 	}
-	st := &stage{environment: e, profile: p, shape: part.shape, objects: part.objects, report: found}
+	st := &stage{environment: e, profile: p, shape: part.shape, objects: part.objects, report: found, profiles: s.profiles}
 	return st.run(ctx, part.lines)
 }
 

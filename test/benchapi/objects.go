@@ -57,16 +57,16 @@ func (s shape) newCluster(namespace, name string) *v1beta2.EtcdCluster {
 	return cluster
 }
 
-// newStatus returns the status of a running cluster. Each turn has another one.
+// newStatus returns the status of a running cluster. Each turn has a different status.
 func (s shape) newStatus(cluster *v1beta2.EtcdCluster, turn int64) v1beta2.ClusterStatus {
 	status := v1beta2.ClusterStatus{
 		Phase: v1beta2.ClusterPhaseRunning, Replicas: 3, CurrentVersion: "3.6.16", ClientPort: 2379,
 		ServiceName: cluster.Name + "-client", ObservedGeneration: cluster.Generation, DBSize: 20<<20 + turn,
-		Conditions: []v1beta2.ClusterCondition{condition(v1beta2.ClusterConditionReady, corev1.ConditionTrue)},
 	}
 	if s.goal < smallGoal {
 		return status
 	}
+	status.Conditions = []v1beta2.ClusterCondition{condition(v1beta2.ClusterConditionReady, corev1.ConditionTrue)}
 	status.Tolerance = ptr.To[int32](1)
 	for i, role := range []v1beta2.MemberRole{v1beta2.MemberRoleLeader, v1beta2.MemberRoleFollower, v1beta2.MemberRoleFollower} {
 		name := fmt.Sprintf("%s-%d", cluster.Name, i)

@@ -36,7 +36,7 @@ type record struct {
 	Objects int    `json:"objects"`
 	Line    string `json:"line"`
 	User    string `json:"user"`
-	// Format is what was asked for, and Served what the serving has instead.
+	// Format is what the client asks for, and Served what it gets: a CRD has no protobuf.
 	Format  string   `json:"format"`
 	Served  string   `json:"served"`
 	Serving string   `json:"serving"`

@@ -26,8 +26,8 @@ var errSchema = errors.New("the OpenAPI definitions do not make a structural sch
 type object = map[string]any
 
 // structuralSchema returns the schema of a CRD for the Go type with the name. References are
-// replaced by what they refer to, because a CRD has no references. Descriptions are left out,
-// which spares the CRD memory.
+// replaced by what they refer to, because a CRD has no references. It has no
+// descriptions, so that the CRD needs less memory.
 func structuralSchema(definitions common.GetOpenAPIDefinitions, name string) (object, error) {
 	found := definitions(func(path string) spec.Ref { return spec.MustCreateRef(definitionPrefix + path) })
 	e := expander{definitions: found}

@@ -84,12 +84,12 @@ func (s *serving) url(namespace, rest string) string {
 	return s.base + "/apis/" + s.group + "/v1beta2/namespaces/" + namespace + "/etcdclusters" + rest
 }
 
-// format returns the format that the serving has for a wanted one.
-func (s *serving) format(wanted string) string {
-	if wanted == formatProtobuf && !s.protobuf {
+// format returns the format that the serving has for a desired one.
+func (s *serving) format(desired string) string {
+	if desired == formatProtobuf && !s.protobuf {
 		return formatJSON
 	}
-	return wanted
+	return desired
 }
 
 // body encodes a cluster as the group of the serving.

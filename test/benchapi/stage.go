@@ -42,6 +42,8 @@ type stage struct {
 	objects  int
 	servings []*serving
 	report   *report
+	// profiles is the directory for CPU profiles; empty for none.
+	profiles string
 }
 
 // firstTurn is in the first status of every object, which is the same at both servers.
@@ -74,11 +76,11 @@ func (st *stage) run(ctx context.Context, lines []line) error {
 			}
 		}
 	}
-	return nil
+	return st.profileAll(ctx, lines)
 }
 
-// runLine lets each serving run the line once. Another one begins in each round, and in each
-// line, so that none always profits from what the one before left.
+// runLine lets each serving run the line once. The order rotates with each round and
+// each line, so that no serving always runs after the same serving.
 func (st *stage) runLine(ctx context.Context, l line, round, number int) error {
 	for turn := range st.servings {
 		s := st.servings[(turn+round+number)%len(st.servings)]

@@ -43,7 +43,7 @@ func spreadOf(values []float64) spread {
 	return spread{median(values), slices.Min(values), slices.Max(values)}
 }
 
-// ratios divides the rounds of one series by the same rounds of another one. A ratio within a
+// ratios divides the rounds of one series by the same rounds of a second series. A ratio within a
 // round has less noise than the ratio of two medians: what else the machine does changes slowly.
 func ratios(numerator, denominator []float64) []float64 {
 	var out []float64
