@@ -90,12 +90,3 @@ func count(ctx context.Context, client *http.Client, c call) (int64, error) {
 type clientSet struct {
 	admin, ordinary *http.Client
 }
-
-func newClientSet(admin, ordinary *rest.Config) (*clientSet, error) {
-	first, err := newClient(admin)
-	if err != nil {
-		return nil, err
-	}
-	second, err := newClient(ordinary)
-	return &clientSet{admin: first, ordinary: second}, err
-}

@@ -20,8 +20,8 @@ import (
 const (
 	systemNamespace = "etcd-operator-system"
 	serverUser      = "system:serviceaccount:" + systemNamespace + ":etcd-operator-apiserver"
-	// ordinaryUser has rights through RBAC only.
-	ordinaryUser = "ada"
+	// ordinaryGroup is the group of users that have rights through RBAC only.
+	ordinaryGroup = "bench"
 
 	startPatience = 90 * time.Second
 	stopPatience  = 30 * time.Second
@@ -54,8 +54,8 @@ type environment struct {
 	kubeURL   string
 	serverURL string
 
-	admin, user *rest.Config
-	kubeconfig  string
+	admin      *rest.Config
+	kubeconfig string
 }
 
 // startEnvironment starts all processes. The caller must stop the environment, even after an
@@ -135,9 +135,6 @@ func (e *environment) startKube(ctx context.Context) error {
 	}
 	e.kubeURL = fmt.Sprintf("https://127.0.0.1:%d", port)
 	if e.admin, err = e.config("admin", "system:masters"); err != nil {
-		return err
-	}
-	if e.user, err = e.config(ordinaryUser, "bench"); err != nil {
 		return err
 	}
 	if e.kubeconfig, err = servers.WriteKubeconfig(e.dir, "admin", e.admin); err != nil {

@@ -31,7 +31,7 @@ metadata: {name: etcd-operator-apiserver, namespace: ` + systemNamespace + `}
 spec: {type: ExternalName, externalName: localhost}
 `
 
-// userRights lets the ordinary user do everything with EtcdClusters of both groups.
+// userRights lets ordinary users do everything with EtcdClusters of both groups.
 const userRights = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: bench}
@@ -45,7 +45,7 @@ kind: ClusterRoleBinding
 metadata: {name: bench}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: bench}
 subjects:
-- {apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + ordinaryUser + `}
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: ` + ordinaryGroup + `}
 `
 
 // install applies the manifests that users apply, but for those that need nodes.

@@ -37,6 +37,9 @@ func (st *stage) profileAll(ctx context.Context, lines []line) error {
 
 // profileLine runs the line while the server takes a profile of itself.
 func (st *stage) profileLine(ctx context.Context, s *serving, l line) error {
+	if err := st.newUser(ctx, s); err != nil {
+		return err
+	}
 	const seconds = 2
 	var taken []byte
 	group, ctx := errgroup.WithContext(ctx)

@@ -38,7 +38,7 @@ func profileNamed(name string) (profile, error) {
 	all := shapes()
 	switch name {
 	case "short":
-		p := profile{name: name, rounds: 3, box: box{requests: 1000, limit: 500 * time.Millisecond}, applied: 200, updates: 30}
+		p := profile{name: name, rounds: 3, box: box{requests: 300, limit: 500 * time.Millisecond}, applied: 200, updates: 30}
 		p.plan = []part{
 			{all[1], 1000, allLines([]int{10, 100}, false)},
 			{all[0], 1000, fewLines()},
