@@ -33,7 +33,7 @@ func main() {
 // settings are the flags.
 type settings struct {
 	programs
-	profile, out, only, profiles string
+	profile, out, only, size, profiles string
 }
 
 func run(ctx context.Context) error {
@@ -44,6 +44,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&s.repository, "repository", ".", "the work tree, for the manifests")
 	flag.StringVar(&s.out, "out", "dist", "directory for the results")
 	flag.StringVar(&s.only, "only", "", "measure only lines whose names contain this text")
+	flag.StringVar(&s.size, "size", "", "measure only objects of this size, such as \"3 KB\"")
 	flag.StringVar(&s.profiles, "profiles", "", "directory for CPU profiles of both servers, which are taken after the measurements")
 	flag.Parse()
 	// Errors are returned; what client libraries log beside them would be in the table.
@@ -56,14 +57,23 @@ func run(ctx context.Context) error {
 		return errors.New("-bin is empty; run hack/bench-api.sh, or name a directory with etcd, kube-apiserver and kubectl")
 	}
 	found := newReport(p.name)
+	// What was measured before an error, or before Ctrl-C, is saved all the same.
+	err = measureAll(ctx, s, p, found)
+	found.finish()
+	return errors.Join(err, save(found, s.out))
+}
+
+func measureAll(ctx context.Context, s settings, p profile, found *report) error {
 	for _, part := range p.plan {
+		if s.size != "" && s.size != part.shape.name {
+			continue
+		}
 		part.lines = slices.DeleteFunc(part.lines, func(l line) bool { return !strings.Contains(l.name, s.only) })
 		if err := measure(ctx, s, p, part, found); err != nil {
 			return fmt.Errorf("%d objects of %s: %w", part.objects, part.shape.name, err)
 		}
 	}
-	found.finish()
-	return save(found, s.out)
+	return nil
 }
 
 // measure runs one stage on fresh processes.

@@ -85,7 +85,7 @@ func get(ctx context.Context, st *stage, s *serving, l line) (result, error) {
 
 // list reads all loaded objects, page by page if the query has a limit.
 func list(ctx context.Context, st *stage, s *serving, l line) (result, error) {
-	return st.repeat(ctx, l.clients, box{requests: st.profile.box.requests, limit: st.profile.box.limit}, func(ctx context.Context, _ int) (int64, error) {
+	return st.repeat(ctx, l.clients, st.profile.box, func(ctx context.Context, _ int) (int64, error) {
 		at := s.url(loadNamespace, l.query)
 		if l.format == formatTable || l.query == pageQuery {
 			return st.pages(ctx, s, l, at)

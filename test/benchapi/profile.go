@@ -38,7 +38,7 @@ func profileNamed(name string) (profile, error) {
 	all := shapes()
 	switch name {
 	case "short":
-		p := profile{name: name, rounds: 3, box: box{requests: 300, limit: 500 * time.Millisecond}, applied: 200, updates: 30}
+		p := profile{name: name, rounds: 3, box: box{requests: 300, least: 8, limit: 400 * time.Millisecond}, applied: 200, updates: 20}
 		p.plan = []part{
 			{all[1], 1000, allLines([]int{10, 100}, false)},
 			{all[0], 1000, fewLines()},
@@ -46,7 +46,7 @@ func profileNamed(name string) (profile, error) {
 		}
 		return p, nil
 	case "full":
-		p := profile{name: name, rounds: 10, box: box{requests: 5000, limit: 3 * time.Second}, applied: 1000, updates: 50}
+		p := profile{name: name, rounds: 10, box: box{requests: 5000, least: 8, limit: 3 * time.Second}, applied: 1000, updates: 50}
 		for _, objects := range []int{1000, 10000, 50000} {
 			for _, s := range all {
 				p.plan = append(p.plan, part{s, objects, allLines([]int{10, 100, 1000}, true)})
@@ -100,7 +100,7 @@ func allLines(watchers []int, both bool) []line {
 
 // fewLines is what the size of objects changes most.
 func fewLines() []line {
-	names := []string{"create, 16 clients", "get, 16 clients", "list, resourceVersion=0", "update the status, 16 clients"}
+	names := []string{"create, 16 clients", "get, 16 clients", "list, resourceVersion=0"}
 	return slices.DeleteFunc(allLines(nil, false), func(l line) bool {
 		return l.user == userAdmin || !slices.Contains(names, l.name)
 	})

@@ -42,8 +42,12 @@ type window struct {
 // settle is how long the servers may finish what an earlier measurement caused.
 const settle = 50 * time.Millisecond
 
-func (e *environment) openWindow() (*window, error) {
-	time.Sleep(settle)
+func (e *environment) openWindow(ctx context.Context) (*window, error) {
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	cpu, err := e.cpuSeconds()
 	return &window{environment: e, begun: time.Now(), cpu: cpu, client: ownSeconds()}, err
 }
@@ -71,10 +75,11 @@ func ownSeconds() float64 {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
-// box bounds a measurement by requests and by time, whichever ends first.
+// box bounds a measurement by requests and by time, whichever ends first. It makes the least
+// number of requests even after the time.
 type box struct {
-	requests int
-	limit    time.Duration
+	requests, least int
+	limit           time.Duration
 }
 
 // repeat makes requests with a number of clients at the same time. Each request has another
@@ -84,7 +89,7 @@ func (e *environment) repeat(ctx context.Context, clients int, b box, request fu
 	var next, received atomic.Int64
 	var mutex sync.Mutex
 	var latencies []time.Duration
-	w, err := e.openWindow()
+	w, err := e.openWindow(ctx)
 	if err != nil {
 		return result{}, err
 	}
@@ -92,9 +97,9 @@ func (e *environment) repeat(ctx context.Context, clients int, b box, request fu
 	for range clients {
 		group.Go(func() error {
 			var own []time.Duration
-			for time.Since(w.begun) < b.limit {
+			for {
 				i := int(next.Add(1)) - 1
-				if i >= len(order) {
+				if i >= len(order) || i >= b.least && time.Since(w.begun) > b.limit {
 					break
 				}
 				begun := time.Now()

@@ -58,7 +58,7 @@ func watchFanOut(ctx context.Context, st *stage, s *serving, l line) (result, er
 
 func (st *stage) fanOut(ctx context.Context, s *serving, l line, calls []call, bodies []io.ReadCloser) (result, error) {
 	arrived := make([][]time.Time, len(bodies))
-	w, err := st.openWindow()
+	w, err := st.openWindow(ctx)
 	if err != nil {
 		return result{}, err
 	}
