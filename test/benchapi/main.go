@@ -84,7 +84,7 @@ func measure(ctx context.Context, s settings, p profile, part part, found *repor
 	if err != nil {
 		return err
 	}
-	st := &stage{environment: e, profile: p, shape: part.shape, objects: part.objects, report: found, profiles: s.profiles}
+	st := &stage{environment: e, profile: p, shape: part.shape, objects: part.objects, report: found, until: part.until, profiles: s.profiles}
 	return st.run(ctx, part.lines)
 }
 

@@ -35,7 +35,7 @@ func (st *stage) profileAll(ctx context.Context, lines []line) error {
 	return nil
 }
 
-// profileLine runs the line while the server takes a profile of itself.
+// profileLine runs the line again and again while the server takes a profile of itself.
 func (st *stage) profileLine(ctx context.Context, s *serving, l line) error {
 	if err := st.newUser(ctx, s); err != nil {
 		return err
@@ -43,13 +43,23 @@ func (st *stage) profileLine(ctx context.Context, s *serving, l line) error {
 	const seconds = 2
 	var taken []byte
 	group, ctx := errgroup.WithContext(ctx)
+	done := make(chan struct{})
 	group.Go(func() (err error) {
+		defer close(done)
 		taken, err = send(ctx, s.clients.admin, call{method: http.MethodGet, url: fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", s.base, seconds)})
 		return err
 	})
 	group.Go(func() error {
-		_, err := l.run(ctx, st, s, l)
-		return err
+		for {
+			select {
+			case <-done:
+				return nil
+			default:
+			}
+			if _, err := l.run(ctx, st, s, l); err != nil {
+				return err
+			}
+		}
 	})
 	if err := group.Wait(); err != nil {
 		return err

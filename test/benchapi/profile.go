@@ -26,6 +26,9 @@ type part struct {
 	shape   shape
 	objects int
 	lines   []line
+	// until is when the part ends after the start of the run, even if rounds are left. The
+	// first round is always complete. Zero means no end.
+	until time.Duration
 }
 
 // shapes are the sizes of objects.
@@ -40,22 +43,22 @@ func profileNamed(name string) (profile, error) {
 	case "short":
 		p := profile{name: name, rounds: 3, box: box{requests: 300, least: 8, limit: 400 * time.Millisecond}, applied: 200, updates: 20}
 		p.plan = []part{
-			{all[1], 1000, allLines([]int{10, 100}, false)},
-			{all[0], 1000, fewLines()},
-			{all[2], 1000, fewLines()},
+			{all[1], 1000, allLines([]int{10, 100}, false), 190 * time.Second},
+			{all[0], 1000, fewLines(), 240 * time.Second},
+			{all[2], 1000, fewLines(), 290 * time.Second},
 		}
 		return p, nil
 	case "full":
 		p := profile{name: name, rounds: 10, box: box{requests: 5000, least: 8, limit: 3 * time.Second}, applied: 1000, updates: 50}
 		for _, objects := range []int{1000, 10000, 50000} {
 			for _, s := range all {
-				p.plan = append(p.plan, part{s, objects, allLines([]int{10, 100, 1000}, true)})
+				p.plan = append(p.plan, part{s, objects, allLines([]int{10, 100, 1000}, true), 0})
 			}
 		}
 		return p, nil
 	case "smoke":
 		p := profile{name: name, rounds: 1, box: box{requests: 50, limit: 200 * time.Millisecond}, applied: 10, updates: 3}
-		p.plan = []part{{all[1], 50, allLines([]int{3}, false)}}
+		p.plan = []part{{all[1], 50, allLines([]int{3}, false), 0}}
 		return p, nil
 	default:
 		return profile{}, fmt.Errorf("there is no profile %q; choose short, full or smoke", name)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,6 +43,8 @@ type stage struct {
 	objects  int
 	servings []*serving
 	report   *report
+	// until is when the stage ends after the start of the run; zero means no end.
+	until time.Duration
 	// profiles is the directory for CPU profiles; empty for none.
 	profiles string
 }
@@ -71,6 +74,10 @@ func (st *stage) run(ctx context.Context, lines []line) error {
 	for round := range st.profile.rounds {
 		say("round %d of %d, %d lines", round+1, st.profile.rounds, len(lines))
 		for i, l := range lines {
+			if round > 0 && st.until > 0 && time.Since(st.report.Begun) > st.until {
+				say("the time is over: later rounds have fewer lines")
+				return st.profileAll(ctx, lines)
+			}
 			if err := st.runLine(ctx, l, round, i); err != nil {
 				return err
 			}
