@@ -15,6 +15,7 @@ N    ?=
 SEED ?=
 ALL  ?=
 CORE ?=
+PROFILE ?= short
 
 ROOT  := $(CURDIR)
 CACHE := $(if $(ETCD_OPERATOR_CACHE),$(ETCD_OPERATOR_CACHE),$(HOME)/.cache/etcd-operator)
@@ -145,6 +146,10 @@ charts-on-cluster: local-tool ## Install, upgrade, roll back and uninstall the c
 .PHONY: bench
 bench: ## Measure times and footprints on the local Kubernetes; see docs/explanation/performance.md.
 	@hack/bench.sh
+
+.PHONY: bench-api
+bench-api: ## Measure the API side by side with a CRD (PROFILE=short or full); see docs/explanation/bench-api.md.
+	@PROFILE='$(PROFILE)' hack/bench-api.sh
 
 ##@ Local Kubernetes
 .PHONY: local-tool

@@ -44,7 +44,7 @@ tools() {
   (cd hack/tools && GOFLAGS=-trimpath GOBIN=$TOOLS go install -buildvcs=false gotest.tools/gotestsum)
 }
 
-unit_packages() { go list ./... | grep -v -e /test/bench -e /test/e2e -e /test/integration -e /test/simulation -e /pkg/generated/; }
+unit_packages() { go list ./... | grep -v -e '/test/bench$' -e /test/e2e -e /test/integration -e /test/simulation -e /pkg/generated/; }
 
 run_verify() { hack/verify.sh; }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+	"github.com/etcd-operator/etcd-operator/test/servers"
 )
 
 // userClient returns a client of a user without any group.
@@ -175,12 +176,12 @@ func TestForgedHeaders(t *testing.T) {
 	create(t, namespace, newCluster("a"))
 	forged := map[string]string{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
 
-	otherCA, err := newCA(t.TempDir(), "other-ca")
+	otherCA, err := servers.NewCA(t.TempDir(), "other-ca")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := func(ca *testCA, name string) *tls.Certificate {
-		issued, err := ca.issue(t.TempDir(), "client", name)
+	shown := func(ca *servers.CA, name string) *tls.Certificate {
+		issued, err := ca.Issue(t.TempDir(), "client", name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,11 +193,11 @@ func TestForgedHeaders(t *testing.T) {
 		want        int
 	}{
 		{"no certificate", nil, http.StatusForbidden},
-		{"a user's certificate", shown(env.clientCA, "mallory"), http.StatusForbidden},
-		{"user with the common name of the proxy is forbidden", shown(env.clientCA, "front-proxy-client"), http.StatusForbidden},
-		{"the proxy's CA, another name", shown(env.proxyCA, "someone-else"), http.StatusUnauthorized},
+		{"a user's certificate", shown(env.pki.Client, "mallory"), http.StatusForbidden},
+		{"user with the common name of the proxy is forbidden", shown(env.pki.Client, "front-proxy-client"), http.StatusForbidden},
+		{"the proxy's CA, another name", shown(env.pki.Proxy, "someone-else"), http.StatusUnauthorized},
 		{"the proxy's name, another CA", shown(otherCA, "front-proxy-client"), http.StatusUnauthorized},
-		{"the proxy itself", keyPair(t, env.proxyClient), http.StatusOK},
+		{"the proxy itself", keyPair(t, env.pki.ProxyClient), http.StatusOK},
 	} {
 		if code := directGet(t, transportFor(t, test.certificate), namespace, "a", forged); code != test.want {
 			t.Errorf("%s: status %d, want %d", test.name, code, test.want)
@@ -204,9 +205,9 @@ func TestForgedHeaders(t *testing.T) {
 	}
 }
 
-func keyPair(t *testing.T, issued *pair) *tls.Certificate {
+func keyPair(t *testing.T, issued *servers.Pair) *tls.Certificate {
 	t.Helper()
-	loaded, err := tls.X509KeyPair(issued.cert, issued.key)
+	loaded, err := tls.X509KeyPair(issued.Cert, issued.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ func directClient(t *testing.T, user string) *http.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return transportFor(t, keyPair(t, &pair{cert: config.CertData, key: config.KeyData}))
+	return transportFor(t, keyPair(t, &servers.Pair{Cert: config.CertData, Key: config.KeyData}))
 }
 
 func directGet(t *testing.T, client *http.Client, namespace, name string, headers map[string]string) int {

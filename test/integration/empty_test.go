@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/test/servers"
 )
 
 // TestLostStorage starts servers with empty storages while a member exists. Kubernetes would delete
@@ -50,7 +52,7 @@ func TestLostStorage(t *testing.T) {
 // mustNotServe starts a server that must end by itself, and log why.
 func mustNotServe(t *testing.T, storage []string) {
 	t.Helper()
-	port, err := freePort()
+	port, err := servers.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +61,12 @@ func mustNotServe(t *testing.T, storage []string) {
 		t.Fatal(err)
 	}
 	select {
-	case <-rejected.done:
+	case <-rejected.Done():
 	case <-time.After(testPatience):
-		_ = rejected.command.Process.Kill()
-		t.Fatalf("it serves from an empty storage:\n%s", rejected.tail())
+		_ = rejected.Stop(syscall.SIGKILL, testPatience)
+		t.Fatalf("it serves from an empty storage:\n%s", rejected.Tail())
 	}
-	if said := rejected.tail(); rejected.err == nil || !strings.Contains(said, "the storage is empty") || !strings.Contains(said, "--allow-empty-storage") {
-		t.Errorf("it ended with %v and said\n%s", rejected.err, said)
+	if said := rejected.Tail(); rejected.Err() == nil || !strings.Contains(said, "the storage is empty") || !strings.Contains(said, "--allow-empty-storage") {
+		t.Errorf("it ended with %v and said\n%s", rejected.Err(), said)
 	}
 }

@@ -17,11 +17,10 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+	"github.com/etcd-operator/etcd-operator/test/servers"
 )
 
 const (
@@ -44,12 +43,11 @@ type environment struct {
 	dir, bin string
 	repo     string
 
-	clientCA, proxyCA, servingCA *testCA
-	proxyClient                  *pair
+	pki *servers.PKI
 
 	kubeEtcd   *kubeEtcd
-	kube       *process
-	server     *process
+	kube       *servers.Process
+	server     *servers.Process
 	kubePort   int
 	serverPort int
 
@@ -133,8 +131,8 @@ func (e *environment) runSteps(ctx context.Context, steps []step) error {
 func (e *environment) stop() {
 	const patience = 30 * time.Second
 	// Killing is enough: what they stored is thrown away.
-	for _, started := range []*process{e.server, e.kube} {
-		if err := started.stop(syscall.SIGKILL, patience); err != nil {
+	for _, started := range []*servers.Process{e.server, e.kube} {
+		if err := started.Stop(syscall.SIGKILL, patience); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
@@ -166,38 +164,24 @@ func (e *environment) findPrograms(context.Context) error {
 }
 
 func (e *environment) makeCertificates(context.Context) (err error) {
-	for name, target := range map[string]**testCA{"client-ca": &e.clientCA, "proxy-ca": &e.proxyCA, "serving-ca": &e.servingCA} {
-		if *target, err = newCA(e.dir, name); err != nil {
-			return err
-		}
-	}
-	if e.proxyClient, err = e.proxyCA.issue(e.dir, "proxy-client", "front-proxy-client"); err != nil {
-		return err
-	}
-	_, err = e.servingCA.issue(e.dir, "serving", "kube-apiserver")
+	e.pki, err = servers.NewPKI(e.dir)
 	return err
 }
 
 // configFor returns a configuration of a user of the kube-apiserver.
 func (e *environment) configFor(user string, groups ...string) (*rest.Config, error) {
-	issued, err := e.clientCA.issue(e.dir, "client-"+fmt.Sprintf("%x", user), user, groups...)
+	issued, err := e.pki.Client.Issue(e.dir, "client-"+fmt.Sprintf("%x", user), user, groups...)
 	if err != nil {
 		return nil, err
 	}
 	config := rest.CopyConfig(e.admin)
-	config.CertData, config.KeyData = issued.cert, issued.key
+	config.CertData, config.KeyData = issued.Cert, issued.Key
 	return config, nil
 }
 
 // writeKubeconfig makes a file that kubectl and our server can use.
 func (e *environment) writeKubeconfig(name string, config *rest.Config) (string, error) {
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["test"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	kubeconfig.AuthInfos["test"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
-	kubeconfig.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test", Namespace: "default"}
-	kubeconfig.CurrentContext = "test"
-	path := filepath.Join(e.dir, name+".kubeconfig")
-	return path, clientcmd.WriteToFile(*kubeconfig, path)
+	return servers.WriteKubeconfig(e.dir, name, config)
 }
 
 func (e *environment) makeClients(context.Context) (err error) {

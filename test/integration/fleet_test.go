@@ -25,6 +25,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
 	"github.com/etcd-operator/etcd-operator/test/fleet"
 	"github.com/etcd-operator/etcd-operator/test/harness"
+	"github.com/etcd-operator/etcd-operator/test/servers"
 )
 
 const (
@@ -50,7 +51,7 @@ type simulated struct {
 	clusters   int
 	etcd       *fleet.Etcd
 	kubelet    *fleet.Kubelet
-	controller *process
+	controller *servers.Process
 }
 
 // TestFleet runs the program of the controller for many clusters of three and counts its
@@ -134,11 +135,11 @@ func (s *simulated) startController() {
 	s.build()
 	s.launch()
 	s.Cleanup(func() {
-		if err := s.controller.stop(syscall.SIGTERM, testPatience); err != nil {
+		if err := s.controller.Stop(syscall.SIGTERM, testPatience); err != nil {
 			s.Error(err)
 		}
 		if s.Failed() {
-			s.Logf("the controller said:\n%s", s.controller.tail())
+			s.Logf("the controller said:\n%s", s.controller.Tail())
 		}
 	})
 }
@@ -156,7 +157,7 @@ func (s *simulated) launch() {
 	s.must(err, "make a client certificate")
 	kubeconfig, err := env.writeKubeconfig("controller", config)
 	s.must(err, "write a kubeconfig")
-	s.controller, err = startProcess(env.dir, "controller", s.program(),
+	s.controller, err = servers.Start(env.dir, "controller", s.program(),
 		"--kubeconfig="+kubeconfig, "--listen-addr=127.0.0.1:0", "--agent-image=agent:1", "--namespace="+s.namespace)
 	s.must(err, "start the controller")
 }
@@ -164,7 +165,7 @@ func (s *simulated) launch() {
 // used returns the processor time and the memory that the controller has used.
 func (s *simulated) used() (processor float64, mebibytes int64) {
 	s.Helper()
-	pid := s.controller.command.Process.Pid
+	pid := s.controller.PID()
 	processor, err := harness.ProcessorSeconds(pid)
 	s.must(err, "read the processor time")
 	memory, err := harness.ResidentMemory(pid)
@@ -269,7 +270,7 @@ func (s *simulated) rest() {
 // restart ends the controller and starts a second controller, which finds nothing to do.
 func (s *simulated) restart() {
 	s.Helper()
-	s.must(s.controller.stop(syscall.SIGTERM, testPatience), "stop the controller")
+	s.must(s.controller.Stop(syscall.SIGTERM, testPatience), "stop the controller")
 	before, lists := s.asked(), s.etcd.Lists.Load()
 	from := time.Now()
 	s.launch()
@@ -349,7 +350,7 @@ func (s *simulated) repairBesideSilence() {
 func (s *simulated) await(d time.Duration, what string, f func(context.Context) error) {
 	s.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(s.Context(), pollInterval+time.Duration(s.clusters)*time.Millisecond, d, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.Context(), servers.PollInterval+time.Duration(s.clusters)*time.Millisecond, d, true, func(ctx context.Context) (bool, error) {
 		last = f(ctx)
 		return last == nil, nil
 	})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned/typed/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/servers"
 )
 
 // testPatience is how long anything may take that a test waits for.
@@ -60,12 +61,12 @@ func create(t *testing.T, namespace string, cluster *v1beta2.EtcdCluster) *v1bet
 func eventually(t *testing.T, condition func(context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, testPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), servers.PollInterval, testPatience, true, func(ctx context.Context) (bool, error) {
 		last = condition(ctx)
 		return last == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("still after %s: %v\n%s", testPatience, last, env.server.tail())
+		t.Fatalf("still after %s: %v\n%s", testPatience, last, env.server.Tail())
 	}
 }
 

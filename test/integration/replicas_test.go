@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/servers"
 )
 
 // TestReplicas runs two servers on one etcd elsewhere. They show the same certificate, and
@@ -24,9 +25,9 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	var urls []string
 	var shown [][]byte
-	client := transportFor(t, keyPair(t, env.proxyClient))
+	client := transportFor(t, keyPair(t, env.pki.ProxyClient))
 	for i := range 2 {
-		port, err := freePort()
+		port, err := servers.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,14 +37,14 @@ func TestReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := replica.stop(syscall.SIGTERM, testPatience); err != nil {
+			if err := replica.Stop(syscall.SIGTERM, testPatience); err != nil {
 				t.Error(err)
 			}
 		})
 		url := fmt.Sprintf("https://127.0.0.1:%d", port)
 		ctx, cancel := context.WithTimeout(t.Context(), testPatience)
 		defer cancel()
-		if err := replica.waitReady(ctx, url+"/readyz", env.serverTrust); err != nil {
+		if err := replica.WaitReady(ctx, url+"/readyz", env.serverTrust); err != nil {
 			t.Fatal(err)
 		}
 		urls, shown = append(urls, url), append(shown, certificateOf(t, url))

@@ -30,7 +30,7 @@ import (
 func restart(t *testing.T, signal syscall.Signal, args ...string) {
 	t.Helper()
 	begun := time.Now()
-	if err := env.server.stop(signal, 20*time.Second); err != nil {
+	if err := env.server.Stop(signal, 20*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	stopped := time.Since(begun)
@@ -135,8 +135,8 @@ func TestTerminatedServer(t *testing.T) {
 	create(t, namespace, newCluster("a"))
 	old := env.server
 	restart(t, syscall.SIGTERM)
-	if old.err != nil {
-		t.Errorf("it ended with %v\n%s", old.err, old.tail())
+	if old.Err() != nil {
+		t.Errorf("it ended with %v\n%s", old.Err(), old.Tail())
 	}
 	if _, err := clustersIn(namespace).Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
 		t.Error(err)
@@ -150,7 +150,7 @@ var deniedParameters = regexp.MustCompile(`cannot (list|watch) resource \\*"conf
 // asked for another. It runs before the kube-apiserver is stopped, because a starting
 // kube-apiserver rejects all requests.
 func TestRightsSuffice(t *testing.T) {
-	content, err := os.ReadFile(env.server.log)
+	content, err := os.ReadFile(env.server.Log())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,13 +168,13 @@ func TestKubeAway(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, namespace, newCluster("a"))
 	grant(t, namespace, "away", "get")
-	proxy, user := transportFor(t, keyPair(t, env.proxyClient)), directClient(t, "away")
+	proxy, user := transportFor(t, keyPair(t, env.pki.ProxyClient)), directClient(t, "away")
 	admin := map[string]string{"X-Remote-User": "admin"}
 	if code := directGet(t, proxy, namespace, "a", admin); code != http.StatusOK {
 		t.Fatalf("proxied: status %d", code)
 	}
 
-	if err := env.kube.stop(syscall.SIGKILL, testPatience); err != nil {
+	if err := env.kube.Stop(syscall.SIGKILL, testPatience); err != nil {
 		t.Fatal(err)
 	}
 	if code := directGet(t, proxy, namespace, "a", admin); code != http.StatusOK {
@@ -196,8 +196,8 @@ func TestKubeAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-env.server.done:
-		t.Fatalf("our server ended: %v", env.server.err)
+	case <-env.server.Done():
+		t.Fatalf("our server ended: %v", env.server.Err())
 	default:
 	}
 	if _, err := clustersIn(namespace).Get(t.Context(), "a", metav1.GetOptions{}); err != nil {

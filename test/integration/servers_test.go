@@ -25,6 +25,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/servers"
 )
 
 // kubeEtcd stores the objects of the kube-apiserver. It is removed after the tests.
@@ -36,7 +37,7 @@ type kubeEtcd struct {
 func (k *kubeEtcd) stop() { k.etcd.Close() }
 
 func (e *environment) startKubeEtcd(ctx context.Context) error {
-	port, err := freePort()
+	port, err := servers.FreePort()
 	if err != nil {
 		return err
 	}
@@ -63,18 +64,18 @@ func (e *environment) startKubeEtcd(ctx context.Context) error {
 }
 
 func (e *environment) startKube(ctx context.Context) error {
-	port, err := freePort()
+	port, err := servers.FreePort()
 	if err != nil {
 		return err
 	}
-	issued, err := e.clientCA.issue(e.dir, "admin", "admin", "system:masters")
+	issued, err := e.pki.Client.Issue(e.dir, "admin", "admin", "system:masters")
 	if err != nil {
 		return err
 	}
 	e.kubePort = port
 	e.admin = &rest.Config{
 		Host:            fmt.Sprintf("https://127.0.0.1:%d", port),
-		TLSClientConfig: rest.TLSClientConfig{CAData: e.servingCA.pem, CertData: issued.cert, KeyData: issued.key},
+		TLSClientConfig: rest.TLSClientConfig{CAData: e.pki.Serving.PEM, CertData: issued.Cert, KeyData: issued.Key},
 		QPS:             -1,
 	}
 	return e.restartKube(ctx)
@@ -82,41 +83,21 @@ func (e *environment) startKube(ctx context.Context) error {
 
 // restartKube starts the kube-apiserver where its clients look for it.
 func (e *environment) restartKube(ctx context.Context) (err error) {
-	file := func(name string) string { return filepath.Join(e.dir, name) }
-	e.kube, err = startProcess(e.dir, "kube-apiserver", filepath.Join(e.bin, "kube-apiserver"),
-		"--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", e.kubePort),
-		"--etcd-servers="+e.kubeEtcd.endpoint,
-		"--authorization-mode=RBAC",
-		"--tls-cert-file="+file("serving.crt"),
-		"--tls-private-key-file="+file("serving.key"),
-		"--client-ca-file="+e.clientCA.file,
-		"--requestheader-client-ca-file="+e.proxyCA.file,
-		"--requestheader-allowed-names=front-proxy-client",
-		"--requestheader-username-headers=X-Remote-User",
-		"--requestheader-group-headers=X-Remote-Group",
-		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file="+e.proxyClient.certFile,
-		"--proxy-client-key-file="+e.proxyClient.keyFile,
-		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+file("serving.key"),
-		"--service-account-signing-key-file="+file("serving.key"),
-		"--service-cluster-ip-range=10.96.0.0/14",
-		"--cert-dir="+file("kube-certs"),
+	args := append(e.pki.KubeAPIServerArgs(e.dir, e.kubePort, e.kubeEtcd.endpoint),
 		"--profiling=false",
-		"--audit-policy-file="+file("audit-policy.yaml"),
-		"--audit-log-path="+e.auditLog(),
-	)
+		"--audit-policy-file="+filepath.Join(e.dir, "audit-policy.yaml"),
+		"--audit-log-path="+e.auditLog())
+	e.kube, err = servers.Start(e.dir, "kube-apiserver", filepath.Join(e.bin, "kube-apiserver"), args...)
 	if err != nil {
 		return err
 	}
-	return e.kube.waitReady(ctx, e.admin.Host+"/readyz", func(context.Context) ([]byte, error) { return e.servingCA.pem, nil })
+	return e.kube.WaitReady(ctx, e.admin.Host+"/readyz", func(context.Context) ([]byte, error) { return e.pki.Serving.PEM, nil })
 }
 
 // install applies the manifests that users apply, but for those that need nodes: a
 // Service by name stands for the one that selects pods.
 func (e *environment) install(ctx context.Context) error {
-	port, err := freePort()
+	port, err := servers.FreePort()
 	if err != nil {
 		return err
 	}
@@ -163,11 +144,11 @@ func (e *environment) startServer(ctx context.Context, args ...string) (err erro
 	if err != nil {
 		return err
 	}
-	return e.server.waitReady(ctx, e.serverURL()+"/readyz", e.serverTrust)
+	return e.server.WaitReady(ctx, e.serverURL()+"/readyz", e.serverTrust)
 }
 
 // launch starts our program with the rights of its ServiceAccount and no more.
-func (e *environment) launch(name string, port int, args ...string) (*process, error) {
+func (e *environment) launch(name string, port int, args ...string) (*servers.Process, error) {
 	config, err := e.configFor(serverUser, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
 	if err != nil {
 		return nil, err
@@ -176,7 +157,7 @@ func (e *environment) launch(name string, port int, args ...string) (*process, e
 	if err != nil {
 		return nil, err
 	}
-	return startProcess(e.dir, name, e.serverProgram(), append([]string{
+	return servers.Start(e.dir, name, e.serverProgram(), append([]string{
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
 		"--serving-cert-namespace=" + namespace,
@@ -201,13 +182,13 @@ func (e *environment) serverTrust(ctx context.Context) ([]byte, error) {
 
 // killServer ends our server the hard way.
 func (e *environment) killServer() error {
-	return e.server.stop(syscall.SIGKILL, 10*time.Second)
+	return e.server.Stop(syscall.SIGKILL, 10*time.Second)
 }
 
 // waitRegistered returns when the kube-apiserver serves the group through us.
 func (e *environment) waitRegistered(ctx context.Context) error {
 	var last string
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, servers.PollInterval, true, func(ctx context.Context) (bool, error) {
 		registered, err := e.apiService.ApiregistrationV1().APIServices().Get(ctx, apiServiceName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -233,7 +214,7 @@ func (e *environment) waitRegistered(ctx context.Context) error {
 		return schemas["apis/"+v1beta2.SchemeGroupVersion.String()] != nil, err
 	})
 	if err != nil {
-		return fmt.Errorf("%w (last: %s)\n%s", err, last, e.server.tail())
+		return fmt.Errorf("%w (last: %s)\n%s", err, last, e.server.Tail())
 	}
 	return nil
 }

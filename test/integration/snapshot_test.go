@@ -146,7 +146,7 @@ func TestSnapshotThatTakesLongerThanAnyRequest(t *testing.T) {
 		t.Logf("%d bytes took %s", s.size, took.Round(time.Millisecond))
 	}
 	if err != nil {
-		t.Fatalf("%v: %s\n%s", err, said, env.server.tail())
+		t.Fatalf("%v: %s\n%s", err, said, env.server.Tail())
 	}
 	s.mustBeWhole(t, file)
 }

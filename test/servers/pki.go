@@ -1,7 +1,7 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package integration
+package servers
 
 import (
 	"crypto"
@@ -21,21 +21,24 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// testCA signs certificates for one purpose.
-type testCA struct {
+// CA signs certificates for one purpose.
+type CA struct {
+	// PEM is the certificate of the CA, and File where it is stored.
+	PEM  []byte
+	File string
+
 	certificate *x509.Certificate
 	key         crypto.Signer
-	pem         []byte
-	file        string
 }
 
-// pair is a certificate with its key, in memory and in files.
-type pair struct {
-	cert, key         []byte
-	certFile, keyFile string
+// Pair is a certificate with its key, in memory and in files.
+type Pair struct {
+	Cert, Key         []byte
+	CertFile, KeyFile string
 }
 
-func newCA(dir, name string) (*testCA, error) {
+// NewCA returns a CA whose certificate is the file NAME.crt in dir.
+func NewCA(dir, name string) (*CA, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -49,11 +52,11 @@ func newCA(dir, name string) (*testCA, error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, name+".crt")
-	return &testCA{certificate: certificate, key: key, pem: pem, file: file}, os.WriteFile(file, pem, 0o600)
+	return &CA{certificate: certificate, key: key, PEM: pem, File: file}, os.WriteFile(file, pem, 0o600)
 }
 
-// issue signs a certificate that serves on loopback addresses and identifies a user.
-func (a *testCA) issue(dir, name, user string, groups ...string) (*pair, error) {
+// Issue signs a certificate that serves on loopback addresses and identifies a user.
+func (a *CA) Issue(dir, name, user string, groups ...string) (*Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ func (a *testCA) issue(dir, name, user string, groups ...string) (*pair, error) 
 		DNSNames:     []string{"localhost"},
 		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore:    time.Now().Add(-time.Minute),
-		NotAfter:     time.Now().Add(time.Hour),
+		NotAfter:     time.Now().Add(24 * time.Hour),
 		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
@@ -80,14 +83,14 @@ func (a *testCA) issue(dir, name, user string, groups ...string) (*pair, error) 
 	if err != nil {
 		return nil, err
 	}
-	issued := &pair{certFile: filepath.Join(dir, name+".crt"), keyFile: filepath.Join(dir, name+".key")}
-	if issued.cert, err = cert.EncodeCertificates(certificate); err != nil {
+	issued := &Pair{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
+	if issued.Cert, err = cert.EncodeCertificates(certificate); err != nil {
 		return nil, err
 	}
-	if issued.key, err = keyutil.MarshalPrivateKeyToPEM(key); err != nil {
+	if issued.Key, err = keyutil.MarshalPrivateKeyToPEM(key); err != nil {
 		return nil, err
 	}
-	for file, content := range map[string][]byte{issued.certFile: issued.cert, issued.keyFile: issued.key} {
+	for file, content := range map[string][]byte{issued.CertFile: issued.Cert, issued.KeyFile: issued.Key} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			return nil, fmt.Errorf("write certificate: %w", err)
 		}

@@ -1,7 +1,7 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package integration
+package servers
 
 import (
 	"context"
@@ -20,18 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// pollInterval is how often a test checks a condition.
-const pollInterval = 50 * time.Millisecond
+// PollInterval is how often a condition is checked.
+const PollInterval = 50 * time.Millisecond
 
-// process is a program that was started here and is ended here, by its own pid.
-type process struct {
+// Process is a program that was started here and is ended here, by its own pid.
+type Process struct {
 	command *exec.Cmd
 	log     string
 	done    chan struct{}
 	err     error
 }
 
-func startProcess(dir, name, program string, args ...string) (*process, error) {
+// Start starts a program that appends its output to the file NAME.log in dir.
+func Start(dir, name, program string, args ...string) (*Process, error) {
 	path := filepath.Join(dir, name+".log")
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -46,7 +47,7 @@ func startProcess(dir, name, program string, args ...string) (*process, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	started := &process{command: command, log: path, done: make(chan struct{})}
+	started := &Process{command: command, log: path, done: make(chan struct{})}
 	go func() {
 		started.err = command.Wait()
 		close(started.done)
@@ -54,8 +55,20 @@ func startProcess(dir, name, program string, args ...string) (*process, error) {
 	return started, nil
 }
 
-// stop ends the process with a signal and waits until it has ended.
-func (p *process) stop(signal os.Signal, patience time.Duration) error {
+// PID returns the process ID.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Log returns the path of the file with the output.
+func (p *Process) Log() string { return p.log }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err returns how the process ended. Call it after Done is closed.
+func (p *Process) Err() error { return p.err }
+
+// Stop ends the process with a signal and waits until it has ended.
+func (p *Process) Stop(signal os.Signal, patience time.Duration) error {
 	if p == nil {
 		return nil
 	}
@@ -72,8 +85,8 @@ func (p *process) stop(signal os.Signal, patience time.Duration) error {
 	}
 }
 
-// tail returns the end of the log, for messages of failed tests.
-func (p *process) tail() string {
+// Tail returns the end of the log, for messages of failed tests.
+func (p *Process) Tail() string {
 	const keep = 4000
 	content, err := os.ReadFile(p.log)
 	if err != nil {
@@ -85,10 +98,10 @@ func (p *process) tail() string {
 	return string(content)
 }
 
-// waitReady polls a health endpoint until it returns 200 or the process ends.
-func (p *process) waitReady(ctx context.Context, url string, trust func(context.Context) ([]byte, error)) error {
+// WaitReady polls a health endpoint until it returns 200 or the process ends.
+func (p *Process) WaitReady(ctx context.Context, url string, trust func(context.Context) ([]byte, error)) error {
 	last := errors.New("never asked")
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, PollInterval, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-p.done:
 			return false, fmt.Errorf("it ended: %w", p.err)
@@ -98,7 +111,7 @@ func (p *process) waitReady(ctx context.Context, url string, trust func(context.
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s is not ready: %w (last: %w)\n%s", url, err, last, p.tail())
+		return fmt.Errorf("%s is not ready: %w (last: %w)\n%s", url, err, last, p.Tail())
 	}
 	return nil
 }
@@ -128,8 +141,8 @@ func askReady(ctx context.Context, url string, trust func(context.Context) ([]by
 	return nil
 }
 
-// freePort returns a port of the loopback address on which no process listens now.
-func freePort() (int, error) {
+// FreePort returns a port of the loopback address on which no process listens now.
+func FreePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
