@@ -25,6 +25,7 @@ type Etcd struct {
 	pb.UnimplementedClusterServer
 	pb.UnimplementedMaintenanceServer
 	pb.UnimplementedKVServer
+	pb.UnimplementedLeaseServer
 
 	// Dials, Statuses and Lists count connections and questions; Changes counts changes
 	// of a membership.
@@ -80,6 +81,7 @@ func (e *Etcd) Start(cluster, name, address, initial string, alone bool) error {
 	pb.RegisterClusterServer(p.server, e)
 	pb.RegisterMaintenanceServer(p.server, e)
 	pb.RegisterKVServer(p.server, e)
+	pb.RegisterLeaseServer(p.server, e)
 	e.running[address] = p
 	e.servers.Go(func() { _ = p.server.Serve(p.listener) })
 	return nil

@@ -72,6 +72,26 @@ func (e *Etcd) MoveLeader(ctx context.Context, r *pb.MoveLeaderRequest) (resp *p
 	return resp, err
 }
 
+// LeaseGrant implements pb.LeaseServer: a write that a quorum commits, and all apply at once.
+func (e *Etcd) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) (resp *pb.LeaseGrantResponse, err error) {
+	err = e.atVoter(ctx, func(c *lineage, header *pb.ResponseHeader) error {
+		c.index++
+		resp = &pb.LeaseGrantResponse{Header: header, ID: int64(c.index), TTL: r.TTL}
+		return nil
+	})
+	return resp, err
+}
+
+// LeaseRevoke implements pb.LeaseServer.
+func (e *Etcd) LeaseRevoke(ctx context.Context, _ *pb.LeaseRevokeRequest) (resp *pb.LeaseRevokeResponse, err error) {
+	err = e.atVoter(ctx, func(c *lineage, header *pb.ResponseHeader) error {
+		c.index++
+		resp = &pb.LeaseRevokeResponse{Header: header}
+		return nil
+	})
+	return resp, err
+}
+
 // MemberList implements pb.ClusterServer.
 func (e *Etcd) MemberList(ctx context.Context, r *pb.MemberListRequest) (resp *pb.MemberListResponse, err error) {
 	e.Lists.Add(1)
