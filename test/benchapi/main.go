@@ -16,8 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"k8s.io/klog/v2"
 )
 
 func main() {
@@ -47,8 +45,6 @@ func run(ctx context.Context) error {
 	flag.StringVar(&s.size, "size", "", "measure only objects of this size, such as \"3 KB\"")
 	flag.StringVar(&s.profiles, "profiles", "", "directory for CPU profiles of both servers, which are taken after the measurements")
 	flag.Parse()
-	// Errors are returned; what client libraries log beside them would be in the table.
-	klog.SetOutput(os.Stderr)
 	p, err := profileNamed(s.profile)
 	if err != nil {
 		return err
