@@ -104,3 +104,50 @@ func TestOthersCommit(t *testing.T) {
 		})
 	}
 }
+
+// learning is a learner beside a voter. It applies what it reads, or not.
+type learning struct {
+	*oneMember
+	applied []uint64
+	commit  error
+}
+
+// ProveWrite implements Etcd.
+func (l *learning) ProveWrite(context.Context, etcd.Target) error { return l.commit }
+
+// Statuses implements Etcd. The last of the applied indexes stays.
+func (l *learning) Statuses(_ context.Context, target etcd.Target) map[string]etcd.StatusResult {
+	now := l.applied[0]
+	l.applied = l.applied[min(1, len(l.applied)-1):]
+	return map[string]etcd.StatusResult{target.Endpoints[0].Name: {Health: etcd.MemberHealth{RaftApplied: now, Learner: true}}}
+}
+
+// TestLearnerApplies: a learner whose vote is needed votes only if it applies what is committed
+// after it was seen.
+func TestLearnerApplies(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("failed")
+	for name, test := range map[string]struct {
+		applied []uint64
+		commit  error
+		learner string
+		want    error
+	}{
+		"it applies at once":      {applied: []uint64{8}, learner: "c-a"},
+		"it applies a bit later":  {applied: []uint64{7, 7, 8}, learner: "c-a"},
+		"its disk hangs":          {applied: []uint64{7}, learner: "c-a", want: errNotApplied},
+		"no write is committed":   {applied: []uint64{8}, commit: failed, learner: "c-a", want: failed},
+		"it does not run anymore": {applied: []uint64{8}, learner: "c-other", want: reconcile.ErrStale},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &learning{oneMember: stopped(), applied: test.applied, commit: test.commit}
+			s := &seen{Observed: planner.Observed{Cluster: l.cluster}, target: etcd.Target{Endpoints: []etcd.Endpoint{{Name: "c-a"}}}}
+			s.Etcd.Members = []planner.Member{{ID: 5, Name: test.learner, RaftApplied: 7, Learner: true}}
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: l, Etcd: l}}, seen: s}
+			if err := requireLearnerApplies(t.Context(), r, planner.PromoteMember{ID: 5, Name: test.learner}); !errors.Is(err, test.want) {
+				t.Errorf("the error is %v, want %v", err, test.want)
+			}
+		})
+	}
+}
