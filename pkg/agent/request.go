@@ -136,9 +136,9 @@ type Save struct {
 	// BackupUID is the UID of the EtcdBackup.
 	BackupUID   string              `json:"backupUID,omitempty"`
 	Compression v1beta2.Compression `json:"compression,omitempty"`
-	// SafetyCopy marks what was stored before a restore replaced it. It is never taken
+	// PreRestoreBackup marks what was stored before a restore replaced it. It is never taken
 	// for the newest backup of a place that has others.
-	SafetyCopy bool `json:"safetyCopy,omitempty"`
+	PreRestoreBackup bool `json:"preRestoreBackup,omitempty"`
 	// Verify is Checksum if the store's own checksum of what it received is enough. A store
 	// that returns none is read back, as with any other value.
 	Verify v1beta2.Verification `json:"verify,omitempty"`

@@ -38,7 +38,7 @@ const (
 	AnnotationScheduledTime = "etcd.database.coreos.com/backup-slot"
 	AnnotationAttempt       = "etcd.database.coreos.com/backup-attempt"
 	// AnnotationPreRestoreBackup on an EtcdBackup names the EtcdRestore before which it was made.
-	AnnotationPreRestoreBackup = "etcd.database.coreos.com/safety-copy-of"
+	AnnotationPreRestoreBackup = "etcd.database.coreos.com/pre-restore-backup-of"
 	// AnnotationSource names what is backed up, for the bound of one at a time.
 	AnnotationSource = "etcd.database.coreos.com/backup-source"
 )
@@ -179,7 +179,7 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		ProgressPort:   agent.ProgressPort,
 		Etcd:           backedUp(b, run),
 		Store:          store,
-		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.ScheduledTime.UTC(), BackupUID: string(b.UID), Compression: b.Spec.Compression, SafetyCopy: b.Annotations[AnnotationPreRestoreBackup] != ""},
+		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.ScheduledTime.UTC(), BackupUID: string(b.UID), Compression: b.Spec.Compression, PreRestoreBackup: b.Annotations[AnnotationPreRestoreBackup] != ""},
 		Prune:          pruneOf(b, layout, owner),
 		Sweep:          &agent.AbortUploads{Layout: layout, Owner: owner},
 	}

@@ -318,7 +318,7 @@ func TestPreRestoreBackupIsMarked(t *testing.T) {
 		if err := json.Unmarshal([]byte(raw), &request); err != nil {
 			t.Fatal(err)
 		}
-		if request.Save.SafetyCopy != marked {
+		if request.Save.PreRestoreBackup != marked {
 			t.Errorf("marked %t: asked for %+v", marked, request.Save)
 		}
 	}

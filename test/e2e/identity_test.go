@@ -222,8 +222,8 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 
 	c.spoil(data)
 	s.apply(restoreManifest("back", "known", "  backup: {name: trusted}"))
-	if r := s.restored("back"); r.Status.SafetyCopy == nil || !strings.HasPrefix(r.Status.SafetyCopy.URI, "s3://backups/trusted-safety/") {
-		t.Errorf("the pre-restore backup is %+v", r.Status.SafetyCopy)
+	if r := s.restored("back"); r.Status.PreRestoreBackup == nil || !strings.HasPrefix(r.Status.PreRestoreBackup.URI, "s3://backups/trusted-pre-restore/") {
+		t.Errorf("the pre-restore backup is %+v", r.Status.PreRestoreBackup)
 	}
 	c.settle(1)
 	c.holds(data)

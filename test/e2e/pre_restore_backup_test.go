@@ -26,11 +26,11 @@ func (c *cluster) awaitNoCopy(restore string, was state, words ...string) {
 	c.Helper()
 	r := c.awaitRestore(c.ctx(), restore, "a pre-restore backup that fails", func(r *v1beta2.EtcdRestore) bool {
 		reason, message := progressing(r)
-		return reason == "SafetyCopyFailed" && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(message, w) })
+		return reason == "PreRestoreBackupFailed" && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(message, w) })
 	})
 	_, message := progressing(r)
 	c.contains(message, "nothing was changed", "repair its backup location", "spec.backup", "spec.backupPolicy.suspend")
-	if r.Status.Phase != v1beta2.RestorePhaseVerifying || r.Status.Succeeded || r.Status.SafetyCopy != nil {
+	if r.Status.Phase != v1beta2.RestorePhaseVerifying || r.Status.Succeeded || r.Status.PreRestoreBackup != nil {
 		c.Errorf("the status says %+v", r.Status)
 	}
 	c.untouched(was)
@@ -78,8 +78,8 @@ func TestPreRestoreBackupFails(t *testing.T) {
 	r := s.restored("back")
 	c.settle(1)
 	c.holds(data)
-	if r.Status.SafetyCopy == nil || !strings.HasPrefix(r.Status.SafetyCopy.URI, "s3://later/copies/") {
-		t.Fatalf("the pre-restore backup is %+v", r.Status.SafetyCopy)
+	if r.Status.PreRestoreBackup == nil || !strings.HasPrefix(r.Status.PreRestoreBackup.URI, "s3://later/copies/") {
+		t.Fatalf("the pre-restore backup is %+v", r.Status.PreRestoreBackup)
 	}
 	c.undone(r, "once")
 	s.noCanary()
@@ -102,8 +102,8 @@ func TestPreRestoreBackupSuspended(t *testing.T) {
 	for _, b := range s.copies("back") {
 		s.kubectl("patch", "etcdbackup", b.Name, "--type=merge", "-p", `{"spec":{"backupPolicy":{"suspend":true}}}`)
 	}
-	if r := s.restored("back"); r.Status.SafetyCopy != nil {
-		t.Errorf("there is a copy: %+v", r.Status.SafetyCopy)
+	if r := s.restored("back"); r.Status.PreRestoreBackup != nil {
+		t.Errorf("there is a copy: %+v", r.Status.PreRestoreBackup)
 	}
 	c.settle(1)
 	c.holds(data)

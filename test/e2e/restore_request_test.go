@@ -72,7 +72,7 @@ func TestRestoreSubresource(t *testing.T) {
 	if c.clusterID() == clusterID {
 		t.Error("the cluster ID is the one before")
 	}
-	copied := r.Status.SafetyCopy
+	copied := r.Status.PreRestoreBackup
 	if copied == nil || copied.Revision <= r.Status.Revision {
 		t.Fatalf("the pre-restore backup is %+v", copied)
 	}
@@ -100,8 +100,8 @@ func (c *cluster) lostAndRestored(backup string) {
 	_, out, _ := strings.Cut(c.typed(strings.Replace(steps[i].Command, "?dryRun=All", "", 1)), "\n")
 	var asked v1beta2.EtcdRestore
 	c.must(json.Unmarshal([]byte(out), &asked), "read the response %s", out)
-	if r := c.restored(asked.Name); r.Status.SafetyCopy != nil {
-		c.Errorf("there was no member to back up: %+v", r.Status.SafetyCopy)
+	if r := c.restored(asked.Name); r.Status.PreRestoreBackup != nil {
+		c.Errorf("there was no member to back up: %+v", r.Status.PreRestoreBackup)
 	}
 	c.settle(1)
 }

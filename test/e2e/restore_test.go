@@ -216,7 +216,7 @@ func TestRestoreInPlace(t *testing.T) {
 // written after the backup. The cluster itself goes on from the backup if it is lost.
 func (c *cluster) undone(r *v1beta2.EtcdRestore, backup string) {
 	c.Helper()
-	copied := r.Status.SafetyCopy
+	copied := r.Status.PreRestoreBackup
 	if copied == nil || copied.Revision <= r.Status.Revision || copied.URI == "" {
 		c.Fatalf("the pre-restore backup is %+v, revision %d was restored", copied, r.Status.Revision)
 	}

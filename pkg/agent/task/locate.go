@@ -127,7 +127,7 @@ func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) 
 	if id != "" {
 		backups = slices.DeleteFunc(backups, func(s manifest.Stored) bool { return s.Manifest.ID != id })
 	}
-	if desired := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return s.Manifest.SafetyCopy }); len(desired) > 0 {
+	if desired := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return s.Manifest.PreRestoreBackup }); len(desired) > 0 {
 		backups = desired
 	}
 	for _, s := range backups {

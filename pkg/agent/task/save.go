@@ -316,7 +316,7 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: sums.StorageVersion, Revision: stream.Revision,
 		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,
 		Compression: options.Compression(), Encryption: options.Encryption(),
-		SafetyCopy: t.request.Save.SafetyCopy, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
+		PreRestoreBackup: t.request.Save.PreRestoreBackup, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
 	}
 }
 

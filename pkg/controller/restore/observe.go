@@ -66,7 +66,7 @@ func (r *Reconciler) observeSource(s *seen) error {
 		}
 	}
 	if name := s.PreRestoreBackupName(); name != "" {
-		s.Safety, err = r.backup(s, name)
+		s.PreRestore, err = r.backup(s, name)
 	}
 	return err
 }

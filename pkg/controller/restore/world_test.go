@@ -403,7 +403,7 @@ func (w *world) UpdateClusterStatus(_ context.Context, c *v1beta2.EtcdCluster) (
 // safe checks that the data of the cluster was stored before the request to replace it.
 func (w *world) safe() {
 	w.Helper()
-	copied := w.live.restores["r"].Status.SafetyCopy
+	copied := w.live.restores["r"].Status.PreRestoreBackup
 	if copied == nil {
 		w.Error("the cluster gets a request without a pre-restore backup")
 		return

@@ -4954,9 +4954,9 @@ func schema_pkg_apis_etcd_v1beta2_RestoreStatus(ref common.ReferenceCallback) co
 							},
 						},
 					},
-					"safetyCopy": {
+					"preRestoreBackup": {
 						SchemaProps: spec.SchemaProps{
-							Description: "safetyCopy is the copy of the data that the cluster had, made before it was replaced. Absent for a new cluster, and if no member was there to be copied.",
+							Description: "preRestoreBackup is the copy of the data that the cluster had, made before it was replaced. Absent for a new cluster, and if no member was there to be copied.",
 							Ref:         ref(v1beta2.PreRestoreBackup{}.OpenAPIModelName()),
 						},
 					},

@@ -28,8 +28,8 @@ type Observed struct {
 	Cluster *v1beta2.EtcdCluster
 	// Backup that is named; nil if it does not exist, or if none is named.
 	Backup *v1beta2.EtcdBackup
-	// Safety is the EtcdBackup called PreRestoreBackupName; nil if there is none.
-	Safety *v1beta2.EtcdBackup
+	// PreRestore is the EtcdBackup called PreRestoreBackupName; nil if there is none.
+	PreRestore *v1beta2.EtcdBackup
 	// Others are all other EtcdRestores of the same cluster.
 	Others []*v1beta2.EtcdRestore
 	// Jobs of the restore, in any order.

@@ -39,7 +39,7 @@ func observed(edits ...func(*Observed)) Observed {
 			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
 		},
 	}
-	o.Restore.Status.SafetyCopy = &v1beta2.PreRestoreBackup{Backup: "r-safety", Revision: 50, Time: metav1.NewTime(epoch.Add(55 * time.Second))}
+	o.Restore.Status.PreRestoreBackup = &v1beta2.PreRestoreBackup{Backup: "r-pre-restore", Revision: 50, Time: metav1.NewTime(epoch.Add(55 * time.Second))}
 	for _, edit := range edits {
 		edit(&o)
 	}

@@ -30,10 +30,10 @@ const (
 	// lossGrace is how long no member must have responded before a cluster whose pods or
 	// PVCs exist is restored without a pre-restore backup: members may be starting.
 	lossGrace = 30 * time.Second
-	// safetySuffix follows the name and the location of a pre-restore backup.
-	safetySuffix  = "-safety"
-	copyHash      = 10
-	maxObjectName = 253
+	// preRestoreSuffix follows the name and the location of a pre-restore backup.
+	preRestoreSuffix = "-pre-restore"
+	copyHash         = 10
+	maxObjectName    = 253
 )
 
 // preRestoreBackup has an EtcdBackup store the current data of the cluster before a restore
@@ -53,15 +53,15 @@ func preRestoreBackup(o *Observed) (Plan, bool) {
 		plan.Wait = wait
 		return plan, true
 	}
-	b := o.Safety
+	b := o.PreRestore
 	switch {
 	case b == nil:
 		plan.Action, plan.Copy = ActionCopy, made
-		plan.Wait = &Wait{Reason: "SafetyCopy", Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
+		plan.Wait = &Wait{Reason: "PreRestoreBackup", Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
 	case b.DeletionTimestamp != nil:
-		plan.Wait = &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("nothing was changed: EtcdBackup %s is being deleted; it is created again afterwards", b.Name)}
+		plan.Wait = &Wait{Reason: "PreRestoreBackupFailed", Message: fmt.Sprintf("nothing was changed: EtcdBackup %s is being deleted; it is created again afterwards", b.Name)}
 	case b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
-		plan.Wait = &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
+		plan.Wait = &Wait{Reason: "PreRestoreBackupFailed", Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
 	case b.Spec.BackupPolicy != nil && b.Spec.BackupPolicy.Suspend:
 		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
 	case b.Status.Succeeded:
@@ -69,7 +69,7 @@ func preRestoreBackup(o *Observed) (Plan, bool) {
 		plan.Copied = &v1beta2.PreRestoreBackup{
 			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI,
 		}
-		plan.Wait = &Wait{Reason: "SafetyCopy", Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
+		plan.Wait = &Wait{Reason: "PreRestoreBackup", Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
 		plan.RequeueAfter = time.Second
 	default:
 		plan.Wait = backupProgress(b)
@@ -79,7 +79,7 @@ func preRestoreBackup(o *Observed) (Plan, bool) {
 
 // hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly.
 func (o *Observed) hasPreRestoreBackup() bool {
-	c := o.Restore.Status.SafetyCopy
+	c := o.Restore.Status.PreRestoreBackup
 	if c == nil || o.Now.Sub(c.Time.Time) > maxCopyAge || c.Time.Before(&o.Cluster.CreationTimestamp) {
 		return false // too old, or of an earlier cluster with this name
 	}
@@ -94,14 +94,14 @@ func backupProgress(b *v1beta2.EtcdBackup) *Wait {
 	progress := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing)
 	switch {
 	case b.Status.Phase == v1beta2.BackupPhaseFailed:
-		return &Wait{Reason: "SafetyCopyFailed", Message: fmt.Sprintf("nothing was changed: EtcdBackup %s could not store the current data of the cluster%s; "+
+		return &Wait{Reason: "PreRestoreBackupFailed", Message: fmt.Sprintf("nothing was changed: EtcdBackup %s could not store the current data of the cluster%s; "+
 			"repair its backup location, or set another location in spec.backup of the cluster%s", b.Name, failure(b), without)}
 	case progress == nil || progress.Reason == "Running":
-		return &Wait{Reason: "SafetyCopy", Message: text}
+		return &Wait{Reason: "PreRestoreBackup", Message: text}
 	case progress.Reason == ReasonRejected:
 		return &Wait{Reason: ReasonRejected, Message: text + job.WithCause(progress.Message) + without}
 	default:
-		return &Wait{Reason: "SafetyCopy", Message: text + job.WithCause(progress.Message) + without}
+		return &Wait{Reason: "PreRestoreBackup", Message: text + job.WithCause(progress.Message) + without}
 	}
 }
 
@@ -171,13 +171,13 @@ func (o *Observed) newPreRestoreBackup() (*v1beta2.EtcdBackup, *Wait) {
 		UID, Cluster string
 		Spec         *v1beta2.BackupSpec
 		Before       *v1beta2.PreRestoreBackup
-	}{o.id(), string(o.Cluster.UID), spec, o.Restore.Status.SafetyCopy}
+	}{o.id(), string(o.Cluster.UID), spec, o.Restore.Status.PreRestoreBackup}
 	raw, err := json.Marshal(seed)
 	if err != nil {
 		return nil, &Wait{Reason: "InvalidRequest", Message: err.Error()}
 	}
 	sum := sha256.Sum256(raw)
-	suffix := safetySuffix + "-" + hex.EncodeToString(sum[:])[:copyHash]
+	suffix := preRestoreSuffix + "-" + hex.EncodeToString(sum[:])[:copyHash]
 	name := o.Restore.Name
 	name = strings.TrimRight(name[:min(len(name), maxObjectName-len(suffix))], "-.")
 	b := &v1beta2.EtcdBackup{
@@ -208,7 +208,7 @@ func (o *Observed) preRestoreBackupSpec() (*v1beta2.BackupSpec, *Wait) {
 			ServiceAccountName: from.ServiceAccountName,
 		}
 	case o.Restore.Spec.Decryption != nil:
-		return nil, &Wait{Reason: "NoPlaceForSafetyCopy", Message: "the backup is encrypted, so the pre-restore backup must be encrypted, too: " +
+		return nil, &Wait{Reason: "NoPlaceForPreRestoreBackup", Message: "the backup is encrypted, so the pre-restore backup must be encrypted, too: " +
 			"set the backup location and the recipients in spec.backup of the cluster"}
 	default:
 		from := o.Restore.Spec.RestoreSource.DeepCopy()
@@ -226,20 +226,20 @@ func (o *Observed) preRestoreBackupSpec() (*v1beta2.BackupSpec, *Wait) {
 	return &spec, nil
 }
 
-// aside appends safetySuffix to a location, so that no reader takes the pre-restore backup
+// aside appends preRestoreSuffix to a location, so that no reader takes the pre-restore backup
 // for a backup.
 func aside(s *v1beta2.BackupSource) {
 	switch {
 	case s.S3 != nil:
-		s.S3.Path += safetySuffix
+		s.S3.Path += preRestoreSuffix
 	case s.ABS != nil:
-		s.ABS.Path += safetySuffix
+		s.ABS.Path += preRestoreSuffix
 	case s.GCS != nil:
-		s.GCS.Path += safetySuffix
+		s.GCS.Path += preRestoreSuffix
 	case s.OSS != nil:
-		s.OSS.Path += safetySuffix
+		s.OSS.Path += preRestoreSuffix
 	case s.PersistentVolumeClaim != nil:
 		path := s.PersistentVolumeClaim.Path
-		s.PersistentVolumeClaim.Path = cmp.Or(path, "backups") + safetySuffix
+		s.PersistentVolumeClaim.Path = cmp.Or(path, "backups") + preRestoreSuffix
 	}
 }

@@ -38,7 +38,7 @@ func sourceOf(s *v1beta2.BackupSpec) string {
 func uncopied(o *Observed) {
 	held(o)
 	checked(1, good())(o)
-	o.Restore.Status.SafetyCopy = nil
+	o.Restore.Status.PreRestoreBackup = nil
 }
 
 func members(list ...v1beta2.MemberStatus) func(*Observed) {
@@ -62,13 +62,13 @@ func copiedTo(edit func(*v1beta2.EtcdBackup)) func(*Observed) {
 			panic(wait.Message)
 		}
 		edit(want)
-		o.Safety = want
+		o.PreRestore = want
 	}
 }
 
 func copied(at time.Time) func(*Observed) {
 	return func(o *Observed) {
-		o.Restore.Status.SafetyCopy = &v1beta2.PreRestoreBackup{Backup: "x", Time: metav1.NewTime(at)}
+		o.Restore.Status.PreRestoreBackup = &v1beta2.PreRestoreBackup{Backup: "x", Time: metav1.NewTime(at)}
 	}
 }
 
@@ -104,10 +104,10 @@ func TestPreRestoreBackup(t *testing.T) {
 	}{
 		"waits for the finalizer":                        {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: hold"},
 		"waits while the cluster is paused":              {[]func(*Observed){uncopied, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
-		"a member serves":                                {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"no member is known":                             {[]func(*Observed){uncopied}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"one member survives":                            {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"a member may have survived":                     {[]func(*Observed){uncopied, members(hangs)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"a member serves":                                {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"no member is known":                             {[]func(*Observed){uncopied}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"one member survives":                            {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a member may have survived":                     {[]func(*Observed){uncopied, members(hangs)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
 		"pods may come back":                             {[]func(*Observed){uncopied, members(hangs, gone), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
 		"PVCs may get pods again":                        {[]func(*Observed){uncopied, members(stored), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
 		"unknown members may come back":                  {[]func(*Observed){uncopied, quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
@@ -117,33 +117,33 @@ func TestPreRestoreBackup(t *testing.T) {
 		"the cluster is being created":                   {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
 		"a cluster that a restore made has served since": {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
 		"the cluster has not begun":                      {[]func(*Observed){uncopied, phase(v1beta2.ClusterPhaseNone)}, ask},
-		"stored in the location of the cluster":          {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: copy to its/own wait SafetyCopy"},
-		"stored beside the backups of the EtcdBackup":    {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: copy to backups:p-safety wait SafetyCopy"},
+		"stored in the location of the cluster":          {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: copy to its/own wait PreRestoreBackup"},
+		"stored beside the backups of the EtcdBackup":    {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: copy to backups:p-pre-restore wait PreRestoreBackup"},
 		"stored beside the root of the PVC": {[]func(*Observed){uncopied, fromBackup(nil), func(o *Observed) {
 			o.Backup.Spec.PersistentVolumeClaim.Path, o.Backup.Status.URI = "", "pvc://backups/b/new/snapshot.db"
-		}}, "Verifying: copy to backups:backups-safety wait SafetyCopy"},
-		"never stored unencrypted beside an encrypted backup":     {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoPlaceForSafetyCopy"},
-		"encrypted backup, stored in the location of the cluster": {[]func(*Observed){uncopied, members(serves), decrypted, ownStore}, "Verifying: copy to its/own wait SafetyCopy"},
+		}}, "Verifying: copy to backups:backups-pre-restore wait PreRestoreBackup"},
+		"never stored unencrypted beside an encrypted backup":     {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoPlaceForPreRestoreBackup"},
+		"encrypted backup, stored in the location of the cluster": {[]func(*Observed){uncopied, members(serves), decrypted, ownStore}, "Verifying: copy to its/own wait PreRestoreBackup"},
 
-		"the backup runs":                           {[]func(*Observed){uncopied, copiedTo(runs)}, "Verifying: wait SafetyCopy"},
+		"the backup runs":                           {[]func(*Observed){uncopied, copiedTo(runs)}, "Verifying: wait PreRestoreBackup"},
 		"Kubernetes rejects its pod":                {[]func(*Observed){uncopied, copiedTo(told(ReasonRejected, "quota"))}, "Verifying: wait PodRejected"},
-		"the backup fails":                          {[]func(*Observed){uncopied, copiedTo(failed)}, "Verifying: wait SafetyCopyFailed"},
+		"the backup fails":                          {[]func(*Observed){uncopied, copiedTo(failed)}, "Verifying: wait PreRestoreBackupFailed"},
 		"the backup fails and no member exists":     {[]func(*Observed){uncopied, copiedTo(failed), members(gone), quorumLost(0)}, ask},
 		"a user suspends the backup":                {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })}, ask},
-		"the EtcdBackup is of another cluster":      {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdCluster.Name = "other" })}, "Verifying: wait SafetyCopyFailed"},
-		"the EtcdBackup is being deleted":           {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) })}, "Verifying: wait SafetyCopyFailed"},
-		"the status records the backup":             {[]func(*Observed){uncopied, copiedTo(ready)}, "Verifying: copied 60 wait SafetyCopy"},
-		"stored, and being deleted":                 {[]func(*Observed){uncopied, copiedTo(goes)}, "Verifying: wait SafetyCopyFailed"},
-		"the EtcdBackup is of endpoints":            {[]func(*Observed){uncopied, copiedTo(elsewhere)}, "Verifying: wait SafetyCopyFailed"},
-		"after another restore":                     {[]func(*Observed){uncopied, copied(epoch), over2(epoch)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"a member responds, and the quorum is lost": {[]func(*Observed){uncopied, members(serves), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"another condition is true":                 {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Type = "Other" }}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"the quorum is not lost":                    {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Status = corev1.ConditionFalse }}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"the EtcdBackup is of another cluster":      {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdCluster.Name = "other" })}, "Verifying: wait PreRestoreBackupFailed"},
+		"the EtcdBackup is being deleted":           {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) })}, "Verifying: wait PreRestoreBackupFailed"},
+		"the status records the backup":             {[]func(*Observed){uncopied, copiedTo(ready)}, "Verifying: copied 60 wait PreRestoreBackup"},
+		"stored, and being deleted":                 {[]func(*Observed){uncopied, copiedTo(goes)}, "Verifying: wait PreRestoreBackupFailed"},
+		"the EtcdBackup is of endpoints":            {[]func(*Observed){uncopied, copiedTo(elsewhere)}, "Verifying: wait PreRestoreBackupFailed"},
+		"after another restore":                     {[]func(*Observed){uncopied, copied(epoch), over2(epoch)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a member responds, and the quorum is lost": {[]func(*Observed){uncopied, members(serves), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"another condition is true":                 {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Type = "Other" }}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"the quorum is not lost":                    {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Status = corev1.ConditionFalse }}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
 		"recorded: the cluster gets the request":    {[]func(*Observed){uncopied, copied(epoch)}, ask},
-		"the backup is too old":                     {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
-		"the cluster is younger than the backup":    {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"the backup is too old":                     {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"the cluster is younger than the backup":    {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
 		"the cluster is as old as the backup":       {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch)}, ask},
-		"a restore ended after it":                  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-safety wait SafetyCopy"},
+		"a restore ended after it":                  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
 		"a restore ended before it":                 {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(-time.Second))}, ask},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestPreRestoreBackupObject(t *testing.T) {
 	b := Decide(o).Copy
 	if b == nil || b.Namespace != "ns" || len(b.OwnerReferences) > 0 || b.Spec.EtcdCluster.Name != "c" || b.Spec.BackupPolicy != nil ||
 		b.Spec.Encryption.AgeRecipientsSecret != "recipients" || b.Spec.ServiceAccountName != "writer" || b.Spec.Compression != v1beta2.CompressionZstd ||
-		b.Annotations[resources.AnnotationPreRestoreBackup] != "r" || b.Annotations[scopeAnnotation] != "clusterwide" || !strings.HasPrefix(b.Name, "r-safety-") {
+		b.Annotations[resources.AnnotationPreRestoreBackup] != "r" || b.Annotations[scopeAnnotation] != "clusterwide" || !strings.HasPrefix(b.Name, "r-pre-restore-") {
 		t.Fatalf("made %+v", b)
 	}
 	if o.Backup.Spec.PersistentVolumeClaim.Path != "p" {
@@ -234,7 +234,7 @@ func TestPreRestoreBackupObject(t *testing.T) {
 	}
 	if o := observed(uncopied, copiedTo(func(b *v1beta2.EtcdBackup) {
 		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
-	})); Status(o, Decide(o)).SafetyCopy == nil || Status(o, Decide(o)).SafetyCopy.Revision != 60 {
+	})); Status(o, Decide(o)).PreRestoreBackup == nil || Status(o, Decide(o)).PreRestoreBackup.Revision != 60 {
 		t.Errorf("the status does not tell of it: %+v", Status(o, Decide(o)))
 	}
 }
@@ -257,10 +257,10 @@ func TestPreRestoreBackupLocation(t *testing.T) {
 			o.Restore.Spec.ServiceAccountName = "reader"
 		})
 		b := Decide(o).Copy
-		if b == nil || b.Spec.StorageType != kind || sourceOf(&b.Spec) != "bucket/key-safety" || b.Spec.ServiceAccountName != "reader" {
+		if b == nil || b.Spec.StorageType != kind || sourceOf(&b.Spec) != "bucket/key-pre-restore" || b.Spec.ServiceAccountName != "reader" {
 			t.Fatalf("%s: %+v", kind, b)
 		}
-		o.Restore.Status.SafetyCopy = &v1beta2.PreRestoreBackup{Backup: b.Name, Time: metav1.NewTime(epoch)}
+		o.Restore.Status.PreRestoreBackup = &v1beta2.PreRestoreBackup{Backup: b.Name, Time: metav1.NewTime(epoch)}
 		asked := Decide(o).Recovery
 		if asked == nil || pathOf(asked.Source.Backup) != "bucket/key/dir/snapshot.db" || pathOf(&v1beta2.BackupPlace{RestoreSource: o.Restore.Spec.RestoreSource}) != "bucket/key" {
 			t.Errorf("%s: asked for %+v", kind, asked)

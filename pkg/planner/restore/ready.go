@@ -16,7 +16,7 @@ import (
 // changes something. All other waits end by themselves, or end the restore.
 var needsPerson = map[string]bool{
 	"BackupNotFound": true, "ClusterNotFound": true, "ClusterPaused": true, "ClusterHibernated": true,
-	"InvalidRequest": true, "NoPlaceForSafetyCopy": true, "SafetyCopyFailed": true, ReasonRejected: true, v1beta2.ReasonOldMemberMayRun: true,
+	"InvalidRequest": true, "NoPlaceForPreRestoreBackup": true, "PreRestoreBackupFailed": true, ReasonRejected: true, v1beta2.ReasonOldMemberMayRun: true,
 }
 
 // standing says whether the restore has succeeded, goes on, or cannot without a person.

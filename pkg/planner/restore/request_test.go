@@ -21,7 +21,7 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	o := observed(decrypted, held, checked(1, good()))
 	got := Decide(o).Recovery
-	if got == nil || !strings.Contains(got.ExpectedLoss, "revision 42") || !strings.Contains(got.ExpectedLoss, "EtcdBackup r-safety has it up to revision 50") {
+	if got == nil || !strings.Contains(got.ExpectedLoss, "revision 42") || !strings.Contains(got.ExpectedLoss, "EtcdBackup r-pre-restore has it up to revision 50") {
 		t.Fatalf("asked for %+v", got)
 	}
 	want := &v1beta2.RecoveryStatus{

@@ -40,7 +40,7 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 		status.Revision = plan.Revision
 	}
 	if plan.Copied != nil {
-		status.SafetyCopy = plan.Copied.DeepCopy()
+		status.PreRestoreBackup = plan.Copied.DeepCopy()
 	}
 	switch {
 	case plan.Progress == nil && (plan.Phase != v1beta2.RestorePhaseVerifying || plan.Record != nil || plan.Action != ActionNone):

@@ -118,7 +118,7 @@ func (o *Observed) bump() int64 {
 // expectedLoss says what the cluster will not have after a restore in place.
 func (o *Observed) expectedLoss(revision int64) string {
 	text := fmt.Sprintf("everything that was written after revision %d of the backup", revision)
-	if c := o.Restore.Status.SafetyCopy; c != nil {
+	if c := o.Restore.Status.PreRestoreBackup; c != nil {
 		text += fmt.Sprintf("; EtcdBackup %s has it up to revision %d", c.Backup, c.Revision)
 	}
 	if back := resources.RevisionGoesBack(resources.Version(o.Cluster)); back != "" {

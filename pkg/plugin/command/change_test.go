@@ -239,7 +239,7 @@ func TestRestore(t *testing.T) {
 	}{
 		"the newest backup": {
 			states: []any{restore(v1beta2.RestoreStatus{}), restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseRestoring}),
-				restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded, Revision: 81233, SafetyCopy: &v1beta2.PreRestoreBackup{Backup: "before"}})},
+				restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded, Revision: 81233, PreRestoreBackup: &v1beta2.PreRestoreBackup{Backup: "before"}})},
 			want: "Restore main-r is done: prod/main serves the data of revision 81233. EtcdBackup before has the data from before.",
 		},
 		"a named one": {

@@ -108,8 +108,8 @@ func lookAtRestore(ctx context.Context, t *target, name string) (state, error) {
 		return state{}, fmt.Errorf("%w: %s; see kubectl -n %s describe etcdrestore %s", errRestore, status.Reason, restore.Namespace, name)
 	case v1beta2.RestorePhaseSucceeded:
 		outcome := fmt.Sprintf("Restore %s is done: %s serves the data of revision %d.", name, t, status.Revision)
-		if status.SafetyCopy != nil {
-			outcome += fmt.Sprintf(" EtcdBackup %s has the data from before.", status.SafetyCopy.Backup)
+		if status.PreRestoreBackup != nil {
+			outcome += fmt.Sprintf(" EtcdBackup %s has the data from before.", status.PreRestoreBackup.Backup)
 		}
 		return state{done: true, outcome: outcome}, nil
 	default:

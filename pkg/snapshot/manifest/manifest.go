@@ -69,9 +69,9 @@ type Manifest struct {
 	// empty: it was read back. "Checksum": the store's own checksum was compared.
 	VerifiedBy string `json:"verifiedBy,omitempty"`
 
-	// SafetyCopy is true of what was stored before a restore replaced it: it holds data
+	// PreRestoreBackup is true of what was stored before a restore replaced it: it holds data
 	// that a user has replaced.
-	SafetyCopy bool `json:"safetyCopy,omitempty"`
+	PreRestoreBackup bool `json:"preRestoreBackup,omitempty"`
 
 	StartedAt  time.Time `json:"startedAt"`
 	FinishedAt time.Time `json:"finishedAt"`

@@ -223,7 +223,7 @@ func TestBelow(t *testing.T) {
 		{"prod/a", "prod/a/etcd.backup.manifest.json", true},
 		{"prod/a", "prod/a_v81233_2026-01-02-03:04:05.manifest.json", true},
 		{"prod/a", "prod/ab/v1/ns/c-u/20260102T030405Z-1-id/manifest.json", false},
-		{"prod/a", "prod/a-safety/v1/ns/c-u/20260102T030405Z-1-id/manifest.json", false},
+		{"prod/a", "prod/a-pre-restore/v1/ns/c-u/20260102T030405Z-1-id/manifest.json", false},
 		{"prod/a", "prod/a_v2/v1/ns/c-u/20260102T030405Z-1-id/manifest.json", false},
 		{"prod/a", "prod/ab.manifest.json", false},
 		{"", "v1/ns/c-u/20260102T030405Z-1-id/manifest.json", true},

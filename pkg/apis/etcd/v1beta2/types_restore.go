@@ -114,9 +114,9 @@ type RestoreStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,9,rep,name=conditions"`
-	// safetyCopy is the copy of the data that the cluster had, made before it was
+	// preRestoreBackup is the copy of the data that the cluster had, made before it was
 	// replaced. Absent for a new cluster, and if no member was there to be copied.
-	SafetyCopy *PreRestoreBackup `json:"safetyCopy,omitempty" protobuf:"bytes,10,opt,name=safetyCopy"`
+	PreRestoreBackup *PreRestoreBackup `json:"preRestoreBackup,omitempty" protobuf:"bytes,10,opt,name=preRestoreBackup"`
 }
 
 // PreRestoreBackup is a backup of the data that a restore in place has replaced.

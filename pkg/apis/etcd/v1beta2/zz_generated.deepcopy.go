@@ -1868,8 +1868,8 @@ func (in *RestoreStatus) DeepCopyInto(out *RestoreStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.SafetyCopy != nil {
-		in, out := &in.SafetyCopy, &out.SafetyCopy
+	if in.PreRestoreBackup != nil {
+		in, out := &in.PreRestoreBackup, &out.PreRestoreBackup
 		*out = new(PreRestoreBackup)
 		(*in).DeepCopyInto(*out)
 	}

@@ -69,8 +69,8 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 		{"recipients", nil, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{Encryption: &v1beta2.BackupEncryption{AgeRecipientsSecret: "mine"}}}, []string{"spec.encryption"}},
 		{"a policy", nil, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{BackupPolicy: &v1beta2.BackupPolicy{MaxBackups: 1}}}, []string{"spec.backupPolicy"}},
 		{"a note of the controller", nil, v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{
-			Annotations: map[string]string{"etcd.database.coreos.com/safety-copy-of": "r"},
-		}}, []string{"metadata.annotations[etcd.database.coreos.com/safety-copy-of]"}},
+			Annotations: map[string]string{"etcd.database.coreos.com/pre-restore-backup-of": "r"},
+		}}, []string{"metadata.annotations[etcd.database.coreos.com/pre-restore-backup-of]"}},
 		{"a destination, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: intoS3}, []string{`spec.s3.awsSecret`, `Secret "mine"`}},
 		{"a destination, with both rights", []string{"create etcdbackups", "use secrets mine"}, v1beta2.EtcdBackup{Spec: intoS3}, nil},
 		{"another verification, with the right", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{Verify: v1beta2.VerificationHash}}, nil},

@@ -205,9 +205,9 @@ func TestGiven(t *testing.T) {
 	}
 	meta := &metav1.ObjectMeta{
 		Name: "mine", Labels: map[string]string{"why": "upgrade", "etcd_cluster": "b"},
-		Annotations: map[string]string{"etcd.database.coreos.com/safety-copy-of": "r", "note": "n"},
+		Annotations: map[string]string{"etcd.database.coreos.com/pre-restore-backup-of": "r", "note": "n"},
 	}
-	want := []string{"metadata.annotations[etcd.database.coreos.com/safety-copy-of]", "metadata.labels[etcd_cluster]"}
+	want := []string{"metadata.annotations[etcd.database.coreos.com/pre-restore-backup-of]", "metadata.labels[etcd_cluster]"}
 	if got := GivenMetadata(meta); !slices.Equal(got, want) {
 		t.Errorf("%q are given, want %q", got, want)
 	}

@@ -34,9 +34,9 @@ type RestoreStatusApplyConfiguration struct {
 	CompletionTime *v1.Time `json:"completionTime,omitempty"`
 	// conditions say what is true of the restore now.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// safetyCopy is the copy of the data that the cluster had, made before it was
+	// preRestoreBackup is the copy of the data that the cluster had, made before it was
 	// replaced. Absent for a new cluster, and if no member was there to be copied.
-	SafetyCopy *PreRestoreBackupApplyConfiguration `json:"safetyCopy,omitempty"`
+	PreRestoreBackup *PreRestoreBackupApplyConfiguration `json:"preRestoreBackup,omitempty"`
 }
 
 // RestoreStatusApplyConfiguration constructs a declarative configuration of the RestoreStatus type for use with
@@ -122,10 +122,10 @@ func (b *RestoreStatusApplyConfiguration) WithConditions(values ...*metav1.Condi
 	return b
 }
 
-// WithSafetyCopy sets the SafetyCopy field in the declarative configuration to the given value
+// WithPreRestoreBackup sets the PreRestoreBackup field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the SafetyCopy field is set to the value of the last call.
-func (b *RestoreStatusApplyConfiguration) WithSafetyCopy(value *PreRestoreBackupApplyConfiguration) *RestoreStatusApplyConfiguration {
-	b.SafetyCopy = value
+// If called multiple times, the PreRestoreBackup field is set to the value of the last call.
+func (b *RestoreStatusApplyConfiguration) WithPreRestoreBackup(value *PreRestoreBackupApplyConfiguration) *RestoreStatusApplyConfiguration {
+	b.PreRestoreBackup = value
 	return b
 }

@@ -19,7 +19,7 @@ func TestPreRestoreBackupIsNoLastBackup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := key(w.addCluster("c", 3))
-	for name, at := range map[string]time.Duration{"nightly": time.Minute, "back-safety-0a": time.Hour} {
+	for name, at := range map[string]time.Duration{"nightly": time.Minute, "back-pre-restore-0a": time.Hour} {
 		b := w.addBackup(name, "c", nil)
 		b.Status = v1beta2.BackupStatus{Succeeded: true, Phase: v1beta2.BackupPhaseSucceeded, Verified: true, LastSuccessDate: metav1.NewTime(epoch.Add(at))}
 		if name != "nightly" {
