@@ -16,6 +16,7 @@ import (
 	"github.com/fluxcd/pkg/ssa/normalize"
 	"github.com/fluxcd/pkg/ssa/utils"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -196,7 +197,10 @@ func TestStuckClusterFailsFast(t *testing.T) {
 	}
 	_, err = k.DeleteAll(t.Context(), taken, ssa.DefaultDeleteOptions())
 	must(t, err)
-	must(t, k.Wait(late, k.waitOptions()))
+	// Until the controller looks again the cluster is still stalled. Flux retries at its interval.
+	must(t, wait.PollUntilContextTimeout(t.Context(), time.Second, timeout, true, func(context.Context) (bool, error) {
+		return k.Wait(late, k.waitOptions()) == nil, nil
+	}))
 	k.requireReady("late", 1)
 }
 
