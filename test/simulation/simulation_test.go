@@ -87,6 +87,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		24908:  "the bootstrap record was wiped before the cluster was published to clients",
 		301285: "a quorum came back while a recovery looked at it",
 		100598: "a cache that was behind noted an older version on a volume than runs on it",
+		40084:  "a kubelet that was cut off forgot that a container had to restart with another image",
 		92326:  "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
