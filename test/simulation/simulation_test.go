@@ -88,6 +88,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		301285: "a quorum came back while a recovery looked at it",
 		100598: "a cache that was behind noted an older version on a volume than runs on it",
 		40084:  "a kubelet that was cut off forgot that a container had to restart with another image",
+		47853:  "a pod was prepared while a Secret could not be read, and no CA was rotated afterwards",
 		92326:  "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
