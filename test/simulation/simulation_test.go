@@ -87,6 +87,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		24908:  "the bootstrap record was wiped before the cluster was published to clients",
 		301285: "a quorum came back while a recovery looked at it",
 		100598: "a cache that was behind noted an older version on a volume than runs on it",
+		3167:   "a recovery member was lost with its PVC after the cutover, and an empty one took its place",
 		40084:  "a kubelet that was cut off forgot that a container had to restart with another image",
 		47853:  "a pod was prepared while a Secret could not be read, and no CA was rotated afterwards",
 		92326:  "a declaration cost the bootstrap member before a status had named it",
