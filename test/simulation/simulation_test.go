@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"flag"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,13 @@ var (
 	nodeSchedules = flag.Int("node-schedules", 0, "how many schedules with long faults of nodes to play")
 	seed          = flag.Uint64("seed", 0, "the schedule that TestReplay plays")
 )
+
+// TestMain lets more garbage pile up before it is collected: schedules leave much of it, and
+// collecting it took a quarter of the time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 // TestSchedules plays many schedules and checks every step of each.
 func TestSchedules(t *testing.T) {
