@@ -17,7 +17,7 @@ const (
 	catchUpEntries   = 5000
 )
 
-// minors holds the minor version of each version that was asked for.
+// minors holds the minor version of each version that was parsed before.
 var minors sync.Map
 
 func minor(v string) uint {
