@@ -98,6 +98,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		3167:   "a recovery member was lost with its PVC after the cutover, and an empty one took its place",
 		40084:  "a kubelet that was cut off forgot that a container had to restart with another image",
 		47853:  "a pod was prepared while a Secret could not be read, and no CA was rotated afterwards",
+		50412:  "a member whose disk hung was restarted before another one was ready again",
 		92326:  "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
