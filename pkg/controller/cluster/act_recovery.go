@@ -167,7 +167,12 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		return err
 	}
 	c, filled := atVersion(r.seen.Cluster, recovery.Version), *recovery
-	if pvc := resources.RecoveryPVC(c, recovery.Seed); pvc != nil {
+	if recovery.Phase == v1beta2.RecoveryPhaseCutover && recovery.Source.Backup == nil {
+		// It holds the only copy: on an empty PVC it would never start.
+		if err := requireRecoveryPVC(ctx, r, recovery.Seed); err != nil {
+			return err
+		}
+	} else if pvc := resources.RecoveryPVC(c, recovery.Seed); pvc != nil {
 		metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
 		created, err := r.Objects.CreatePVC(ctx, pvc)
 		if apierrors.IsAlreadyExists(err) {
@@ -205,10 +210,14 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 func requireRecoveryPVC(ctx context.Context, r *run, name string) error {
 	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
 	switch {
+	case isNotFound(err):
+		return fmt.Errorf("PVC %s no longer exists: %w", name, reconcile.ErrStale)
 	case err != nil:
 		return fmt.Errorf("read PVC %s: %w", name, err)
 	case !resources.Owns(r.seen.Cluster, live):
 		return fmt.Errorf("PVC %s exists: %w", name, reconcile.ErrNotOwned)
+	case live.DeletionTimestamp != nil:
+		return fmt.Errorf("PVC %s is being deleted: %w", name, reconcile.ErrStale)
 	case resources.IsPrepared(live.Annotations):
 		return fmt.Errorf("PVC %s waits for another member: %w", name, reconcile.ErrStale)
 	}

@@ -131,7 +131,7 @@ func (n *nursery) CreatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, er
 
 // TestRecoveryMemberIsFilled: a recovery member is filled as long as it has not served.
 // After that it is filled only if its PVC was lost and the backup still exists. A recovery
-// member without a record is not created.
+// member without a record is not created, and neither is an empty one.
 func TestRecoveryMemberIsFilled(t *testing.T) {
 	t.Parallel()
 	member := v1beta2.RecoverySource{Member: "c-old"}
@@ -154,7 +154,7 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 		{"it has served from its volume", cutover, member, true, cutover, false, false},
 		{"so it has from a backup", cutover, backup, true, cutover, false, false},
 		{"its volume went", cutover, backup, false, cutover, true, false},
-		{"its volume went, and the age of the data of the member is unknown", cutover, member, false, cutover, false, false},
+		{"its volume went, and it held the only copy", cutover, member, false, cutover, false, true},
 		{"another process has continued", seeding, member, false, cutover, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

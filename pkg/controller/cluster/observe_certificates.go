@@ -106,7 +106,11 @@ func readPair(ctx context.Context, r *run, set *secretSet, n needed, own bool) (
 	if err != nil {
 		return nil, err
 	}
-	return certificates.Read(n.format, secret)
+	p := set.parsed.of(n.use, secret, func() parsedSecret {
+		pair, err := certificates.Read(n.format, secret)
+		return parsedSecret{pair: pair, err: err}
+	})
+	return p.pair, p.err
 }
 
 // ownSecret returns a secret that must be there and, if own is true, the cluster's.

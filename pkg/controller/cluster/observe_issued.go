@@ -53,7 +53,11 @@ func observeCA(ctx context.Context, r *run, set *secretSet) {
 	if err == nil {
 		r.seen.CA.Request = secret.Annotations[resources.AnnotationRotateCA]
 		r.seen.CA.Since, _ = time.Parse(time.RFC3339, secret.Annotations[annotationRotatedAt])
-		r.seen.signer, err = readSigner(secret)
+		p := set.parsed.of(o.Use, secret, func() parsedSecret {
+			s, err := readSigner(secret)
+			return parsedSecret{signer: s, err: err}
+		})
+		r.seen.signer, err = p.signer, p.err
 	}
 	if r.seen.signer != nil {
 		c := r.seen.signer.ca.Certificate

@@ -4,8 +4,10 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 )
 
 // secretLife is how long what was read of the secrets of a cluster at rest is good for.
@@ -26,6 +29,30 @@ const secretLife = 5 * time.Minute
 type secretCache struct {
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]*secretSet
+	parsed   map[types.NamespacedName]parsedSecrets
+}
+
+// parsedSecrets holds what was parsed of the Secrets of one cluster, by what it is used for. It
+// outlives the secretSet: most Secrets that are read again have the same content.
+type parsedSecrets map[v1beta2.CertificateUse]parsedSecret
+
+// parsedSecret is what was parsed of one Secret, which depends only on its data.
+type parsedSecret struct {
+	data   map[string][]byte
+	pair   *certificates.Pair
+	signer *signer
+	err    error
+}
+
+// of returns what was parsed of a Secret with the same data; otherwise it calls parse.
+func (p parsedSecrets) of(use v1beta2.CertificateUse, secret *corev1.Secret, parse func() parsedSecret) parsedSecret {
+	if known, found := p[use]; found && maps.EqualFunc(known.data, secret.Data, bytes.Equal) {
+		return known
+	}
+	result := parse()
+	result.data = secret.Data
+	p[use] = result
+	return result
 }
 
 // secretSet is what was read for one cluster. A secret that does not exist is nil.
@@ -36,6 +63,7 @@ type secretSet struct {
 	secrets map[string]*corev1.Secret
 	// requests are the Certificates of cert-manager that were read; nil where there is none.
 	requests map[string]*unstructured.Unstructured
+	parsed   parsedSecrets
 }
 
 // forget drops what was read for a cluster.
@@ -43,10 +71,15 @@ func (c *secretCache) forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.clusters, key)
+	delete(c.parsed, key)
 }
 
 // invalidate makes the next observation read the secrets of a cluster again.
-func (c *secretCache) invalidate(key types.NamespacedName) { c.forget(key) }
+func (c *secretCache) invalidate(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.clusters, key)
+}
 
 // of returns what is still valid of what was read for a cluster. The result belongs to the
 // caller, which is the only worker of the key.
@@ -56,12 +89,15 @@ func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster,
 	if set := c.clusters[key]; set != nil && set.version == cluster.ResourceVersion && now.Sub(set.readAt) < secretLife {
 		return set
 	}
+	if c.clusters == nil {
+		c.clusters, c.parsed = map[types.NamespacedName]*secretSet{}, map[types.NamespacedName]parsedSecrets{}
+	}
+	if c.parsed[key] == nil {
+		c.parsed[key] = parsedSecrets{}
+	}
 	set := &secretSet{
 		readAt: now, version: cluster.ResourceVersion, secrets: map[string]*corev1.Secret{},
-		requests: map[string]*unstructured.Unstructured{},
-	}
-	if c.clusters == nil {
-		c.clusters = map[types.NamespacedName]*secretSet{}
+		requests: map[string]*unstructured.Unstructured{}, parsed: c.parsed[key],
 	}
 	c.clusters[key] = set
 	return set

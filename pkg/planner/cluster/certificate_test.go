@@ -137,6 +137,7 @@ func TestIssuing(t *testing.T) {
 		return func(o *Observed) { o.Cluster.Annotations["etcd.database.coreos.com/"+name] = value }
 	}
 	otherTrust := func(o *Observed) { o.Pods[0].Trust = "before" }
+	noTrust := func(o *Observed) { o.Pods[0].Trust = "" }
 	volumes := func(o *Observed) {
 		persist(o)
 		for i := range o.Pods {
@@ -168,6 +169,8 @@ func TestIssuing(t *testing.T) {
 			"certificates: wait NameConflict"},
 		{"not known", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].State, o.Certificates[0].Message = CertificateUnknown, "?" })),
 			"certificates: wait SecretUnreadable"},
+		{"no pod is prepared while a certificate is not known", 3, "a b", edits(unprepared, issuedHere(leaf(func(c *Certificate) { c.State, c.Message = CertificateUnknown, "?" }))),
+			"certificates: wait SecretUnreadable"},
 
 		{"a new CA is requested", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"))), "steady: RenewCA 1"},
 		{"a request that was carried out has no effect", 3, "a b c", edits(issuedHere(func(o *Observed) { o.CA.Request = "1" })), "steady"},
@@ -184,6 +187,7 @@ func TestIssuing(t *testing.T) {
 		{"no member could be reached", 3, "a b c", edits(issuedHere(overlap, longAgo), noQuorum), "quorum: wait EtcdUnreachable"},
 		{"no restart while both are trusted", 3, "a b c", edits(issuedHere(overlap, otherTrust, volumes)), "steady"},
 		{"a restart when only the new one is", 3, "a b:leads c", edits(issuedHere(otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"a restart of a member that does not say what it trusts", 3, "a b:leads c", edits(issuedHere(noTrust, volumes)), "rollout: RecreatePod a " + testVersion},
 		{"one at a time", 3, "a b:leads c:sick", edits(issuedHere(otherTrust, volumes)), "rollout: wait WaitingForMember"},
 		{"without a PVC a new member joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"a restart where the CA is not cross-signed", 3, "a b:leads c", edits(issuedHere(overlap, unvouched, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
@@ -269,7 +273,7 @@ func TestMembersThatTrustWhatWasTrustedBefore(t *testing.T) {
 		"one":                 {[]func(*Observed){before}, "RestartPending"},
 		"while both do":       {[]func(*Observed){before, func(o *Observed) { o.CA.Overlap = true }}, "AllUsable"},
 		"not cross-signed":    {[]func(*Observed){before, func(o *Observed) { o.CA.Overlap, o.CA.CrossSigned = true, false }}, "RestartPending"},
-		"pod of no known":     {[]func(*Observed){func(o *Observed) { o.Pods[1].Trust = "" }}, "AllUsable"},
+		"pod of no known":     {[]func(*Observed){func(o *Observed) { o.Pods[1].Trust = "" }}, "RestartPending"},
 		"its pod goes":        {[]func(*Observed){before, func(o *Observed) { o.Pods[1].Terminating = true }}, "AllUsable"},
 		"trusted CAs unknown": {[]func(*Observed){before, func(o *Observed) { o.Trust = "" }}, "AllUsable"},
 	} {

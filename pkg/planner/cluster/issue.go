@@ -268,12 +268,15 @@ func (o *Observed) conflictingSecret() *Certificate {
 // changed. etcd reads its own certificate for each connection, and its trusted CAs only
 // when it starts. While an older CA is still trusted that cross-signed the present one, no
 // restart is needed yet: one restart follows after the older CA was dropped.
+//
+// A pod that does not say what it trusts starts again only where the certificates are issued
+// here. There it would keep every later CA from being issued.
 func (o *Observed) distrusts(p *Pod) bool {
-	if p.Trust == "" || o.Trust == "" || p.Trust == o.Trust {
+	if o.Trust == "" || p.Trust == o.Trust {
 		return false
 	}
 	if o.CA == nil {
-		return o.untrusting() == nil
+		return p.Trust != "" && o.untrusting() == nil
 	}
 	return !o.CA.Overlap || !o.CA.CrossSigned
 }

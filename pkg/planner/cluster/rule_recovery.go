@@ -226,16 +226,17 @@ func (o *Observed) oldMembers(r *v1beta2.RecoveryStatus) []string {
 // cutOver decommissions the old members. The recovery member is hidden until all of
 // them are.
 func cutOver(o *Observed, r *v1beta2.RecoveryStatus) Plan {
-	if p := o.RecoveryMember.Pod; p == nil && o.seedLost(r) {
+	p := o.RecoveryMember.Pod
+	switch {
+	case p == nil && o.seedLost(r):
 		next := r.DeepCopy()
 		next.Phase, next.CompletionTime = v1beta2.RecoveryPhaseAbandoned, o.nowTime()
-		next.Message = "recovery member " + r.Seed + " was lost before it was published to clients, and no source is left to fill a new one from"
+		next.Message = "recovery member " + r.Seed + " was lost with its data before it was published to clients"
 		return Plan{Actions: []Action{RecordRecovery{Recovery: *next, Gone: r.Seed}}, RequeueAfter: recheckWaiting}
-	} else if p == nil {
-		// Only the controller has written to it, so it may start from its source again if
-		// its disk was lost with it.
+	case p == nil:
+		// It starts again on its PVC. A restore fills a new PVC, because no client has written.
 		return Plan{Actions: []Action{CreateRecoveryMember{Recovery: *r}}, RequeueAfter: recheckWaiting}
-	} else if (p.Finished && !p.Terminating) || (o.seedOutdated() && (o.persistent() || o.refills(r))) {
+	case (p.Finished && !p.Terminating) || (o.seedOutdated() && (o.persistent() || o.refills(r))):
 		return Plan{Actions: []Action{DeletePod{Name: p.Name, UID: p.UID}}, RequeueAfter: recheckWaiting}
 	}
 	if !o.RecoveryMember.Serves || hexID(o.RecoveryMember.ClusterID) != r.ClusterID {
@@ -248,10 +249,12 @@ func cutOver(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	return Plan{Actions: []Action{FenceOldMembers{Recovery: *r}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}
 }
 
-// seedLost is true if the pod of the recovery member held the only data, and neither that
-// pod nor the old members exist any more. With PVCs a user may find the data on them.
+// seedLost is true if the recovery member has lost its data and is not filled a second time: the
+// record holds its cluster ID, and another copy would have another cluster ID. No client has
+// written to the recovery member, so the recovery is abandoned. The controller gives the PVCs of
+// the old members back their labels, and these members start again. Then another recovery can begin.
 func (o *Observed) seedLost(r *v1beta2.RecoveryStatus) bool {
-	return !o.persistent() && !o.RecoveryMember.Hidden && o.pvc(r.Seed) == nil && !o.refills(r) && len(o.remains()) == 0
+	return r.Trigger != v1beta2.RecoveryTriggerRestore && !o.RecoveryMember.Hidden && o.pvc(r.Seed) == nil
 }
 
 // cleanLineage lets the seed in and gives the volumes of the old members up once the

@@ -24,7 +24,9 @@ func upkeepPrepared(o *Observed, plan Plan) []Action {
 		// The first member of a recovery finds no node. Pods that only wait may be in its way,
 		// by their requests or because each member needs a node of its own.
 		return o.drop(o.Prepared, o.PreparedPVCs)
-	case plan.Rule == RuleRecovery, !o.Etcd.Linearizable:
+	case plan.Rule == RuleRecovery, plan.Rule == RuleCertificates, !o.Etcd.Linearizable:
+		// Without its certificates no pod can be made: the pod says how they are named and which
+		// CAs it trusts.
 		return nil
 	default:
 		return o.prepare()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/lru"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -31,13 +32,26 @@ func (o *Observed) knowsLearners() bool {
 	return true
 }
 
+// knownVersions holds versions that were read before: one decision reads the same few hundreds
+// of times. Nothing changes a version after it was read.
+var knownVersions = lru.New(256)
+
 // parse returns nil for a version that is unknown or cannot be read; validation
 // keeps the latter out of specs.
 func parse(v string) *version.Version {
+	if v == "" {
+		return nil
+	}
+	if value, found := knownVersions.Get(v); found {
+		if known, ok := value.(*version.Version); ok {
+			return known
+		}
+	}
 	parsed, err := version.ParseSemantic(strings.TrimPrefix(v, "v"))
 	if err != nil {
 		return nil
 	}
+	knownVersions.Add(v, parsed)
 	return parsed
 }
 

@@ -217,9 +217,10 @@ func startsJustNow(by *manager.Manager, pod *corev1.Pod, p *simetcd.Process) boo
 }
 
 // rolling: while one member restarts with another image no other one that was seen to
-// serve is taken away, so that clients always find all but one behind the service.
+// serve is taken away, so that clients always find all but one behind the service. A member
+// whose disk takes no writes responds and completes no linearizable read: it does not serve.
 func (c *Checks) rolling(by *manager.Manager, p *simetcd.Process) {
-	if len(c.w.Controllers) > 1 || p.Leader == 0 || !slices.Contains(by.Observed.Healthy, p.Dir.Id) {
+	if len(c.w.Controllers) > 1 || p.Leader == 0 || p.Dir.Hung || !slices.Contains(by.Observed.Healthy, p.Dir.Id) {
 		return
 	}
 	for _, other := range c.w.Runs {

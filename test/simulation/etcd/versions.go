@@ -3,7 +3,11 @@
 
 package etcd
 
-import "k8s.io/apimachinery/pkg/util/version"
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
 
 // After how many entries etcd makes a snapshot by default, before 3.6 and since,
 // and how many entries a leader keeps in memory behind what it has applied.
@@ -13,7 +17,19 @@ const (
 	catchUpEntries   = 5000
 )
 
+// minors holds the minor version of each version that was parsed before.
+var minors sync.Map
+
 func minor(v string) uint {
+	if known, found := minors.Load(v); found {
+		return known.(uint)
+	}
+	m := parseMinor(v)
+	minors.Store(v, m)
+	return m
+}
+
+func parseMinor(v string) uint {
 	parsed, err := version.ParseSemantic(v)
 	if err != nil {
 		return 0
