@@ -87,6 +87,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		24908:  "the bootstrap record was wiped before the cluster was published to clients",
 		301285: "a quorum came back while a recovery looked at it",
 		100598: "a cache that was behind noted an older version on a volume than runs on it",
+		44905:  "the object of a deleted cluster was brought back, and a member whose disk was wiped started on the empty disk",
 		92326:  "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
