@@ -87,6 +87,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		24908:  "the bootstrap record was wiped before the cluster was published to clients",
 		301285: "a quorum came back while a recovery looked at it",
 		100598: "a cache that was behind noted an older version on a volume than runs on it",
+		47636:  "the API was brought back, and a majority that it did not name served behind a cut while a recovery was requested",
 		44905:  "the object of a deleted cluster was brought back, and a member whose disk was wiped started on the empty disk",
 		41214:  "a backup was restored a second time after nothing was left of what the first restore had made",
 		92326:  "a declaration cost the bootstrap member before a status had named it",
