@@ -13,8 +13,8 @@ import (
 //
 // The last status alone does not exclude that. It may be from an earlier time, because the
 // API was restored from a backup of its own, and then not name the members that serve now.
-// So each member that responds is asked for its own member list, too, and a pod that is
-// labelled a voter and that the status does not know counts as a quorum by itself.
+// So the member list of each member that responds counts, too. A pod that is labelled a voter
+// and that the status does not know counts as a quorum by itself.
 func (c *Cluster) UnseenQuorum() string { return c.unseenQuorum(c.mayRun) }
 
 // unseenQuorum is UnseenQuorum for the members for which serves is true.

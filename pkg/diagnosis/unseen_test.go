@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNoLossIsCertainWhileAQuorumMayServeUnseen: the status names the voters a, b and c, of
-// which b and c have neither pod nor PVC. It may be from an earlier time.
+// TestNoLossIsCertainWhileAQuorumMayServeUnseen: the status names the voters a, b and
+// c, and neither b nor c has a pod or a PVC. It may be from an earlier time.
 func TestNoLossIsCertainWhileAQuorumMayServeUnseen(t *testing.T) {
 	t.Parallel()
 	ready := func(name string) Pod {
@@ -31,12 +31,12 @@ func TestNoLossIsCertainWhileAQuorumMayServeUnseen(t *testing.T) {
 		pods    []Pod
 		list    []ListedMember
 		certain bool
-		// unseen is what must be said before a recovery replaces the members; empty if nothing.
+		// unseen is why no recovery may replace the members; empty if it may.
 		unseen string
 	}{
 		"the survivor agrees with the status":                    {nil, lists("a", "b", "c"), true, ""},
 		"the survivor names two that are ready":                  {[]Pod{ready("d"), ready("e")}, lists("a", "d", "e"), false, "by the member list of a, d, e are a quorum"},
-		"the survivor names two, of which one is ready":          {[]Pod{learner("d"), notReady("e")}, lists("a", "d", "e"), true, ""},
+		"the survivor names two, and one is ready":               {[]Pod{learner("d"), notReady("e")}, lists("a", "d", "e"), true, ""},
 		"the survivor names two that are not ready":              {[]Pod{notReady("d"), notReady("e")}, lists("a", "d", "e"), true, ""},
 		"the survivor names two that are being deleted":          {[]Pod{ending("d"), ending("e")}, lists("a", "d", "e"), true, "by the member list of a, d, e are a quorum"},
 		"the survivor does not know two that are labelled":       {[]Pod{ready("d"), ready("e")}, lists("a", "b", "c"), false, "does not know d, e"},

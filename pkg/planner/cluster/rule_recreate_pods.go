@@ -58,14 +58,14 @@ func (o *Observed) recreatePod(name string) CreatePod {
 	return pod
 }
 
-// mayHaveData is true for a member that has voted, and for one of which that is not known: it
-// must never start without its data. Only a list that was read through a quorum says that a
+// mayHaveData is true for a member that has voted, or that may have voted: it must never start
+// without its data. Only a list that was read through a quorum says that a
 // member has not started. A status may be from before the member did; m is nil for a member
 // that the status does not name.
 //
 // A learner that such a pod keeps from starting does not matter to the quorum, and is replaced
 // as soon as there is one. In an etcd without learners a member that has just been added is
-// needed for the quorum, so there the status is believed.
+// needed for the quorum, so there the status decides.
 func (o *Observed) mayHaveData(m *Member) bool {
 	if m == nil || !o.Etcd.Linearizable && o.knowsLearners() {
 		return true

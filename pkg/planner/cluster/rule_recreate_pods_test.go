@@ -48,7 +48,7 @@ func TestAMemberIsRecreatedOnItsDataOnly(t *testing.T) {
 		{"a member that the status calls pending, without a quorum", "a:claim b:claim c:claim,learner,unstarted,nopod", edits(noQuorum), true},
 		{"the same in an etcd without learners", "a:claim b:claim c:claim,unstarted,nopod", edits(noQuorum, withoutLearners), false},
 		{"a member that the status does not name", "a:claim", edits(noQuorum, withPVC("b", true)), true},
-		{"members of which no list is known", "", edits(noQuorum, withPVC("a", true), withPVC("b", true)), true},
+		{"members without any list", "", edits(noQuorum, withPVC("a", true), withPVC("b", true)), true},
 	} {
 		recreated := 0
 		for _, a := range Decide(observed(t, 3, test.members, test.edits...)).Actions {

@@ -164,9 +164,9 @@ func (c *Checks) beginsAgain(uid string) {
 }
 
 // restoredOnce: what replaces the data of a cluster does so once. Whatever was written since
-// then would be lost. A cluster of which no data is left, as after the deletion of its
-// namespace, has nothing to lose: the record of the restore was deleted with that data, and the
-// backup is all that there is.
+// then would be lost. A cluster whose data no longer exists, as after the deletion of its
+// namespace, has nothing to lose. The record of the restore was deleted with that data, and only
+// the backup is left.
 func (c *Checks) restoredOnce(owner, id, clusterID string) {
 	key := [2]string{owner, id}
 	left := slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool {
