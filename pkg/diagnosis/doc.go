@@ -19,6 +19,7 @@
 //   - state.go: the states of members.
 //   - vote.go: which members vote.
 //   - loss.go: the diagnosis of a quorum that could not be read.
+//   - unseen.go: members that may serve as a quorum without being seen.
 //   - source.go: the choice of a recovery source and its estimated data loss.
 //   - remediation.go: the advice.
 package diagnosis

@@ -56,6 +56,23 @@ func (l Loss) Status() corev1.ConditionStatus {
 
 // QuorumLoss diagnoses a quorum that could not be read.
 func (c *Cluster) QuorumLoss() Loss {
+	loss := c.lossByStatus()
+	if !loss.Certain || loss.Permanent {
+		return loss
+	}
+	if unseen := c.unseenQuorum(c.mayServe); unseen != "" {
+		return Loss{
+			Reason: ReasonEtcdUnreachable, Remedy: RemedyCheckNetwork,
+			Message: "A quorum may serve: " + unseen + ".",
+			Remediation: "Check the nodes of these members, and the network between the controller and their pods. " +
+				"A recovery would lose what they acknowledge.",
+		}
+	}
+	return loss
+}
+
+// lossByStatus diagnoses a quorum by the members of the last status.
+func (c *Cluster) lossByStatus() Loss {
 	voters := c.electorate()
 	if len(voters) == 0 {
 		return c.lossOfUnknownMembers()

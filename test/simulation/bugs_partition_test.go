@@ -11,8 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
 	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
@@ -23,8 +25,34 @@ func bugsOfPartitions() []bug {
 		{name: "takes a deletion that was requested for the end of a member", rules: "S1 S4", wrap: hurrying(takeDeletedForEnded), story: severMajority},
 		{name: "lets Kubernetes delete pods behind a partition", rules: "S1 L1", wrap: evictable, story: severMajorityForLong},
 		{name: "waits for a member whose local volume is lost", rules: "L1", wrap: deciding(neverAway), story: loseLocalVolume},
+		{name: "believes that the status names every voter", rules: "S1", wrap: judgingByStatus, story: recoverBesideANewMajority},
 		{name: "publishes a new lineage beside members that may run", rules: "S4", wrap: hurrying(nil), story: restoreBesideACut},
 	}
+}
+
+// judgingByStatus is a controller that judges a lost quorum by the members of the last status alone.
+func judgingByStatus(m *manager.Manager, c cluster.Config) cluster.Config {
+	c.Objects = sureOfLosses{c.Objects}
+	return deciding(func(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+		o.Etcd.Members, o.Pods = slices.Clone(o.Etcd.Members), slices.Clone(o.Pods)
+		named := map[string]bool{}
+		for i := range o.Etcd.Members {
+			named[o.Etcd.Members[i].Name], o.Etcd.Members[i].View = true, nil
+		}
+		o.Pods = slices.DeleteFunc(o.Pods, func(p planner.Pod) bool { return !named[p.Name] })
+		return decide(o)
+	})(m, c)
+}
+
+// sureOfLosses reports a quorum that is not known to serve as lost.
+type sureOfLosses struct{ cluster.Objects }
+
+// UpdateClusterStatus implements cluster.Objects.
+func (s sureOfLosses) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	if kubernetes.ConditionIs(c, v1beta2.ClusterConditionQuorumLost, corev1.ConditionUnknown) {
+		c = said(c, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
+	}
+	return s.Objects.UpdateClusterStatus(ctx, c)
 }
 
 // hurrying is a controller that takes a pod for ended as soon as its deletion was requested.
@@ -113,6 +141,20 @@ func loseLocalVolume(s *schedules.Schedule) {
 	s.Events = nil
 	for i := range 8 { // whichever nodes the members are on; no more than one of them goes
 		s.Events = append(s.Events, schedules.Event{At: time.Minute + time.Duration(i)*time.Second, Kind: schedules.EventNodeLost, A: i})
+	}
+}
+
+// recoverBesideANewMajority brings the API back to before two members were replaced, while a
+// majority with the new members is cut off. A person asks for a recovery before Kubernetes calls
+// the nodes not ready.
+func recoverBesideANewMajority(s *schedules.Schedule) {
+	s.Size, s.Volumes, s.Deadly, s.Automatic, s.Recovers, s.Version = 5, false, true, false, false, schedules.VersionLines[0][0]
+	s.Events = []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventOldAPI, A: int(s.Seed), For: 40 * time.Second},
+		{At: 80 * time.Second, Kind: schedules.EventDisaster, A: int(s.Seed), B: 2},
+		{At: 95 * time.Second, Kind: schedules.EventSever, A: int(s.Seed / 2), B: 16, For: 4 * time.Minute},
+		{At: 115 * time.Second, Kind: schedules.EventRecover},
+		{At: 6 * time.Minute, Kind: schedules.EventResume},
 	}
 }
 

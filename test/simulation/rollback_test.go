@@ -53,6 +53,21 @@ var oldAPIStories = map[string]func(*schedules.Schedule){
 			{At: d.Between(time.Minute, 3*time.Minute), Kind: schedules.EventForceDeletePod, A: d.IntN(16)},
 		}
 	},
+	"beside a majority that joined since": func(s *schedules.Schedule) {
+		d := timeline.NewDice(s.Seed, 14)
+		s.Size, s.Deadly, s.Certificates, s.Automatic, s.Recovers = timeline.Pick(d, 3, 5, 5), true, false, d.Chance(50), false
+		s.Events = []schedules.Event{
+			goingBack(d, d.Between(50*time.Second, time.Minute), d.Between(30*time.Second, time.Minute)),
+			{At: d.Between(time.Minute, 80*time.Second), Kind: schedules.EventDisaster, A: d.IntN(16), B: d.IntN(16)},
+			{At: d.Between(80*time.Second, 100*time.Second), Kind: schedules.EventSever, A: d.IntN(16), B: 16, For: d.Between(30*time.Second, 6*time.Minute)},
+			{At: d.Between(90*time.Second, 3*time.Minute), Kind: schedules.EventDeletePod, A: d.IntN(16)},
+			{At: d.Between(90*time.Second, 3*time.Minute), Kind: schedules.EventDeletePod, A: d.IntN(16)},
+			{At: 8 * time.Minute, Kind: schedules.EventResume},
+		}
+		for range 4 {
+			s.Events = append(s.Events, schedules.Event{At: d.Between(100*time.Second, 4*time.Minute), Kind: schedules.EventRecover})
+		}
+	},
 	"while members are hidden": func(s *schedules.Schedule) {
 		d := timeline.NewDice(s.Seed, 14)
 		s.Deadly, s.Automatic = true, true

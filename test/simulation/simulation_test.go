@@ -99,6 +99,9 @@ func TestSchedulesThatFailed(t *testing.T) {
 		40084:  "a kubelet that was cut off forgot that a container had to restart with another image",
 		47853:  "a pod was prepared while a Secret could not be read, and no CA was rotated afterwards",
 		50412:  "a member whose disk hung was restarted before another one was ready again",
+		47636:  "the API was brought back, and a majority that it did not name served behind a cut while a recovery was requested",
+		44905:  "the object of a deleted cluster was brought back, and a member whose disk was wiped started on the empty disk",
+		41214:  "a backup was restored a second time after nothing was left of what the first restore had made",
 		92326:  "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {

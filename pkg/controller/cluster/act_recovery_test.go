@@ -34,6 +34,13 @@ func (h *hiddenSeed) GetService(context.Context, string, string) (*corev1.Servic
 	return h.service.DeepCopy(), nil
 }
 
+func (h *hiddenSeed) ListPods(context.Context, string, string) ([]corev1.Pod, error) {
+	if h.pod == nil {
+		return nil, nil
+	}
+	return []corev1.Pod{*h.pod.DeepCopy()}, nil
+}
+
 func (h *hiddenSeed) DeletePVC(_ context.Context, _, _ string, only metav1.Preconditions) error {
 	h.calls = append(h.calls, "delete PVC")
 	h.onlyPVC = only

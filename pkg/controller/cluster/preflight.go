@@ -103,6 +103,26 @@ func requireNoPodOrPVC(ctx context.Context, r *run, name string) error {
 	return requireNoPVC(ctx, r, name)
 }
 
+// requireSamePods makes sure, in the live API, that every pod of the cluster that has not ended
+// was observed, and that none has become ready since. A cache that is behind may not show the
+// pods of a quorum that serves.
+func requireSamePods(ctx context.Context, r *run) error {
+	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	for i := range pods {
+		live := observedPod(r.seen.Cluster, &pods[i])
+		if !live.Owned || live.Finished || resources.IsPrepared(pods[i].Annotations) || resources.Hidden(pods[i].Labels, r.seen.Cluster.Name) {
+			continue
+		}
+		if seen := r.seen.podOf(live.Name); seen == nil || seen.UID != live.UID || live.Ready && !seen.Ready {
+			return fmt.Errorf("pod %s was created or has become ready since it was observed: %w", live.Name, reconcile.ErrStale)
+		}
+	}
+	return nil
+}
+
 // requireEnded makes sure that no member runs in a pod that is about to go.
 func requireEnded(ctx context.Context, r *run, name string) error {
 	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)

@@ -43,6 +43,11 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 				"recovery member "+r.Seed+" is ready, and the old members are not replaced yet: "+unresponsive,
 				"Bring the node back. "+diagnosis.ConfirmNodeOff), true
 		}
+		if unseen := o.facts().UnseenQuorum(); !restores && unseen != "" {
+			return wait(recheckWaiting, v1beta2.ReasonOldMemberMayRun,
+				"recovery member "+r.Seed+" is ready, and the old members are not replaced yet: "+unseen,
+				"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then."), true
+		}
 		next := r.DeepCopy()
 		next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, hexID(o.RecoveryMember.ClusterID), ""
 		next.OldMembers = o.oldMembers(r)

@@ -58,6 +58,15 @@ func seedPod(id uint64, edit ...func(*RecoveryMember)) func(*Observed) {
 	}
 }
 
+// ready has pods be ready as far as Kubernetes knows.
+func ready(names ...string) func(*Observed) {
+	return func(o *Observed) {
+		for _, name := range names {
+			o.pod(name).Ready = true
+		}
+	}
+}
+
 func crashes(r *RecoveryMember) { r.Pod.Running = false }
 
 // evicted is a seed that Kubernetes has ended, which was made some time before now.
@@ -244,6 +253,14 @@ func TestRecoverySeeds(t *testing.T) {
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"a survivor is never waited with", 3, lost, edits(noQuorum, recorded(seeding, early), seedPod(0, evicted(time.Minute))),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+		{"a survivor names a quorum that may serve, and the status does not", 3, lost,
+			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), ready("d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), seedPod(0xbeef)),
+			"recovery: wait OldMemberMayRun"},
+		{"as soon as Kubernetes knows that the pods are not ready", 3, lost,
+			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), viewOf("a", "a", "d", "e"), recorded(seeding), seedPod(0xbeef)),
+			"recovery: VerifyWrite, RecordRecovery Cutover"},
+		{"two pods are being deleted and may serve until then", 3, "a:noleader,index=90 b:unknown,terminating,index=0 c:unknown,terminating,index=0",
+			edits(noQuorum, recorded(seeding), seedPod(0xbeef), func(o *Observed) { o.pod("b").EndsBy, o.pod("c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
 		{"a restore that serves", 3, "a b c", edits(recorded(seeding, restores), seedPod(0xbeef)), "recovery: VerifyWrite, RecordRecovery Cutover"},
 		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(seeding, restores), seedPod(0xbeef)), "recovery: wait OldMemberMayRun"},
 		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(seeding, restores), seedPod(0xbeef), func(o *Observed) { o.pod("c").EndsBy = o.Now }),

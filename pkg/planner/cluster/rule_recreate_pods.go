@@ -42,8 +42,9 @@ func (o *Observed) lacksPVC(p *Pod) bool {
 func (o *Observed) recreatePod(name string) CreatePod {
 	pod := CreatePod{Name: name, Peers: o.peerNames(), Version: o.joinVersion()}
 	m := o.member(name)
+	pod.Joined = o.mayHaveData(m)
 	if m != nil {
-		pod.Learner, pod.Joined = m.Learner, m.Started && !m.Learner
+		pod.Learner = m.Learner
 	}
 	if c := o.pvc(name); c != nil && parse(c.Version) != nil {
 		pod.Version = o.pinned(parse(c.Version))
@@ -55,4 +56,19 @@ func (o *Observed) recreatePod(name string) CreatePod {
 		pod.Peers = append(pod.Peers, name)
 	}
 	return pod
+}
+
+// mayHaveData is true for a member that has voted, or that may have voted: it must never start
+// without its data. Only a list that was read through a quorum says that a
+// member has not started. A status may be from before the member did; m is nil for a member
+// that the status does not name.
+//
+// A learner that such a pod keeps from starting does not matter to the quorum, and is replaced
+// as soon as there is one. In an etcd without learners a member that has just been added is
+// needed for the quorum, so there the status decides.
+func (o *Observed) mayHaveData(m *Member) bool {
+	if m == nil || !o.Etcd.Linearizable && o.knowsLearners() {
+		return true
+	}
+	return m.Started && !m.Learner
 }

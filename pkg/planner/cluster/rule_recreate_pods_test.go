@@ -33,3 +33,34 @@ func TestRuleRecreatePods(t *testing.T) {
 		{"awake as it fell asleep", 1, "a:claim,nopod", edits(noQuorum, wants("3.6.9"), lastSaid("3.6.11")), "recreate-pods: CreatePod a[a] 3.6.11"},
 	})
 }
+
+// TestAMemberIsRecreatedOnItsDataOnly: unless a list that was read through a quorum says that a
+// member has not started, the pod of the member must not begin on an empty disk.
+func TestAMemberIsRecreatedOnItsDataOnly(t *testing.T) {
+	for _, test := range []struct {
+		name, members string
+		edits         []func(*Observed)
+		joined        bool
+	}{
+		{"a voter", "a:claim b:claim c:claim,nopod", nil, true},
+		{"a learner that has not started", "a:claim b:claim c:claim,learner,unstarted,nopod", nil, false},
+		{"a voter, without a quorum", "a:claim b:claim,nopod c:claim", edits(noQuorum), true},
+		{"a member that the status calls pending, without a quorum", "a:claim b:claim c:claim,learner,unstarted,nopod", edits(noQuorum), true},
+		{"the same in an etcd without learners", "a:claim b:claim c:claim,unstarted,nopod", edits(noQuorum, withoutLearners), false},
+		{"a member that the status does not name", "a:claim", edits(noQuorum, withPVC("b", true)), true},
+		{"members without any list", "", edits(noQuorum, withPVC("a", true), withPVC("b", true)), true},
+	} {
+		recreated := 0
+		for _, a := range Decide(observed(t, 3, test.members, test.edits...)).Actions {
+			if pod, ok := a.(CreatePod); ok {
+				recreated++
+				if pod.Joined != test.joined {
+					t.Errorf("%s: %+v", test.name, pod)
+				}
+			}
+		}
+		if recreated == 0 {
+			t.Errorf("%s: no pod is recreated", test.name)
+		}
+	}
+}

@@ -164,10 +164,15 @@ func (c *Checks) beginsAgain(uid string) {
 }
 
 // restoredOnce: what replaces the data of a cluster does so once. Whatever was written since
-// then would be lost.
+// then would be lost. A cluster whose data no longer exists, as after the deletion of its
+// namespace, has nothing to lose. The record of the restore was deleted with that data, and only
+// the backup is left.
 func (c *Checks) restoredOnce(owner, id, clusterID string) {
 	key := [2]string{owner, id}
-	if before, done := c.restored[key]; done && before != clusterID {
+	left := slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool {
+		return l.Owner == owner && fmt.Sprintf("%x", l.ClusterID) != clusterID && l.Remains()
+	})
+	if before, done := c.restored[key]; done && before != clusterID && left {
 		c.w.Violated("S6", "restore %s is carried out a second time, and replaces what was written since then", id)
 	}
 	c.restored[key] = clusterID
