@@ -237,7 +237,7 @@ func TestCertManagerRequestIsRepaired(t *testing.T) {
 		}
 		return value
 	}
-	if got := common("c-peer-tls"); got != resources.PeerCommonName {
+	if got := common("c-peer-tls"); got != v1beta2.PeerCommonName {
 		t.Errorf("the common name stays %s", got)
 	}
 	if duration, _, _ := unstructured.NestedString(w.request("c-peer-tls").Object, "spec", "duration"); duration != "2h" {
