@@ -87,10 +87,12 @@ func (w *certWorld) step() *seen {
 	key := types.NamespacedName{Namespace: "n", Name: "c"}
 	s := &seen{Observed: planner.Observed{Now: w.clock.Now(), Cluster: w.cluster, NewName: "c-new"}}
 	observeCertificates(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
+	observeClients(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
 	plan := planner.Decide(s.Observed)
 	for _, action := range plan.Actions {
 		switch action.(type) {
-		case planner.IssueCA, planner.DropOldCAs, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod:
+		case planner.IssueCA, planner.DropOldCAs, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod,
+			planner.WriteClientSecret, planner.DeleteClientSecret:
 			if err := carryOut(w.Context(), &run{Reconciler: w.r, key: key, seen: s}, action); err != nil {
 				w.Fatalf("%T: %v", action, err)
 			}
