@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
@@ -26,6 +28,12 @@ import (
 func newClientWorld(t *testing.T, policy v1beta2.TLSPolicy, clients ...v1beta2.ClusterClient) *certWorld {
 	t.Helper()
 	w := newCertWorld(t, policy)
+	w.kube.PrependReactor("create", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		create, _ := action.(clienttesting.CreateAction)
+		secret, _ := create.GetObject().(*corev1.Secret)
+		secret.UID = types.UID("uid-" + secret.Name) // as Kubernetes does
+		return false, nil, nil
+	})
 	w.declare(clients...)
 	return w
 }
