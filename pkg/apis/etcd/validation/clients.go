@@ -36,8 +36,8 @@ func validateClients(spec *v1beta2.ClusterSpec, path *field.Path) field.ErrorLis
 		errs = append(errs, forbidden(path, "may not be set together with spec.TLS.certManager, because the controller cannot sign certificates then; "+
 			"remove the clients, and create a Certificate of cert-manager with spec.TLS.certManager.issuerRef for each application"))
 	case c.client && c.source == "static":
-		errs = append(errs, forbidden(path, "may not be set together with spec.TLS.static.operatorSecret, because the controller has no key of the CA to sign certificates with; "+
-			"remove the clients, and issue a certificate from your CA for each application; or make a new EtcdCluster with spec.TLS.auto"))
+		errs = append(errs, forbidden(path, "may not be set together with spec.TLS.static.operatorSecret, because the controller has no key of the CA; "+
+			"remove the clients, and issue a certificate from your CA for each application"))
 	}
 	if len(spec.Clients) > maxClients {
 		return append(errs, field.TooMany(path, len(spec.Clients), maxClients))
