@@ -40,10 +40,10 @@ const (
 
 // CASecret and ClientSecret return the names of the secrets with the cluster's
 // own CA and with a certificate for the clients of the user.
-func CASecret(c *v1beta2.EtcdCluster) string { return v1beta2.IssuedSecretsOf(c.Name).CA }
+func CASecret(c *v1beta2.EtcdCluster) string { return c.Name + v1beta2.CASecretSuffix }
 
 // ClientSecret is for clients of the user.
-func ClientSecret(c *v1beta2.EtcdCluster) string { return v1beta2.IssuedSecretsOf(c.Name).Client }
+func ClientSecret(c *v1beta2.EtcdCluster) string { return c.Name + v1beta2.ClientSecretSuffix }
 
 // IssuesCertificates is true if the controller itself issues what c needs.
 func IssuesCertificates(c *v1beta2.EtcdCluster) bool {

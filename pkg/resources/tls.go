@@ -80,8 +80,7 @@ func Secrets(c *v1beta2.EtcdCluster) TLSSecrets {
 		}
 		return s
 	case tls.Auto != nil || tls.CertManager != nil:
-		issued := v1beta2.IssuedSecretsOf(c.Name)
-		return TLSSecrets{Peer: issued.Peer, Server: issued.Server, Operator: issued.Operator}
+		return TLSSecrets{Peer: c.Name + v1beta2.PeerSecretSuffix, Server: c.Name + v1beta2.ServerSecretSuffix, Operator: c.Name + v1beta2.OperatorSecretSuffix}
 	default:
 		return TLSSecrets{}
 	}

@@ -15,16 +15,15 @@ const (
 	OperatorCommonName = "root"
 )
 
-// IssuedSecrets names the Secrets for the certificates that are issued for a cluster.
-type IssuedSecrets struct{ CA, Peer, Server, Operator, Client string }
-
-// IssuedSecretsOf returns the names for the cluster of this name.
-func IssuedSecretsOf(cluster string) IssuedSecrets {
-	return IssuedSecrets{
-		CA: cluster + "-ca-tls", Peer: cluster + "-peer-tls", Server: cluster + "-server-tls",
-		Operator: cluster + "-operator-tls", Client: cluster + "-client-tls",
-	}
-}
+// Suffixes of the names of the Secrets with the certificates that are issued for a cluster,
+// after the name of the cluster.
+const (
+	CASecretSuffix       = "-ca-tls"
+	PeerSecretSuffix     = "-peer-tls"
+	ServerSecretSuffix   = "-server-tls"
+	OperatorSecretSuffix = "-operator-tls"
+	ClientSecretSuffix   = "-client-tls"
+)
 
 // SecretOf returns the name of the Secret of the client in the cluster of this name.
 func (c *ClusterClient) SecretOf(cluster string) string {

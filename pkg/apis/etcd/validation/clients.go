@@ -33,11 +33,11 @@ func validateClients(spec *v1beta2.ClusterSpec, path *field.Path) field.ErrorLis
 	var errs field.ErrorList
 	switch c := channelsOf(spec.TLS); {
 	case c.client && c.source == "certManager":
-		errs = append(errs, forbidden(path, "may not be set together with spec.TLS.certManager, because the controller cannot sign certificates then; "+
-			"remove the clients, and create a Certificate of cert-manager with spec.TLS.certManager.issuerRef for each application"))
+		errs = append(errs, forbidden(path, "may not be set together with spec.TLS.certManager, because the controller cannot sign certificates then. "+
+			"Remove the clients, and create a Certificate of cert-manager with spec.TLS.certManager.issuerRef for each application"))
 	case c.client && c.source == "static":
-		errs = append(errs, forbidden(path, "may not be set together with spec.TLS.static.operatorSecret, because the controller has no key of the CA; "+
-			"remove the clients, and issue a certificate from your CA for each application"))
+		errs = append(errs, forbidden(path, "may not be set together with spec.TLS.static.operatorSecret, because the controller has no key of the CA. "+
+			"Remove the clients, and issue a certificate from your CA for each application"))
 	}
 	if len(spec.Clients) > maxClients {
 		return append(errs, field.TooMany(path, len(spec.Clients), maxClients))
@@ -100,8 +100,12 @@ func validateClientSecrets(cluster *v1beta2.EtcdCluster, path *field.Path) field
 
 // certificateSecrets lists the Secrets of the cluster itself, whatever spec.TLS is.
 func certificateSecrets(cluster *v1beta2.EtcdCluster) []string {
-	issued := v1beta2.IssuedSecretsOf(cluster.Name)
-	names := []string{issued.CA, issued.Peer, issued.Server, issued.Operator, issued.Client}
+	var names []string
+	for _, suffix := range []string{
+		v1beta2.CASecretSuffix, v1beta2.PeerSecretSuffix, v1beta2.ServerSecretSuffix, v1beta2.OperatorSecretSuffix, v1beta2.ClientSecretSuffix,
+	} {
+		names = append(names, cluster.Name+suffix)
+	}
 	if tls := cluster.Spec.TLS; tls != nil && tls.Static != nil && tls.Static.Member != nil {
 		names = append(names, tls.Static.Member.PeerSecret) // clients need none of the others
 	}
