@@ -18,7 +18,7 @@ func requestOfPeers() (*v1beta2.EtcdCluster, *unstructured.Unstructured) {
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}}
 	c.Spec.TLS = &v1beta2.TLSPolicy{CertManager: &v1beta2.CertManagerTLS{IssuerRef: v1beta2.IssuerReference{Name: "ca"}}}
 	return c, CertificateRequest{
-		Secret: "c-peer-tls", CommonName: PeerCommonName, Hosts: []string{"*.c.n.svc", "127.0.0.1", "::1"}, Server: true, Client: true,
+		Secret: "c-peer-tls", CommonName: v1beta2.PeerCommonName, Hosts: []string{"*.c.n.svc", "127.0.0.1", "::1"}, Server: true, Client: true,
 	}.Certificate(c)
 }
 

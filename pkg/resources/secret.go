@@ -38,17 +38,12 @@ const (
 	AnnotationCertificates = "etcd.database.coreos.com/certificates"
 )
 
-// PeerCommonName is the name in the certificates of members that are issued for a
-// cluster. Members take no other for a peer: certificates of clients come from the
-// same CA.
-const PeerCommonName = "etcd-peer"
-
 // CASecret and ClientSecret return the names of the secrets with the cluster's
 // own CA and with a certificate for the clients of the user.
-func CASecret(c *v1beta2.EtcdCluster) string { return c.Name + "-ca-tls" }
+func CASecret(c *v1beta2.EtcdCluster) string { return c.Name + v1beta2.CASecretSuffix }
 
 // ClientSecret is for clients of the user.
-func ClientSecret(c *v1beta2.EtcdCluster) string { return c.Name + "-client-tls" }
+func ClientSecret(c *v1beta2.EtcdCluster) string { return c.Name + v1beta2.ClientSecretSuffix }
 
 // IssuesCertificates is true if the controller itself issues what c needs.
 func IssuesCertificates(c *v1beta2.EtcdCluster) bool {

@@ -80,7 +80,7 @@ func Secrets(c *v1beta2.EtcdCluster) TLSSecrets {
 		}
 		return s
 	case tls.Auto != nil || tls.CertManager != nil:
-		return TLSSecrets{Peer: c.Name + "-peer-tls", Server: c.Name + "-server-tls", Operator: c.Name + "-operator-tls"}
+		return TLSSecrets{Peer: c.Name + v1beta2.PeerSecretSuffix, Server: c.Name + v1beta2.ServerSecretSuffix, Operator: c.Name + v1beta2.OperatorSecretSuffix}
 	default:
 		return TLSSecrets{}
 	}
@@ -116,7 +116,7 @@ func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
 			"--peer-cert-file="+peerTLSDir+"/"+f.Cert,
 			"--peer-key-file="+peerTLSDir+"/"+f.Key)
 		if (IssuesCertificates(c) || RequestsCertificates(c)) && featuresOf(Version(c)).metricsListener {
-			args = append(args, "--peer-cert-allowed-cn="+PeerCommonName) // since the same release
+			args = append(args, "--peer-cert-allowed-cn="+v1beta2.PeerCommonName) // since the same release
 		}
 	}
 	if SecureClient(c) {

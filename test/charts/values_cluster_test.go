@@ -39,6 +39,7 @@ func TestClusterValues(t *testing.T) {
 			field: "spec.pod.persistentVolumeClaimRetentionPolicy.whenDeleted", want: "Delete"}},
 		"resources": {{set: "resources: {limits: {memory: 2Gi}}", object: example, field: "spec.pod.resources", want: "{limits: {memory: 2Gi}}"}},
 		"tls":       {{set: "tls: {auto: {}}", object: example, field: "spec.TLS", want: "{auto: {}}"}},
+		"clients":   {{set: "clients: [{name: shop}]", object: example, field: "spec.clients", want: "[{name: shop}]"}},
 		"backup": {{set: "backup: {storageType: S3, s3: {path: b/k}, schedule: '0 1 * * *'}", object: example, field: "spec.backup",
 			want: "{storageType: S3, s3: {path: b/k}, schedule: '0 1 * * *'}"}},
 		"spec": {
@@ -105,11 +106,12 @@ func TestClusterIsValid(t *testing.T) {
 func TestClusterNotes(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string][]string{
-		"":                               {"kubectl wait -n default --for=condition=Ready --timeout=5m etcd/example", "http://example-client:2379", "No backups are made", "keeps the PVCs"},
-		"tls: {auto: {}}":                {"https://example-client:2379", "Secret example-client-tls"},
-		"deletionProtection: true":       {`kubectl patch etcd example -n default --type=merge -p '{"spec":{"deletionProtection":false}}'`},
-		"storage: {whenDeleted: Delete}": {"and so all data"},
-		"storage: {size: ''}":            {"members have no volumes"},
+		"":                {"kubectl wait -n default --for=condition=Ready --timeout=5m etcd/example", "http://example-client:2379", "No backups are made", "keeps the PVCs"},
+		"tls: {auto: {}}": {"https://example-client:2379", "Secret example-client-tls"},
+		"clients: [{name: shop}, {name: a, secretName: b}]": {"Secret example-shop-binding has what application shop needs", "Secret b has what application a needs"},
+		"deletionProtection: true":                          {`kubectl patch etcd example -n default --type=merge -p '{"spec":{"deletionProtection":false}}'`},
+		"storage: {whenDeleted: Delete}":                    {"and so all data"},
+		"storage: {size: ''}":                               {"members have no volumes"},
 		"backup: {storageType: S3, s3: {path: a/b}, schedule: '0 1 * * *'}": {`Backups are made at "0 1 * * *".`,
 			"/apis/etcd.database.coreos.com/v1beta2/namespaces/default/etcdclusters/example/backup", "kubectl get etcdbackups -n default"},
 	} {

@@ -46,6 +46,8 @@ var handOver = []string{"raft proposal dropped", "possibly due to previous leade
 type consumption struct {
 	*cluster
 	consumer *harness.Consumer
+	// secret holds the certificate of the kube-apiserver; empty without TLS.
+	secret   string
 	rounds   int
 	names    []string
 	seen     map[string][]*harness.ConsumerReport
@@ -76,17 +78,17 @@ func positive(t *testing.T, variable string, otherwise int) int {
 // consume starts the kube-apiserver of a cluster.
 func (c *cluster) consume(rounds int, secret string) *consumption {
 	c.Helper()
-	u := &consumption{cluster: c, rounds: rounds, seen: map[string][]*harness.ConsumerReport{}, rejected: map[string]int{}}
-	u.restartConsumer("consumer", secret)
+	u := &consumption{cluster: c, secret: secret, rounds: rounds, seen: map[string][]*harness.ConsumerReport{}, rejected: map[string]int{}}
+	u.restartConsumer("consumer")
 	u.during("nothing", func(int) { <-c.within(undisturbed).Done() })
 	c.Cleanup(u.tell)
 	return u
 }
 
 // restartConsumer starts a kube-apiserver, which reads its certificates.
-func (u *consumption) restartConsumer(name, secret string) {
+func (u *consumption) restartConsumer(name string) {
 	u.Helper()
-	consumer, err := env.Consumer(u.ctx(), harness.ConsumerOptions{Namespace: u.namespace, Name: name, Cluster: u.cluster.name, Secret: secret})
+	consumer, err := env.Consumer(u.ctx(), harness.ConsumerOptions{Namespace: u.namespace, Name: name, Cluster: u.cluster.name, Secret: u.secret})
 	u.must(err, "start a kube-apiserver on %s", u.cluster.name)
 	u.consumer = consumer
 }
@@ -216,18 +218,22 @@ func TestConsumerDrain(t *testing.T) {
 }
 
 // TestConsumerCARotation replaces the CA of such a cluster. A kube-apiserver reads the CAs
-// that it trusts when it starts, so it is started again before the old one is dropped.
+// that it trusts when it starts, so it is started again before the old one is dropped. One of
+// the two has the certificate that all applications share, the other has one of its own.
 func TestConsumerCARotation(t *testing.T) {
 	env.RequireLocal(t, harness.NodeImages)
-	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", withVolumes}} {
+	for _, kind := range []struct{ name, secret, more string }{
+		{"Memory", "used-client-tls", ""},
+		{"Volumes", "used-apiserver-binding", withVolumes + "\n  clients: [{name: apiserver}]"},
+	} {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel() // with the other kind; the test itself runs alone
 			s, rounds := startConsumption(t)
 			c := s.cluster("used")
-			c.secure("used-client-tls", "tls.crt", "tls.key", "ca.crt")
+			c.secure(kind.secret, "tls.crt", "tls.key", "ca.crt")
 			s.apply(manifest("used", 3, etcdVersion, withAutoTLS, kind.more))
 			c.settle(3)
-			u := c.consume(rounds, "used-client-tls")
+			u := c.consume(rounds, kind.secret)
 			for i := range rounds {
 				u.rotate(strconv.Itoa(i + 1))
 			}
@@ -243,7 +249,7 @@ func (u *consumption) rotate(request string) {
 		u.kubectl("annotate", "--overwrite", "etcd/"+u.cluster.name, "etcd.database.coreos.com/rotate-ca="+request)
 		u.shows(shown)
 	})
-	u.restartConsumer("consumer-"+request, "used-client-tls")
+	u.restartConsumer("consumer-" + request)
 	u.during("drop-of-the-old-ca", func(int) {
 		u.kubectl("annotate", "--overwrite", "etcd/"+u.cluster.name, "etcd.database.coreos.com/drop-old-ca="+request)
 		u.await(u.ctx(), "the members to trust only the new CA", func(object *v1beta2.EtcdCluster) bool {
@@ -259,7 +265,7 @@ func (u *consumption) rotate(request string) {
 // clientTrust returns the CAs in the Secret for clients.
 func (u *consumption) clientTrust() string {
 	u.Helper()
-	secret, err := env.Kube.CoreV1().Secrets(u.namespace).Get(u.ctx(), u.cluster.name+"-client-tls", metav1.GetOptions{})
+	secret, err := env.Kube.CoreV1().Secrets(u.namespace).Get(u.ctx(), u.secret, metav1.GetOptions{})
 	u.must(err, "read the certificate of clients")
 	return string(secret.Data["ca.crt"])
 }

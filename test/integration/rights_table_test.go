@@ -59,6 +59,12 @@ var roles = []role{
 		{do: "POST etcdclusters/owned/restart", body: "{}", code: 403},
 		{do: "DELETE etcdclusters/kept", code: 403},
 	}},
+	{"patch-clients", rules(ofGroup("patch", "etcdclusters")), []try{
+		{do: "PATCH etcdclusters/kept", body: `{"spec":{"clients":[{"name":"thief","commonName":"root"}]}}`, code: 200},
+		{do: "PATCH etcdclusters/kept", body: `{"spec":{"clients":[{"name":"thief","commonName":"etcd-peer"}]}}`, code: 422, says: "spec.clients[0].commonName"},
+		{do: "GET secrets/kept-thief-binding", code: 403},
+		{do: "POST pods", body: "{}", code: 403},
+	}},
 	{"delete-clusters", rules(ofGroup("delete", "etcdclusters")), []try{
 		{do: "DELETE etcdclusters/kept", code: 403, says: "deletionProtection"},
 		{do: "DELETE etcdclusters/owned", code: 200},

@@ -318,7 +318,7 @@ func TestRightsOfTheController(t *testing.T) {
 		{"create", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "", true},
 		{"list", "", "secrets", "", false},
 		{"watch", "", "secrets", "", false},
-		{"delete", "", "secrets", "any", false},
+		{"delete", "", "secrets", "any", true}, // as update: either ends what a Secret holds
 		{"impersonate", "", "serviceaccounts", "any", false},
 		{"create", "", "pods/exec", "any", false},
 		{"bind", "rbac.authorization.k8s.io", "clusterroles", "cluster-admin", false},

@@ -5,6 +5,7 @@
 {{- with $values.version }}{{ $_ := set $spec "version" . }}{{ end -}}
 {{- if $values.deletionProtection }}{{ $_ := set $spec "deletionProtection" true }}{{ end -}}
 {{- with $values.tls }}{{ $_ := set $spec "TLS" . }}{{ end -}}
+{{- with $values.clients }}{{ $_ := set $spec "clients" . }}{{ end -}}
 {{- with $values.backup }}{{ $_ := set $spec "backup" . }}{{ end -}}
 {{- $pod := dict -}}
 {{- with $values.resources }}{{ $_ := set $pod "resources" . }}{{ end -}}

@@ -66,6 +66,9 @@ func dissolve(ctx context.Context, r *run, _ planner.FinishDeletion) error {
 	if err := removeProtection(ctx, r, live); err != nil {
 		return err
 	}
+	if err := removeSecretProtection(ctx, r, live); err != nil {
+		return err
+	}
 	if why != resources.RetainedAsOrphan {
 		if err := releaseToGarbageCollection(ctx, r, live); err != nil {
 			return err
@@ -145,7 +148,7 @@ func deleteOrRetainPVC(ctx context.Context, r *run, c *v1beta2.EtcdCluster, pvc 
 }
 
 // releaseToGarbageCollection leaves the record and the Secrets to garbage collection, which deletes them when
-// the object no longer exists. The controller has no right to delete Secrets.
+// the object no longer exists.
 func releaseToGarbageCollection(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	service, err := r.Objects.GetService(ctx, c.Namespace, resources.PeerServiceName(c))
 	if err != nil && !isNotFound(err) {
@@ -183,6 +186,28 @@ func releaseToGarbageCollection(ctx context.Context, r *run, c *v1beta2.EtcdClus
 		}
 		if _, err := r.Objects.UpdateSecret(ctx, secret); err != nil && !isNotFound(err) {
 			return reconcile.StaleOnConflict(err)
+		}
+	}
+	return nil
+}
+
+// removeSecretProtection is removeProtection for the Secrets of clients.
+func removeSecretProtection(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
+	for _, client := range clientsOf(c) {
+		secret, err := r.Objects.GetSecret(ctx, c.Namespace, client.secret)
+		if isNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read Secret %s: %w", client.secret, err)
+		}
+		if !resources.IsBinding(c, secret) {
+			continue
+		}
+		if secret = secret.DeepCopy(); resources.Mark(c, secret) {
+			if _, err := r.Objects.UpdateSecret(ctx, secret); err != nil && !isNotFound(err) {
+				return reconcile.StaleOnConflict(err)
+			}
 		}
 	}
 	return nil

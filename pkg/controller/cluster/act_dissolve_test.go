@@ -350,6 +350,17 @@ func TestHiddenClientService(t *testing.T) {
 func TestDissolveLiftsProtection(t *testing.T) {
 	t.Parallel()
 	l := newDeletedCluster(t, func(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = true })
+	l.c.Spec.Clients = []v1beta2.ClusterClient{{Name: "app"}}
+	l.c.Status.Clients = []v1beta2.ClientStatus{{SecretName: "removed"}, {SecretName: "theirs"}}
+	for _, client := range []v1beta2.ClusterClient{{Name: "app"}, {Name: "x", SecretName: "removed"}, {Name: "y", SecretName: "theirs"}} {
+		binding := resources.Binding(l.c, &client, nil, nil)
+		if client.SecretName == "theirs" {
+			binding.Type = corev1.SecretTypeOpaque
+		}
+		if _, err := l.CreateSecret(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+	}
 	l.c.Spec.DeletionProtection = false
 	l.Etcd = fakeetcd.NewClientset(l.c)
 	l.dissolve()
@@ -357,7 +368,12 @@ func TestDissolveLiftsProtection(t *testing.T) {
 	service, _ := l.GetService(t.Context(), "n", "c")
 	client, _ := l.GetService(t.Context(), "n", "c-client")
 	secret, _ := l.GetSecret(t.Context(), "n", "c-ca-tls")
-	for _, object := range []metav1.Object{pod, service, client, secret} {
+	app, _ := l.GetSecret(t.Context(), "n", "c-app-binding")
+	removed, _ := l.GetSecret(t.Context(), "n", "removed")
+	if theirs, _ := l.GetSecret(t.Context(), "n", "theirs"); theirs.Labels[resources.LabelProtected] == "" {
+		t.Error("a Secret that is no client's was changed")
+	}
+	for _, object := range []metav1.Object{pod, service, client, secret, app, removed} {
 		if _, labelled := object.GetLabels()[resources.LabelProtected]; labelled {
 			t.Errorf("%T %s is protected still", object, object.GetName())
 		}

@@ -87,10 +87,12 @@ func (w *certWorld) step() *seen {
 	key := types.NamespacedName{Namespace: "n", Name: "c"}
 	s := &seen{Observed: planner.Observed{Now: w.clock.Now(), Cluster: w.cluster, NewName: "c-new"}}
 	observeCertificates(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
+	observeClients(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
 	plan := planner.Decide(s.Observed)
 	for _, action := range plan.Actions {
 		switch action.(type) {
-		case planner.IssueCA, planner.DropOldCAs, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod:
+		case planner.IssueCA, planner.DropOldCAs, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod,
+			planner.WriteClientSecret, planner.DeleteClientSecret:
 			if err := carryOut(w.Context(), &run{Reconciler: w.r, key: key, seen: s}, action); err != nil {
 				w.Fatalf("%T: %v", action, err)
 			}
@@ -237,7 +239,7 @@ func TestCertManagerRequestIsRepaired(t *testing.T) {
 		}
 		return value
 	}
-	if got := common("c-peer-tls"); got != resources.PeerCommonName {
+	if got := common("c-peer-tls"); got != v1beta2.PeerCommonName {
 		t.Errorf("the common name stays %s", got)
 	}
 	if duration, _, _ := unstructured.NestedString(w.request("c-peer-tls").Object, "spec", "duration"); duration != "2h" {

@@ -67,6 +67,9 @@ var effects = index(
 	on(issueCertificate).upkeep(),
 	on(requestCertificate).upkeep(),
 	on(refreshPod).upkeep(),
+	// act_clients.go: Secrets of applications
+	on(writeClientSecret).upkeep(),
+	on(deleteClientSecret).upkeep(),
 	// act_recovery.go, act_decommission.go: recovery after permanent quorum loss, and restores
 	on(recordRecovery),
 	on(createRecoveryMember).createsPod(),

@@ -34,6 +34,7 @@ const (
 	EventCertificateRequested = "CertificateRequested"
 	EventCertificatesWrong    = "CertificatesWrong"
 	EventCertificatesUsable   = "CertificatesUsable"
+	EventClientSecretDeleted  = "ClientSecretDeleted"
 
 	EventRecoveryStarted    = "RecoveryStarted"
 	EventRecoveryCutover    = "RecoveryCutover"

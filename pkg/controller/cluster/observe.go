@@ -84,6 +84,7 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	sortObjects(r, pods, pvcs, routed)
 	r.seen.NewName = unusedName(r, pods, pvcs)
 	observeCertificates(ctx, r)
+	observeClients(ctx, r)
 	r.seen.Task = lastTask(r)
 	observeEtcd(ctx, r, pods)
 	observeAway(ctx, r, pods)

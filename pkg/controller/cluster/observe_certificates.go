@@ -77,7 +77,7 @@ func observeCertificates(ctx context.Context, r *run) {
 			describeCertificate(&o, pair.Leaf)
 			err = r.seen.check(n.use, pair)
 			if issued {
-				r.seen.describeIssued(&o, pair)
+				r.seen.describeIssued(&o, pair, templateOf(r.seen.Cluster, o.Use))
 			}
 		}
 		r.seen.conclude(&o, err)
@@ -99,6 +99,8 @@ func (s *seen) conclude(o *planner.Certificate, err error) {
 var (
 	errMissing  = errors.New("it does not exist")
 	errNotOwned = errors.New("it has another owner")
+	// errNotBinding is about a Secret of the cluster that has the name of a client's Secret.
+	errNotBinding = errors.New("it is not the Secret of a client")
 )
 
 func readPair(ctx context.Context, r *run, set *secretSet, n needed, own bool) (*certificates.Pair, error) {
@@ -145,8 +147,8 @@ func describeCertificate(o *planner.Certificate, leaf *x509.Certificate) {
 func (s *seen) check(use v1beta2.CertificateUse, pair *certificates.Pair) error {
 	switch use {
 	case v1beta2.CertificateUsePeer:
-		if name := pair.Leaf.Subject.CommonName; resources.RequestsCertificates(s.Cluster) && name != resources.PeerCommonName {
-			return fmt.Errorf("%w: its common name is %q, and members know each other by %q", certificates.ErrNames, name, resources.PeerCommonName)
+		if name := pair.Leaf.Subject.CommonName; resources.RequestsCertificates(s.Cluster) && name != v1beta2.PeerCommonName {
+			return fmt.Errorf("%w: its common name is %q, and members know each other by %q", certificates.ErrNames, name, v1beta2.PeerCommonName)
 		}
 		return pair.Check(s.Now, pair.CAs, hosts(s.Cluster), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	case v1beta2.CertificateUseServer:
@@ -175,6 +177,7 @@ func stateOf(err error) planner.CertificateState {
 	}{
 		{errMissing, planner.CertificateMissing},
 		{errNotOwned, planner.CertificateNotOwned},
+		{errNotBinding, planner.CertificateNotOwned},
 		{certificates.ErrIncomplete, planner.CertificateIncomplete},
 		{certificates.ErrExpired, planner.CertificateExpired},
 		{certificates.ErrNotYetValid, planner.CertificateNotYetValid},

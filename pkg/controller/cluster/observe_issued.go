@@ -85,9 +85,9 @@ func (s *seen) trustedCAs() []*x509.Certificate {
 }
 
 // describeIssued compares a certificate with what would be issued now.
-func (s *seen) describeIssued(o *planner.Certificate, pair *certificates.Pair) {
+func (s *seen) describeIssued(o *planner.Certificate, pair *certificates.Pair, template certificates.Template) {
 	o.Renewal = certificates.Renewal(pair.Leaf)
-	o.Issued.SANsMatch = templateOf(s.Cluster, o.Use).Matches(pair.Leaf)
+	o.Issued.SANsMatch = template.Matches(pair.Leaf)
 	if s.signer != nil {
 		o.Issued.Signed = s.signer.ca.HasSigned(pair.Leaf)
 		o.Issued.BundleMatches = certificates.Trust(pair.CAs) == certificates.Trust(s.signer.trusted)
@@ -117,13 +117,13 @@ func observeShown(ctx context.Context, r *run) {
 func templateOf(c *v1beta2.EtcdCluster, use v1beta2.CertificateUse) certificates.Template {
 	switch use {
 	case v1beta2.CertificateUsePeer:
-		return certificates.Template{Name: resources.PeerCommonName, Hosts: resources.PeerHosts(c), Server: true, Client: true}
+		return certificates.Template{Name: v1beta2.PeerCommonName, Hosts: resources.PeerHosts(c), Server: true, Client: true}
 	case v1beta2.CertificateUseServer:
 		// etcd shows it to itself as a client, too, to serve JSON.
-		return certificates.Template{Name: "etcd-server", Hosts: resources.ServerHosts(c), Server: true, Client: true}
+		return certificates.Template{Name: v1beta2.ServerCommonName, Hosts: resources.ServerHosts(c), Server: true, Client: true}
 	case v1beta2.CertificateUseOperator:
 		// The name of the user who may do everything, where etcd's own authorization is on.
-		return certificates.Template{Name: "root", Client: true}
+		return certificates.Template{Name: v1beta2.OperatorCommonName, Client: true}
 	case v1beta2.CertificateUseClient, v1beta2.CertificateUseCA:
 	}
 	return certificates.Template{Name: "etcd-client", Client: true}

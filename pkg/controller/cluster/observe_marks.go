@@ -39,8 +39,12 @@ func mark(s *seen, object metav1.Object) bool {
 // isLasting is true for what holds data, keys or records.
 func isLasting(s *seen, object metav1.Object) bool {
 	switch kindOf(object) {
-	case planner.KindPVC, planner.KindSecret:
+	case planner.KindPVC:
 		return true
+	case planner.KindSecret:
+		// The Secret of a client can be created again, as a pod can.
+		secret, is := object.(*corev1.Secret)
+		return !is || secret.Type != resources.BindingSecretType
 	case planner.KindService:
 		return object.GetName() == resources.PeerServiceName(s.Cluster)
 	case planner.KindBudget, planner.KindPod:

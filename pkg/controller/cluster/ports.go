@@ -55,6 +55,8 @@ type Objects interface {
 	GetSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 	CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error)
 	UpdateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error)
+	// DeleteSecret is called only for the Secret of a client that was removed.
+	DeleteSecret(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 
 	GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	// ListPods lists the pods that carry the labels of the cluster called name.

@@ -41,6 +41,11 @@ func (c Client) UpdateSecret(ctx context.Context, secret *corev1.Secret) (*corev
 	return c.Kubernetes.CoreV1().Secrets(secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
 }
 
+// DeleteSecret implements cluster.Objects.
+func (c Client) DeleteSecret(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	return c.Kubernetes.CoreV1().Secrets(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
+}
+
 // GetPod implements cluster.Objects.
 func (c Client) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	return c.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})

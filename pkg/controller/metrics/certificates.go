@@ -4,6 +4,8 @@
 package metrics
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
@@ -42,15 +44,20 @@ func (c *certificateCollector) CollectWithStability(collected chan<- metrics.Met
 		return // a lister over a cache does not fail
 	}
 	for _, cluster := range clusters {
-		if first := firstToEnd(cluster.Status.Certificates); first != nil && c.responsible(cluster) {
+		if first := firstToEnd(&cluster.Status); first != nil && c.responsible(cluster) {
 			collected <- metrics.NewLazyConstMetric(certificateEnd, metrics.GaugeValue,
 				float64(first.NotAfter.Unix()), cluster.Namespace, cluster.Name, string(first.Use))
 		}
 	}
 }
 
-// firstToEnd returns the certificate that ends first; nil if no end is known.
-func firstToEnd(certificates []v1beta2.CertificateStatus) *v1beta2.CertificateStatus {
+// firstToEnd returns the certificate that ends first, among those of the cluster and of its
+// clients; nil if no end is known.
+func firstToEnd(status *v1beta2.ClusterStatus) *v1beta2.CertificateStatus {
+	certificates := slices.Clone(status.Certificates)
+	for i := range status.Clients {
+		certificates = append(certificates, v1beta2.CertificateStatus{Use: v1beta2.CertificateUseClient, NotAfter: status.Clients[i].NotAfter})
+	}
 	var first *v1beta2.CertificateStatus
 	for i := range certificates {
 		if c := &certificates[i]; c.NotAfter != nil && (first == nil || c.NotAfter.Before(first.NotAfter)) {

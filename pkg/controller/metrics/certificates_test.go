@@ -21,8 +21,9 @@ func TestCertificatesAreMeasured(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	cluster := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}
 	cluster.Status.Certificates = []v1beta2.CertificateStatus{
-		{Use: v1beta2.CertificateUsePeer, NotAfter: &later}, {Use: v1beta2.CertificateUseServer}, {Use: v1beta2.CertificateUseOperator, NotAfter: &end},
+		{Use: v1beta2.CertificateUsePeer, NotAfter: &later}, {Use: v1beta2.CertificateUseServer},
 	}
+	cluster.Status.Clients = []v1beta2.ClientStatus{{Name: "without"}, {Name: "app", NotAfter: &end}}
 	if err := indexer.Add(cluster); err != nil {
 		t.Fatal(err)
 	}

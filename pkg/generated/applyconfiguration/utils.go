@@ -49,8 +49,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.CertificateStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("CertManagerTLS"):
 		return &etcdv1beta2.CertManagerTLSApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("ClientStatus"):
+		return &etcdv1beta2.ClientStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("ClusterBackupPolicy"):
 		return &etcdv1beta2.ClusterBackupPolicyApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("ClusterClient"):
+		return &etcdv1beta2.ClusterClientApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("ClusterCondition"):
 		return &etcdv1beta2.ClusterConditionApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("ClusterOperation"):

@@ -39,7 +39,9 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.BlockedBy{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_BlockedBy(ref),
 		v1beta2.CertManagerTLS{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_CertManagerTLS(ref),
 		v1beta2.CertificateStatus{}.OpenAPIModelName():                    schema_pkg_apis_etcd_v1beta2_CertificateStatus(ref),
+		v1beta2.ClientStatus{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_ClientStatus(ref),
 		v1beta2.ClusterBackupPolicy{}.OpenAPIModelName():                  schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref),
+		v1beta2.ClusterClient{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_ClusterClient(ref),
 		v1beta2.ClusterCondition{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_ClusterCondition(ref),
 		v1beta2.ClusterOperation{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_ClusterOperation(ref),
 		v1beta2.ClusterRecoverySpec{}.OpenAPIModelName():                  schema_pkg_apis_etcd_v1beta2_ClusterRecoverySpec(ref),
@@ -1346,6 +1348,70 @@ func schema_pkg_apis_etcd_v1beta2_CertificateStatus(ref common.ReferenceCallback
 	}
 }
 
+func schema_pkg_apis_etcd_v1beta2_ClientStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClientStatus tells about the Secret of one client. None of it is secret.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"secretName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretName is the name of the Secret.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the client in spec.clients. It is empty for a Secret whose client was removed and that is about to be deleted.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"ready": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ready: True if the Secret is as declared, False if not, Unknown if it could not be read.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason says in one CamelCase word why ready is not True.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says the same for a reader.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"notAfter": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notAfter is until when the certificate in the Secret is valid.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"renewalTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "renewalTime is when the controller renews the certificate.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"secretName"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1450,6 +1516,42 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 		},
 		Dependencies: []string{
 			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupRetention{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_etcd_v1beta2_ClusterClient(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterClient is one application that uses the cluster. The controller keeps a Secret for the application, by the Service Binding specification.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the client, a DNS label of at most 63 characters that no other client of this cluster has.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"commonName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "commonName in the client certificate, for a cluster with TLS.auto: 1 to 64 letters, digits and the characters \". _ : @ / -\", a letter or a digit first. etcd's own authorization takes it for the name of a user. \"root\", the user that may do everything, must be set explicitly. The names of the members' own certificates are rejected. Default: the name of the client.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"secretName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretName is the name of the Secret, which no other client of this cluster has and which is not that of a Secret of the cluster itself. A Secret that exists and was not made for this cluster is never changed. Default: <cluster>-<name>-binding.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
 	}
 }
 
@@ -1747,11 +1849,33 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 							Format:      "",
 						},
 					},
+					"clients": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clients are the applications that use the cluster, at most 32. The controller keeps a Secret of type servicebinding.io/etcd for each, with the endpoint and, with TLS.auto, a client certificate of its own. It deletes the Secret when the client is removed. The removal does not revoke the certificate. With TLS.certManager, and with static certificates for clients, there may be none: the controller cannot sign certificates then.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(v1beta2.ClusterClient{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ClusterBackupPolicy{}.OpenAPIModelName(), v1beta2.EtcdOptions{}.OpenAPIModelName(), v1beta2.PodPolicy{}.OpenAPIModelName(), v1beta2.RecoveryPolicy{}.OpenAPIModelName(), v1beta2.ServicesPolicy{}.OpenAPIModelName(), v1beta2.TLSPolicy{}.OpenAPIModelName()},
+			v1beta2.ClusterBackupPolicy{}.OpenAPIModelName(), v1beta2.ClusterClient{}.OpenAPIModelName(), v1beta2.EtcdOptions{}.OpenAPIModelName(), v1beta2.PodPolicy{}.OpenAPIModelName(), v1beta2.RecoveryPolicy{}.OpenAPIModelName(), v1beta2.ServicesPolicy{}.OpenAPIModelName(), v1beta2.TLSPolicy{}.OpenAPIModelName()},
 	}
 }
 
@@ -1960,11 +2084,39 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"binding": {
+						SchemaProps: spec.SchemaProps{
+							Description: "binding names the Secret of the first client, once that Secret is as declared. With it the cluster is a provisioned service of the Service Binding specification.",
+							Ref:         ref(corev1.LocalObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"clients": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"secretName",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clients tells about the Secret of each client. A Secret is listed here before it is created and until it is deleted.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(v1beta2.ClientStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClientStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName(), corev1.LocalObjectReference{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -327,6 +327,10 @@ func describeAction(action Action) string {
 		return kind + " " + string(a.Use)
 	case RefreshPod:
 		return kind + " " + a.Name
+	case WriteClientSecret:
+		return kind + " " + a.Client + " " + string(a.Change)
+	case DeleteClientSecret:
+		return kind + " " + a.Name
 	case CreateBootstrapPod:
 		return strings.TrimSpace(kind + " " + a.Name + " " + a.Version)
 	case AddMember:

@@ -22,7 +22,7 @@ type condition func(*Observed, Plan) v1beta2.ClusterCondition
 func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 	list := o.standing(plan).conditions()
 	for _, compute := range []condition{
-		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared,
+		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared,
 	} {
 		list = append(list, compute(o, plan))
 	}

@@ -64,7 +64,8 @@ func Decide(o Observed) Plan {
 		if plan, spoke := r.decide(&o); spoke {
 			plan.Rule = r.name
 			issue := slices.Concat(o.issue(plan), o.request(plan), o.refresh(plan))
-			if len(issue) > 0 && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {
+			issue = append(issue, o.keepClients(plan)...)
+			if (len(issue) > 0 || o.hasUnrecordedClients()) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {
 				plan.RequeueAfter = recheckIssued
 			}
 			plan.Actions = slices.Concat(o.marks(plan), o.addFinalizer(plan), issue, upkeep(&o, plan), plan.Actions)

@@ -30,7 +30,7 @@ type Issued struct {
 	Signed bool
 	// BundleMatches is true if it comes with exactly the CAs that are to be trusted.
 	BundleMatches bool
-	// SANsMatch is true if its subject alternative names are the declared ones.
+	// SANsMatch is true if its common name and subject alternative names are the declared ones.
 	SANsMatch bool
 }
 
@@ -67,7 +67,7 @@ type CertificateChange string
 const (
 	// ChangeAll: the certificate is signed again.
 	ChangeAll CertificateChange = "All"
-	// ChangeBundle: the certificate stays, and only the CAs beside it change.
+	// ChangeBundle: the certificate stays, and only what stands beside it changes.
 	ChangeBundle CertificateChange = "Bundle"
 )
 
@@ -139,12 +139,18 @@ func (o *Observed) renewWhilePaused(ca *Certificate) []Action {
 	var actions []Action
 	for i := range o.Certificates {
 		c := &o.Certificates[i]
-		runsOut := c.State == CertificateExpired || c.State == CertificateUsable && !o.Now.Before(c.Renewal)
-		if c.Use != v1beta2.CertificateUseCA && runsOut && (c.Issued.Signed || o.accepted()) {
+		if c.Use != v1beta2.CertificateUseCA && o.runsOut(c) {
 			actions = append(actions, IssueCertificate{Use: c.Use, Change: ChangeAll})
 		}
 	}
 	return actions
+}
+
+// runsOut is true for a certificate that has expired, or is to be renewed, if what replaces it
+// is accepted.
+func (o *Observed) runsOut(c *Certificate) bool {
+	runsOut := c.State == CertificateExpired || c.State == CertificateUsable && !o.Now.Before(c.Renewal)
+	return runsOut && (c.Issued.Signed || o.accepted())
 }
 
 // rotation is what the user asks for with an annotation.
@@ -165,21 +171,26 @@ func (o *Observed) issueLeaves() []Action {
 		if c.Use == v1beta2.CertificateUseCA || c.State == CertificateUnknown {
 			continue
 		}
-		due := c.absent() || c.State == CertificateExpired || !o.Now.Before(c.Renewal) || !c.Issued.SANsMatch
-		switch {
-		case due, !c.Issued.Signed && o.accepted():
-			actions = append(actions, IssueCertificate{Use: c.Use, Change: ChangeAll})
-		case !c.Issued.BundleMatches:
-			// Every client and member accepts the certificate as it is, and not yet a
-			// certificate that the present CA signs.
-			change := ChangeAll
-			if !c.Issued.Signed {
-				change = ChangeBundle
-			}
+		if change, due := o.leafChange(c); due {
 			actions = append(actions, IssueCertificate{Use: c.Use, Change: change})
 		}
 	}
 	return actions
+}
+
+// leafChange returns what of a certificate that is not a CA is to be issued now.
+func (o *Observed) leafChange(c *Certificate) (CertificateChange, bool) {
+	due := c.absent() || c.State == CertificateExpired || !o.Now.Before(c.Renewal) || !c.Issued.SANsMatch
+	switch {
+	case due, !c.Issued.Signed && o.accepted():
+		return ChangeAll, true
+	case !c.Issued.BundleMatches && !c.Issued.Signed:
+		// Every client and member accepts the certificate as it is, and not yet a
+		// certificate that the present CA signs.
+		return ChangeBundle, true
+	default:
+		return ChangeAll, !c.Issued.BundleMatches
+	}
 }
 
 // accepted is true if every member accepts what the present CA signs: because the CA before
@@ -201,7 +212,7 @@ func (o *Observed) allTrust() bool {
 // endOverlap drops the old CA once nothing presents a certificate that it signed: no
 // member on the wire, and no client for as long as clients are given.
 func (o *Observed) endOverlap() []Action {
-	if !o.Etcd.Linearizable || o.CA.Since.IsZero() {
+	if !o.Etcd.Linearizable || o.CA.Since.IsZero() || !o.clientsFollow() {
 		return nil
 	}
 	var refresh []Action

@@ -43,6 +43,9 @@ type Observed struct {
 	PreparedPVCs []PVC
 	// Certificates that the cluster needs, in a fixed order; none without spec.TLS.
 	Certificates []Certificate
+	// Clients are those of spec.clients, in their order, then those that were removed and whose
+	// Secrets the status still lists.
+	Clients []Client
 	// CA is set for a cluster whose certificates are issued here.
 	CA *CA
 	// CertManager is set for a cluster whose certificates cert-manager issues.

@@ -108,10 +108,10 @@ func (o *Observed) unmet(plan Plan) *standing {
 	if lacking := o.lacking(); len(lacking) > 0 {
 		return &standing{reason: ReasonMembersUnhealthy, message: "members that are not healthy and as declared: " + strings.Join(lacking, ", ")}
 	}
-	for _, c := range []v1beta2.ClusterCondition{volumesAsDeclared(o, plan), serviceAsDeclared(o, plan)} {
+	for _, c := range []v1beta2.ClusterCondition{volumesAsDeclared(o, plan), serviceAsDeclared(o, plan), clientsAsDeclared(o, plan)} {
 		if c.Status == corev1.ConditionFalse {
 			reason := Reason(c.Reason)
-			rejected := reason != ReasonGrowing && reason != ReasonMissing
+			rejected := reason != ReasonGrowing && reason != ReasonMissing && reason != ReasonIssuing && reason != ReasonRemovingClient
 			return &standing{stalled: rejected && o.lastedFor(c) >= stalledSoon, reason: Reason(c.Type), message: c.Message}
 		}
 	}

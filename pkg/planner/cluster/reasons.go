@@ -163,6 +163,8 @@ const (
 	ReasonRecreatingPod Reason = "RecreatingPod"
 	// ReasonRejected: Kubernetes rejects the declared client Service. Ends when spec.services.client or the policy changes.
 	ReasonRejected Reason = "Rejected"
+	// ReasonRemovingClient: the Secret of a client that was removed still exists. Ends when it is deleted.
+	ReasonRemovingClient Reason = "RemovingClient"
 	// ReasonRemovingMember: a member is being removed. Ends when it is.
 	ReasonRemovingMember Reason = "RemovingMember"
 	// ReasonReplacingMember: a lost member is being replaced. Ends when the new member votes.

@@ -42,6 +42,8 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 	status.Phase, status.Reason = phase(&o)
 	status.BlockedBy = blockedBy(&o, plan)
 	status.Certificates = certificateStatuses(&o)
+	status.Clients = clientStatuses(&o)
+	status.Binding = binding(&o, status.Clients)
 	status.Recovery = recoveryStatus(&o, plan)
 	status.PermanentQuorumLossSince = o.permanentLossSince()
 	status.Conditions = conditions(&o, plan)

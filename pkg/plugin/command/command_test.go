@@ -22,11 +22,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/exec"
+	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/plugintest"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/render"
 )
 
 func TestUsage(t *testing.T) {
@@ -230,6 +232,64 @@ func TestConn(t *testing.T) {
 	p.expect(p.run("conn", "main", "-o", "env"), failure.CodeDone, "export ETCDCTL_ENDPOINTS=https://main-client.prod.svc:2379\n", "export ETCDCTL_KEY=/etc/etcd-client/tls.key\n")
 	p = newTerminal(t, server, false)
 	p.expect(p.run("conn", "main", "-o", "yaml"), failure.CodeDone, "kind: Connection", "secret: main-client-tls")
+}
+
+// TestConnOfClient: with --client every format names the Secret of that client.
+func TestConnOfClient(t *testing.T) {
+	states := map[string]*plugintest.State{"auto": plugintest.Healthy(), "plain": plugintest.Healthy()}
+	states["plain"].Cluster.Spec.TLS = nil
+	for name, state := range states {
+		state.Cluster.Spec.Clients = []v1beta2.ClusterClient{{Name: "shop"}, {Name: "tenants", CommonName: "root", SecretName: "datastore"}}
+		server := plugintest.New(t)
+		server.PutState(state)
+		for _, format := range append([]string{"", "env"}, render.Layouts()...) {
+			t.Run(name+"-"+format, func(t *testing.T) {
+				args := []string{"conn", "main", "--client=tenants"}
+				if format != "" {
+					args = append(args, "-o", format)
+				}
+				p := newTerminal(t, server, false)
+				code := p.run(args...)
+				if format == "kamaji" && name == "plain" {
+					p.expect(code, failure.CodeUsage, "kamaji needs the key of the CA, which main has only with spec.TLS.auto")
+					return
+				}
+				p.expect(code, failure.CodeDone)
+				if text := p.out.String(); strings.Contains(text, "main-client-tls") {
+					t.Errorf("it names the shared Secret: %s", text)
+				}
+				golden(t, "conn-client-"+strings.TrimSuffix(name+"-"+format, "-"), p.out.String())
+			})
+		}
+		p := newTerminal(t, server, false)
+		p.expect(p.run("conn", "main", "--client=none"), failure.CodeUsage, "no client none in spec.clients; choose shop, tenants")
+		p = newTerminal(t, server, false)
+		p.expect(p.run("conn", "main", "--client=shop", "-o", "yaml"), failure.CodeDone, "client: shop", "secret: main-shop-binding")
+	}
+	server := plugintest.New(t)
+	server.PutState(plugintest.Healthy())
+	p := newTerminal(t, server, false)
+	p.expect(p.run("conn", "main", "--client=shop"), failure.CodeUsage, "EtcdCluster main has no spec.clients; add {name: shop} to it")
+}
+
+// TestLayoutsAreManifests: what is printed for other programs is YAML, with or without a client
+// of its own.
+func TestLayoutsAreManifests(t *testing.T) {
+	server := plugintest.New(t)
+	server.PutState(plugintest.Healthy())
+	for _, format := range render.Layouts() {
+		p := newTerminal(t, server, false)
+		p.expect(p.run("conn", "main", "-o", format), failure.CodeDone, "main-client-tls")
+		var parsed map[string]any
+		if err := yaml.UnmarshalStrict([]byte(p.out.String()), &parsed); err != nil || len(parsed) == 0 {
+			t.Errorf("%s is no YAML: %v\n%s", format, err, p.out.String())
+		}
+	}
+	static := plugintest.Healthy()
+	static.Cluster.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{OperatorSecret: "o", Member: &v1beta2.MemberSecret{ServerSecret: "mine"}}}
+	server.PutState(static)
+	p := newTerminal(t, server, false)
+	p.expect(p.run("conn", "main", "-o", "apisix"), failure.CodeUsage, "no Secret is known")
 }
 
 // memberPod is a pod of a member as the controller makes it.

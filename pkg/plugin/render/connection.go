@@ -19,6 +19,10 @@ func Connection(w io.Writer, c *report.Connection, style Style) {
 		line("members", strings.Join(c.MemberEndpoints, ","))
 	}
 	switch {
+	case !c.TLS && c.Client != "":
+		line("binding", "Secret "+c.Secret+" has the endpoint; clients need no certificate")
+	case c.Client != "":
+		line("binding", fmt.Sprintf("Secret %s has the endpoint, the certificate of client %s (%s, %s) and the CA (%s)", c.Secret, c.Client, c.CertKey, c.KeyKey, c.CAKey))
 	case !c.TLS:
 		line("TLS", "none: clients need no certificate")
 	case c.Secret != "":

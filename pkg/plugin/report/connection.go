@@ -4,6 +4,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 
 // mountDir is where the example mounts the certificates of a client.
 const mountDir = "/etc/etcd-client"
+
+// ErrNoClient: spec.clients has no client of that name.
+var ErrNoClient = errors.New("no such client")
 
 // Connection is what an application needs to reach a cluster. It holds names of Secrets and
 // nothing that is secret.
@@ -34,6 +38,11 @@ type Connection struct {
 	// Secret holds the certificate and the key of a client, and the CA. It is empty if the
 	// user issues the certificates.
 	Secret string `json:"secret,omitempty"`
+	// Client is the client in spec.clients that the Secret is for. It is empty for the Secret
+	// that all applications share.
+	Client string `json:"client,omitempty"`
+	// SignerSecret holds the CA with its key, for a cluster with a CA of its own.
+	SignerSecret string `json:"signerSecret,omitempty"`
 	// CASecret holds the CA that signs the certificates of the members.
 	CASecret string `json:"caSecret,omitempty"`
 	// CAKey, CertKey and KeyKey name the entries of these Secrets.
@@ -73,6 +82,28 @@ func NewConnection(cluster *v1beta2.EtcdCluster) *Connection {
 	return c
 }
 
+// NewClientConnection returns what the application needs that has this name in spec.clients.
+func NewClientConnection(cluster *v1beta2.EtcdCluster, name string) (*Connection, error) {
+	names := make([]string, 0, len(cluster.Spec.Clients))
+	for i := range cluster.Spec.Clients {
+		client := &cluster.Spec.Clients[i]
+		if client.Name != name {
+			names = append(names, client.Name)
+			continue
+		}
+		c := NewConnection(cluster)
+		c.Client, c.Secret = name, client.SecretOf(cluster.Name)
+		if c.TLS {
+			c.CASecret = c.Secret
+		}
+		return c, nil
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w: EtcdCluster %s has no spec.clients; add {name: %s} to it, or omit --client", ErrNoClient, cluster.Name, name)
+	}
+	return nil, fmt.Errorf("%w: EtcdCluster %s has no client %s in spec.clients; choose %s", ErrNoClient, cluster.Name, name, strings.Join(names, ", "))
+}
+
 // addTLS names the Secrets. Of certificates that the user provides, the one of the members
 // holds the CA; the certificate of a client is the user's own.
 func (c *Connection) addTLS(cluster *v1beta2.EtcdCluster) {
@@ -83,6 +114,9 @@ func (c *Connection) addTLS(cluster *v1beta2.EtcdCluster) {
 		c.CAKey = resources.Files(resources.UseServer, resources.FormatNamed).CA + " or " + files.CA
 	} else {
 		c.Secret = clientSecret(cluster)
+		if cluster.Spec.TLS.Auto != nil {
+			c.SignerSecret = resources.CASecret(cluster)
+		}
 		c.CASecret = c.Secret
 	}
 	c.Env = append(c.Env,

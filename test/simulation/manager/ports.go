@@ -207,6 +207,11 @@ func (p objectsPort) UpdateSecret(ctx context.Context, secret *corev1.Secret) (*
 	return write(ctx, p.c, "update", secret, kubernetes.Update[*corev1.Secret])
 }
 
+// DeleteSecret implements cluster.Objects.
+func (p objectsPort) DeleteSecret(ctx context.Context, _, name string, only metav1.Preconditions) error {
+	return p.erase(ctx, kubernetes.KindSecret, name, only)
+}
+
 // CreateRestore implements cluster.Objects: the controller restores a backup by itself.
 // That is right only if nothing is left to go on from.
 func (p objectsPort) CreateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {

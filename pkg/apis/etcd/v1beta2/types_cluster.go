@@ -104,6 +104,16 @@ type ClusterSpec struct {
 	// one by one, as a change of the repository does.
 	// +optional
 	ImageDigest string `json:"imageDigest,omitempty" protobuf:"bytes,13,opt,name=imageDigest"`
+
+	// clients are the applications that use the cluster, at most 32. The controller keeps a
+	// Secret of type servicebinding.io/etcd for each, with the endpoint and, with TLS.auto, a
+	// client certificate of its own. It deletes the Secret when the client is removed. The
+	// removal does not revoke the certificate. With TLS.certManager, and with static
+	// certificates for clients, there may be none: the controller cannot sign certificates then.
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Clients []ClusterClient `json:"clients,omitempty" protobuf:"bytes,14,rep,name=clients"`
 }
 
 // PodDisruptionBudgetPolicy says whether a PodDisruptionBudget is kept.

@@ -83,6 +83,14 @@ type ClusterStatus struct {
 	// that exists can bring the quorum back. It is absent while that is not proven. An
 	// automatic recovery (spec.recovery.quorumLoss) begins 30 seconds later.
 	PermanentQuorumLossSince *metav1.Time `json:"permanentQuorumLossSince,omitempty" protobuf:"bytes,22,opt,name=permanentQuorumLossSince"`
+	// binding names the Secret of the first client, once that Secret is as declared. With it the
+	// cluster is a provisioned service of the Service Binding specification.
+	Binding *corev1.LocalObjectReference `json:"binding,omitempty" protobuf:"bytes,23,opt,name=binding"`
+	// clients tells about the Secret of each client. A Secret is listed here before it is
+	// created and until it is deleted.
+	// +listType=map
+	// +listMapKey=secretName
+	Clients []ClientStatus `json:"clients,omitempty" protobuf:"bytes,24,rep,name=clients"`
 }
 
 // MembersStatus lists the names of the members by readiness.
@@ -193,6 +201,8 @@ const (
 	// ClusterConditionServiceAsDeclared exists for clusters that configure the client
 	// Service.
 	ClusterConditionServiceAsDeclared ClusterConditionType = "ServiceAsDeclared"
+	// ClusterConditionClientsAsDeclared exists for clusters with spec.clients.
+	ClusterConditionClientsAsDeclared ClusterConditionType = "ClientsAsDeclared"
 )
 
 // ReasonGrowthRejected is the reason of ClusterConditionVolumesAsDeclared while a volume

@@ -89,8 +89,18 @@ func (in CertificateStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClientStatus) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.ClientStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterBackupPolicy) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.ClusterBackupPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterClient) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.ClusterClient"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -29,6 +29,7 @@ func validateCluster(cluster *v1beta2.EtcdCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&cluster.ObjectMeta, true, clusterNameMessages, field.NewPath("metadata"))
 	path := field.NewPath("spec")
 	errs = append(errs, validateVersion(cluster.Spec.Version, path.Child("version"))...)
+	errs = append(errs, validateClientSecrets(cluster, path.Child("clients"))...)
 	return append(errs, validateClusterSpec(&cluster.Spec, path)...)
 }
 
@@ -53,6 +54,7 @@ func validateClusterSpec(spec *v1beta2.ClusterSpec, path *field.Path) field.Erro
 	if spec.TLS != nil {
 		errs = append(errs, validateTLS(spec.TLS, path.Child("TLS"))...)
 	}
+	errs = append(errs, validateClients(spec, path.Child("clients"))...)
 	if spec.Etcd != nil {
 		errs = append(errs, validateEtcdOptions(spec.Etcd, path.Child("etcd"))...)
 	}

@@ -49,6 +49,7 @@ func clusterSpecWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 	if spec.TLS != nil && channelsOf(spec.TLS) == (channels{}) {
 		warnings = append(warnings, fmt.Sprintf("%s: names no certificates, so members speak plain HTTP; set auto, certManager or static", path.Child("TLS")))
 	}
+	warnings = append(warnings, clientWarnings(spec, path.Child("clients"))...)
 	if spec.Etcd != nil {
 		warnings = append(warnings, optionWarnings(spec, path.Child("etcd"))...)
 	}

@@ -56,6 +56,12 @@ type ClusterSpecApplyConfiguration struct {
 	// together with version, or remove it. A change of imageDigest restarts the members
 	// one by one, as a change of the repository does.
 	ImageDigest *string `json:"imageDigest,omitempty"`
+	// clients are the applications that use the cluster, at most 32. The controller keeps a
+	// Secret of type servicebinding.io/etcd for each, with the endpoint and, with TLS.auto, a
+	// client certificate of its own. It deletes the Secret when the client is removed. The
+	// removal does not revoke the certificate. With TLS.certManager, and with static
+	// certificates for clients, there may be none: the controller cannot sign certificates then.
+	Clients []ClusterClientApplyConfiguration `json:"clients,omitempty"`
 }
 
 // ClusterSpecApplyConfiguration constructs a declarative configuration of the ClusterSpec type for use with
@@ -165,5 +171,18 @@ func (b *ClusterSpecApplyConfiguration) WithDeletionProtection(value bool) *Clus
 // If called multiple times, the ImageDigest field is set to the value of the last call.
 func (b *ClusterSpecApplyConfiguration) WithImageDigest(value string) *ClusterSpecApplyConfiguration {
 	b.ImageDigest = &value
+	return b
+}
+
+// WithClients adds the given value to the Clients field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Clients field.
+func (b *ClusterSpecApplyConfiguration) WithClients(values ...*ClusterClientApplyConfiguration) *ClusterSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithClients")
+		}
+		b.Clients = append(b.Clients, *values[i])
+	}
 	return b
 }

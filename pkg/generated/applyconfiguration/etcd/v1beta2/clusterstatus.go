@@ -7,6 +7,7 @@ package v1beta2
 
 import (
 	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	corev1 "k8s.io/api/core/v1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -63,6 +64,12 @@ type ClusterStatusApplyConfiguration struct {
 	// that exists can bring the quorum back. It is absent while that is not proven. An
 	// automatic recovery (spec.recovery.quorumLoss) begins 30 seconds later.
 	PermanentQuorumLossSince *v1.Time `json:"permanentQuorumLossSince,omitempty"`
+	// binding names the Secret of the first client, once that Secret is as declared. With it the
+	// cluster is a provisioned service of the Service Binding specification.
+	Binding *corev1.LocalObjectReference `json:"binding,omitempty"`
+	// clients tells about the Secret of each client. A Secret is listed here before it is
+	// created and until it is deleted.
+	Clients []ClientStatusApplyConfiguration `json:"clients,omitempty"`
 }
 
 // ClusterStatusApplyConfiguration constructs a declarative configuration of the ClusterStatus type for use with
@@ -259,5 +266,26 @@ func (b *ClusterStatusApplyConfiguration) WithRecovery(value *RecoveryStatusAppl
 // If called multiple times, the PermanentQuorumLossSince field is set to the value of the last call.
 func (b *ClusterStatusApplyConfiguration) WithPermanentQuorumLossSince(value v1.Time) *ClusterStatusApplyConfiguration {
 	b.PermanentQuorumLossSince = &value
+	return b
+}
+
+// WithBinding sets the Binding field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Binding field is set to the value of the last call.
+func (b *ClusterStatusApplyConfiguration) WithBinding(value corev1.LocalObjectReference) *ClusterStatusApplyConfiguration {
+	b.Binding = &value
+	return b
+}
+
+// WithClients adds the given value to the Clients field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Clients field.
+func (b *ClusterStatusApplyConfiguration) WithClients(values ...*ClientStatusApplyConfiguration) *ClusterStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithClients")
+		}
+		b.Clients = append(b.Clients, *values[i])
+	}
 	return b
 }
