@@ -142,10 +142,10 @@ func (s *snapshotSource) location(manifest *migration.Manifest) (v1beta2.BackupS
 	case s.pvc != "" && manifest.Backup != nil:
 		return v1beta2.BackupSpec{}, failure.Usage("--pvc and the EtcdBackup of the manifest both give a backup location; omit one of the two")
 	case s.pvc != "":
-		claim, path, _ := strings.Cut(s.pvc, "/")
+		pvc, path, _ := strings.Cut(s.pvc, "/")
 		return v1beta2.BackupSpec{
 			StorageType:  v1beta2.BackupStorageTypePersistentVolumeClaim,
-			BackupSource: v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: claim, Path: path}},
+			BackupSource: v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: pvc, Path: path}},
 		}, nil
 	case manifest.Backup != nil:
 		spec, err := manifest.Location()
@@ -212,7 +212,7 @@ func (m *snapshotMigration) dryRun(ctx context.Context) error {
 	if pvc := m.plan.Location.PersistentVolumeClaim; pvc != nil && m.before == nil {
 		_, err := m.Kube.CoreV1().PersistentVolumeClaims(m.plan.Namespace).Get(ctx, pvc.ClaimName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("%w; the backups go to this PVC. Create it, or name another one", err)
+			return fmt.Errorf("%w; the backups go to this PVC. Create the PVC, or name another PVC", err)
 		}
 		if err != nil {
 			return failure.With(err, m.right("get", "persistentvolumeclaims"))

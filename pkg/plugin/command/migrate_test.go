@@ -191,7 +191,7 @@ func TestMigrateSnapshotRejects(t *testing.T) {
 		"no endpoints":          {line: "migrate snapshot new --pvc=backups", code: failure.CodeUsage, want: []string{"--endpoints is missing"}},
 		"no location":           {line: "migrate snapshot new --endpoints=http://x:2379", code: failure.CodeUsage, want: []string{"the backup location is missing; name a PVC with --pvc"}},
 		"no manifest":           {line: "migrate snapshot new --endpoints=http://x:2379 -f /none", code: failure.CodeUsage, want: []string{"--filename: open /none"}},
-		"a PVC that is missing": {line: "migrate snapshot new --endpoints=http://x:2379 --pvc=none -y", code: failure.CodeNotFound, want: []string{"Create it, or name another one"}},
+		"a PVC that is missing": {line: "migrate snapshot new --endpoints=http://x:2379 --pvc=none -y", code: failure.CodeNotFound, want: []string{"Create the PVC, or name another PVC"}},
 		"a PVC that may not be read": {line: migrateLine, prepare: func(m *migrated) {
 			m.Put("/api/v1/namespaces/prod/persistentvolumeclaims/backups", plugintest.Forbidden("persistentvolumeclaims", "backups"))
 		}, code: failure.CodeForbidden, want: []string{"the right to get persistentvolumeclaims in namespace prod is missing", "ClusterRole view"}},

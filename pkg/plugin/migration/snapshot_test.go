@@ -64,9 +64,9 @@ func TestMissing(t *testing.T) {
 		t.Errorf("a source that is at an earlier revision: got %d, %v", first, err)
 	}
 	for name, c := range map[string]struct{ before, after, first, last int64 }{
-		"source that stays":       {7, 7, 0, 0},
-		"source that was moved":   {7, 9, 8, 9},
-		"one write":               {7, 8, 8, 8},
+		"source that stays":     {7, 7, 0, 0},
+		"source that was moved": {7, 9, 8, 9},
+		"one write":             {7, 8, 8, 8},
 	} {
 		if first, last, err := Missing(at(c.before), at(c.after)); first != c.first || last != c.last || err != nil {
 			t.Errorf("%s: got %d to %d, %v", name, first, last, err)
