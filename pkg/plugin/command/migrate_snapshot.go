@@ -183,12 +183,12 @@ func (m *snapshotMigration) find(ctx context.Context) error {
 	}
 	_, err = m.Etcd.EtcdV1beta2().EtcdClusters(m.plan.Namespace).Get(ctx, m.plan.Name, metav1.GetOptions{})
 	switch {
-	case err == nil:
-		return failure.NotMet(fmt.Sprintf("EtcdCluster %s exists; a migration by snapshot makes a new cluster. Choose another name", m.target))
 	case apierrors.IsNotFound(err) && !failure.IsMissingAPI(err):
 		return nil
-	default:
+	case err != nil:
 		return failure.With(err, m.right("get", "etcdclusters"))
+	default:
+		return failure.NotMet(fmt.Sprintf("EtcdCluster %s exists; a migration by snapshot makes a new cluster. Choose another name", m.target))
 	}
 }
 
