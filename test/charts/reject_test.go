@@ -119,7 +119,7 @@ func TestRejectedDefinitions(t *testing.T) {
 	for _, part := range []string{
 		"exist: etcdbackups.etcd.database.coreos.com, etcdclusters.etcd.database.coreos.com.", // fact
 		"garbage collection can delete pods",                                                  // cause
-		"delete the CustomResourceDefinitions, then install again",                            // remedy
+		"kubectl etcd migrate operator, which also deletes",                                   // remedy
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error lacks %q: %v", part, err)

@@ -288,6 +288,9 @@ func TestRightsOfTheAPIServer(t *testing.T) {
 		{"impersonate", "", "users", "", "admin", false},
 		{"bind", "rbac.authorization.k8s.io", "clusterroles", "", "cluster-admin", false},
 		{"patch", "apiregistration.k8s.io", "apiservices", "", "v1.apps", false},
+		{"get", "apiextensions.k8s.io", "customresourcedefinitions", "", "etcdclusters.etcd.database.coreos.com", true},
+		{"get", "apiextensions.k8s.io", "customresourcedefinitions", "", "certificates.cert-manager.io", false},
+		{"delete", "apiextensions.k8s.io", "customresourcedefinitions", "", "etcdclusters.etcd.database.coreos.com", false},
 	} {
 		got := may(t.Context(), t, serverUser, about(test.verb, test.group, test.resource, test.namespace, test.name))
 		if got != test.want {

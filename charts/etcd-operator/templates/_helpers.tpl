@@ -31,7 +31,7 @@
 {{- if eq .spec.group $group }}{{ $found = append $found .metadata.name }}{{ end -}}
 {{- end -}}
 {{- if $found }}
-{{- printf "CustomResourceDefinitions of the API group %s exist: %s. The chart serves this group with an API server of its own; with both, garbage collection can delete pods of the clusters that another operator runs. Move or delete these clusters and delete the CustomResourceDefinitions, then install again: docs/how-to/install.md, section \"Helm\"" $group (sortAlpha $found | join ", ") | fail }}
+{{- printf "CustomResourceDefinitions of the API group %s exist: %s. The chart serves this group with an API server of its own; with both, garbage collection can delete pods of the clusters that another operator runs. Move these clusters with kubectl etcd migrate operator, which also deletes the CustomResourceDefinitions, then install again: docs/how-to/migrate.md" $group (sortAlpha $found | join ", ") | fail }}
 {{- end }}
 {{- end }}
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/kubeapi"
 )
 
@@ -68,6 +69,26 @@ func (o *Options) pluginAPIs() []kubeapi.RequiredAPI {
 	}
 	return apis
 }
+
+// checkNoDefinitions ends the start while CustomResourceDefinitions serve the group.
+func (o *Options) checkNoDefinitions(ctx context.Context) error {
+	if o.Recommended.CoreAPI == nil {
+		return nil
+	}
+	config, err := kubeConfig(o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
+	if err != nil {
+		return fmt.Errorf("look for CustomResourceDefinitions of the API group: %w", err)
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return kubeapi.CheckNoDefinitions(ctx, kube.Discovery().RESTClient(), o.clock, v1beta2.SchemeGroupVersion.Group, definitions...)
+}
+
+// definitions are the resources of the group that the original etcd-operator serves from
+// CustomResourceDefinitions.
+var definitions = []string{"etcdbackups", "etcdclusters", "etcdrestores"}
 
 // checkRequiredAPIs checks which of the required APIs the kube-apiserver serves. It defers the
 // plugins whose optional API is not served.

@@ -33,6 +33,8 @@ var errEtcdStopped = errors.New("the embedded etcd stopped")
 // each other:
 //
 //   - The embedded etcd starts first: every later step reads the storage.
+//   - CustomResourceDefinitions of the group end the server before it touches its APIService,
+//     which has the name of the one that Kubernetes keeps for these definitions.
 //   - The serving certificate comes before the preflight checks. It waits for the kube-apiserver
 //     without a limit, but the check of the storage stops after memberLookupTimeout. In the
 //     other order the server would end when it starts before the kube-apiserver.
@@ -48,6 +50,9 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	defer stopEtcd()
+	if err := o.checkNoDefinitions(ctx); err != nil {
+		return err
+	}
 	certificate, err := o.startServingCert(ctx)
 	if err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// TestServingCertificateComesBeforeTheStorageCheck starts a server with a new storage while the
-// kube-apiserver is not there. The step for the serving certificate waits for it. The check of
-// the storage would end the server after memberLookupTimeout.
-func TestServingCertificateComesBeforeTheStorageCheck(t *testing.T) {
+// TestStartWaitsForTheKubeAPIServer starts a server with a new storage while the kube-apiserver is
+// not there. The look for CustomResourceDefinitions waits for it. The check of the storage would
+// end the server after memberLookupTimeout.
+func TestStartWaitsForTheKubeAPIServer(t *testing.T) {
 	t.Parallel()
 	o := parse(t, "--embedded-etcd-dir="+filepath.Join(t.TempDir(), "data"))
 	o.Recommended.CoreAPI.CoreAPIKubeconfigPath = unreachable(t)
@@ -23,7 +23,7 @@ func TestServingCertificateComesBeforeTheStorageCheck(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	err := o.Run(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "serving certificate") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "CustomResourceDefinition") {
 		t.Errorf("the server ended with %v, want it to wait for the kube-apiserver", err)
 	}
 }

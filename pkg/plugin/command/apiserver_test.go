@@ -6,6 +6,8 @@ package command_test
 import (
 	"context"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +119,14 @@ func TestRealAPIServer(t *testing.T) {
 	run(failure.CodeDone, "conn main", "http://main-client.prod.svc:2379")
 	run(failure.CodeDone, "pause main --dry-run", "Pause of prod/main: ")
 	run(failure.CodeNotMet, "rotate-ca main --dry-run", "spec.TLS.auto is not set")
+	manifest := filepath.Join(t.TempDir(), "new.yaml")
+	const location = "apiVersion: etcd.database.coreos.com/v1beta2\nkind: EtcdBackup\nspec: {storageType: S3, s3: {path: bucket/etcd, awsSecret: aws}}\n"
+	if err := os.WriteFile(manifest, []byte(location), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(failure.CodeDone, "migrate snapshot new --endpoints=http://etcd-0.etcd:2379 -f "+manifest, "Migration by snapshot of http://etcd-0.etcd:2379 to EtcdCluster prod/new.", "Nothing was changed")
+	run(failure.CodeFailed, "migrate snapshot new --endpoints=etcd-0.etcd -f "+manifest, "spec.etcdEndpoints[0]")
+	run(failure.CodeFailed, "migrate snapshot new --size=9 --endpoints=http://etcd-0.etcd:2379 -f "+manifest, "spec.clusterTemplate.spec.size")
 	stored, err := clusters.Get(t.Context(), "main", metav1.GetOptions{})
 	if err != nil || stored.Spec.Paused || stored.Status.Operation != nil || stored.Spec.Version != before.Version || ptr.Deref(stored.Spec.Replicas, 0) != 3 {
 		t.Fatalf("%v: a dry run changed the cluster: %+v", err, stored)

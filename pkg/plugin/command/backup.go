@@ -58,7 +58,7 @@ func (a *app) backup(ctx context.Context, o *changeOptions, name string) error {
 				return nil, "", err
 			}
 			fmt.Fprintf(a.Out, "EtcdBackup %s was created.\n", created.Name)
-			return func(ctx context.Context) (state, error) { return lookAtBackup(ctx, t, created.Name) }, "", nil
+			return func(ctx context.Context) (state, error) { return lookAtBackup(ctx, t, created.Name, t.String()) }, "", nil
 		},
 	})
 }
@@ -81,7 +81,8 @@ func location(spec *v1beta2.BackupSpec) string {
 	}
 }
 
-func lookAtBackup(ctx context.Context, t *target, name string) (state, error) {
+// lookAtBackup reads how far an EtcdBackup is; of names what is backed up.
+func lookAtBackup(ctx context.Context, t *target, name, of string) (state, error) {
 	backup, err := t.Etcd.EtcdV1beta2().EtcdBackups(t.cluster.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return state{}, failure.With(err, t.right("get", "etcdbackups"))
@@ -91,7 +92,7 @@ func lookAtBackup(ctx context.Context, t *target, name string) (state, error) {
 	case v1beta2.BackupPhaseFailed:
 		return state{}, fmt.Errorf("%w: %s; see kubectl -n %s describe etcdbackup %s", errBackup, status.Reason, backup.Namespace, name)
 	case v1beta2.BackupPhaseSucceeded:
-		outcome := fmt.Sprintf("Backup %s of %s is done: revision %d, %s at %s", name, t, status.EtcdRevision, progress.Size(status.StoredSize), status.URI)
+		outcome := fmt.Sprintf("Backup %s of %s is done: revision %d, %s at %s", name, of, status.EtcdRevision, progress.Size(status.StoredSize), status.URI)
 		if status.Verified {
 			outcome += ", verified by " + string(status.VerifiedBy)
 		}

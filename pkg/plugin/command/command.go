@@ -87,7 +87,7 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	add(groupLook, a.statusCommand(), a.whyCommand(), a.checkCommand(), a.logsCommand(), a.reportCommand())
-	add(groupData, a.backupCommand(), a.snapshotCommand(), a.restoreCommand(), a.recoverCommand())
+	add(groupData, a.backupCommand(), a.snapshotCommand(), a.restoreCommand(), a.recoverCommand(), a.migrateCommand())
 	add(groupChange, a.upgradeCommand(), a.restartCommand(), a.defragCommand(), a.replaceCommand(), a.moveLeaderCommand(), a.hibernateCommand(), a.wakeCommand(),
 		a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.rotateCACommand())
 	add(groupConnect, a.connCommand(), a.ctlCommand())
