@@ -90,7 +90,7 @@ func (a *app) root() *cobra.Command {
 	add(groupData, a.backupCommand(), a.snapshotCommand(), a.restoreCommand(), a.recoverCommand())
 	add(groupChange, a.upgradeCommand(), a.restartCommand(), a.defragCommand(), a.replaceCommand(), a.moveLeaderCommand(), a.hibernateCommand(), a.wakeCommand(),
 		a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.rotateCACommand())
-	add(groupConnect, a.connCommand(), a.ctlCommand())
+	add(groupConnect, a.connCommand(), a.ctlCommand(), a.shellCommand())
 	root.AddCommand(a.versionCommand())
 	return root
 }
