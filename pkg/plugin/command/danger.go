@@ -25,9 +25,9 @@ var dangers = []danger{
 	{[]string{"compaction"}, "etcd deletes the history before the revision. Watches that start there fail, and a Kubernetes that keeps its objects here lists them again."},
 }
 
-// switches are the flags of etcdctl itself that take no value. Every other flag takes the next
+// withoutValue are the flags of etcdctl itself that take no value. Every other flag takes the next
 // word as its value, unless it has one behind "=".
-var switches = []string{"--debug", "--hex", "--help", "-h", "--insecure-discovery", "--insecure-skip-tls-verify", "--insecure-transport"}
+var withoutValue = []string{"--debug", "--hex", "--help", "-h", "--insecure-discovery", "--insecure-skip-tls-verify", "--insecure-transport"}
 
 // dangerOf returns what is dangerous about a command line of etcdctl; nil if nothing is.
 func dangerOf(args []string) *danger {
@@ -53,7 +53,7 @@ func commandWords(args []string) []string {
 		case arg == "":
 		case !isShort:
 			words = append(words, arg)
-		case slices.Contains(switches, arg):
+		case slices.Contains(withoutValue, arg):
 		case isLong && !strings.Contains(arg, "="), !isLong && len(arg) == 2:
 			i++
 		}

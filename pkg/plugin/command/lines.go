@@ -35,7 +35,7 @@ func (l *plainLines) ReadLine(ctx context.Context, _ string) (string, error) {
 	})
 }
 
-// Ask rejects every question: nobody is there to reply.
+// Ask rejects every question: the input has commands, and no replies.
 func (l *plainLines) Ask(context.Context, string) (string, error) { return "", errDeclined }
 
 // await returns what read returns. The end of the context ends the wait for it.

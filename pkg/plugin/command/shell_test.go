@@ -137,7 +137,7 @@ func TestShellRights(t *testing.T) {
 }
 
 // TestShellFollowsMembers: each command runs in a member that is there now, and a cluster that
-// was created again is another one.
+// was recreated ends the session.
 func TestShellFollowsMembers(t *testing.T) {
 	server := shellServer(t)
 	p := newTerminal(t, server, false)
