@@ -86,7 +86,7 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupLook, a.statusCommand(), a.whyCommand(), a.checkCommand(), a.logsCommand(), a.reportCommand(), a.diskcheckCommand())
+	add(groupLook, a.statusCommand(), a.whyCommand(), a.checkCommand(), a.logsCommand(), a.reportCommand(), a.diskcheckCommand(), a.uiCommand())
 	add(groupData, a.backupCommand(), a.snapshotCommand(), a.restoreCommand(), a.recoverCommand())
 	add(groupChange, a.upgradeCommand(), a.restartCommand(), a.defragCommand(), a.replaceCommand(), a.moveLeaderCommand(), a.hibernateCommand(), a.wakeCommand(),
 		a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.rotateCACommand())
