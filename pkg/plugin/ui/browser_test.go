@@ -40,7 +40,7 @@ func (p *page) browse(args ...string) string {
 	// rights that root in a container does not have; the page is our own.
 	command := exec.CommandContext(ctx, chromium, append([]string{
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-		"--disable-sync", "--hide-scrollbars", "--user-data-dir=" + dir, "--virtual-time-budget=1500",
+		"--disable-sync", "--hide-scrollbars", "--disable-lcd-text", "--user-data-dir=" + dir, "--virtual-time-budget=1500",
 	}, append(args, p.URL())...)...)
 	command.Env = append(os.Environ(), "HOME="+dir, "TZ=UTC")
 	var out, errOut bytes.Buffer
@@ -120,8 +120,8 @@ func TestScreenshots(t *testing.T) {
 		args  []string
 		width int
 	}{
-		"ui-degraded":    {plugintest.Degraded(), []string{"--window-size=1280,1010"}, 1280},
-		"ui-quorum-lost": {plugintest.QuorumLost(), []string{"--window-size=1280,1190", "--blink-settings=preferredColorScheme=0"}, 1280},
+		"ui-degraded":    {plugintest.Degraded(), []string{"--window-size=1120,840"}, 1120},
+		"ui-quorum-lost": {plugintest.QuorumLost(), []string{"--window-size=1120,860", "--blink-settings=preferredColorScheme=0"}, 1120},
 		"ui-narrow":      {plugintest.Upgrading(), []string{"--window-size=500,1400"}, 500},
 	} {
 		t.Run(name, func(t *testing.T) {

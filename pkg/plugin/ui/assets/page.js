@@ -33,20 +33,21 @@ function scroll(title, table) {
 }
 
 function table(title, content, cellTone) {
+  const header = Math.max(0, content.columns.indexOf("NAME")); // the cell that names the row
   const head = make("tr", {}, ...list(content.columns).map((c) => make("th", { scope: "col" }, c)));
   const body = make("tbody");
   for (const row of list(content.rows)) {
     const cells = row.cells.map((text, i) => {
       const mark = i === 0 && row.tone ? make("span", { class: row.tone, "aria-hidden": "true" }, marks[row.tone] + " ") : undefined;
       const tone = content.columns[i] === cellTone ? row.tone : undefined;
-      return make(i === 0 ? "th" : "td", i === 0 ? { scope: "row" } : { class: tone }, mark, text);
+      return make(i === header ? "th" : "td", i === header ? { scope: "row" } : { class: tone }, mark, text);
     });
     body.append(make("tr", {}, ...cells));
     if (row.fault) {
       body.append(make("tr", {}, make("td", { class: "fault", colspan: String(row.cells.length) }, row.fault)));
     }
   }
-  return scroll(title, make("table", {}, make("thead", {}, head), body));
+  return scroll(title, make("table", { class: cellTone ? "dense" : undefined }, make("thead", {}, head), body));
 }
 
 const toneOfLabel = { fault: "bad", deletion: "bad", unknown: "warning" };
