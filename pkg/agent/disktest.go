@@ -19,11 +19,11 @@ const (
 
 	// DiskTestWriteBytes is about what etcd appends to its log for a write of Kubernetes.
 	DiskTestWriteBytes = 2300
-	// DiskTestWrites is how many writes a test makes unless it is told otherwise: 23 MB.
+	// DiskTestWrites is how many writes a test makes by default: 23 MB.
 	DiskTestWrites = 10_000
 	// MaxDiskTestWrites bounds the file to 230 MB.
 	MaxDiskTestWrites = 100_000
-	// DiskTestLimit is how long a test takes at most unless it is told otherwise.
+	// DiskTestLimit is how long a test takes at most by default.
 	DiskTestLimit = time.Minute
 )
 

@@ -25,8 +25,8 @@ const (
 	ContainerDiskTest = "disktest"
 
 	diskCheckName = "etcd-diskcheck"
-	// diskCheckTTL is how long Kubernetes keeps a finished Job that nobody has deleted, in
-	// seconds.
+	// diskCheckTTL is how long Kubernetes keeps a finished Job that the plugin has not deleted,
+	// in seconds.
 	diskCheckTTL = 600
 	metadataName = "metadata.name"
 )
@@ -51,7 +51,7 @@ type DiskCheck struct {
 
 // Job returns the Job that measures. Its PVC is an ephemeral volume: Kubernetes creates it for the
 // pod, on the node of the pod if the class waits for it, and deletes it with the pod. The Job ends
-// and is deleted even if its creator is gone.
+// and is deleted even if the plugin was killed.
 func (d DiskCheck) Job() *batchv1.Job {
 	labels := map[string]string{LabelApp: diskCheckName}
 	container := newAgentContainer(ContainerDiskTest, d.Image, []string{
@@ -85,14 +85,14 @@ func (d DiskCheck) Job() *batchv1.Job {
 }
 
 func (d DiskCheck) volume(labels map[string]string) *corev1.EphemeralVolumeSource {
-	claim := corev1.PersistentVolumeClaimSpec{
+	pvc := corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: d.Size}},
 	}
 	if d.StorageClass != "" {
-		claim.StorageClassName = &d.StorageClass
+		pvc.StorageClassName = &d.StorageClass
 	}
-	return &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: claim}}
+	return &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pvc}}
 }
 
 // placeOnNode makes the scheduler choose one node. A pod that names its node itself would not be

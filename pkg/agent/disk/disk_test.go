@@ -103,7 +103,7 @@ func TestFailures(t *testing.T) {
 		"no time":                {func(d *disk.Test, _ context.CancelFunc) { d.Limit = 0 }, agent.ErrInvalid},
 		"a sync that fails":      {func(d *disk.Test, _ context.CancelFunc) { d.Sync = func(*os.File) error { return full } }, full},
 		"an interruption":        {func(d *disk.Test, cancel context.CancelFunc) { d.Sync = func(*os.File) error { cancel(); return nil } }, context.Canceled},
-		"an output that is gone": {func(d *disk.Test, _ context.CancelFunc) { d.Show = func(*agent.DiskTest) error { return full } }, full},
+		"an output that is closed": {func(d *disk.Test, _ context.CancelFunc) { d.Show = func(*agent.DiskTest) error { return full } }, full},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test, _ := slowDisk(t, 10, time.Minute, func(int) time.Duration { return time.Second })

@@ -75,7 +75,7 @@ func (o *diskcheckOptions) parse(namespace string) (resources.DiskCheck, error) 
 	}
 	return resources.DiskCheck{
 		Namespace: namespace, StorageClass: o.class, Size: size, Node: o.node, Writes: o.writes, Limit: o.limit,
-		// The plugin gives up first, so that it can say why.
+		// The plugin ends first, so that it can say why.
 		Deadline: o.timeout + removal,
 	}, nil
 }

@@ -184,11 +184,11 @@ func TestDiskcheckJob(t *testing.T) {
 	p.expect(p.run("diskcheck", "--storage-class=fast", "--size=2Gi", "--node=node-1", "--writes=500", "--limit=20s"), failure.CodeDone)
 	job := server.job
 	pod := job.Spec.Template.Spec
-	container, claim := pod.Containers[0], pod.Volumes[0].Ephemeral.VolumeClaimTemplate.Spec
+	container, pvc := pod.Containers[0], pod.Volumes[0].Ephemeral.VolumeClaimTemplate.Spec
 	if container.Image != "registry/operator:v1" || pod.ImagePullSecrets[0].Name != "pull" || strings.Join(container.Args, " ") != "disktest /var/lib/etcd-agent/volume --writes=500 --limit=20s" {
 		t.Errorf("unexpected container %+v", container)
 	}
-	if *claim.StorageClassName != "fast" || claim.Resources.Requests.Storage().String() != "2Gi" || container.VolumeMounts[0].Name != pod.Volumes[0].Name {
+	if *pvc.StorageClassName != "fast" || pvc.Resources.Requests.Storage().String() != "2Gi" || container.VolumeMounts[0].Name != pod.Volumes[0].Name {
 		t.Errorf("unexpected volume %+v", pod.Volumes)
 	}
 	if field := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0]; pod.NodeName != "" || field.Key != "metadata.name" || field.Values[0] != "node-1" {

@@ -30,7 +30,7 @@ func (a *app) uiCommand() *cobra.Command {
 		Long: `Serves a page on 127.0.0.1 that shows what kubectl etcd status shows, with backups,
 restores and next steps, and follows changes. The page has your rights and changes
 nothing. The address that is printed has a token; without the token nothing is served.
-Give the address to nobody. Ctrl-C ends the page.`,
+Keep the address to yourself. Ctrl-C ends the page.`,
 		Example: `  kubectl etcd ui
   kubectl etcd ui -A --port 8080`,
 		Args:              takes(0, 1),

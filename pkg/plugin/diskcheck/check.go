@@ -202,7 +202,7 @@ func (c *Check) Remove(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// left names what is left of the check.
+// left names the pod and the PVC of the check that still exist.
 func (c *Check) left(ctx context.Context) ([]string, error) {
 	var names []string
 	pod, err := c.pod(ctx)
@@ -212,12 +212,12 @@ func (c *Check) left(ctx context.Context) ([]string, error) {
 	if pod != nil {
 		names = append(names, "pod "+pod.Name)
 	}
-	claims, err := c.clients.Kube.CoreV1().PersistentVolumeClaims(c.job.Namespace).List(ctx, metav1.ListOptions{})
+	pvcs, err := c.clients.Kube.CoreV1().PersistentVolumeClaims(c.job.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, failure.With(err, c.right("list", "persistentvolumeclaims"))
 	}
-	for i := range claims.Items {
-		if name := claims.Items[i].Name; strings.HasPrefix(name, c.job.Name+"-") {
+	for i := range pvcs.Items {
+		if name := pvcs.Items[i].Name; strings.HasPrefix(name, c.job.Name+"-") {
 			names = append(names, "PVC "+name)
 		}
 	}

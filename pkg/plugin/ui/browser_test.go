@@ -120,8 +120,8 @@ func TestScreenshots(t *testing.T) {
 		args  []string
 		width int
 	}{
-		"ui-degraded":    {plugintest.Degraded(), []string{"--window-size=1120,840"}, 1120},
-		"ui-quorum-lost": {plugintest.QuorumLost(), []string{"--window-size=1120,860", "--blink-settings=preferredColorScheme=0"}, 1120},
+		"ui-degraded":    {plugintest.Degraded(), []string{"--window-size=1280,860"}, 1280},
+		"ui-quorum-lost": {plugintest.QuorumLost(), []string{"--window-size=1280,1000", "--blink-settings=preferredColorScheme=0"}, 1280},
 		"ui-narrow":      {plugintest.Upgrading(), []string{"--window-size=500,1400"}, 500},
 	} {
 		t.Run(name, func(t *testing.T) {

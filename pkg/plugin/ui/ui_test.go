@@ -36,7 +36,7 @@ type page struct {
 	source *ui.Source
 	clock  *testingclock.FakePassiveClock
 	mu     sync.Mutex
-	// lists counts how often the API was asked for the clusters.
+	// lists counts the requests for the list of clusters.
 	lists int
 }
 
@@ -284,12 +284,12 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestOneLookForAll: the API is asked once for all browsers, and not at all without any.
+// TestOneLookForAll: browsers share one request to the API; without a browser there is none.
 func TestOneLookForAll(t *testing.T) {
 	p := newPage(t, plugintest.Healthy())
 	p.view()
 	if p.asked() != 1 {
-		t.Fatalf("the API was asked %d times before the look was old", p.asked())
+		t.Fatalf("the API got %d requests before the look was old", p.asked())
 	}
 	p.later() // certificates are now valid for less than 61 days
 	first, _ := p.get("view.json", nil)
@@ -299,7 +299,7 @@ func TestOneLookForAll(t *testing.T) {
 	}
 	p.later()
 	if p.asked() != 2 {
-		t.Errorf("the API was asked %d times, want 2: no browser asks", p.asked())
+		t.Errorf("the API got %d requests, want 2: no browser asks", p.asked())
 	}
 	var browsers sync.WaitGroup
 	for range 20 {
@@ -310,9 +310,9 @@ func TestOneLookForAll(t *testing.T) {
 		})
 	}
 	browsers.Wait()
-	// A browser may read the time of the last look just before another one is kept.
+	// A browser may read the time of the last look just before another look is kept.
 	if asked := p.asked(); asked < 3 || asked > 4 {
-		t.Errorf("the API was asked %d times, want 3: once for 20 browsers", asked)
+		t.Errorf("the API got %d requests, want 3: one for 20 browsers", asked)
 	}
 	p.show(plugintest.Degraded())
 	p.later()
