@@ -97,12 +97,12 @@ func TestFailures(t *testing.T) {
 		change func(*disk.Test, context.CancelFunc)
 		want   error
 	}{
-		"no directory":           {func(d *disk.Test, _ context.CancelFunc) { d.Dir = filepath.Join(d.Dir, "none") }, fs.ErrNotExist},
-		"no writes":              {func(d *disk.Test, _ context.CancelFunc) { d.Writes = 0 }, agent.ErrInvalid},
-		"too many writes":        {func(d *disk.Test, _ context.CancelFunc) { d.Writes = agent.MaxDiskTestWrites + 1 }, agent.ErrInvalid},
-		"no time":                {func(d *disk.Test, _ context.CancelFunc) { d.Limit = 0 }, agent.ErrInvalid},
-		"a sync that fails":      {func(d *disk.Test, _ context.CancelFunc) { d.Sync = func(*os.File) error { return full } }, full},
-		"an interruption":        {func(d *disk.Test, cancel context.CancelFunc) { d.Sync = func(*os.File) error { cancel(); return nil } }, context.Canceled},
+		"no directory":             {func(d *disk.Test, _ context.CancelFunc) { d.Dir = filepath.Join(d.Dir, "none") }, fs.ErrNotExist},
+		"no writes":                {func(d *disk.Test, _ context.CancelFunc) { d.Writes = 0 }, agent.ErrInvalid},
+		"too many writes":          {func(d *disk.Test, _ context.CancelFunc) { d.Writes = agent.MaxDiskTestWrites + 1 }, agent.ErrInvalid},
+		"no time":                  {func(d *disk.Test, _ context.CancelFunc) { d.Limit = 0 }, agent.ErrInvalid},
+		"a sync that fails":        {func(d *disk.Test, _ context.CancelFunc) { d.Sync = func(*os.File) error { return full } }, full},
+		"an interruption":          {func(d *disk.Test, cancel context.CancelFunc) { d.Sync = func(*os.File) error { cancel(); return nil } }, context.Canceled},
 		"an output that is closed": {func(d *disk.Test, _ context.CancelFunc) { d.Show = func(*agent.DiskTest) error { return full } }, full},
 	} {
 		t.Run(name, func(t *testing.T) {
