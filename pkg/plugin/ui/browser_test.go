@@ -121,7 +121,7 @@ func TestScreenshots(t *testing.T) {
 		width int
 	}{
 		"ui-degraded":    {plugintest.Degraded(), []string{"--window-size=1280,860"}, 1280},
-		"ui-quorum-lost": {plugintest.QuorumLost(), []string{"--window-size=1280,950", "--blink-settings=preferredColorScheme=0"}, 1280},
+		"ui-quorum-lost": {plugintest.QuorumLost(), []string{"--window-size=1280,925", "--blink-settings=preferredColorScheme=0"}, 1280},
 		"ui-narrow":      {plugintest.Upgrading(), []string{"--window-size=500,1400"}, 500},
 	} {
 		t.Run(name, func(t *testing.T) {
