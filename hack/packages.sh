@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the tests need and that are missing: protoc for the
 # check of generated code, shellcheck for the scripts, ipset for NetworkPolicies, strace for disks
-# that take no writes, mkdocs for the site of the documentation. What the local Kubernetes and
-# the object stores need they install and name themselves. promtool, which tests the alerts, is
-# taken out of its package: an installed package would start a Prometheus. Does nothing when run again.
+# that take no writes. mkdocs makes the site of the documentation. tmux and chromium show the prompt
+# and the page of the plugin. What the local Kubernetes and the object stores need they install
+# and name themselves. promtool, which tests the alerts, is taken out of its package: an installed
+# package would start a Prometheus. Does nothing when run again.
 set -euo pipefail
-packages=(protobuf-compiler libprotobuf-dev shellcheck make ipset strace mkdocs mkdocs-material)
+packages=(protobuf-compiler libprotobuf-dev shellcheck make ipset strace mkdocs mkdocs-material tmux chromium)
 missing=()
 for p in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'install ok installed' || missing+=("$p")

@@ -88,7 +88,7 @@ func newCommand() *cobra.Command {
 			}
 			return task.Install(self, args[0])
 		},
-	})
+	}, diskTestCommand())
 	return root
 }
 
@@ -149,15 +149,24 @@ func report(result *agent.Result, file string, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "%s\n", raw); err != nil {
 		return err
 	}
-	// Kubernetes has made the file; outside of a pod there is none, and /dev is not
-	// the place for one.
-	if _, statErr := os.Stat(file); statErr == nil || file != terminationLog {
-		if err := os.WriteFile(file, raw, resultMode); err != nil {
-			return fmt.Errorf("writing the result: %w", err)
-		}
+	if err := writeResult(raw, file); err != nil {
+		return err
 	}
 	if result.Error != nil {
 		return errNotDone
+	}
+	return nil
+}
+
+// writeResult writes a result to where Kubernetes keeps it.
+func writeResult(raw []byte, file string) error {
+	// Kubernetes has made the file; outside of a pod there is none, and /dev is not
+	// the place for one.
+	if _, err := os.Stat(file); err != nil && file == terminationLog {
+		return nil
+	}
+	if err := os.WriteFile(file, raw, resultMode); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
 	}
 	return nil
 }

@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/diskcheck"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
 	"github.com/etcd-operator/etcd-operator/test/harness"
@@ -46,21 +48,27 @@ func (s *scenario) buildPlugin() *plugin {
 // a code.
 func (p *plugin) run(code failure.Code, args ...string) (stdout, stderr string) {
 	p.Helper()
-	stdout, stderr, err := env.KubectlOutputs(p.ctx(), harness.Command{
-		Args: append([]string{"etcd", "-n", p.namespace}, args...), Env: []string{"PATH=" + p.path},
-	})
-	got := failure.CodeDone
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		got = failure.Code(exit.ExitCode())
-	case err != nil:
-		p.Fatalf("kubectl etcd %v: %v", args, err)
-	}
+	got, stdout, stderr := p.end("", args...)
 	if got != code {
 		p.Fatalf("kubectl etcd %v ended with %d, want %d:\n%s\n%s", args, got, code, stdout, stderr)
 	}
 	return stdout, stderr
+}
+
+// end types kubectl etcd with an input, and returns how it ended.
+func (p *plugin) end(input string, args ...string) (code failure.Code, stdout, stderr string) {
+	p.Helper()
+	stdout, stderr, err := env.KubectlOutputs(p.ctx(), harness.Command{
+		Args: append([]string{"etcd", "-n", p.namespace}, args...), Stdin: input, Env: []string{"PATH=" + p.path},
+	})
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return failure.Code(exit.ExitCode()), stdout, stderr
+	case err != nil:
+		p.Fatalf("kubectl etcd %v: %v", args, err)
+	}
+	return failure.CodeDone, stdout, stderr
 }
 
 // TestPlugin types what a user on call types: look, back up, copy, change, connect.
@@ -139,4 +147,50 @@ func (p *plugin) changes(c *cluster, leader string) {
 	p.run(failure.CodeDone, "status", c.name, "--as=plugin-viewer")
 	_, said = p.run(failure.CodeForbidden, "restart", c.name, "--as=plugin-viewer", "--yes")
 	p.contains(said, "the right to create etcdclusters/restart in namespace "+p.namespace+" is missing", "ClusterRole etcd-operator:edit")
+}
+
+// TestPluginTools types into a session of etcdctl, and measures a disk with the rights of a user
+// that may edit the namespace. The namespace admits restricted pods only.
+func TestPluginTools(t *testing.T) {
+	t.Parallel()
+	s := startFor(t, 4*time.Minute)
+	p := s.buildPlugin()
+	s.kubectl("label", "namespace", s.namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
+	s.kubectl("create", "rolebinding", "edits", "--clusterrole=edit", "--user=plugin-editor")
+	c := s.cluster("tooled")
+	s.apply(manifest("tooled", 1, etcdVersion, withAutoTLS))
+	c.settle(1)
+
+	// shell ends with a code and prints a text.
+	shell := func(code failure.Code, input, want string, args ...string) {
+		t.Helper()
+		got, out, said := p.end(input, append([]string{"shell", c.name}, args...)...)
+		if got != code || !strings.Contains(out+said, want) {
+			t.Errorf("it ended with %d, want %d and %q:\n%s\n%s", got, code, want, out, said)
+		}
+	}
+	shell(failure.CodeDone, "put 'a key' \"a value\"\n\n# a comment\nget 'a key' --print-value-only\nexit\nget never\n", "OK\na value\n", "--as=plugin-editor")
+	shell(1, "bogus\nput b c\n", "etcdctl in pod tooled-")
+	shell(failure.CodeDone, "get b\n", "")
+	shell(failure.CodeUsage, "member remove 1\n", "add --yes to run it")
+
+	// An editor of the namespace may not read the operator's image, and must name it.
+	_, said := p.run(failure.CodeForbidden, "diskcheck", "--as=plugin-editor")
+	s.contains(said, "name it with --image", "the right to list deployments in namespace etcd-operator-system is missing")
+	image := s.kubectl("-n", "etcd-operator-system", "get", "deployment", "etcd-operator-controller", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+	from := time.Now()
+	code, out, said := p.end("", "diskcheck", "--writes=200", "--limit=20s", "--timeout=3m", "-o", "json", "--as=plugin-editor", "--image="+image)
+	disk := &diskcheck.Report{}
+	s.must(json.Unmarshal([]byte(out), disk), "read the report %s, errors %s", out, said)
+	if disk.Writes == 0 || disk.P99Milliseconds <= 0 || disk.P99Milliseconds > disk.MaxMilliseconds || disk.Node == "" {
+		t.Errorf("unexpected %+v", disk)
+	}
+	// The disk of the machine may be slow: both judgements can be right.
+	if fast := disk.P99Milliseconds < 10; disk.FastEnough != fast || (code == failure.CodeDone) != fast || (code == failure.CodeNotMet) == fast {
+		t.Errorf("it ended with %d: %+v", code, disk)
+	}
+	if left := s.kubectl("get", "jobs,pods,pvc", "-o", "name"); strings.Contains(left, "diskcheck") {
+		t.Errorf("the disk check left %s", left)
+	}
+	t.Logf("p99 of fdatasync is %.2f ms; the check took %v", disk.P99Milliseconds, time.Since(from).Round(time.Second))
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -24,6 +26,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/plugintest"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/ui"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -117,6 +120,10 @@ func TestRealAPIServer(t *testing.T) {
 	run(failure.CodeFailed, "upgrade main 3.4.0 --dry-run", "spec.version")
 	run(failure.CodeFailed, "snapshot save main "+t.TempDir()+"/x.db", "has no access to a kube-apiserver")
 	run(failure.CodeDone, "conn main", "http://main-client.prod.svc:2379")
+	page := &ui.Source{Clients: clients, Namespace: plugintest.Namespace, Clock: clock.RealClock{}, Every: time.Hour}
+	if view, err := page.View(t.Context()); err != nil || view.Problem != "" || len(view.Clusters) != 1 || !slices.Contains(view.Backups.Columns, "LAST-SUCCESS") || !slices.Contains(view.Restores.Columns, "MESSAGE") {
+		t.Errorf("%v: unexpected page %+v", err, view)
+	}
 	run(failure.CodeDone, "pause main --dry-run", "Pause of prod/main: ")
 	run(failure.CodeNotMet, "rotate-ca main --dry-run", "spec.TLS.auto is not set")
 	manifest := filepath.Join(t.TempDir(), "new.yaml")

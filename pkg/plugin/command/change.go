@@ -188,7 +188,7 @@ func (a *app) confirm(ctx context.Context, o *changeOptions, t *target, c change
 	if err != nil {
 		return err
 	}
-	if reply == expected || !c.losesData && strings.EqualFold(reply, "yes") || !c.losesData && strings.EqualFold(reply, expected) {
+	if reply == expected || !c.losesData && isYes(reply) {
 		return nil
 	}
 	return errDeclined

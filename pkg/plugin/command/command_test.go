@@ -59,7 +59,7 @@ func TestErrorsOfEveryCommand(t *testing.T) {
 	for _, line := range []string{
 		"status main", "why main", "check healthy main", "check backed-up main", "check upgraded main", "backup main -y", "restore main -y",
 		"recover main -y", "upgrade main 3.6.18 -y", "restart main -y", "defrag main -y", "replace main m -y", "move-leader main -y", "hibernate main -y",
-		"wake main -y", "pause main -y", "resume main -y", "cancel main -y", "rotate-ca main -y", "conn main", "ctl main -- version", "logs main", "snapshot save main " + filepath.Join(t.TempDir(), "none.db"),
+		"wake main -y", "pause main -y", "resume main -y", "cancel main -y", "rotate-ca main -y", "conn main", "ctl main -- version", "shell main", "ui main", "logs main", "snapshot save main " + filepath.Join(t.TempDir(), "none.db"),
 	} {
 		t.Run(line, func(t *testing.T) {
 			server := plugintest.New(t)

@@ -28,9 +28,16 @@ import (
 // Executor runs a program in the container of etcd of a pod.
 type Executor func(ctx context.Context, clients *connect.Clients, pod *corev1.Pod, command []string, in io.Reader, out, errOut io.Writer) error
 
+// ctlOptions are the flags of ctl and of shell.
 type ctlOptions struct {
-	member string
-	stdin  bool
+	member     string
+	stdin, yes bool
+}
+
+func (o *ctlOptions) bind(a *app, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.member, "member", "", "member to run in and to use as the endpoint")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "run auth enable, member remove and compaction without a question")
+	_ = cmd.RegisterFlagCompletionFunc("member", a.completeMemberFlag) // the flag exists
 }
 
 func (a *app) ctlCommand() *cobra.Command {
@@ -41,7 +48,9 @@ func (a *app) ctlCommand() *cobra.Command {
 		Long: `Runs the etcdctl of the image in the container of a member. The endpoints are those of
 all members, or of the one that --member names; --endpoints among the arguments replaces
 them. The exit code is that of etcdctl. It needs the right to get pods and to create
-pods/exec.`,
+pods/exec.
+
+auth enable, member remove and compaction ask first. Everything else runs at once.`,
 		Example: `  kubectl etcd ctl prod -- endpoint status -w table
   kubectl etcd ctl prod -- get /registry --prefix --keys-only
   kubectl etcd ctl prod -i -- txn < FILE`,
@@ -49,9 +58,8 @@ pods/exec.`,
 		ValidArgsFunction: a.completeClusters,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.ctl(cmd.Context(), o, args[0], args[1:]) },
 	}
-	cmd.Flags().StringVar(&o.member, "member", "", "member to run in and to use as the endpoint")
+	o.bind(a, cmd)
 	cmd.Flags().BoolVarP(&o.stdin, "stdin", "i", false, "pass the input to etcdctl")
-	_ = cmd.RegisterFlagCompletionFunc("member", a.completeMemberFlag) // the flag exists
 	return cmd
 }
 
@@ -60,17 +68,31 @@ func (a *app) ctl(ctx context.Context, o *ctlOptions, name string, args []string
 	if err != nil {
 		return err
 	}
-	member, err := chooseMember(t, o.member)
-	if err != nil {
+	if err := a.confirmDanger(ctx, o, args, a.askOnce); err != nil {
 		return err
-	}
-	pod, err := t.Kube.CoreV1().Pods(t.cluster.Namespace).Get(ctx, member.Pod, metav1.GetOptions{})
-	if err != nil {
-		return failure.With(err, t.right("get", "pods"))
 	}
 	var in io.Reader
 	if o.stdin {
 		in = a.In
+	}
+	return a.runEtcdctl(ctx, o, t, args, in)
+}
+
+// podOf returns the pod of the member that runs etcdctl.
+func podOf(ctx context.Context, o *ctlOptions, t *target) (*corev1.Pod, error) {
+	member, err := chooseMember(t, o.member)
+	if err != nil {
+		return nil, err
+	}
+	pod, err := t.Kube.CoreV1().Pods(t.cluster.Namespace).Get(ctx, member.Pod, metav1.GetOptions{})
+	return pod, failure.With(err, t.right("get", "pods"))
+}
+
+// runEtcdctl runs one command of etcdctl.
+func (a *app) runEtcdctl(ctx context.Context, o *ctlOptions, t *target, args []string, in io.Reader) error {
+	pod, err := podOf(ctx, o, t)
+	if err != nil {
+		return err
 	}
 	err = a.Exec(ctx, t.Clients, pod, etcdctl(t.cluster, pod, o.member, args), in, a.Out, a.Err)
 	var exit exec.CodeExitError

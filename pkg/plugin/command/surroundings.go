@@ -4,8 +4,10 @@
 package command
 
 import (
+	"context"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"time"
 
@@ -33,6 +35,10 @@ type Surroundings struct {
 	Connect func(*connect.Flags) (*connect.Clients, error)
 	// Exec runs a program in a member.
 	Exec Executor
+	// Raw makes the terminal pass on every key, until restore is called.
+	Raw func() (restore func() error, err error)
+	// Signals returns a context that ends with the first of these signals.
+	Signals func(context.Context, ...os.Signal) (context.Context, context.CancelFunc)
 }
 
 // System returns the surroundings of the process.
@@ -48,6 +54,8 @@ func System() Surroundings {
 		Every:   defaultEvery,
 		Connect: (*connect.Flags).Connect,
 		Exec:    execInPod,
+		Raw:     rawTerminal,
+		Signals: signal.NotifyContext,
 	}
 }
 
@@ -59,6 +67,16 @@ func terminalSize() (columns, rows int) {
 		}
 	}
 	return 0, 0
+}
+
+// rawTerminal changes the terminal of the input.
+func rawTerminal() (func() error, error) {
+	file := int(os.Stdin.Fd())
+	before, err := term.MakeRaw(file)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return term.Restore(file, before) }, nil
 }
 
 func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }

@@ -67,6 +67,9 @@ var roles = map[string]role{
 	"get pods":                       {"view", ""},
 	"get pods/log":                   {"view", ""},
 	"create pods/exec":               {"edit", ""},
+	"create jobs":                    {"edit", ""},
+	"delete jobs":                    {"edit", ""},
+	"get jobs":                       {"view", ""},
 }
 
 // With returns err with the right that the request needs, if the user lacks it, and with what

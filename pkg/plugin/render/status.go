@@ -20,6 +20,9 @@ import (
 // labelWidth is the width of the labels of details.
 const labelWidth = 13
 
+// NotLive stands behind a verdict that the members have not given now.
+const NotLive = "(by the status; the members were not probed)"
+
 // Status draws clusters, each as a tree of its members.
 func Status(w io.Writer, list []*report.Status, style Style) {
 	for i, s := range list {
@@ -33,7 +36,7 @@ func Status(w io.Writer, list []*report.Status, style Style) {
 func drawStatus(w io.Writer, s *report.Status, style Style) {
 	fmt.Fprintf(w, "%s  %s", style.paint(bold, s.Namespace+"/"+s.Name), style.verdict(s.Verdict))
 	if !s.Live {
-		fmt.Fprint(w, "  "+style.paint(yellow, "(by the status; the members were not probed)"))
+		fmt.Fprint(w, "  "+style.paint(yellow, NotLive))
 	}
 	fmt.Fprintln(w)
 	if s.Message != "" {
@@ -48,37 +51,61 @@ func drawStatus(w io.Writer, s *report.Status, style Style) {
 	}
 }
 
-// drawDetails writes a line for each fact about the whole cluster.
 func drawDetails(w io.Writer, s *report.Status, style Style) {
+	for _, d := range Details(s, style) {
+		fmt.Fprintf(w, "  %-*s %s\n", labelWidth, d.Label, strings.ReplaceAll(d.Text, "\n", "\n  "+strings.Repeat(" ", labelWidth+1)))
+	}
+}
+
+// Labels of details that say what is wrong, and what is done.
+const (
+	LabelDeletion  = "deletion"
+	LabelFault     = "fault"
+	LabelUnknown   = "unknown"
+	LabelUnderWay  = "under way"
+	LabelOperation = "operation"
+	LabelRecovery  = "recovery"
+)
+
+// Detail is a fact about a whole cluster.
+type Detail struct {
+	Label string `json:"label"`
+	Text  string `json:"text"`
+}
+
+// Details returns the facts about a whole cluster, in the order in which they are shown.
+func Details(s *report.Status, style Style) []Detail {
+	var list []Detail
 	line := func(label, text string) {
 		if text != "" {
-			fmt.Fprintf(w, "  %-*s %s\n", labelWidth, label, text)
+			list = append(list, Detail{label, text})
 		}
 	}
 	status := &s.Cluster.Status
 	if at := s.Cluster.DeletionTimestamp; at != nil {
-		line("deletion", style.paint(red, "was requested "+Age(style.Now.Sub(at.Time))+" ago"))
+		line(LabelDeletion, style.paint(red, "was requested "+Age(style.Now.Sub(at.Time))+" ago"))
 	}
 	line("etcd", versions(s))
 	line("voters", voters(s))
 	line("database", database(s))
 	line("last backup", lastBackup(s.Cluster, style))
-	line("operation", operation(status.Operation, style))
+	line(LabelOperation, operation(status.Operation, style))
 	if report.ConditionOf(s.Cluster, v1beta2.ClusterConditionRecovering).Status != corev1.ConditionTrue {
-		line("recovery", recovery(status.Recovery)) // otherwise the condition says the same
+		line(LabelRecovery, recovery(status.Recovery)) // otherwise the condition says the same
 	}
 	for _, c := range report.Work(s.Cluster) {
-		line("under way", condition(c, style))
+		line(LabelUnderWay, condition(c, style))
 	}
 	for _, c := range report.Faults(s.Cluster) {
-		line("fault", style.paint(red, condition(c, style)))
+		line(LabelFault, style.paint(red, condition(c, style)))
 	}
 	if b := status.BlockedBy; b != nil {
 		line("waits for", waitsFor(s, style))
 	}
 	for _, p := range s.Problems {
-		line("unknown", style.paint(yellow, strings.ReplaceAll(p, "\n", "\n  "+strings.Repeat(" ", labelWidth+1))))
+		line(LabelUnknown, style.paint(yellow, p))
 	}
+	return list
 }
 
 // waitsFor says what the controller waits for. A message that another line shows is left out.
@@ -224,10 +251,8 @@ func drawMembers(w io.Writer, s *report.Status, style Style) {
 		return
 	}
 	t := &table{}
-	head := []string{"    MEMBER", "ROLE", "HEALTH", "VERSION", "DB", "POD", "NODE"}
-	if style.Wide {
-		head = append(head, "ID", "TERM", "LAG", "CERTIFICATE", "PVC")
-	}
+	head := MemberColumns(style)
+	head[0] = "    " + head[0]
 	for i := range head {
 		head[i] = style.paint(dim, head[i])
 	}
@@ -235,12 +260,8 @@ func drawMembers(w io.Writer, s *report.Status, style Style) {
 	for i := range members {
 		m := &members[i]
 		branch, _ := style.branch(i == len(members)-1)
-		row := []string{
-			branch + " " + style.mark(m.Healthy, m.Fault != "") + " " + m.Name, m.Role, m.State, dash(m.Version), size(m.DBSize), dash(m.PodState), dash(m.Node),
-		}
-		if style.Wide {
-			row = append(row, dash(m.ID), number(m.Term), fmt.Sprint(m.Lag), expiry(m, style), dash(strings.TrimSpace(m.PVC+" "+m.PVCState)))
-		}
+		row := MemberRow(m, style)
+		row[0] = branch + " " + style.mark(m.Healthy, m.Fault != "") + " " + row[0]
 		t.add(row...)
 	}
 	for i, line := range t.lines() {
@@ -253,6 +274,24 @@ func drawMembers(w io.Writer, s *report.Status, style Style) {
 			fmt.Fprintln(w, "  "+rest+"    "+style.paint(red, m.Fault))
 		}
 	}
+}
+
+// MemberColumns returns the names of the columns of a table of members.
+func MemberColumns(style Style) []string {
+	head := []string{"MEMBER", "ROLE", "HEALTH", "VERSION", "DB", "POD", "NODE"}
+	if style.Wide {
+		head = append(head, "ID", "TERM", "LAG", "CERTIFICATE", "PVC")
+	}
+	return head
+}
+
+// MemberRow returns the cells of a member.
+func MemberRow(m *report.Member, style Style) []string {
+	row := []string{m.Name, m.Role, m.State, dash(m.Version), size(m.DBSize), dash(m.PodState), dash(m.Node)}
+	if style.Wide {
+		row = append(row, dash(m.ID), number(m.Term), fmt.Sprint(m.Lag), expiry(m, style), dash(strings.TrimSpace(m.PVC+" "+m.PVCState)))
+	}
+	return row
 }
 
 func size(bytes int64) string {
