@@ -20,6 +20,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/listcache"
 	etcdclient "github.com/etcd-operator/etcd-operator/pkg/etcd"
 	generatedopenapi "github.com/etcd-operator/etcd-operator/pkg/generated/openapi"
 	registry "github.com/etcd-operator/etcd-operator/pkg/registry/etcd"
@@ -111,6 +112,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(etcd.GroupName, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
 	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1beta2.SchemeGroupVersion.Version: storage}
+	group.NegotiatedSerializer = listcache.NewSerializer(group.NegotiatedSerializer, clock.RealClock{})
 	if err := generic.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("install the API group: %w", err)
 	}
