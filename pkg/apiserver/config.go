@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
@@ -39,6 +41,8 @@ type Config struct {
 	// verb, with SubjectAccessReviews. It does so even if the kube-apiserver has authorized the
 	// request itself. Nil allows everything.
 	DelegatedAuthorizer authorizer.Authorizer
+	// Tracing is true if spans are exported.
+	Tracing bool
 	// DefaultEtcdVersion is the etcd version of clusters that are created without spec.version.
 	// Empty means the version that this release recommends.
 	DefaultEtcdVersion string
@@ -79,12 +83,30 @@ func NewConfig() (*Config, error) {
 	generic.LongRunningFunc = filters.BasicLongRunningRequestCheck(
 		sets.NewString("watch"), sets.NewString("proxy", "log", "exec", "attach", "portforward"))
 
+	built := &Config{Generic: generic, Scheme: scheme, Codecs: codecs}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
 		handler = withReceived(codecs.UniversalDeserializer(), config.MaxRequestBodyBytes, handler)
+		if !built.Tracing {
+			config = withoutTracing(config)
+		}
 		return genericapiserver.DefaultBuildHandlerChain(withStrictFields(withDefaultBody(handler)), config)
 	}
+	return built, nil
+}
 
-	return &Config{Generic: generic, Scheme: scheme, Codecs: codecs}, nil
+// withoutTracing returns a copy of the configuration whose handlers make no span for a request.
+// A span that nothing exports costs as much as one that is exported.
+func withoutTracing(config *genericapiserver.Config) *genericapiserver.Config {
+	without := *config
+	without.FeatureGate = gateWithoutTracing{config.FeatureGate}
+	return &without
+}
+
+type gateWithoutTracing struct{ featuregate.FeatureGate }
+
+// Enabled implements featuregate.FeatureGate.
+func (g gateWithoutTracing) Enabled(feature featuregate.Feature) bool {
+	return feature != features.APIServerTracing && g.FeatureGate.Enabled(feature)
 }
 
 // Complete sets the derived values.
