@@ -41,6 +41,8 @@ type Config struct {
 	// verb, with SubjectAccessReviews. It does so even if the kube-apiserver has authorized the
 	// request itself. Nil allows everything.
 	DelegatedAuthorizer authorizer.Authorizer
+	// IsStorageFull is true while the storage takes no writes; nil if that is not known.
+	IsStorageFull func() bool
 	// Tracing is true if spans are exported.
 	Tracing bool
 	// DefaultEtcdVersion is the etcd version of clusters that are created without spec.version.
@@ -86,6 +88,9 @@ func NewConfig() (*Config, error) {
 	built := &Config{Generic: generic, Scheme: scheme, Codecs: codecs}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
 		handler = withReceived(codecs.UniversalDeserializer(), config.MaxRequestBodyBytes, handler)
+		if built.IsStorageFull != nil {
+			handler = withSpace(built.IsStorageFull, codecs, handler)
+		}
 		if !built.Tracing {
 			config = withoutTracing(config)
 		}
