@@ -178,7 +178,7 @@ func newClients(t testing.TB) *clients {
 	return c
 }
 
-// ask returns the name of the user, and whether the authenticator behind was asked.
+// ask returns the name of the user, and whether the request reached the authenticator behind.
 func (c *clients) ask(t testing.TB, presented []*x509.Certificate, headers ...string) (name string, asked bool) {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
@@ -206,15 +206,15 @@ func TestAuthenticatorRemembersCertificates(t *testing.T) {
 	c := newClients(t)
 	alice := []*x509.Certificate{issue(t, c.ca, "alice", false, time.Hour).certificate}
 	bob := []*x509.Certificate{issue(t, c.ca, "bob", false, 30*time.Second).certificate}
-	stranger := []*x509.Certificate{issue(t, c.other, "stranger", false, time.Hour).certificate}
+	untrusted := []*x509.Certificate{issue(t, c.other, "untrusted", false, time.Hour).certificate}
 
 	c.expect(t, alice, "alice", true)
 	c.expect(t, alice, "alice", false)
 	c.expect(t, bob, "bob", true)
 	c.expect(t, bob, "bob", false)
 	// A failure is not remembered.
-	c.expect(t, stranger, "", true)
-	c.expect(t, stranger, "", true)
+	c.expect(t, untrusted, "", true)
+	c.expect(t, untrusted, "", true)
 	// A front proxy names another user in each request.
 	c.expect(t, alice, "alice", true, nameHeader)
 
@@ -229,9 +229,9 @@ func TestAuthenticatorRemembersCertificates(t *testing.T) {
 	// Another CA takes effect at once, in both directions.
 	c.trust.set(c.other)
 	c.expect(t, alice, "", true)
-	c.expect(t, stranger, "stranger", true)
+	c.expect(t, untrusted, "untrusted", true)
 	c.trust.set(c.ca)
-	c.expect(t, stranger, "", true)
+	c.expect(t, untrusted, "", true)
 }
 
 func TestAuthenticatorRemembersCertificatesOnly(t *testing.T) {

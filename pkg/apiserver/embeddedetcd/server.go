@@ -25,7 +25,7 @@ const (
 	// snapshotEntries is after how many writes etcd may remove its log. The default of 10,000 is
 	// more than the volume holds if objects are large.
 	snapshotEntries = 1000
-	// catchUpEntries is how many writes stay in memory for followers, of which there are none.
+	// catchUpEntries is how many writes stay in memory for followers. There are none.
 	catchUpEntries = 100
 	// progressInterval is how often etcd tells watch caches that they are up to date.
 	progressInterval = 5 * time.Second

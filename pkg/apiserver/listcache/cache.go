@@ -15,8 +15,8 @@ import (
 const (
 	// unusedAfter is how long an encoding stays that no list has used.
 	unusedAfter = 5 * time.Minute
-	// sweepPeriod is how often a full cache removes what is unused.
-	sweepPeriod = 10 * time.Second
+	// shrinkPeriod is how often a full cache removes what is unused.
+	shrinkPeriod = 10 * time.Second
 )
 
 // item is an object of a list.
@@ -43,7 +43,7 @@ type cache struct {
 	mu      sync.RWMutex
 	entries map[types.UID]*encoding
 	bytes   int
-	swept   time.Time
+	shrunk  time.Time
 }
 
 func newCache(limit int) *cache {
@@ -85,10 +85,10 @@ func (c *cache) put(object item, data []byte, now time.Time) {
 	if before := c.entries[object.GetUID()]; before != nil {
 		old = len(before.data)
 	}
-	if c.bytes-old+len(data) > c.limit && !c.sweep(now, len(data)) {
+	if c.bytes-old+len(data) > c.limit && !c.shrink(now, len(data)) {
 		return
 	}
-	// The sweep may have removed the old encoding.
+	// Shrinking may have removed the old encoding.
 	if before := c.entries[object.GetUID()]; before != nil {
 		c.bytes -= len(before.data)
 	}
@@ -98,13 +98,13 @@ func (c *cache) put(object item, data []byte, now time.Time) {
 	c.entries[object.GetUID()] = made
 }
 
-// sweep removes what no list has used for some time, and is true if there is space then. What is
+// shrink removes what no list has used for some time, and is true if there is space then. What is
 // in use stays: a list that is larger than the cache would otherwise remove its own items.
-func (c *cache) sweep(now time.Time, space int) bool {
-	if now.Sub(c.swept) < sweepPeriod {
+func (c *cache) shrink(now time.Time, space int) bool {
+	if now.Sub(c.shrunk) < shrinkPeriod {
 		return false
 	}
-	c.swept = now
+	c.shrunk = now
 	for uid, e := range c.entries {
 		if now.Sub(time.Unix(0, e.used.Load())) > unusedAfter {
 			c.bytes -= len(e.data)

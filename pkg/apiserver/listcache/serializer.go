@@ -82,8 +82,8 @@ func (e *encoder) EncodeWithAllocator(obj runtime.Object, w io.Writer, memory ru
 	return e.Encoder.Encode(obj, w)
 }
 
-// itemsOf returns the items of a list; nil if the object is no list, or if the list has items of
-// another kind, such as those that name their own kind and version.
+// itemsOf returns the items of a list. It returns nil if the object is no list, or if an item
+// names its own kind and version.
 func itemsOf(obj runtime.Object) []item {
 	if !meta.IsListType(obj) {
 		return nil
@@ -108,9 +108,9 @@ const writeSize = 64 << 10
 // buffers holds writers of that size.
 var buffers sync.Pool
 
-// writeList writes the first bytes by themselves, as the generic server does: the size of the
-// first write tells the writer of the response that the list is a stream, which is compressed if
-// it becomes long.
+// writeList writes the first bytes by themselves, as the generic server does. By the size of the
+// first write, the writer of the response knows that the list is a stream. It compresses a stream
+// that becomes long.
 func writeList(w io.Writer, first []byte, rest func(w io.Writer) error) error {
 	if _, err := w.Write(first); err != nil {
 		return err
