@@ -8,6 +8,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	// The image has no root certificates. These are the fallback for admission webhooks and for
@@ -28,7 +29,15 @@ import (
 // helpColumns is the width of the help.
 const helpColumns = 100
 
+// garbagePercent is how much the heap grows between two collections, in percent of what lives. The
+// heap is small, and a collection visits all of it: with the default of 100 a busy server spends
+// a fifth of its CPU time on collections.
+const garbagePercent = 200
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 	server, err := options.New()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "The default options are invalid:", err)

@@ -50,6 +50,8 @@ type environment struct {
 	pki *servers.PKI
 
 	processes map[string]*servers.Process
+	// rest is the CPU seconds that each process uses in a second without requests.
+	rest      map[string]float64
 	etcdURL   map[string]string
 	kubeURL   string
 	serverURL string

@@ -19,6 +19,7 @@ type report struct {
 	Machine machine   `json:"machine"`
 	Records []*record `json:"records"`
 	Sizes   []*sizes  `json:"sizes"`
+	Rest    []*restOf `json:"rest"`
 }
 
 // machine is what a reader must know to judge the figures.
@@ -77,6 +78,15 @@ func (r *report) add(st *stage, l line, s *serving, round int, found result) {
 func (r *report) addSizes(st *stage, s *serving, found sizes) {
 	found.Size, found.Objects, found.Serving = st.shape.name, st.objects, s.name
 	r.Sizes = append(r.Sizes, &found)
+}
+
+// addRest adds what a process used in each part of the measurement at rest.
+func (r *report) addRest(st *stage, process string, parts []float64) {
+	milli := make([]float64, 0, len(parts))
+	for _, used := range parts {
+		milli = append(milli, 1000*used)
+	}
+	r.Rest = append(r.Rest, &restOf{Size: st.shape.name, Objects: st.objects, Process: process, CPU: spreadOf(milli)})
 }
 
 // addSize adds the size as JSON to what is known about a serving.

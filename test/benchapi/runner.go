@@ -20,8 +20,10 @@ type result struct {
 	// Requests is what the CPU time is divided by, and Seconds how long they took together.
 	Requests int     `json:"requests"`
 	Seconds  float64 `json:"seconds"`
-	// CPU is the CPU time of each process in seconds, and Client that of the benchmark.
+	// CPU is the CPU time of each process in seconds, without what the process uses at rest in the
+	// same time. Rest is what was subtracted, and Client the CPU time of the benchmark.
 	CPU    map[string]float64 `json:"cpuSeconds"`
+	Rest   map[string]float64 `json:"restCPUSeconds"`
 	Client float64            `json:"clientCPUSeconds"`
 	// P50, P99 and Max are latencies in milliseconds.
 	P50 float64 `json:"p50Milliseconds"`
@@ -43,10 +45,8 @@ type window struct {
 const settle = 50 * time.Millisecond
 
 func (e *environment) openWindow(ctx context.Context) (*window, error) {
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := pause(ctx, settle); err != nil {
+		return nil, err
 	}
 	cpu, err := e.cpuSeconds()
 	return &window{environment: e, begun: time.Now(), cpu: cpu, client: ownSeconds()}, err
@@ -54,13 +54,14 @@ func (e *environment) openWindow(ctx context.Context) (*window, error) {
 
 // close returns the result without the number of requests.
 func (w *window) close(latencies []time.Duration) (result, error) {
-	r := result{Seconds: time.Since(w.begun).Seconds(), CPU: map[string]float64{}, Client: ownSeconds() - w.client}
+	r := result{Seconds: time.Since(w.begun).Seconds(), CPU: map[string]float64{}, Rest: map[string]float64{}, Client: ownSeconds() - w.client}
 	cpu, err := w.environment.cpuSeconds()
 	if err != nil {
 		return r, err
 	}
 	for name, used := range cpu {
-		r.CPU[name] = used - w.cpu[name]
+		r.Rest[name] = w.environment.rest[name] * r.Seconds
+		r.CPU[name] = used - w.cpu[name] - r.Rest[name]
 	}
 	r.P50, r.P99, r.Max = milliseconds(quantile(latencies, 0.5)), milliseconds(quantile(latencies, 0.99)), milliseconds(quantile(latencies, 1))
 	return r, nil

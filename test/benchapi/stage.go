@@ -66,7 +66,7 @@ func (st *stage) run(ctx context.Context, lines []line) error {
 		}
 	}
 	say("warming up, and loading %d objects into each server", st.objects)
-	for _, step := range []func(context.Context) error{st.warmUp, st.calibrate, st.load, st.compare} {
+	for _, step := range []func(context.Context) error{st.warmUp, st.calibrate, st.load, st.compare, st.measureRest} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -74,6 +74,7 @@ func (r *report) print(out io.Writer) {
 		if len(lines) == 0 {
 			continue
 		}
+		r.printRest(out, crd)
 		printCPU(out, lines)
 		printLatency(out, lines)
 		printProcesses(out, lines)
@@ -108,6 +109,17 @@ func printSizes(out io.Writer, crd, own *sizes) {
 		{"resident memory of the whole server, MiB", func(s *sizes) float64 { return s.Resident / (1 << 20) }},
 	} {
 		fmt.Fprintf(out, "| %s | %.0f | %.0f | %s |\n", row.name, row.figure(crd), row.figure(own), number(row.figure(crd)/row.figure(own)))
+	}
+}
+
+// printRest shows what the processes of a stage use without requests.
+func (r *report) printRest(out io.Writer, stage *sizes) {
+	fmt.Fprintln(out, "\nAt rest, without requests: milliseconds of CPU time in a second. The tables below are without this.")
+	fmt.Fprintln(out, "\n| process | median (lowest to highest second) |\n|---|---|")
+	for _, rest := range r.Rest {
+		if rest.Size == stage.Size && rest.Objects == stage.Objects {
+			fmt.Fprintf(out, "| %s | %s |\n", rest.Process, rest.CPU)
+		}
 	}
 }
 

@@ -4,8 +4,6 @@
 package embeddedetcd
 
 import (
-	"syscall"
-
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 )
@@ -36,18 +34,18 @@ func (c *storageCollector) DescribeWithStability(ch chan<- *metrics.Desc) {
 // CollectWithStability implements metrics.StableCollector.
 func (c *storageCollector) CollectWithStability(ch chan<- metrics.Metric) {
 	dir := c.server.etcd.Config().Dir
-	var volume syscall.Statfs_t
-	if err := syscall.Statfs(dir, &volume); err != nil {
+	free, err := freeBytes(dir)
+	if err != nil {
 		klog.Background().Error(err, "cannot read the free space for the database; its metrics are absent", "directory", dir)
 		return
 	}
 	size := c.server.etcd.Server.Backend().Size()
-	free := int64(volume.Bavail) * volume.Bsize
 	ch <- metrics.NewLazyConstMetric(databaseSize, metrics.GaugeValue, float64(size))
-	ch <- metrics.NewLazyConstMetric(databaseAvailable, metrics.GaugeValue, float64(available(size, free)))
+	ch <- metrics.NewLazyConstMetric(databaseAvailable, metrics.GaugeValue, float64(available(size, free, c.server.quota)))
 }
 
 // available returns how much a database may grow that has the size, on a volume with free bytes.
-func available(size, free int64) int64 {
-	return max(0, min(quotaBytes-size, free))
+// The guard ends the writes before the volume is full.
+func available(size, free, quota int64) int64 {
+	return max(0, min(quota-size, free-minFree))
 }

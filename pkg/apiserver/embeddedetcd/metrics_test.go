@@ -12,7 +12,8 @@ import (
 func TestMetricsOfStorage(t *testing.T) {
 	t.Parallel()
 	registry := metrics.NewKubeRegistry()
-	if err := registry.CustomRegister(start(t, t.TempDir()).Metrics()); err != nil {
+	server := start(t, t.TempDir())
+	if err := registry.CustomRegister(server.Metrics()); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()
@@ -25,20 +26,20 @@ func TestMetricsOfStorage(t *testing.T) {
 	}
 	size := got["etcd_operator_apiserver_embedded_storage_size_bytes"]
 	room := got["etcd_operator_apiserver_embedded_storage_available_bytes"]
-	if size <= 0 || room <= 0 || size+room > quotaBytes {
-		t.Errorf("the database has %v bytes and may grow by %v; the quota is %d", size, room, quotaBytes)
+	if size <= 0 || room <= 0 || size+room > float64(server.quota) {
+		t.Errorf("the database has %v bytes and may grow by %v; the quota is %d", size, room, server.quota)
 	}
 }
 
 func TestAvailable(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ size, free, want int64 }{
-		"the volume is the limit":        {size: 1 << 20, free: 2 << 30, want: 2 << 30},
+		"the volume is the limit":        {size: 1 << 20, free: 2 << 30, want: 2<<30 - minFree},
 		"the quota is the limit":         {size: 7 << 30, free: 100 << 30, want: 1 << 30},
 		"the volume is full":             {size: 1 << 20, free: 0, want: 0},
 		"the database exceeds the quota": {size: 9 << 30, free: 1 << 30, want: 0},
 	} {
-		if got := available(test.size, test.free); got != test.want {
+		if got := available(test.size, test.free, 8<<30); got != test.want {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -21,8 +22,11 @@ import (
 const (
 	// name is the name of the only member, which is stored in the member list.
 	name = "embedded"
-	// quotaBytes is the largest size of a database that the etcd documentation suggests.
-	quotaBytes = 8 << 30
+	// snapshotEntries is after how many writes etcd may remove its log. The default of 10,000 is
+	// more than the volume holds if objects are large.
+	snapshotEntries = 1000
+	// catchUpEntries is how many writes stay in memory for followers. There are none.
+	catchUpEntries = 100
 	// progressInterval is how often etcd tells watch caches that they are up to date.
 	progressInterval = 5 * time.Second
 	// maxSocketPath is the longest path of a unix socket on Linux.
@@ -41,6 +45,12 @@ type Server struct {
 	lock     *os.File
 	// socketDir is a temporary directory for the socket; empty if the data directory has it.
 	socketDir string
+	// quota is the largest size of the database, in bytes.
+	quota int64
+	full  atomic.Bool
+	// stopGuard ends the guard of the space, and guarded is closed when it has ended.
+	stopGuard context.CancelFunc
+	guarded   chan struct{}
 }
 
 // Start starts etcd with its data below dir and returns when etcd is ready.
@@ -63,6 +73,10 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 		return nil, err
 	}
 	server.endpoint = (&url.URL{Scheme: "unix", Path: socket}).String()
+	if server.quota, err = quotaOf(data); err != nil {
+		server.release()
+		return nil, err
+	}
 
 	server.etcd, err = embed.StartEtcd(server.config(data, socket))
 	if err != nil {
@@ -71,6 +85,10 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 	}
 	select {
 	case <-server.etcd.Server.ReadyNotify():
+		if _, err = server.guardOnce(ctx, true); err != nil {
+			break
+		}
+		server.startGuard(ctx)
 		return server, nil
 	case <-server.etcd.Server.StopNotify():
 		err = ErrStopped
@@ -80,6 +98,14 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 	}
 	server.Stop()
 	return nil, fmt.Errorf("embedded etcd in %s: %w", data, err)
+}
+
+// startGuard starts the guard of the space, which Stop ends.
+func (s *Server) startGuard(ctx context.Context) {
+	// The server outlives the context of its start.
+	ctx, s.stopGuard = context.WithCancel(context.WithoutCancel(ctx))
+	s.guarded = make(chan struct{})
+	go s.guard(ctx)
 }
 
 func (s *Server) config(data, socket string) *embed.Config {
@@ -93,7 +119,9 @@ func (s *Server) config(data, socket string) *embed.Config {
 	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
 	config.InitialCluster = config.InitialClusterFromName(name)
 	config.EnableGRPCGateway = false
-	config.QuotaBackendBytes = quotaBytes
+	config.QuotaBackendBytes = s.quota
+	config.SnapshotCount = snapshotEntries
+	config.SnapshotCatchUpEntries = catchUpEntries
 	config.WatchProgressNotifyInterval = progressInterval
 	// The default of the library is 0, with which etcd logs a warning for every request.
 	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration
@@ -139,6 +167,10 @@ func (s *Server) Stop() {
 	s.once.Do(func() {
 		// etcd logs errors about its own closed listeners while it stops.
 		s.log.stopping.Store(true)
+		if s.stopGuard != nil {
+			s.stopGuard()
+			<-s.guarded
+		}
 		s.etcd.Close()
 		s.release()
 	})

@@ -34,6 +34,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -46,6 +47,8 @@ const (
 type signingCA struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
+	// pool holds the certificate. As in the server, it stays the same as long as the CA does.
+	pool *x509.CertPool
 }
 
 func newSigningCA(t *testing.T) *signingCA {
@@ -58,7 +61,9 @@ func newSigningCA(t *testing.T) *signingCA {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &signingCA{certificate: certificate, key: key}
+	pool := x509.NewCertPool()
+	pool.AddCert(certificate)
+	return &signingCA{certificate: certificate, key: key, pool: pool}
 }
 
 func (a *signingCA) issue(t *testing.T, name string, validFor time.Duration, usages ...x509.ExtKeyUsage) *x509.Certificate {
@@ -105,8 +110,7 @@ func (c *changingCA) VerifyOptions() (x509.VerifyOptions, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	options := x509request.DefaultVerifyOptions()
-	options.Roots = x509.NewCertPool()
-	options.Roots.AddCert(c.trusted.certificate)
+	options.Roots = c.trusted.pool
 	return options, true
 }
 
@@ -175,7 +179,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	})
 	handler = filters.WithAuthorization(handler, b.authorizer, codecs)
 	handler = impersonation.WithImpersonation(handler, b.authorizer, codecs)
-	handler = filters.WithAuthentication(handler, NewAuthenticator(config, delegated), filters.Unauthorized(codecs), nil, config)
+	handler = filters.WithAuthentication(handler, NewAuthenticator(config, delegated, clock.RealClock{}), filters.Unauthorized(codecs), nil, config)
 	b.handler = filters.WithRequestInfo(handler, &request.RequestInfoFactory{
 		APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api"),
 	})

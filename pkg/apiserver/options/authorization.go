@@ -14,12 +14,14 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/clientcert"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/frontproxy"
 )
 
 // applyAuthorization replaces the authorizer of the recommended options. Their client sends at
 // most 200 requests a second, so that a client that reads more objects directly would wait.
-// The client here has no limit: priority and fairness protects the kube-apiserver.
+// The client here has no limit: priority and fairness protects the kube-apiserver. Their
+// authenticator verifies a client certificate with every request; here it is remembered.
 func (o *Options) applyAuthorization(config *apiserver.Config) error {
 	if o.Recommended.Authorization == nil {
 		return nil
@@ -33,10 +35,17 @@ func (o *Options) applyAuthorization(config *apiserver.Config) error {
 	config.DelegatedAuthorizer = delegated
 
 	proxy := generic.Authentication.RequestHeaderConfig
-	if o.AuthorizeFrontProxyRequests || proxy == nil {
+	if proxy == nil {
 		return nil
 	}
-	generic.Authentication.Authenticator = frontproxy.NewAuthenticator(proxy, generic.Authentication.Authenticator)
+	if clientCA := generic.SecureServing.ClientCA; clientCA != nil {
+		generic.Authentication.Authenticator = clientcert.NewAuthenticator(
+			generic.Authentication.Authenticator, clientCA.CurrentCABundleContent, proxy.UsernameHeaders, o.clock)
+	}
+	if o.AuthorizeFrontProxyRequests {
+		return nil
+	}
+	generic.Authentication.Authenticator = frontproxy.NewAuthenticator(proxy, generic.Authentication.Authenticator, o.clock)
 	generic.Authorization.Authorizer = frontproxy.NewAuthorizer(etcd.GroupName, delegated)
 	return nil
 }

@@ -24,6 +24,8 @@ func (o *Options) Config(certificate dynamiccertificates.CertKeyContentProvider)
 		return nil, err
 	}
 	config.DefaultEtcdVersion = o.DefaultEtcdVersion
+	config.IsStorageFull = o.isStorageFull
+	config.Tracing = o.Recommended.Traces.ConfigFile != ""
 	generic := config.Generic
 	if err := o.ServerRun.ApplyTo(&generic.Config); err != nil {
 		return nil, err

@@ -63,6 +63,8 @@ type Options struct {
 	ServingCertService   string
 	ServingCertSecret    string
 
+	// isStorageFull is that of the etcd in this process; nil for another etcd.
+	isStorageFull func() bool
 	// deferred is the admission plugin whose API the kube-apiserver does not serve yet; nil if
 	// it serves all APIs.
 	deferred *deferredAdmission

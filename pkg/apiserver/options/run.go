@@ -97,6 +97,7 @@ func (o *Options) startEmbeddedEtcd(ctx context.Context, cancel context.CancelCa
 		return nil, err
 	}
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
+	o.isStorageFull = etcd.IsFull
 	registerStorageMetrics.Do(func() { legacyregistry.CustomMustRegister(etcd.Metrics()) })
 	go func() {
 		select {

@@ -86,8 +86,8 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupData, a.backupCommand(), a.snapshotCommand(), a.restoreCommand(), a.recoverCommand(), a.migrateCommand())
 	add(groupLook, a.statusCommand(), a.whyCommand(), a.checkCommand(), a.logsCommand(), a.reportCommand(), a.diskcheckCommand(), a.uiCommand())
+	add(groupData, a.backupCommand(), a.snapshotCommand(), a.restoreCommand(), a.recoverCommand(), a.migrateCommand())
 	add(groupChange, a.upgradeCommand(), a.restartCommand(), a.defragCommand(), a.replaceCommand(), a.moveLeaderCommand(), a.hibernateCommand(), a.wakeCommand(),
 		a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.rotateCACommand())
 	add(groupConnect, a.connCommand(), a.ctlCommand(), a.shellCommand())

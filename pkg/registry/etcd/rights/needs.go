@@ -6,6 +6,7 @@ package rights
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,14 +36,17 @@ type use struct {
 // NeedsOf returns the rights that the author of obj needs. Parts that are the same in old need
 // none, so that another user can update the object. Old is nil for a new object.
 func NeedsOf(obj, old runtime.Object) []Need {
-	var known []use
-	if old != nil {
-		known = usesOf(old)
-	}
+	// Most objects name no Secret. The old one is searched only if the new one does.
+	known := sync.OnceValue(func() []use {
+		if old == nil {
+			return nil
+		}
+		return usesOf(old)
+	})
 	var needs []Need
 	for _, u := range usesOf(obj) {
 		same := func(k use) bool { return equality.Semantic.DeepEqual(k.context, u.context) }
-		if len(u.needs) == 0 || slices.ContainsFunc(known, same) {
+		if len(u.needs) == 0 || slices.ContainsFunc(known(), same) {
 			continue
 		}
 		for _, need := range u.needs {

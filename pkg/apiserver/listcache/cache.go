@@ -1,0 +1,115 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package listcache
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// unusedAfter is how long an encoding stays that no list has used.
+	unusedAfter = 5 * time.Minute
+	// shrinkPeriod is how often a full cache removes what is unused.
+	shrinkPeriod = 10 * time.Second
+)
+
+// item is an object of a list.
+type item interface {
+	metav1.Object
+	Size() int
+	MarshalTo(data []byte) (int, error)
+}
+
+// encoding is one object in one format.
+type encoding struct {
+	version string
+	// fields are the managed fields of the object that was encoded. They identify it: see find.
+	fields []metav1.ManagedFieldsEntry
+	data   []byte
+	// used is when a list last used the encoding, in nanoseconds since 1970.
+	used atomic.Int64
+}
+
+// cache holds at most one encoding of each object, and at most limit bytes.
+type cache struct {
+	limit int
+
+	mu      sync.RWMutex
+	entries map[types.UID]*encoding
+	bytes   int
+	shrunk  time.Time
+}
+
+func newCache(limit int) *cache {
+	return &cache{limit: limit, entries: map[types.UID]*encoding{}}
+}
+
+// find returns the encoding of the object; nil if there is none.
+//
+// UID and resource version are not enough: after a restore of the storage, an object may have a
+// version again that it had before, with another content. So the object must also be the same in
+// memory. The lists of a watch cache are copies that share the managed fields with the object in
+// the cache, which never changes. An encoding keeps the managed fields, so that no other object
+// gets their address.
+func (c *cache) find(object item, now time.Time) []byte {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	found := c.entries[object.GetUID()]
+	if found == nil || found.version != object.GetResourceVersion() || !isSame(found.fields, object.GetManagedFields()) {
+		return nil
+	}
+	found.used.Store(now.UnixNano())
+	return found.data
+}
+
+// isSame is true if both are the same slice. An empty one has no address.
+func isSame(a, b []metav1.ManagedFieldsEntry) bool {
+	return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
+}
+
+// put remembers the encoding of an object, if there is space for it.
+func (c *cache) put(object item, data []byte, now time.Time) {
+	fields := object.GetManagedFields()
+	if object.GetUID() == "" || object.GetResourceVersion() == "" || len(fields) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := 0
+	if before := c.entries[object.GetUID()]; before != nil {
+		old = len(before.data)
+	}
+	if c.bytes-old+len(data) > c.limit && !c.shrink(now, len(data)) {
+		return
+	}
+	// Shrinking may have removed the old encoding.
+	if before := c.entries[object.GetUID()]; before != nil {
+		c.bytes -= len(before.data)
+	}
+	c.bytes += len(data)
+	made := &encoding{version: object.GetResourceVersion(), fields: fields, data: data}
+	made.used.Store(now.UnixNano())
+	c.entries[object.GetUID()] = made
+}
+
+// shrink removes what no list has used for some time, and is true if there is space then. What is
+// in use stays: a list that is larger than the cache would otherwise remove its own items.
+func (c *cache) shrink(now time.Time, space int) bool {
+	if now.Sub(c.shrunk) < shrinkPeriod {
+		return false
+	}
+	c.shrunk = now
+	for uid, e := range c.entries {
+		if now.Sub(time.Unix(0, e.used.Load())) > unusedAfter {
+			c.bytes -= len(e.data)
+			delete(c.entries, uid)
+		}
+	}
+	return c.bytes+space <= c.limit
+}

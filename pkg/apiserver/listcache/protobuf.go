@@ -1,0 +1,89 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package listcache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+)
+
+// itemTag begins an item: field 2 of every list, with a length.
+const itemTag = 2<<3 | 2
+
+// magic is the first bytes of every protobuf of Kubernetes.
+var magic = []byte("k8s\x00")
+
+// protobufLists encodes lists as protobuf.
+type protobufLists struct {
+	cache *cache
+	clock clock.PassiveClock
+}
+
+// encode implements listEncoder. It lets the next encoder encode the list without items, which
+// gives the kind and the metadata of the list, and appends the items.
+func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items []item, w io.Writer) (bool, error) {
+	var frame bytes.Buffer
+	if err := next.Encode(withoutItems(list), &frame); err != nil {
+		return false, err
+	}
+	content, found := bytes.CutPrefix(frame.Bytes(), magic)
+	unknown := &runtime.Unknown{}
+	if !found || unknown.Unmarshal(content) != nil {
+		return false, nil
+	}
+	now := p.clock.Now()
+	encoded := make([][]byte, len(items))
+	size := len(unknown.Raw)
+	scratch := make([]byte, 0, 1+binary.MaxVarintLen64)
+	for i, object := range items {
+		n := 0
+		if encoded[i] = p.cache.find(object, now); encoded[i] != nil {
+			n = len(encoded[i])
+		} else {
+			n = object.Size()
+		}
+		size += len(appendHead(scratch[:0], n)) + n
+	}
+	return true, writeList(w, magic, func(w io.Writer) error {
+		_, err := unknown.MarshalToWriter(w, size, func(w io.Writer) (int, error) {
+			written, err := w.Write(unknown.Raw)
+			for i, object := range items {
+				if err != nil {
+					return written, err
+				}
+				data := encoded[i]
+				if data == nil {
+					data = make([]byte, object.Size())
+					if _, err := object.MarshalTo(data); err != nil {
+						return written, err
+					}
+					p.cache.put(object, data, now)
+				}
+				var n int
+				n, err = writeItem(w, appendHead(scratch[:0], len(data)), data)
+				written += n
+			}
+			return written, err
+		})
+		return err
+	})
+}
+
+// appendHead appends what precedes an item of n bytes.
+func appendHead(to []byte, n int) []byte {
+	return binary.AppendUvarint(append(to, itemTag), uint64(n)) // #nosec G115 -- a size is not negative
+}
+
+func writeItem(w io.Writer, head, data []byte) (int, error) {
+	written, err := w.Write(head)
+	if err != nil {
+		return written, err
+	}
+	n, err := w.Write(data)
+	return written + n, err
+}

@@ -1,0 +1,131 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package listcache
+
+import (
+	"bufio"
+	"io"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+)
+
+// defaultLimit is how many bytes of encodings are remembered for each format: those of 10,000
+// objects of 3 KB.
+const defaultLimit = 32 << 20
+
+// Serializer is a serializer that remembers the encodings of the items of lists, as JSON and as
+// protobuf. It leaves every other object and every other format to another serializer.
+type Serializer struct {
+	runtime.NegotiatedSerializer
+
+	clock    clock.PassiveClock
+	encoders map[runtime.Encoder]listEncoder
+}
+
+// listEncoder encodes the lists of one format.
+type listEncoder interface {
+	// encode writes the list, whose items are given. It returns false, and writes nothing, if it
+	// cannot encode the list; the next encoder encodes it then.
+	encode(next runtime.Encoder, list runtime.Object, items []item, w io.Writer) (bool, error)
+}
+
+// NewSerializer returns a serializer that leaves to next what is not a list.
+func NewSerializer(next runtime.NegotiatedSerializer, c clock.PassiveClock) *Serializer {
+	s := &Serializer{NegotiatedSerializer: next, clock: c, encoders: map[runtime.Encoder]listEncoder{}}
+	for _, info := range next.SupportedMediaTypes() {
+		switch info.MediaType {
+		case runtime.ContentTypeJSON:
+			s.encoders[info.Serializer] = &jsonLists{cache: newCache(defaultLimit), clock: c}
+		case runtime.ContentTypeProtobuf:
+			s.encoders[info.Serializer] = &protobufLists{cache: newCache(defaultLimit), clock: c}
+		}
+	}
+	return s
+}
+
+// EncoderForVersion implements runtime.NegotiatedSerializer.
+func (s *Serializer) EncoderForVersion(serializer runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
+	next := s.NegotiatedSerializer.EncoderForVersion(serializer, version)
+	lists, ok := s.encoders[serializer]
+	if !ok {
+		return next
+	}
+	return &encoder{Encoder: next, lists: lists}
+}
+
+type encoder struct {
+	runtime.Encoder
+	lists listEncoder
+}
+
+var _ runtime.EncoderWithAllocator = &encoder{}
+
+// Encode implements runtime.Encoder.
+func (e *encoder) Encode(obj runtime.Object, w io.Writer) error {
+	if items := itemsOf(obj); len(items) > 0 {
+		if done, err := e.lists.encode(e.Encoder, obj, items, w); done || err != nil {
+			return err
+		}
+	}
+	return e.Encoder.Encode(obj, w)
+}
+
+// EncodeWithAllocator implements runtime.EncoderWithAllocator. Only watches use it.
+func (e *encoder) EncodeWithAllocator(obj runtime.Object, w io.Writer, memory runtime.MemoryAllocator) error {
+	if next, ok := e.Encoder.(runtime.EncoderWithAllocator); ok {
+		return next.EncodeWithAllocator(obj, w, memory)
+	}
+	return e.Encoder.Encode(obj, w)
+}
+
+// itemsOf returns the items of a list. It returns nil if the object is no list, or if an item
+// names its own kind and version.
+func itemsOf(obj runtime.Object) []item {
+	if !meta.IsListType(obj) {
+		return nil
+	}
+	items := make([]item, 0, meta.LenList(obj))
+	err := meta.EachListItem(obj, func(object runtime.Object) error {
+		if known, ok := object.(item); ok && object.GetObjectKind().GroupVersionKind().Empty() {
+			items = append(items, known)
+		}
+		return nil
+	})
+	if err != nil || len(items) != meta.LenList(obj) {
+		return nil
+	}
+	return items
+}
+
+// writeSize is how much is written at once: each write to a connection wakes the goroutine that
+// serves the connection.
+const writeSize = 64 << 10
+
+// buffers holds writers of that size.
+var buffers sync.Pool
+
+// writeList writes the first bytes by themselves, as the generic server does. By the size of the
+// first write, the writer of the response knows that the list is a stream. It compresses a stream
+// that becomes long.
+func writeList(w io.Writer, first []byte, rest func(w io.Writer) error) error {
+	if _, err := w.Write(first); err != nil {
+		return err
+	}
+	buffered, ok := buffers.Get().(*bufio.Writer)
+	if !ok {
+		buffered = bufio.NewWriterSize(w, writeSize)
+	}
+	buffered.Reset(w)
+	defer func() {
+		buffered.Reset(nil)
+		buffers.Put(buffered)
+	}()
+	if err := rest(buffered); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
