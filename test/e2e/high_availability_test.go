@@ -32,7 +32,6 @@ func TestHighAvailability(t *testing.T) {
 	c := s.create("steady", 3, etcdVersion)
 	data := c.fill()
 	uid := c.get().UID
-	restarted := c.members.Live()
 
 	s.Cleanup(s.restoreSingle)
 	begun := time.Now()
@@ -41,7 +40,7 @@ func TestHighAvailability(t *testing.T) {
 	if got := c.get().UID; got != uid {
 		t.Fatalf("the UID of the EtcdCluster changed from %s to %s", uid, got)
 	}
-	s.must(env.Kube.CoreV1().PersistentVolumeClaims(harness.SystemNamespace).Delete(s.ctx(), "etcd-operator-storage-backup", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}), "find the PVC for backups")
+	s.kubectl("-n", harness.SystemNamespace, "patch", "etcdbackup", storageName, "--type=merge", "-p", `{"spec":{"backupPolicy":{"schedule":"* * * * *"}}}`)
 
 	traffic, err := env.StartTraffic(s.ctx(), harness.TrafficOptions{Namespace: s.namespace, PerSecond: 200, Workers: 40, Watchers: 10})
 	s.must(err, "start the traffic")
@@ -86,7 +85,6 @@ func TestHighAvailability(t *testing.T) {
 	}
 	c.settle(3)
 	c.holds(data)
-	_ = restarted
 }
 
 // storage runs artifacts/ha/storage.sh.
@@ -202,10 +200,11 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// backedUp makes the scheduled backup of the storage now, and writes it into a file.
+// backedUp waits for a scheduled backup of the storage, and restores the newest one.
 func (s *scenario) backedUp() {
 	s.Helper()
-	s.kubectl("-n", harness.SystemNamespace, "patch", "etcdbackup", storageName, "--type=merge", "-p", `{"spec":{"backupPolicy":{"schedule":"* * * * *"}}}`)
-	s.kubectl("-n", harness.SystemNamespace, "wait", "etcdbackup", storageName, "--for=condition=Ready", "--timeout=120s")
-	s.storage("backup", "newest.db")
+	s.kubectl("-n", harness.SystemNamespace, "wait", "etcdbackup", storageName, "--for=condition=Succeeded", "--timeout=90s")
+	file := filepath.Join(s.TempDir(), "newest.db")
+	s.storage("backup", file)
+	s.storage("restore", file)
 }
