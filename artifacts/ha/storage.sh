@@ -29,7 +29,8 @@ stop() {
   for deployment in etcd-operator-controller etcd-operator-apiserver; do
     if k get deployment "$deployment" >/dev/null 2>&1; then k scale deployment "$deployment" --replicas=0 >/dev/null; fi
   done
-  k wait --for=delete pod -l 'app.kubernetes.io/name in (etcd-operator,etcd-operator-apiserver)' --timeout=180s >/dev/null
+  k wait --for=delete pod -l 'app.kubernetes.io/name in (etcd-operator,etcd-operator-apiserver)' --timeout=180s >/dev/null ||
+    fail "the programs still run; delete the pods of a node that is off with --force: kubectl -n $namespace get pods -o wide"
 }
 
 # started: waits until the API is served.

@@ -134,7 +134,12 @@ func (t *Traffic) work(ctx context.Context, prefix string) {
 	for n := 0; ctx.Err() == nil; n++ {
 		name := fmt.Sprintf("%s-%d", prefix, n)
 		object, ok := t.request(ctx, "create", func(ctx context.Context) (*v1beta2.EtcdBackup, error) {
-			return backups.Create(ctx, trafficObject(name), metav1.CreateOptions{})
+			made, err := backups.Create(ctx, trafficObject(name), metav1.CreateOptions{})
+			if apierrors.IsAlreadyExists(err) {
+				// The client library has sent the request again, and the first one had succeeded.
+				return backups.Get(ctx, name, metav1.GetOptions{})
+			}
+			return made, err
 		})
 		for i := 0; ok && i < 4; i++ {
 			object, ok = t.request(ctx, "get", func(ctx context.Context) (*v1beta2.EtcdBackup, error) {
@@ -156,7 +161,11 @@ func (t *Traffic) work(ctx context.Context, prefix string) {
 		}
 		if ok {
 			t.request(ctx, "delete", func(ctx context.Context) (*v1beta2.EtcdBackup, error) {
-				return nil, backups.Delete(ctx, name, metav1.DeleteOptions{})
+				err := backups.Delete(ctx, name, metav1.DeleteOptions{})
+				if apierrors.IsNotFound(err) {
+					return nil, nil // as after a creation
+				}
+				return nil, err
 			})
 		}
 	}
