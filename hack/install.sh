@@ -13,6 +13,12 @@ start=$SECONDS
 
 digest=$(sha256sum "$ROOT/dist/etcd-operator.tar" | cut -d' ' -f1)
 installed=$(kubectl get namespace $namespace --ignore-not-found -o jsonpath='{.metadata.annotations.local/image}')
+if kubectl -n $namespace get statefulset etcd-operator-storage >/dev/null 2>&1; then
+  echo "artifacts/ha is installed: going back to a single API server" >&2
+  (cd "$ROOT/dist" && "$ROOT/artifacts/ha/storage.sh" to-single >&2)
+  kubectl -n $namespace delete etcdbackup etcd-operator-storage --ignore-not-found >/dev/null
+  kubectl -n $namespace delete pvc,secret -l app.kubernetes.io/component=storage >/dev/null
+fi
 kubectl apply -k "$ROOT/artifacts/install" >/dev/null
 # The tests and the demonstration look at clusters with TLS in many namespaces.
 kubectl apply -f "$ROOT/artifacts/components/read-tls-secrets/binding.yaml" >/dev/null

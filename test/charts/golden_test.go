@@ -97,6 +97,8 @@ func TestInstallation(t *testing.T) {
 	}{
 		"defaults":          {base: "install"},
 		"high availability": {base: "ha", values: read(t, "charts", operator, "ci", "ha-values.yaml")},
+		"no storage backup": {base: "ha", components: []string{"no-storage-backup"},
+			values: merged(t, read(t, "charts", operator, "ci", "ha-values.yaml"), "apiserver: {storage: {managed: {backup: {enabled: false}}}}")},
 		"port-10250":        {base: "install", components: []string{"port-10250"}, values: "apiserver: {port: 10250}"},
 		"host-network":      {base: "install", components: []string{"host-network"}, values: "apiserver: {port: 10260, hostNetwork: true}"},
 		"openshift":         {base: "install", components: []string{"openshift"}, values: "openshift: true"},

@@ -89,6 +89,10 @@ const (
 	inContainer = "spec.template.spec.containers.0."
 	inPod       = "spec.template.spec."
 	external    = "apiserver: {storage: {type: external, external: {servers: [https://a:2379, https://b:2379]}}}"
+	managed     = "apiserver: {storage: {type: managed}}"
+	storage     = "StatefulSet/etcd-operator-system/etcd-operator-storage"
+	backups     = "PersistentVolumeClaim/etcd-operator-system/etcd-operator-storage-backup"
+	claim       = "spec.volumeClaimTemplates.0.spec."
 	pvc         = "PersistentVolumeClaim/etcd-operator-system/etcd-operator-apiserver-data"
 	storageMap  = "ConfigMap/etcd-operator-system/etcd-operator-apiserver-storage"
 	budget      = "PodDisruptionBudget/etcd-operator-system/etcd-operator-apiserver"
@@ -146,7 +150,26 @@ func apiServerValues() valueCase {
 		"apiserver.storage.type": {
 			{set: external, object: pvc, want: absent},
 			{set: external, object: apiServer, field: "spec.strategy.type", want: "RollingUpdate"},
+			{set: managed, object: pvc, want: absent},
+			{set: managed, object: storage, field: "spec.replicas", want: "3"},
 		},
+		"apiserver.storage.managed.size": {{base: managed, set: "apiserver: {storage: {managed: {size: 5Gi}}}", object: storage,
+			field: claim + "resources.requests.storage", want: "5Gi"}},
+		"apiserver.storage.managed.storageClassName": {{base: managed, set: "apiserver: {storage: {managed: {storageClassName: fast}}}", object: storage,
+			field: claim + "storageClassName", want: "fast"}},
+		"apiserver.storage.managed.image": {{base: managed, set: "apiserver: {storage: {managed: {image: r.example.com/etcd:v3.6.16}}}", object: storage,
+			field: inContainer + "image", want: "r.example.com/etcd:v3.6.16"}},
+		"apiserver.storage.managed.resources": {{base: managed, set: "apiserver: {storage: {managed: {resources: {limits: {memory: 2Gi}}}}}", object: storage,
+			field: inContainer + "resources.limits.memory", want: "2Gi"}},
+		"apiserver.storage.managed.backup.enabled": {
+			{base: managed, set: "apiserver: {storage: {managed: {backup: {enabled: false}}}}", object: backups, want: absent},
+			{base: managed, set: "apiserver: {storage: {managed: {backup: {enabled: false}}}}", object: controller, field: inContainer + "args",
+				want: "[--storage-service=etcd-operator-storage]"},
+		},
+		"apiserver.storage.managed.backup.size": {{base: managed, set: "apiserver: {storage: {managed: {backup: {size: 5Gi}}}}", object: backups,
+			field: "spec.resources.requests.storage", want: "5Gi"}},
+		"apiserver.storage.managed.backup.storageClassName": {{base: managed, set: "apiserver: {storage: {managed: {backup: {storageClassName: fast}}}}", object: backups,
+			field: "spec.storageClassName", want: "fast"}},
 		"apiserver.storage.embedded.size": {{set: "apiserver: {storage: {embedded: {size: 5Gi}}}", object: pvc, field: "spec.resources.requests.storage", want: "5Gi"}},
 		"apiserver.storage.embedded.storageClassName": {{set: "apiserver: {storage: {embedded: {storageClassName: fast}}}", object: pvc,
 			field: "spec.storageClassName", want: "fast"}},

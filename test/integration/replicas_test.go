@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -64,17 +65,69 @@ func TestReplicas(t *testing.T) {
 	if code, text := send(t, client, http.MethodGet, urls[1]+clusters, ""); code != http.StatusOK || !strings.Contains(text, `"name":"a"`) {
 		t.Errorf("list from the other: %d %s", code, text)
 	}
+	singleRequests(t, client, urls)
+}
+
+// singleRequests sends many equal requests at the same time to both servers. Exactly one of them
+// succeeds, and the others are conflicts that say what to wait for.
+func singleRequests(t *testing.T, client *http.Client, urls []string) {
+	t.Helper()
+	const namespaced = "/apis/etcd.database.coreos.com/v1beta2/namespaces/default/"
+	// Without members a backup is rejected at once, unless the server has no client certificate for them.
+	const tls = `"TLS":{"static":{"operatorSecret":"none","member":{"serverSecret":"none","peerSecret":"none"}}}`
+	const store = `"storageType":"PersistentVolumeClaim","persistentVolumeClaim":{"claimName":"backups","path":"a"}`
+	const lost = `{"status":{"conditions":[{"type":"QuorumLost","status":"True"}],"memberStatuses":[{"name":"m","pod":"m","raftIndex":7},{"name":"n"},{"name":"o"}]}}`
+	for name, body := range map[string]string{
+		"backup":  `{}`,
+		"restore": `{"spec":{"backup":{"name":"any"}}}`,
+		"recover": `{}`,
+	} {
+		cluster := "single-" + name
+		object := fmt.Sprintf(`{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdCluster","metadata":{"name":%q},"spec":{"size":3,"version":"3.6.16",%s,"backup":{%s}}}`, cluster, tls, store)
+		if code, text := send(t, client, http.MethodPost, urls[0]+namespaced+"etcdclusters", object); code != http.StatusCreated {
+			t.Fatalf("create %s: %d %s", cluster, code, text)
+		}
+		if name == "recover" {
+			if code, text := sendAs(t, client, http.MethodPatch, urls[0]+namespaced+"etcdclusters/"+cluster+"/status", lost, "application/merge-patch+json"); code != http.StatusOK {
+				t.Fatalf("write the status of %s: %d %s", cluster, code, text)
+			}
+		}
+		var group sync.WaitGroup
+		var mu sync.Mutex
+		codes := map[int]int{}
+		for i := range 20 {
+			group.Go(func() {
+				code, text := send(t, client, http.MethodPost, urls[i%len(urls)]+namespaced+"etcdclusters/"+cluster+"/"+name, body)
+				mu.Lock()
+				defer mu.Unlock()
+				codes[code]++
+				if code != http.StatusCreated && code != http.StatusConflict {
+					t.Errorf("%s: %d %s", name, code, text)
+				}
+			})
+		}
+		group.Wait()
+		if codes[http.StatusCreated] != 1 {
+			t.Errorf("%s: %v, want one %d", name, codes, http.StatusCreated)
+		}
+	}
 }
 
 // send sends a request as the front proxy does for an administrator.
 func send(t *testing.T, client *http.Client, method, url, body string) (int, string) {
+	t.Helper()
+	return sendAs(t, client, method, url, body, "application/json")
+}
+
+func sendAs(t *testing.T, client *http.Client, method, url, body, contentType string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("X-Remote-User", "admin")
-	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-Remote-Group", "system:masters")
+	request.Header.Set("Content-Type", contentType)
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)

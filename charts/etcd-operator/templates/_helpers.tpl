@@ -39,8 +39,8 @@
 {{- define "etcd-operator.rejectContradictions" -}}
 {{- $server := .Values.apiserver -}}
 {{- $external := eq $server.storage.type "external" -}}
-{{- if and (not $external) (gt (int $server.replicas) 1) }}
-{{- printf "apiserver.replicas is %d and apiserver.storage.type is embedded: only one process can open the embedded storage. Set apiserver.replicas to 1, or apiserver.storage.type to external" (int $server.replicas) | fail }}
+{{- if and (eq $server.storage.type "embedded") (gt (int $server.replicas) 1) }}
+{{- printf "apiserver.replicas is %d and apiserver.storage.type is embedded: only one process can open the embedded storage. Set apiserver.replicas to 1, or apiserver.storage.type to managed or external" (int $server.replicas) | fail }}
 {{- end }}
 {{- if and $external (not $server.storage.external.servers) }}
 {{- fail "apiserver.storage.external.servers is empty and apiserver.storage.type is external: the API server needs an etcd. Name the client URLs of an etcd that etcd-operator does not manage" }}

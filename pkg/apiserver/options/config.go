@@ -84,5 +84,6 @@ func (o *Options) applyStorage(config *apiserver.Config) error {
 	if err := etcd.ApplyWithStorageFactoryTo(factory, &config.Generic.Config); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
+	config.Generic.RESTOptionsGetter = storage.RetryUnavailable(config.Generic.RESTOptionsGetter)
 	return nil
 }

@@ -18,10 +18,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/kubeadapter"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/storagecert"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
 )
 
@@ -61,6 +63,14 @@ func Run(ctx context.Context, o *Options) error {
 	defer health.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if o.StorageService != "" {
+		// Before everything that needs the API servers: they start after their storage.
+		storage := storagecert.NewManager(storagecert.Config{Namespace: o.podNamespace, Service: o.StorageService}, c.kubernetes, clock.RealClock{})
+		health.Go(func() { storage.Run(ctx) })
+	}
+	if o.StorageBackupClaim != "" {
+		health.Go(func() { createStorageBackup(ctx, c.etcd, o.storageBackup(), clock.RealClock{}) })
+	}
 	endpoint, err := newEndpoint(ctx, o.ListenAddress)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -39,7 +39,6 @@ type BackupREST struct {
 	backups  Backups
 	prober   *prober.Prober
 	guard    rights.Guard
-	clock    clock.PassiveClock
 	inFlight inFlight
 }
 
@@ -51,7 +50,7 @@ var (
 func newBackupREST(clusters rest.Getter, dependencies Dependencies) *BackupREST {
 	return &BackupREST{
 		actionREST: actionREST[*v1beta2.EtcdBackup]{subresource: "backup", empty: &v1beta2.EtcdBackup{}},
-		clusters:   clusters, backups: dependencies.Backups, prober: dependencies.Prober, guard: dependencies.Guard, clock: clock.RealClock{},
+		clusters:   clusters, backups: dependencies.Backups, prober: dependencies.Prober, guard: dependencies.Guard,
 	}
 }
 
@@ -76,13 +75,23 @@ func (r *BackupREST) Create(
 		return nil, err
 	}
 	defer done()
-	if err := r.checkNoBackupInProgress(ctx, cluster); err != nil {
+	others, err := r.otherBackups(ctx, cluster)
+	if err != nil {
 		return nil, err
 	}
 	if err := r.checkMemberResponds(ctx, cluster); err != nil {
 		return nil, err
 	}
-	return r.backups.Create(contextOf(ctx, "etcdbackups"), backup, options)
+	named := backup.Name != "" || backup.GenerateName != ""
+	if !named {
+		backup.Name = stateName(cluster, "backup", others)
+	}
+	created, err := r.backups.Create(contextOf(ctx, "etcdbackups"), backup, options)
+	if apierrors.IsAlreadyExists(err) && !named {
+		return nil, r.conflict(cluster.Name, "another request at the same time has created EtcdBackup %s; wait for it: kubectl -n %s get etcdbackup %s -w",
+			backup.Name, backup.Namespace, backup.Name)
+	}
+	return created, err
 }
 
 // authorize checks the rights that the request needs because of the fields that it sets. The
@@ -102,9 +111,6 @@ func (r *BackupREST) authorize(ctx context.Context, name string, request *v1beta
 func (r *BackupREST) newBackup(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
 	errs := validateBackupRequest(cluster, &request.Spec)
 	backup := &v1beta2.EtcdBackup{ObjectMeta: createdMeta(cluster, request.ObjectMeta), Spec: *request.Spec.DeepCopy()}
-	if backup.Name == "" && backup.GenerateName == "" {
-		backup.GenerateName = generateName(cluster, r.clock)
-	}
 	backup.Spec.EtcdCluster = &v1beta2.EtcdClusterRef{Name: cluster.Name}
 	if backup.Spec.StorageType == "" && backup.Spec.BackupSource == (v1beta2.BackupSource{}) {
 		if cluster.Spec.Backup == nil {
@@ -153,20 +159,26 @@ func useClusterLocation(spec *v1beta2.BackupSpec, policy *v1beta2.ClusterBackupP
 	}
 }
 
-// checkNoBackupInProgress rejects a request while another backup of the cluster is in progress.
-func (r *BackupREST) checkNoBackupInProgress(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
+// otherBackups returns the UIDs of the EtcdBackups of the cluster. It rejects the request while
+// one of them is in progress.
+func (r *BackupREST) otherBackups(ctx context.Context, cluster *v1beta2.EtcdCluster) ([]types.UID, error) {
 	list, err := listBackups(ctx, r.backups)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var uids []types.UID
 	for i := range list.Items {
 		b := &list.Items[i]
-		if b.DeletionTimestamp == nil && ptr.Deref(b.Spec.EtcdCluster, v1beta2.EtcdClusterRef{}).Name == cluster.Name && isInProgress(b) {
-			return r.conflict(cluster.Name, "EtcdBackup %s of this EtcdCluster is in progress; wait for it: kubectl -n %s get etcdbackup %s -w",
+		if ptr.Deref(b.Spec.EtcdCluster, v1beta2.EtcdClusterRef{}).Name != cluster.Name {
+			continue
+		}
+		if b.DeletionTimestamp == nil && isInProgress(b) {
+			return nil, r.conflict(cluster.Name, "EtcdBackup %s of this EtcdCluster is in progress; wait for it: kubectl -n %s get etcdbackup %s -w",
 				b.Name, b.Namespace, b.Name)
 		}
+		uids = append(uids, b.UID)
 	}
-	return nil
+	return uids, nil
 }
 
 func listBackups(ctx context.Context, backups Backups) (*v1beta2.EtcdBackupList, error) {

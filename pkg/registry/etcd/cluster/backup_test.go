@@ -4,11 +4,14 @@
 package cluster
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -65,7 +68,7 @@ func TestBackupCreatesAnEtcdBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	stored := obj.(*v1beta2.EtcdBackup)
-	if !strings.HasPrefix(stored.Name, "a-20") || stored.UID == created.UID || stored.UID == "" || stored.Labels["etcd_cluster"] != "a" || stored.Labels["why"] != "upgrade" {
+	if !strings.HasPrefix(stored.Name, "a-backup-") || stored.UID == created.UID || stored.UID == "" || stored.Labels["etcd_cluster"] != "a" || stored.Labels["why"] != "upgrade" {
 		t.Errorf("unexpected metadata %+v", stored.ObjectMeta)
 	}
 	spec := stored.Spec
@@ -139,5 +142,32 @@ func TestBackupRejects(t *testing.T) {
 				t.Errorf("got %v, want an error that names %s", err, test.says)
 			}
 		})
+	}
+}
+
+// staleBackups lists no EtcdBackups, as for a server that lists before another server creates one.
+type staleBackups struct{ Backups }
+
+func (staleBackups) List(context.Context, *metainternalversion.ListOptions) (runtime.Object, error) {
+	return &v1beta2.EtcdBackupList{}, nil
+}
+
+// TestTwoServersCreateOneBackup checks that two servers that both find no backup in progress
+// create one EtcdBackup, not two.
+func TestTwoServersCreateOneBackup(t *testing.T) {
+	t.Parallel()
+	storage, _ := withBackups(t)
+	create(t, storage, destined("a"))
+	other := &BackupREST{
+		actionREST: storage.Backup.actionREST, clusters: storage.Backup.clusters, prober: storage.Backup.prober, guard: storage.Backup.guard,
+		backups: staleBackups{storage.Backup.backups},
+	}
+	made, err := askBackup(t, storage, "a", &v1beta2.EtcdBackup{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := registrytest.Context(t.Context(), ns, "etcdclusters", "backup")
+	if _, err := other.Create(ctx, "a", &v1beta2.EtcdBackup{}, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), made.Name) {
+		t.Errorf("the second server: %v", err)
 	}
 }

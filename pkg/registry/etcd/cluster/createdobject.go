@@ -5,22 +5,30 @@ package cluster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// nameTimeFormat writes the time of a request into the name of the object that it creates.
-const nameTimeFormat = "20060102-150405"
-
-// generateName returns metadata.generateName of an object that a request for the cluster creates.
-func generateName(cluster *v1beta2.EtcdCluster, now clock.PassiveClock) string {
-	return cluster.Name + "-" + now.Now().UTC().Format(nameTimeFormat) + "-"
+// stateName returns the name of an object that a request creates. It is the same for all requests
+// that find the cluster in the same state: the other objects of the kind, and the additional parts. Of
+// several requests at the same time, to several servers, only one can therefore create an object.
+func stateName(cluster *v1beta2.EtcdCluster, kind string, others []types.UID, parts ...string) string {
+	state := append([]string{string(cluster.UID)}, parts...)
+	others = slices.Sorted(slices.Values(others))
+	for _, uid := range others {
+		state = append(state, string(uid))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(state, " ")))
+	return cluster.Name + "-" + kind + "-" + hex.EncodeToString(sum[:5])
 }
 
 // createdMeta returns the metadata of the object that a request for the cluster creates: what

@@ -5,17 +5,14 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
@@ -97,21 +94,16 @@ func (r *RestoreREST) Create(
 }
 
 // restoreName returns the same name for all requests that find the cluster and its EtcdRestores
-// in the same state. Of several requests at the same time, to several servers, only one can
-// therefore create an EtcdRestore. A second restore would replace what clients have written
-// after the first one.
+// in the same state. A second restore would replace what clients have written after the first one.
 func restoreName(cluster *v1beta2.EtcdCluster, ended []v1beta2.EtcdRestore) string {
-	state := []string{string(cluster.UID)}
-	if recovery := cluster.Status.Recovery; recovery != nil {
-		state = append(state, recovery.ID) // remains after its EtcdRestore was deleted
-	}
-	var uids []string
+	var uids []types.UID
 	for i := range ended {
-		uids = append(uids, string(ended[i].UID))
+		uids = append(uids, ended[i].UID)
 	}
-	slices.Sort(uids)
-	sum := sha256.Sum256([]byte(strings.Join(append(state, uids...), " ")))
-	return cluster.Name + "-restore-" + hex.EncodeToString(sum[:5])
+	if recovery := cluster.Status.Recovery; recovery != nil {
+		return stateName(cluster, "restore", uids, recovery.ID) // remains after its EtcdRestore was deleted
+	}
+	return stateName(cluster, "restore", uids)
 }
 
 // authorize checks the rights that the request needs because of the fields that it sets. The

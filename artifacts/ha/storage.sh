@@ -1,0 +1,144 @@
+#!/bin/sh
+# Moves, saves and restores the objects of the operator. It needs kubectl with the rights of an
+# administrator, and this directory. docs/how-to/high-availability.md says when to use what.
+#
+#   storage.sh from-single     make this installation of one with a single API server
+#   storage.sh to-single       the way back
+#   storage.sh save FILE       write a snapshot of the storage, which keeps serving
+#   storage.sh backup FILE     write the newest scheduled backup, also while the storage is lost
+#   storage.sh restore FILE    replace what is stored by a snapshot
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+namespace=etcd-operator-system
+single=$here/../apiserver-data
+# Another kustomization that contains artifacts/ha, or artifacts/install for to-single.
+installation=${INSTALLATION:-}
+
+fail() {
+  echo "storage.sh: $*" >&2
+  exit 1
+}
+
+k() { kubectl -n "$namespace" "$@"; }
+
+# removed FILE: deletes what the file creates, and waits.
+removed() { kubectl delete -f "$1" --ignore-not-found --wait=true >/dev/null; }
+
+# stop: no program writes from here on. Members of EtcdClusters run on.
+stop() {
+  for deployment in etcd-operator-controller etcd-operator-apiserver; do
+    if k get deployment "$deployment" >/dev/null 2>&1; then k scale deployment "$deployment" --replicas=0 >/dev/null; fi
+  done
+  k wait --for=delete pod -l 'app.kubernetes.io/name in (etcd-operator,etcd-operator-apiserver)' --timeout=180s >/dev/null ||
+    fail "the programs still run; delete the pods of a node that is off with --force: kubectl -n $namespace get pods -o wide"
+}
+
+# started: waits until the API is served.
+started() {
+  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then k rollout status statefulset etcd-operator-storage --timeout=300s; fi
+  k rollout status deployment etcd-operator-apiserver --timeout=300s
+  kubectl wait --for=condition=Available --timeout=120s apiservice/v1beta2.etcd.database.coreos.com
+  k rollout status deployment etcd-operator-controller --timeout=300s
+}
+
+# fetch POD PATH FILE: copies a file out of the container shell of a pod.
+fetch() {
+  k wait --for=condition=Ready "pod/$1" --timeout=180s >/dev/null
+  k exec "$1" -c shell -- cat "$2" >"$3.part"
+  size=$(k exec "$1" -c shell -- stat -c %s "$2")
+  [ "$(wc -c <"$3.part")" -eq "$size" ] || fail "$3.part has not the $size bytes of $2 in pod $1: run the command again"
+  mv "$3.part" "$3"
+}
+
+save() {
+  removed "$here/save.yaml"
+  kubectl apply -f "$here/save.yaml" >/dev/null
+  fetch etcd-operator-storage-save /copy/etcd-operator.db "$1"
+  removed "$here/save.yaml"
+}
+
+backup() {
+  removed "$here/backups.yaml"
+  kubectl apply -f "$here/backups.yaml" >/dev/null
+  k wait --for=condition=Ready pod/etcd-operator-storage-backups --timeout=180s >/dev/null
+  # A manifest is written after its snapshot was verified. Names end with the time.
+  newest=$(k exec etcd-operator-storage-backups -c shell -- find /backups -name '*.manifest.json' |
+    awk -F_ '{print $NF, $0}' | sort | tail -n 1 | cut -d ' ' -f 2-)
+  [ -n "$newest" ] || fail "the PVC etcd-operator-storage-backup has no backup that was verified"
+  fetch etcd-operator-storage-backups "${newest%.manifest.json}" "$1"
+  removed "$here/backups.yaml"
+}
+
+# fill FILE SKIP: makes the data of all members from the file; SKIP is true if it has no hash.
+fill() {
+  kubectl apply -f "$here/volumes.yaml" >/dev/null
+  removed "$here/fill.yaml"
+  sed "s/--skip-hash-check=false/--skip-hash-check=$2/" "$here/fill.yaml" | kubectl apply -f - >/dev/null
+  for i in 0 1 2; do
+    pod=etcd-operator-storage-fill-$i
+    k wait --for=jsonpath='{.status.initContainerStatuses[0].state.running}' "pod/$pod" --timeout=180s >/dev/null
+    k exec -i "$pod" -c shell -- sh -c 'cat >/copy/part && mv /copy/part /copy/etcd-operator.db' <"$1"
+  done
+  for i in 0 1 2; do
+    k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/etcd-operator-storage-fill-$i" --timeout=300s >/dev/null ||
+      fail "member $i was not filled: kubectl -n $namespace logs etcd-operator-storage-fill-$i"
+  done
+  removed "$here/fill.yaml"
+}
+
+restore() {
+  [ -s "$1" ] || fail "$1 does not exist or is empty"
+  stop
+  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then
+    k scale statefulset etcd-operator-storage --replicas=0 >/dev/null
+    k wait --for=delete pod -l app.kubernetes.io/name=etcd-operator-storage --timeout=180s >/dev/null
+  fi
+  fill "$1" "$2"
+  kubectl apply -k "${installation:-$here}"
+  started
+}
+
+from_single() {
+  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then fail "the StatefulSet etcd-operator-storage exists: this installation has a storage of its own"; fi
+  k get pvc etcd-operator-apiserver-data >/dev/null || fail "there is no PVC etcd-operator-apiserver-data, so no single API server was installed here: kubectl apply -k artifacts/ha"
+  copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
+  stop
+  removed "$here/take-out.yaml"
+  kubectl apply -f "$here/take-out.yaml" >/dev/null
+  fetch etcd-operator-apiserver-take-out /data/etcd-moved/member/snap/db "$copy"
+  removed "$here/take-out.yaml"
+  restore "$copy" true
+  echo "done; $copy is a copy of the objects, and the PVC etcd-operator-apiserver-data has them in etcd-moved"
+}
+
+to_single() {
+  copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
+  k get statefulset etcd-operator-storage >/dev/null || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
+  stop
+  save "$copy"
+  kubectl apply -f "$here/../install/15-apiserver-data.yaml" >/dev/null
+  removed "$single/bring-back.yaml"
+  kubectl apply -f "$single/bring-back.yaml" >/dev/null
+  pod=etcd-operator-apiserver-bring-back
+  k wait --for=jsonpath='{.status.initContainerStatuses[0].state.running}' "pod/$pod" --timeout=180s >/dev/null
+  k exec -i "$pod" -c shell -- sh -c 'cat >/copy/part && mv /copy/part /copy/etcd-operator.db' <"$copy"
+  k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/$pod" --timeout=300s >/dev/null || fail "the volume was not filled: kubectl -n $namespace logs $pod"
+  removed "$single/bring-back.yaml"
+  k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
+  k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null
+  kubectl apply -k "${installation:-$here/../install}"
+  started
+  echo "done; $copy is a copy of the objects; the PVCs of the storage stay: kubectl -n $namespace get pvc -l app.kubernetes.io/component=storage"
+}
+
+case "${1:-} $#" in
+"from-single 1") from_single ;;
+"to-single 1") to_single ;;
+"save 2") save "$2" ;;
+"backup 2") backup "$2" ;;
+"restore 2") restore "$2" false ;;
+*)
+  sed -n '2,/^set/{/^#/p;}' "$0" | cut -c3- >&2
+  exit 2
+  ;;
+esac

@@ -1,0 +1,66 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+)
+
+// failing is a storage whose writes fail.
+type failing struct {
+	storage.Interface
+	err error
+}
+
+func (f failing) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error {
+	return f.err
+}
+
+// TestUnavailableStorageIsTriedAgain checks what a client sees of each error of etcd: a response
+// with Retry-After if etcd was not available, and only then.
+func TestUnavailableStorageIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err   error
+		again bool
+	}{
+		"request that timed out":               {rpctypes.ErrTimeout, true},
+		"leader that was lost":                 {rpctypes.ErrTimeoutDueToLeaderFail, true},
+		"no leader":                            {fmt.Errorf("create: %w", rpctypes.ErrNoLeader), true},
+		"connection that was lost":             {status.Error(codes.Unavailable, "transport is closing"), true},
+		"full database":                        {rpctypes.ErrNoSpace, false},
+		"object that exists":                   {storage.NewKeyExistsError("/a", 0), false},
+		"error that does not come from etcd":   {errors.New("encode"), false},
+		"request that the client has given up": {context.Canceled, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := retryableStorage{Interface: failing{err: test.err}}.Create(t.Context(), "/a", nil, nil, 0)
+			err = storeerr.InterpretCreateError(err, schema.GroupResource{Resource: "etcdclusters"}, "a")
+			seconds, again := apierrors.SuggestsClientDelay(err)
+			if again != test.again || again && (seconds < 1 || !apierrors.IsServerTimeout(err)) {
+				t.Errorf("got %v, to be tried again after %d s: %t, want %t", err, seconds, again, test.again)
+			}
+			if status := apierrors.APIStatus(nil); again && errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
+				t.Errorf("client libraries do not try again after status %d", status.Status().Code)
+			}
+		})
+	}
+	if err := (retryableStorage{Interface: failing{}}).Create(t.Context(), "/a", nil, nil, 0); err != nil {
+		t.Errorf("a write that succeeds: %v", err)
+	}
+}

@@ -1,0 +1,214 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+const storageName = "etcd-operator-storage"
+
+// TestHighAvailability moves the installation with a single API server to artifacts/ha and back,
+// as a user does. Between the two it restarts and kills each program under traffic. It is not
+// parallel: there is one API.
+func TestHighAvailability(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
+	needNodes(t, 3)
+	s := startFor(t, 12*time.Minute)
+	c := s.create("steady", 3, etcdVersion)
+	data := c.fill()
+	uid := c.get().UID
+
+	s.Cleanup(s.restoreSingle)
+	begun := time.Now()
+	s.storage("from-single")
+	t.Logf("one API server became two after %v", time.Since(begun).Round(time.Second))
+	if got := c.get().UID; got != uid {
+		t.Fatalf("the UID of the EtcdCluster changed from %s to %s", uid, got)
+	}
+	s.kubectl("-n", harness.SystemNamespace, "patch", "etcdbackup", storageName, "--type=merge", "-p", `{"spec":{"backupPolicy":{"schedule":"* * * * *"}}}`)
+
+	traffic, err := env.StartTraffic(s.ctx(), harness.TrafficOptions{Namespace: s.namespace, PerSecond: 200, Workers: 40, Watchers: 10})
+	s.must(err, "start the traffic")
+	for _, disturbance := range []struct {
+		name string
+		do   func()
+		// lost is how many requests may fail: those that were under way in a process that was killed.
+		lost int
+	}{
+		{"rolling restart of the API servers", func() { s.rollout("deployment/" + harness.APIServer) }, 0},
+		{"rolling restart of the members of the storage", func() { s.rollout("statefulset/" + storageName) }, 0},
+		{"rolling restart of the controllers", func() { s.rollout("deployment/" + harness.Controller) }, 0},
+		{"deletion of an API server", func() { s.deletePod("app.kubernetes.io/name=" + harness.APIServer) }, 0},
+		{"deletion of a member of the storage", func() { s.deletePod("app.kubernetes.io/name=" + storageName) }, 0},
+		{"kill of a controller", func() { s.killProgram(harness.Controller) }, 0},
+		{"kill of a member of the storage", func() { s.killOne("app.kubernetes.io/name=" + storageName) }, 0},
+		{"kill of an API server", func() { s.killProgram(harness.APIServer) }, 40},
+	} {
+		traffic.Phase()
+		disturbance.do()
+		p := traffic.Phase()
+		t.Logf("%s: %v", disturbance.name, p)
+		if len(p.Failures) > disturbance.lost {
+			t.Errorf("%s: %d requests failed, such as %v", disturbance.name, len(p.Failures), p.Failures[:min(5, len(p.Failures))])
+		}
+	}
+	lost := s.loseNode(traffic)
+	events, problems := traffic.Stop(s.within(time.Minute))
+	t.Logf("%d events in each of the histories of the watchers", events)
+	for _, problem := range problems[:min(10, len(problems))] {
+		t.Error(problem)
+	}
+	s.node("start", lost)
+	s.awaitNode(lost, corev1.ConditionTrue)
+
+	s.backedUp()
+	begun = time.Now()
+	s.storage("to-single")
+	t.Logf("two API servers became one after %v", time.Since(begun).Round(time.Second))
+	if got := c.get().UID; got != uid {
+		t.Errorf("the UID of the EtcdCluster changed from %s to %s", uid, got)
+	}
+	c.settle(3)
+	c.holds(data)
+}
+
+// storage runs artifacts/ha/storage.sh.
+func (s *scenario) storage(args ...string) string {
+	s.Helper()
+	out, err := s.tryStorage(s.ctx(), args...)
+	s.must(err, "storage.sh %s: %s", strings.Join(args, " "), out)
+	return out
+}
+
+func (s *scenario) tryStorage(ctx context.Context, args ...string) (string, error) {
+	kubectl := env.KubectlCommand(ctx, harness.Command{})
+	command := exec.CommandContext(ctx, env.Artifact("ha", "storage.sh"), args...)
+	command.Dir = s.TempDir()
+	command.Env = append(slices.Clone(kubectl.Env), "PATH="+filepath.Dir(kubectl.Path)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// restoreSingle leaves a single API server behind, also if the test failed.
+func (s *scenario) restoreSingle() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	_, err := env.Kube.AppsV1().StatefulSets(harness.SystemNamespace).Get(ctx, storageName, metav1.GetOptions{})
+	if err == nil {
+		if out, err := s.tryStorage(ctx, "to-single"); err != nil {
+			s.Errorf("storage.sh to-single: %v: %s", err, out)
+		}
+	}
+	if err := install(ctx, env.Artifact("install")); err != nil {
+		s.Errorf("install a single API server: %v", err)
+	}
+	for _, what := range []string{"pvc,secret -l app.kubernetes.io/component=storage", "etcdbackup " + storageName} {
+		args := append(strings.Fields("-n "+harness.SystemNamespace+" delete --ignore-not-found"), strings.Fields(what)...)
+		if _, err := env.Kubectl(ctx, harness.Command{Args: args}); err != nil {
+			s.Error(err)
+		}
+	}
+}
+
+func (s *scenario) rollout(what string) {
+	s.Helper()
+	s.kubectl("-n", harness.SystemNamespace, "rollout", "restart", what)
+	s.kubectl("-n", harness.SystemNamespace, "rollout", "status", what, "--timeout=150s")
+}
+
+// systemPods follows the pods of the installation with these labels.
+func (s *scenario) systemPods(selector string) *harness.View[*corev1.Pod] {
+	s.Helper()
+	pods, err := env.Pods(s.ctx(), harness.SystemNamespace, selector)
+	s.must(err, "follow pods %s", selector)
+	s.Cleanup(pods.Close)
+	return pods
+}
+
+// deletePod deletes one of the pods, as an eviction does, and waits until as many are ready again.
+func (s *scenario) deletePod(selector string) {
+	s.Helper()
+	pods := s.systemPods(selector)
+	list := pods.List()
+	s.must(env.Kube.CoreV1().Pods(harness.SystemNamespace).Delete(s.ctx(), list[0].Name, metav1.DeleteOptions{}), "delete pod %s", list[0].Name)
+	s.must(pods.Await(s.ctx(), func(now []*corev1.Pod) bool {
+		return harness.AllReady(len(list))(now) && !slices.ContainsFunc(now, func(p *corev1.Pod) bool { return p.UID == list[0].UID })
+	}), "another pod in the place of %s", list[0].Name)
+}
+
+// killOne kills the process of one of the pods, and waits until it runs again.
+func (s *scenario) killOne(selector string) {
+	s.Helper()
+	pods := s.systemPods(selector)
+	victim := pods.List()[0]
+	restarts := victim.Status.ContainerStatuses[0].RestartCount
+	s.must(harness.Signal(victim, victim.Spec.Containers[0].Name, syscall.SIGKILL), "kill %s", victim.Name)
+	s.must(pods.Await(s.ctx(), func(now []*corev1.Pod) bool {
+		return slices.ContainsFunc(now, func(p *corev1.Pod) bool {
+			return p.UID == victim.UID && harness.PodReady(p) && p.Status.ContainerStatuses[0].RestartCount > restarts
+		})
+	}), "%s to be restarted", victim.Name)
+}
+
+// loseNode kills a node with an API server and a member of the storage, and returns it. The
+// kube-apiserver sends requests to the API server on it until Kubernetes has noticed.
+func (s *scenario) loseNode(traffic *harness.Traffic) string {
+	s.Helper()
+	const noticed, settled = 75 * time.Second, 20 * time.Second
+	servers := s.systemPods("app.kubernetes.io/name=" + harness.APIServer).List()
+	lost := servers[0].Spec.NodeName
+	traffic.Phase()
+	from := time.Now()
+	s.node("kill", lost)
+	s.awaitNode(lost, corev1.ConditionUnknown)
+	s.Logf("Kubernetes noticed after %v that node %s is lost", time.Since(from).Round(time.Second), lost)
+	s.must(waitFor(s.ctx(), time.Until(from.Add(noticed))), "wait for requests under way")
+	p := traffic.Phase()
+	s.Logf("node lost: %v", p)
+	last := time.Duration(0)
+	for _, f := range p.Failures {
+		last = max(last, f.Begun.Sub(from))
+	}
+	if n := len(p.Failures); n > 0 {
+		s.Logf("the last request that failed was sent %v after the loss; such as %v", last.Round(time.Millisecond), p.Failures[n/2])
+	}
+	s.must(waitFor(s.ctx(), settled), "watch the traffic")
+	if p := traffic.Phase(); len(p.Failures) > 0 || p.Requests == 0 {
+		s.Errorf("%v after the node was lost: %v, such as %v", noticed, p, p.Failures[:min(5, len(p.Failures))])
+	}
+	return lost
+}
+
+// waitFor returns when the time is over; the time is what is measured.
+func waitFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// backedUp waits for a scheduled backup of the storage, and restores the newest one.
+func (s *scenario) backedUp() {
+	s.Helper()
+	s.kubectl("-n", harness.SystemNamespace, "wait", "etcdbackup", storageName, "--for=condition=Succeeded", "--timeout=90s")
+	file := filepath.Join(s.TempDir(), "newest.db")
+	s.storage("backup", file)
+	s.storage("restore", file)
+}
