@@ -241,7 +241,7 @@ func (c *Checks) Deleting(by *manager.Manager, k kubernetes.Kind, name string, o
 		return
 	}
 	object := c.w.Store.Tables[k].Get(name)
-	if object == nil || object.GetUID() != *only.UID {
+	if object == nil || object.GetUID() != *only.UID || only.ResourceVersion != nil && object.GetResourceVersion() != *only.ResourceVersion {
 		return // the precondition will stop it
 	}
 	if by.Observed.Owner != simetcd.OwnerOf(object) {
