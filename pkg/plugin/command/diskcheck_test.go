@@ -24,13 +24,13 @@ import (
 )
 
 const (
-	jobsPath  = "/apis/batch/v1/namespaces/prod/jobs"
-	podsPath  = "/api/v1/namespaces/prod/pods"
-	pvcsPath  = "/api/v1/namespaces/prod/persistentvolumeclaims"
-	classPath = "/apis/storage.k8s.io/v1/storageclasses/fast"
-	fastDisk  = `{"writes":10000,"wanted":10000,"writeBytes":2300,"tookMicroseconds":4200000,"p50Microseconds":310,"p99Microseconds":1900,"maxMicroseconds":14200,"done":true}`
-	slowDisk  = `{"writes":812,"wanted":10000,"writeBytes":2300,"tookMicroseconds":60000000,"p50Microseconds":70000,"p99Microseconds":90000,"maxMicroseconds":120000,"done":true}`
-	limitDisk = `{"writes":10,"wanted":10,"writeBytes":2300,"tookMicroseconds":100000,"p50Microseconds":9999,"p99Microseconds":10000,"maxMicroseconds":10000,"done":true}`
+	jobsPath      = "/apis/batch/v1/namespaces/prod/jobs"
+	checkPodsPath = "/api/v1/namespaces/prod/pods"
+	checkPVCsPath = "/api/v1/namespaces/prod/persistentvolumeclaims"
+	classPath     = "/apis/storage.k8s.io/v1/storageclasses/fast"
+	fastDisk      = `{"writes":10000,"wanted":10000,"writeBytes":2300,"tookMicroseconds":4200000,"p50Microseconds":310,"p99Microseconds":1900,"maxMicroseconds":14200,"done":true}`
+	slowDisk      = `{"writes":812,"wanted":10000,"writeBytes":2300,"tookMicroseconds":60000000,"p50Microseconds":70000,"p99Microseconds":90000,"maxMicroseconds":120000,"done":true}`
+	limitDisk     = `{"writes":10,"wanted":10,"writeBytes":2300,"tookMicroseconds":100000,"p50Microseconds":9999,"p99Microseconds":10000,"maxMicroseconds":10000,"done":true}`
 )
 
 // diskServer serves a Kubernetes that runs Jobs: looks are what each look at the pod finds, the
@@ -87,15 +87,15 @@ func newDiskServer(t *testing.T, looks ...corev1.PodStatus) *diskServer {
 		}
 		return &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "etcd-diskcheck-x1-abc"}, Spec: corev1.PodSpec{NodeName: "node-1"}, Status: status}}}
 	}
-	s.On(http.MethodGet, podsPath, s.pods)
-	s.On(http.MethodGet, pvcsPath, func(*http.Request, []byte) any {
+	s.On(http.MethodGet, checkPodsPath, s.pods)
+	s.On(http.MethodGet, checkPVCsPath, func(*http.Request, []byte) any {
 		list := &corev1.PersistentVolumeClaimList{Items: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "main-a7k2"}}}}
 		if s.deleted <= 2 {
 			list.Items = append(list.Items, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "etcd-diskcheck-x1-abc-volume"}})
 		}
 		return list
 	})
-	s.Put(podsPath+"/etcd-diskcheck-x1-abc/log", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s.Put(checkPodsPath+"/etcd-diskcheck-x1-abc/log", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, `{"writes":2500,"wanted":10000,"writeBytes":2300,"tookMicroseconds":1000000}`)
 	}))
 	return s
@@ -207,7 +207,7 @@ func TestDiskcheckJob(t *testing.T) {
 func TestInterruptedDiskcheck(t *testing.T) {
 	server := newDiskServer(t, diskRuns)
 	ctx, cancel := context.WithCancel(t.Context())
-	server.Put(podsPath+"/etcd-diskcheck-x1-abc/log", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
+	server.Put(checkPodsPath+"/etcd-diskcheck-x1-abc/log", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
 	p := newTerminal(t, server.Server, false)
 	p.expect(p.runIn(ctx, "diskcheck"), failure.CodeFailed, "error: interrupted; Job etcd-diskcheck-x1, its pod and its PVC were removed")
 	server.isClean(t)
@@ -218,7 +218,7 @@ func TestDiskcheckImage(t *testing.T) {
 	server := newDiskServer(t, diskEnds(fastDisk))
 	empty := &corev1.PodList{}
 	deployments := "/apis/apps/v1/namespaces/etcd-operator-system/deployments"
-	server.Put(podsPath, empty)
+	server.Put(checkPodsPath, empty)
 	server.Put(deployments, &appsv1.DeploymentList{})
 	p := newTerminal(t, server.Server, false)
 	p.expect(p.run("diskcheck"), failure.CodeNotMet, "the image of the operator is not known: no member in namespace prod has it", "name it with --image")
@@ -232,7 +232,7 @@ func TestDiskcheckImage(t *testing.T) {
 
 	server = newDiskServer(t, diskEnds(fastDisk))
 	first, pods := true, server.pods
-	server.On(http.MethodGet, podsPath, func(r *http.Request, body []byte) any {
+	server.On(http.MethodGet, checkPodsPath, func(r *http.Request, body []byte) any {
 		if first { // it is for the members
 			first = false
 			return empty
@@ -256,7 +256,7 @@ func TestDiskcheckRights(t *testing.T) {
 		method, path string
 		want         string
 	}{
-		"no pods":    {http.MethodGet, podsPath, "the right to list pods in namespace prod is missing"},
+		"no pods":    {http.MethodGet, checkPodsPath, "the right to list pods in namespace prod is missing"},
 		"no Jobs":    {http.MethodPost, jobsPath, "the right to create jobs in namespace prod is missing"},
 		"no removal": {http.MethodDelete, jobsPath + "/etcd-diskcheck-x1", "the right to delete jobs in namespace prod is missing"},
 	} {
@@ -270,7 +270,7 @@ func TestDiskcheckRights(t *testing.T) {
 	// Neither the class, the log nor events are needed.
 	server := newDiskServer(t, unscheduled, diskRuns, diskEnds(fastDisk))
 	server.Put(classPath, forbidden("storageclasses", "fast"))
-	server.Put(podsPath+"/etcd-diskcheck-x1-abc/log", forbidden("pods/log", "x"))
+	server.Put(checkPodsPath+"/etcd-diskcheck-x1-abc/log", forbidden("pods/log", "x"))
 	server.Put("/api/v1/namespaces/prod/events", forbidden("events", ""))
 	p := newTerminal(t, server.Server, false)
 	p.expect(p.run("diskcheck", "--storage-class", "fast"), failure.CodeDone, "Fast enough for etcd")
