@@ -98,6 +98,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		3167:   "a recovery member was lost with its PVC after the cutover, and an empty one took its place",
 		40084:  "a kubelet that was cut off forgot that a container had to restart with another image",
 		47853:  "a pod was prepared while a Secret could not be read, and no CA was rotated afterwards",
+		51675:  "a corrected declaration did not reach a voter that a status from before did not name",
 		51459:  "a container started before the API rejected the deletion of its pod as it had been read",
 		50412:  "a member whose disk hung was restarted before another one was ready again",
 		47636:  "the API was brought back, and a majority that it did not name served behind a cut while a recovery was requested",

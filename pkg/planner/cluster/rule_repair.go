@@ -13,15 +13,14 @@ func ruleRepair(o *Observed) (Plan, bool) {
 	if target == nil {
 		return Plan{}, false
 	}
-	if !o.Etcd.Linearizable && len(o.Etcd.Members) == 0 {
-		actions := o.repairUnnamed(target)
-		return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
+	var actions []Action
+	if !o.Etcd.Linearizable {
+		actions = o.repairUnnamed(target)
 	}
 	if low == nil {
-		return Plan{}, false
+		return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
 	}
 	_, rejected := o.rejectStep(low, target)
-	var actions []Action
 	for i := range o.Etcd.Members {
 		// Without a quorum a learner may be a voter by now whose promotion was the last
 		// thing that happened, and it may be the one that the others need.
@@ -38,15 +37,15 @@ func ruleRepair(o *Observed) (Plan, bool) {
 	return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
 }
 
-// repairUnnamed does the same for a cluster that has served and whose status has not named
-// a member yet. Its PVCs name the members. No status says which version they run, so they
-// keep the version that they were made for.
+// repairUnnamed does the same for members that the status of a cluster that has served does not
+// name: it has not named a member yet, or it is from an earlier time. Their PVCs name them. No
+// status says which version they run, so they keep the version that they were made for.
 func (o *Observed) repairUnnamed(target *version.Version) []Action {
 	var actions []Action
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		switch {
-		case !p.Owned || p.gone() || p.Running || o.pvc(p.Name) == nil:
+		case !p.Owned || p.gone() || p.Running || o.pvc(p.Name) == nil || o.member(p.Name) != nil:
 		case o.stale(p):
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
 		case p.Outdated && sameVersion(p.Version, target): // from another repository

@@ -23,6 +23,7 @@ func TestRuleRepair(t *testing.T) {
 		{"all that do not run", 3, "a:claim b:claim,stale,down c:claim,stale,down", edits(noQuorum),
 			"repair: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle"},
 		{"the first one, that no status has named", 3, "a:claim,stale,down", edits(noQuorum, unnamed), "repair: RecreatePod a " + testVersion + " idle"},
+		{"a voter that a status from before does not name", 2, "a:learner,nopod b:claim,stale,down", edits(noQuorum, onlyFirstNamed), "repair: RecreatePod b " + testVersion + " idle"},
 		{"with an image that does not exist", 3, "a:claim,outdated,down", edits(noQuorum, unnamed), "repair: UpgradePod a " + testVersion + " idle"},
 		{"as it was before another version is declared", 3, "a:claim,stale,down", edits(noQuorum, unnamed, wants("3.7.3")), "repair: RecreatePod a " + testVersion + " idle"},
 		{"which it does not move to before it is known", 3, "a:claim,outdated,down", edits(noQuorum, unnamed, wants("3.7.3")), "quorum: wait QuorumLost"},
@@ -34,6 +35,9 @@ func TestRuleRepair(t *testing.T) {
 
 // unnamed is a cluster whose status has not named a member yet.
 func unnamed(o *Observed) { o.Etcd.Members = nil }
+
+// onlyFirstNamed is a cluster whose status names one member, and not the members after it.
+func onlyFirstNamed(o *Observed) { o.Etcd.Members = o.Etcd.Members[:1] }
 
 // TestAdopt lets a pod say what it was made from that does not.
 func TestAdopt(t *testing.T) {
