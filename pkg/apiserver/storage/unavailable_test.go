@@ -45,7 +45,7 @@ func TestUnavailableStorageIsTriedAgain(t *testing.T) {
 		"full database":                        {rpctypes.ErrNoSpace, false},
 		"object that exists":                   {storage.NewKeyExistsError("/a", 0), false},
 		"error that does not come from etcd":   {errors.New("encode"), false},
-		"request that the client has given up": {context.Canceled, false},
+		"request that the client has cancelled": {context.Canceled, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
