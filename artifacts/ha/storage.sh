@@ -2,11 +2,11 @@
 # Moves, saves and restores the objects of the operator. It needs kubectl with the rights of an
 # administrator, and this directory. docs/how-to/high-availability.md says when to use what.
 #
-#   storage.sh from-single     make this installation of one with a single API server
-#   storage.sh to-single       the way back
-#   storage.sh save FILE       write a snapshot of the storage, which keeps serving
-#   storage.sh backup FILE     write the newest scheduled backup, also while the storage is lost
-#   storage.sh restore FILE    replace what is stored by a snapshot
+#   storage.sh from-single     Make this installation of one with a single API server.
+#   storage.sh to-single       Go back.
+#   storage.sh save FILE       Write a snapshot of the storage, which keeps serving.
+#   storage.sh backup FILE     Write the newest scheduled backup, also while the storage is lost.
+#   storage.sh restore FILE    Replace what is stored by a snapshot.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 namespace=etcd-operator-system

@@ -92,7 +92,7 @@ const (
 	managed     = "apiserver: {storage: {type: managed}}"
 	storage     = "StatefulSet/etcd-operator-system/etcd-operator-storage"
 	backups     = "PersistentVolumeClaim/etcd-operator-system/etcd-operator-storage-backup"
-	claim       = "spec.volumeClaimTemplates.0.spec."
+	inTemplate  = "spec.volumeClaimTemplates.0.spec."
 	pvc         = "PersistentVolumeClaim/etcd-operator-system/etcd-operator-apiserver-data"
 	storageMap  = "ConfigMap/etcd-operator-system/etcd-operator-apiserver-storage"
 	budget      = "PodDisruptionBudget/etcd-operator-system/etcd-operator-apiserver"
@@ -154,9 +154,9 @@ func apiServerValues() valueCase {
 			{set: managed, object: storage, field: "spec.replicas", want: "3"},
 		},
 		"apiserver.storage.managed.size": {{base: managed, set: "apiserver: {storage: {managed: {size: 5Gi}}}", object: storage,
-			field: claim + "resources.requests.storage", want: "5Gi"}},
+			field: inTemplate + "resources.requests.storage", want: "5Gi"}},
 		"apiserver.storage.managed.storageClassName": {{base: managed, set: "apiserver: {storage: {managed: {storageClassName: fast}}}", object: storage,
-			field: claim + "storageClassName", want: "fast"}},
+			field: inTemplate + "storageClassName", want: "fast"}},
 		"apiserver.storage.managed.image": {{base: managed, set: "apiserver: {storage: {managed: {image: r.example.com/etcd:v3.6.16}}}", object: storage,
 			field: inContainer + "image", want: "r.example.com/etcd:v3.6.16"}},
 		"apiserver.storage.managed.resources": {{base: managed, set: "apiserver: {storage: {managed: {resources: {limits: {memory: 2Gi}}}}}", object: storage,

@@ -155,14 +155,14 @@ func (s *scenario) deletePod(selector string) {
 func (s *scenario) killOne(selector string) {
 	s.Helper()
 	pods := s.systemPods(selector)
-	victim := pods.List()[0]
-	restarts := victim.Status.ContainerStatuses[0].RestartCount
-	s.must(harness.Signal(victim, victim.Spec.Containers[0].Name, syscall.SIGKILL), "kill %s", victim.Name)
+	target := pods.List()[0]
+	restarts := target.Status.ContainerStatuses[0].RestartCount
+	s.must(harness.Signal(target, target.Spec.Containers[0].Name, syscall.SIGKILL), "kill %s", target.Name)
 	s.must(pods.Await(s.ctx(), func(now []*corev1.Pod) bool {
 		return slices.ContainsFunc(now, func(p *corev1.Pod) bool {
-			return p.UID == victim.UID && harness.PodReady(p) && p.Status.ContainerStatuses[0].RestartCount > restarts
+			return p.UID == target.UID && harness.PodReady(p) && p.Status.ContainerStatuses[0].RestartCount > restarts
 		})
-	}), "%s to be restarted", victim.Name)
+	}), "%s to be restarted", target.Name)
 }
 
 // loseNode kills a node with an API server and a member of the storage, and returns it. The

@@ -53,7 +53,7 @@ type acknowledged struct {
 }
 
 // Traffic asks the API of the operator for objects that no program acts on, at a constant rate,
-// and keeps what came of it.
+// and keeps the outcomes.
 type Traffic struct {
 	options TrafficOptions
 	client  versioned.Interface
@@ -128,7 +128,7 @@ func trafficObject(name string) *v1beta2.EtcdBackup {
 }
 
 // work uses one object until the context ends. A name is used once: after a request that failed
-// nobody knows whether its object exists.
+// it is not known whether its object exists.
 func (t *Traffic) work(ctx context.Context, prefix string) {
 	backups := t.client.EtcdV1beta2().EtcdBackups(t.options.Namespace)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -196,7 +196,7 @@ func (t *Traffic) request(ctx context.Context, verb string, send func(context.Co
 	return object, true
 }
 
-// Phase is what came of the requests since the last call of Phase.
+// Phase is the outcome of the requests since the last call of Phase.
 type Phase struct {
 	Requests int
 	Took     time.Duration
@@ -211,7 +211,7 @@ func (p Phase) String() string {
 		float64(p.Requests)/p.Took.Seconds(), len(p.Failures), p.Slowest.Round(time.Millisecond), p.Retries)
 }
 
-// Phase returns what came of the requests since the last call, and begins another phase.
+// Phase returns the outcome of the requests since the last call, and begins another phase.
 func (t *Traffic) Phase() Phase {
 	t.mu.Lock()
 	defer t.mu.Unlock()

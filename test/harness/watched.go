@@ -105,8 +105,8 @@ func (h *history) await(ctx context.Context, uid types.UID) error {
 
 func (h *history) close() { h.watcher.Stop() }
 
-// compare returns what is wrong with a history: versions must grow, so that no event came twice;
-// every acknowledged write must be in it; and it must be that of the other watcher.
+// compare returns what is wrong with a history. Versions must grow, so that no event came twice.
+// Every acknowledged write must be in it. It must be that of the other watcher.
 func (h *history) compare(name string, written []acknowledged, other []seenEvent) []string {
 	return compareHistory(name, h.list(), written, other)
 }

@@ -20,9 +20,9 @@ import (
 )
 
 // RetryUnavailable makes the storages of a getter report an etcd that is not available, because
-// its leader has changed or a member has gone, as a timeout of the server. Such a response has the
+// its leader has changed or a member has stopped, as a timeout of the server. Such a response has the
 // header Retry-After, and client libraries send the request again. Otherwise it would be an
-// internal error, after which they give up.
+// internal error, after which they stop.
 func RetryUnavailable(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return retryableGetter{RESTOptionsGetter: getter}
 }
@@ -85,7 +85,7 @@ func asUnreachable(ctx context.Context, key string, err error) error {
 	if err == nil || !isUnavailable(err) {
 		return err
 	}
-	klog.FromContext(ctx).Info("The storage is not available; the client is told to try again", "key", key, "err", err)
+	klog.FromContext(ctx).Info("The storage is not available; the client is to try again", "key", key, "err", err)
 	return storage.NewUnreachableError(key, 0)
 }
 

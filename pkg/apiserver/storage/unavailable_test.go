@@ -38,14 +38,14 @@ func TestUnavailableStorageIsTriedAgain(t *testing.T) {
 		err   error
 		again bool
 	}{
-		"request that timed out":               {rpctypes.ErrTimeout, true},
-		"leader that was lost":                 {rpctypes.ErrTimeoutDueToLeaderFail, true},
-		"no leader":                            {fmt.Errorf("create: %w", rpctypes.ErrNoLeader), true},
-		"connection that was lost":             {status.Error(codes.Unavailable, "transport is closing"), true},
-		"full database":                        {rpctypes.ErrNoSpace, false},
-		"object that exists":                   {storage.NewKeyExistsError("/a", 0), false},
-		"error that does not come from etcd":   {errors.New("encode"), false},
-		"request that the client has given up": {context.Canceled, false},
+		"request that timed out":                {rpctypes.ErrTimeout, true},
+		"leader that was lost":                  {rpctypes.ErrTimeoutDueToLeaderFail, true},
+		"no leader":                             {fmt.Errorf("create: %w", rpctypes.ErrNoLeader), true},
+		"connection that was lost":              {status.Error(codes.Unavailable, "transport is closing"), true},
+		"full database":                         {rpctypes.ErrNoSpace, false},
+		"object that exists":                    {storage.NewKeyExistsError("/a", 0), false},
+		"error that does not come from etcd":    {errors.New("encode"), false},
+		"request that the client has cancelled": {context.Canceled, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

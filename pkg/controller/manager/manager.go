@@ -68,7 +68,7 @@ func Run(ctx context.Context, o *Options) error {
 		storage := storagecert.NewManager(storagecert.Config{Namespace: o.podNamespace, Service: o.StorageService}, c.kubernetes, clock.RealClock{})
 		health.Go(func() { storage.Run(ctx) })
 	}
-	if o.StorageBackupClaim != "" {
+	if o.StorageBackupPVC != "" {
 		health.Go(func() { createStorageBackup(ctx, c.etcd, o.storageBackup(), clock.RealClock{}) })
 	}
 	endpoint, err := newEndpoint(ctx, o.ListenAddress)

@@ -64,9 +64,9 @@ type Options struct {
 	// servers, in the namespace of the controller's own pod. If it is set, the controller issues
 	// and renews the certificates of that etcd.
 	StorageService string
-	// StorageBackupClaim is the PVC for backups of that etcd. If it is set, the controller creates
+	// StorageBackupPVC is the PVC for backups of that etcd. If it is set, the controller creates
 	// an EtcdBackup once.
-	StorageBackupClaim string
+	StorageBackupPVC string
 	// QPS and Burst bound the requests to the API.
 	QPS   float32
 	Burst int
@@ -109,8 +109,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.AgentImage, "agent-image", o.AgentImage, "image with the agent that moves backups and the launcher of new members; empty: the image of the controller's own pod, or of this release outside of a pod")
 	o.addPlatformFlags(fs)
 	fs.IntVar(&o.MaxBackups, "max-concurrent-backups", o.MaxBackups, "how many backups run at the same time, over all clusters; of one cluster there is never more than one")
-	fs.StringVar(&o.StorageService, "storage-service", o.StorageService, "headless Service of the etcd that stores the objects of the API servers, in the namespace of the controller's own pod; if set, the controller issues and renews the certificates of that etcd, in Secrets whose names begin with that of the Service")
-	fs.StringVar(&o.StorageBackupClaim, "storage-backup-claim", o.StorageBackupClaim, "PVC, in the namespace of the controller's own pod, for backups of the etcd of --storage-service; if set, the controller creates the EtcdBackup with the name of that Service if it does not exist, and does not change it afterwards")
+	fs.StringVar(&o.StorageService, "storage-service", o.StorageService, "headless Service of the etcd that stores the objects of the API servers, in the namespace of the controller's own pod. If set, the controller issues and renews the certificates of that etcd, in Secrets whose names begin with its name.")
+	fs.StringVar(&o.StorageBackupPVC, "storage-backup-pvc", o.StorageBackupPVC, "PVC in the namespace of the controller's own pod for backups of the etcd of --storage-service. If set, the controller creates an EtcdBackup with the name of that Service once, and does not change it afterwards.")
 	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /metrics, /healthz and /readyz")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API")
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "burst of requests to the API")
@@ -140,8 +140,8 @@ func (o *Options) Complete() error {
 	if o.StorageService != "" && o.podNamespace == "" {
 		return fmt.Errorf("--storage-service needs the namespace of the pod: set the variable %s from metadata.namespace", envPodNamespace)
 	}
-	if o.StorageBackupClaim != "" && o.StorageService == "" {
-		return errors.New("--storage-backup-claim needs --storage-service, the etcd to back up")
+	if o.StorageBackupPVC != "" && o.StorageService == "" {
+		return errors.New("--storage-backup-pvc needs --storage-service, the etcd to back up")
 	}
 	if err := o.checkPlatform(); err != nil {
 		return err

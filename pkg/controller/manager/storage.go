@@ -43,7 +43,7 @@ func (o *Options) storageBackup() *v1beta2.EtcdBackup {
 			ClientTLSSecret: storagecert.ClientSecret(o.StorageService),
 			StorageType:     v1beta2.BackupStorageTypePersistentVolumeClaim,
 			BackupSource: v1beta2.BackupSource{
-				PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: o.StorageBackupClaim, Path: o.StorageService},
+				PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: o.StorageBackupPVC, Path: o.StorageService},
 			},
 			BackupPolicy: &v1beta2.BackupPolicy{Schedule: storageBackupSchedule, MaxBackups: storageBackupsKept},
 		},

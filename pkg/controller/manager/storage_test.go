@@ -20,7 +20,7 @@ import (
 )
 
 func storageOptions() *Options {
-	return &Options{StorageService: "storage", StorageBackupClaim: "backups", podNamespace: "ns"}
+	return &Options{StorageService: "storage", StorageBackupPVC: "backups", podNamespace: "ns"}
 }
 
 // TestStorageBackupIsValid checks that the API server accepts the EtcdBackup.
@@ -58,7 +58,7 @@ func TestStorageBackupIsCreatedOnce(t *testing.T) {
 	for !clock.HasWaiters() {
 		select {
 		case <-done:
-			t.Fatal("it gave up while the API was away")
+			t.Fatal("it returned while the API was away")
 		case <-time.After(time.Millisecond):
 		}
 	}

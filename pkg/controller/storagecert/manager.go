@@ -40,7 +40,7 @@ const (
 type Config struct {
 	// Namespace of the etcd and of the Secrets.
 	Namespace string
-	// Service is the headless Service of the members. The names of the Secrets begin with it.
+	// Service is the headless Service. The names of the Secrets begin with it.
 	Service string
 }
 
@@ -130,17 +130,17 @@ func (m *Manager) readLeaves(ctx context.Context) ([]leaf, error) {
 }
 
 // syncCA makes the change of the CA that is due, and returns the CA.
-func (m *Manager) syncCA(ctx context.Context, leaves []leaf) (*authority, error) {
+func (m *Manager) syncCA(ctx context.Context, leaves []leaf) (*issuer, error) {
 	name := m.config.Service + caSuffix
 	secret, err := m.get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	var have *authority
+	var have *issuer
 	var asked requests
 	if secret != nil {
-		if have, err = readAuthority(secret.Data); err != nil {
-			klog.FromContext(ctx).Info("The CA of the storage cannot be used; another one is made", "secret", klog.KObj(secret), "reason", err)
+		if have, err = readIssuer(secret.Data); err != nil {
+			klog.FromContext(ctx).Info("The CA of the storage cannot be used; another CA is made", "secret", klog.KObj(secret), "reason", err)
 			have = nil
 		}
 		_, asked.rotate = secret.Annotations[resources.AnnotationRotateCA]

@@ -219,7 +219,7 @@ func TestUnusableSecretsAreIssuedAgain(t *testing.T) {
 }
 
 // TestTwoControllers lets another controller write the CA between the read and the write of this
-// one. Nothing of this one is written.
+// controller, which writes nothing then.
 func TestTwoControllers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

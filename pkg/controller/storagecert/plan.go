@@ -31,8 +31,8 @@ const (
 	ChangeDrop Change = "Drop"
 )
 
-// authority is the content of the Secret of the CA.
-type authority struct {
+// issuer is the content of the Secret of the CA.
+type issuer struct {
 	ca *certificates.CA
 	// trusted are the CAs that programs trust, newest first.
 	trusted []*x509.Certificate
@@ -41,9 +41,9 @@ type authority struct {
 // requests are what a person asks for with annotations on the Secret of the CA.
 type requests struct{ rotate, drop bool }
 
-// planCA returns the change that is due. It is a pure function. A nil authority does not exist or
+// planCA returns the change that is due. It is a pure function. A nil issuer does not exist or
 // cannot be used.
-func planCA(now time.Time, have *authority, asked requests) Change {
+func planCA(now time.Time, have *issuer, asked requests) Change {
 	switch {
 	case have == nil || now.After(have.ca.Certificate.NotAfter):
 		return ChangeCreate
@@ -56,14 +56,14 @@ func planCA(now time.Time, have *authority, asked requests) Change {
 	}
 }
 
-// apply returns the authority after the change. The receiver stays as it is; it may be nil for
+// apply returns the issuer after the change. The receiver stays as it is; it may be nil for
 // ChangeCreate, which keeps the trust in the CAs that were distributed before.
-func (a *authority) apply(change Change, name string, now time.Time, distributed []*x509.Certificate) (*authority, error) {
+func (a *issuer) apply(change Change, name string, now time.Time, distributed []*x509.Certificate) (*issuer, error) {
 	switch change {
 	case ChangeNone:
 		return a, nil
 	case ChangeDrop:
-		return &authority{ca: a.ca, trusted: []*x509.Certificate{a.ca.Certificate}}, nil
+		return &issuer{ca: a.ca, trusted: []*x509.Certificate{a.ca.Certificate}}, nil
 	case ChangeCreate, ChangeSucceed:
 	default:
 		return nil, fmt.Errorf("unknown change %q of a CA", change)
@@ -85,11 +85,11 @@ func (a *authority) apply(change Change, name string, now time.Time, distributed
 			trusted = append(trusted, c)
 		}
 	}
-	return &authority{ca: next, trusted: trusted}, nil
+	return &issuer{ca: next, trusted: trusted}, nil
 }
 
-// readAuthority reads what data wrote.
-func readAuthority(data map[string][]byte) (*authority, error) {
+// readIssuer reads what data wrote.
+func readIssuer(data map[string][]byte) (*issuer, error) {
 	ca, err := certificates.ReadCA(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey], data[resources.CrossEntry])
 	if err != nil {
 		return nil, err
@@ -98,11 +98,11 @@ func readAuthority(data map[string][]byte) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{ca: ca, trusted: trusted}, nil
+	return &issuer{ca: ca, trusted: trusted}, nil
 }
 
 // data returns the content of the Secret of the CA.
-func (a *authority) data() (map[string][]byte, error) {
+func (a *issuer) data() (map[string][]byte, error) {
 	key, err := a.ca.KeyPEM()
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (a *authority) data() (map[string][]byte, error) {
 // leafData returns the content that a Secret with a certificate needs, and whether it differs from
 // the content that it has. The certificate is issued again after two thirds of its life, for other
 // names, after another CA, and if it cannot be used.
-func (a *authority) leafData(now time.Time, have map[string][]byte, template certificates.Template) (data map[string][]byte, changed bool, err error) {
+func (a *issuer) leafData(now time.Time, have map[string][]byte, template certificates.Template) (data map[string][]byte, changed bool, err error) {
 	bundle := certificates.PEM(a.trusted...)
 	pair, err := certificates.Read(resources.UseOperator, &corev1.Secret{Data: have})
 	usable := err == nil && a.ca.HasSigned(pair.Leaf) && template.Matches(pair.Leaf) && now.Before(certificates.Renewal(pair.Leaf))
