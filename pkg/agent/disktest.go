@@ -13,9 +13,10 @@ const (
 	// CommandDiskTest measures a disk. Its second argument is a directory; it takes no
 	// Request. It prints a DiskTest as one line of JSON each second and at the end.
 	CommandDiskTest Command = "disktest"
-	// DiskTestWritesFlag and DiskTestLimitFlag bound the test.
+	// DiskTestWritesFlag bounds how many writes the test makes.
 	DiskTestWritesFlag = "writes"
-	DiskTestLimitFlag  = "limit"
+	// DiskTestLimitFlag bounds how long the test takes.
+	DiskTestLimitFlag = "limit"
 
 	// DiskTestWriteBytes is about what etcd appends to its log for a write of Kubernetes.
 	DiskTestWriteBytes = 2300

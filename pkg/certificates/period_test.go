@@ -35,11 +35,11 @@ func TestSuccessEndsWithItsCA(t *testing.T) {
 		}
 		return c
 	}
-	authority := &x509.Certificate{
+	ca := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	root := issue(authority, authority)
+	root := issue(ca, ca)
 	leaf := issue(&x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "leaf"}, NotBefore: now.Add(-2 * time.Hour), NotAfter: now.Add(2 * time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

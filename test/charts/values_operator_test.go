@@ -90,7 +90,7 @@ const (
 	inPod       = "spec.template.spec."
 	external    = "apiserver: {storage: {type: external, external: {servers: [https://a:2379, https://b:2379]}}}"
 	managed     = "apiserver: {storage: {type: managed}}"
-	storage     = "StatefulSet/etcd-operator-system/etcd-operator-storage"
+	storageSet  = "StatefulSet/etcd-operator-system/etcd-operator-storage"
 	backups     = "PersistentVolumeClaim/etcd-operator-system/etcd-operator-storage-backup"
 	inTemplate  = "spec.volumeClaimTemplates.0.spec."
 	pvc         = "PersistentVolumeClaim/etcd-operator-system/etcd-operator-apiserver-data"
@@ -151,15 +151,15 @@ func apiServerValues() valueCase {
 			{set: external, object: pvc, want: absent},
 			{set: external, object: apiServer, field: "spec.strategy.type", want: "RollingUpdate"},
 			{set: managed, object: pvc, want: absent},
-			{set: managed, object: storage, field: "spec.replicas", want: "3"},
+			{set: managed, object: storageSet, field: "spec.replicas", want: "3"},
 		},
-		"apiserver.storage.managed.size": {{base: managed, set: "apiserver: {storage: {managed: {size: 5Gi}}}", object: storage,
+		"apiserver.storage.managed.size": {{base: managed, set: "apiserver: {storage: {managed: {size: 5Gi}}}", object: storageSet,
 			field: inTemplate + "resources.requests.storage", want: "5Gi"}},
-		"apiserver.storage.managed.storageClassName": {{base: managed, set: "apiserver: {storage: {managed: {storageClassName: fast}}}", object: storage,
+		"apiserver.storage.managed.storageClassName": {{base: managed, set: "apiserver: {storage: {managed: {storageClassName: fast}}}", object: storageSet,
 			field: inTemplate + "storageClassName", want: "fast"}},
-		"apiserver.storage.managed.image": {{base: managed, set: "apiserver: {storage: {managed: {image: r.example.com/etcd:v3.6.16}}}", object: storage,
+		"apiserver.storage.managed.image": {{base: managed, set: "apiserver: {storage: {managed: {image: r.example.com/etcd:v3.6.16}}}", object: storageSet,
 			field: inContainer + "image", want: "r.example.com/etcd:v3.6.16"}},
-		"apiserver.storage.managed.resources": {{base: managed, set: "apiserver: {storage: {managed: {resources: {limits: {memory: 2Gi}}}}}", object: storage,
+		"apiserver.storage.managed.resources": {{base: managed, set: "apiserver: {storage: {managed: {resources: {limits: {memory: 2Gi}}}}}", object: storageSet,
 			field: inContainer + "resources.limits.memory", want: "2Gi"}},
 		"apiserver.storage.managed.backup.enabled": {
 			{base: managed, set: "apiserver: {storage: {managed: {backup: {enabled: false}}}}", object: backups, want: absent},
@@ -242,7 +242,7 @@ func clusterWideValues() valueCase {
 			object: "NetworkPolicy/etcd-operator-system/etcd-operator-controller",
 			field:  "spec.ingress.0.from.0.namespaceSelector.matchLabels.[kubernetes.io/metadata.name]", want: "prometheus"}},
 		"networkPolicy.apiserverEgress": {{base: "networkPolicy: {enabled: true}", set: "networkPolicy: {apiserverEgress: [{ports: [{port: 9443}]}]}",
-			object: "NetworkPolicy/etcd-operator-system/etcd-operator-apiserver", field: "spec.egress.1.ports.0.port", want: "9443"}},
+			object: "NetworkPolicy/etcd-operator-system/etcd-operator-apiserver", field: "spec.egress.2.ports.0.port", want: "9443"}},
 	}
 }
 

@@ -156,7 +156,7 @@ func TestClusterOfAKustomization(t *testing.T) {
 	must(t, k.Wait(three, k.waitOptions()))
 	k.requireReady("plain", 3)
 
-	// Somebody scales with another client: Flux sees the drift, and takes it back.
+	// Another client scales: Flux sees the drift, and takes it back.
 	scaled := k.cluster("plain")
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":5}}`))
 	must(t, k.Client().Patch(k.Context(), scaled, patch, client.FieldOwner("kubectl-edit")))
@@ -164,7 +164,7 @@ func TestClusterOfAKustomization(t *testing.T) {
 	require(t, k.apply(k.read(fmt.Sprintf(plain, 3))), map[string]ssa.Action{"EtcdCluster/plain": ssa.ConfiguredAction})
 	k.requireDrift("plain", 3, ssa.UnchangedAction)
 
-	// What left the source is pruned, and is gone when the wait ends.
+	// What left the source is pruned, and does not exist when the wait ends.
 	_, err := k.DeleteAll(k.Context(), three, ssa.DeleteOptions{PropagationPolicy: "Background", Inclusions: k.GetOwnerLabels("databases", "flux-system")})
 	must(t, err)
 	must(t, k.WaitForTermination(three, k.waitOptions()))

@@ -100,7 +100,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		47853:  "a pod was prepared while a Secret could not be read, and no CA was rotated afterwards",
 		51675:  "a corrected declaration did not reach a voter that a status from before did not name",
 		51459:  "a container started before the API rejected the deletion of its pod as it had been read",
-		50412:  "a member whose disk hung was restarted before another one was ready again",
+		50412:  "a member whose disk hung was restarted before another member was ready again",
 		47636:  "the API was brought back, and a majority that it did not name served behind a cut while a recovery was requested",
 		44905:  "the object of a deleted cluster was brought back, and a member whose disk was wiped started on the empty disk",
 		41214:  "a backup was restored a second time after nothing was left of what the first restore had made",

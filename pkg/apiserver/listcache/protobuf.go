@@ -6,6 +6,7 @@ package listcache
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,8 +34,11 @@ func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items 
 	}
 	content, found := bytes.CutPrefix(frame.Bytes(), magic)
 	unknown := &runtime.Unknown{}
-	if !found || unknown.Unmarshal(content) != nil {
+	if !found {
 		return false, nil
+	}
+	if err := unknown.Unmarshal(content); err != nil {
+		return false, fmt.Errorf("read the frame of a list: %w", err)
 	}
 	now := p.clock.Now()
 	encoded := make([][]byte, len(items))

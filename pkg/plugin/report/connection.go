@@ -17,7 +17,7 @@ import (
 // mountDir is where the example mounts the certificates of a client.
 const mountDir = "/etc/etcd-client"
 
-// ErrNoClient: spec.clients has no client of that name.
+// ErrNoClient says that spec.clients has no client of that name.
 var ErrNoClient = errors.New("no such client")
 
 // Connection is what an application needs to reach a cluster. It holds names of Secrets and

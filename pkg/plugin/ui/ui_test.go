@@ -118,7 +118,7 @@ func (p *page) asked() int {
 func (p *page) later() { p.clock.SetTime(p.clock.Now().Add(3 * time.Second)) }
 
 // get sends a request that change has changed, and returns the response and its body.
-func (p *page) get(path string, change func(*http.Request)) (*http.Response, string) {
+func (p *page) get(path string, change func(*http.Request)) response {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.URL()+path, http.NoBody)
 	if err != nil {
@@ -127,24 +127,31 @@ func (p *page) get(path string, change func(*http.Request)) (*http.Response, str
 	if change != nil {
 		change(request)
 	}
-	response, err := http.DefaultClient.Do(request)
+	got, err := http.DefaultClient.Do(request)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return response, string(body)
+	return response{StatusCode: got.StatusCode, Header: got.Header, body: string(body)}
+}
+
+// response is what the page sent.
+type response struct {
+	StatusCode int
+	Header     http.Header
+	body       string
 }
 
 func (p *page) view() *ui.View {
 	p.t.Helper()
-	response, body := p.get("view.json", nil)
+	got := p.get("view.json", nil)
 	view := &ui.View{}
-	if err := json.Unmarshal([]byte(body), view); err != nil || response.StatusCode != http.StatusOK {
-		p.t.Fatalf("%s: %v: %s", response.Status, err, body)
+	if err := json.Unmarshal([]byte(got.body), view); err != nil || got.StatusCode != http.StatusOK {
+		p.t.Fatalf("%d: %v: %s", got.StatusCode, err, got.body)
 	}
 	return view
 }
@@ -178,19 +185,19 @@ func TestAccess(t *testing.T) {
 		"a file of the machine":     {func(r *http.Request) { r.URL.Path += "../../../etc/passwd" }, http.StatusNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, body := p.get("", c.change)
-			if response.StatusCode != c.code {
-				t.Errorf("%s: %s", response.Status, body)
+			got := p.get("", c.change)
+			if got.StatusCode != c.code {
+				t.Errorf("%d: %s", got.StatusCode, got.body)
 			}
-			if c.code != http.StatusOK && strings.Contains(body, "main-a7k2") {
-				t.Errorf("the response shows a cluster: %s", body)
+			if c.code != http.StatusOK && strings.Contains(got.body, "main-a7k2") {
+				t.Errorf("the response shows a cluster: %s", got.body)
 			}
 			for header, want := range map[string]string{
 				"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
 				"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store", "X-Frame-Options": "DENY", "Access-Control-Allow-Origin": "",
 			} {
-				if got := response.Header.Get(header); got != want {
-					t.Errorf("%s is %q, want %q", header, got, want)
+				if value := got.Header.Get(header); value != want {
+					t.Errorf("%s is %q, want %q", header, value, want)
 				}
 			}
 		})
@@ -292,10 +299,10 @@ func TestOneLookForAll(t *testing.T) {
 		t.Fatalf("the API got %d requests before the look was old", p.asked())
 	}
 	p.later() // certificates are now valid for less than 61 days
-	first, _ := p.get("view.json", nil)
+	first := p.get("view.json", nil)
 	same := func(r *http.Request) { r.Header.Set("If-None-Match", first.Header.Get("ETag")) }
-	if response, body := p.get("view.json", same); response.StatusCode != http.StatusNotModified || body != "" {
-		t.Errorf("%s: %s", response.Status, body)
+	if got := p.get("view.json", same); got.StatusCode != http.StatusNotModified || got.body != "" {
+		t.Errorf("%d: %s", got.StatusCode, got.body)
 	}
 	p.later()
 	if p.asked() != 2 {
@@ -304,8 +311,8 @@ func TestOneLookForAll(t *testing.T) {
 	var browsers sync.WaitGroup
 	for range 20 {
 		browsers.Go(func() {
-			if response, _ := p.get("view.json", same); response.StatusCode != http.StatusNotModified {
-				t.Errorf("%s", response.Status)
+			if got := p.get("view.json", same); got.StatusCode != http.StatusNotModified {
+				t.Errorf("%d", got.StatusCode)
 			}
 		})
 	}
@@ -316,8 +323,8 @@ func TestOneLookForAll(t *testing.T) {
 	}
 	p.show(plugintest.Degraded())
 	p.later()
-	if response, body := p.get("view.json", same); response.StatusCode != http.StatusOK || !strings.Contains(body, `"verdict":"Degraded"`) {
-		t.Errorf("%s: %s", response.Status, body)
+	if got := p.get("view.json", same); got.StatusCode != http.StatusOK || !strings.Contains(got.body, `"verdict":"Degraded"`) {
+		t.Errorf("%d: %s", got.StatusCode, got.body)
 	}
 }
 
