@@ -149,7 +149,7 @@ func (s *scenario) puts(ctx context.Context, value string) error {
 // writes writes from the pod of the application, until the returned function is called. Each
 // write is a process that reads the mounted files. A write that fails is sent once more: etcd
 // drops what is on its way while a leader hands over.
-func (s *scenario) writes() (stop func()) {
+func (s *scenario) writes() func() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx())
 	var running sync.WaitGroup
@@ -167,7 +167,7 @@ func (s *scenario) writes() (stop func()) {
 			}
 		}
 	})
-	stop = func() {
+	stop := func() {
 		cancel()
 		running.Wait()
 	}

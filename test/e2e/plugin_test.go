@@ -158,6 +158,7 @@ func TestPluginTools(t *testing.T) {
 	s.kubectl("label", "namespace", s.namespace, "pod-security.kubernetes.io/enforce=restricted", "--overwrite")
 	s.kubectl("create", "rolebinding", "edits", "--clusterrole=edit", "--user=plugin-editor")
 	c := s.cluster("tooled")
+	c.secure("tooled-client-tls", "tls.crt", "tls.key", "ca.crt")
 	s.apply(manifest("tooled", 1, etcdVersion, withAutoTLS))
 	c.settle(1)
 
