@@ -182,6 +182,8 @@ func TestIssuing(t *testing.T) {
 		{"the kubelets are notified", 3, "a b c", edits(issuedHere(overlap, func(o *Observed) { o.Pods[1].Refreshed = false })), "steady: RefreshPod b"},
 		{"clients have a day", 3, "a b c", edits(issuedHere(overlap)), "steady"},
 		{"after a day the old CA is dropped", 3, "a b c", edits(issuedHere(overlap, longAgo)), "steady: DropOldCAs"},
+		{"the old CA is not dropped while a member joins, whose pod may present what it signed", 3, "a b", edits(issuedHere(overlap, longAgo)),
+			"scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"a user requests to drop the old CA earlier", 3, "a b c", edits(issuedHere(overlap, asks("rotate-ca", "1"), asks("drop-old-ca", "1"))), "steady: DropOldCAs"},
 		{"a member shows a certificate of the old CA", 3, "a b c", edits(issuedHere(overlap, longAgo, hidden)), "steady"},
 		{"no member could be reached", 3, "a b c", edits(issuedHere(overlap, longAgo), noQuorum), "quorum: wait EtcdUnreachable"},

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -119,10 +120,20 @@ func (o *Observed) issue(plan Plan) []Action {
 	if actions := o.issueLeaves(); len(actions) > 0 {
 		return actions
 	}
-	if o.CA.Overlap {
+	// A pod that is admitted now may present the certificate that was mounted when it was
+	// prepared, until its kubelet looks at the Secret again.
+	if o.CA.Overlap && !addsMember(plan) {
 		return o.endOverlap()
 	}
 	return nil
+}
+
+// addsMember is true for a plan by which another member joins.
+func addsMember(plan Plan) bool {
+	return slices.ContainsFunc(plan.Actions, func(a Action) bool {
+		_, adds := a.(AddMember)
+		return adds
+	})
 }
 
 // renewWhilePaused renews certificates that expire. A pause must not end the service of
