@@ -133,12 +133,15 @@ func requireNodesReport(ctx context.Context, r *run) error {
 			nodes = append(nodes, p.Node)
 		}
 	}
+	if len(nodes) == 0 {
+		return nil
+	}
 	slices.Sort(nodes)
-	silent, err := r.Objects.SilentNodes(ctx, slices.Compact(nodes))
-	if err != nil || len(silent) == 0 {
+	unresponsive, err := r.Objects.UnresponsiveNodes(ctx, slices.Compact(nodes))
+	if err != nil || len(unresponsive) == 0 {
 		return err
 	}
-	return fmt.Errorf("nodes %v do not report to Kubernetes, and members on them may serve on the other side of a partition: %w", silent, reconcile.ErrStale)
+	return fmt.Errorf("nodes %v do not report to Kubernetes, and members on them may serve on the other side of a partition: %w", unresponsive, reconcile.ErrStale)
 }
 
 // requireEnded makes sure that no member runs in a pod that is about to go.

@@ -70,10 +70,10 @@ const (
 	leasePoll = time.Second
 )
 
-// SilentNodes implements cluster.Objects. It waits until the Lease of each node is renewed: how
-// old a renewal is cannot be told where clocks differ. A node without a Lease, such as a
+// UnresponsiveNodes implements cluster.Objects. It waits until the Lease of each node is renewed: clocks
+// differ, so the time in a Lease does not show its age. A node without a Lease, such as a
 // virtual one, is judged by its condition Ready alone, which the caller has read.
-func (c Client) SilentNodes(ctx context.Context, nodes []string) ([]string, error) {
+func (c Client) UnresponsiveNodes(ctx context.Context, nodes []string) ([]string, error) {
 	before := map[string]string{}
 	for _, name := range nodes {
 		version, err := c.leaseVersion(ctx, name)

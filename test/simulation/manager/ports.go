@@ -103,8 +103,8 @@ func (p objectsPort) GetNode(ctx context.Context, name string) (*corev1.Node, er
 	return call(ctx, p.c, "get node "+name, false, false, func() (*corev1.Node, error) { return p.c.W.Node(name) })
 }
 
-// SilentNodes implements cluster.Objects.
-func (p objectsPort) SilentNodes(ctx context.Context, nodes []string) ([]string, error) {
+// UnresponsiveNodes implements cluster.Objects.
+func (p objectsPort) UnresponsiveNodes(ctx context.Context, nodes []string) ([]string, error) {
 	return call(ctx, p.c, "await reports of nodes", false, false, func() ([]string, error) {
 		return slices.DeleteFunc(slices.Clone(nodes), p.c.W.NodeReports), nil
 	})
