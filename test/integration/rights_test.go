@@ -319,6 +319,8 @@ func TestRightsOfTheController(t *testing.T) {
 		{"use", "", "serviceaccounts", "any", true},
 		{"create", "batch", "jobs", "", true},
 		{"create", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "", true},
+		{"get", "coordination.k8s.io", "leases", "any", true},
+		{"update", "coordination.k8s.io", "leases", "any", false},
 		{"list", "", "secrets", "", false},
 		{"watch", "", "secrets", "", false},
 		{"delete", "", "secrets", "any", true}, // as update: either ends what a Secret holds

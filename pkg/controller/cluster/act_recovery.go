@@ -50,6 +50,9 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 	}
 	if before := recordOf(record); before != nil && before.Phase == v1beta2.RecoveryPhaseSeeding && a.Recovery.Phase == v1beta2.RecoveryPhaseCutover &&
 		a.Recovery.Trigger != v1beta2.RecoveryTriggerRestore {
+		if err := requireNodesReport(ctx, r); err != nil {
+			return err
+		}
 		if err := requireSamePods(ctx, r); err != nil {
 			return err
 		}

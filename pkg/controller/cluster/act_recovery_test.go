@@ -190,3 +190,45 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 		})
 	}
 }
+
+// reporting is a live API that knows which nodes do not report.
+type reporting struct {
+	Objects
+	unresponsive []string
+	asked        []string
+}
+
+func (r *reporting) UnresponsiveNodes(_ context.Context, nodes []string) ([]string, error) {
+	r.asked = nodes
+	return r.unresponsive, nil
+}
+
+// TestNodesReportBeforeTheCutover: the kubelets of all old members must report that may run and
+// do not respond, each once.
+func TestNodesReportBeforeTheCutover(t *testing.T) {
+	t.Parallel()
+	pod := func(name, node string) planner.Pod { return planner.Pod{Name: name, Node: node, Owned: true} }
+	ended := pod("c-ended", "n9")
+	ended.Finished = true
+	theirs := pod("c-theirs", "n8")
+	theirs.Owned = false
+	s := &seen{Observed: planner.Observed{Pods: []planner.Pod{
+		pod("c-a", "n1"), pod("c-b", "n2"), pod("c-c", "n2"), pod("c-pending", ""), ended, theirs, pod("c-survives", "n3"), pod("c-hangs", "n4"),
+	}}}
+	s.Etcd.Members = []planner.Member{
+		{Name: "c-a", Reason: planner.ReasonUnresponsive}, {Name: "c-survives", Reason: planner.ReasonNoLeader}, {Name: "c-hangs", Reason: planner.ReasonNotServing},
+	}
+	for _, test := range []struct {
+		unresponsive []string
+		want         error
+	}{{nil, nil}, {[]string{"n2"}, reconcile.ErrStale}} {
+		api := &reporting{unresponsive: test.unresponsive}
+		err := requireNodesReport(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api}}, seen: s})
+		if !errors.Is(err, test.want) {
+			t.Errorf("unresponsive %v: error %v, want %v", test.unresponsive, err, test.want)
+		}
+		if !slices.Equal(api.asked, []string{"n1", "n2"}) {
+			t.Errorf("asked for %v", api.asked)
+		}
+	}
+}

@@ -42,6 +42,11 @@ func (s *seen) isHealthy(name string) bool {
 	return slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.Name == name && m.Health == planner.Healthy })
 }
 
+// responds is true for a member that responded when it was probed.
+func (s *seen) responds(name string) bool {
+	return slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.Name == name && m.Responds() })
+}
+
 // away returns since when and why a pod cannot come back by itself; zero if it can, or
 // if that is not known. The node is read only after the pod was not ready for as long as a
 // member may be away, so a cluster at rest costs no request. The times are those of

@@ -67,6 +67,9 @@ type Objects interface {
 
 	// GetNode is called only for the node of a pod that was not ready for minutes.
 	GetNode(ctx context.Context, name string) (*corev1.Node, error)
+	// UnresponsiveNodes waits until the kubelet of each node reports to Kubernetes. It returns the
+	// nodes whose kubelet did not, in a time that is enough for one that runs and is not cut off.
+	UnresponsiveNodes(ctx context.Context, nodes []string) ([]string, error)
 
 	GetPVC(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
 	// ListPVCs lists the PVCs that carry the labels of the cluster called name.

@@ -45,6 +45,9 @@ func (m *Member) response() diagnosis.Response {
 	}
 }
 
+// Responds is true for a member that responded when it was probed.
+func (m *Member) Responds() bool { return m.response() != diagnosis.NoResponse }
+
 // state returns the state of a member in the member list. Where no list could be read, it
 // is the list of the last status.
 func (o *Observed) state(m *Member) diagnosis.MemberState {

@@ -92,6 +92,11 @@ func (w *World) Node(name string) (*corev1.Node, error) {
 	return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
 }
 
+// NodeReports is true for a machine whose kubelet reaches the API.
+func (w *World) NodeReports(name string) bool {
+	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.name == name && n.Hears() })
+}
+
 // Away is true for a pod that has not been able to run for as long as Kubernetes leaves pods on
 // a node that does not respond.
 func (w *World) Away(name string) bool {

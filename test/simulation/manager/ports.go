@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -100,6 +101,13 @@ func (p objectsPort) GetPod(ctx context.Context, _, name string) (*corev1.Pod, e
 // GetNode implements cluster.Objects.
 func (p objectsPort) GetNode(ctx context.Context, name string) (*corev1.Node, error) {
 	return call(ctx, p.c, "get node "+name, false, false, func() (*corev1.Node, error) { return p.c.W.Node(name) })
+}
+
+// UnresponsiveNodes implements cluster.Objects.
+func (p objectsPort) UnresponsiveNodes(ctx context.Context, nodes []string) ([]string, error) {
+	return call(ctx, p.c, "await reports of nodes", false, false, func() ([]string, error) {
+		return slices.DeleteFunc(slices.Clone(nodes), p.c.W.NodeReports), nil
+	})
 }
 
 // ListPods implements cluster.Objects.
