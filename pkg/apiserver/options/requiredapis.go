@@ -76,6 +76,9 @@ func (o *Options) checkNoDefinitions(ctx context.Context) error {
 		return nil
 	}
 	config, err := kubeConfig(o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
+	if err != nil && o.HasSelfIssuedCertificate() {
+		return fmt.Errorf("%w: %w", ErrServingCertEnv, err)
+	}
 	if err != nil {
 		return fmt.Errorf("look for CustomResourceDefinitions of the API group: %w", err)
 	}
