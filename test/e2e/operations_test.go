@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
@@ -212,6 +213,10 @@ func (c *cluster) fullAndBack() {
 	}
 	health := c.awaitVerdict(v1beta2.VerdictDegraded)
 	s.contains(health.Message, "NOSPACE")
+	if object := c.get(); !resources.HasLearners(object.Status.CurrentVersion) {
+		// So old an etcd is not ready while it is full. The operation must begin nonetheless.
+		c.await(c.within(time.Minute), "pods that are not ready", func(o *clusterObject) bool { return len(o.Status.Members.Ready) == 0 })
+	}
 	_, err = client.Compact(s.ctx(), revision, clientv3.WithCompactPhysical())
 	s.must(err, "compact")
 	if _, err := client.Put(s.ctx(), "small", "x"); !errors.Is(err, rpctypes.ErrNoSpace) {

@@ -103,17 +103,21 @@ func (o *Observed) nextInOperation(op *v1beta2.ClusterOperation) *Member {
 }
 
 // awaitOthers waits until the others serve without m. A cluster that takes no writes
-// because it is full has little to lose and is not kept waiting for a dead member.
+// because it is full has little to lose and is not kept waiting for a dead member. Nor does
+// it wait for pods to be ready: before etcd 3.4.19 and 3.5.2 the alarm makes them unready, and only
+// the operation takes it back (etcd-io/etcd pull requests 12880 and 13467).
 func (o *Observed) awaitOthers(m *Member) (Plan, bool) {
+	if len(o.Etcd.NoSpace) > 0 {
+		return Plan{}, false
+	}
 	voters, others := len(o.voters()), o.without(m)
-	if others < voters-1 && others < diagnosis.Quorum(voters) && len(o.Etcd.NoSpace) == 0 {
+	if others < voters-1 && others < diagnosis.Quorum(voters) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("member %s cannot stop serving for a while: %d of the %d other voters serve", m.Name, others, voters-1),
 			serveAgain), true
 	}
 	if other := o.notReady(m); other != nil && other.Health == Healthy && voters > 1 {
-		return wait(recheckWaiting, ReasonWaitingForReady,
-			"member "+other.Name+" serves and its pod is not ready yet", noActionNeeded), true
+		return waitReady(other), true
 	}
 	return Plan{}, false
 }

@@ -80,6 +80,7 @@ func TestRuleOperation(t *testing.T) {
 		{"not while another member does not serve", 3, "a b c:sick", edits(askedFor("b")), "operation: wait QuorumAtRisk"},
 		{"unless nothing can be written anyway", 3, "a b c:sick", edits(askedFor("b"), noSpace(1)), "operation: Defragment b op/b"},
 		{"not while another member is not ready for clients", 3, "a b c:notready", edits(askedFor("b")), "operation: wait WaitingForReady"},
+		{"unless the alarm may be what makes it unready", 3, "a:notready b:notready c:notready", edits(askedFor(), noSpace(1, 2, 3)), "operation: Defragment b op/b"},
 		{"one of five may be missing", 5, "a b c d e:sick", edits(askedFor("b")), "operation: Defragment b op/b"},
 		{"one that does not serve is not waited for", 3, "a b:sick c", edits(askedFor("b")), "operation"},
 		{"a lost member is replaced first", 3, "a b c:nopod", edits(askedFor()), "replace: RemoveMember c Lost"},

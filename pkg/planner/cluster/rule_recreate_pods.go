@@ -42,7 +42,7 @@ func (o *Observed) lacksPVC(p *Pod) bool {
 func (o *Observed) recreatePod(name string) CreatePod {
 	pod := CreatePod{Name: name, Peers: o.peerNames(), Version: o.joinVersion()}
 	m := o.member(name)
-	pod.Joined = o.mayHaveData(m)
+	pod.Joined = o.mayHaveData(name, m)
 	if m != nil {
 		pod.Learner = m.Learner
 	}
@@ -58,17 +58,39 @@ func (o *Observed) recreatePod(name string) CreatePod {
 	return pod
 }
 
-// mayHaveData is true for a member that has voted, or that may have voted: it must never start
-// without its data. Only a list that was read through a quorum says that a
+// mayHaveData is true for a member that has voted, and for one of which that is not known: it
+// must never start without its data. Only a list that was read through a quorum says that a
 // member has not started. A status may be from before the member did; m is nil for a member
 // that the status does not name.
 //
 // A learner that such a pod keeps from starting does not matter to the quorum, and is replaced
 // as soon as there is one. In an etcd without learners a member that has just been added is
-// needed for the quorum, so there the status decides.
-func (o *Observed) mayHaveData(m *Member) bool {
-	if m == nil || !o.Etcd.Linearizable && o.knowsLearners() {
+// needed for the quorum, so there the status decides. If the status was not written since, the
+// only other voter does: of two voters each has every acknowledged write.
+func (o *Observed) mayHaveData(name string, m *Member) bool {
+	switch {
+	case o.Etcd.Linearizable:
+		return m == nil || m.Started && !m.Learner
+	case o.knowsLearners():
 		return true
+	case m == nil:
+		return !o.onlyVoterAwaits(name)
+	default:
+		return m.Started && !m.Learner
 	}
-	return m.Started && !m.Learner
+}
+
+// onlyVoterAwaits is true if the list of the only known voter holds just itself and a member of
+// this name that has not started. Its list may be from before a third member joined; so there
+// must be no other pod or PVC but those that wait for their membership.
+func (o *Observed) onlyVoterAwaits(name string) bool {
+	if len(o.Etcd.Members) != 1 || o.Etcd.Members[0].View == nil || len(o.Etcd.Members[0].View.Members) != 2 {
+		return false
+	}
+	only := &o.Etcd.Members[0]
+	other := func(n string) bool { return n != name && n != only.Name && o.prepared(n) == nil }
+	if slices.ContainsFunc(o.PVCs, func(c PVC) bool { return other(c.Name) }) || slices.ContainsFunc(o.Pods, func(p Pod) bool { return other(p.Name) }) {
+		return false
+	}
+	return slices.ContainsFunc(only.View.Members, func(v Member) bool { return v.Name == name && !v.Started && !v.Unmanaged })
 }
