@@ -11,14 +11,13 @@ import (
 )
 
 // PeerServiceDrift returns live as it should be, and whether that is a change. What
-// the API filled in stays, and so does every annotation: they hold the record of the
-// bootstrap.
+// the API filled in stays, and so do labels and annotations of others.
 func PeerServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.Service, bool) {
-	want := PeerService(c, "")
+	want := PeerService(c)
 	// An address cannot be taken back; a service that has one needs to be made again.
 	want.Spec.ClusterIP = live.Spec.ClusterIP
 	svc, changed := repairService(live, want)
-	return svc, MarkAlone(c, svc) || changed
+	return svc, MarkOwned(c, svc) || changed
 }
 
 // ClientServiceDrift returns live as it should be, and whether that is a change. What

@@ -20,9 +20,6 @@ import (
 // served returns a service with what the API fills in.
 func served(svc *corev1.Service) *corev1.Service {
 	svc = svc.DeepCopy()
-	if svc.Spec.ClusterIP == corev1.ClusterIPNone {
-		svc.OwnerReferences = nil
-	}
 	svc.UID, svc.ResourceVersion = "u", "7"
 	s := &svc.Spec
 	if s.ClusterIP == "" {
@@ -68,11 +65,11 @@ func TestServiceDriftLeavesWhatTheAPIFilledIn(t *testing.T) {
 		}
 	}
 	c := newCluster()
-	live := served(PeerService(c, first))
-	live.Annotations[AnnotationClusterID] = "cdf818194e3a8c32"
+	live := served(PeerService(c))
+	live.Annotations["mesh.example.com/id"] = "1"
 	got, changed := PeerServiceDrift(c, live)
-	if changed || got.Annotations[AnnotationBootstrapMember] != first || got.Annotations[AnnotationClusterID] == "" {
-		t.Errorf("peer service: %v %v", changed, got.Annotations)
+	if changed || got.Annotations["mesh.example.com/id"] == "" {
+		t.Errorf("headless Service: %v %v", changed, got.Annotations)
 	}
 }
 
@@ -96,7 +93,7 @@ func TestServiceDriftRepairs(t *testing.T) {
 		for _, kind := range []struct {
 			made   *corev1.Service
 			repair func(*v1beta2.EtcdCluster, *corev1.Service) (*corev1.Service, bool)
-		}{{ClientService(c), ClientServiceDrift}, {PeerService(c, first), PeerServiceDrift}} {
+		}{{ClientService(c), ClientServiceDrift}, {PeerService(c), PeerServiceDrift}} {
 			live := served(kind.made)
 			good := live.DeepCopy()
 			damage(live)

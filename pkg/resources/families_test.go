@@ -122,11 +122,11 @@ func TestFamiliesOfTheMembers(t *testing.T) {
 		"both":         {families(both), ptr.To(prefer)},
 	} {
 		c := newCluster(test.desired)
-		made := PeerService(c, first)
+		made := PeerService(c)
 		if got := made.Spec.IPFamilyPolicy; !ptr.Equal(got, test.want) || len(made.Spec.IPFamilies) > 0 {
 			t.Errorf("%s: made with %v", name, got)
 		}
-		old := servedWith(PeerService(newCluster(), first), single, v4)
+		old := servedWith(PeerService(newCluster()), single, v4)
 		repaired, changed := PeerServiceDrift(c, old)
 		if changed != (test.want != nil) || changed && *repaired.Spec.IPFamilyPolicy != prefer {
 			t.Errorf("%s: an older one: %v %v", name, changed, repaired.Spec.IPFamilyPolicy)

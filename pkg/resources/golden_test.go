@@ -189,10 +189,11 @@ func TestGolden(t *testing.T) {
 		"pod-3.7.3-learner":      learn(newCluster(version("3.7.3"))),
 		"claim":                  PVC(newCluster(volumes), first),
 		"claim-retained":         PVC(newCluster(retain), first),
-		"service-peer":           PeerService(example, first),
+		"service-peer":           PeerService(example),
 		"service-client":         ClientService(example),
 		"service-client-balance": ClientService(newCluster(loadBalancer)),
 		"budget":                 PodDisruptionBudget(example, 3),
+		"record":                 RecordConfigMap(example, exampleRecord()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,8 +21,8 @@ func TestMarks(t *testing.T) {
 	open, closed := newCluster(volumes), newCluster(volumes, protection)
 	objects := func(c *v1beta2.EtcdCluster) map[string]metav1.Object {
 		return map[string]metav1.Object{
-			"pod": Pod(c, MemberPod{Name: first}), "PVC": PVC(c, first), "headless Service": PeerService(c, first), "client Service": ClientService(c),
-			"budget": PodDisruptionBudget(c, 3), "secret": CertificateSecret(c, CASecret(c), nil),
+			"pod": Pod(c, MemberPod{Name: first}), "PVC": PVC(c, first), "headless Service": PeerService(c), "client Service": ClientService(c),
+			"budget": PodDisruptionBudget(c, 3), "secret": CertificateSecret(c, CASecret(c), nil), "record": RecordConfigMap(c, Record{}),
 		}
 	}
 	of := objects(closed)

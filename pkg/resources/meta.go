@@ -41,16 +41,6 @@ const (
 	AnnotationVersion = "etcd.version"
 	// AnnotationImage on a pod is the image that was requested for its etcd.
 	AnnotationImage = "etcd.database.coreos.com/image"
-	// AnnotationBootstrapMember on the peer service is the name that was claimed for the one
-	// seed of the cluster.
-	AnnotationBootstrapMember = "etcd.database.coreos.com/seed"
-	// AnnotationClusterID on the peer service is etcd's cluster ID in hexadecimal,
-	// once the seed has responded.
-	AnnotationClusterID = "etcd.database.coreos.com/cluster-id"
-	// AnnotationLog on the headless Service says which members have written the log of
-	// etcd. It holds etcd's cluster ID, the oldest minor version of these members, and the
-	// first index, or "readable" if no member needs an earlier entry.
-	AnnotationLog = "etcd.database.coreos.com/log"
 	// AnnotationInitialCluster and AnnotationInitialState on a pod tell its etcd about the
 	// cluster, for the case that it has no data.
 	AnnotationInitialCluster = "etcd.database.coreos.com/initial-cluster"
@@ -67,7 +57,7 @@ const (
 	// which is not wanted any more, and that image: "<id> <image>".
 	AnnotationSuperseded = "etcd.database.coreos.com/superseded-container"
 	// AnnotationClusterUID is the UID of the EtcdCluster that an object belongs to. PVCs,
-	// Secrets and the headless Service have no owner reference to tell it by.
+	// Secrets and the record have no owner reference to tell it by.
 	AnnotationClusterUID = "etcd.database.coreos.com/cluster-uid"
 )
 

@@ -21,13 +21,6 @@ const (
 	// LabelFenced names the cluster whose member it was before a recovery. It stands in
 	// the place of LabelCluster.
 	LabelFenced = "etcd_retired"
-	// AnnotationRecovery on the peer service is the record of the last recovery, in
-	// JSON. No seed is made for a recovery that does not stand there.
-	AnnotationRecovery = "etcd.database.coreos.com/recovery"
-	// AnnotationRecoveries on the peer service holds the IDs of the recoveries that were
-	// ever begun, the oldest first. None of them is begun again for a repeated request, as
-	// from an API server whose state was rolled back.
-	AnnotationRecoveries = "etcd.database.coreos.com/recoveries"
 )
 
 const (
@@ -56,6 +49,7 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	m.Name, m.InitialCluster = r.Seed, []Peer{peer}
 	pod := Pod(c, m)
 	hide(&pod.Labels, c.Name)
+	CopyRecovery(pod, r)
 	if r.Phase == v1beta2.RecoveryPhaseCutover && PVC(c, r.Seed) != nil {
 		return pod, nil // it has served from its volume
 	}
@@ -97,10 +91,11 @@ func LineageToken(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) string {
 }
 
 // RecoveryPVC returns the hidden PVC of the seed of a recovery; nil without volumes.
-func RecoveryPVC(c *v1beta2.EtcdCluster, seed string) *corev1.PersistentVolumeClaim {
-	pvc := PVC(c, seed)
+func RecoveryPVC(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) *corev1.PersistentVolumeClaim {
+	pvc := PVC(c, r.Seed)
 	if pvc != nil {
 		hide(&pvc.Labels, c.Name)
+		CopyRecovery(pvc, r)
 	}
 	return pvc
 }

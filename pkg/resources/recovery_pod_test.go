@@ -139,7 +139,7 @@ func TestRecoveryPodFromStore(t *testing.T) {
 			t.Errorf("secret %s is not mounted: %v", want, secrets)
 		}
 	}
-	if pvc := RecoveryPVC(lostCluster(true), "c-new"); !Hidden(pvc.Labels, "c") {
+	if pvc := RecoveryPVC(lostCluster(true), &v1beta2.RecoveryStatus{ID: "r", Seed: "c-new"}); !Hidden(pvc.Labels, "c") {
 		t.Errorf("the PVC is not hidden: %v", pvc.Labels)
 	}
 

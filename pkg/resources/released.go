@@ -14,7 +14,9 @@ import (
 func Released(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	pvc := live.DeepCopy()
 	dropOwner(pvc, c)
-	delete(pvc.Annotations, AnnotationClusterUID)
+	for _, name := range []string{AnnotationClusterUID, AnnotationRecovery, AnnotationRecoveries} {
+		delete(pvc.Annotations, name)
+	}
 	delete(pvc.Labels, LabelProtected)
 	return pvc
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// PeerServiceName returns the name of the headless headless Service.
+// PeerServiceName returns the name of the headless Service.
 func PeerServiceName(c *v1beta2.EtcdCluster) string { return c.Name }
 
 // ClientServiceName returns the name of the client Service.
@@ -19,8 +19,8 @@ func ClientServiceName(c *v1beta2.EtcdCluster) string { return c.Name + "-client
 
 // PeerService returns the headless service that gives the members their DNS names.
 // It publishes members that are not ready, because they must find each other to
-// become ready. Seed, if not empty, is recorded as the name claimed for the one seed.
-func PeerService(c *v1beta2.EtcdCluster, seed string) *corev1.Service {
+// become ready.
+func PeerService(c *v1beta2.EtcdCluster) *corev1.Service {
 	svc := &corev1.Service{
 		ObjectMeta: objectMeta(c, PeerServiceName(c), nil, nil),
 		Spec: corev1.ServiceSpec{
@@ -34,9 +34,6 @@ func PeerService(c *v1beta2.EtcdCluster, seed string) *corev1.Service {
 	if wantsMoreFamilies(clientTemplate(c)) {
 		// Clients learn the members' names, which must resolve to reachable addresses.
 		svc.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
-	}
-	if seed != "" {
-		svc.Annotations[AnnotationBootstrapMember] = seed
 	}
 	return svc
 }

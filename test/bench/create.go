@@ -69,7 +69,7 @@ func floor(namespace, name string, size int32, policy *v1beta2.PodPolicy) (strin
 		name := fmt.Sprintf("%s-%d", name, i)
 		peers = append(peers, resources.Peer{Name: name, URL: resources.PeerURL(cluster, name)})
 	}
-	service := resources.PeerService(cluster, "")
+	service := resources.PeerService(cluster)
 	service.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}
 	service.OwnerReferences = nil
 	objects := []any{service}

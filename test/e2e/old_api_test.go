@@ -95,13 +95,13 @@ func (s *scenario) onlyTest() {
 	s.must(view.Await(s.within(time.Minute), func(list []*v1beta2.EtcdCluster) bool { return len(list) == 0 }), "wait for the clusters of other tests to go")
 }
 
-// record returns the bootstrap record: the annotations of the headless Service about the
-// start of the cluster.
+// record returns what the record says about the start of the cluster.
 func (c *cluster) record() [2]string {
 	c.Helper()
-	service, err := env.Kube.CoreV1().Services(c.namespace).Get(c.ctx(), c.name, metav1.GetOptions{})
-	c.must(err, "read the headless Service")
-	return [2]string{service.Annotations[resources.AnnotationBootstrapMember], service.Annotations[resources.AnnotationClusterID]}
+	live, err := env.Kube.CoreV1().ConfigMaps(c.namespace).Get(c.ctx(), resources.RecordName(c.get()), metav1.GetOptions{})
+	c.must(err, "read the record")
+	record := resources.ParseRecord(live)
+	return [2]string{record.BootstrapMember, record.ClusterID}
 }
 
 // system runs kubectl in the namespace of the programs.

@@ -45,8 +45,7 @@ func TestServicesRepaired(t *testing.T) {
 	s.kubectl("delete", "pdb", "served")
 	s.kubectl("wait", "--for=create", "pdb/served", "--timeout=20s")
 
-	// The headless Service carries the bootstrap record. After its deletion and return,
-	// nothing may start the cluster a second time.
+	// After all this nothing may start the cluster a second time.
 	c.settle(1)
 	c.holds(data)
 	s.kubectl("scale", "etcdcluster/served", "--replicas=3")

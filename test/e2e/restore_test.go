@@ -5,9 +5,12 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -330,6 +333,18 @@ func TestRestoreCancelled(t *testing.T) {
 	}
 }
 
+// memberSum is what the name of an automatic restore has of the members.
+func (c *cluster) memberSum() string {
+	c.Helper()
+	var ids []string
+	for _, id := range c.ids() {
+		ids = append(ids, fmt.Sprintf("%x", id))
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(ids, " ")))
+	return hex.EncodeToString(sum[:4])
+}
+
 // TestRestoreAutomatic takes everything from a cluster that may be recovered by itself.
 func TestRestoreAutomatic(t *testing.T) {
 	t.Parallel()
@@ -340,7 +355,7 @@ func TestRestoreAutomatic(t *testing.T) {
 	s.apply(backupManifest("once", "  etcdCluster: {name: alone}"+toVolume))
 	s.awaitBackup(s.ctx(), "once", "success", succeeded)
 	c.await(s.ctx(), "its last backup", func(object *clusterObject) bool { return object.Status.LastBackup != nil })
-	name := fmt.Sprintf("alone-first-aid-%x", c.clusterID())
+	name := "alone-first-aid-" + c.memberSum()
 	var pods []string
 	for _, p := range c.members.Live() {
 		pods = append(pods, p.Name)

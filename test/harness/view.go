@@ -188,6 +188,11 @@ func (e *Environment) Service(ctx context.Context, namespace, name string) (*Vie
 	return follow(ctx, selected(e.Kube.CoreV1().Services(namespace), "", named(name)), &corev1.Service{})
 }
 
+// ConfigMap follows one ConfigMap.
+func (e *Environment) ConfigMap(ctx context.Context, namespace, name string) (*View[*corev1.ConfigMap], error) {
+	return follow(ctx, selected(e.Kube.CoreV1().ConfigMaps(namespace), "", named(name)), &corev1.ConfigMap{})
+}
+
 // Secret follows one secret.
 func (e *Environment) Secret(ctx context.Context, namespace, name string) (*View[*corev1.Secret], error) {
 	return follow(ctx, selected(e.Kube.CoreV1().Secrets(namespace), "", named(name)), &corev1.Secret{})

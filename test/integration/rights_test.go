@@ -315,6 +315,8 @@ func TestRightsOfTheController(t *testing.T) {
 		want                        bool
 	}{
 		{"create", "", "pods", "", true},
+		{"update", "", "configmaps", "any", true},
+		{"delete", "", "configmaps", "any", false},
 		{"get", "", "secrets", "any", true},
 		{"use", "", "serviceaccounts", "any", true},
 		{"create", "batch", "jobs", "", true},

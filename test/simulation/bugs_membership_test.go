@@ -12,6 +12,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
@@ -293,7 +294,7 @@ func skipVersion(o planner.Observed, plan planner.Plan) planner.Plan {
 
 // readAnyway takes every log for one that every version can read.
 func readAnyway(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
-	o.PeerService.Log = planner.LogRecord{ClusterID: strconv.FormatUint(o.Etcd.ClusterID, 16), Minor: 9, Readable: true}
+	o.Record.Log = resources.LogRecord{ClusterID: strconv.FormatUint(o.Etcd.ClusterID, 16), Minor: 9, Readable: true}
 	return decide(o)
 }
 

@@ -151,7 +151,7 @@ func mostMachinesDown(s *schedules.Schedule) {
 
 // keepCopy ignores which members respond once the recovery member is being filled.
 func keepCopy(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
-	r := o.PeerService.Recovery
+	r := o.Record.Recovery
 	if r == nil || r.Phase != v1beta2.RecoveryPhaseSeeding {
 		return decide(o)
 	}
@@ -235,7 +235,7 @@ func stopAtUnhealthy(o planner.Observed, plan planner.Plan) planner.Plan {
 }
 
 func leaveEmpty(o planner.Observed, plan planner.Plan) planner.Plan {
-	if len(o.PVCs) == 0 || o.PeerService.ClusterID == "" || slices.ContainsFunc(o.Pods, func(p planner.Pod) bool { return p.Owned && !p.Terminating }) {
+	if len(o.PVCs) == 0 || o.Record.ClusterID == "" || slices.ContainsFunc(o.Pods, func(p planner.Pod) bool { return p.Owned && !p.Terminating }) {
 		return plan
 	}
 	return unhurried(instead(plan))

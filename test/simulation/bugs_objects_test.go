@@ -31,6 +31,7 @@ func bugsOfObjects() []bug {
 	return []bug{
 		{name: "bootstraps again when no pod is left", rules: "S4", wrap: deciding(startAgain)},
 		{name: "chooses another bootstrap member at each attempt", rules: "S4", wrap: deciding(anotherSeed)},
+		{name: "bootstraps again when the record is lost", rules: "S4", wrap: deciding(startUnrecorded), story: lostRecords},
 		{name: "derives the cluster token from the name of the cluster", rules: "S4", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return namedToken{c.Objects} })},
 		{name: "gives the PVC of a removed member to a new one", rules: "S5", wrap: ordinals, story: shrinkAndGrow},
 		{name: "deletes by name, not by UID", rules: "S5", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return byName{c.Objects} })},
@@ -84,11 +85,26 @@ func startAgain(_ *manager.Manager, c cluster.Config, o planner.Observed, decide
 	return plan
 }
 
+// startUnrecorded takes a cluster without a record for a new one.
+func startUnrecorded(_ *manager.Manager, c cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	plan := decide(o)
+	if o.Record.State == planner.Missing && o.Cluster.Status.Phase == v1beta2.ClusterPhaseRunning && o.Cluster.Spec.Pod == nil {
+		_, _ = c.Objects.CreatePod(context.Background(), seedPod(o))
+	}
+	return plan
+}
+
+// lostRecords deletes the record of a cluster that runs.
+func lostRecords(s *schedules.Schedule) {
+	s.Volumes = false
+	s.Events = append(s.Events, schedules.Event{At: time.Minute, Kind: schedules.EventLoseRecord}, schedules.Event{At: 3 * time.Minute, Kind: schedules.EventLoseRecord})
+}
+
 // anotherSeed takes whichever pod it sees for the seed, and makes one if it sees none.
 func anotherSeed(_ *manager.Manager, c cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	for i := range o.Pods {
-		if o.Pods[i].Owned && o.PeerService.ClusterID == "" {
-			o.PeerService.Seed = o.Pods[i].Name
+		if o.Pods[i].Owned && o.Record.ClusterID == "" {
+			o.BootstrapName, o.Record.BootstrapMember = o.Pods[i].Name, o.Pods[i].Name
 		}
 	}
 	plan := decide(o)

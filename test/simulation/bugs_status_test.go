@@ -29,6 +29,7 @@ func bugsOfStatus() []bug {
 		{name: "abandons a cluster whose start was interrupted", rules: "L1", wrap: giveUp},
 		{name: "reconciles only when Kubernetes reports a change", rules: "L1 L2 L3", wrap: deaf},
 		{name: "restores a backup a second time for an older object", rules: "S6", wrap: deciding(forgetRecoveries), story: twoRestores},
+		{name: "loses with the record which recoveries have begun", rules: "S6", wrap: forgetWitnesses, story: withoutRecord(twoRestores)},
 		{name: "trusts an old status of a recovery more than the record", rules: "S1 S2 S6", wrap: deciding(believeStatus), story: oldAPIStories["from the midst of a restore"]},
 		{name: "waits for its own write that the API has lost", rules: "L1 L2 L3", wrap: patient, story: oldAPIStories["from before the first status"]},
 		{name: "does not report what it waits for", rules: "L1", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return unblocked{c.Objects} })},
@@ -132,14 +133,34 @@ func (o unblocked) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdClust
 
 // forgetRecoveries knows of the last recovery only.
 func forgetRecoveries(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
-	o.PeerService.Recoveries = nil
+	o.Record.Recoveries, o.Witnesses = nil, planner.Witnesses{}
 	return decide(o)
+}
+
+// forgetWitnesses knows of recoveries from the record only, which it does not look for elsewhere.
+func forgetWitnesses(m *manager.Manager, c cluster.Config) cluster.Config {
+	c.Objects = unlabelled{c.Objects}
+	return deciding(func(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+		o.Witnesses = planner.Witnesses{}
+		return decide(o)
+	})(m, c)
+}
+
+// unlabelled finds no pod and no PVC of the cluster in the live API.
+type unlabelled struct{ cluster.Objects }
+
+// ListPods implements cluster.Objects.
+func (o unlabelled) ListPods(context.Context, string, string) ([]corev1.Pod, error) { return nil, nil }
+
+// ListPVCs implements cluster.Objects.
+func (o unlabelled) ListPVCs(context.Context, string, string) ([]corev1.PersistentVolumeClaim, error) {
+	return nil, nil
 }
 
 // believeStatus goes by the status where that tells of a recovery.
 func believeStatus(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	if said := o.Cluster.Status.Recovery; said.InProgress() {
-		o.PeerService.Recovery, o.PeerService.Recoveries = said, nil
+		o.Record.Recovery, o.Record.Recoveries, o.Witnesses = said, nil, planner.Witnesses{}
 	}
 	return decide(o)
 }

@@ -51,6 +51,9 @@ type ending struct {
 	// reads is true if it makes a difference for calls that change nothing, too. After
 	// a cut at one of those the world is as it was, as far as others can see.
 	reads bool
+	// lost, if set, loses the record of the cluster right before the call, which then is
+	// carried out.
+	lost func(*faults.World)
 	// rare is true if it is only tried when the sweep is thorough.
 	rare bool
 }
@@ -68,6 +71,9 @@ var endings = []ending{
 	{name: "killed after the reply, another takes over", fault: manager.CrashReply, standby: true},
 	{name: "the connection is cut before it is sent", fault: manager.FailBefore},
 	{name: "the connection is cut after it was carried out", fault: manager.LoseReply},
+	{name: "the record was deleted before it", lost: func(w *faults.World) { w.LoseRecord(faults.DeleteRecord, 0) }, reads: true},
+	{name: "the record was emptied before it", lost: func(w *faults.World) { w.LoseRecord(faults.EmptyRecord, 0) }},
+	{name: "the record was replaced by an empty object before it", lost: func(w *faults.World) { w.LoseRecord(faults.ReplaceRecord, 0) }, rare: true},
 	{name: "stopped for 15 s before it, another takes over", fault: manager.PauseBefore, pause: 15 * time.Second},
 	{name: "stopped for 15 s after it, another takes over", fault: manager.PauseAfter, pause: 15 * time.Second, rare: true},
 	{name: "stopped for 3 s before it, another takes over", fault: manager.PauseBefore, pause: 3 * time.Second, rare: true},
@@ -87,6 +93,7 @@ type cut struct {
 
 // tour goes along with a phase. It notes the calls of the controllers and cuts one.
 type tour struct {
+	w        *faults.World
 	underway bool
 	sites    []site
 	cut      *cut
@@ -102,6 +109,11 @@ func (t *tour) next(c *manager.Manager, name string, write bool) *manager.Fault 
 		return nil
 	}
 	how := t.cut.how
+	if how.lost != nil {
+		t.w.Disturb()
+		how.lost(t.w)
+		return nil
+	}
 	c.W.Standby = how.standby
 	if how.pause > 0 {
 		c.W.After(time.Millisecond, c.W.TakeOver)
@@ -122,7 +134,7 @@ type tourResult struct {
 func (p *phase) play(at *cut, tracing bool) tourResult {
 	plan := p.plan
 	w := faults.New(&plan, timeline.NewStats(), tracing)
-	tour := &tour{cut: at}
+	tour := &tour{w: w, cut: at}
 	w.OnCall, w.Checks.Rest = tour.next, sweepRest
 	w.StartManager(0)
 	w.After(0, w.Beat)

@@ -98,6 +98,33 @@ func twoRestores(s *schedules.Schedule) {
 	}
 }
 
+func init() {
+	oldAPIStories["from before two restores, and the record is lost"] = withoutRecord(twoRestores)
+	oldAPIStories["from the midst of a restore, and the record is lost"] = withoutRecord(oldAPIStories["from the midst of a restore"])
+	oldAPIStories["from the midst of a recovery, and the record is lost"] = withoutRecord(oldAPIStories["from the midst of a recovery"])
+	oldAPIStories["from before the first status, and the record is lost"] = withoutRecord(oldAPIStories["from before the first status"])
+}
+
+// withoutRecord loses the record, too, around the rollback of the operator state.
+func withoutRecord(story func(*schedules.Schedule)) func(*schedules.Schedule) {
+	return func(s *schedules.Schedule) {
+		story(s)
+		d := timeline.NewDice(s.Seed, 23)
+		var lost []schedules.Event
+		for _, e := range s.Events {
+			if e.Kind != schedules.EventOldAPI {
+				continue
+			}
+			for range 4 {
+				lost = append(lost, schedules.Event{
+					At: e.At + e.For + d.Between(0, 30*time.Second) - time.Second, Kind: schedules.EventLoseRecord, A: d.IntN(1 << 16), B: d.IntN(1 << 16),
+				})
+			}
+		}
+		s.Events = append(s.Events, lost...)
+	}
+}
+
 // TestOldAPI plays the stories in which our API is brought back from an earlier time.
 func TestOldAPI(t *testing.T) {
 	n := max(*scheduleCount/20, 1)

@@ -30,6 +30,9 @@ func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) err
 	if err := requireSamePhase(ctx, r, recovery); err != nil {
 		return err
 	}
+	if err := copyRecovery(ctx, r, recovery); err != nil {
+		return err
+	}
 	pods, pvcs, err := listOldObjects(ctx, r, recovery)
 	if err != nil {
 		return err

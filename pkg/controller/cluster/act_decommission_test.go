@@ -121,7 +121,7 @@ func twoLineages(t *testing.T) (*shelf, *Reconciler, *seen, *v1beta2.RecoverySta
 		pod, pvc := resources.Pod(h.cluster, resources.MemberPod{Name: name}), resources.PVC(h.cluster, name)
 		pod.UID, pvc.UID, pvc.ResourceVersion = types.UID("pod-"+name), types.UID("pvc-"+name), "3"
 		if name == "c-a" {
-			pvc = resources.RecoveryPVC(h.cluster, name)
+			pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", Seed: name})
 			pod.Labels = pvc.DeepCopy().Labels
 		}
 		if name == "c-theirs" {
@@ -135,7 +135,9 @@ func twoLineages(t *testing.T) (*shelf, *Reconciler, *seen, *v1beta2.RecoverySta
 	h.record(t, v1beta2.RecoveryPhaseCutover, "old")
 	recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-a", OldMembers: []string{"c-old", "c-theirs", "c-never", "c-a"}}
 	r := &Reconciler{Config: Config{Objects: s, Etcd: h, Gate: h, Recorder: h, Clock: clocktesting.NewFakePassiveClock(fenceNow)}}
-	return s, r, &seen{Observed: planner.Observed{Cluster: h.cluster}, peerService: h.service}, recovery
+	seen := h.observed()
+	seen.Cluster = h.cluster
+	return s, r, seen, recovery
 }
 
 // TestFenceOldMembers: all old members are decommissioned, no other member is, and their
@@ -204,10 +206,10 @@ func TestFenceWaitsForPods(t *testing.T) {
 func TestFenceRequiresItsRecord(t *testing.T) {
 	t.Parallel()
 	for name, since := range map[string]func(*shelf){
-		"it is not that far":         func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseSeeding, "old") },
-		"it is over":                 func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseCleaning, "new") },
-		"it is wiped":                func(s *shelf) { delete(s.service.Annotations, resources.AnnotationRecovery) },
-		"the service is not its own": func(s *shelf) { s.service.OwnerReferences[0].UID = "other" },
+		"it is not that far":           func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseSeeding, "old") },
+		"it is over":                   func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseCleaning, "new") },
+		"it is wiped":                  func(s *shelf) { delete(s.kept.Data, "recovery") },
+		"the ConfigMap is not its own": func(s *shelf) { s.kept.OwnerReferences[0].UID = "other" },
 	} {
 		s, r, seen, recovery := twoLineages(t)
 		since(s)

@@ -150,14 +150,14 @@ func deleteOrRetainPVC(ctx context.Context, r *run, c *v1beta2.EtcdCluster, pvc 
 // releaseToGarbageCollection leaves the record and the Secrets to garbage collection, which deletes them when
 // the object no longer exists.
 func releaseToGarbageCollection(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
-	service, err := r.Objects.GetService(ctx, c.Namespace, resources.PeerServiceName(c))
+	record, err := r.Objects.GetConfigMap(ctx, c.Namespace, resources.RecordName(c))
 	if err != nil && !isNotFound(err) {
-		return fmt.Errorf("read Service %s: %w", resources.PeerServiceName(c), err)
+		return fmt.Errorf("read ConfigMap %s: %w", resources.RecordName(c), err)
 	}
-	if err == nil && resources.Owns(c, service) {
-		service = service.DeepCopy()
-		if marked := resources.Mark(c, service); resources.HandOver(c, service) || marked {
-			if _, err := r.Objects.UpdateService(ctx, service); err != nil && !isNotFound(err) {
+	if err == nil && resources.OwnsRecord(c, record) {
+		record = record.DeepCopy()
+		if marked := resources.Mark(c, record); resources.HandOver(c, record) || marked {
+			if _, err := r.Objects.UpdateConfigMap(ctx, record); err != nil && !isNotFound(err) {
 				return reconcile.StaleOnConflict(err)
 			}
 		}
@@ -227,14 +227,16 @@ func removeProtection(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error
 			}
 		}
 	}
-	service, err := r.Objects.GetService(ctx, c.Namespace, resources.ClientServiceName(c))
-	if err == nil && resources.Owns(c, service) {
-		if service = service.DeepCopy(); resources.Mark(c, service) {
-			_, err = r.Objects.UpdateService(ctx, service)
+	for _, name := range []string{resources.PeerServiceName(c), resources.ClientServiceName(c)} {
+		service, err := r.Objects.GetService(ctx, c.Namespace, name)
+		if err == nil && resources.Owns(c, service) {
+			if service = service.DeepCopy(); resources.Mark(c, service) {
+				_, err = r.Objects.UpdateService(ctx, service)
+			}
 		}
-	}
-	if err != nil && !isNotFound(err) {
-		return reconcile.StaleOnConflict(err)
+		if err != nil && !isNotFound(err) {
+			return reconcile.StaleOnConflict(err)
+		}
 	}
 	budget, err := r.Objects.GetPodDisruptionBudget(ctx, c.Namespace, c.Name)
 	if err == nil && resources.Owns(c, budget) {

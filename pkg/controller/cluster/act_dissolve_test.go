@@ -62,11 +62,11 @@ func newDeletedCluster(t *testing.T, changes ...func(*v1beta2.EtcdCluster)) *del
 	unlabelled, theirs := pvc("c-unlabelled"), pvc("c-theirs")
 	unlabelled.Labels = nil
 	theirs.Annotations[resources.AnnotationClusterUID] = "other"
-	service, secret := resources.PeerService(c, "c-a"), resources.CertificateSecret(c, resources.CASecret(c), nil)
-	resources.MarkAlone(c, service)
+	record, secret := resources.RecordConfigMap(c, resources.Record{ClusterID: "beef"}), resources.CertificateSecret(c, resources.CASecret(c), nil)
+	resources.MarkAlone(c, record)
 	resources.MarkAlone(c, secret)
 	l := &deletedCluster{T: t, c: c, only: map[string]metav1.Preconditions{}}
-	l.kube = fake.NewClientset(pvc("c-a"), unlabelled, theirs, resources.Released(c, pvc("c-released")), service, secret,
+	l.kube = fake.NewClientset(pvc("c-a"), unlabelled, theirs, resources.Released(c, pvc("c-released")), record, secret, resources.PeerService(c),
 		resources.ClientService(c), resources.Pod(c, resources.MemberPod{Name: "c-a"}))
 	l.Client = kubeadapter.Client{Kubernetes: l.kube, Etcd: fakeetcd.NewClientset(c)}
 	return l
@@ -110,7 +110,7 @@ func (l *deletedCluster) left() (retentionReason, others []string) {
 // handedOver is true if the record and the CA go with the cluster.
 func (l *deletedCluster) handedOver() bool {
 	l.Helper()
-	service, err := l.GetService(l.Context(), "n", "c")
+	record, err := l.GetConfigMap(l.Context(), "n", "c-record")
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (l *deletedCluster) handedOver() bool {
 	if err != nil {
 		l.Fatal(err)
 	}
-	if one, other := metav1.IsControlledBy(service, l.c), metav1.IsControlledBy(secret, l.c); one == other {
+	if one, other := metav1.IsControlledBy(record, l.c), metav1.IsControlledBy(secret, l.c); one == other {
 		return one
 	}
 	l.Error("record and CA do not go together")
@@ -309,7 +309,7 @@ func TestMarkObject(t *testing.T) {
 		}
 	}
 	for _, object := range []planner.Object{
-		action.Object, {Kind: planner.KindSecret, Name: "c-ca-tls"}, {Kind: planner.KindService, Name: "c"}, {Kind: planner.KindPod, Name: "c-a"},
+		action.Object, {Kind: planner.KindSecret, Name: "c-ca-tls"}, {Kind: planner.KindRecord, Name: "c-record"}, {Kind: planner.KindService, Name: "c"}, {Kind: planner.KindPod, Name: "c-a"},
 	} {
 		if err := markObject(t.Context(), &run{Reconciler: r, key: key, seen: s}, planner.LabelObject{Object: object}); err != nil {
 			t.Errorf("%+v: %v", object, err)
@@ -317,9 +317,10 @@ func TestMarkObject(t *testing.T) {
 	}
 	pvc, _ := l.GetPVC(t.Context(), "n", "c-a")
 	secret, _ := l.GetSecret(t.Context(), "n", "c-ca-tls")
+	record, _ := l.GetConfigMap(t.Context(), "n", "c-record")
 	service, _ := l.GetService(t.Context(), "n", "c")
 	pod, _ := l.GetPod(t.Context(), "n", "c-a")
-	for _, object := range []metav1.Object{pvc, secret, service, pod} {
+	for _, object := range []metav1.Object{pvc, secret, record, service, pod} {
 		if !resources.Marked(desired, object) {
 			t.Errorf("%T has the labels %v", object, object.GetLabels())
 		}
@@ -373,7 +374,8 @@ func TestDissolveLiftsProtection(t *testing.T) {
 	if theirs, _ := l.GetSecret(t.Context(), "n", "theirs"); theirs.Labels[resources.LabelProtected] == "" {
 		t.Error("a Secret that is no client's was changed")
 	}
-	for _, object := range []metav1.Object{pod, service, client, secret, app, removed} {
+	record, _ := l.GetConfigMap(t.Context(), "n", "c-record")
+	for _, object := range []metav1.Object{pod, service, client, secret, app, removed, record} {
 		if _, labelled := object.GetLabels()[resources.LabelProtected]; labelled {
 			t.Errorf("%T %s is protected still", object, object.GetName())
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // markObject has exactly the object that was observed say whose it is, and whether the
@@ -29,6 +28,8 @@ func markObject(ctx context.Context, r *run, a planner.LabelObject) error {
 		return remark(ctx, r, a.Object, true, r.Objects.GetPVC, r.Objects.UpdatePVC)
 	case planner.KindService:
 		return remark(ctx, r, a.Object, true, r.Objects.GetService, r.Objects.UpdateService)
+	case planner.KindRecord:
+		return remark(ctx, r, a.Object, true, r.Objects.GetConfigMap, r.Objects.UpdateConfigMap)
 	case planner.KindBudget:
 		return remark(ctx, r, a.Object, true, r.Objects.GetPodDisruptionBudget, r.Objects.UpdatePodDisruptionBudget)
 	case planner.KindSecret:
@@ -59,7 +60,7 @@ func remark[T marked](
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", object.Kind, object.Name, err)
 	}
-	if string(live.GetUID()) != object.UID || !resources.Owns(r.seen.Cluster, live) {
+	if string(live.GetUID()) != object.UID || !isOwned(r.seen, live) {
 		return fmt.Errorf("%s %s was replaced since it was observed: %w", object.Kind, object.Name, reconcile.ErrStale)
 	}
 	changed, _ := live.DeepCopyObject().(T)

@@ -28,6 +28,7 @@ func repairPVC(ctx context.Context, r *run, a planner.RepairPVC) error {
 		return err
 	}
 	pvc, drifted := resources.PVCDrift(r.seen.Cluster, live)
+	drifted = resources.CopyRecoveries(pvc, r.seen.Record.Recoveries) || drifted
 	if growth, _ := resources.PVCGrowth(r.seen.Cluster, live); growth != resources.GrowthDue {
 		if !drifted {
 			return nil

@@ -25,12 +25,17 @@ import (
 // notebook is a live API that keeps what is recorded.
 type notebook struct {
 	*hiddenSeed
-	written *corev1.Service
+	written *corev1.ConfigMap
 }
 
-func (n *notebook) UpdateService(_ context.Context, s *corev1.Service) (*corev1.Service, error) {
+func (n *notebook) UpdateConfigMap(_ context.Context, s *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 	n.written = s
 	return s, nil
+}
+
+// ListPVCs finds nothing that knows of an earlier recovery.
+func (n *notebook) ListPVCs(context.Context, string, string) ([]corev1.PersistentVolumeClaim, error) {
+	return nil, nil
 }
 
 // TestRecordLooksAgain: how far a recovery has come is recorded only if all that this was
@@ -67,14 +72,14 @@ func TestRecordLooksAgain(t *testing.T) {
 		{"the cluster goes away", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
 		{"another process has continued", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseCutover, "old") }, true},
 		{"it stands for another etcd", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseSeeding, "new") }, true},
-		{"the service is another cluster's", planner.RecordRecovery{}, func(h *hiddenSeed) { h.service.OwnerReferences[0].UID = "other" }, true},
+		{"the ConfigMap is another cluster's", planner.RecordRecovery{}, func(h *hiddenSeed) { h.kept.OwnerReferences[0].UID = "other" }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := &hiddenSeed{oneMember: stopped()}
 			h.pod, h.pvc, h.cluster.ResourceVersion = nil, nil, "7"
 			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
-			s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
+			s := h.observed()
 			test.since(h)
 			api := &notebook{hiddenSeed: h}
 			action := test.action
@@ -83,8 +88,8 @@ func TestRecordLooksAgain(t *testing.T) {
 			if test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) || test.stale != (api.written == nil) {
 				t.Fatalf("wrote %v, error %v", api.written, err)
 			}
-			if api.written != nil && recordOf(api.written).Phase != v1beta2.RecoveryPhaseCutover {
-				t.Errorf("recorded %q", api.written.Annotations[resources.AnnotationRecovery])
+			if api.written != nil && resources.ParseRecord(api.written).Recovery.Phase != v1beta2.RecoveryPhaseCutover {
+				t.Errorf("recorded %q", api.written.Data)
 			}
 		})
 	}
@@ -101,13 +106,13 @@ func TestRecordRemembersEveryRecovery(t *testing.T) {
 		t.Helper()
 		api := &notebook{hiddenSeed: h}
 		r.Objects = api
-		s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
+		s := h.observed()
 		a := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: id, Phase: v1beta2.RecoveryPhaseSeeding}}
 		if err := recordRecovery(t.Context(), &run{Reconciler: r, seen: s}, a); err != nil {
 			t.Fatal(err)
 		}
-		h.service = api.written
-		return recoveryIDs(api.written)
+		h.kept = api.written
+		return resources.ParseRecord(api.written).Recoveries
 	}
 	for _, step := range []struct {
 		id   string
@@ -117,10 +122,10 @@ func TestRecordRemembersEveryRecovery(t *testing.T) {
 			t.Errorf("after %s: %q, want %q", step.id, got, step.want)
 		}
 	}
-	for i := range mostRecoveries {
+	for i := range resources.MostRecoveries {
 		write(fmt.Sprint("more-", i))
 	}
-	if got := recoveryIDs(h.service); len(got) != mostRecoveries || got[0] != "more-0" {
+	if got := resources.ParseRecord(h.kept).Recoveries; len(got) != resources.MostRecoveries || got[0] != "more-0" {
 		t.Errorf("%d are remembered, from %s on", len(got), got[0])
 	}
 }
@@ -151,7 +156,7 @@ func TestRecoveryEventsNameTheRequester(t *testing.T) {
 }
 
 // TestRecordOfTheNewCluster: when the last old member has ended, and not before, the
-// Service records the new cluster and its bootstrap member.
+// record is of the new cluster and its bootstrap member.
 func TestRecordOfTheNewCluster(t *testing.T) {
 	t.Parallel()
 	for phase, want := range map[v1beta2.RecoveryPhase][2]string{
@@ -160,20 +165,20 @@ func TestRecordOfTheNewCluster(t *testing.T) {
 		h := &hiddenSeed{oneMember: stopped()}
 		h.pod = nil
 		h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
-		s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
+		s := h.observed()
 		api := &notebook{hiddenSeed: h}
 		action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-s", ClusterID: "new"}}
 		if err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action); err != nil {
 			t.Fatal(err)
 		}
-		if a := api.written.Annotations; a[resources.AnnotationClusterID] != want[0] || a[resources.AnnotationBootstrapMember] != want[1] {
-			t.Errorf("%s: it stands for %s in %s", phase, a[resources.AnnotationClusterID], a[resources.AnnotationBootstrapMember])
+		if r := resources.ParseRecord(api.written); r.ClusterID != want[0] || r.BootstrapMember != want[1] {
+			t.Errorf("%s: it stands for %s in %s", phase, r.ClusterID, r.BootstrapMember)
 		}
 	}
 }
 
 // TestRecordIsTheOneThatWasSeen: an action for a recovery happens only while the record on
-// the Service is exactly the observed record.
+// the ConfigMap is exactly the observed record.
 func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 	t.Parallel()
 	const seeding = v1beta2.RecoveryPhaseSeeding
@@ -191,7 +196,7 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 		h := &hiddenSeed{oneMember: stopped()}
 		h.record(t, seeding, "old")
 		if test.owner != "" {
-			h.service.OwnerReferences[0].UID = test.owner
+			h.kept.OwnerReferences[0].UID = test.owner
 		}
 		s := &seen{Observed: planner.Observed{Cluster: h.cluster}}
 		err := requireSamePhase(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: h}}, seen: s}, &test.seen)
@@ -247,7 +252,7 @@ func TestNoCutoverWithQuorum(t *testing.T) {
 			h.pod = nil
 			h.record(t, test.from, "old")
 			api := &notebook{hiddenSeed: h}
-			s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy()}, peerService: h.service.DeepCopy()}
+			s := h.observed()
 			s.target = etcd.Target{Endpoints: []etcd.Endpoint{{Name: "c-old"}}}
 			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s", Trigger: test.trigger}}
 			r := &Reconciler{Config: Config{Objects: api, Etcd: &voterBack{h, test.health, test.members}, Gate: h, Recorder: h}}
@@ -287,7 +292,8 @@ func TestNoCutoverBesidePodsThatWereNotObserved(t *testing.T) {
 			observed := observedPod(h.cluster, h.pod)
 			test.edit(h.pod, &observed)
 			api := &notebook{hiddenSeed: h}
-			s := &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy(), Pods: []planner.Pod{observed}}, peerService: h.service.DeepCopy()}
+			s := h.observed()
+			s.Pods = []planner.Pod{observed}
 			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s"}}
 			err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action)
 			if errors.Is(err, reconcile.ErrStale) != test.stale || (err == nil) == test.stale || (api.written == nil) != test.stale {

@@ -5,12 +5,9 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,7 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// recordRecovery writes how far a recovery has come on the peer service. Of two
+// recordRecovery writes how far a recovery has come. Of two
 // controllers that have seen the same record only one can write the next.
 func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error {
 	if err := requireNotCancelled(ctx, r, &a.Recovery); err != nil {
@@ -44,11 +41,17 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 			return err
 		}
 	}
-	record, err := readUnchangedRecord(ctx, r)
+	live, err := readSeenRecord(ctx, r)
 	if err != nil {
 		return err
 	}
-	if before := recordOf(record); before != nil && before.Phase == v1beta2.RecoveryPhaseSeeding && a.Recovery.Phase == v1beta2.RecoveryPhaseCutover &&
+	before := resources.ParseRecord(live)
+	if a.Recovery.Phase == v1beta2.RecoveryPhaseSeeding && !slices.Contains(before.Recoveries, a.Recovery.ID) {
+		if err := requireNotBegun(ctx, r, a.Recovery.ID); err != nil {
+			return err
+		}
+	}
+	if before.Recovery != nil && before.Recovery.Phase == v1beta2.RecoveryPhaseSeeding && a.Recovery.Phase == v1beta2.RecoveryPhaseCutover &&
 		a.Recovery.Trigger != v1beta2.RecoveryTriggerRestore {
 		if err := requireNodesReport(ctx, r); err != nil {
 			return err
@@ -60,22 +63,9 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 			return err
 		}
 	}
-	text, err := json.Marshal(&a.Recovery)
-	if err != nil {
-		return fmt.Errorf("write the recovery record: %w", err)
+	if err := updateRecord(ctx, r, live, before.WithRecovery(&a.Recovery)); err != nil {
+		return err
 	}
-	record = record.DeepCopy()
-	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationRecoveries, strings.Join(recoveryIDsWith(record, a.Recovery.ID), " "))
-	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationRecovery, string(text))
-	if a.Recovery.Phase == v1beta2.RecoveryPhaseCleaning {
-		metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationClusterID, a.Recovery.ClusterID)
-		metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationBootstrapMember, a.Recovery.Seed)
-	}
-	updated, err := r.Objects.UpdateService(ctx, record)
-	if err != nil {
-		return reconcile.StaleOnConflict(err)
-	}
-	r.Gate.Note(r.key, updated)
 	announceRecovery(r, &a.Recovery)
 	return nil
 }
@@ -104,21 +94,6 @@ func requireNoQuorum(ctx context.Context, r *run) error {
 		return fmt.Errorf("a quorum of the members responds again: %w", reconcile.ErrStale)
 	}
 	return nil
-}
-
-// readUnchangedRecord returns the record of the last recovery if it is, in the live API,
-// what was observed.
-func readUnchangedRecord(ctx context.Context, r *run) (*corev1.Service, error) {
-	record, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
-	if err != nil {
-		return nil, fmt.Errorf("read the recovery record: %w", err)
-	}
-	if r.seen.peerService == nil || !resources.Owns(r.seen.Cluster, record) ||
-		record.Annotations[resources.AnnotationRecovery] != r.seen.peerService.Annotations[resources.AnnotationRecovery] ||
-		record.Annotations[resources.AnnotationClusterID] != r.seen.peerService.Annotations[resources.AnnotationClusterID] {
-		return nil, fmt.Errorf("the recovery record on Service %s has changed since it was observed: %w", r.seen.Cluster.Name, reconcile.ErrStale)
-	}
-	return record, nil
 }
 
 // requireNotCancelled makes sure, in the live API, that the cluster still is the observed
@@ -165,8 +140,7 @@ func announceRecovery(r *run, recovery *v1beta2.RecoveryStatus) {
 	}
 }
 
-// createRecoveryMember makes the seed of a recovery, if that is what stands on the peer service
-// now.
+// createRecoveryMember makes the seed of a recovery, if that is what the record says now.
 func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryMember) error {
 	recovery := &a.Recovery
 	if err := requireSamePhase(ctx, r, recovery); err != nil {
@@ -178,7 +152,7 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		if err := requireRecoveryPVC(ctx, r, recovery.Seed); err != nil {
 			return err
 		}
-	} else if pvc := resources.RecoveryPVC(c, recovery.Seed); pvc != nil {
+	} else if pvc := resources.RecoveryPVC(c, recovery); pvc != nil {
 		metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
 		created, err := r.Objects.CreatePVC(ctx, pvc)
 		if apierrors.IsAlreadyExists(err) {
@@ -232,50 +206,15 @@ func requireRecoveryPVC(ctx context.Context, r *run, name string) error {
 
 // requireSamePhase makes sure that a recovery is at the phase in which it was observed.
 func requireSamePhase(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) error {
-	service, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	_, record, err := readRecord(ctx, r)
 	if err != nil {
-		return fmt.Errorf("read the recovery record: %w", err)
+		return err
 	}
-	live := recordOf(service)
-	if !resources.Owns(r.seen.Cluster, service) || live == nil || live.ID != recovery.ID || live.Phase != recovery.Phase || live.Seed != recovery.Seed {
+	live := record.Recovery
+	if live == nil || live.ID != recovery.ID || live.Phase != recovery.Phase || live.Seed != recovery.Seed {
 		return fmt.Errorf("the recovery record has changed since it was observed: %w", reconcile.ErrStale)
 	}
 	return nil
-}
-
-// recordOf returns what stands on the peer service, or nil if that cannot be read.
-func recordOf(service *corev1.Service) *v1beta2.RecoveryStatus {
-	text, found := service.Annotations[resources.AnnotationRecovery]
-	if !found {
-		return nil
-	}
-	record := &v1beta2.RecoveryStatus{}
-	if err := json.Unmarshal([]byte(text), record); err != nil || record.ID == "" {
-		return nil
-	}
-	return record
-}
-
-// mostRecoveries is how many recoveries are remembered. An API is not restored from before
-// as many.
-const mostRecoveries = 200
-
-// recoveryIDs returns the IDs of the recoveries that were ever begun.
-func recoveryIDs(service *corev1.Service) []string {
-	return strings.Fields(service.Annotations[resources.AnnotationRecoveries])
-}
-
-// recoveryIDsWith returns the IDs of all recoveries that were ever started, plus id. The ID
-// in the record is among them, whichever controller wrote the record.
-func recoveryIDsWith(service *corev1.Service, id string) []string {
-	list := recoveryIDs(service)
-	if before := recordOf(service); before != nil && !slices.Contains(list, before.ID) {
-		list = append(list, before.ID)
-	}
-	if !slices.Contains(list, id) {
-		list = append(list, id)
-	}
-	return list[max(0, len(list)-mostRecoveries):]
 }
 
 // deleteRecoveryMember deletes a recovery member that was never published and that has not
@@ -283,7 +222,7 @@ func recoveryIDsWith(service *corev1.Service, id string) []string {
 // for a while.
 func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryMember) error {
 	name := a.Name
-	if _, err := readUnchangedRecord(ctx, r); err != nil {
+	if _, err := readSeenRecord(ctx, r); err != nil {
 		return err
 	}
 	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)

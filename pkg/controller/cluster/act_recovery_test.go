@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -25,13 +24,19 @@ import (
 // hiddenSeed is a live API with the seed of a recovery, and the record of how far that is.
 type hiddenSeed struct {
 	*oneMember
-	service *corev1.Service
+	kept *corev1.ConfigMap
 	// onlyPVC are the preconditions of the deletion of the PVC.
 	onlyPVC metav1.Preconditions
 }
 
-func (h *hiddenSeed) GetService(context.Context, string, string) (*corev1.Service, error) {
-	return h.service.DeepCopy(), nil
+func (h *hiddenSeed) GetConfigMap(context.Context, string, string) (*corev1.ConfigMap, error) {
+	return h.kept.DeepCopy(), nil
+}
+
+// observed is what was seen of the cluster and its record.
+func (h *hiddenSeed) observed() *seen {
+	record := planner.Record{State: planner.Current, Record: resources.ParseRecord(h.kept)}
+	return &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy(), Record: record}, record: h.kept.DeepCopy()}
 }
 
 func (h *hiddenSeed) ListPods(context.Context, string, string) ([]corev1.Pod, error) {
@@ -50,13 +55,9 @@ func (h *hiddenSeed) DeletePVC(_ context.Context, _, _ string, only metav1.Preco
 // record writes how far the recovery is.
 func (h *hiddenSeed) record(t *testing.T, phase v1beta2.RecoveryPhase, clusterID string) {
 	t.Helper()
-	text, err := json.Marshal(&v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.service = resources.PeerService(h.cluster, "c-old")
-	h.service.Annotations[resources.AnnotationRecovery] = string(text)
-	h.service.Annotations[resources.AnnotationClusterID] = clusterID
+	h.kept = resources.RecordConfigMap(h.cluster, resources.Record{
+		BootstrapMember: "c-old", ClusterID: clusterID, Recovery: &v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-a"},
+	})
 }
 
 // TestDeleteRecoveryMember: the seed of a recovery goes only while it is nothing but a copy. Another
@@ -86,16 +87,16 @@ func TestDeleteRecoveryMember(t *testing.T) {
 		{"it belongs to another cluster", func(_ *testing.T, h *hiddenSeed) {
 			h.pod.OwnerReferences[0].UID, h.pvc.OwnerReferences[0].UID = "other", "other"
 		}, nil, false},
-		{"the service belongs to another cluster", func(_ *testing.T, h *hiddenSeed) { h.service.OwnerReferences[0].UID = "other" }, nil, true},
+		{"the service belongs to another cluster", func(_ *testing.T, h *hiddenSeed) { h.kept.OwnerReferences[0].UID = "other" }, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := &hiddenSeed{oneMember: stopped()}
-			h.pvc = resources.RecoveryPVC(h.cluster, "c-a")
+			h.pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", Seed: "c-a"})
 			h.pvc.UID, h.pvc.ResourceVersion = "pvc-uid", "9"
 			h.pod.Labels = h.pvc.Labels
 			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
-			s := &seen{Observed: planner.Observed{Cluster: h.cluster}, peerService: h.service}
+			s := h.observed()
 			test.since(t, h)
 			err := deleteRecoveryMember(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: h, Etcd: h, Gate: h, Recorder: h}}, seen: s}, planner.DeleteRecoveryMember{Name: "c-a"})
 			if test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) {
@@ -172,7 +173,7 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 			}
 			n.record(t, test.recorded, "old")
 			r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n, AgentImage: "agent:1"}}
-			s := &seen{Observed: planner.Observed{Cluster: n.cluster}, peerService: n.service}
+			s := n.observed()
 			recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: test.phase, Seed: "c-a", Source: test.source}
 			err := createRecoveryMember(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}, planner.CreateRecoveryMember{Recovery: *recovery})
 			if test.stale {

@@ -80,7 +80,8 @@ func TestRejectedPods(t *testing.T) {
 				api := &strict{h, test.response}
 				clock := noon()
 				r := &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h, Clock: clock, AgentImage: "agent:1"}}
-				s := &seen{Observed: planner.Observed{Cluster: h.cluster, Now: clock.Now()}, peerService: h.service}
+				s := h.observed()
+				s.Now = clock.Now()
 				result, err := act(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: h.cluster.Namespace, Name: h.cluster.Name}, seen: s}, planner.Plan{
 					Actions: []planner.Action{action}, Wait: &planner.Wait{Reason: "WaitingForPod"},
 				})
@@ -183,6 +184,16 @@ func (g *guarded) Cluster(string, string) (*v1beta2.EtcdCluster, error) { return
 
 func (g *guarded) Service(_, name string) (*corev1.Service, error) {
 	return nil, apierrors.NewNotFound(corev1.Resource("services"), name)
+}
+
+func (g *guarded) ConfigMap(_, name string) (*corev1.ConfigMap, error) {
+	return nil, apierrors.NewNotFound(corev1.Resource("configmaps"), name)
+}
+
+func (g *guarded) HiddenPods(string, string) ([]*corev1.Pod, error) { return nil, nil }
+
+func (g *guarded) HiddenPVCs(string, string) ([]*corev1.PersistentVolumeClaim, error) {
+	return nil, nil
 }
 
 func (g *guarded) PodDisruptionBudget(_, name string) (*policyv1.PodDisruptionBudget, error) {

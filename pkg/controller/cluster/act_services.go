@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
@@ -20,15 +18,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// createPeerService reserves the name of the bootstrap member: only one of two controllers
-// can create the Service, and the other controller reads the bootstrap member from it.
-func createPeerService(ctx context.Context, r *run, a planner.CreatePeerService) error {
-	service := resources.PeerService(r.seen.Cluster, a.Seed)
-	if a.ClusterID != "" {
-		service.Annotations[resources.AnnotationClusterID] = a.ClusterID
-	} else if err := requireNeverServed(ctx, r, a.Seed); err != nil {
-		return err
-	}
+// createPeerService creates the headless Service.
+func createPeerService(ctx context.Context, r *run, _ planner.CreatePeerService) error {
+	service := resources.PeerService(r.seen.Cluster)
 	created, err := r.Objects.CreateService(ctx, service)
 	if apierrors.IsAlreadyExists(err) {
 		if err := repairUncachedService(ctx, r, service.Name, resources.PeerServiceDrift); err != nil {
@@ -46,29 +38,6 @@ func createPeerService(ctx context.Context, r *run, a planner.CreatePeerService)
 // repairPeerService puts back what the controller owns of the headless Service.
 func repairPeerService(ctx context.Context, r *run, _ planner.RepairPeerService) error {
 	return repairService(ctx, r, r.seen.peerService, resources.PeerServiceDrift)
-}
-
-// recordBootstrap writes the cluster ID into the record.
-func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) error {
-	record, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
-	if err != nil {
-		return fmt.Errorf("read the bootstrap record: %w", err)
-	}
-	if !resources.Owns(r.seen.Cluster, record) {
-		return fmt.Errorf("Service %s has another owner: %w", record.Name, reconcile.ErrStale)
-	}
-	record = record.DeepCopy()
-	metav1.SetMetaDataAnnotation(&record.ObjectMeta, resources.AnnotationClusterID, strconv.FormatUint(a.ClusterID, 16))
-	if a.Log.ClusterID != "" {
-		setLogRecord(record, a.Log)
-	}
-	updated, err := r.Objects.UpdateService(ctx, record)
-	if err != nil {
-		return reconcile.StaleOnConflict(err)
-	}
-	r.Gate.Note(r.key, updated)
-	normal(r, EventClusterStarted, "Cluster started with member %s", r.seen.PeerService.Seed)
-	return nil
 }
 
 type drift func(*v1beta2.EtcdCluster, *corev1.Service) (*corev1.Service, bool)

@@ -19,10 +19,12 @@ var effects = index(
 	on(dissolve),
 	// act_marks.go: labels and annotations that name the cluster of an object
 	on(markObject).upkeep(),
-	// act_services.go: the headless Service with its bootstrap record, and the client Service
+	// act_record.go: the record of the cluster
+	on(writeRecord),
+	on(recordBootstrap),
+	// act_services.go: the headless Service and the client Service
 	on(createPeerService),
 	on(repairPeerService).upkeep(),
-	on(recordBootstrap),
 	on(ensureClientService).upkeep(),
 	// act_budget.go: the PodDisruptionBudget
 	on(ensureBudget).upkeep(),

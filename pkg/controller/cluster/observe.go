@@ -44,6 +44,7 @@ type seen struct {
 	voters etcd.Target
 	// recoveryMember is the target of a recovery under way.
 	recoveryMember etcd.Target
+	record         *corev1.ConfigMap
 	peerService    *corev1.Service
 	clientService  *corev1.Service
 	// certificates are those that could be read, by their use.
@@ -55,10 +56,11 @@ type seen struct {
 // observe reads the cache first and etcd afterwards; see planner.Observed for why.
 func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	r.seen = &seen{Observed: planner.Observed{
-		Now:      r.Clock.Now(),
-		Cluster:  c,
-		NewName:  r.creation.PodName(r.key, c.Name+"-"+r.Suffix()),
-		Template: resources.TemplateHash(c),
+		Now:           r.Clock.Now(),
+		Cluster:       c,
+		NewName:       r.creation.PodName(r.key, c.Name+"-"+r.Suffix()),
+		BootstrapName: resources.BootstrapMember(c),
+		Template:      resources.TemplateHash(c),
 	}}
 	if c.DeletionTimestamp != nil {
 		return nil // no request to a member: the remaining steps need none
@@ -70,6 +72,9 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	pvcs, err := r.Cache.PVCs(r.key.Namespace, r.key.Name)
 	if err != nil {
 		return fmt.Errorf("list PVCs from the cache: %w", err)
+	}
+	if err := observeRecord(r, pods, pvcs); err != nil {
+		return err
 	}
 	if err := observeServices(r); err != nil {
 		return err
@@ -127,6 +132,7 @@ func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClai
 	}
 	for _, p := range pvcs {
 		o := observedPVC(r.seen.Cluster, p)
+		o.Drifted = o.Drifted || !resources.KnowsRecoveries(p, r.seen.Record.Recoveries)
 		if o.Owned && resources.IsPrepared(p.Annotations) {
 			r.seen.PreparedPVCs = append(r.seen.PreparedPVCs, o)
 		} else {
@@ -174,16 +180,8 @@ func observeServices(r *run) error {
 	if err == nil {
 		r.seen.peerService = peer
 		_, drifted := resources.PeerServiceDrift(c, peer)
-		r.seen.PeerService.State = state(c, peer, drifted)
+		r.seen.PeerService = state(c, peer, drifted)
 		r.seen.observeMark(peer)
-		if r.seen.PeerService.State != planner.NotOwned {
-			// The bootstrap record of an earlier cluster does not describe this cluster.
-			r.seen.PeerService.Seed = peer.Annotations[resources.AnnotationBootstrapMember]
-			r.seen.PeerService.ClusterID = peer.Annotations[resources.AnnotationClusterID]
-			r.seen.PeerService.Recovery = recordOf(peer)
-			r.seen.PeerService.Recoveries = recoveryIDs(peer)
-			r.seen.PeerService.Log = logRecordOf(peer)
-		}
 	}
 	client, err := r.Cache.Service(r.key.Namespace, resources.ClientServiceName(c))
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -15,14 +15,24 @@ import (
 // observeMark notes an object of the cluster that does not say whose it is, or whether the
 // cluster is protected, as it should.
 func (s *seen) observeMark(object metav1.Object) {
-	if object.GetDeletionTimestamp() != nil || !resources.Owns(s.Cluster, object) || isMarked(s, object) {
+	if object.GetDeletionTimestamp() != nil || !isOwned(s, object) || isMarked(s, object) {
 		return
 	}
 	s.Unlabeled = append(s.Unlabeled, planner.Object{Kind: kindOf(object), Name: object.GetName(), UID: string(object.GetUID())})
 }
 
+func isOwned(s *seen, object metav1.Object) bool {
+	if record, is := object.(*corev1.ConfigMap); is {
+		return resources.OwnsRecord(s.Cluster, record)
+	}
+	return resources.Owns(s.Cluster, object)
+}
+
 func isMarked(s *seen, object metav1.Object) bool {
-	if isLasting(s, object) {
+	if keepsRecoveries(object) && !resources.KnowsRecoveries(object, s.Record.Recoveries) {
+		return false
+	}
+	if isLasting(object) {
 		return resources.MarkedAlone(s.Cluster, object)
 	}
 	return resources.Marked(s.Cluster, object)
@@ -30,24 +40,30 @@ func isMarked(s *seen, object metav1.Object) bool {
 
 // mark changes a copy of an object, and says whether that is a change.
 func mark(s *seen, object metav1.Object) bool {
-	if isLasting(s, object) {
-		return resources.MarkAlone(s.Cluster, object)
+	copied := keepsRecoveries(object) && resources.CopyRecoveries(object, s.Record.Recoveries)
+	if isLasting(object) {
+		return resources.MarkAlone(s.Cluster, object) || copied
 	}
-	return resources.Mark(s.Cluster, object)
+	return resources.Mark(s.Cluster, object) || copied
+}
+
+// keepsRecoveries is true for the objects of members. They know which recoveries have begun,
+// for the case that the record is lost.
+func keepsRecoveries(object metav1.Object) bool {
+	kind := kindOf(object)
+	return kind == planner.KindPod || kind == planner.KindPVC
 }
 
 // isLasting is true for what holds data, keys or records.
-func isLasting(s *seen, object metav1.Object) bool {
+func isLasting(object metav1.Object) bool {
 	switch kindOf(object) {
-	case planner.KindPVC:
+	case planner.KindPVC, planner.KindRecord:
 		return true
 	case planner.KindSecret:
 		// The Secret of a client can be created again, as a pod can.
 		secret, is := object.(*corev1.Secret)
 		return !is || secret.Type != resources.BindingSecretType
-	case planner.KindService:
-		return object.GetName() == resources.PeerServiceName(s.Cluster)
-	case planner.KindBudget, planner.KindPod:
+	case planner.KindBudget, planner.KindPod, planner.KindService:
 		return false
 	default:
 		return false
@@ -66,6 +82,8 @@ func kindOf(object metav1.Object) planner.ObjectKind {
 		return planner.KindBudget
 	case *corev1.Secret:
 		return planner.KindSecret
+	case *corev1.ConfigMap:
+		return planner.KindRecord
 	default:
 		return ""
 	}

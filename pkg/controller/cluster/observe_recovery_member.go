@@ -20,7 +20,7 @@ import (
 // behind the Services, so requests to it use the address of its pod, apart from the
 // members.
 func observeRecoveryMember(ctx context.Context, r *run) error {
-	recovery := r.seen.PeerService.Recovery
+	recovery := r.seen.Record.Recovery
 	if !recovery.InProgress() || recovery.Seed == "" {
 		return nil
 	}

@@ -23,6 +23,7 @@ import (
 type Cache interface {
 	Cluster(namespace, name string) (*v1beta2.EtcdCluster, error)
 	Service(namespace, name string) (*corev1.Service, error)
+	ConfigMap(namespace, name string) (*corev1.ConfigMap, error)
 	PodDisruptionBudget(namespace, name string) (*policyv1.PodDisruptionBudget, error)
 	// Pods lists the pods that carry the labels of the cluster called name, whatever their
 	// owner is.
@@ -30,6 +31,10 @@ type Cache interface {
 	// Pod and PVC find what carries no label of the cluster, as the seed of a recovery.
 	Pod(namespace, name string) (*corev1.Pod, error)
 	PVC(namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	// HiddenPods and HiddenPVCs list those of recovery members of the cluster called name that
+	// were not published yet.
+	HiddenPods(namespace, name string) ([]*corev1.Pod, error)
+	HiddenPVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
 	// PVCs lists the PVCs that carry the labels of the cluster called name.
 	PVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
 	// Routed returns the UIDs of the pods that a service leads clients to.
@@ -49,6 +54,10 @@ type Objects interface {
 	GetService(ctx context.Context, namespace, name string) (*corev1.Service, error)
 	CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
 	UpdateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
+
+	GetConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
+	CreateConfigMap(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error)
+	UpdateConfigMap(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error)
 
 	// GetSecret reads one secret of a cluster's namespace by its name. Secrets are never
 	// listed or watched: that would be a right to all of them.

@@ -85,13 +85,12 @@ func requireNoOtherObjects(ctx context.Context, r *run, seed string) error {
 // requireBootstrapMember makes sure, in the live API, that the record names this seed and that
 // the cluster has never served.
 func requireBootstrapMember(ctx context.Context, r *run, name string) error {
-	record, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	_, record, err := readRecord(ctx, r)
 	if err != nil {
-		return fmt.Errorf("read the bootstrap record: %w", err)
+		return err
 	}
-	if !resources.Owns(r.seen.Cluster, record) || record.Annotations[resources.AnnotationBootstrapMember] != name ||
-		record.Annotations[resources.AnnotationClusterID] != "" {
-		return fmt.Errorf("the bootstrap record names another bootstrap member or a finished bootstrap: %w", reconcile.ErrStale)
+	if record.BootstrapMember != name || record.ClusterID != "" {
+		return fmt.Errorf("the record names another bootstrap member or a finished bootstrap: %w", reconcile.ErrStale)
 	}
 	return requireNeverServed(ctx, r, name)
 }

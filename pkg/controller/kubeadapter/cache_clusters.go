@@ -26,6 +26,7 @@ import (
 type ClusterCache struct {
 	Clusters etcdlisters.EtcdClusterLister
 	Services corelisters.ServiceLister
+	Records  corelisters.ConfigMapLister
 	Budgets  policylisters.PodDisruptionBudgetLister
 	PodSet   cache.Indexer
 	PVCSet   cache.Indexer
@@ -33,13 +34,16 @@ type ClusterCache struct {
 }
 
 const (
-	byCluster = "cluster"
-	byService = "service"
+	byCluster  = "cluster"
+	byRecovery = "recovery"
+	byService  = "service"
 )
 
 // Indices find the objects of one cluster, and the EndpointSlices of one service.
 func Indices() cache.Indexers {
-	return cache.Indexers{byCluster: indexLabel(resources.LabelCluster), byService: indexLabel(discoveryv1.LabelServiceName)}
+	return cache.Indexers{
+		byCluster: indexLabel(resources.LabelCluster), byRecovery: indexLabel(resources.LabelRecovery), byService: indexLabel(discoveryv1.LabelServiceName),
+	}
 }
 
 func indexLabel(label string) cache.IndexFunc {
@@ -83,6 +87,11 @@ func (c ClusterCache) Service(namespace, name string) (*corev1.Service, error) {
 	return c.Services.Services(namespace).Get(name)
 }
 
+// ConfigMap implements cluster.Cache.
+func (c ClusterCache) ConfigMap(namespace, name string) (*corev1.ConfigMap, error) {
+	return c.Records.ConfigMaps(namespace).Get(name)
+}
+
 // PodDisruptionBudget implements cluster.Cache.
 func (c ClusterCache) PodDisruptionBudget(namespace, name string) (*policyv1.PodDisruptionBudget, error) {
 	return c.Budgets.PodDisruptionBudgets(namespace).Get(name)
@@ -106,6 +115,31 @@ func (c ClusterCache) PVC(namespace, name string) (*corev1.PersistentVolumeClaim
 // PVCs implements cluster.Cache.
 func (c ClusterCache) PVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error) {
 	return of[*corev1.PersistentVolumeClaim](c.PVCSet, namespace, name)
+}
+
+// HiddenPods implements cluster.Cache.
+func (c ClusterCache) HiddenPods(namespace, name string) ([]*corev1.Pod, error) {
+	return hidden[*corev1.Pod](c.PodSet, namespace, name)
+}
+
+// HiddenPVCs implements cluster.Cache.
+func (c ClusterCache) HiddenPVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error) {
+	return hidden[*corev1.PersistentVolumeClaim](c.PVCSet, namespace, name)
+}
+
+// hidden returns the objects of recovery members of a cluster that were not published.
+func hidden[T metav1.Object](set cache.Indexer, namespace, cluster string) ([]T, error) {
+	found, err := set.ByIndex(byRecovery, indexed(namespace, cluster))
+	if err != nil {
+		return nil, err
+	}
+	list := make([]T, 0, len(found))
+	for _, object := range found {
+		if o, ok := object.(T); ok && resources.Hidden(o.GetLabels(), cluster) {
+			list = append(list, o)
+		}
+	}
+	return list, nil
 }
 
 // Routed implements cluster.Cache.

@@ -32,6 +32,21 @@ func (c Client) UpdateService(ctx context.Context, service *corev1.Service) (*co
 	return c.Kubernetes.CoreV1().Services(service.Namespace).Update(ctx, service, metav1.UpdateOptions{})
 }
 
+// GetConfigMap implements cluster.Objects.
+func (c Client) GetConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+	return c.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// CreateConfigMap implements cluster.Objects.
+func (c Client) CreateConfigMap(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	return c.Kubernetes.CoreV1().ConfigMaps(object.Namespace).Create(ctx, object, metav1.CreateOptions{})
+}
+
+// UpdateConfigMap implements cluster.Objects.
+func (c Client) UpdateConfigMap(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	return c.Kubernetes.CoreV1().ConfigMaps(object.Namespace).Update(ctx, object, metav1.UpdateOptions{})
+}
+
 // GetSecret implements cluster.Objects.
 func (c Client) GetSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return c.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})

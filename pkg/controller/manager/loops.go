@@ -198,6 +198,7 @@ func newClusterLoop(
 	pods := caches.kube.Core().V1().Pods()
 	services := caches.kube.Core().V1().Services()
 	pvcs := caches.kube.Core().V1().PersistentVolumeClaims()
+	records := caches.kube.Core().V1().ConfigMaps()
 	budgets := caches.kube.Policy().V1().PodDisruptionBudgets()
 	slices := caches.kube.Discovery().V1().EndpointSlices()
 
@@ -205,6 +206,7 @@ func newClusterLoop(
 		{clusters.Informer(), &v1beta2.EtcdCluster{}, keyOfItself},
 		{pods.Informer(), &corev1.Pod{}, keyOfMemberObject},
 		{services.Informer(), &corev1.Service{}, keyOfMemberObject},
+		{records.Informer(), &corev1.ConfigMap{}, keyOfMemberObject},
 		{pvcs.Informer(), &corev1.PersistentVolumeClaim{}, keyOfMemberObject},
 		{budgets.Informer(), &policyv1.PodDisruptionBudget{}, keyOfMemberObject},
 		{slices.Informer(), nil, keyOfClientSlice},
@@ -223,7 +225,7 @@ func newClusterLoop(
 	tasks := background.New(queue.Enqueue)
 	reconciler, err := cluster.NewReconciler(cluster.Config{
 		Cache: kubeadapter.ClusterCache{
-			Clusters: clusters.Lister(), Services: services.Lister(), Budgets: budgets.Lister(),
+			Clusters: clusters.Lister(), Services: services.Lister(), Records: records.Lister(), Budgets: budgets.Lister(),
 			PodSet: pods.Informer().GetIndexer(), PVCSet: pvcs.Informer().GetIndexer(), Slices: slices.Informer().GetIndexer(),
 		},
 		Objects: c.adapter(),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Action is one side effect. The set is closed: the controller has one function
@@ -28,13 +29,13 @@ func (AddFinalizer) action()   {}
 func (LabelObject) action()    {}
 func (FinishDeletion) action() {}
 
-// CreatePeerService creates the headless Service. Seed is the name of the only bootstrap
-// member. It is empty if the cluster was bootstrapped before; then ClusterID is recorded at
-// once.
-type CreatePeerService struct {
-	Seed      string
-	ClusterID string
-}
+// WriteRecord creates the record of the cluster, or completes it if it is still as it was
+// observed. A record without a cluster ID names the bootstrap member: a live check confirms
+// first that the cluster has never served.
+type WriteRecord struct{ Record resources.Record }
+
+// CreatePeerService creates the headless Service.
+type CreatePeerService struct{}
 
 // RepairPeerService puts back what the controller owns of the headless service.
 type RepairPeerService struct{}
@@ -52,7 +53,7 @@ type DeletePodDisruptionBudget struct{}
 // bootstrap member is ever created again. Log, if it is not empty, is recorded with it.
 type RecordBootstrap struct {
 	ClusterID uint64
-	Log       LogRecord
+	Log       resources.LogRecord
 }
 
 // CreateBootstrapPod creates the pod that starts the cluster. A live check comes first: the
@@ -217,7 +218,7 @@ type RepairPVC struct{ Name, UID string }
 
 // RecordLog writes the record of what the log of etcd holds, if the record has not changed
 // since the observation.
-type RecordLog struct{ Log LogRecord }
+type RecordLog struct{ Log resources.LogRecord }
 
 // ForceSnapshot adds entries to the log of etcd that change nothing, so that members take a
 // raft snapshot behind the entries before.
@@ -263,8 +264,8 @@ type LabelPod struct {
 	Joined    bool
 }
 
-// RecordRecovery writes the progress of a recovery to the headless Service, if the record has
-// not changed since the observation. Lost are voters, and Gone is a recovery member, that the
+// RecordRecovery writes the progress of a recovery to the record, if that has not changed
+// since the observation. Lost are voters, and Gone is a recovery member, that the
 // live API must confirm to be gone first.
 type RecordRecovery struct {
 	Recovery v1beta2.RecoveryStatus
@@ -332,6 +333,7 @@ func (Defragment) action()                {}
 func (DisarmNoSpace) action()             {}
 func (FindMember) action()                {}
 func (LabelPod) action()                  {}
+func (WriteRecord) action()               {}
 func (CreatePeerService) action()         {}
 func (RepairPeerService) action()         {}
 func (EnsureClientService) action()       {}

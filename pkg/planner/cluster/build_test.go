@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -57,7 +58,11 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 			Spec:       v1beta2.ClusterSpec{Replicas: ptr.To(int32(size)), Version: testVersion},
 			Status:     v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning},
 		},
-		PeerService:   PeerService{State: Current, Seed: "a", ClusterID: "c0ffee", Log: LogRecord{ClusterID: "c0ffee", Minor: 6, Readable: true}},
+		BootstrapName: "a",
+		Record: Record{State: Current, Record: resources.Record{
+			BootstrapMember: "a", ClusterID: "c0ffee", Log: resources.LogRecord{ClusterID: "c0ffee", Minor: 6, Readable: true},
+		}},
+		PeerService:   Current,
 		ClientService: Current,
 		Etcd:          Etcd{Linearizable: true, ClusterID: testClusterID},
 	}
@@ -246,7 +251,7 @@ func noQuorum(o *Observed) { o.Etcd.Linearizable, o.Etcd.Err = false, "deadline 
 
 // unborn makes the cluster one that has never served: nothing is recorded.
 func unborn(o *Observed) {
-	o.PeerService.ClusterID = ""
+	o.Record.ClusterID = ""
 	o.Cluster.Status = v1beta2.ClusterStatus{}
 	o.ClientService = Missing
 }
@@ -285,8 +290,8 @@ func describe(p Plan) string {
 func describeAction(action Action) string {
 	kind := strings.TrimPrefix(fmt.Sprintf("%T", action), "cluster.")
 	switch a := action.(type) {
-	case CreatePeerService:
-		return strings.TrimSpace(kind + " " + a.Seed + a.ClusterID)
+	case WriteRecord:
+		return describeRecord(kind, a.Record)
 	case EnsurePodDisruptionBudget:
 		return fmt.Sprintf("%s %d", kind, a.Voters)
 	case RecordBootstrap:
@@ -393,6 +398,16 @@ func describeAction(action Action) string {
 	default:
 		return kind
 	}
+}
+
+// describeRecord names the cluster ID, or the bootstrap member of a cluster that has none yet,
+// and the recovery.
+func describeRecord(kind string, r resources.Record) string {
+	text := kind + " " + cmp.Or(r.ClusterID, r.BootstrapMember)
+	if r.Recovery != nil {
+		text += " " + string(r.Recovery.Phase) + " " + r.Recovery.ID
+	}
+	return text
 }
 
 func restartMode(mode RestartMode) string {

@@ -33,7 +33,7 @@ func certified(state CertificateState) func(*Observed) {
 func TestRuleCertificates(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"usable", 3, "a b c", edits(certified(CertificateUsable)), "steady"},
-		{"a new cluster waits before it makes anything", 3, "", edits(unresponsive, certified(CertificateMissing), func(o *Observed) { o.PeerService = PeerService{} }),
+		{"a new cluster waits before it makes anything", 3, "", edits(unresponsive, certified(CertificateMissing), func(o *Observed) { o.PeerService = Missing }),
 			"certificates: wait SecretMissing"},
 		{"incomplete", 3, "", edits(unresponsive, certified(CertificateIncomplete)), "certificates: wait SecretIncomplete"},
 		{"unusable", 3, "", edits(unresponsive, certified(CertificateUnusable)), "certificates: wait CertificateUnusable"},

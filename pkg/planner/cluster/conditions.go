@@ -182,7 +182,7 @@ func progressing(o *Observed, plan Plan) v1beta2.ClusterCondition {
 
 func progressReason(o *Observed, rule RuleName) Reason {
 	switch rule {
-	case RulePeerService, RuleBootstrap:
+	case RuleRecord, RulePeerService, RuleBootstrap:
 		return ReasonCreating
 	case RuleScaleUp, RuleJoining:
 		return ReasonMemberJoining

@@ -22,7 +22,9 @@ var rules = []rule{
 	{RuleCertificates, ruleCertificates},
 	// Waits while objects that this cluster does not own have its names.
 	{RuleNameConflict, ruleNameConflict},
-	// Creates the headless Service, which carries the bootstrap record.
+	// Creates the record of the cluster, or completes it from what still exists.
+	{RuleRecord, ruleRecord},
+	// Creates the headless Service.
 	{RulePeerService, rulePeerService},
 	// Carries a recovery or a restore from its request to its end.
 	{RuleRecovery, ruleRecovery},

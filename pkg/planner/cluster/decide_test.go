@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // decision is one row of a table: what was observed, and what the plan must be.
@@ -49,8 +50,10 @@ func deleting(o *Observed) {
 func pausedSpec(o *Observed) { o.Cluster.Spec.Paused = true }
 
 func TestRulesBeforeThereIsACluster(t *testing.T) {
-	serviceNotOwned := func(o *Observed) { o.PeerService.State = NotOwned }
-	recordNotOwned := func(o *Observed) { o.PeerService = PeerService{State: NotOwned, Seed: "x", ClusterID: "bad"} }
+	serviceNotOwned := func(o *Observed) { o.PeerService = NotOwned }
+	recordNotOwned := func(o *Observed) {
+		o.Record = Record{State: NotOwned, Record: resources.Record{BootstrapMember: "x", ClusterID: "bad"}}
+	}
 	checkDecisions(t, []decision{
 		{"a cluster that is deleted is dissolved", 3, "a:nopod b", edits(deleting), "deleting: FinishDeletion"},
 		{"a cluster that is deleted and has no finalizer is left alone", 3, "a:nopod b", edits(deleting, unheld), "deleting"},
@@ -66,20 +69,17 @@ func TestRulesBeforeThereIsACluster(t *testing.T) {
 		{"a member is replaced all the same", 3, "a b c:nopod", edits(clients(NotOwned)), "replace: RemoveMember c Lost"},
 		{"pods of an earlier cluster", 3, "", edits(unresponsive, pod("old", false)), "name-conflict: wait OldPods"},
 		{"pods of an earlier cluster do not hold up a living one", 3, "a b c", edits(pod("old", false)), "steady"},
-		{"PVCs of an earlier cluster do not hold up a new one", 3, "", edits(unresponsive, noService, withPVC("old", false)),
-			"peer-service: CreatePeerService c-new"},
-		{"the headless Service is created first and names a bootstrap member", 3, "", edits(unresponsive, noService), "peer-service: CreatePeerService c-new"},
-		{"the headless Service of a living cluster names no bootstrap member", 3, "a b c", edits(noService), "peer-service: CreatePeerService c0ffee"},
-		{"nor does that of a cluster that cannot be reached", 3, "a b c", edits(noService, noQuorum, noID), "peer-service: CreatePeerService unknown"},
-		{"a bootstrap member that has not responded stays the bootstrap member", 3, "", edits(unresponsive, noService, pod("a", true)), "peer-service: CreatePeerService a"},
-		{"so does one that has only a PVC", 3, "", edits(unresponsive, noService, withPVC("a", true)), "peer-service: CreatePeerService a"},
-		{"with both", 3, "", edits(unresponsive, noService, withPVC("a", true), pod("a", true)), "peer-service: CreatePeerService a"},
-		{"two members are proof that it has served", 3, "", edits(unresponsive, noService, pod("a", true), withPVC("b", true)), "peer-service: CreatePeerService unknown"},
-		{"so is the client Service", 3, "", edits(unresponsive, noService, clients(Current)), "peer-service: CreatePeerService unknown"},
+		{"PVCs of an earlier cluster do not hold up a new one", 3, "", edits(unresponsive, noRecord, withPVC("old", false)),
+			"record: WriteRecord a"},
+		{"the record is created first, and with it the headless Service", 3, "", edits(unresponsive, noRecord, noService), "record: WriteRecord a, CreatePeerService"},
+		{"the headless Service is created before any member", 3, "", edits(unresponsive, noService), "peer-service: CreatePeerService"},
+		{"so is that of a living cluster", 3, "a b:nopod c", edits(noService), "peer-service: CreatePeerService"},
 	})
 }
 
-func noService(o *Observed) { o.PeerService = PeerService{} }
+func noService(o *Observed) { o.PeerService = Missing }
+
+func noRecord(o *Observed) { o.Record = Record{} }
 
 func noID(o *Observed) { o.Etcd.ClusterID = 0 }
 
@@ -112,16 +112,19 @@ func TestUpkeep(t *testing.T) {
 		o.Cluster.Spec.PodDisruptionBudget = v1beta2.PodDisruptionBudgetEnabled
 	}
 	disabled := func(o *Observed) { o.Cluster.Spec.PodDisruptionBudget = v1beta2.PodDisruptionBudgetDisabled }
-	peer := func(s ObjectState) func(*Observed) { return func(o *Observed) { o.PeerService.State = s } }
-	wiped := func(o *Observed) { o.PeerService.ClusterID = "" }
+	peer := func(s ObjectState) func(*Observed) { return func(o *Observed) { o.PeerService = s } }
+	wiped := func(o *Observed) { o.Record.ClusterID = "" }
+	unknown := func(o *Observed) { o.Record.ClusterID = unknownClusterID }
 	checkDecisions(t, []decision{
 		{"nothing to do", 3, "a b c", nil, "steady"},
 		{"headless service changed", 3, "a b c", edits(peer(Drifted)), "steady: RepairPeerService"},
 		{"client service gone", 3, "a b c", edits(clients(Missing)), "steady: EnsureClientService"},
 		{"client service changed", 3, "a b c", edits(clients(Drifted)), "steady: EnsureClientService"},
 		{"client Service that is not owned", 3, "a b c", edits(clients(NotOwned)), "steady: wait NameConflict"},
-		{"record wiped", 3, "a b c", edits(wiped), "steady: RecordBootstrap c0ffee"},
-		{"record wiped, no quorum", 3, "a b:down c:down", edits(wiped, noQuorum), "quorum: wait QuorumLost"},
+		{"record wiped", 3, "a b c", edits(wiped), "record: WriteRecord c0ffee"},
+		{"record unknown", 3, "a b c", edits(unknown), "steady: RecordBootstrap c0ffee"},
+		{"record unknown, no quorum", 3, "a b:down c:down", edits(unknown, noQuorum), "quorum: wait QuorumLost"},
+		{"record wiped, no quorum", 3, "a b:down c:down", edits(wiped, noQuorum, noID), "record: WriteRecord unknown"},
 		{"budget too small", 3, "a b c", edits(budget(Current, 1)), "steady: EnsurePodDisruptionBudget 3"},
 		{"budget that is not owned is reported", 3, "a b c", edits(budget(NotOwned, 1)), "steady: wait NameConflict"},
 		{"budget that is not owned, and none is declared", 3, "a b c", edits(budget(NotOwned, 1), disabled), "steady"},

@@ -120,6 +120,7 @@ const (
 	onHold
 	deleted
 	serviceMissing
+	recordMissing
 	orphaned
 	otherCluster
 	strangeMember
@@ -148,7 +149,8 @@ func (s surroundings) build(members []shape, o *Observed) {
 		sayStarted(o) // otherwise no status has reported it yet
 	}
 	agree(o)
-	o.PeerService = PeerService{State: Current, Seed: "a", ClusterID: "c0ffee"}
+	o.Record = Record{State: Current, Record: resources.Record{BootstrapMember: "a", ClusterID: "c0ffee"}}
+	o.PeerService = Current
 	o.ClientService = Current
 	c := o.Cluster
 	c.Spec.Replicas, c.Spec.Paused, c.DeletionTimestamp = ptr.To(int32(s.size)), false, nil
@@ -157,22 +159,24 @@ func (s surroundings) build(members []shape, o *Observed) {
 	c.Status.Phase = v1beta2.ClusterPhaseRunning
 	switch s.situation {
 	case newborn:
-		o.PeerService.ClusterID, o.ClientService, c.Status.Phase = "", Missing, v1beta2.ClusterPhaseCreating
+		o.Record.ClusterID, o.ClientService, c.Status.Phase = "", Missing, v1beta2.ClusterPhaseCreating
 	case onHold:
 		c.Spec.Paused = true
 	case deleted:
 		c.DeletionTimestamp = &metav1.Time{Time: testNow}
 	case serviceMissing:
-		o.PeerService = PeerService{}
+		o.PeerService = Missing
+	case recordMissing:
+		o.Record = Record{}
 	case orphaned:
 		o.Pods = append(o.Pods, Pod{Name: "x", UID: "pod-x", Owned: true, Running: true, Version: testVersion, Template: testTemplate})
 		o.PVCs = append(o.PVCs, PVC{Name: "x", UID: "claim-x", Owned: true})
 	case otherCluster:
-		o.PeerService.ClusterID = "bad"
+		o.Record.ClusterID = "bad"
 	case strangeMember:
 		o.Etcd.Members = append(o.Etcd.Members, Member{ID: 99, Name: "unmanaged", Unmanaged: true, Started: true, Health: Healthy, Leader: uint64(s.leader + 1), Version: testVersion})
 	case serviceNotOwned:
-		o.PeerService = PeerService{State: NotOwned}
+		o.PeerService = NotOwned
 	case secured:
 		o.Certificates = []Certificate{{Use: v1beta2.CertificateUsePeer, Secret: "s", State: CertificateMissing}}
 	case askedToRecover:
@@ -325,7 +329,7 @@ func spaces() []space {
 }
 
 func newObserved() *Observed {
-	return &Observed{Now: testNow, NewName: newName, Template: testTemplate, Cluster: &v1beta2.EtcdCluster{
+	return &Observed{Now: testNow, NewName: newName, BootstrapName: "a", Template: testTemplate, Cluster: &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid", Finalizers: []string{resources.Finalizer}},
 		Spec:       v1beta2.ClusterSpec{Version: testVersion},
 	}}

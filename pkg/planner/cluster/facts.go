@@ -21,7 +21,7 @@ func (o *Observed) persistent() bool {
 // bootstrapped is true if this cluster has ever served. More than one place is
 // asked, so that losing one of them never leads to a second seed.
 func (o *Observed) bootstrapped() bool {
-	if o.PeerService.ClusterID != "" && o.PeerService.State != NotOwned {
+	if o.Record.ClusterID != "" && o.Record.State != NotOwned {
 		return true
 	}
 	if o.ClientService == Current || o.ClientService == Drifted {

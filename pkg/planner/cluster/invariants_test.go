@@ -303,19 +303,22 @@ func checkSeed(f *facts, p Plan) string {
 			if f.born {
 				return "makes a seed of a cluster that has served"
 			}
-			if a.Name != f.PeerService.Seed || f.podIndex(a.Name) >= 0 {
+			if a.Name != f.BootstrapName || f.podIndex(a.Name) >= 0 {
 				return "makes a seed that is not the one of the record, or a second one"
 			}
-		case CreatePeerService:
-			if (a.Seed == "") == (a.ClusterID == "") {
-				return "the record names both or neither"
+		case WriteRecord:
+			if a.Record.ClusterID != "" {
+				continue
+			}
+			if a.Record.BootstrapMember != f.BootstrapName {
+				return "records another bootstrap member"
 			}
 			for i := range f.Pods {
-				if a.Seed != "" && f.Pods[i].Owned && f.Pods[i].Name != a.Seed {
+				if f.Pods[i].Owned && f.Pods[i].Name != f.BootstrapName {
 					return "names a bootstrap member next to pod " + f.Pods[i].Name
 				}
 			}
-			if a.Seed != "" && f.born {
+			if f.born {
 				return "names a bootstrap member for a cluster that has served"
 			}
 		}

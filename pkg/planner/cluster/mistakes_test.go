@@ -6,6 +6,8 @@ package cluster
 import (
 	"slices"
 	"testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // mistake is a planner with something wrong about it.
@@ -106,12 +108,12 @@ var mistakes = []mistake{
 	}},
 	{name: "makes a second seed", rule: "S4 seed", do: func(o *Observed, p Plan) Plan {
 		if p.Rule == "quorum" {
-			p.Actions = []Action{CreateBootstrapPod{Name: o.PeerService.Seed}}
+			p.Actions = []Action{CreateBootstrapPod{Name: o.BootstrapName}}
 		}
 		return p
 	}},
-	{name: "names a bootstrap member again", rule: "S4 seed", do: instead(func(o *Observed, _ CreatePeerService) []Action {
-		return []Action{CreatePeerService{Seed: o.NewName}}
+	{name: "names a bootstrap member again", rule: "S4 seed", do: instead(func(o *Observed, _ WriteRecord) []Action {
+		return []Action{WriteRecord{Record: resources.Record{BootstrapMember: o.NewName}}}
 	})},
 	{name: "deletes the pods of members", rule: "S5 delete pod", do: waiting("QuorumAtRisk", onFirst(func(o *Observed, m *Member) Action {
 		if p := o.pod(m.Name); p != nil {

@@ -17,6 +17,7 @@ const (
 	KindPod     ObjectKind = "pod"
 	KindPVC     ObjectKind = "PVC"
 	KindService ObjectKind = "service"
+	KindRecord  ObjectKind = "record"
 	KindBudget  ObjectKind = "pod disruption budget"
 	KindSecret  ObjectKind = "secret"
 )
@@ -63,7 +64,7 @@ func (o *Observed) repairedByUpkeep(object Object) bool {
 		return true
 	case KindPVC:
 		return o.pvc(object.Name) != nil
-	case KindBudget, KindPod, KindSecret:
+	case KindBudget, KindPod, KindSecret, KindRecord:
 		return false
 	default:
 		return false

@@ -41,7 +41,7 @@ func TestMarks(t *testing.T) {
 	}{
 		"at rest":                    {edits(unmarked), []string{"pod", "pod disruption budget", "secret"}},
 		"paused":                     {edits(unmarked, pausedSpec), all},
-		"name conflict":              {edits(unmarked, func(o *Observed) { o.PeerService.State = NotOwned }), all},
+		"name conflict":              {edits(unmarked, func(o *Observed) { o.PeerService = NotOwned }), all},
 		"being deleted":              {edits(unmarked, deleting), nil},
 		"without finalizer":          {edits(unheld), []string{"finalizer"}},
 		"paused without finalizer":   {edits(unheld, pausedSpec), []string{"finalizer"}},
@@ -54,7 +54,7 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	plan := Decide(observed(t, 3, "a:claim b:claim c:claim", unheld, func(o *Observed) { o.PeerService = PeerService{} }))
+	plan := Decide(observed(t, 3, "a:claim b:claim c:claim", unheld, func(o *Observed) { o.PeerService = Missing }))
 	if _, first := plan.Actions[0].(AddFinalizer); !first {
 		t.Errorf("something is created before the finalizer is on the cluster: %+v", plan.Actions)
 	}

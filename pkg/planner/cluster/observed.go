@@ -20,10 +20,15 @@ type Observed struct {
 	Cluster *v1beta2.EtcdCluster
 	// NewName is a member name that was never used.
 	NewName string
+	// BootstrapName is the name of the only member that may start the cluster.
+	BootstrapName string
 	// Template is the hash of what is declared about pods now.
 	Template string
 
-	PeerService   PeerService
+	Record    Record
+	Witnesses Witnesses
+
+	PeerService   ObjectState
 	ClientService ObjectState
 	// ClientServiceFixed says what of its template that service cannot follow while it
 	// exists; empty if it can follow it all.
@@ -74,20 +79,25 @@ const (
 	NotOwned
 )
 
-// PeerService is the headless Service. It carries the bootstrap record, because it is
-// created exactly once and outlives every pod.
-type PeerService struct {
+// Record is the record of the cluster. Of one that is not owned only the state is observed.
+type Record struct {
 	State ObjectState
-	// Seed is the name of the only bootstrap member, recorded when the Service was created.
-	Seed string
-	// ClusterID is etcd's cluster ID in hexadecimal, recorded once the bootstrap member responded.
-	ClusterID string
-	// Log is the record of what is in the log of etcd.
-	Log LogRecord
-	// Recovery is the record of the last recovery; nil if there was none.
-	Recovery *v1beta2.RecoveryStatus
-	// Recoveries are the IDs of those that were ever begun.
+	resources.Record
+}
+
+// Witnesses is what pods and PVCs repeat of the record, for the case that it is lost.
+type Witnesses struct {
+	// Recoveries are the IDs of recoveries that have begun, the oldest first.
 	Recoveries []string
+	// RecoveryMembers are those that exist, in the order of their names.
+	RecoveryMembers []RecoveryWitness
+}
+
+// RecoveryWitness is a pod or a PVC that was created for a recovery.
+type RecoveryWitness struct {
+	Recovery v1beta2.RecoveryStatus
+	// Hidden is true until the recovery member is published to clients.
+	Hidden bool
 }
 
 // RecoveryMember is the first member of a recovery under way.

@@ -32,25 +32,12 @@ const (
 	padStep = 2000
 )
 
-// LogRecord says which versions have written the log of etcd. It is kept on the headless
-// Service.
-type LogRecord struct {
-	// ClusterID in hexadecimal of the etcd that it is about.
-	ClusterID string
-	// Minor is the oldest minor version of the members that have written what is behind
-	// Index.
-	Minor uint
-	Index uint64
-	// Readable is true once no member needs anything before Index.
-	Readable bool
-}
-
 // logBars is true if members that run low must not be joined by ones that run target yet.
 func (o *Observed) logBars(low, target *version.Version) bool {
 	if target.Minor() <= low.Minor() || low.Minor() < firstBarredMinor || low.Minor() > lastBarredMinor {
 		return false
 	}
-	r := o.PeerService.Log
+	r := o.Record.Log
 	return !r.Readable || r.Minor < low.Minor() || r.ClusterID != o.clusterID()
 }
 
@@ -76,13 +63,13 @@ func (o *Observed) prepareLog(low *version.Version) Plan {
 		}
 		ahead, behind = max(ahead, m.RaftIndex), min(behind, m.RaftApplied)
 	}
-	id, r := o.clusterID(), o.PeerService.Log
+	id, r := o.clusterID(), o.Record.Log
 	goal := r.Index + o.logDistance(minor)
 	switch {
 	case r.ClusterID != id || r.Minor < minor:
-		plan.Actions = []Action{RecordLog{Log: LogRecord{ClusterID: id, Minor: minor, Index: ahead}}}
+		plan.Actions = []Action{RecordLog{Log: resources.LogRecord{ClusterID: id, Minor: minor, Index: ahead}}}
 	case behind >= goal:
-		plan.Actions = []Action{RecordLog{Log: LogRecord{ClusterID: id, Minor: minor, Index: r.Index, Readable: true}}}
+		plan.Actions = []Action{RecordLog{Log: resources.LogRecord{ClusterID: id, Minor: minor, Index: r.Index, Readable: true}}}
 	case ahead < goal:
 		plan.Actions = []Action{ForceSnapshot{Entries: int(min(goal-ahead, padStep))}}
 		plan.RequeueAfter = recheckNow
@@ -103,9 +90,9 @@ func (o *Observed) logDistance(minor uint) uint64 {
 
 // bornReadable is the record of a cluster whose bootstrap member has just responded, if
 // there is a version that could not read an entry in its log.
-func (o *Observed) bornReadable() LogRecord {
+func (o *Observed) bornReadable() resources.LogRecord {
 	if low := o.lowest(); low != nil && low.Minor() >= firstBarredMinor {
-		return LogRecord{ClusterID: o.clusterID(), Minor: low.Minor(), Readable: true}
+		return resources.LogRecord{ClusterID: o.clusterID(), Minor: low.Minor(), Readable: true}
 	}
-	return LogRecord{}
+	return resources.LogRecord{}
 }

@@ -9,12 +9,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// logIs puts a record on the headless Service, and has every member that responds at an index.
-func logIs(r LogRecord, index uint64) func(*Observed) {
+// logIs writes the record of the log, and has every member that responds at an index.
+func logIs(r resources.LogRecord, index uint64) func(*Observed) {
 	return func(o *Observed) {
-		o.PeerService.Log = r
+		o.Record.Log = r
 		for i := range o.Etcd.Members {
 			if m := &o.Etcd.Members[i]; m.Health == Healthy {
 				m.RaftIndex, m.RaftApplied = index, index
@@ -33,15 +34,15 @@ func TestPrepareLog(t *testing.T) {
 	counts := func(n int64) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{SnapshotCount: ptr.To(n)} }
 	}
-	begun := LogRecord{ClusterID: "c0ffee", Minor: 6, Index: 100}
-	done := LogRecord{ClusterID: "c0ffee", Minor: 6, Readable: true}
-	other := LogRecord{ClusterID: "bad", Minor: 6, Readable: true}
-	fromOld, oldDone := LogRecord{ClusterID: "c0ffee", Minor: 5, Index: 100}, LogRecord{ClusterID: "c0ffee", Minor: 5, Readable: true}
+	begun := resources.LogRecord{ClusterID: "c0ffee", Minor: 6, Index: 100}
+	done := resources.LogRecord{ClusterID: "c0ffee", Minor: 6, Readable: true}
+	other := resources.LogRecord{ClusterID: "bad", Minor: 6, Readable: true}
+	fromOld, oldDone := resources.LogRecord{ClusterID: "c0ffee", Minor: 5, Index: 100}, resources.LogRecord{ClusterID: "c0ffee", Minor: 5, Readable: true}
 	const old = "a:v=3.5.35,podv=3.5.35 b:v=3.5.35,podv=3.5.35 c:v=3.5.35,podv=3.5.35"
 	up := wants(next)
 	checkDecisions(t, []decision{
 		{"one that was born on 3.6", 3, "a b c", edits(up, logIs(done, 100)), "rollout: UpgradePod b 3.7.0"},
-		{"where the log stands is noted first", 3, "a b c", edits(up, logIs(LogRecord{}, 120)), "rollout: RecordLog c0ffee 3.6 120 false, wait PreparingLog"},
+		{"where the log stands is noted first", 3, "a b c", edits(up, logIs(resources.LogRecord{}, 120)), "rollout: RecordLog c0ffee 3.6 120 false, wait PreparingLog"},
 		{"what was noted of another etcd does not count", 3, "a b c", edits(up, logIs(other, 120)), "rollout: RecordLog c0ffee 3.6 120 false, wait PreparingLog"},
 		{"then it is led on", 3, "a b c", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"no further than it must", 3, "a b c", edits(up, logIs(begun, 10590)), "rollout: ForceSnapshot 10, wait PreparingLog"},
@@ -49,19 +50,19 @@ func TestPrepareLog(t *testing.T) {
 		{"then that is noted", 3, "a b c", edits(up, logIs(begun, 10600)), "rollout: RecordLog c0ffee 3.6 100 true, wait PreparingLog"},
 		{"snapshots that come late take longer", 3, "a b c", edits(up, counts(50000), logIs(begun, 10600)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"what a leader keeps in memory must be past, too", 3, "a b c", edits(up, counts(100), logIs(begun, 5599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
-		{"not while one does not respond", 3, "a b c:sick", edits(up, logIs(LogRecord{}, 120)), "rollout: wait PreparingLog"},
+		{"not while one does not respond", 3, "a b c:sick", edits(up, logIs(resources.LogRecord{}, 120)), "rollout: wait PreparingLog"},
 		{"nor one that cannot be reached", 3, "a b c:unknown", edits(up, logIs(begun, 10600)), "rollout: wait PreparingLog"},
 		{"one that took the step before need not", 3, "a b c:v=,podv=3.7.0,sick", edits(up, logIs(begun, 10600)), "rollout: RecordLog c0ffee 3.6 100 true, wait PreparingLog"},
 		{"a member that joins meanwhile has the version of the others", 3, "a b", edits(up, logIs(begun, 120), unprepared), "scale-up: PreparePod c-new 3.6.11, wait WaitingForPod"},
 		{"and as declared afterwards", 3, "a b", edits(up, logIs(done, 120)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"what is not declared any more is not prepared for", 3, "a b c", edits(logIs(begun, 120)), "steady"},
-		{"to 3.6 the same is needed", 3, old, edits(logIs(LogRecord{}, 120)), "rollout: RecordLog c0ffee 3.5 120 false, wait PreparingLog"},
+		{"to 3.6 the same is needed", 3, old, edits(logIs(resources.LogRecord{}, 120)), "rollout: RecordLog c0ffee 3.5 120 false, wait PreparingLog"},
 		{"and takes longer", 3, old, edits(logIs(fromOld, 105599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
 		{"until it is noted", 3, old, edits(logIs(fromOld, 105600)), "rollout: RecordLog c0ffee 3.5 100 true, wait PreparingLog"},
 		{"unless it was born on 3.5", 3, old, edits(logIs(oldDone, 120)), "rollout: UpgradePod b 3.6.11"},
 		{"which is not enough for 3.7", 3, "a b c", edits(up, logIs(oldDone, 120)), "rollout: RecordLog c0ffee 3.6 120 false, wait PreparingLog"},
-		{"to 3.5 nothing is needed", 3, "a:v=3.4.30,podv=3.4.30 b:v=3.4.30,podv=3.4.30 c:v=3.4.30,podv=3.4.30", edits(wants("3.5.35"), logIs(LogRecord{}, 120)), "rollout: UpgradePod b 3.5.35"},
-		{"nor from 3.7 on", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:v=3.7.0,podv=3.7.0", edits(wants("3.8.0"), logIs(LogRecord{}, 120)), "rollout: UpgradePod b 3.8.0"},
+		{"to 3.5 nothing is needed", 3, "a:v=3.4.30,podv=3.4.30 b:v=3.4.30,podv=3.4.30 c:v=3.4.30,podv=3.4.30", edits(wants("3.5.35"), logIs(resources.LogRecord{}, 120)), "rollout: UpgradePod b 3.5.35"},
+		{"nor from 3.7 on", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:v=3.7.0,podv=3.7.0", edits(wants("3.8.0"), logIs(resources.LogRecord{}, 120)), "rollout: UpgradePod b 3.8.0"},
 		{"one that does not run is not repaired with the new version", 3, "a b c:down", edits(up, logIs(begun, 120)), "rollout: wait PreparingLog"},
 		{"other changes go on meanwhile", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(up, logIs(begun, 120)), "rollout: RecreatePod b 3.6.11"},
 		{"the seed of a new cluster is noted as readable", 3, "a", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},

@@ -31,7 +31,7 @@ const (
 // needsPerson lists the reasons of waits that end only when a person or another program
 // changes something.
 var needsPerson = map[Reason]bool{
-	ReasonNameConflict: true, ReasonOldPods: true, ReasonBootstrapMemberUnknown: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
+	ReasonNameConflict: true, ReasonOldPods: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
 	ReasonVersionStep: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
 	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonSourceLost: true,
 	ReasonSecretMissing: true, ReasonSecretIncomplete: true, ReasonCertificateUnusable: true, ReasonCertificateExpired: true,

@@ -15,8 +15,6 @@ type Reason string
 const (
 	// ReasonBackupNotVerified: no member and no PVC exist, and the last backup was not verified. Ends with an EtcdRestore.
 	ReasonBackupNotVerified Reason = "BackupNotVerified"
-	// ReasonBootstrapMemberUnknown: the bootstrap record does not name the bootstrap member. Ends when the record and the pods agree, or the service is deleted.
-	ReasonBootstrapMemberUnknown Reason = "BootstrapMemberUnknown"
 	// ReasonClusterIDMismatch: the members respond with the cluster ID of another etcd. Ends when they respond with the recorded one.
 	ReasonClusterIDMismatch Reason = "ClusterIDMismatch"
 	// ReasonClusterVersionUndecided: etcd before 3.4 has not decided its cluster version. Ends by itself some seconds after the bootstrap member serves.

@@ -37,7 +37,7 @@ func seedPVC(o *Observed) {
 // TestRecoveryIsOfOneTime: which of the record and the status counts, whatever state the
 // seed is in.
 func TestRecoveryIsOfOneTime(t *testing.T) {
-	published := func(o *Observed) { o.Etcd.ClusterID, o.PeerService.ClusterID = 0xbeef, "beef" }
+	published := func(o *Observed) { o.Etcd.ClusterID, o.Record.ClusterID = 0xbeef, "beef" }
 	two := func(r *v1beta2.RecoveryStatus) { r.ID = "two" }
 	wiped := func(phase v1beta2.RecoveryPhase) func(*Observed) {
 		return asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = phase, "c0ffee", "seed" })
@@ -98,7 +98,7 @@ func TestSourceVersion(t *testing.T) {
 // TestWritesProveTheRightOne: a hidden seed is written to by itself, the new cluster through
 // its members.
 func TestWritesProveTheRightOne(t *testing.T) {
-	published := func(o *Observed) { o.Etcd.ClusterID, o.PeerService.ClusterID = 0xbeef, "beef" }
+	published := func(o *Observed) { o.Etcd.ClusterID, o.Record.ClusterID = 0xbeef, "beef" }
 	for hidden, o := range map[bool]Observed{
 		true:  observed(t, 3, lost, noQuorum, recorded(seeding), seedPod(0xbeef)),
 		false: observed(t, 3, "seed", recorded(cleaning), published),

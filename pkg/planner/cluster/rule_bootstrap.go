@@ -9,8 +9,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// ruleBootstrap starts the cluster with one bootstrap member, whose name the headless Service
-// records. The client Service does not exist before etcd has responded, and both the record
+// ruleBootstrap starts the cluster with one bootstrap member, whose name the record and the
+// UID of the cluster give. The client Service does not exist before etcd has responded, and both the record
 // and the status say so. So no client can have written to a bootstrap member that is lost
 // before. It is created again under the same name and token, and is the same member.
 func ruleBootstrap(o *Observed) (Plan, bool) {
@@ -25,23 +25,11 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 			"the cluster starts with the data of EtcdRestore "+o.Cluster.Annotations[v1beta2.AnnotationRestore],
 			noActionNeeded+" See the status of that EtcdRestore."), true
 	}
-	if o.PeerService.Seed == "" {
-		return wait(recheckWaiting, ReasonBootstrapMemberUnknown,
-			"the bootstrap record is missing from Service "+o.Cluster.Name,
-			"If the cluster never had data, delete that Service."), true
-	}
-	for _, name := range o.remains() {
-		if o.pod(name) != nil && name != o.PeerService.Seed {
-			return wait(recheckWaiting, ReasonBootstrapMemberUnknown,
-				"pod "+name+" exists and the bootstrap record names "+o.PeerService.Seed,
-				"If the cluster never had data, delete that pod."), true
-		}
-	}
 	if o.size() == 0 {
 		return wait(0, ReasonDesiredSizeZero, "the cluster was created with size 0 and has no data yet", "Set spec.size."), true
 	}
 	plan := startSeed(o)
-	if o.pod(o.PeerService.Seed) != nil {
+	if o.pod(o.BootstrapName) != nil {
 		plan.Actions = append(plan.Actions, o.prepare()...)
 	}
 	return plan, true
@@ -53,22 +41,9 @@ func (o *Observed) awaitsRestore() bool {
 	return o.Cluster.Annotations[v1beta2.AnnotationRestore] != ""
 }
 
-// seedServes is true if the recorded bootstrap member responds and its pod stays. If the
-// record has lost the name, everything that belongs to the cluster must be a member of the
-// etcd that responds.
+// seedServes is true if the bootstrap member responds and its pod stays.
 func (o *Observed) seedServes() bool {
-	if !o.Etcd.Linearizable {
-		return false
-	}
-	if seed := o.PeerService.Seed; seed != "" {
-		return o.member(seed) != nil && !o.pod(seed).gone()
-	}
-	for _, name := range o.remains() {
-		if o.member(name) == nil {
-			return false
-		}
-	}
-	return o.healthyVoters() > 0
+	return o.Etcd.Linearizable && o.member(o.BootstrapName) != nil && !o.pod(o.BootstrapName).gone()
 }
 
 // seedVersion returns the version that the bootstrap member starts with: the declared one,
@@ -83,7 +58,7 @@ func (o *Observed) seedVersion(seed string) string {
 }
 
 func startSeed(o *Observed) Plan {
-	seed := o.PeerService.Seed
+	seed := o.BootstrapName
 	pod, pinned := o.pod(seed), o.seedVersion(seed)
 	outdated := pod != nil && pod.Outdated
 	next := noActionNeeded

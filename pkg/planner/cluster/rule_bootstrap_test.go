@@ -11,7 +11,6 @@ import (
 
 func TestRuleBootstrap(t *testing.T) {
 	created := func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseCreating }
-	unrecorded := func(o *Observed) { o.PeerService.Seed = "" }
 	seedPod := func(edit func(*Pod)) func(*Observed) {
 		return func(o *Observed) {
 			p := Pod{Name: "a", UID: "pod-a", Owned: true, Running: true, Version: testVersion}
@@ -39,12 +38,6 @@ func TestRuleBootstrap(t *testing.T) {
 			"bootstrap: wait WaitingForBootstrapMember"},
 		{"the seed is too new for its volume and does not run", 3, "", edits(unresponsive, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Running = false })),
 			"bootstrap: DeleteBootstrapPod a"},
-		{"the record was wiped and the bootstrap member responds", 3, "a", edits(unborn, unrecorded), "bootstrap: RecordBootstrap c0ffee"},
-		{"the record was wiped and two members respond", 3, "a b", edits(unborn, unrecorded), "bootstrap: RecordBootstrap c0ffee"},
-		{"the record was wiped and one pod is no member", 3, "a", edits(unborn, unrecorded, pod("b", true)), "bootstrap: wait BootstrapMemberUnknown"},
-		{"the record was wiped and the seed goes away", 3, "a:terminating", edits(unborn, unrecorded), "bootstrap: wait BootstrapMemberUnknown"},
-		{"another seed than the one of the record", 3, "", edits(unresponsive, pod("b", true)), "bootstrap: wait BootstrapMemberUnknown"},
-		{"no record of a seed", 3, "", edits(unresponsive, unrecorded), "bootstrap: wait BootstrapMemberUnknown"},
 		{"size 0 has no seed", 0, "", edits(unresponsive), "bootstrap: wait DesiredSizeZero"},
 		{"the seed starts", 3, "", edits(unresponsive, seedPod(nil)), "bootstrap: wait WaitingForBootstrapMember"},
 		{"the seed goes away", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Terminating = true })), "bootstrap: wait WaitingForBootstrapMember"},
@@ -61,7 +54,6 @@ func TestRuleBootstrap(t *testing.T) {
 				Phase: v1beta2.ClusterPhaseCreating, MemberStatuses: []v1beta2.MemberStatus{{Name: "a", ID: "1"}},
 			}
 		}), "bootstrap: CreateBootstrapPod a"},
-		{"another member responds", 3, "b", edits(unborn), "bootstrap: wait BootstrapMemberUnknown"},
 		{"not published to clients before the status says that it serves", 1, "a", edits(clients(Missing), created), "steady"},
 		{"then it is published", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
 		{"not published to clients before it is recorded", 3, "", edits(unresponsive, seedPod(nil), clients(Missing)), "bootstrap: wait WaitingForBootstrapMember"},
@@ -75,25 +67,28 @@ func TestBootstrappedOnce(t *testing.T) {
 		return func(o *Observed) { o.Cluster.Status = s }
 	}
 	for name, proof := range map[string]func(*Observed){
-		"record":         func(o *Observed) { o.PeerService.ClusterID = "c0ffee" },
-		"record unknown": func(o *Observed) { o.PeerService.ClusterID = unknownClusterID },
+		"record":         func(o *Observed) { o.Record.ClusterID = "c0ffee" },
+		"record unknown": func(o *Observed) { o.Record.ClusterID = unknownClusterID },
 		"running":        status(v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning}),
 		"failed":         status(v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseFailed}),
 		"hibernated":     status(v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseHibernated}),
 		"client service": clients(Current),
+		"another pod":    pod("b", true),
+		"another PVC":    withPVC("b", true),
 	} {
-		for _, service := range []bool{true, false} {
+		for _, recorded := range []bool{true, false} {
 			o := observed(t, 3, "", unresponsive, proof)
-			if !service {
-				o.PeerService.State = Missing
+			if !recorded {
+				o.Record = Record{}
+				proof(&o)
 			}
 			plan := Decide(o)
 			for _, a := range plan.Actions {
 				switch a := a.(type) {
 				case CreateBootstrapPod:
 					t.Errorf("%s: a second seed: %s", name, describe(plan))
-				case CreatePeerService:
-					if a.Seed != "" || a.ClusterID == "" {
+				case WriteRecord:
+					if a.Record.ClusterID == "" {
 						t.Errorf("%s: a second bootstrap member: %s", name, describe(plan))
 					}
 				}

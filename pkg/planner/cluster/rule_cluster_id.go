@@ -10,7 +10,7 @@ import (
 
 // ruleClusterID leaves members of an etcd that is not this cluster alone.
 func ruleClusterID(o *Observed) (Plan, bool) {
-	id := o.PeerService.ClusterID
+	id := o.Record.ClusterID
 	if id == "" || id == unknownClusterID || id == strconv.FormatUint(o.Etcd.ClusterID, 16) {
 		return Plan{}, false
 	}

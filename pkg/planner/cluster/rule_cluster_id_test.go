@@ -6,7 +6,7 @@ package cluster
 import "testing"
 
 func TestRuleClusterID(t *testing.T) {
-	otherID := func(id string) func(*Observed) { return func(o *Observed) { o.PeerService.ClusterID = id } }
+	otherID := func(id string) func(*Observed) { return func(o *Observed) { o.Record.ClusterID = id } }
 	checkDecisions(t, []decision{
 		{"another cluster responds", 3, "a:nopod b c", edits(otherID("bad")), "cluster-id: FindMember a, wait ClusterIDMismatch"},
 		{"an ID that is not known is not compared", 3, "a b c", edits(otherID(unknownClusterID)), "steady: RecordBootstrap c0ffee"},

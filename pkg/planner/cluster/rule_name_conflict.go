@@ -3,12 +3,22 @@
 
 package cluster
 
-import "time"
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
 
 // ruleNameConflict waits while objects that this cluster does not own have its names, as right
 // after a cluster was deleted and created again under the same name.
 func ruleNameConflict(o *Observed) (Plan, bool) {
-	if o.PeerService.State == NotOwned {
+	if o.Record.State == NotOwned {
+		name := resources.RecordName(o.Cluster)
+		return wait(recheckWaiting, ReasonNameConflict,
+			"ConfigMap "+name+" exists and is not owned by this cluster",
+			"Delete that ConfigMap, or give the cluster another name."), true
+	}
+	if o.PeerService == NotOwned {
 		return wait(recheckWaiting, ReasonNameConflict,
 			"Service "+o.Cluster.Name+" exists and is not owned by this cluster",
 			"Delete that Service, or give the cluster another name."), true

@@ -28,8 +28,8 @@ func (o *Observed) findLost() []Action {
 			actions = append(actions, FindMember{Name: m.Name})
 		}
 	}
-	if len(o.Etcd.Members) == 0 && o.PeerService.Seed != "" {
-		actions = append(actions, FindMember{Name: o.PeerService.Seed})
+	if len(o.Etcd.Members) == 0 && o.Record.BootstrapMember != "" {
+		actions = append(actions, FindMember{Name: o.Record.BootstrapMember})
 	}
 	return actions
 }

@@ -35,10 +35,10 @@ const (
 //  2. The old members are decommissioned.
 //  3. Only then is the recovery member published, so that clients never see both.
 //
-// The record on the headless Service holds the step.
+// The record of the cluster holds the step.
 func ruleRecovery(o *Observed) (Plan, bool) {
 	r := o.recovery()
-	if r.InProgress() && o.PeerService.Recovery == nil && r.Phase != v1beta2.RecoveryPhasePending {
+	if r.InProgress() && o.Record.Recovery == nil && r.Phase != v1beta2.RecoveryPhasePending {
 		return o.recordAgain(r), true
 	}
 	if !r.InProgress() {
@@ -62,10 +62,10 @@ func ruleRecovery(o *Observed) (Plan, bool) {
 	}
 }
 
-// recovery returns the recovery that counts, or nil. What stands on the peer service
+// recovery returns the recovery that counts, or nil. What stands in the record
 // is newer than the status, but for a new request and a cancellation.
 func (o *Observed) recovery() *v1beta2.RecoveryStatus {
-	record, said := o.PeerService.Recovery, o.Cluster.Status.Recovery
+	record, said := o.Record.Recovery, o.Cluster.Status.Recovery
 	switch {
 	case record == nil:
 		return said
@@ -80,10 +80,10 @@ func (o *Observed) recovery() *v1beta2.RecoveryStatus {
 	}
 }
 
-// recordAgain restores a record that a user deleted, unless the cluster has continued
+// recordAgain records a recovery that only the status still shows, unless the cluster has continued
 // without this recovery: then the status is of an earlier time than the cluster.
 func (o *Observed) recordAgain(r *v1beta2.RecoveryStatus) Plan {
-	id := o.PeerService.ClusterID
+	id := o.Record.ClusterID
 	known := id == "" || id == unknownClusterID || id == r.OldClusterID || id == r.ClusterID
 	if current := hexID(o.Etcd.ClusterID); o.Etcd.Linearizable && current != r.OldClusterID && current != r.ClusterID {
 		known = false
@@ -135,13 +135,12 @@ func (o *Observed) source(requested string) *Member {
 	return o.member(plan.Source.Name)
 }
 
-// startRecovery makes the plan and records it. Nothing else happens before it stands
-// on the peer service.
+// startRecovery makes the plan and records it. Nothing else happens before it is recorded.
 func startRecovery(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	next := r.DeepCopy()
 	// The message stays: it says why there is another seed.
 	next.Phase, next.Seed, next.ClusterID = v1beta2.RecoveryPhaseSeeding, o.NewName, ""
-	next.OldMembers, next.OldClusterID = o.everyName(), o.PeerService.ClusterID
+	next.OldMembers, next.OldClusterID = o.everyName(), o.Record.ClusterID
 	if next.OldClusterID == unknownClusterID {
 		next.OldClusterID = o.knownClusterID()
 	}
@@ -200,8 +199,8 @@ func (o *Observed) concerns(r *v1beta2.RecoveryStatus) bool {
 // API may have been restored from a backup of its own. To carry it out again would put
 // older data in the place of newer.
 func (o *Observed) repeats(r *v1beta2.RecoveryStatus) bool {
-	record := o.PeerService.Recovery
-	return (record == nil || record.ID != r.ID) && slices.Contains(o.PeerService.Recoveries, r.ID)
+	record := o.Record.Recovery
+	return (record == nil || record.ID != r.ID) && slices.Contains(o.Record.Recoveries, r.ID)
 }
 
 // everyName returns the names of all members, and of whatever else the cluster has.

@@ -4,8 +4,12 @@
 package cluster
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -37,11 +41,15 @@ func automaticRestore(o *Observed) (Plan, bool) {
 	return plan, true
 }
 
-// restoreName is the same for the same members, so that their loss causes one restore.
+// restoreName is the same for the same members, so that their loss causes one restore. It
+// follows from the status, which lists them, and not from the record, which may be lost
+// between two looks.
 func (o *Observed) restoreName() string {
-	id := o.PeerService.ClusterID
-	if id == "" || id == unknownClusterID {
-		id = "members"
+	ids := make([]string, 0, len(o.Etcd.Members))
+	for i := range o.Etcd.Members {
+		ids = append(ids, o.Etcd.Members[i].id())
 	}
-	return o.Cluster.Name + "-first-aid-" + id
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(ids, " ")))
+	return o.Cluster.Name + "-first-aid-" + hex.EncodeToString(sum[:4])
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // lost is a cluster whose only responsive member is a.
@@ -31,7 +32,7 @@ func asked(edit ...func(*v1beta2.RecoveryStatus)) func(*Observed) {
 	}
 }
 
-// recorded puts a recovery on the peer service.
+// recorded puts a recovery into the record.
 func recorded(phase v1beta2.RecoveryPhase, edit ...func(*v1beta2.RecoveryStatus)) func(*Observed) {
 	return func(o *Observed) {
 		r := &v1beta2.RecoveryStatus{
@@ -45,7 +46,7 @@ func recorded(phase v1beta2.RecoveryPhase, edit ...func(*v1beta2.RecoveryStatus)
 		for _, e := range edit {
 			e(r)
 		}
-		o.PeerService.Recovery = r
+		o.Record.Recovery = r
 	}
 }
 
@@ -103,7 +104,7 @@ func later(r *v1beta2.RecoveryStatus) { r.ID = "two" }
 
 // begun are the recoveries that were ever begun.
 func begun(ids ...string) func(*Observed) {
-	return func(o *Observed) { o.PeerService.Recoveries = ids }
+	return func(o *Observed) { o.Record.Recoveries = ids }
 }
 
 func cancelled(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
@@ -167,7 +168,7 @@ func TestNothingIsLeft(t *testing.T) {
 			o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: verified}
 		}
 	}
-	request := "recovery: RequestRestore c-first-aid-c0ffee from nightly lost a b c, wait WaitingForRestore"
+	request := "recovery: RequestRestore c-first-aid-7c8f5059 from nightly lost a b c, wait WaitingForRestore"
 	checkDecisions(t, []decision{
 		{"the last backup", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true)), request},
 		{"not when the loss was proven just now", 3, nothing, edits(noQuorum, unproven, backedUp(true)), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
@@ -182,8 +183,11 @@ func TestNothingIsLeft(t *testing.T) {
 			"recreate-pods: CreatePod a[a b c]"},
 		{"not for a cluster that sleeps", 0, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true)), "hibernate"},
 		{"again after other members are lost", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true), recorded(succeeded), func(o *Observed) {
-			o.PeerService.ClusterID = "beef"
-		}), strings.Replace(request, "c0ffee", "beef", 1)},
+			o.Etcd.Members[2].ID = 4
+		}), strings.Replace(request, "7c8f5059", "a9eed93a", 1)},
+		{"once, though the record is lost meanwhile", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true), func(o *Observed) {
+			o.Record.Record = resources.Record{ClusterID: unknownClusterID}
+		}), request},
 	})
 }
 
@@ -280,15 +284,15 @@ func TestRecoverySeeds(t *testing.T) {
 			r.Phase, r.OldClusterID, r.ClusterID, r.Seed = cleaning, "0ld", "c0ffee", "seed"
 		})),
 			"recovery: RecordRecovery Cleaning"},
-		{"and everything on the service was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" }),
-			func(o *Observed) { o.PeerService.ClusterID = "" }), "recovery: RecordBootstrap c0ffee, DeleteRecoveryMember x, RecordRecovery Abandoned"},
+		{"and everything in the record was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" }),
+			func(o *Observed) { o.Record.ClusterID = "" }), "record: WriteRecord c0ffee"},
 	})
 }
 
 func TestRecoveryCutover(t *testing.T) {
 	hidden := func(o *Observed) { o.RecoveryMember.Hidden = true }
 	published := func(o *Observed) {
-		o.RecoveryMember.Hidden, o.Etcd.ClusterID, o.PeerService.ClusterID = false, 0xbeef, "beef"
+		o.RecoveryMember.Hidden, o.Etcd.ClusterID, o.Record.ClusterID = false, 0xbeef, "beef"
 	}
 	checkDecisions(t, []decision{
 		{"the old members go", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},

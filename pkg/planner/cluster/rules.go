@@ -13,6 +13,7 @@ const (
 	RulePaused           RuleName = "paused"
 	RuleCertificates     RuleName = "certificates"
 	RuleNameConflict     RuleName = "name-conflict"
+	RuleRecord           RuleName = "record"
 	RulePeerService      RuleName = "peer-service"
 	RuleRecovery         RuleName = "recovery"
 	RuleBootstrap        RuleName = "bootstrap"

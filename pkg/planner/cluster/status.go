@@ -50,7 +50,7 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 	return status
 }
 
-// recoveryStatus repeats what stands on the peer service, and says what it waits for.
+// recoveryStatus repeats what stands in the record, and says what it waits for.
 func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
 	r := o.recovery().DeepCopy()
 	if r.InProgress() && plan.Rule == RuleRecovery && plan.Wait != nil {

@@ -14,12 +14,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 func statusOf(o Observed) v1beta2.ClusterStatus { return Status(o, Decide(o)) }
 
 func TestPhase(t *testing.T) {
-	recordNotOwned := func(o *Observed) { o.PeerService = PeerService{State: NotOwned, Seed: "x", ClusterID: "bad"} }
+	recordNotOwned := func(o *Observed) {
+		o.Record = Record{State: NotOwned, Record: resources.Record{BootstrapMember: "x", ClusterID: "bad"}}
+	}
 	served := func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseNone }
 	for _, tt := range []struct {
 		name    string

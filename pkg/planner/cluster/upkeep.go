@@ -10,12 +10,11 @@ func upkeep(o *Observed, plan Plan) []Action {
 		return nil
 	}
 	var actions []Action
-	if o.PeerService.State == Drifted {
+	if o.PeerService == Drifted {
 		actions = append(actions, RepairPeerService{})
 	}
-	if id := o.PeerService.ClusterID; (id == "" || id == unknownClusterID) && o.PeerService.State != Missing && o.Etcd.Linearizable {
-		// The record was wiped from the service of a living cluster, or was made again
-		// while no member responded.
+	if o.Record.State == Current && o.Record.ClusterID == unknownClusterID && o.Etcd.Linearizable {
+		// The record was created again while no member responded.
 		actions = append(actions, RecordBootstrap{ClusterID: o.Etcd.ClusterID})
 	}
 	if o.ClientService == Drifted || (o.ClientService == Missing && o.statusSaysServed()) {

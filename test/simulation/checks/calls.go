@@ -145,16 +145,17 @@ func (c *Checks) Writing(by *manager.Manager, verb string, object metav1.Object)
 	}
 }
 
-// ServiceChanged remembers which etcd the record of a cluster stands for, and whether
-// clients were led to it.
+// ServiceChanged remembers whether clients were led to a cluster.
 func (c *Checks) ServiceChanged(service *corev1.Service) {
 	owner := simetcd.OwnerOf(service)
-	if service.Name != schedules.ClusterName {
-		c.Published[owner] = c.Published[owner] || service.Name == schedules.ClusterName+"-client"
-		return
-	}
-	c.cuttingOver(service)
-	id := service.Annotations[resources.AnnotationClusterID]
+	c.Published[owner] = c.Published[owner] || service.Name == schedules.ClusterName+"-client"
+}
+
+// RecordChanged remembers which etcd the record of a cluster stands for.
+func (c *Checks) RecordChanged(written *corev1.ConfigMap) {
+	owner := simetcd.OwnerOf(written)
+	c.cuttingOver(written)
+	id := resources.ParseRecord(written).ClusterID
 	if id == "" {
 		return
 	}

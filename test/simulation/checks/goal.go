@@ -6,7 +6,6 @@ package checks
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,14 +49,13 @@ func (c *Checks) Goal() string {
 }
 
 // unborn is true for a cluster that was never started because it was never wanted to
-// have a member, or because a user wiped the bootstrap record. The status must report that. The
-// same holds if the local volume of the bootstrap member was on a node that no longer exists.
+// have a member. The status must report that. The same holds if the local volume of the bootstrap member was on a node that no longer exists.
 func (c *Checks) unborn(cluster *v1beta2.EtcdCluster) bool {
 	b := cluster.Status.BlockedBy
 	if b != nil && b.Reason == string(planner.ReasonWaitingForBootstrapMember) && c.w.Plan.LocalVolumes {
 		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.Away(pod.GetName()) })
 	}
-	return b != nil && (b.Reason == string(planner.ReasonDesiredSizeZero) || (b.Reason == string(planner.ReasonBootstrapMemberUnknown) && c.w.Since(b.Since.Time) > 10*time.Minute))
+	return b != nil && b.Reason == string(planner.ReasonDesiredSizeZero)
 }
 
 func (c *Checks) goalAsleep(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {

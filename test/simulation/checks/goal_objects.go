@@ -93,8 +93,8 @@ func (c *Checks) goalObjects(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage) s
 	if _, drifted := resources.PeerServiceDrift(cluster, peer); drifted {
 		return "the headless Service was changed"
 	}
-	if peer.Annotations[resources.AnnotationClusterID] == "" {
-		return "there is no bootstrap record"
+	if written := c.record(); written == nil || resources.ParseRecord(written).ClusterID == "" || !resources.Owns(cluster, written) {
+		return "there is no record"
 	}
 	client, found := kubernetes.Lookup[*corev1.Service](c.w.Store, kubernetes.KindService, resources.ClientServiceName(cluster))
 	if !found {

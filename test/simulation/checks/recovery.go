@@ -4,7 +4,6 @@
 package checks
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,21 +18,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
-// recordOf returns the record of the last recovery on the headless Service.
-func recordOf(service *corev1.Service) *v1beta2.RecoveryStatus {
-	record := &v1beta2.RecoveryStatus{}
-	if json.Unmarshal([]byte(service.Annotations[resources.AnnotationRecovery]), record) != nil {
-		return nil
-	}
-	return record
-}
-
 // FillingRecoveryMember is called when the recovery member is about to be filled.
 func (c *Checks) FillingRecoveryMember(l *simetcd.Lineage, pod *corev1.Pod) {
-	service, found := kubernetes.Lookup[*corev1.Service](c.w.Store, kubernetes.KindService, schedules.ClusterName)
 	record := (*v1beta2.RecoveryStatus)(nil)
-	if found {
-		record = recordOf(service)
+	if written := c.record(); written != nil {
+		record = resources.ParseRecord(written).Recovery
 	}
 	if !resources.Hidden(pod.Labels, schedules.ClusterName) {
 		c.w.Violated("S4", "recovery member %s is filled while it is published to clients", l.BootstrapMember)
@@ -56,15 +45,21 @@ func (c *Checks) justElected(l *simetcd.Lineage) bool {
 // lastProbe bounds how long the last probe and the record after it take.
 const lastProbe = 4 * time.Second
 
+// record returns the record of the one cluster; nil if there is none.
+func (c *Checks) record() *corev1.ConfigMap {
+	written, _ := kubernetes.Lookup[*corev1.ConfigMap](c.w.Store, kubernetes.KindRecord, schedules.RecordName)
+	return written
+}
+
 // cuttingOver is called when the record says that the old members are decommissioned.
-func (c *Checks) cuttingOver(service *corev1.Service) {
-	record := recordOf(service)
-	c.beginning(service, record)
+func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
+	record := resources.ParseRecord(written).Recovery
+	c.beginning(written, record)
 	if record == nil || record.Phase != v1beta2.RecoveryPhaseCutover && record.Phase != v1beta2.RecoveryPhaseCleaning {
 		return
 	}
-	c.restoredOnce(simetcd.OwnerOf(service), record.ID, record.ClusterID)
-	l := c.recorded[simetcd.OwnerOf(service)]
+	c.restoredOnce(simetcd.OwnerOf(written), record.ID, record.ClusterID)
+	l := c.recorded[simetcd.OwnerOf(written)]
 	if l == nil || l.Replaced || fmt.Sprintf("%x", l.ClusterID) == record.ClusterID {
 		return
 	}
@@ -102,11 +97,11 @@ func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
 
 // beginning is called with every record: what begins by itself must not, while members may
 // come back that are enough. That is judged by what each of them has applied.
-func (c *Checks) beginning(service *corev1.Service, record *v1beta2.RecoveryStatus) {
+func (c *Checks) beginning(written *corev1.ConfigMap, record *v1beta2.RecoveryStatus) {
 	if record == nil || record.Phase != v1beta2.RecoveryPhaseSeeding || record.Trigger != v1beta2.RecoveryTriggerAutomatic {
 		return
 	}
-	if l := c.recorded[simetcd.OwnerOf(service)]; l != nil && c.acting != nil && !c.w.Disturbed(&c.acting.Observed) && c.w.Recoverable(l) {
+	if l := c.recorded[simetcd.OwnerOf(written)]; l != nil && c.acting != nil && !c.w.Disturbed(&c.acting.Observed) && c.w.Recoverable(l) {
 		c.w.Violated("S1", "a recovery begins by itself although %s may come back", simetcd.DescribeMembers(l.Members))
 	}
 }
@@ -152,7 +147,7 @@ func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 
 // beginsAgain forgets a cluster that its owner has deleted, with all that belonged to it, and
 // whose object is back with a status from before it has served. Nothing is left that could
-// tell it from a new one (ADR 2). The data must be gone too: a second bootstrap member would
+// tell it from a new one (ADR 11). The data must be gone too: a second bootstrap member would
 // endanger it.
 func (c *Checks) beginsAgain(uid string) {
 	if !c.unwitnessed[uid] || slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool { return l.Owner == uid && l.Remains() }) {

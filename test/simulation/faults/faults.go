@@ -59,6 +59,8 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.wipe(e)
 	case schedules.EventDamage:
 		w.damage(e)
+	case schedules.EventLoseRecord:
+		w.LoseRecord(e.A, e.B)
 	case schedules.EventOldAPI:
 		w.saveAPI(e)
 	case schedules.EventDisaster:

@@ -90,7 +90,7 @@ func (w *World) lose(uid string) {
 	w.Checks.KeptPVCs = kept
 	w.After(w.Dice.Between(2*kubernetes.CollectDelay, time.Minute), func() {
 		w.Checks.KeptPVCs = nil
-		for _, k := range []kubernetes.Kind{kubernetes.KindService, kubernetes.KindSecret, kubernetes.KindPVC, kubernetes.KindPod, kubernetes.KindBudget} {
+		for _, k := range []kubernetes.Kind{kubernetes.KindService, kubernetes.KindRecord, kubernetes.KindSecret, kubernetes.KindPVC, kubernetes.KindPod, kubernetes.KindBudget} {
 			for _, object := range w.Store.List(k) {
 				if id := object.GetUID(); simetcd.OwnerOf(object) == uid {
 					_ = w.Store.DeleteObject(k, object.GetName(), metav1.Preconditions{UID: &id})

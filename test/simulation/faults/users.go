@@ -273,8 +273,7 @@ func spoil(s *corev1.Service, how int) {
 	case 2:
 		s.Spec.PublishNotReadyAddresses = !s.Spec.PublishNotReadyAddresses
 	case 3:
-		delete(s.Annotations, resources.AnnotationClusterID)
-		delete(s.Annotations, resources.AnnotationBootstrapMember)
+		s.Annotations = nil
 	}
 }
 

@@ -126,6 +126,7 @@ func (c *Cache) Versions() map[string]func() string {
 	return map[string]func() string{
 		reconcile.KindOf(&v1beta2.EtcdCluster{}):          seen(KindCluster),
 		reconcile.KindOf(&corev1.Service{}):               seen(KindService),
+		reconcile.KindOf(&corev1.ConfigMap{}):             seen(KindRecord),
 		reconcile.KindOf(&corev1.Pod{}):                   seen(KindPod),
 		reconcile.KindOf(&corev1.PersistentVolumeClaim{}): seen(KindPVC),
 		reconcile.KindOf(&policyv1.PodDisruptionBudget{}): seen(KindBudget),
@@ -158,6 +159,31 @@ func (c *Cache) Cluster(_, name string) (*v1beta2.EtcdCluster, error) {
 // Service implements cluster.Cache.
 func (c *Cache) Service(_, name string) (*corev1.Service, error) {
 	return cached[*corev1.Service](c, KindService, name)
+}
+
+// ConfigMap implements cluster.Cache.
+func (c *Cache) ConfigMap(_, name string) (*corev1.ConfigMap, error) {
+	return cached[*corev1.ConfigMap](c, KindRecord, name)
+}
+
+// HiddenPods implements cluster.Cache.
+func (c *Cache) HiddenPods(_, name string) ([]*corev1.Pod, error) {
+	return hidden[*corev1.Pod](c, KindPod, name), nil
+}
+
+// HiddenPVCs implements cluster.Cache.
+func (c *Cache) HiddenPVCs(_, name string) ([]*corev1.PersistentVolumeClaim, error) {
+	return hidden[*corev1.PersistentVolumeClaim](c, KindPVC, name), nil
+}
+
+func hidden[T metav1.Object](c *Cache, k Kind, cluster string) []T {
+	var list []T
+	for _, name := range c.Kinds[k].table.names {
+		if object := c.Kinds[k].table.byName[name].(T); resources.Hidden(object.GetLabels(), cluster) {
+			list = append(list, object)
+		}
+	}
+	return list
 }
 
 // PodDisruptionBudget implements cluster.Cache.

@@ -34,6 +34,8 @@ func (w *World) changed(k Kind, object metav1.Object, deleted bool) {
 		}
 	case KindService:
 		w.Observer.ServiceChanged(object.(*corev1.Service))
+	case KindRecord:
+		w.Observer.RecordChanged(object.(*corev1.ConfigMap))
 	case KindSecret:
 		w.secretChanged(object.(*corev1.Secret))
 	case KindBudget, Kinds:

@@ -22,6 +22,7 @@ type Kind int
 const (
 	KindCluster Kind = iota
 	KindService
+	KindRecord
 	KindPod
 	KindPVC
 	KindBudget
@@ -30,7 +31,7 @@ const (
 )
 
 // KindNames are the resources of the kinds.
-var KindNames = [Kinds]string{"etcdclusters", "services", "pods", "persistentvolumeclaims", "poddisruptionbudgets", "secrets"}
+var KindNames = [Kinds]string{"etcdclusters", "services", "configmaps", "pods", "persistentvolumeclaims", "poddisruptionbudgets", "secrets"}
 
 // Resource is what errors name.
 func (k Kind) Resource() schema.GroupResource { return schema.GroupResource{Resource: KindNames[k]} }
@@ -42,6 +43,8 @@ func KindOf(object metav1.Object) Kind {
 		return KindCluster
 	case *corev1.Service:
 		return KindService
+	case *corev1.ConfigMap:
+		return KindRecord
 	case *corev1.Pod:
 		return KindPod
 	case *corev1.PersistentVolumeClaim:

@@ -48,6 +48,8 @@ type Observer interface {
 	RemovingPVC(pvc PVC)
 	// ServiceChanged is called when a Service has changed.
 	ServiceChanged(service *corev1.Service)
+	// RecordChanged is called when the record of a cluster has changed, or was deleted.
+	RecordChanged(record *corev1.ConfigMap)
 	// BeforeEviction is called when the budget, if there is one, allows an eviction.
 	BeforeEviction(pod *corev1.Pod, budget bool)
 }

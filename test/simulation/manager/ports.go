@@ -93,6 +93,21 @@ func (p objectsPort) UpdateService(ctx context.Context, s *corev1.Service) (*cor
 	return write(ctx, p.c, "update", s, kubernetes.Update[*corev1.Service])
 }
 
+// GetConfigMap implements cluster.Objects.
+func (p objectsPort) GetConfigMap(ctx context.Context, _, name string) (*corev1.ConfigMap, error) {
+	return read[*corev1.ConfigMap](ctx, p.c, kubernetes.KindRecord, name)
+}
+
+// CreateConfigMap implements cluster.Objects.
+func (p objectsPort) CreateConfigMap(ctx context.Context, o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	return write(ctx, p.c, "create", o, kubernetes.Create[*corev1.ConfigMap])
+}
+
+// UpdateConfigMap implements cluster.Objects.
+func (p objectsPort) UpdateConfigMap(ctx context.Context, o *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	return write(ctx, p.c, "update", o, kubernetes.Update[*corev1.ConfigMap])
+}
+
 // GetPod implements cluster.Objects.
 func (p objectsPort) GetPod(ctx context.Context, _, name string) (*corev1.Pod, error) {
 	return read[*corev1.Pod](ctx, p.c, kubernetes.KindPod, name)

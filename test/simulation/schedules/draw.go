@@ -91,6 +91,28 @@ func RollBackAt(d *timeline.Dice) Event {
 	return e
 }
 
+// recordEvents lose the record of the cluster, now and then, also while it starts and while
+// it recovers. They are drawn apart from the others, so that schedules without them stay what
+// they were.
+func recordEvents(s *Schedule) {
+	d := timeline.NewDice(s.Seed, 22)
+	if !d.Chance(25) {
+		return
+	}
+	for range 1 + d.IntN(3) {
+		e := Event{At: d.Between(0, 6*time.Minute), Kind: EventLoseRecord, A: d.IntN(1 << 16), B: d.IntN(1 << 16)}
+		if d.Chance(30) {
+			e.At = d.Between(0, 15*time.Second) // much happens while a cluster starts
+		}
+		if i := slices.IndexFunc(s.Events, func(e Event) bool {
+			return e.Kind == EventRecover || e.Kind == EventRestore || e.Kind == EventTotalLoss
+		}); i >= 0 && d.Chance(60) {
+			e.At = s.Events[i].At + d.Between(0, time.Minute)
+		}
+		s.Events = append(s.Events, e)
+	}
+}
+
 // New draws a schedule.
 func New(seed uint64) *Schedule {
 	d := timeline.NewDice(seed, 1)
@@ -123,6 +145,7 @@ func New(seed uint64) *Schedule {
 	wipeEvents(s)
 	damageEvents(s)
 	rollBackEvents(s)
+	recordEvents(s)
 	severEvents(s)
 	hangEvents(s)
 	admissionEvents(s)

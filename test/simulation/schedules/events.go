@@ -82,6 +82,8 @@ const (
 	EventReject
 	// EventDeleteNamespace is not either; see admissionEvents.
 	EventDeleteNamespace
+	// EventLoseRecord is not either; see recordEvents.
+	EventLoseRecord
 	eventKinds
 )
 
@@ -95,7 +97,7 @@ var eventNames = [eventKinds]string{
 	"disaster", "ask for a recovery",
 	"back up", "restore", "lose everything",
 	"declare larger volumes", "keep or release volumes", "wipe a disk", "damage a learner",
-	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace",
+	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace", "lose the record",
 }
 
 // String is the name of the kind in traces.

@@ -23,6 +23,7 @@ func (e Event) SecretName() string {
 const (
 	Namespace   = "ns"
 	ClusterName = "c"
+	RecordName  = ClusterName + "-record"
 )
 
 // Key is that of the one EtcdCluster in the queue of a controller.

@@ -12,8 +12,8 @@ import (
 // keptAnnotations are those with values of the operator and of Kubernetes. Any other annotation
 // may hold a secret, such as kubectl.kubernetes.io/last-applied-configuration.
 var keptAnnotations = map[string]bool{
-	resources.AnnotationVersion: true, resources.AnnotationImage: true, resources.AnnotationBootstrapMember: true, resources.AnnotationClusterID: true,
-	resources.AnnotationLog: true, resources.AnnotationInitialCluster: true, resources.AnnotationInitialState: true, resources.AnnotationTemplate: true,
+	resources.AnnotationVersion: true, resources.AnnotationImage: true,
+	resources.AnnotationInitialCluster: true, resources.AnnotationInitialState: true, resources.AnnotationTemplate: true,
 	resources.AnnotationCancelOperation: true, resources.AnnotationSuperseded: true, resources.AnnotationClusterUID: true,
 	resources.AnnotationImageRegistry: true, resources.AnnotationMembership: true, resources.AnnotationRetained: true,
 	resources.AnnotationGrowthRejected: true, resources.AnnotationRecovery: true, resources.AnnotationRecoveries: true,

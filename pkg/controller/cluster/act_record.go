@@ -1,0 +1,182 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// writeRecord creates the record, or completes it. Of two controllers only one can do either,
+// and the other one reads what was written.
+func writeRecord(ctx context.Context, r *run, a planner.WriteRecord) error {
+	if a.Record.ClusterID == "" {
+		if err := requireNeverServed(ctx, r, a.Record.BootstrapMember); err != nil {
+			return err
+		}
+	}
+	if r.seen.record != nil {
+		live, err := readSeenRecord(ctx, r)
+		if err != nil {
+			return err
+		}
+		return updateRecord(ctx, r, live, a.Record)
+	}
+	created, err := r.Objects.CreateConfigMap(ctx, resources.RecordConfigMap(r.seen.Cluster, a.Record))
+	if apierrors.IsAlreadyExists(err) {
+		return useUncachedRecord(ctx, r)
+	}
+	if err != nil {
+		return reconcile.MarkTerminating(err)
+	}
+	r.Gate.Note(r.key, created)
+	return nil
+}
+
+// useUncachedRecord gives a record that the cache does not show its labels, by which the
+// cache finds it. The next observation has its content.
+func useUncachedRecord(ctx context.Context, r *run) error {
+	name := resources.RecordName(r.seen.Cluster)
+	live, err := r.Objects.GetConfigMap(ctx, r.seen.Cluster.Namespace, name)
+	if err != nil {
+		return fmt.Errorf("read ConfigMap %s: %w", name, err)
+	}
+	if !resources.OwnsRecord(r.seen.Cluster, live) {
+		return fmt.Errorf("ConfigMap %s exists: %w", name, reconcile.ErrNotOwned)
+	}
+	// One without an owner stays until the cluster is deleted, so there must be a cluster.
+	if err := requireSameSpec(ctx, r); err != nil {
+		return err
+	}
+	if err := updateRecord(ctx, r, live, resources.ParseRecord(live)); err != nil {
+		return err
+	}
+	return fmt.Errorf("ConfigMap %s was created by another process: %w", name, reconcile.ErrStale)
+}
+
+// readRecord reads the record in the live API. It returns reconcile.ErrStale if there is none.
+func readRecord(ctx context.Context, r *run) (*corev1.ConfigMap, resources.Record, error) {
+	name := resources.RecordName(r.seen.Cluster)
+	live, err := r.Objects.GetConfigMap(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return nil, resources.Record{}, fmt.Errorf("the record, ConfigMap %s, was deleted: %w", name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return nil, resources.Record{}, fmt.Errorf("read the record, ConfigMap %s: %w", name, err)
+	}
+	if !resources.OwnsRecord(r.seen.Cluster, live) {
+		return nil, resources.Record{}, fmt.Errorf("ConfigMap %s has another owner: %w", name, reconcile.ErrStale)
+	}
+	return live, resources.ParseRecord(live), nil
+}
+
+// readSeenRecord returns the record if it says, in the live API, what was observed.
+func readSeenRecord(ctx context.Context, r *run) (*corev1.ConfigMap, error) {
+	live, record, err := readRecord(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if r.seen.record == nil || !record.Equal(r.seen.Record.Record) {
+		return nil, fmt.Errorf("the record, ConfigMap %s, has changed since it was observed: %w", live.Name, reconcile.ErrStale)
+	}
+	return live, nil
+}
+
+// updateRecord writes the record into the ConfigMap that was read.
+func updateRecord(ctx context.Context, r *run, live *corev1.ConfigMap, record resources.Record) error {
+	updated, err := r.Objects.UpdateConfigMap(ctx, resources.WithRecord(r.seen.Cluster, live, record))
+	if isNotFound(err) {
+		return fmt.Errorf("the record, ConfigMap %s, was deleted: %w", live.Name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return reconcile.StaleOnConflict(err)
+	}
+	r.Gate.Note(r.key, updated)
+	return nil
+}
+
+// recordBootstrap writes the cluster ID into the record.
+func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) error {
+	live, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	record.ClusterID = strconv.FormatUint(a.ClusterID, 16)
+	if a.Log.ClusterID != "" {
+		record.Log = a.Log
+	}
+	if err := updateRecord(ctx, r, live, record); err != nil {
+		return err
+	}
+	normal(r, EventClusterStarted, "Cluster started with member %s", record.BootstrapMember)
+	return nil
+}
+
+// requireNotBegun makes sure, in the live API, that no pod and no PVC knows of a recovery that
+// the record does not have. The record may have been lost, and the cache may be behind.
+func requireNotBegun(ctx context.Context, r *run, id string) error {
+	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	pvcs, err := r.Objects.ListPVCs(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("list the PVCs: %w", err)
+	}
+	var objects []metav1.Object
+	for i := range pods {
+		objects = append(objects, &pods[i])
+	}
+	for i := range pvcs {
+		objects = append(objects, &pvcs[i])
+	}
+	w := witnesses(r.seen.Cluster, objects)
+	if slices.Contains(w.Recoveries, id) || slices.ContainsFunc(w.RecoveryMembers, func(m planner.RecoveryWitness) bool { return m.Recovery.ID == id }) {
+		return fmt.Errorf("recovery %s has begun before: %w", id, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// copyRecovery notes on the recovery member that the cutover has begun. It comes before
+// anything of the old members is changed: without a record, this is what tells that there is
+// no way back.
+func copyRecovery(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) error {
+	name := recovery.Seed
+	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	if err == nil && resources.Owns(r.seen.Cluster, pvc) {
+		if pvc = pvc.DeepCopy(); resources.CopyRecovery(pvc, recovery) {
+			if err := updatePVC(ctx, r, pvc); err != nil {
+				return err
+			}
+		}
+	}
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return fmt.Errorf("pod %s no longer exists: %w", name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if !metav1.IsControlledBy(pod, r.seen.Cluster) {
+		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
+	}
+	if pod = pod.DeepCopy(); resources.CopyRecovery(pod, recovery) {
+		return updatePod(ctx, r, pod)
+	}
+	return nil
+}

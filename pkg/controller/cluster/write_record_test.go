@@ -1,0 +1,183 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// livingCluster has served, and its record is there.
+func livingCluster(t *testing.T) (*deletedCluster, *run) {
+	t.Helper()
+	l := newDeletedCluster(t, func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = nil })
+	r := &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: stopped(), Clock: noon()}}
+	return l, &run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}
+}
+
+func (l *deletedCluster) record() *corev1.ConfigMap {
+	l.Helper()
+	live, err := l.GetConfigMap(l.Context(), "n", "c-record")
+	if err != nil {
+		l.Fatal(err)
+	}
+	return live
+}
+
+// TestWriteRecord: a record that exists is never overwritten by one that was decided on
+// without having seen it, and what belongs to nothing is used.
+func TestWriteRecord(t *testing.T) {
+	t.Parallel()
+	known := resources.Record{ClusterID: "beef"}
+	for _, test := range []struct {
+		name  string
+		live  func(*corev1.ConfigMap)
+		seen  *resources.Record
+		write resources.Record
+		err   error
+		want  resources.Record
+	}{
+		{"the cache does not show it", func(*corev1.ConfigMap) {}, nil, resources.Record{ClusterID: "unknown"}, reconcile.ErrStale, known},
+		{"its labels were removed", func(cm *corev1.ConfigMap) { cm.Labels = nil }, nil, resources.Record{ClusterID: "unknown"}, reconcile.ErrStale, known},
+		{"it was replaced by an empty object", func(cm *corev1.ConfigMap) { cm.Labels, cm.Annotations, cm.Data = nil, nil, nil }, nil, known, reconcile.ErrStale, resources.Record{}},
+		{"a user has that name", func(cm *corev1.ConfigMap) {
+			cm.Labels, cm.Annotations, cm.Data = nil, nil, map[string]string{"a": "b"}
+		}, nil, known, reconcile.ErrNotOwned, resources.Record{}},
+		{"something is missing from it", func(*corev1.ConfigMap) {}, &known, resources.Record{ClusterID: "beef", Recoveries: []string{"one"}}, nil, resources.Record{ClusterID: "beef", Recoveries: []string{"one"}}},
+		{"it has changed since", func(*corev1.ConfigMap) {}, &resources.Record{ClusterID: "old"}, resources.Record{ClusterID: "old", Recoveries: []string{"one"}}, reconcile.ErrStale, known},
+		{"the cluster has served", func(*corev1.ConfigMap) {}, nil, resources.Record{BootstrapMember: "c-x"}, reconcile.ErrStale, known},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l, r := livingCluster(t)
+			live := l.record()
+			test.live(live)
+			if _, err := l.UpdateConfigMap(t.Context(), live); err != nil {
+				t.Fatal(err)
+			}
+			if test.seen != nil {
+				r.seen.record, r.seen.Record = live, planner.Record{State: planner.Current, Record: *test.seen}
+			}
+			if err := writeRecord(t.Context(), r, planner.WriteRecord{Record: test.write}); !errors.Is(err, test.err) {
+				t.Errorf("the error is %v, want %v", err, test.err)
+			}
+			got := l.record()
+			if !resources.ParseRecord(got).Equal(test.want) {
+				t.Errorf("it says %v", got.Data)
+			}
+			if owned := errors.Is(test.err, reconcile.ErrNotOwned); resources.Owns(l.c, got) == owned || (got.Labels[resources.LabelCluster] == "c") == owned {
+				t.Errorf("owned by %v, labels %v", got.Annotations, got.Labels)
+			}
+		})
+	}
+}
+
+// TestRecordIsDeleted: nothing goes on without a record.
+func TestRecordIsDeleted(t *testing.T) {
+	t.Parallel()
+	l, r := livingCluster(t)
+	if err := l.kube.CoreV1().ConfigMaps("n").Delete(t.Context(), "c-record", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s"}
+	for name, do := range map[string]func() error{
+		"bootstrap":  func() error { return createSeed(t.Context(), r, planner.CreateBootstrapPod{Name: "c-x"}) },
+		"cluster ID": func() error { return recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}) },
+		"log":        func() error { return recordLog(t.Context(), r, planner.RecordLog{}) },
+		"recovery":   func() error { return recordRecovery(t.Context(), r, planner.RecordRecovery{Recovery: recovery}) },
+		"recovery member": func() error {
+			return createRecoveryMember(t.Context(), r, planner.CreateRecoveryMember{Recovery: recovery})
+		},
+		"old members": func() error { return fenceOldMembers(t.Context(), r, planner.FenceOldMembers{Recovery: recovery}) },
+	} {
+		if err := do(); !errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRecoveryThatMembersKnow: a recovery that a member knows and the record does not have
+// does not begin again.
+func TestRecoveryThatMembersKnow(t *testing.T) {
+	t.Parallel()
+	for name, know := range map[string]func(metav1.Object){
+		"its ID":      func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before", "r"}) },
+		"its member":  func(o metav1.Object) { resources.CopyRecovery(o, &v1beta2.RecoveryStatus{ID: "r", Seed: "c-a"}) },
+		"another one": func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before"}) },
+		"another cluster": func(o metav1.Object) {
+			resources.CopyRecoveries(o, []string{"r"})
+			o.SetOwnerReferences(nil)
+			o.SetAnnotations(map[string]string{resources.AnnotationClusterUID: "other"})
+		},
+	} {
+		l, r := livingCluster(t)
+		pod, err := l.GetPod(t.Context(), "n", "c-a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		know(pod)
+		if _, err := l.UpdatePod(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		begun := name == "its ID" || name == "its member"
+		if err := requireNotBegun(t.Context(), r, "r"); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestWitnesses: pods and PVCs of a recovery member change one after the other; it is as far
+// as the one that is farther, and hidden until neither is.
+func TestWitnesses(t *testing.T) {
+	t.Parallel()
+	l, _ := livingCluster(t)
+	recovery := &v1beta2.RecoveryStatus{ID: "two", Seed: "c-s", Phase: v1beta2.RecoveryPhaseSeeding}
+	made := func(phase v1beta2.RecoveryPhase, published bool) metav1.Object {
+		pvc := resources.RecoveryPVC(l.c, recovery)
+		next := recovery.DeepCopy()
+		next.Phase = phase
+		resources.CopyRecovery(pvc, next)
+		if published {
+			resources.Published(&pvc.Labels, "c")
+		}
+		return pvc
+	}
+	const seeding, cutover = v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseCutover
+	old := resources.PVC(l.c, "c-a")
+	resources.CopyRecoveries(old, []string{"one"})
+	for _, test := range []struct {
+		objects []metav1.Object
+		phase   v1beta2.RecoveryPhase
+		hidden  bool
+	}{
+		{[]metav1.Object{made(seeding, false), old}, seeding, true},
+		{[]metav1.Object{made(cutover, false), made(seeding, false), old}, cutover, true},
+		{[]metav1.Object{made(seeding, false), made(cutover, false), old}, cutover, true},
+		{[]metav1.Object{made(cutover, true), made(cutover, false), old}, cutover, true},
+		{[]metav1.Object{old, made(cutover, true), made(cutover, true)}, cutover, false},
+	} {
+		w := witnesses(l.c, test.objects)
+		if len(w.RecoveryMembers) != 1 || w.RecoveryMembers[0].Recovery.Phase != test.phase || w.RecoveryMembers[0].Hidden != test.hidden || !slices.Equal(w.Recoveries, []string{"one"}) {
+			t.Errorf("%+v, want phase %s, hidden %t", w, test.phase, test.hidden)
+		}
+	}
+	gone := made(seeding, false)
+	now := metav1.Now()
+	gone.SetDeletionTimestamp(&now)
+	other := made(seeding, false)
+	other.SetOwnerReferences(nil)
+	other.SetAnnotations(map[string]string{resources.AnnotationClusterUID: "other"})
+	if w := witnesses(l.c, []metav1.Object{gone, other}); len(w.RecoveryMembers) > 0 {
+		t.Errorf("a recovery member that is deleted, or another cluster's: %+v", w)
+	}
+}

@@ -1,0 +1,122 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// ruleRecord creates the record before anything else of the cluster, and completes one that
+// has lost something. Nothing goes on meanwhile: each later rule relies on the record.
+func ruleRecord(o *Observed) (Plan, bool) {
+	complete := o.completeRecord()
+	if o.Record.State != Missing && complete.Equal(o.Record.Record) {
+		return Plan{}, false
+	}
+	actions := []Action{WriteRecord{Record: complete}}
+	if o.PeerService == Missing {
+		actions = append(actions, CreatePeerService{})
+	}
+	return Plan{Actions: actions, RequeueAfter: recheckWaiting}, true
+}
+
+// completeRecord returns the record with what is missing from it, as members, pods, PVCs
+// and the status tell it. A record from which nothing is missing stays as it is.
+func (o *Observed) completeRecord() resources.Record {
+	r := o.Record.Record
+	r.Recoveries = resources.MergeRecoveries(o.witnessedRecoveries(), r.Recoveries)
+	if r.Recovery == nil {
+		r.Recovery = o.witnessedRecovery()
+		if r.Recovery != nil {
+			r.Recoveries = resources.MergeRecoveries(r.Recoveries, []string{r.Recovery.ID})
+		}
+		if r.Recovery != nil && r.Recovery.Phase == v1beta2.RecoveryPhaseCleaning {
+			r.BootstrapMember = r.Recovery.Seed
+		}
+	}
+	switch {
+	case r.ClusterID != "":
+	case o.hasBegun():
+		r.ClusterID = o.knownClusterID()
+	default:
+		r.BootstrapMember = o.BootstrapName
+	}
+	return r
+}
+
+// hasBegun is true if the cluster was bootstrapped, or anything exists of a member other
+// than the bootstrap member, which joined after that.
+func (o *Observed) hasBegun() bool {
+	return o.bootstrapped() || slices.ContainsFunc(o.remains(), func(name string) bool { return name != o.BootstrapName })
+}
+
+// witnessedRecovery returns the last recovery if the record does not have it: as the
+// recovery member says it, or as the status does if that is newer; nil if neither shows one.
+// What only the status shows as under way is for the rule for recoveries to judge.
+func (o *Observed) witnessedRecovery() *v1beta2.RecoveryStatus {
+	said := o.Cluster.Status.Recovery
+	if said != nil && said.Phase == v1beta2.RecoveryPhasePending {
+		said = nil // it has not begun
+	}
+	witness := o.recoveryWitness(said)
+	switch {
+	case witness == nil && said != nil && !said.InProgress():
+		return said.DeepCopy()
+	case witness == nil:
+		return nil
+	}
+	r := witness.Recovery.DeepCopy()
+	if !witness.Hidden {
+		r.Phase = v1beta2.RecoveryPhaseCleaning // it is published last
+	}
+	if said != nil && said.ID == r.ID && said.Seed == r.Seed && phaseOrder(said.Phase) >= phaseOrder(r.Phase) {
+		return said.DeepCopy()
+	}
+	return r
+}
+
+// witnessedRecoveries returns the IDs of the recoveries that pods and PVCs know. A recovery
+// member that is not hidden was there first.
+func (o *Observed) witnessedRecoveries() []string {
+	list := o.Witnesses.Recoveries
+	for _, hidden := range []bool{false, true} {
+		for i := range o.Witnesses.RecoveryMembers {
+			if w := &o.Witnesses.RecoveryMembers[i]; w.Hidden == hidden {
+				list = resources.MergeRecoveries(list, []string{w.Recovery.ID})
+			}
+		}
+	}
+	return list
+}
+
+// recoveryWitness returns the recovery member of the recovery that has begun last, or nil.
+// One of an earlier recovery tells nothing: that recovery is over.
+func (o *Observed) recoveryWitness(said *v1beta2.RecoveryStatus) *RecoveryWitness {
+	began := o.witnessedRecoveries()
+	if said != nil {
+		began = resources.MergeRecoveries(began, []string{said.ID})
+	}
+	var found *RecoveryWitness
+	for i := range o.Witnesses.RecoveryMembers {
+		w := &o.Witnesses.RecoveryMembers[i]
+		if w.Recovery.ID != began[len(began)-1] {
+			continue
+		}
+		if found == nil || found.Hidden && !w.Hidden || said != nil && w.Recovery.Seed == said.Seed {
+			found = w
+		}
+	}
+	return found
+}
+
+// phaseOrder orders the phases of one recovery member.
+func phaseOrder(phase v1beta2.RecoveryPhase) int {
+	return slices.Index([]v1beta2.RecoveryPhase{
+		v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning,
+		v1beta2.RecoveryPhaseSucceeded, v1beta2.RecoveryPhaseAbandoned,
+	}, phase)
+}

@@ -1,0 +1,165 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Record is what must be known of the past of a cluster so that nothing is done twice. It is
+// kept in a ConfigMap. What can be read again from members, pods, PVCs and the status
+// completes a record that was lost.
+type Record struct {
+	// BootstrapMember is the name of the first member of the present etcd.
+	BootstrapMember string
+	// ClusterID is etcd's cluster ID in hexadecimal, once the bootstrap member has responded.
+	ClusterID string
+	// Log says what is in the raft log of etcd.
+	Log LogRecord
+	// Recovery is the last recovery; nil if there was none.
+	Recovery *v1beta2.RecoveryStatus
+	// Recoveries are the IDs of the recoveries that ever began, the oldest first, and at most
+	// MostRecoveries. None of them begins again for a repeated request, as from an API whose
+	// state was rolled back.
+	Recoveries []string
+}
+
+// MostRecoveries is how many recoveries a record remembers. No API is restored from before as
+// many.
+const MostRecoveries = 200
+
+// Keys of the ConfigMap.
+const (
+	recordClusterUID      = "clusterUID"
+	recordBootstrapMember = "bootstrapMember"
+	recordClusterID       = "clusterID"
+	recordLog             = "raftLog"
+	recordRecovery        = "recovery"
+	recordRecoveries      = "recoveries"
+)
+
+// bootstrapSuffix is as long as the random part of the names of other members.
+const bootstrapSuffix = 10
+
+// BootstrapMember returns the name of the member that starts c. It follows from the UID, so
+// that every controller starts the same one, also if the record was lost before that.
+func BootstrapMember(c *v1beta2.EtcdCluster) string {
+	sum := sha256.Sum256([]byte(c.UID))
+	return c.Name + "-" + rand.SafeEncodeString(hex.EncodeToString(sum[:])[:bootstrapSuffix])
+}
+
+// RecordName returns the name of the ConfigMap with the record of c.
+func RecordName(c *v1beta2.EtcdCluster) string { return c.Name + "-record" }
+
+// RecordConfigMap returns the new ConfigMap with the record of c.
+func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: objectMeta(c, RecordName(c), nil, nil)}
+	cm.Data = r.data(c)
+	return cm
+}
+
+// WithRecord returns a copy of live that holds r and says that it is the record of c. Keys
+// of others stay.
+func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
+	cm := live.DeepCopy()
+	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries} {
+		delete(cm.Data, key)
+	}
+	cm.Data = merged(cm.Data, r.data(c))
+	putAll(&cm.Labels, Labels(c.Name))
+	Mark(c, cm)
+	return cm
+}
+
+// OwnsRecord is Owns for the ConfigMap of a record, and more. A ConfigMap whose annotations
+// were removed is known by its content. An empty ConfigMap that names no owner holds nothing
+// of another cluster.
+func OwnsRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap) bool {
+	if metav1.GetControllerOfNoCopy(live) != nil || live.Annotations[AnnotationClusterUID] != "" {
+		return Owns(c, live)
+	}
+	if uid, found := live.Data[recordClusterUID]; found {
+		return c.UID != "" && uid == string(c.UID)
+	}
+	return len(live.Data) == 0 && len(live.BinaryData) == 0
+}
+
+// ParseRecord returns what a ConfigMap holds. What cannot be read counts as missing.
+func ParseRecord(cm *corev1.ConfigMap) Record {
+	r := Record{
+		BootstrapMember: cm.Data[recordBootstrapMember],
+		ClusterID:       cm.Data[recordClusterID],
+		Log:             parseLog(cm.Data[recordLog]),
+		Recoveries:      strings.Fields(cm.Data[recordRecoveries]),
+	}
+	r.Recovery = parseRecovery(cm.Data[recordRecovery])
+	return r
+}
+
+func parseRecovery(text string) *v1beta2.RecoveryStatus {
+	recovery := &v1beta2.RecoveryStatus{}
+	if json.Unmarshal([]byte(text), recovery) != nil || recovery.ID == "" {
+		return nil
+	}
+	return recovery
+}
+
+func formatRecovery(r *v1beta2.RecoveryStatus) string {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "" // it holds strings, numbers and times, which can always be written
+	}
+	return string(text)
+}
+
+func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
+	data := map[string]string{
+		recordClusterUID: string(c.UID), recordBootstrapMember: r.BootstrapMember, recordClusterID: r.ClusterID,
+		recordLog: r.Log.String(), recordRecoveries: strings.Join(r.Recoveries, " "),
+	}
+	if r.Recovery != nil {
+		data[recordRecovery] = formatRecovery(r.Recovery)
+	}
+	maps.DeleteFunc(data, func(_, value string) bool { return value == "" })
+	return data
+}
+
+// Equal is true if both say the same.
+func (r Record) Equal(other Record) bool {
+	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log &&
+		slices.Equal(r.Recoveries, other.Recoveries) && sameRecovery(r.Recovery, other.Recovery)
+}
+
+func sameRecovery(a, b *v1beta2.RecoveryStatus) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	return formatRecovery(a) == formatRecovery(b)
+}
+
+// WithRecovery returns the record after a step of a recovery. When the old members have
+// ended, the record is that of the new etcd.
+func (r Record) WithRecovery(recovery *v1beta2.RecoveryStatus) Record {
+	began := r.Recoveries
+	if r.Recovery != nil {
+		began = MergeRecoveries(began, []string{r.Recovery.ID})
+	}
+	r.Recoveries = MergeRecoveries(began, []string{recovery.ID})
+	r.Recovery = recovery.DeepCopy()
+	if recovery.Phase == v1beta2.RecoveryPhaseCleaning {
+		r.ClusterID, r.BootstrapMember = recovery.ClusterID, recovery.Seed
+	}
+	return r
+}
