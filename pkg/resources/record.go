@@ -83,6 +83,17 @@ func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev
 	return cm
 }
 
+// MarkRecord has a record say in its content, too, whose it is, and says whether that is a
+// change.
+func MarkRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap) bool {
+	return putAll(&live.Data, map[string]string{recordClusterUID: string(c.UID)})
+}
+
+// RecordMarked is true if MarkRecord would change nothing.
+func RecordMarked(c *v1beta2.EtcdCluster, live *corev1.ConfigMap) bool {
+	return live.Data[recordClusterUID] == string(c.UID)
+}
+
 // OwnsRecord is Owns for the ConfigMap of a record, and more. A ConfigMap whose annotations
 // were removed is known by its content. An empty ConfigMap that names no owner holds nothing
 // of another cluster.

@@ -117,6 +117,14 @@ func TestWhoseRecord(t *testing.T) {
 			t.Errorf("%s: %t", test.name, got)
 		}
 	}
+	cm := RecordConfigMap(c, exampleRecord())
+	if !RecordMarked(c, cm) || MarkRecord(c, cm) {
+		t.Error("a new record does not say in its content whose it is")
+	}
+	delete(cm.Data, recordClusterUID)
+	if RecordMarked(c, cm) || !MarkRecord(c, cm) || !RecordMarked(c, cm) {
+		t.Errorf("the content cannot be marked: %v", cm.Data)
+	}
 	if BootstrapMember(c) == BootstrapMember(other) || BootstrapMember(c) != BootstrapMember(c.DeepCopy()) {
 		t.Error("the name of the bootstrap member does not follow from the UID")
 	}

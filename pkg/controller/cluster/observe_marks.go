@@ -32,6 +32,9 @@ func isMarked(s *seen, object metav1.Object) bool {
 	if keepsRecoveries(object) && !resources.KnowsRecoveries(object, s.Record.Recoveries) {
 		return false
 	}
+	if record, is := object.(*corev1.ConfigMap); is && !resources.RecordMarked(s.Cluster, record) {
+		return false
+	}
 	if isLasting(object) {
 		return resources.MarkedAlone(s.Cluster, object)
 	}
@@ -41,6 +44,9 @@ func isMarked(s *seen, object metav1.Object) bool {
 // mark changes a copy of an object, and says whether that is a change.
 func mark(s *seen, object metav1.Object) bool {
 	copied := keepsRecoveries(object) && resources.CopyRecoveries(object, s.Record.Recoveries)
+	if record, is := object.(*corev1.ConfigMap); is {
+		copied = resources.MarkRecord(s.Cluster, record)
+	}
 	if isLasting(object) {
 		return resources.MarkAlone(s.Cluster, object) || copied
 	}
