@@ -75,6 +75,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		117:    "the recovery member lost its volume right after it had taken over",
 		252:    "an unresponsive member had returned to a patch release that 3.7 must not follow",
 		616:    "a member that joined while a backup was restored left its PVC behind",
+		760:    "the second voter of an etcd without learners lost its first pod before a status named it",
 		659:    "a version was declared that the volume of the bootstrap member was too old for",
 		700:    "a member was stopped right after its start, before it was noticed",
 		936:    "the survivor was lost while the recovery member read it",

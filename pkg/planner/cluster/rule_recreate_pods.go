@@ -58,8 +58,8 @@ func (o *Observed) recreatePod(name string) CreatePod {
 	return pod
 }
 
-// mayHaveData is true for a member that has voted, and for one of which that is not known: it
-// must never start without its data. Only a list that was read through a quorum says that a
+// mayHaveData is true for a member that has voted, or that may have voted: it must never start
+// without its data. Only a list that was read through a quorum says that a
 // member has not started. A status may be from before the member did; m is nil for a member
 // that the status does not name.
 //
