@@ -111,9 +111,9 @@ func TestRecordIsDeleted(t *testing.T) {
 func TestRecoveryThatMembersKnow(t *testing.T) {
 	t.Parallel()
 	for name, know := range map[string]func(metav1.Object){
-		"its ID":      func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before", "r"}) },
-		"its member":  func(o metav1.Object) { resources.CopyRecovery(o, &v1beta2.RecoveryStatus{ID: "r", Seed: "c-a"}) },
-		"another one": func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before"}) },
+		"its ID":           func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before", "r"}) },
+		"its member":       func(o metav1.Object) { resources.CopyRecovery(o, &v1beta2.RecoveryStatus{ID: "r", Seed: "c-a"}) },
+		"another recovery": func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before"}) },
 		"another cluster": func(o metav1.Object) {
 			resources.CopyRecoveries(o, []string{"r"})
 			o.SetOwnerReferences(nil)
