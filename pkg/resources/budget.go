@@ -13,20 +13,16 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// PodDisruptionBudget returns the budget that keeps evictions from taking the quorum
-// of so many voters. It counts pods that are labelled as voting and ready, one that is
+// PodDisruptionBudget returns the budget that keeps evictions from leaving fewer than
+// minAvailable voters. It counts pods that are labelled as voting and ready, one that is
 // leaving among them: it votes until it was removed. MinAvailable is a number instead
 // of a percentage, because a percentage needs a controller that Kubernetes can ask for
 // a scale.
 //
-// Before a promotion it must be raised to the new number of voters; after a removal
-// it may be lowered. Pods that are not ready are evicted only while the quorum stands
+// It must be raised before a promotion, and before the controller stops a voter; it may be
+// lowered after a removal. Pods that are not ready are evicted only while the quorum stands
 // without them: a member that lost its quorum may hold the last copy of the data.
-func PodDisruptionBudget(c *v1beta2.EtcdCluster, voters int) *policyv1.PodDisruptionBudget {
-	minAvailable := 0
-	if voters > 0 {
-		minAvailable = voters/2 + 1
-	}
+func PodDisruptionBudget(c *v1beta2.EtcdCluster, minAvailable int) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: objectMeta(c, c.Name, nil, nil),
 		Spec: policyv1.PodDisruptionBudgetSpec{
@@ -50,10 +46,10 @@ func PodDisruptionBudgetDrifted(c *v1beta2.EtcdCluster, live *policyv1.PodDisrup
 	return drifted && !equality.Semantic.DeepEqual(want, live)
 }
 
-// PodDisruptionBudgetDrift returns live as it should be for so many voters, and
+// PodDisruptionBudgetDrift returns live as it should be to keep minAvailable voters, and
 // whether that is a change.
-func PodDisruptionBudgetDrift(c *v1beta2.EtcdCluster, voters int, live *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, bool) {
-	want := PodDisruptionBudget(c, voters)
+func PodDisruptionBudgetDrift(c *v1beta2.EtcdCluster, minAvailable int, live *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, bool) {
+	want := PodDisruptionBudget(c, minAvailable)
 	pdb := live.DeepCopy()
 	changed := putAll(&pdb.Labels, want.Labels)
 	changed = MarkOwned(c, pdb) || changed

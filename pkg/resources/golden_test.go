@@ -192,7 +192,7 @@ func TestGolden(t *testing.T) {
 		"service-peer":           PeerService(example),
 		"service-client":         ClientService(example),
 		"service-client-balance": ClientService(newCluster(loadBalancer)),
-		"budget":                 PodDisruptionBudget(example, 3),
+		"budget":                 PodDisruptionBudget(example, 2),
 		"record":                 RecordConfigMap(example, exampleRecord()),
 	} {
 		t.Run(name, func(t *testing.T) {

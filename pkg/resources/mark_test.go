@@ -22,7 +22,7 @@ func TestMarks(t *testing.T) {
 	objects := func(c *v1beta2.EtcdCluster) map[string]metav1.Object {
 		return map[string]metav1.Object{
 			"pod": Pod(c, MemberPod{Name: first}), "PVC": PVC(c, first), "headless Service": PeerService(c), "client Service": ClientService(c),
-			"budget": PodDisruptionBudget(c, 3), "secret": CertificateSecret(c, CASecret(c), nil), "record": RecordConfigMap(c, Record{}),
+			"budget": PodDisruptionBudget(c, 2), "secret": CertificateSecret(c, CASecret(c), nil), "record": RecordConfigMap(c, Record{}),
 		}
 	}
 	of := objects(closed)

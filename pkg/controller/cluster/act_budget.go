@@ -9,15 +9,18 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ensureBudget makes the pod disruption budget or brings it up to date.
 func ensureBudget(ctx context.Context, r *run, a planner.EnsurePodDisruptionBudget) error {
-	want := resources.PodDisruptionBudget(r.seen.Cluster, a.Voters)
+	want := resources.PodDisruptionBudget(r.seen.Cluster, a.MinAvailable)
 	created, err := r.Objects.CreatePodDisruptionBudget(ctx, want)
 	if err == nil {
 		r.Gate.Note(r.key, created)
@@ -33,11 +36,58 @@ func ensureBudget(ctx context.Context, r *run, a planner.EnsurePodDisruptionBudg
 	if !resources.Owns(r.seen.Cluster, live) {
 		return fmt.Errorf("PodDisruptionBudget %s exists: %w", want.Name, reconcile.ErrNotOwned)
 	}
-	repaired, drifted := resources.PodDisruptionBudgetDrift(r.seen.Cluster, a.Voters, live)
+	repaired, drifted := resources.PodDisruptionBudgetDrift(r.seen.Cluster, a.MinAvailable, live)
 	if !drifted {
 		return nil
 	}
 	updated, err := r.Objects.UpdatePodDisruptionBudget(ctx, repaired)
+	if err != nil {
+		return reconcile.StaleOnConflict(err)
+	}
+	r.Gate.Note(r.key, updated)
+	return nil
+}
+
+// guardVoters makes sure that a voter may stop: first no eviction is allowed any longer that would
+// stop another one as well, then the other voters still serve and stay. The order matters. Evictions
+// are rejected from the moment in which the budget is raised, before Kubernetes has counted
+// again. An eviction from before is a pod that goes away. The planner lowers the budget afterwards.
+func guardVoters(ctx context.Context, r *run, name string) error {
+	// A pod that is not ready is not counted, so nothing changes when it stops.
+	if pod := r.seen.podOf(name); pod != nil && pod.Ready {
+		if err := raiseBudget(ctx, r); err != nil {
+			return fmt.Errorf("raise the PodDisruptionBudget before member %s stops: %w", name, err)
+		}
+	}
+	return requireOtherVotersServe(ctx, r, name)
+}
+
+// raiseBudget has the budget keep one voter more than a quorum. A budget that is missing or is not
+// owned stays as it is: the status says so.
+func raiseBudget(ctx context.Context, r *run) error {
+	if r.seen.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled {
+		return nil
+	}
+	voters := 0
+	for i := range r.seen.Etcd.Members {
+		if !r.seen.Etcd.Members[i].Learner {
+			voters++
+		}
+	}
+	voters = max(voters, int(ptr.Deref(r.seen.Cluster.Spec.Replicas, 0)))
+	keep := min(diagnosis.Quorum(voters)+1, voters)
+	live, err := r.Objects.GetPodDisruptionBudget(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !resources.Owns(r.seen.Cluster, live) || minAvailable(live) >= keep {
+		return nil
+	}
+	raised, _ := resources.PodDisruptionBudgetDrift(r.seen.Cluster, keep, live)
+	updated, err := r.Objects.UpdatePodDisruptionBudget(ctx, raised)
 	if err != nil {
 		return reconcile.StaleOnConflict(err)
 	}

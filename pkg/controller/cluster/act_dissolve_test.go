@@ -275,7 +275,7 @@ func TestBudgetNotOwned(t *testing.T) {
 	clock := noon()
 	r := &Reconciler{Config: Config{Objects: l, Recorder: l, Clock: clock}}
 	s := &seen{Observed: planner.Observed{Cluster: l.c, Now: clock.Now()}}
-	ensure := planner.Plan{Actions: []planner.Action{planner.EnsurePodDisruptionBudget{Voters: 3}}}
+	ensure := planner.Plan{Actions: []planner.Action{planner.EnsurePodDisruptionBudget{MinAvailable: 2}}}
 	result, err := act(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}, ensure)
 	if err != nil || result.wait == nil || result.wait.Reason != "NameConflict" || result.retryAfter != 0 {
 		t.Errorf("waits for %+v, fails with %v", result.wait, err)

@@ -112,7 +112,7 @@ func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error
 		}
 	}
 	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveAway {
-		return requireOtherVotersServe(ctx, r, a.Name)
+		return guardVoters(ctx, r, a.Name)
 	}
 	return nil
 }

@@ -29,10 +29,13 @@ func lastTask(r *run) planner.Task {
 }
 
 // defragment starts the task; the next reconcile reads its result.
-func defragment(_ context.Context, r *run, a planner.Defragment) error {
+func defragment(ctx context.Context, r *run, a planner.Defragment) error {
 	endpoint, found := r.seen.endpoint(a.Name)
 	if !found {
 		return fmt.Errorf("member %s has no endpoint: %w", a.Name, reconcile.ErrStale)
+	}
+	if err := raiseBudget(ctx, r); err != nil {
+		return fmt.Errorf("raise the PodDisruptionBudget before member %s defragments: %w", a.Name, err)
 	}
 	target := r.seen.target
 	r.Background.Start(r.key, a.Task, func(ctx context.Context) error {

@@ -104,7 +104,7 @@ func deletePod(ctx context.Context, r *run, a planner.DeletePod) error {
 		err = confirmUnused(ctx, r, live, a.Why)
 	case planner.DeleteDrained, planner.DeleteReplaced:
 		if err = requireSameSpec(ctx, r); err == nil {
-			err = requireOtherVotersServe(ctx, r, a.Name)
+			err = guardVoters(ctx, r, a.Name)
 		}
 	case planner.DeleteHibernated:
 		if err = requireSameSpec(ctx, r); err == nil {

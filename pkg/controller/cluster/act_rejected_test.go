@@ -272,7 +272,7 @@ func TestActStopsWhereItFails(t *testing.T) {
 		follow bool
 	}{
 		"a change of the membership": {planner.PromoteMember{ID: 1, Name: "c-a"}, false},
-		"the upkeep":                 {planner.EnsurePodDisruptionBudget{Voters: 3}, true},
+		"the upkeep":                 {planner.EnsurePodDisruptionBudget{MinAvailable: 2}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,7 +25,7 @@ func requireRestartAllowed(ctx context.Context, r *run, name string, waiting boo
 	if err := requireSameSpec(ctx, r); err != nil || waiting {
 		return err
 	}
-	return requireOtherVotersServe(ctx, r, name)
+	return guardVoters(ctx, r, name)
 }
 
 // requireNoListener makes sure that nothing listens at the address of a member whose

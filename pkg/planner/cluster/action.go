@@ -43,8 +43,8 @@ type RepairPeerService struct{}
 // EnsureClientService creates or repairs the client Service.
 type EnsureClientService struct{}
 
-// EnsurePodDisruptionBudget makes the budget or repairs it.
-type EnsurePodDisruptionBudget struct{ Voters int }
+// EnsurePodDisruptionBudget makes the budget, or repairs it, so that it keeps so many voters.
+type EnsurePodDisruptionBudget struct{ MinAvailable int }
 
 // DeletePodDisruptionBudget removes the budget.
 type DeletePodDisruptionBudget struct{}

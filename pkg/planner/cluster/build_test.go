@@ -293,7 +293,7 @@ func describeAction(action Action) string {
 	case WriteRecord:
 		return describeRecord(kind, a.Record)
 	case EnsurePodDisruptionBudget:
-		return fmt.Sprintf("%s %d", kind, a.Voters)
+		return fmt.Sprintf("%s %d", kind, a.MinAvailable)
 	case RecordBootstrap:
 		return fmt.Sprintf("%s %x", kind, a.ClusterID)
 	case FindMember:

@@ -98,7 +98,7 @@ func TestRuleRollout(t *testing.T) {
 		{"no request", 3, "a:claim,unasked b:claim c:claim", nil, "steady"},
 
 		{"without a PVC a new member joins first", 3, "a:stale b:stale c:stale", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
-		{"it is wanted", 3, "a:stale b:stale c:stale d:learner", nil, "joining: EnsurePodDisruptionBudget 4, PromoteMember d"},
+		{"it is wanted", 3, "a:stale b:stale c:stale d:learner", nil, "joining: EnsurePodDisruptionBudget 3, PromoteMember d"},
 		{"clients must reach it", 3, "a:stale b:stale c:stale d:notready", nil, "scale-down: wait WaitingForReady"},
 		{"then one leaves that is not the leader: first its clients", 3, "a:stale b:stale c:stale d", nil, "scale-down: LabelPod c leaving"},
 		{"then its pod goes, although another could go", 3, "a:stale b:stale,leaving c:stale d", nil, "scale-down: DrainReplaced b"},

@@ -12,7 +12,8 @@ import (
 
 // upkeepBudget guards the quorum of the live or of the desired voters, whichever are more,
 // so that a cluster that grows or shrinks is always guarded. A member that replaces
-// another is counted before it votes.
+// another is counted before it votes. While a voter leaves, the budget may keep one more; the
+// controller raises it right before the voter stops.
 func upkeepBudget(o *Observed, plan Plan) []Action {
 	budget := o.PodDisruptionBudget
 	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled || o.size() == 0 {
@@ -29,10 +30,21 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 		live++
 	}
 	voters := max(live, o.size())
-	if budget.State == Current && budget.MinAvailable == diagnosis.Quorum(voters) {
+	quorum := diagnosis.Quorum(voters)
+	if budget.State == Current && budget.MinAvailable >= quorum && budget.MinAvailable <= quorum+o.leaving(plan) {
 		return nil
 	}
-	return []Action{EnsurePodDisruptionBudget{Voters: voters}}
+	return []Action{EnsurePodDisruptionBudget{MinAvailable: quorum}}
+}
+
+// leaving is 1 while a voter stops for a while, or for ever, by a decision of the controller.
+func (o *Observed) leaving(plan Plan) int {
+	for _, m := range o.voters() {
+		if p := o.pod(m.Name); !p.gone() && (m.Name == plan.Draining || p.Role == PodDraining) {
+			return 1
+		}
+	}
+	return 0
 }
 
 func addsVoter(a Action) bool {

@@ -1,0 +1,71 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// TestBudgetIsRaisedBeforeAVoterStops: no eviction may be allowed from the moment in which the
+// other voters are looked at until the voter has stopped. Here the pod of another voter is gone:
+// the look fails, and the budget was raised before.
+func TestBudgetIsRaisedBeforeAVoterStops(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		size    int32
+		budget  v1beta2.PodDisruptionBudgetPolicy
+		ready   bool
+		owned   bool
+		is, now int32
+	}{
+		{"three voters", 3, "", true, true, 2, 3},
+		{"four voters", 4, "", true, true, 3, 4},
+		{"five voters", 5, "", true, true, 3, 4},
+		{"a cluster that shrinks to one", 1, "", true, true, 2, 3},
+		{"it is raised already", 3, "", true, true, 3, 3},
+		{"the pod counts as stopped already", 3, "", false, true, 2, 2},
+		{"the budget has another owner", 3, "", true, false, 1, 1},
+		{"no budget is declared", 3, v1beta2.PodDisruptionBudgetDisabled, true, true, 1, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := newDeletedCluster(t)
+			l.c.Spec.Replicas, l.c.Spec.PodDisruptionBudget = ptr.To(test.size), test.budget
+			budget := resources.PodDisruptionBudget(l.c, int(test.is))
+			if !test.owned {
+				budget.OwnerReferences, budget.Annotations = nil, nil
+			}
+			l.kube = fake.NewClientset(budget)
+			l.Kubernetes = l.kube
+			clock := noon()
+			s := &seen{Observed: planner.Observed{Cluster: l.c, Now: clock.Now()}}
+			for _, name := range []string{"c-a", "c-b", "c-c"} {
+				s.Etcd.Members = append(s.Etcd.Members, planner.Member{Name: name, Started: true, Health: planner.Healthy})
+				s.Pods = append(s.Pods, planner.Pod{Name: name, Owned: true, Ready: test.ready})
+			}
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: stopped(), Clock: clock}}, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}
+			if err := guardVoters(t.Context(), r, "c-a"); !errors.Is(err, reconcile.ErrStale) {
+				t.Errorf("a voter may stop beside one whose pod is gone: %v", err)
+			}
+			live, err := l.GetPodDisruptionBudget(t.Context(), "n", "c")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := int32(minAvailable(live)); got != test.now {
+				t.Errorf("the budget keeps %d voters, not %d", got, test.now)
+			}
+		})
+	}
+}
