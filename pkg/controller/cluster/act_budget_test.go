@@ -18,7 +18,7 @@ import (
 )
 
 // TestBudgetIsRaisedBeforeAVoterStops: no eviction may be allowed from the moment in which the
-// other voters are looked at until the voter has stopped. Here the pod of another voter is gone:
+// other voters are looked at until the voter has stopped. Here the pod of another voter no longer exists:
 // the look fails, and the budget was raised before.
 func TestBudgetIsRaisedBeforeAVoterStops(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestBudgetIsRaisedBeforeAVoterStops(t *testing.T) {
 			}
 			r := &run{Reconciler: &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: stopped(), Clock: clock}}, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}
 			if err := guardVoters(t.Context(), r, "c-a"); !errors.Is(err, reconcile.ErrStale) {
-				t.Errorf("a voter may stop beside one whose pod is gone: %v", err)
+				t.Errorf("a voter may stop beside one whose pod no longer exists: %v", err)
 			}
 			live, err := l.GetPodDisruptionBudget(t.Context(), "n", "c")
 			if err != nil {

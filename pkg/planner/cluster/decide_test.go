@@ -186,7 +186,7 @@ func checkBudget(t *testing.T, members string, o *Observed, plan Plan) {
 			t.Errorf("%q of %d, budget %d: %s leaves %d voters with a budget of %d", members, o.size(), o.PodDisruptionBudget.MinAvailable, describe(plan), voters, guarded)
 		}
 	}
-	if want := max(voters, o.size())/2 + 1; guarded != want && guarded != want+o.leaving(plan) {
+	if want := max(voters, o.size())/2 + 1; guarded != want && guarded != want+o.draining(plan) {
 		t.Errorf("%q of %d, budget %d: %s ends with a budget of %d, not %d", members, o.size(), o.PodDisruptionBudget.MinAvailable, describe(plan), guarded, want)
 	}
 }

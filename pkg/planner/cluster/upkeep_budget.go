@@ -31,14 +31,14 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 	}
 	voters := max(live, o.size())
 	quorum := diagnosis.Quorum(voters)
-	if budget.State == Current && budget.MinAvailable >= quorum && budget.MinAvailable <= quorum+o.leaving(plan) {
+	if budget.State == Current && budget.MinAvailable >= quorum && budget.MinAvailable <= quorum+o.draining(plan) {
 		return nil
 	}
 	return []Action{EnsurePodDisruptionBudget{MinAvailable: quorum}}
 }
 
-// leaving is 1 while a voter stops for a while, or for ever, by a decision of the controller.
-func (o *Observed) leaving(plan Plan) int {
+// draining is 1 while a voter stops for a while, or for ever, by a decision of the controller.
+func (o *Observed) draining(plan Plan) int {
 	for _, m := range o.voters() {
 		if p := o.pod(m.Name); !p.gone() && (m.Name == plan.Draining || p.Role == PodDraining) {
 			return 1
