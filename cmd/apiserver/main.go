@@ -77,6 +77,7 @@ func newCommand(server *options.Options) *cobra.Command {
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
 	}
+	command.AddCommand(newRebuildCommand())
 	cliflag.SetUsageAndHelpFunc(command, sets, helpColumns)
 	return command
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // Record is what must be known of the past of a cluster so that nothing is done twice. It is
-// kept in a ConfigMap. What can be read again from members, pods, PVCs and the status
-// completes a record that was lost.
+// kept in a ConfigMap, beside what the user declares. What can be read again from members, pods,
+// PVCs and the status completes a record that was lost.
 type Record struct {
 	// BootstrapMember is the name of the first member of the present etcd.
 	BootstrapMember string
@@ -48,6 +48,9 @@ const (
 	recordLog             = "raftLog"
 	recordRecovery        = "recovery"
 	recordRecoveries      = "recoveries"
+	recordDeclaration     = "declaration"
+
+	recordSuffix = "-record"
 )
 
 // bootstrapSuffix is as long as the random part of the names of other members.
@@ -61,7 +64,7 @@ func BootstrapMember(c *v1beta2.EtcdCluster) string {
 }
 
 // RecordName returns the name of the ConfigMap with the record of c.
-func RecordName(c *v1beta2.EtcdCluster) string { return c.Name + "-record" }
+func RecordName(c *v1beta2.EtcdCluster) string { return c.Name + recordSuffix }
 
 // RecordConfigMap returns the new ConfigMap with the record of c.
 func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
@@ -74,7 +77,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries} {
+	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordDeclaration} {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))
@@ -138,7 +141,7 @@ func formatRecovery(r *v1beta2.RecoveryStatus) string {
 func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 	data := map[string]string{
 		recordClusterUID: string(c.UID), recordBootstrapMember: r.BootstrapMember, recordClusterID: r.ClusterID,
-		recordLog: r.Log.String(), recordRecoveries: strings.Join(r.Recoveries, " "),
+		recordLog: r.Log.String(), recordRecoveries: strings.Join(r.Recoveries, " "), recordDeclaration: declarationOf(c),
 	}
 	if r.Recovery != nil {
 		data[recordRecovery] = formatRecovery(r.Recovery)

@@ -23,6 +23,20 @@ var oldAPIStories = map[string]func(*schedules.Schedule){
 		d := timeline.NewDice(s.Seed, 14)
 		s.Events = append(s.Events, goingBack(d, d.Between(0, 3*time.Second), d.Between(5*time.Second, 2*time.Minute)))
 	},
+	"made again from the record": func(s *schedules.Schedule) {
+		d := timeline.NewDice(s.Seed, 14)
+		for range 3 {
+			s.Events = append(s.Events, schedules.Event{At: d.Between(time.Second, 5*time.Minute), Kind: schedules.EventLoseAPI, A: d.IntN(2)})
+		}
+	},
+	"made again from the record in the midst of a restore": func(s *schedules.Schedule) {
+		twoRestores(s)
+		d := timeline.NewDice(s.Seed, 14)
+		s.Events = slices.DeleteFunc(s.Events, func(e schedules.Event) bool { return e.Kind == schedules.EventOldAPI })
+		for range 2 {
+			s.Events = append(s.Events, schedules.Event{At: d.Between(80*time.Second, 200*time.Second), Kind: schedules.EventLoseAPI, A: d.IntN(2)})
+		}
+	},
 	"from before two restores": twoRestores,
 	"from the midst of a restore": func(s *schedules.Schedule) {
 		twoRestores(s)

@@ -25,12 +25,14 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 )
 
+// DefaultEtcdPrefix is below what key the storage has the objects.
+const DefaultEtcdPrefix = "/registry/" + etcd.GroupName
+
 const (
-	defaultEtcdPrefix = "/registry/" + etcd.GroupName
-	defaultPort       = 8443
-	defaultNamespace  = "etcd-operator-system"
-	defaultService    = "etcd-operator-apiserver"
-	defaultSecret     = "etcd-operator-apiserver-tls"
+	defaultPort      = 8443
+	defaultNamespace = "etcd-operator-system"
+	defaultService   = "etcd-operator-apiserver"
+	defaultSecret    = "etcd-operator-apiserver-tls"
 
 	// namespaceFile is where Kubernetes tells a pod its namespace.
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
@@ -85,7 +87,7 @@ func New() (*Options, error) {
 		return nil, err
 	}
 	// applyStorage replaces the storage, so the codec here is not used.
-	recommended := genericoptions.NewRecommendedOptions(defaultEtcdPrefix, nil)
+	recommended := genericoptions.NewRecommendedOptions(DefaultEtcdPrefix, nil)
 	recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	recommended.SecureServing.BindPort = defaultPort
 	recommended.SecureServing.ServerCert.CertDirectory = ""

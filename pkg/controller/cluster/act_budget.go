@@ -49,7 +49,7 @@ func ensureBudget(ctx context.Context, r *run, a planner.EnsurePodDisruptionBudg
 }
 
 // guardVoters makes sure that a voter may stop: first no eviction is allowed any longer that would
-// stop another one as well, then the other voters still serve and stay. The order matters. Evictions
+// stop another voter as well, then the other voters still serve and stay. The order matters. Evictions
 // are rejected from the moment in which the budget is raised, before Kubernetes has counted
 // again. An eviction from before is a pod that goes away. The planner lowers the budget afterwards.
 func guardVoters(ctx context.Context, r *run, name string) error {

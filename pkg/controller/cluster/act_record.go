@@ -124,6 +124,15 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 	return nil
 }
 
+// recordDeclaration brings the record up to date with what the EtcdCluster declares.
+func recordDeclaration(ctx context.Context, r *run, _ planner.RecordDeclaration) error {
+	live, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	return updateRecord(ctx, r, live, record)
+}
+
 // requireNotBegun makes sure, in the live API, that no pod and no PVC knows of a recovery that
 // the record does not have. The record may have been lost, and the cache may be behind.
 func requireNotBegun(ctx context.Context, r *run, id string) error {

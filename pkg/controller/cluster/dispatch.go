@@ -22,6 +22,7 @@ var effects = index(
 	// act_record.go: the record of the cluster
 	on(writeRecord),
 	on(recordBootstrap),
+	on(recordDeclaration).upkeep(),
 	// act_services.go: the headless Service and the client Service
 	on(createPeerService),
 	on(repairPeerService).upkeep(),

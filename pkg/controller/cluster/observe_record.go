@@ -31,7 +31,7 @@ func observeRecord(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeCl
 	default:
 		// The record of an earlier cluster does not describe this cluster.
 		r.seen.record = live
-		r.seen.Record = planner.Record{State: planner.Current, Record: resources.ParseRecord(live)}
+		r.seen.Record = planner.Record{State: planner.Current, Undeclared: !resources.RecordsDeclaration(c, live), Record: resources.ParseRecord(live)}
 		r.seen.observeMark(live)
 	}
 	hiddenPods, err := r.Cache.HiddenPods(r.key.Namespace, r.key.Name)

@@ -56,6 +56,9 @@ type RecordBootstrap struct {
 	Log       resources.LogRecord
 }
 
+// RecordDeclaration writes what the EtcdCluster declares into the record.
+type RecordDeclaration struct{}
+
 // CreateBootstrapPod creates the pod that starts the cluster. A live check comes first: the
 // record names this member, and the cluster has never been bootstrapped. Version is the one
 // that it starts with; empty for the declared one.
@@ -340,6 +343,7 @@ func (EnsureClientService) action()       {}
 func (EnsurePodDisruptionBudget) action() {}
 func (DeletePodDisruptionBudget) action() {}
 func (RecordBootstrap) action()           {}
+func (RecordDeclaration) action()         {}
 func (CreateBootstrapPod) action()        {}
 func (AddMember) action()                 {}
 func (CreatePod) action()                 {}

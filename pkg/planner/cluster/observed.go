@@ -82,6 +82,8 @@ const (
 // Record is the record of the cluster. Of one that is not owned only the state is observed.
 type Record struct {
 	State ObjectState
+	// Undeclared is true if it does not hold what the EtcdCluster declares now.
+	Undeclared bool
 	resources.Record
 }
 

@@ -17,6 +17,9 @@ func upkeep(o *Observed, plan Plan) []Action {
 		// The record was created again while no member responded.
 		actions = append(actions, RecordBootstrap{ClusterID: o.Etcd.ClusterID})
 	}
+	if o.Record.State == Current && o.Record.Undeclared {
+		actions = append(actions, RecordDeclaration{})
+	}
 	if o.ClientService == Drifted || (o.ClientService == Missing && o.statusSaysServed()) {
 		actions = append(actions, EnsureClientService{})
 	}

@@ -63,6 +63,8 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.LoseRecord(e.A, e.B)
 	case schedules.EventOldAPI:
 		w.saveAPI(e)
+	case schedules.EventLoseAPI:
+		w.rebuildAPI(e)
 	case schedules.EventDisaster:
 		w.DestroyMajority(e)
 	case schedules.EventRecover:

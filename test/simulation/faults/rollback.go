@@ -6,11 +6,14 @@ package faults
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
@@ -37,6 +40,22 @@ func (w *World) saveAPI(e schedules.Event) {
 			w.rollBack(e, saved)
 		}
 	})
+}
+
+// rebuildAPI is for an API whose storage was lost without a backup: the EtcdCluster
+// is made again from its record.
+func (w *World) rebuildAPI(e schedules.Event) {
+	record, found := kubernetes.Lookup[*corev1.ConfigMap](w.Store, kubernetes.KindRecord, schedules.RecordName)
+	if !found {
+		return
+	}
+	cluster, err := resources.RecordedCluster(record)
+	if err != nil {
+		return // it was created a moment ago
+	}
+	version := w.Store.Versions[kubernetes.KindCluster]
+	cluster.ResourceVersion = strconv.FormatInt(version, 10)
+	w.rollBack(e, &apiBackup{cluster: cluster, version: version})
 }
 
 // rollBack restores the objects of our API to an earlier state. Garbage collection deletes

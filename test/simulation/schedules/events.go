@@ -84,6 +84,8 @@ const (
 	EventDeleteNamespace
 	// EventLoseRecord is not either; see recordEvents.
 	EventLoseRecord
+	// EventLoseAPI is in stories only.
+	EventLoseAPI
 	eventKinds
 )
 
@@ -98,6 +100,7 @@ var eventNames = [eventKinds]string{
 	"back up", "restore", "lose everything",
 	"declare larger volumes", "keep or release volumes", "wipe a disk", "damage a learner",
 	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace", "lose the record",
+	"lose the API and make its object again from the record",
 }
 
 // String is the name of the kind in traces.

@@ -1,0 +1,82 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/options"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/rebuild"
+)
+
+// newRebuildCommand returns the command that makes the storage again from the records of clusters.
+func newRebuildCommand() *cobra.Command {
+	var kubeconfig, output string
+	prefix := options.DefaultEtcdPrefix
+	command := &cobra.Command{
+		Use:   "rebuild",
+		Short: "Make a snapshot of the storage from the records of all EtcdClusters, after the storage and its backups were lost",
+		Long: "Make a snapshot of the storage from the records of all EtcdClusters, which are ConfigMaps. It is for a storage that was lost\n" +
+			"without a backup. Bring the snapshot back as a backup of the storage. EtcdBackups and EtcdRestores are not in it.",
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			if err != nil {
+				return fmt.Errorf("connect to Kubernetes: %w; set --kubeconfig outside of a pod", err)
+			}
+			kube, err := kubernetes.NewForConfig(config)
+			if err != nil {
+				return err
+			}
+			found, err := rebuild.Find(command.Context(), kube)
+			if err != nil {
+				return err
+			}
+			if len(found.Clusters) == 0 {
+				return errors.Join(append(found.Incomplete, errors.New("no record describes an EtcdCluster: nothing can be made again"))...)
+			}
+			directory, err := os.MkdirTemp("", "rebuild-")
+			if err != nil {
+				return err
+			}
+			defer func() { _ = os.RemoveAll(directory) }()
+			if err := rebuild.Save(command.Context(), found.Clusters, prefix, directory, output); err != nil {
+				return err
+			}
+			return report(command, found, output)
+		},
+	}
+	// The parent prints its own flags.
+	command.SetUsageFunc((&cobra.Command{}).UsageFunc())
+	command.SetHelpFunc((&cobra.Command{}).HelpFunc())
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", kubeconfig, "Path of a kubeconfig. In a pod the ServiceAccount is used without it.")
+	command.Flags().StringVar(&prefix, "etcd-prefix", prefix, "The --etcd-prefix of the API server.")
+	command.Flags().StringVar(&output, "output", "etcd-operator.db", "The file to write.")
+	return command
+}
+
+func report(command *cobra.Command, found rebuild.Found, output string) error {
+	table := tabwriter.NewWriter(command.OutOrStdout(), 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "NAMESPACE\tNAME\tSIZE\tVERSION\tUID")
+	for _, c := range found.Clusters {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", c.Namespace, c.Name, ptr.Deref(c.Spec.Replicas, 0), c.Spec.Version, c.UID)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, err := range found.Incomplete {
+		_, _ = fmt.Fprintf(command.ErrOrStderr(), "not made again: %v\n", err)
+	}
+	_, _ = fmt.Fprintf(command.OutOrStdout(), "%s has %d EtcdClusters\n", output, len(found.Clusters))
+	return nil
+}

@@ -1,0 +1,11 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rebuild makes the storage of the API server again after it was lost, and no backup of
+// it exists. Every EtcdCluster is in its record, a ConfigMap, with its UID. The result is a snapshot of
+// etcd, which is brought back as a backup of the storage is. EtcdBackups and EtcdRestores are in no
+// record.
+//
+// It may import the storage of the API server, its embedded etcd and pkg/resources. Start at rebuild.go;
+// docs/how-to/operator-state.md has the procedure.
+package rebuild
