@@ -22,7 +22,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-func declared(namespace, name string) *v1beta2.EtcdCluster {
+func desired(namespace, name string) *v1beta2.EtcdCluster {
 	return &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid-of-x", Generation: 1, Annotations: map[string]string{"team": "shop"}},
 		Spec:       v1beta2.ClusterSpec{Replicas: ptr.To[int32](3), Version: "3.6.16"},
@@ -33,12 +33,12 @@ func declared(namespace, name string) *v1beta2.EtcdCluster {
 // one without a declaration is named.
 func TestFind(t *testing.T) {
 	t.Parallel()
-	old := resources.RecordConfigMap(declared("b", "old"), resources.Record{ClusterID: "1"})
+	old := resources.RecordConfigMap(desired("b", "old"), resources.Record{ClusterID: "1"})
 	delete(old.Data, "declaration")
-	notOwned := resources.RecordConfigMap(declared("b", "not-owned"), resources.Record{})
+	notOwned := resources.RecordConfigMap(desired("b", "not-owned"), resources.Record{})
 	notOwned.Data = map[string]string{"declaration": "{}"}
 	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "other", Labels: resources.Labels("other")}}
-	kube := fake.NewClientset(resources.RecordConfigMap(declared("a", "shop"), resources.Record{BootstrapMember: "shop-a"}), old, notOwned, other)
+	kube := fake.NewClientset(resources.RecordConfigMap(desired("a", "shop"), resources.Record{BootstrapMember: "shop-a"}), old, notOwned, other)
 	found, err := Find(t.Context(), kube)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 	if len(found.Clusters) != 1 || len(found.Incomplete) != 1 || !errors.Is(found.Incomplete[0], resources.ErrNotDeclared) {
 		t.Fatalf("found %+v", found)
 	}
-	want := declared("a", "shop")
+	want := desired("a", "shop")
 	if got := found.Clusters[0]; got.Namespace != "a" || got.Name != "shop" || got.UID != want.UID || got.Spec.Version != "3.6.16" || *got.Spec.Replicas != 3 || got.Annotations["team"] != "shop" {
 		t.Errorf("found %+v", got)
 	}
@@ -57,7 +57,7 @@ func TestFind(t *testing.T) {
 func TestSave(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "saved.db")
-	if err := Save(t.Context(), []*v1beta2.EtcdCluster{declared("a", "shop"), declared("b", "shop")}, "/registry/etcd.database.coreos.com", t.TempDir(), file); err != nil {
+	if err := Save(t.Context(), []*v1beta2.EtcdCluster{desired("a", "shop"), desired("b", "shop")}, "/registry/etcd.database.coreos.com", t.TempDir(), file); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Size() == 0 {
@@ -69,7 +69,7 @@ func TestSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Stop()
-	if err := store(t.Context(), []*v1beta2.EtcdCluster{declared("a", "shop")}, "/registry/etcd.database.coreos.com", server.Endpoint()); err != nil {
+	if err := store(t.Context(), []*v1beta2.EtcdCluster{desired("a", "shop")}, "/registry/etcd.database.coreos.com", server.Endpoint()); err != nil {
 		t.Fatal(err)
 	}
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop()})
