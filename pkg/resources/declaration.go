@@ -19,7 +19,7 @@ import (
 // mostDeclared is how many bytes of a declaration a record takes. A ConfigMap holds 1 MiB.
 const mostDeclared = 256 << 10
 
-// ErrNotDeclared: a record does not hold what its EtcdCluster declares.
+// ErrNotDeclared means that a record does not hold what its EtcdCluster declares.
 var ErrNotDeclared = errors.New("the record has no declaration: the EtcdCluster is larger than 256 KiB, or no controller has recorded it")
 
 // declaration is what a user has declared, as the record of a cluster keeps it. The record is
