@@ -5,7 +5,6 @@ package resources
 
 import (
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -41,21 +40,29 @@ func PodDisruptionBudget(c *v1beta2.EtcdCluster, minAvailable int) *policyv1.Pod
 // PodDisruptionBudgetDrifted is true if live differs from what it should be in more
 // than the number of pods that it keeps.
 func PodDisruptionBudgetDrifted(c *v1beta2.EtcdCluster, live *policyv1.PodDisruptionBudget) bool {
-	want, drifted := PodDisruptionBudgetDrift(c, 0, live)
+	want := PodDisruptionBudget(c, 0)
 	want.Spec.MinAvailable = live.Spec.MinAvailable
-	return drifted && !equality.Semantic.DeepEqual(want, live)
+	_, drifted := repairBudget(c, live, want)
+	return drifted
 }
 
 // PodDisruptionBudgetDrift returns live as it should be to keep minAvailable voters, and
-// whether that is a change.
+// whether that is a change: a copy if it is, live itself if not.
 func PodDisruptionBudgetDrift(c *v1beta2.EtcdCluster, minAvailable int, live *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, bool) {
-	want := PodDisruptionBudget(c, minAvailable)
-	pdb := live.DeepCopy()
+	return repairBudget(c, live, PodDisruptionBudget(c, minAvailable))
+}
+
+func repairBudget(c *v1beta2.EtcdCluster, live, want *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, bool) {
+	pdb := *live
+	pdb.ObjectMeta = editableMeta(&live.ObjectMeta)
 	changed := putAll(&pdb.Labels, want.Labels)
-	changed = MarkOwned(c, pdb) || changed
-	if !equality.Semantic.DeepEqual(pdb.Spec, want.Spec) {
+	changed = MarkOwned(c, &pdb) || changed
+	if !isSame(&live.Spec, &want.Spec) {
 		pdb.Spec = want.Spec
 		changed = true
 	}
-	return pdb, changed
+	if !changed {
+		return live, false
+	}
+	return pdb.DeepCopy(), true
 }

@@ -4,25 +4,30 @@
 package resources
 
 import (
+	"maps"
+	"reflect"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// PeerServiceDrift returns live as it should be, and whether that is a change. What
-// the API filled in stays, and so do labels and annotations of others.
+// PeerServiceDrift returns live as it should be, and whether that is a change: a copy if it
+// is, live itself if not. What the API filled in stays, and so do labels and annotations of
+// others.
 func PeerServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.Service, bool) {
 	want := PeerService(c)
 	// An address cannot be taken back; a service that has one needs to be made again.
 	want.Spec.ClusterIP = live.Spec.ClusterIP
-	svc, changed := repairService(live, want)
-	return svc, MarkOwned(c, svc) || changed
+	return repairService(c, live, want)
 }
 
-// ClientServiceDrift returns live as it should be, and whether that is a change. What
-// the API or a load balancer filled in stays, and so do labels and annotations of
-// others.
+// ClientServiceDrift returns live as it should be, and whether that is a change: a copy if
+// it is, live itself if not. What the API or a load balancer filled in stays, and so do
+// labels and annotations of others.
 func ClientServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.Service, bool) {
 	want := ClientService(c)
 	if live.Spec.Type == want.Spec.Type {
@@ -35,17 +40,29 @@ func ClientServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.S
 		want.Spec.ExternalTrafficPolicy = live.Spec.ExternalTrafficPolicy
 	}
 	live, fewer := untemplated(live, want)
-	svc, changed := repairService(live, want)
-	return svc, MarkOwned(c, svc) || changed || fewer
+	svc, changed := repairService(c, live, want)
+	return svc, changed || fewer
 }
 
-// repairService puts what the controller owns of want into a copy of live.
-func repairService(live, want *corev1.Service) (*corev1.Service, bool) {
-	svc := live.DeepCopy()
+// repairService returns live with what the controller owns of want, and whether that is a
+// change: a copy if it is, live itself if not. Most services are as they should be, so the
+// whole object is copied only at the end.
+func repairService(c *v1beta2.EtcdCluster, live, want *corev1.Service) (*corev1.Service, bool) {
+	svc := *live
+	svc.ObjectMeta = editableMeta(&live.ObjectMeta)
 	changed := putAll(&svc.Labels, want.Labels)
 	changed = putAll(&svc.Annotations, want.Annotations) || changed
+	changed = MarkOwned(c, &svc) || changed
+	repairServiceSpec(&svc.Spec, live, want)
+	if !changed && isSame(&live.Spec, &svc.Spec) {
+		return live, false
+	}
+	return svc.DeepCopy(), true
+}
 
-	spec := &svc.Spec
+// repairServiceSpec changes spec, a shallow copy of that of live. It replaces fields and
+// changes nothing that they refer to.
+func repairServiceSpec(spec *corev1.ServiceSpec, live, want *corev1.Service) {
 	spec.Type = want.Spec.Type
 	spec.Selector = want.Spec.Selector
 	spec.Ports = repairPorts(live, want)
@@ -61,7 +78,21 @@ func repairService(live, want *corev1.Service) (*corev1.Service, bool) {
 	if spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
 		spec.HealthCheckNodePort = 0
 	}
-	return svc, changed || !equality.Semantic.DeepEqual(live.Spec, svc.Spec)
+}
+
+// editableMeta returns metadata whose labels, annotations and owner references can be
+// changed without a change of meta.
+func editableMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	editable := *meta
+	editable.Labels, editable.Annotations = maps.Clone(meta.Labels), maps.Clone(meta.Annotations)
+	editable.OwnerReferences = slices.Clone(meta.OwnerReferences)
+	return editable
+}
+
+// isSame compares as the API does: it does not tell an empty list from none. reflect.DeepEqual
+// is stricter and several times faster, and mostly finds that nothing differs.
+func isSame(a, b any) bool {
+	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
 }
 
 // repairPorts returns the ports of want with the node ports that live was given, if

@@ -32,10 +32,22 @@ func PVC(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim {
 // that is a change. The volume itself is left alone; see PVCGrowth.
 func PVCDrift(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
 	pvc := live.DeepCopy()
-	changed := putAll(&pvc.Labels, merged(Labels(c.Name), map[string]string{LabelMember: live.Name}))
+	return pvc, repairPVC(c, pvc)
+}
+
+// PVCDrifted is true if PVCDrift would change something.
+func PVCDrifted(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) bool {
+	pvc := *live
+	pvc.ObjectMeta = editableMeta(&live.ObjectMeta)
+	return repairPVC(c, &pvc)
+}
+
+// repairPVC changes the metadata of pvc alone.
+func repairPVC(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) bool {
+	changed := putAll(&pvc.Labels, Labels(c.Name))
+	changed = putAll(&pvc.Labels, map[string]string{LabelMember: pvc.Name}) || changed
 	changed = MarkAlone(c, pvc) || changed
-	changed = forgetRejection(c, pvc) || changed
-	return pvc, changed
+	return forgetRejection(c, pvc) || changed
 }
 
 // putAll sets entries of a map and says whether one was different.

@@ -286,8 +286,8 @@ func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planne
 		Owned:       resources.Owns(c, p),
 		Terminating: p.DeletionTimestamp != nil,
 		Version:     p.Annotations[resources.AnnotationVersion],
+		Drifted:     resources.PVCDrifted(c, p),
 	}
-	_, o.Drifted = resources.PVCDrift(c, p)
 	o.Growth, o.GrowthWhy = resources.PVCGrowth(c, p)
 	return o
 }

@@ -122,7 +122,7 @@ func (c *Checks) goalVolumes(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage) s
 		if pvc.Labels[resources.LabelApp] == "" || pvc.DeletionTimestamp != nil || !resources.Owns(cluster, pvc) {
 			continue
 		}
-		if _, drifted := resources.PVCDrift(cluster, pvc); drifted {
+		if resources.PVCDrifted(cluster, pvc) {
 			return "PVC " + pvc.Name + " is not as declared"
 		}
 		growth, _ := resources.PVCGrowth(cluster, pvc)
