@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +24,8 @@ func WriteStatus[S any](
 		return false, nil
 	}
 	status := desired()
-	if equality.Semantic.DeepEqual(status, current) {
+	// Most of the time the status is the same, which reflect.DeepEqual finds several times faster.
+	if reflect.DeepEqual(&status, &current) || equality.Semantic.DeepEqual(status, current) {
 		return false, nil
 	}
 	updated, err := update(status)
