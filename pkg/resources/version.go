@@ -84,7 +84,10 @@ func HasLearners(version string) bool { return featuresOf(NormalizeVersion(versi
 // featuresOf returns what a version can do. A version that is no version (a tag of a
 // private repository) is taken for a new one.
 func featuresOf(version string) features {
-	v, err := semver.NewVersion(version)
+	v, err := semver.StrictNewVersion(version)
+	if err != nil {
+		v, err = semver.NewVersion(version) // it reads 3.6, too, with a slow regular expression
+	}
 	if err != nil {
 		return features{metricsListener: true, compactionMode: true, learners: true, serializableHealth: true, livez: true, peerSkipsNames: true, revisionBump: true, restoresNameless: true}
 	}

@@ -231,9 +231,16 @@ func (s *seen) observeTrust() {
 		}
 	}
 	s.Trust = certificates.Trust(all)
+	mounted := s.mounted()
+	accepted := map[string]bool{} // most pods were started with the same CAs
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		p.Refreshed, p.Accepts = p.Certificates == s.mounted(), s.acceptedBy(p.PeerCAs)
+		accepts, known := accepted[p.PeerCAs]
+		if !known {
+			accepts = s.acceptedBy(p.PeerCAs)
+			accepted[p.PeerCAs] = accepts
+		}
+		p.Refreshed, p.Accepts = p.Certificates == mounted, accepts
 	}
 }
 

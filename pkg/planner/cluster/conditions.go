@@ -20,33 +20,37 @@ type condition func(*Observed, Plan) v1beta2.ClusterCondition
 // conditions computes every condition and keeps the times of those that did not
 // change. Conditions of other authors are kept as they are.
 func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
-	list := o.standing(plan).conditions()
-	for _, compute := range []condition{
+	computations := []condition{
 		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared,
-	} {
+	}
+	list := o.standing(plan).conditions()
+	for _, compute := range computations {
 		list = append(list, compute(o, plan))
 	}
 	result := make([]v1beta2.ClusterCondition, 0, len(list))
-	computed := map[v1beta2.ClusterConditionType]bool{}
-	for _, c := range list {
-		computed[c.Type] = true
-		if c.Status == "" {
+	now := o.Now.UTC().Format(time.RFC3339)
+	for i := range list {
+		if list[i].Status == "" {
 			continue // it is not about this cluster, or not there while it is not True
 		}
-		result = append(result, stamp(o, c))
+		stamp(o, &list[i], now)
+		result = append(result, list[i])
 	}
-	for _, c := range o.Cluster.Status.Conditions {
-		if !computed[c.Type] {
-			result = append(result, c)
+	for i := range o.Cluster.Status.Conditions {
+		other := &o.Cluster.Status.Conditions[i]
+		if !slices.ContainsFunc(list, func(c v1beta2.ClusterCondition) bool { return c.Type == other.Type }) {
+			result = append(result, *other)
 		}
 	}
 	return result
 }
 
-func stamp(o *Observed, c v1beta2.ClusterCondition) v1beta2.ClusterCondition {
-	now := o.Now.UTC().Format(time.RFC3339)
+// stamp gives a condition the times of the same condition in the last status, where it is
+// as it was then, and now elsewhere.
+func stamp(o *Observed, c *v1beta2.ClusterCondition, now string) {
 	c.LastUpdateTime, c.LastTransitionTime, c.ObservedGeneration = now, now, o.Cluster.Generation
-	for _, old := range o.Cluster.Status.Conditions {
+	for i := range o.Cluster.Status.Conditions {
+		old := &o.Cluster.Status.Conditions[i]
 		if old.Type != c.Type {
 			continue
 		}
@@ -57,7 +61,6 @@ func stamp(o *Observed, c v1beta2.ClusterCondition) v1beta2.ClusterCondition {
 			}
 		}
 	}
-	return c
 }
 
 func is(t v1beta2.ClusterConditionType, s corev1.ConditionStatus, reason Reason, message string) v1beta2.ClusterCondition {
