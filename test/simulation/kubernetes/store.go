@@ -4,6 +4,7 @@
 package kubernetes
 
 import (
+	"reflect"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -147,10 +148,10 @@ func Update[T metav1.Object](s *Store, object T) (T, error) {
 	if err := s.w.admit(k, object, old); err != nil {
 		return none, err
 	}
-	if pod, ok := any(object).(*corev1.Pod); ok && !equality.Semantic.DeepEqual(pod.Spec, any(old).(*corev1.Pod).Spec) {
+	if pod, ok := any(object).(*corev1.Pod); ok && !isSame(&pod.Spec, &any(old).(*corev1.Pod).Spec) {
 		pod.Generation++
 	}
-	if equality.Semantic.DeepEqual(object, old) {
+	if isUnchanged(object, old) {
 		return old, nil
 	}
 	s.replace(k, object)
@@ -171,11 +172,32 @@ func Edit[T metav1.Object](s *Store, k Kind, name string, change func(T)) bool {
 	if service, ok := any(object).(*corev1.Service); ok && s.admitService(service, any(old).(*corev1.Service)) != nil {
 		return false
 	}
-	if equality.Semantic.DeepEqual(object, old) {
+	if isUnchanged(object, old) {
 		return false
 	}
 	s.replace(k, object)
 	return true
+}
+
+// isUnchanged compares two versions of an object. The status of what has one changes most
+// often, so it is compared first.
+func isUnchanged(object, old metav1.Object) bool {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		if !isSame(&object.Status, &old.(*corev1.Pod).Status) {
+			return false
+		}
+	case *v1beta2.EtcdCluster:
+		if !isSame(&object.Status, &old.(*v1beta2.EtcdCluster).Status) {
+			return false
+		}
+	}
+	return isSame(object, old)
+}
+
+// isSame compares as the API does. reflect.DeepEqual is stricter and several times faster.
+func isSame(a, b any) bool {
+	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
 }
 
 // Remove takes an object out of the store.
