@@ -43,9 +43,21 @@ type programs struct {
 	server, repository string
 }
 
+// installation is how the API server is started.
+type installation struct {
+	// embedded is true if etcd runs in the API server. Otherwise it is a process of its own, so that
+	// its CPU time is seen.
+	embedded bool
+	// memoryLimit is the value of GOMEMLIMIT; empty for none.
+	memoryLimit string
+	// withoutCRD leaves out the CRD.
+	withoutCRD bool
+}
+
 // environment is one start of all processes with empty storages.
 type environment struct {
 	programs
+	installation
 	dir string
 	pki *servers.PKI
 
@@ -62,9 +74,9 @@ type environment struct {
 
 // startEnvironment starts all processes. The caller must stop the environment, even after an
 // error.
-func startEnvironment(ctx context.Context, p programs) (*environment, error) {
+func startEnvironment(ctx context.Context, p programs, how installation) (*environment, error) {
 	dir, err := os.MkdirTemp("", "etcd-operator-bench-api-")
-	e := &environment{programs: p, dir: dir, processes: map[string]*servers.Process{}, etcdURL: map[string]string{}}
+	e := &environment{programs: p, installation: how, dir: dir, processes: map[string]*servers.Process{}, etcdURL: map[string]string{}}
 	if err != nil {
 		return e, err
 	}
@@ -78,7 +90,7 @@ func startEnvironment(ctx context.Context, p programs) (*environment, error) {
 		run  func(context.Context) error
 	}{
 		{"start the etcd of the kube-apiserver", func(ctx context.Context) error { return e.startEtcd(ctx, kubeEtcd) }},
-		{"start the etcd of the API server", func(ctx context.Context) error { return e.startEtcd(ctx, ownEtcd) }},
+		{"start the etcd of the API server", e.startOwnEtcd},
 		{"start the kube-apiserver", e.startKube},
 		{"install the API server", e.install},
 		{"start the API server", e.startServer},
@@ -103,6 +115,18 @@ func (e *environment) stop() error {
 	}
 	return errors.Join(errs...)
 }
+
+// startOwnEtcd starts the etcd of the API server, unless it runs in the API server.
+func (e *environment) startOwnEtcd(ctx context.Context) error {
+	if e.embedded {
+		e.etcdURL[ownEtcd] = "unix://" + filepath.Join(e.embeddedDir(), "run", "client.sock")
+		return nil
+	}
+	return e.startEtcd(ctx, ownEtcd)
+}
+
+// embeddedDir is the directory of the etcd in the API server.
+func (e *environment) embeddedDir() string { return filepath.Join(e.dir, "embedded") }
 
 // startEtcd starts a real etcd that syncs its log to the disk.
 func (e *environment) startEtcd(ctx context.Context, name string) error {
@@ -163,8 +187,7 @@ func (e *environment) config(user string, groups ...string) (*rest.Config, error
 	}, nil
 }
 
-// startServer starts the API server with the rights of its ServiceAccount and an etcd of its
-// own beside it, so that the CPU time of etcd is seen on both sides.
+// startServer starts the API server with the rights of its ServiceAccount.
 func (e *environment) startServer(ctx context.Context) error {
 	config, err := e.config(serverUser, "system:serviceaccounts", "system:serviceaccounts:"+systemNamespace)
 	if err != nil {
@@ -174,10 +197,18 @@ func (e *environment) startServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.processes[ownServer], err = servers.Start(e.dir, "apiserver", e.server,
+	storage := "--etcd-servers=" + e.etcdURL[ownEtcd]
+	if e.embedded {
+		storage = "--embedded-etcd-dir=" + e.embeddedDir()
+	}
+	var variables []string
+	if e.memoryLimit != "" {
+		variables = append(variables, "GOMEMLIMIT="+e.memoryLimit)
+	}
+	e.processes[ownServer], err = servers.StartWith(e.dir, "apiserver", variables, e.server,
 		"--bind-address=127.0.0.1",
 		"--secure-port="+portOf(e.serverURL),
-		"--etcd-servers="+e.etcdURL[ownEtcd],
+		storage,
 		"--serving-cert-namespace="+systemNamespace,
 		"--kubeconfig="+kubeconfig,
 		"--authentication-kubeconfig="+kubeconfig,

@@ -71,6 +71,9 @@ func (e *environment) install(ctx context.Context) error {
 }
 
 func (e *environment) installCRD(ctx context.Context) error {
+	if e.withoutCRD {
+		return nil
+	}
 	manifest, err := crdManifest()
 	if err != nil {
 		return err
@@ -107,7 +110,11 @@ func (e *environment) waitServed(ctx context.Context) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	for _, group := range []string{crdGroup, v1beta2.SchemeGroupVersion.Group} {
+	groups := []string{v1beta2.SchemeGroupVersion.Group}
+	if !e.withoutCRD {
+		groups = append(groups, crdGroup)
+	}
+	for _, group := range groups {
 		path := e.kubeURL + "/apis/" + group + "/v1beta2/namespaces/default/etcdclusters"
 		var last error
 		err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {

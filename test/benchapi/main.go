@@ -32,11 +32,12 @@ func main() {
 type settings struct {
 	programs
 	profile, out, only, size, profiles string
+	scale                              scaleSettings
 }
 
 func run(ctx context.Context) error {
 	var s settings
-	flag.StringVar(&s.profile, "profile", "short", "how much is measured: short, full or smoke")
+	flag.StringVar(&s.profile, "profile", "short", "what is measured: short, full or smoke beside a CRD, or scale")
 	flag.StringVar(&s.bin, "bin", os.Getenv("ETCD_OPERATOR_BIN"), "directory with etcd, kube-apiserver and kubectl")
 	flag.StringVar(&s.server, "apiserver", "bin/apiserver", "the program of the API server")
 	flag.StringVar(&s.repository, "repository", ".", "the work tree, for the manifests")
@@ -44,13 +45,17 @@ func run(ctx context.Context) error {
 	flag.StringVar(&s.only, "only", "", "measure only lines whose names contain this text")
 	flag.StringVar(&s.size, "size", "", "measure only objects of this size, such as \"3 KB\"")
 	flag.StringVar(&s.profiles, "profiles", "", "directory for CPU profiles of both servers, which are taken after the measurements")
+	s.scale.addFlags()
 	flag.Parse()
+	if s.bin == "" {
+		return errors.New("-bin is empty; run hack/bench-api.sh, or name a directory with etcd, kube-apiserver and kubectl")
+	}
+	if s.profile == profileScale {
+		return runScale(ctx, s)
+	}
 	p, err := profileNamed(s.profile)
 	if err != nil {
 		return err
-	}
-	if s.bin == "" {
-		return errors.New("-bin is empty; run hack/bench-api.sh, or name a directory with etcd, kube-apiserver and kubectl")
 	}
 	found := newReport(p.name)
 	// What was measured before an error, or before Ctrl-C, is saved all the same.
@@ -75,7 +80,7 @@ func measureAll(ctx context.Context, s settings, p profile, found *report) error
 // measure runs one stage on fresh processes.
 func measure(ctx context.Context, s settings, p profile, part part, found *report) (err error) {
 	say("%d objects of %s: starting the servers", part.objects, part.shape.name)
-	e, err := startEnvironment(ctx, s.programs)
+	e, err := startEnvironment(ctx, s.programs, installation{})
 	defer func() { err = errors.Join(err, e.stop()) }()
 	if err != nil {
 		return err

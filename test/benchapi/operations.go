@@ -88,7 +88,7 @@ func list(ctx context.Context, st *stage, s *serving, l line) (result, error) {
 	return st.repeat(ctx, l.clients, st.profile.box, func(ctx context.Context, _ int) (int64, error) {
 		at := s.url(loadNamespace, l.query)
 		if l.format == formatTable || l.query == pageQuery {
-			return st.pages(ctx, s, l, at)
+			return pages(ctx, s.client(l.user), accepts[s.format(l.format)], at)
 		}
 		return count(ctx, s.client(l.user), call{method: http.MethodGet, url: at, accept: accepts[s.format(l.format)]})
 	})
@@ -97,11 +97,11 @@ func list(ctx context.Context, st *stage, s *serving, l line) (result, error) {
 // pageQuery asks for the first page; kubectl get does so, too.
 const pageQuery = "?limit=500"
 
-// pages reads a list page by page.
-func (st *stage) pages(ctx context.Context, s *serving, l line, first string) (int64, error) {
+// pages reads a list page by page, and returns the bytes of all responses.
+func pages(ctx context.Context, client *http.Client, accept, first string) (int64, error) {
 	var size int64
 	for at := first; ; {
-		content, err := send(ctx, s.client(l.user), call{method: http.MethodGet, url: at, accept: accepts[s.format(l.format)]})
+		content, err := send(ctx, client, call{method: http.MethodGet, url: at, accept: accept})
 		if err != nil {
 			return size, err
 		}

@@ -61,7 +61,7 @@ func profileNamed(name string) (profile, error) {
 		p.plan = []part{{all[1], 50, allLines([]int{3}, false), 0}}
 		return p, nil
 	default:
-		return profile{}, fmt.Errorf("there is no profile %q; choose short, full or smoke", name)
+		return profile{}, fmt.Errorf("there is no profile %q; choose short, full, smoke or scale", name)
 	}
 }
 

@@ -69,6 +69,9 @@ func (e *environment) servings(ctx context.Context) ([]*serving, error) {
 		{name: servingDirect, group: group, base: e.serverURL, trust: trust, protobuf: true,
 			path: []string{kubeServer, ownServer, ownEtcd}, etcd: ownEtcd},
 	}
+	if e.withoutCRD {
+		all = all[1:]
+	}
 	for _, s := range all {
 		s.admin, s.clients = s.reach(e.admin), &clientSet{}
 		if s.clients.admin, err = newClient(s.admin); err != nil {

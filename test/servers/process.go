@@ -33,6 +33,11 @@ type Process struct {
 
 // Start starts a program that appends its output to the file NAME.log in dir.
 func Start(dir, name, program string, args ...string) (*Process, error) {
+	return StartWith(dir, name, nil, program, args...)
+}
+
+// StartWith does the same with additional variables of the environment, such as "GOMEMLIMIT=1GiB".
+func StartWith(dir, name string, environment []string, program string, args ...string) (*Process, error) {
 	path := filepath.Join(dir, name+".log")
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -42,6 +47,7 @@ func Start(dir, name, program string, args ...string) (*Process, error) {
 	// It outlives the test that starts it, so no context of a test ends it.
 	command := exec.CommandContext(context.Background(), program, args...)
 	command.Stdout, command.Stderr = log, log
+	command.Env = append(os.Environ(), environment...)
 	// The kernel ends it if this process dies without cleaning up.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := command.Start(); err != nil {
