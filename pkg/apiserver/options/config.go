@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/sharing"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/storage"
 )
 
@@ -84,6 +85,10 @@ func (o *Options) applyStorage(config *apiserver.Config) error {
 	if err := etcd.ApplyWithStorageFactoryTo(factory, &config.Generic.Config); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
-	config.Generic.RESTOptionsGetter = storage.RetryUnavailable(config.Generic.RESTOptionsGetter)
+	getter := config.Generic.RESTOptionsGetter
+	if etcd.EnableWatchCache && len(etcd.WatchCacheSizes) == 0 {
+		getter = sharing.WatchCaches(getter)
+	}
+	config.Generic.RESTOptionsGetter = storage.RetryUnavailable(getter)
 	return nil
 }

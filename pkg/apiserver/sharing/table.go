@@ -1,0 +1,38 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sharing
+
+import "sync"
+
+// table remembers values by their keys. It holds at most twice its limit of values, and forgets
+// what was not used for the longest time. Package unique would forget a value as soon as no handle
+// of it exists, and the fields of objects cannot hold handles.
+type table[V any] struct {
+	limit int
+
+	mu sync.Mutex
+	// recent is filled up to the limit. Then it becomes old, and what was old is forgotten.
+	recent, old map[string]V
+}
+
+func newTable[V any](limit int) *table[V] {
+	return &table[V]{limit: limit, recent: map[string]V{}}
+}
+
+// get returns the value of a key, and remembers the given value if there is none.
+func (t *table[V]) get(key string, value V) V {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.recent[key]; ok {
+		return known
+	}
+	if known, ok := t.old[key]; ok {
+		value = known
+	}
+	if len(t.recent) >= t.limit {
+		t.recent, t.old = make(map[string]V, t.limit), t.recent
+	}
+	t.recent[key] = value
+	return value
+}
