@@ -68,6 +68,13 @@ func (c *cache) find(object item, now time.Time) []byte {
 	return found.data
 }
 
+// isUseful is true if the cache can hold a noticeable part of the items of a list. It is estimated by
+// the first item. Otherwise the next list would find few of the encodings, for all of the memory.
+func (c *cache) isUseful(items []item) bool {
+	const mostTimesLimit = 4
+	return len(items)*items[0].Size() <= mostTimesLimit*c.limit
+}
+
 // isSame is true if both are the same slice. An empty one has no address.
 func isSame(a, b []metav1.ManagedFieldsEntry) bool {
 	return len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]

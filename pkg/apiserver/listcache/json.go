@@ -34,7 +34,7 @@ func (j *jsonLists) encode(next runtime.Encoder, list runtime.Object, items []it
 	if !found || !bytes.HasSuffix(head, []byte(`"items":[`)) {
 		return false, nil
 	}
-	now := j.clock.Now()
+	now, remember := j.clock.Now(), j.cache.isUseful(items)
 	return true, writeList(w, head[:1], func(w io.Writer) error {
 		separator := head[1:]
 		for _, object := range items {
@@ -48,7 +48,9 @@ func (j *jsonLists) encode(next runtime.Encoder, list runtime.Object, items []it
 				if data, err = json.Marshal(object); err != nil {
 					return err
 				}
-				j.cache.put(object, data, now)
+				if remember {
+					j.cache.put(object, data, now)
+				}
 			}
 			if _, err := w.Write(data); err != nil {
 				return err

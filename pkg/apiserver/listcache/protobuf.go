@@ -40,7 +40,7 @@ func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items 
 	if err := unknown.Unmarshal(content); err != nil {
 		return false, fmt.Errorf("read the frame of a list: %w", err)
 	}
-	now := p.clock.Now()
+	now, remember := p.clock.Now(), p.cache.isUseful(items)
 	encoded := make([][]byte, len(items))
 	size := len(unknown.Raw)
 	scratch := make([]byte, 0, 1+binary.MaxVarintLen64)
@@ -66,7 +66,9 @@ func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items 
 					if _, err := object.MarshalTo(data); err != nil {
 						return written, err
 					}
-					p.cache.put(object, data, now)
+					if remember {
+						p.cache.put(object, data, now)
+					}
 				}
 				var n int
 				n, err = writeItem(w, appendHead(scratch[:0], len(data)), data)

@@ -1938,18 +1938,18 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 							Format:      "int32",
 						},
 					},
+					"clientPort": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clientPort is the port of the client Service.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 					"serviceName": {
 						SchemaProps: spec.SchemaProps{
 							Description: "serviceName is the name of the client Service.",
 							Type:        []string{"string"},
 							Format:      "",
-						},
-					},
-					"clientPort": {
-						SchemaProps: spec.SchemaProps{
-							Description: "clientPort is the port of that service.",
-							Type:        []string{"integer"},
-							Format:      "int32",
 						},
 					},
 					"members": {
@@ -2013,10 +2013,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 					"memberStatuses": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-map-keys": []interface{}{
-									"name",
-								},
-								"x-kubernetes-list-type": "map",
+								"x-kubernetes-list-type": "atomic",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
