@@ -236,6 +236,19 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
+// TestTooLargeList: a list of which the cache holds only a small part is not remembered.
+func TestTooLargeList(t *testing.T) {
+	t.Parallel()
+	list := itemsOf(sample(30))
+	size := list[0].Size()
+	if c := newCache(10 * size); !c.isUseful(list) {
+		t.Error("a list of three times the limit is not remembered")
+	}
+	if c := newCache(5 * size); c.isUseful(list) {
+		t.Error("a list of six times the limit is remembered")
+	}
+}
+
 // TestFirstWrite: the size of the first write tells the writer of responses whether to compress.
 func TestFirstWrite(t *testing.T) {
 	t.Parallel()

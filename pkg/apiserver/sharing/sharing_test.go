@@ -1,0 +1,167 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sharing
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+
+	etcdfuzzer "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/fuzzer"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/install"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// source is the random source that the fuzzer of apimachinery wants.
+type source struct{ *rand.PCG }
+
+// Int63 implements math/rand.Source.
+func (s source) Int63() int64 { return rand.New(s.PCG).Int64() }
+
+// Seed implements math/rand.Source.
+func (s source) Seed(seed int64) { s.PCG.Seed(uint64(seed), 1) }
+
+// TestShareChangesNothing: with random objects, the object after sharing equals the one before, and
+// so do the objects that were shared earlier.
+func TestShareChangesNothing(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	if err := install.Install(scheme); err != nil {
+		t.Fatal(err)
+	}
+	random := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, etcdfuzzer.Funcs), source{rand.NewPCG(1, 2)}, serializer.NewCodecFactory(scheme))
+	clusters := NewClusters()
+	var shared, want []*v1beta2.EtcdCluster
+	for i := range 300 {
+		cluster := &v1beta2.EtcdCluster{}
+		if i%2 == 0 {
+			random.Fill(cluster)
+		} else {
+			cluster = running(fmt.Sprintf("c-%d", i))
+		}
+		want = append(want, cluster.DeepCopy())
+		clusters.Share(cluster)
+		shared = append(shared, cluster)
+	}
+	for i := range shared {
+		if diff := cmp.Diff(want[i], shared[i]); diff != "" {
+			t.Fatalf("object %d changed: %s", i, diff)
+		}
+	}
+}
+
+// running is a cluster with what a decoder leaves in it: strings of its own, and slices with
+// capacity for more.
+func running(name string) *v1beta2.EtcdCluster {
+	text := func(s string) string { return string([]byte(s)) }
+	member := name + "-member"
+	c := &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: text("team"), Labels: map[string]string{text("name"): text(name)},
+			ManagedFields: make([]metav1.ManagedFieldsEntry, 0, 4),
+		},
+		Spec: v1beta2.ClusterSpec{Version: text("3.6.16"), Pod: &v1beta2.PodPolicy{NodeSelector: map[string]string{"a": "b", "c": "d"}}},
+	}
+	c.ManagedFields = append(c.ManagedFields, metav1.ManagedFieldsEntry{Manager: text("m"), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)})
+	c.Status.MemberStatuses = append(make([]v1beta2.MemberStatus, 0, 4),
+		v1beta2.MemberStatus{Name: text(member), Pod: text(member), Claim: text(member), Version: text("3.6.16")})
+	c.Status.Conditions = append(make([]v1beta2.ClusterCondition, 0, 4), v1beta2.ClusterCondition{
+		Type: v1beta2.ClusterConditionType(text("Ready")), Status: corev1.ConditionTrue,
+		LastUpdateTime: text("2026-11-25T00:00:00Z"), LastTransitionTime: text("2026-11-25T00:00:00Z"),
+	})
+	return c
+}
+
+func isOne(a, b string) bool { return a == b && unsafe.StringData(a) == unsafe.StringData(b) }
+
+func TestEqualPartsAreShared(t *testing.T) {
+	t.Parallel()
+	clusters := NewClusters()
+	a, b := running("a"), running("b")
+	clusters.Share(a)
+	clusters.Share(b)
+	member, condition := a.Status.MemberStatuses[0], a.Status.Conditions[0]
+	for what, shared := range map[string]bool{
+		"namespace":       isOne(a.Namespace, b.Namespace),
+		"version":         isOne(a.Spec.Version, b.Spec.Version),
+		"condition type":  isOne(string(condition.Type), string(b.Status.Conditions[0].Type)),
+		"pod policy":      a.Spec.Pod == b.Spec.Pod,
+		"managed fields":  a.ManagedFields[0].FieldsV1 == b.ManagedFields[0].FieldsV1,
+		"pod of a member": isOne(member.Name, member.Pod) && isOne(member.Name, member.Claim),
+		"times":           isOne(condition.LastUpdateTime, condition.LastTransitionTime),
+		"label":           isOne(a.Labels["name"], a.Name),
+		"capacity":        cap(a.Status.Conditions) == 1 && cap(a.Status.MemberStatuses) == 1 && cap(a.ManagedFields) == 1,
+	} {
+		if !shared {
+			t.Errorf("%s: not shared", what)
+		}
+	}
+	// The cache of encodings recognizes an object by the address of its managed fields.
+	if &a.ManagedFields[0] == &b.ManagedFields[0] {
+		t.Error("two objects have the same slice of managed fields")
+	}
+}
+
+func TestDifferentPartsStayApart(t *testing.T) {
+	t.Parallel()
+	clusters := NewClusters()
+	a, b := running("a"), running("b")
+	b.Spec.Pod.NodeSelector["c"] = "other"
+	clusters.Share(a)
+	clusters.Share(b)
+	if a.Spec.Pod == b.Spec.Pod || b.Spec.Pod.NodeSelector["c"] != "other" {
+		t.Error("different pod policies are shared")
+	}
+}
+
+func TestTableIsBounded(t *testing.T) {
+	t.Parallel()
+	table := newTable[int](10)
+	for i := range 100 {
+		table.get("always", -1)
+		table.get(fmt.Sprint(i), i)
+		if n := len(table.recent) + len(table.old); n > 20 {
+			t.Fatalf("%d values, want at most 20", n)
+		}
+	}
+	if got := table.get("always", 7); got != -1 {
+		t.Errorf("a value that was always used is %d, want -1", got)
+	}
+	if got := table.get("0", 7); got != 7 {
+		t.Errorf("a value that was not used for long is %d, want to have been forgotten", got)
+	}
+}
+
+// TestStoppedWatch: a watch whose reader stops before it has read everything ends.
+func TestStoppedWatch(t *testing.T) {
+	t.Parallel()
+	from := watch.NewFakeWithChanSize(2, false)
+	w := sharingStorage{clusters: NewClusters()}.share(from)
+	from.Add(running("a"))
+	from.Add(running("b"))
+	if event := <-w.ResultChan(); event.Type != watch.Added || event.Object.(*v1beta2.EtcdCluster).Name != "a" {
+		t.Fatalf("the first event is %v", event)
+	}
+	w.Stop()
+	for range w.ResultChan() {
+	}
+}
+
+// TestSizeOfCluster: 768 is a size class of the allocator; the next is 896.
+func TestSizeOfCluster(t *testing.T) {
+	t.Parallel()
+	if size := unsafe.Sizeof(v1beta2.EtcdCluster{}); size > 768 {
+		t.Errorf("an EtcdCluster has %d bytes; find a place without gaps for the new field, or raise the limit", size)
+	}
+}
