@@ -148,8 +148,8 @@ bench: ## Measure times and footprints on the local Kubernetes; see docs/explana
 	@hack/bench.sh
 
 .PHONY: bench-api
-bench-api: ## Measure the API side by side with a CRD (PROFILE=short or full); see docs/explanation/bench-api.md.
-	@PROFILE='$(PROFILE)' hack/bench-api.sh
+bench-api: ## Measure the API side by side with a CRD (PROFILE=short or full), or with many objects (PROFILE=scale, ARGS=flags); see docs/explanation/bench-api.md.
+	@PROFILE='$(PROFILE)' hack/bench-api.sh $(ARGS)
 
 ##@ Local Kubernetes
 .PHONY: local-tool

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures the API side by side with a CustomResourceDefinition of the same type, prints tables
 # and writes them to dist/. PROFILE=short (default) takes at most five minutes, PROFILE=full hours.
+# PROFILE=scale measures the API server alone with 150,000 objects, in at most 20 minutes.
 # Arguments go to the program, such as: hack/bench-api.sh -only list
 # docs/explanation/bench-api.md explains the figures.
 set -euo pipefail

@@ -157,11 +157,3 @@ func TestStoppedWatch(t *testing.T) {
 	for range w.ResultChan() {
 	}
 }
-
-// TestSizeOfCluster: 768 is a size class of the allocator; the next is 896.
-func TestSizeOfCluster(t *testing.T) {
-	t.Parallel()
-	if size := unsafe.Sizeof(v1beta2.EtcdCluster{}); size > 768 {
-		t.Errorf("an EtcdCluster has %d bytes; find a place without gaps for the new field, or raise the limit", size)
-	}
-}

@@ -1938,18 +1938,18 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 							Format:      "int32",
 						},
 					},
-					"clientPort": {
-						SchemaProps: spec.SchemaProps{
-							Description: "clientPort is the port of the client Service.",
-							Type:        []string{"integer"},
-							Format:      "int32",
-						},
-					},
 					"serviceName": {
 						SchemaProps: spec.SchemaProps{
 							Description: "serviceName is the name of the client Service.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"clientPort": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clientPort is the port of that service.",
+							Type:        []string{"integer"},
+							Format:      "int32",
 						},
 					},
 					"members": {

@@ -34,17 +34,13 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []ClusterCondition `json:"conditions,omitempty" protobuf:"bytes,4,rep,name=conditions"`
-
-	// The two numbers stand side by side without a gap. So an EtcdCluster has 768 bytes, a size class
-	// of the allocator of Go; the next one is 896.
-
 	// size is the number of members in etcd's own member list.
 	// +optional
 	Replicas int32 `json:"size" protobuf:"varint,5,opt,name=size"`
-	// clientPort is the port of the client Service.
-	ClientPort int32 `json:"clientPort,omitempty" protobuf:"varint,7,opt,name=clientPort"`
 	// serviceName is the name of the client Service.
 	ServiceName string `json:"serviceName,omitempty" protobuf:"bytes,6,opt,name=serviceName"`
+	// clientPort is the port of that service.
+	ClientPort int32 `json:"clientPort,omitempty" protobuf:"varint,7,opt,name=clientPort"`
 	// members lists the names of the members by readiness.
 	// +optional
 	Members MembersStatus `json:"members" protobuf:"bytes,8,opt,name=members"`

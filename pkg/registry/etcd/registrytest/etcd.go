@@ -31,6 +31,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/install"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/sharing"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/storage"
 )
 
@@ -110,7 +111,7 @@ func New(t testing.TB) *Storage {
 	uncached.EnableWatchCache = false
 	return &Storage{
 		Scheme:   scheme,
-		Options:  options.CreateRESTOptionsGetter(factory, nil),
+		Options:  sharing.WatchCaches(options.CreateRESTOptionsGetter(factory, nil)),
 		Uncached: uncached.CreateRESTOptionsGetter(factory, nil),
 		prefix:   prefix,
 	}

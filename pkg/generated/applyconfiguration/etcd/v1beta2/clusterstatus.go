@@ -26,10 +26,10 @@ type ClusterStatusApplyConfiguration struct {
 	Conditions []ClusterConditionApplyConfiguration `json:"conditions,omitempty"`
 	// size is the number of members in etcd's own member list.
 	Replicas *int32 `json:"size,omitempty"`
-	// clientPort is the port of the client Service.
-	ClientPort *int32 `json:"clientPort,omitempty"`
 	// serviceName is the name of the client Service.
 	ServiceName *string `json:"serviceName,omitempty"`
+	// clientPort is the port of that service.
+	ClientPort *int32 `json:"clientPort,omitempty"`
 	// members lists the names of the members by readiness.
 	Members *MembersStatusApplyConfiguration `json:"members,omitempty"`
 	// currentVersion is the lowest version that a member runs.
@@ -123,19 +123,19 @@ func (b *ClusterStatusApplyConfiguration) WithReplicas(value int32) *ClusterStat
 	return b
 }
 
-// WithClientPort sets the ClientPort field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ClientPort field is set to the value of the last call.
-func (b *ClusterStatusApplyConfiguration) WithClientPort(value int32) *ClusterStatusApplyConfiguration {
-	b.ClientPort = &value
-	return b
-}
-
 // WithServiceName sets the ServiceName field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ServiceName field is set to the value of the last call.
 func (b *ClusterStatusApplyConfiguration) WithServiceName(value string) *ClusterStatusApplyConfiguration {
 	b.ServiceName = &value
+	return b
+}
+
+// WithClientPort sets the ClientPort field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClientPort field is set to the value of the last call.
+func (b *ClusterStatusApplyConfiguration) WithClientPort(value int32) *ClusterStatusApplyConfiguration {
+	b.ClientPort = &value
 	return b
 }
 
