@@ -168,8 +168,14 @@ func (r *scaleRun) lists(ctx context.Context) error {
 			return err
 		}
 		size, err := l.read(ctx, r.direct.clients.admin, accepts[l.format], r.direct.resourcePath()+l.query)
+		if err != nil && ctx.Err() != nil {
+			return err
+		}
+		failed := ""
 		if err != nil {
-			return fmt.Errorf("%s, %s: %w", l.name, l.format, err)
+			// A list that the server ends, after its request timeout, is a result, too.
+			failed = err.Error()
+			say("%s, %s: %s", l.name, l.format, failed)
 		}
 		measured, err := w.close(nil)
 		if err != nil {
@@ -181,7 +187,7 @@ func (r *scaleRun) lists(ctx context.Context) error {
 		}
 		say("%s, %s: %.1f s, %d MB", l.name, l.format, measured.Seconds, size/1_000_000)
 		r.found.Lists = append(r.found.Lists, scaleList{
-			Name: l.name, Format: l.format, Seconds: measured.Seconds, CPU: measured.CPU[ownServer], Bytes: size, Peak: peak,
+			Name: l.name, Format: l.format, Seconds: measured.Seconds, CPU: measured.CPU[ownServer], Bytes: size, Peak: peak, Error: failed,
 		})
 	}
 	return nil

@@ -87,6 +87,8 @@ type scaleList struct {
 	CPU     float64 `json:"cpuSeconds"`
 	Bytes   int64   `json:"bytes"`
 	Peak    float64 `json:"peakBytes"`
+	// Error is why the list was incomplete; empty if it was complete.
+	Error string `json:"error,omitempty"`
 }
 
 // scaleRequests is the requests of one kind, with latencies in milliseconds.
@@ -171,6 +173,10 @@ func (f *scaleReport) print(w io.Writer) {
 	line("\n| what | seconds | CPU seconds of the API server | MB | largest resident memory, MiB |\n|---|---|---|---|---|")
 	line("| start until /readyz | %.1f | %.1f | – | %.0f |", f.StartSeconds, f.StartCPU[ownServer], f.StartPeak/mebibyte)
 	for _, l := range f.Lists {
+		if l.Error != "" {
+			line("| %s; %s | failed after %.1f | %.1f | – | %.0f |", l.Name, l.Format, l.Seconds, l.CPU, l.Peak/mebibyte)
+			continue
+		}
 		line("| %s; %s | %.1f | %.1f | %.0f | %.0f |", l.Name, l.Format, l.Seconds, l.CPU, float64(l.Bytes)/1e6, l.Peak/mebibyte)
 	}
 	line("\n| %d requests a second, %d watches | number | p50, ms | p99, ms | longest, ms |\n|---|---|---|---|---|", requestRate, f.Watchers)
