@@ -236,7 +236,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestTooLargeList: a list of which the cache holds only a small part is not remembered.
+// TestTooLargeList: a list is not remembered if the cache can hold only a small part of it.
 func TestTooLargeList(t *testing.T) {
 	t.Parallel()
 	list := itemsOf(sample(30))
