@@ -148,13 +148,15 @@ func (s *Server) shrink(ctx context.Context) error {
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return fmt.Errorf("compact: %w", err)
 	}
+	compacted := err == nil
 	free, err := freeBytes(s.etcd.Config().Dir)
 	if err != nil {
 		return err
 	}
 	backend := s.etcd.Server.Backend()
-	// A defragmentation writes a copy beside the database.
-	if size, inUse := backend.Size(), backend.SizeInUse(); inUse > size-size/8 || inUse > free {
+	// The pages that a compaction frees count as in use until the next write, which may never come:
+	// etcd rejects writes. A defragmentation writes a copy beside the database.
+	if size, inUse := backend.Size(), backend.SizeInUse(); inUse > size-size/8 && !compacted || inUse > free {
 		return nil
 	}
 	if err := backend.Defrag(); err != nil {
