@@ -58,6 +58,16 @@ var oldAPIStories = map[string]func(*schedules.Schedule){
 		s.Events = append(s.Events, goingBack(d, d.Between(0, time.Minute), 2*time.Minute),
 			schedules.Event{At: d.Between(time.Minute, 2*time.Minute), Kind: schedules.EventRecreate, B: d.IntN(4)})
 	},
+	"of a cluster that was being deleted": func(s *schedules.Schedule) {
+		d := timeline.NewDice(s.Seed, 14)
+		s.Volumes, s.RetainDeleted = true, false
+		s.Events = []schedules.Event{
+			goingBack(d, d.Between(30*time.Second, 40*time.Second), 30*time.Second),
+			{At: 45 * time.Second, Kind: schedules.EventFreeze, For: time.Minute}, // the controller does not see the deletion
+			{At: 46 * time.Second, Kind: schedules.EventRecreate, B: d.IntN(4)},
+			goingBack(d, 46500*time.Millisecond, d.Between(time.Minute, 2*time.Minute)),
+		}
+	},
 	"of a cluster that was created since": func(s *schedules.Schedule) {
 		d := timeline.NewDice(s.Seed, 14)
 		s.Volumes, s.RetainDeleted = true, false

@@ -306,7 +306,7 @@ func (c *Checks) Bootstrapping(l *simetcd.Lineage) {
 		c.w.Violated("S4", "bootstrap member %s of a cluster that has served", l.BootstrapMember)
 	}
 	for _, other := range c.w.Etcd.Lineages {
-		if other.Owner == l.Owner && other.BootstrapMember != l.BootstrapMember && other.Remains() {
+		if other.Owner == l.Owner && other.BootstrapMember != l.BootstrapMember && c.remains(other) {
 			c.w.Violated("S4", "a second bootstrap member %s beside %s", l.BootstrapMember, other.BootstrapMember)
 		}
 	}

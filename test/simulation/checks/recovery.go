@@ -131,6 +131,10 @@ func (c *Checks) goOn(was, is *simetcd.Lineage) {
 // perhaps for the second time, with another status.
 func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 	uid := string(cluster.UID)
+	if cluster.DeletionTimestamp != nil {
+		c.Deleted[uid] = true // its owner has deleted it, and the API brings that back, too
+		return
+	}
 	if _, before := c.unwitnessed[uid]; !before && !c.Deleted[uid] {
 		return
 	}
@@ -150,13 +154,29 @@ func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 // tell it from a new one (ADR 11). The data must be gone too: a second bootstrap member would
 // endanger it.
 func (c *Checks) beginsAgain(uid string) {
-	if !c.unwitnessed[uid] || slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool { return l.Owner == uid && l.Remains() }) {
+	if !c.unwitnessed[uid] || slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool { return l.Owner == uid && c.remains(l) }) {
 		return
 	}
 	delete(c.recorded, uid)
 	delete(c.Published, uid)
 	delete(c.w.Histories, uid)
 }
+
+// remains is true if data of an etcd is left that its cluster owns. The controller has released
+// the PVC of a removed member to the user, and no rule reads or writes that PVC again.
+func (c *Checks) remains(l *simetcd.Lineage) bool {
+	return slices.ContainsFunc(l.Order, func(id uint64) bool {
+		d := l.Dirs[id]
+		pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, d.Name)
+		released := found && c.w.Etcd.PVCs[string(pvc.UID)] == d && simetcd.OwnerOf(pvc) != l.Owner
+		return !d.Doomed && !d.Destroyed && !released
+	})
+}
+
+// NamespaceDeleted is called when nothing is left of a namespace. Everything that could tell of
+// a restore was deleted with the data that it had made. If the API is brought back later, an
+// EtcdRestore that had not ended is carried out as a new one.
+func (c *Checks) NamespaceDeleted() { clear(c.restored) }
 
 // restoredOnce: what replaces the data of a cluster does so once. Whatever was written since
 // then would be lost. A cluster whose data no longer exists, as after the deletion of its
