@@ -106,6 +106,8 @@ func TestSchedulesThatFailed(t *testing.T) {
 		44905:   "the object of a deleted cluster was brought back, and a member whose disk was wiped started on the empty disk",
 		41214:   "a backup was restored a second time after nothing was left of what the first restore had made",
 		2000199: "the PVC of a removed member was left of a cluster whose object was brought back without its data",
+		2004607: "a container started while the update of its pod, which met a conflict, was late",
+		2004816: "the record was lost while the old members of a second restore were decommissioned",
 		2003993: "a restore that had not ended was brought back after its namespace was deleted",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {

@@ -27,10 +27,11 @@ import (
 // all others with the label of the cluster.
 func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) error {
 	recovery := &a.Recovery
-	if err := requireSamePhase(ctx, r, recovery); err != nil {
+	record, err := requireSamePhase(ctx, r, recovery)
+	if err != nil {
 		return err
 	}
-	if err := copyRecovery(ctx, r, recovery); err != nil {
+	if err := copyRecovery(ctx, r, recovery, record.Recoveries); err != nil {
 		return err
 	}
 	pods, pvcs, err := listOldObjects(ctx, r, recovery)

@@ -169,6 +169,11 @@ func TestFenceOldMembers(t *testing.T) {
 	if err := fenceOldMembers(); err != nil {
 		t.Errorf("no old member is left: %v", err)
 	}
+	for _, object := range []metav1.Object{s.pods["c-a"], s.pvcs["c-a"]} {
+		if began := resources.RecoveriesOn(object); !slices.Equal(began, []string{"before", "r"}) {
+			t.Errorf("the recovery member knows recoveries %q", began)
+		}
+	}
 }
 
 // TestFenceWaitsForPods: the step waits for each pod for as long as there is no evidence

@@ -160,15 +160,20 @@ func requireNotBegun(ctx context.Context, r *run, id string) error {
 
 // copyRecovery notes on the recovery member that the cutover has begun. It comes before
 // anything of the old members is changed: without a record, this is what tells that there is
-// no way back.
-func copyRecovery(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) error {
+// no way back. It also notes the IDs of all recoveries that have begun, which the old members
+// know: they are no members from then on.
+func copyRecovery(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus, began []string) error {
+	note := func(object metav1.Object) bool {
+		copied := resources.CopyRecovery(object, recovery)
+		return resources.CopyRecoveries(object, began) || copied
+	}
 	name := recovery.Seed
 	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("read PVC %s: %w", name, err)
 	}
 	if err == nil && resources.Owns(r.seen.Cluster, pvc) {
-		if pvc = pvc.DeepCopy(); resources.CopyRecovery(pvc, recovery) {
+		if pvc = pvc.DeepCopy(); note(pvc) {
 			if err := updatePVC(ctx, r, pvc); err != nil {
 				return err
 			}
@@ -184,7 +189,7 @@ func copyRecovery(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus)
 	if !metav1.IsControlledBy(pod, r.seen.Cluster) {
 		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
 	}
-	if pod = pod.DeepCopy(); resources.CopyRecovery(pod, recovery) {
+	if pod = pod.DeepCopy(); note(pod) {
 		return updatePod(ctx, r, pod)
 	}
 	return nil

@@ -117,7 +117,7 @@ func TestRecordRemembersEveryRecovery(t *testing.T) {
 	for _, step := range []struct {
 		id   string
 		want []string
-	}{{"second", []string{"r", "second"}}, {"second", []string{"r", "second"}}, {"third", []string{"r", "second", "third"}}} {
+	}{{"second", []string{"before", "r", "second"}}, {"second", []string{"before", "r", "second"}}, {"third", []string{"before", "r", "second", "third"}}} {
 		if got := write(step.id); !slices.Equal(got, step.want) {
 			t.Errorf("after %s: %q, want %q", step.id, got, step.want)
 		}
@@ -199,7 +199,7 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 			h.kept.OwnerReferences[0].UID = test.owner
 		}
 		s := &seen{Observed: planner.Observed{Cluster: h.cluster}}
-		err := requireSamePhase(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: h}}, seen: s}, &test.seen)
+		_, err := requireSamePhase(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: h}}, seen: s}, &test.seen)
 		if errors.Is(err, reconcile.ErrStale) != test.stale || err != nil && !test.stale {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -140,10 +140,13 @@ func announceRecovery(r *run, recovery *v1beta2.RecoveryStatus) {
 	}
 }
 
-// createRecoveryMember makes the seed of a recovery, if that is what the record says now.
+// createRecoveryMember makes the seed of a recovery, if that is what the record says now. The
+// seed knows all recoveries that have begun: while the old members are decommissioned, no other
+// object tells of them if the record is lost.
 func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryMember) error {
 	recovery := &a.Recovery
-	if err := requireSamePhase(ctx, r, recovery); err != nil {
+	record, err := requireSamePhase(ctx, r, recovery)
+	if err != nil {
 		return err
 	}
 	c, filled := atVersion(r.seen.Cluster, recovery.Version), *recovery
@@ -154,6 +157,7 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		}
 	} else if pvc := resources.RecoveryPVC(c, recovery); pvc != nil {
 		metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
+		resources.CopyRecoveries(pvc, record.Recoveries)
 		created, err := r.Objects.CreatePVC(ctx, pvc)
 		if apierrors.IsAlreadyExists(err) {
 			if err := requireRecoveryPVC(ctx, r, pvc.Name); err != nil {
@@ -174,6 +178,7 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	if err != nil {
 		return err
 	}
+	resources.CopyRecoveries(pod, record.Recoveries)
 	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, pod))
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("pod %s was created by another process: %w", pod.Name, reconcile.ErrStale)
@@ -204,17 +209,18 @@ func requireRecoveryPVC(ctx context.Context, r *run, name string) error {
 	return nil
 }
 
-// requireSamePhase makes sure that a recovery is at the phase in which it was observed.
-func requireSamePhase(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) error {
+// requireSamePhase makes sure that a recovery is at the phase in which it was observed. It
+// returns the record.
+func requireSamePhase(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) (resources.Record, error) {
 	_, record, err := readRecord(ctx, r)
 	if err != nil {
-		return err
+		return record, err
 	}
 	live := record.Recovery
 	if live == nil || live.ID != recovery.ID || live.Phase != recovery.Phase || live.Seed != recovery.Seed {
-		return fmt.Errorf("the recovery record has changed since it was observed: %w", reconcile.ErrStale)
+		return record, fmt.Errorf("the recovery record has changed since it was observed: %w", reconcile.ErrStale)
 	}
-	return nil
+	return record, nil
 }
 
 // deleteRecoveryMember deletes a recovery member that was never published and that has not

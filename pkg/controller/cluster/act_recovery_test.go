@@ -56,7 +56,7 @@ func (h *hiddenSeed) DeletePVC(_ context.Context, _, _ string, only metav1.Preco
 func (h *hiddenSeed) record(t *testing.T, phase v1beta2.RecoveryPhase, clusterID string) {
 	t.Helper()
 	h.kept = resources.RecordConfigMap(h.cluster, resources.Record{
-		BootstrapMember: "c-old", ClusterID: clusterID, Recovery: &v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-a"},
+		BootstrapMember: "c-old", ClusterID: clusterID, Recoveries: []string{"before", "r"}, Recovery: &v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-a"},
 	})
 }
 
@@ -187,6 +187,9 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 			}
 			if filled := len(n.made.Spec.InitContainers) > 0; filled != test.filled || !resources.Hidden(n.made.Labels, "c") {
 				t.Errorf("filled %t, labels %v", filled, n.made.Labels)
+			}
+			if began := resources.RecoveriesOn(n.made); !slices.Equal(began, []string{"before", "r"}) {
+				t.Errorf("it knows recoveries %q", began)
 			}
 		})
 	}

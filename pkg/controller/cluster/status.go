@@ -5,6 +5,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +16,8 @@ import (
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
 
-// writeStatus writes the status if it changed; at most one write.
+// writeStatus writes the status if it changed; at most one write. It drops no requested
+// recovery because of a record that is out of date: the request is not made a second time.
 func writeStatus(ctx context.Context, r *run, plan planner.Plan) error {
 	var status v1beta2.ClusterStatus
 	written, err := reconcile.WriteStatus(r.Gate, r.key, r.seen.Cluster, r.seen.Cluster.Status,
@@ -23,12 +26,20 @@ func writeStatus(ctx context.Context, r *run, plan planner.Plan) error {
 			return status
 		},
 		func(status v1beta2.ClusterStatus) (metav1.Object, error) {
+			if planner.DropsRequest(&r.seen.Cluster.Status, &status) {
+				if _, err := readSeenRecord(ctx, r); err != nil {
+					return nil, fmt.Errorf("compare the requested recovery with the record: %w", err)
+				}
+			}
 			update := r.seen.Cluster.DeepCopy()
 			update.Status = status
 			return r.Objects.UpdateClusterStatus(ctx, update)
 		})
 	if written {
 		announce(r, &status)
+	}
+	if errors.Is(err, reconcile.ErrStale) {
+		return nil // the event of the record leads to another reconcile
 	}
 	return err
 }

@@ -181,3 +181,33 @@ func TestWitnesses(t *testing.T) {
 		t.Errorf("a recovery member that is deleted, or another cluster's: %+v", w)
 	}
 }
+
+// TestRequestBesideAnOldRecord: a cache that still shows an earlier recovery under way costs no
+// request of a recovery. One that the record confirms does.
+func TestRequestBesideAnOldRecord(t *testing.T) {
+	t.Parallel()
+	for phase, kept := range map[v1beta2.RecoveryPhase]bool{v1beta2.RecoveryPhaseSucceeded: true, v1beta2.RecoveryPhaseCleaning: false} {
+		l, r := livingCluster(t)
+		seen := resources.Record{ClusterID: "beef"}.WithRecovery(&v1beta2.RecoveryStatus{ID: "one", Phase: v1beta2.RecoveryPhaseCleaning, ClusterID: "beef", Seed: "c-a"})
+		live := seen.WithRecovery(&v1beta2.RecoveryStatus{ID: "one", Phase: phase, ClusterID: "beef", Seed: "c-a"})
+		record, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), live))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.seen.record, r.seen.Record = record, planner.Record{State: planner.Current, Record: seen}
+		l.c.Status.Recovery = &v1beta2.RecoveryStatus{ID: "two", Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending}
+		if _, err := l.UpdateClusterStatus(t.Context(), l.c); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeStatus(t.Context(), r, planner.Plan{}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := l.GetCluster(t.Context(), "n", "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (got.Status.Recovery.ID == "two") != kept {
+			t.Errorf("the record says %s, and the status has recovery %s", phase, got.Status.Recovery.ID)
+		}
+	}
+}

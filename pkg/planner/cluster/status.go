@@ -59,6 +59,13 @@ func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
 	return r
 }
 
+// DropsRequest is true if a status no longer holds the recovery that a user or an EtcdRestore
+// requested: another recovery was under way.
+func DropsRequest(before, after *v1beta2.ClusterStatus) bool {
+	asked, shown := before.Recovery, after.Recovery
+	return asked != nil && asked.Phase == v1beta2.RecoveryPhasePending && (shown == nil || shown.ID != asked.ID)
+}
+
 func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
 	leader := o.leader()
 	var ahead uint64
