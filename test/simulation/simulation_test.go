@@ -108,6 +108,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2000199: "the PVC of a removed member was left of a cluster whose object was brought back without its data",
 		2004607: "a container started while the update of its pod, which met a conflict, was late",
 		2004816: "the record was lost while the old members of a second restore were decommissioned",
+		2007793: "a user asked to replace the only voter, whose pod could not start before its declaration was corrected",
 		2003993: "a restore that had not ended was brought back after its namespace was deleted",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {

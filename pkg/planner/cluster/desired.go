@@ -27,9 +27,17 @@ const (
 
 // due returns what must happen to a member.
 func (o *Observed) due(m *Member) change {
+	if o.replaceRequested(m) {
+		return replace
+	}
+	return o.dueUnrequested(m)
+}
+
+// dueUnrequested returns what must happen to a member even if no user has asked to replace it.
+func (o *Observed) dueUnrequested(m *Member) change {
 	pod := o.pod(m.Name)
 	switch {
-	case o.mustBeReplaced(m), o.replaceRequested(m):
+	case o.mustBeReplaced(m):
 		return replace
 	case pod.gone():
 		return asDeclared // it comes back as declared, or a new member replaces it

@@ -29,7 +29,8 @@ func ruleRepair(o *Observed) (Plan, bool) {
 		if pod.gone() || pod.Running || (m.Learner && o.Etcd.Linearizable) {
 			continue
 		}
-		switch c := o.due(m); {
+		// A request to replace it waits for a quorum, which may be what it brings back.
+		switch c := o.dueUnrequested(m); {
 		case c == recreate, c == reimage && !rejected:
 			actions = append(actions, onlyIdle(o.renew(m, target, !rejected, RestartRolling)))
 		}

@@ -12,6 +12,7 @@ import (
 func TestRuleRepair(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the only one does not run, on its volume", 1, "a:claim,stale,down", edits(noQuorum), "repair: RecreatePod a " + testVersion + " idle"},
+		{"and a user has asked to replace it", 1, "a:claim,stale,down", edits(noQuorum, replaceAsked("a")), "repair: RecreatePod a " + testVersion + " idle"},
 		{"it may yet serve", 1, "a:claim,stale,sick", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"the last status did not know yet that it votes", 2, "a:claim,noleader b:claim,learner,stale,down", edits(noQuorum), "repair: RecreatePod b " + testVersion + " idle"},
 		{"a learner without a volume is left alone", 2, "a:noleader b:learner,stale,down", edits(noQuorum), "quorum: wait NoLeader"},
