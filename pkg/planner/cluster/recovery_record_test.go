@@ -125,12 +125,12 @@ func TestDropsRequest(t *testing.T) {
 		edits []func(*Observed)
 		want  bool
 	}{
-		"a request during a recovery":     {edits(noQuorum, recorded(seeding), asked(two)), true},
-		"a request after a recovery":      {edits(noQuorum, recorded(v1beta2.RecoveryPhaseSucceeded), asked(two)), false},
-		"the first request":               {edits(noQuorum, asked(two)), false},
-		"the recovery that was asked for": {edits(noQuorum, recorded(seeding), asked()), false},
-		"a recovery that has begun":       {edits(noQuorum, recorded(cutover), asked(func(r *v1beta2.RecoveryStatus) { r.ID, r.Phase = "two", seeding })), false},
-		"no request":                      {edits(noQuorum, recorded(seeding)), false},
+		"a request during a recovery": {edits(noQuorum, recorded(seeding), asked(two)), true},
+		"a request after a recovery":  {edits(noQuorum, recorded(v1beta2.RecoveryPhaseSucceeded), asked(two)), false},
+		"the first request":           {edits(noQuorum, asked(two)), false},
+		"the recovery of the request": {edits(noQuorum, recorded(seeding), asked()), false},
+		"a recovery that has begun":   {edits(noQuorum, recorded(cutover), asked(func(r *v1beta2.RecoveryStatus) { r.ID, r.Phase = "two", seeding })), false},
+		"no request":                  {edits(noQuorum, recorded(seeding)), false},
 	} {
 		o := observed(t, 3, lost, test.edits...)
 		if after := statusOf(o); DropsRequest(&o.Cluster.Status, &after) != test.want {
