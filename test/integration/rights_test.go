@@ -323,6 +323,9 @@ func TestRightsOfTheController(t *testing.T) {
 		{"create", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "", true},
 		{"get", "coordination.k8s.io", "leases", "any", true},
 		{"update", "coordination.k8s.io", "leases", "any", false},
+		{"list", "", "nodes", "", true},
+		{"watch", "", "nodes", "", true},
+		{"update", "", "nodes", "any", false},
 		{"list", "", "secrets", "", false},
 		{"watch", "", "secrets", "", false},
 		{"delete", "", "secrets", "any", true}, // as update: either ends what a Secret holds

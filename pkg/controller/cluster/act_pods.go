@@ -158,6 +158,10 @@ func announceReplaced(r *run, name string) {
 		normal(r, EventMemberReplaced, "Another member replaces %s, as %s requested", name, cmp.Or(op.RequestedBy, "a user"))
 		return
 	}
+	if pod := r.seen.podOf(name); pod != nil && pod.Cordoned {
+		normal(r, EventMemberReplaced, "Another member replaces %s, whose node %s is cordoned: the disruption budget allows no eviction", name, pod.Node)
+		return
+	}
 	normal(r, EventMemberReplaced, "Member %s has no PVC to restart on; another member replaces it, to follow the spec", name)
 }
 

@@ -39,6 +39,9 @@ type Cache interface {
 	PVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
 	// Routed returns the UIDs of the pods that a service leads clients to.
 	Routed(namespace, service string) (map[types.UID]bool, error)
+	// Cordoned is true for a node that is cordoned. It is false for every node if the
+	// controller may not watch nodes.
+	Cordoned(node string) bool
 }
 
 // Objects reads and writes the live API. A read here is never older than the moment

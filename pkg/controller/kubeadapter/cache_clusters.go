@@ -31,6 +31,8 @@ type ClusterCache struct {
 	PodSet   cache.Indexer
 	PVCSet   cache.Indexer
 	Slices   cache.Indexer
+	// Cordons implement Cordoned of cluster.Cache.
+	*Cordons
 }
 
 const (

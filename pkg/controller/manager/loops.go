@@ -49,22 +49,29 @@ type caches struct {
 	etcd etcdinformers.SharedInformerFactory
 	// jobs holds the Jobs of backups and restores, and their pods.
 	jobs informers.SharedInformerFactory
+	// cordons holds the cordoned nodes.
+	cordons *kubeadapter.Cordons
 }
 
-func newCaches(o *Options, c clients) caches {
+func newCaches(o *Options, c clients) (caches, error) {
 	// Only objects that carry the label of members are kept in memory.
 	members := func(list *metav1.ListOptions) { list.LabelSelector = resources.LabelApp + "=" + resources.AppName }
 	transfers := func(list *metav1.ListOptions) {
 		list.LabelSelector = fmt.Sprintf("%s in (%s,%s)", resources.LabelApp, resources.BackupAppName, resources.RestoreAppName)
 	}
+	cordons, err := kubeadapter.NewCordons(c.metadata)
+	if err != nil {
+		return caches{}, fmt.Errorf("prepare to watch cordoned nodes: %w", err)
+	}
 	return caches{
+		cordons: cordons,
 		jobs: informers.NewSharedInformerFactoryWithOptions(c.kubernetes, 0,
 			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(transfers), informers.WithTransform(dropManagedFields)),
 		kube: informers.NewSharedInformerFactoryWithOptions(c.kubernetes, 0,
 			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(members), informers.WithTransform(dropManagedFields)),
 		etcd: etcdinformers.NewSharedInformerFactoryWithOptions(c.etcd, 0,
 			etcdinformers.WithNamespace(o.Namespace), etcdinformers.WithTransform(dropManagedFields)),
-	}
+	}, nil
 }
 
 // forJobs returns the cache of a reconciler whose objects have Jobs with these labels.
@@ -97,6 +104,8 @@ type shard struct {
 	caches   caches
 	pool     *etcd.Pool
 	loops    []func(context.Context)
+	// watches are what runs until the context of fill ends.
+	watches sync.WaitGroup
 }
 
 // newShard returns a shard whose caches are empty.
@@ -105,7 +114,10 @@ func newShard(o *Options, c clients, recorder record.EventRecorder) (*shard, err
 	if err != nil {
 		return nil, err
 	}
-	caches := newCaches(o, c)
+	caches, err := newCaches(o, c)
+	if err != nil {
+		return nil, err
+	}
 	pool := etcd.NewPool(etcd.PoolConfig{Clock: clock.RealClock{}})
 	clusters, beside, err := newClusterLoop(o, c, caches, platform, pool, recorder)
 	if err != nil {
@@ -132,6 +144,7 @@ func (s *shard) fill(ctx context.Context) error {
 	s.caches.kube.StartWithContext(ctx)
 	s.caches.jobs.StartWithContext(ctx)
 	s.caches.etcd.StartWithContext(ctx)
+	s.watches.Go(func() { s.caches.cordons.Run(ctx) })
 	return waitForCaches(ctx, s.caches)
 }
 
@@ -152,6 +165,7 @@ func (s *shard) close() {
 	s.caches.kube.Shutdown()
 	s.caches.jobs.Shutdown()
 	s.caches.etcd.Shutdown()
+	s.watches.Wait()
 }
 
 // tell adds what the statuses of the clusters say to the metrics.
@@ -181,6 +195,9 @@ func waitForCaches(ctx context.Context, c caches) error {
 				return fmt.Errorf("%s: %w", kind, errCaches)
 			}
 		}
+	}
+	if !c.cordons.WaitForSync(ctx) {
+		return fmt.Errorf("cordoned nodes: %w", errCaches)
 	}
 	for kind, synced := range c.etcd.WaitForCacheSync(ctx.Done()) {
 		if !synced {
@@ -216,6 +233,9 @@ func newClusterLoop(
 			return nil, nil, fmt.Errorf("index a cache: %w", err)
 		}
 	}
+	if err := pods.Informer().AddIndexers(kubeadapter.PodIndices()); err != nil {
+		return nil, nil, fmt.Errorf("index pods by their nodes: %w", err)
+	}
 	var reconciler *cluster.Reconciler
 	queue := loop.New("EtcdCluster", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 		return reconciler.Reconcile(ctx, key)
@@ -227,6 +247,7 @@ func newClusterLoop(
 		Cache: kubeadapter.ClusterCache{
 			Clusters: clusters.Lister(), Services: services.Lister(), Records: records.Lister(), Budgets: budgets.Lister(),
 			PodSet: pods.Informer().GetIndexer(), PVCSet: pvcs.Informer().GetIndexer(), Slices: slices.Informer().GetIndexer(),
+			Cordons: caches.cordons,
 		},
 		Objects: c.adapter(),
 		CertManager: &kubeadapter.CertManager{
@@ -246,6 +267,9 @@ func newClusterLoop(
 		Platform:    platform,
 	})
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := feedCordons(queue, caches.cordons, pods.Informer().GetIndexer()); err != nil {
 		return nil, nil, err
 	}
 	return queue, []func(context.Context){callbacks.Run, tasks.Run}, feed(queue, watched)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
@@ -39,7 +40,9 @@ type clients struct {
 	etcd       versioned.Interface
 	// dynamic is for what others define.
 	dynamic dynamic.Interface
-	lease   kubernetes.Interface
+	// metadata is for objects of which only the name matters.
+	metadata metadata.Interface
+	lease    kubernetes.Interface
 }
 
 // adapter returns the live API.
@@ -147,7 +150,11 @@ func newClients(o *Options) (clients, error) {
 	if err != nil {
 		return clients{}, fmt.Errorf("make a client: %w", err)
 	}
-	return clients{kubernetes: kube, etcd: etcd, dynamic: others, lease: lease}, nil
+	names, err := metadata.NewForConfig(config)
+	if err != nil {
+		return clients{}, fmt.Errorf("make a client: %w", err)
+	}
+	return clients{kubernetes: kube, etcd: etcd, dynamic: others, metadata: names, lease: lease}, nil
 }
 
 // eventScheme knows the kinds that events are about.

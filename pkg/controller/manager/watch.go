@@ -4,10 +4,14 @@
 package manager
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/kubeadapter"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/loop"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 )
@@ -39,6 +43,27 @@ func feed(l *loop.Loop, list []watch) error {
 		if err := l.Feed(w.informer, w.keyOf); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// feedCordons makes a node that is cordoned or uncordoned wake a loop for the clusters with pods
+// on it. pods must have the indices of kubeadapter.PodIndices.
+func feedCordons(l *loop.Loop, cordons *kubeadapter.Cordons, pods cache.Indexer) error {
+	err := cordons.Notify(func(node string) {
+		found, err := kubeadapter.PodsOn(pods, node)
+		if err != nil {
+			klog.ErrorS(err, "Cannot find the pods of a node that was cordoned or uncordoned", "node", node)
+			return
+		}
+		for _, pod := range found {
+			if key, member := keyOfMemberObject(pod); member {
+				l.Enqueue(key)
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("watch cordoned nodes: %w", err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type condition func(*Observed, Plan) v1beta2.ClusterCondition
 // change. Conditions of other authors are kept as they are.
 func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 	computations := []condition{
-		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared,
+		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared, onCordonedNode,
 	}
 	list := o.standing(plan).conditions()
 	for _, compute := range computations {

@@ -20,20 +20,21 @@ const (
 	// recreate: its pod is made again, on its volume.
 	recreate
 	// replace: another member takes its place, because its data goes with its pod or is on
-	// a node that does not come back, or because a user requested it. That one joins first, so it is for the rules about the
-	// membership.
+	// a node that does not come back, because its node is cordoned, or because a user requested it.
+	// That one joins first, so it is for the rules about the membership.
 	replace
 )
 
 // due returns what must happen to a member.
 func (o *Observed) due(m *Member) change {
-	if o.replaceRequested(m) {
+	if o.replaceRequested(m) || o.replacesOnCordonedNode(m) {
 		return replace
 	}
 	return o.dueUnrequested(m)
 }
 
-// dueUnrequested returns what must happen to a member even if no user has asked to replace it.
+// dueUnrequested returns what must happen to a member even if no user has asked to replace it, or to
+// drain its node.
 func (o *Observed) dueUnrequested(m *Member) change {
 	pod := o.pod(m.Name)
 	switch {

@@ -21,6 +21,7 @@
 //     "scale-up" is in rule_scale_up.go, and so on.
 //   - removal.go and removal_candidate.go remove a member from etcd, for several rules.
 //   - drain.go drains its clients first; operation.go and operation_restart.go stop members.
+//   - cordon.go says which members must leave a cordoned node.
 //   - raft_log.go leads the log across a version that cannot read old entries.
 //   - upkeep.go, upkeep_*.go and object_labels.go go along with every decision, as do
 //     issue.go and certmanager.go for certificates.

@@ -123,6 +123,7 @@ const (
 	recordMissing
 	orphaned
 	otherCluster
+	drained // the node of the first member is cordoned
 	strangeMember
 	serviceNotOwned
 	secured
@@ -184,7 +185,12 @@ func (s surroundings) build(members []shape, o *Observed) {
 	case recoveryUnderWay:
 		recorded(v1beta2.RecoveryPhaseSeeding)(o)
 		seedPod(0xbeef)(o)
-	case living, situations, unpreparedPods, startingPods, interrupted:
+	case living, situations, unpreparedPods, startingPods, interrupted, drained:
+	}
+	if s.situation == drained {
+		for i := range o.Pods {
+			o.Pods[i].Cordoned = o.Pods[i].Name == memberNames[0]
+		}
 	}
 	s.prepare(o)
 }

@@ -91,6 +91,9 @@ func (f *facts) toReplace(name string) bool {
 		return true
 	}
 	i, c := f.podIndex(name), f.pvcIndex(name)
+	if i >= 0 && f.Pods[i].Cordoned && *f.Cluster.Spec.Replicas <= 2 {
+		return true // no eviction moves it
+	}
 	return i >= 0 && f.Pods[i].Template != testTemplate && !f.Pods[i].Terminating && !f.Pods[i].Finished &&
 		(c < 0 || f.PVCs[c].Terminating)
 }

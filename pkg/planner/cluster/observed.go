@@ -126,6 +126,8 @@ type Pod struct {
 	Name string
 	UID  string
 	Node string
+	// Cordoned is true if its node takes no more pods that are like it.
+	Cordoned bool
 	// Owned is true if the controller reference has the UID of the cluster.
 	Owned bool
 	// Terminating pods have a requested deletion and do not come back.

@@ -5,7 +5,7 @@ package cluster
 
 // missing is how many members must be added. The pods of all of them are prepared
 // together; the members are added one after the other. A voter without its pod and its
-// data is already missing.
+// data is already missing. So is the successor of a voter on a cordoned node.
 func (o *Observed) missing() int {
 	if !o.bootstrapped() {
 		return max(0, o.size()-1)
@@ -16,7 +16,7 @@ func (o *Observed) missing() int {
 			have++
 		}
 	}
-	return max(0, o.size()+o.surge()-have)
+	return max(0, o.size()+o.room()-have)
 }
 
 // isLost is true for a member whose pod and data no longer exist.

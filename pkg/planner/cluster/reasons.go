@@ -135,6 +135,8 @@ const (
 	ReasonMembersUnhealthy Reason = "MembersUnhealthy"
 	// ReasonMissing: the client Service does not exist yet. Ends when it does.
 	ReasonMissing Reason = "Missing"
+	// ReasonNoOtherNode: a member must leave a cordoned node, and no other node takes the pod of its successor. Ends when a node does, or the node is uncordoned.
+	ReasonNoOtherNode Reason = "NoOtherNode"
 	// ReasonNoPod: the member has no pod. Ends when it has one.
 	ReasonNoPod Reason = "NoPod"
 	// ReasonNotOwned: a client Service exists and is not owned by this cluster. Ends when that Service is deleted.
@@ -165,7 +167,7 @@ const (
 	ReasonRemovingClient Reason = "RemovingClient"
 	// ReasonRemovingMember: a member is being removed. Ends when it is.
 	ReasonRemovingMember Reason = "RemovingMember"
-	// ReasonReplacingMember: a lost member is being replaced. Ends when the new member votes.
+	// ReasonReplacingMember: a lost member is being replaced, or one on a cordoned node. Ends when the new member votes.
 	ReasonReplacingMember Reason = "ReplacingMember"
 	// ReasonRequested: spec.paused is true. Ends when it is false.
 	ReasonRequested Reason = "Requested"

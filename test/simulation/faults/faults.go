@@ -233,9 +233,8 @@ func (w *World) harmNode(e schedules.Event, n *kubernetes.Node) {
 			w.CrashNode(n, 0)
 		}
 	case schedules.EventDrain:
-		for _, pod := range pods {
-			w.Evict(pod)
-		}
+		w.Drain(n, func(pod *corev1.Pod) bool { return w.keepsQuorum(pod) })
+		w.After(e.For, func() { w.Cordon(n, false) })
 	default:
 	}
 }

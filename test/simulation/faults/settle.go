@@ -50,6 +50,7 @@ func (w *World) heal() {
 	w.Admission.Admit()
 	w.Rejoin(w.Nodes)
 	for _, n := range w.Nodes {
+		w.Cordon(n, false)
 		if !n.Up && !n.Lost {
 			w.BootNode(n)
 		}

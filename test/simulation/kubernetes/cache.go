@@ -28,6 +28,8 @@ type Cache struct {
 	Kinds [Kinds]follower
 	// routed are the pods that the client Service leads to, as far as is known here.
 	routed map[types.UID]bool
+	// cordoned are the nodes that are cordoned, as far as is known here.
+	cordoned map[string]bool
 	// Changed is called after the cache took a change in.
 	Changed func()
 	Closed  bool
@@ -48,7 +50,10 @@ type follower struct {
 // NewCache lists everything as it was up to lag changes ago: a controller that starts may
 // read from an API server that is behind.
 func (w *World) NewCache(lag int) *Cache {
-	c := &Cache{w: w, routed: map[types.UID]bool{}}
+	c := &Cache{w: w, routed: map[types.UID]bool{}, cordoned: map[string]bool{}}
+	for _, n := range w.Nodes {
+		c.cordoned[n.name] = n.Cordoned
+	}
 	for k := range c.Kinds {
 		f := &c.Kinds[k]
 		f.Version = strconv.Itoa(firstVersion)

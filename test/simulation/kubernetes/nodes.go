@@ -32,6 +32,8 @@ type Node struct {
 	unready time.Time
 	// collected is true once its Node object was deleted.
 	collected bool
+	// Cordoned nodes take no more pods.
+	Cordoned bool
 }
 
 const (
@@ -125,7 +127,7 @@ func (w *World) Away(name string) bool {
 func (w *World) placeOf(pod *corev1.Pod) *Node {
 	if pvc, found := Lookup[PVC](w.Store, KindPVC, PVCName(pod)); found {
 		if n := w.tied[string(pvc.UID)]; n != nil {
-			if !n.Hears() {
+			if !n.Hears() || n.Cordoned {
 				return nil
 			}
 			return n
@@ -156,7 +158,7 @@ func (w *World) TiedTo(n *Node) []*simetcd.DataDir {
 func (w *World) place() *Node {
 	var free, up []*Node
 	for _, n := range w.Nodes {
-		if !n.Hears() {
+		if !n.Hears() || n.Cordoned {
 			continue
 		}
 		up = append(up, n)

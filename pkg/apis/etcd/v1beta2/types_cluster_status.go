@@ -202,6 +202,9 @@ const (
 	ClusterConditionServiceAsDeclared ClusterConditionType = "ServiceAsDeclared"
 	// ClusterConditionClientsAsDeclared exists for clusters with spec.clients.
 	ClusterConditionClientsAsDeclared ClusterConditionType = "ClientsAsDeclared"
+	// ClusterConditionOnCordonedNode exists, and is True, while a member of a cluster of one or
+	// two must leave a cordoned node.
+	ClusterConditionOnCordonedNode ClusterConditionType = "OnCordonedNode"
 )
 
 // ReasonGrowthRejected is the reason of ClusterConditionVolumesAsDeclared while a volume
