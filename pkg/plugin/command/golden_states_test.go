@@ -114,13 +114,16 @@ func (s *scene) reconcile(c *v1beta2.EtcdCluster) {
 	}
 	c.Status.Phase = v1beta2.ClusterPhaseRunning
 	rest := atRest()
+	declared := c.Spec.Version
 	for _, step := range []struct {
 		of  *scene
 		ago time.Duration
 	}{{rest, 300 * time.Hour}, {s, 4 * time.Minute}, {s, 0}} {
+		c.Spec.Version = step.of.target
 		o := step.of.observed(c, s.now.Add(-step.ago))
 		c.Status = planner.Status(o, planner.Decide(o))
 	}
+	c.Spec.Version = declared
 }
 
 // observed is what the controller sees.
