@@ -19,6 +19,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/render"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
 )
 
@@ -121,7 +122,7 @@ func (a *app) carryOut(ctx context.Context, o *changeOptions, t *target, c chang
 		return err
 	}
 	for _, line := range lines {
-		fmt.Fprintln(a.Out, line)
+		fmt.Fprintln(a.Out, render.Wrap(line, a.width(a.OutTerminal), "  "))
 	}
 	if o.dryRun {
 		fmt.Fprintln(a.Out, "Nothing was changed: --dry-run was given.")

@@ -42,7 +42,7 @@ func Run(ctx context.Context, args []string, s Surroundings) failure.Code {
 		code = failure.CodeUsage
 	}
 	if text := failure.Explain(err); text != "" {
-		fmt.Fprintln(s.Err, "error: "+text)
+		fmt.Fprintln(s.Err, render.Wrap("error: "+text, a.width(s.ErrTerminal), "  "))
 	}
 	return code
 }
@@ -149,7 +149,19 @@ func takes(first, last int) cobra.PositionalArgs {
 
 // style returns how the output is drawn.
 func (a *app) style(wide bool) render.Style {
-	return render.Style{Color: a.OutTerminal && a.Color, Unicode: a.OutTerminal && a.Unicode, Wide: wide, Now: a.Clock.Now()}
+	return render.Style{
+		Color: a.OutTerminal && a.Color, Unicode: a.OutTerminal && a.Unicode, Wide: wide, Width: a.width(a.OutTerminal), Now: a.Clock.Now(),
+	}
+}
+
+// width is how many columns a line of text may have. Only lines on a terminal have a limit: a
+// script reads whole lines.
+func (a *app) width(isTerminal bool) int {
+	if !isTerminal {
+		return 0
+	}
+	columns, _ := a.Size()
+	return min(columns, render.MaxWidth)
 }
 
 // line starts to show the progress of something.

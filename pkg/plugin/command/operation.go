@@ -76,7 +76,7 @@ func (a *app) replaceCommand() *cobra.Command {
 			return t.Etcd.EtcdV1beta2().EtcdClusters(t.cluster.Namespace).Replace(ctx, t.cluster.Name, body, o)
 		},
 		describe: func(t *target, members []string) string {
-			return fmt.Sprintf("Replacement in %s: %s. Another member joins and votes before one is removed.", t, whichMembers(members))
+			return fmt.Sprintf("Replacement in %s: %s.", t, whichMembers(members))
 		},
 	})
 }

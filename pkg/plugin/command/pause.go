@@ -55,7 +55,7 @@ func (a *app) setPaused(ctx context.Context, o *changeOptions, name string, paus
 		outcome = fmt.Sprintf("%s is not paused. Follow the changes that have waited: kubectl etcd status %s -n %s -w", t, name, t.cluster.Namespace)
 	}
 	if t.cluster.Spec.Paused == paused {
-		fmt.Fprintf(a.Out, "%s is %s already.\n", t, as)
+		fmt.Fprintf(a.Out, "%s is %s: there is nothing to do.\n", t, as)
 		return nil
 	}
 	send := func(ctx context.Context, dryRun bool) error {

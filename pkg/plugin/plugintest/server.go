@@ -4,6 +4,7 @@
 package plugintest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,6 +44,7 @@ type Server struct {
 	mu       sync.Mutex
 	handlers map[string]Handler
 	requests []Request
+	behind   http.Handler
 }
 
 // New starts a server that ends with the test.
@@ -76,6 +78,13 @@ func (s *Server) Put(path string, object any) {
 	s.On(http.MethodGet, path, func(*http.Request, []byte) any { return object })
 }
 
+// Else makes another server respond to requests without a handler, instead of "not found".
+func (s *Server) Else(behind http.Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behind = behind
+}
+
 // PutState serves a cluster, what its members say, and its events.
 func (s *Server) PutState(state *State) {
 	name := state.Cluster.Name
@@ -97,6 +106,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.t.Errorf("read the body of %s %s: %v", r.Method, r.URL, err)
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	line := r.Method + " " + r.URL.Path
 	response := s.respond(line, r, body)
 	if custom, ok := response.(http.HandlerFunc); ok {
@@ -116,6 +126,9 @@ func (s *Server) respond(line string, r *http.Request, body []byte) any {
 		line += " dryRun"
 	}
 	s.requests = append(s.requests, Request{line, string(body)})
+	if !ok && s.behind != nil {
+		return http.HandlerFunc(s.behind.ServeHTTP)
+	}
 	if !ok {
 		return apierrors.NewNotFound(v1beta2.Resource("etcdclusters"), r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 	}

@@ -40,7 +40,7 @@ func drawStatus(w io.Writer, s *report.Status, style Style) {
 	}
 	fmt.Fprintln(w)
 	if s.Message != "" {
-		fmt.Fprintln(w, "  "+s.Message)
+		fmt.Fprintln(w, style.wrap("  "+s.Message, "  "))
 	}
 	drawDetails(w, s, style)
 	drawMembers(w, s, style)
@@ -52,8 +52,10 @@ func drawStatus(w io.Writer, s *report.Status, style Style) {
 }
 
 func drawDetails(w io.Writer, s *report.Status, style Style) {
+	indent := strings.Repeat(" ", labelWidth+3)
 	for _, d := range Details(s, style) {
-		fmt.Fprintf(w, "  %-*s %s\n", labelWidth, d.Label, strings.ReplaceAll(d.Text, "\n", "\n  "+strings.Repeat(" ", labelWidth+1)))
+		text := fmt.Sprintf("  %-*s %s", labelWidth, d.Label, strings.ReplaceAll(d.Text, "\n", "\n"+indent))
+		fmt.Fprintln(w, style.wrap(text, indent))
 	}
 }
 
@@ -151,7 +153,9 @@ func voters(s *report.Status) string {
 			text += fmt.Sprintf(", desired size %d", h.Declared)
 		}
 	}
-	if tolerance != nil {
+	if tolerance != nil && *tolerance < 0 {
+		text += fmt.Sprintf(", %d too few for a quorum", -*tolerance)
+	} else if tolerance != nil {
 		text += fmt.Sprintf(", fault tolerance %d", *tolerance)
 	}
 	if leader != "" {
@@ -271,7 +275,7 @@ func drawMembers(w io.Writer, s *report.Status, style Style) {
 		}
 		if m := &members[i-1]; m.Fault != "" {
 			_, rest := style.branch(i == len(members))
-			fmt.Fprintln(w, "  "+rest+"    "+style.paint(red, m.Fault))
+			fmt.Fprintln(w, style.wrap("  "+rest+"    "+style.paint(red, m.Fault), "  "+rest+"    "))
 		}
 	}
 }
@@ -325,7 +329,7 @@ func drawSteps(w io.Writer, steps []v1beta2.NextStep, indent string, style Style
 		if most == 1 {
 			label = style.paint(bold, "Next:")
 		}
-		fmt.Fprintf(w, "%s%s %s\n", indent, label, step.Why)
+		fmt.Fprintln(w, style.wrap(indent+label+" "+step.Why, indent+strings.Repeat(" ", width(label)+1)))
 		if step.Command != "" {
 			fmt.Fprintf(w, "%s     %s\n", indent, style.paint(bold, step.Command))
 		}

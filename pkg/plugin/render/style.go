@@ -20,6 +20,8 @@ type Style struct {
 	Unicode bool
 	// Wide shows all columns.
 	Wide bool
+	// Width is how many columns a line of text may have; 0 for any number. Tables may be wider.
+	Width int
 	// Now is the time to which ages refer.
 	Now time.Time
 }

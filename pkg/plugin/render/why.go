@@ -18,7 +18,7 @@ func Why(w io.Writer, why *report.Why, style Style) {
 	if text == "" {
 		text = "the members say nothing more"
 	}
-	fmt.Fprintf(w, "%s is %s: %s\n", style.paint(bold, why.Namespace+"/"+why.Name), style.verdict(why.Verdict), text)
+	fmt.Fprintln(w, style.wrap(fmt.Sprintf("%s is %s: %s", style.paint(bold, why.Namespace+"/"+why.Name), style.verdict(why.Verdict), text), "  "))
 	if !why.Live {
 		fmt.Fprintln(w, style.paint(yellow, "This is what the status says; the members were not probed."))
 	}
@@ -28,7 +28,7 @@ func Why(w io.Writer, why *report.Why, style Style) {
 		}
 		fmt.Fprintf(w, "\n%s\n", style.paint(bold, title))
 		for _, line := range lines {
-			fmt.Fprintln(w, "  - "+strings.ReplaceAll(line, "\n", "\n    "))
+			fmt.Fprintln(w, style.wrap("  - "+strings.ReplaceAll(line, "\n", "\n    "), "    "))
 		}
 	}
 	section("What is wrong", why.Faults)
@@ -73,7 +73,7 @@ func drawWarnings(w io.Writer, list []report.Warning, style Style) {
 		t.add(Age(style.Now.Sub(e.Last.Time))+" ago", e.Object, e.Reason+count, firstLine(e.Message))
 	}
 	for _, line := range t.lines() {
-		fmt.Fprintln(w, "  "+line)
+		fmt.Fprintln(w, style.wrap("  "+line, "      "))
 	}
 }
 

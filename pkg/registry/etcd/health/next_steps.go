@@ -230,7 +230,7 @@ func (f *findings) controllerSteps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextS
 		}}
 	}
 	if b := f.Cluster.Status.BlockedBy; b != nil && b.Unblock != "" {
-		return []v1beta2.NextStep{{Why: "the controller waits: " + b.Message + " Remedy: " + b.Unblock}}
+		return []v1beta2.NextStep{{Why: "the controller waits: " + strings.TrimSuffix(b.Message, ".") + ". Remedy: " + b.Unblock}}
 	}
 	return nil
 }
