@@ -69,6 +69,8 @@ type scaleReport struct {
 	EventsRead int `json:"eventsRead"`
 	Missed     int `json:"missedEvents"`
 	Repeated   int `json:"repeatedEvents"`
+	// Reopened is how often the server has ended a watch, which then began again where it ended.
+	Reopened int `json:"reopenedWatches"`
 }
 
 // scaleMemory is the memory of the API server after a garbage collection. Anonymous is the part of
@@ -183,8 +185,8 @@ func (f *scaleReport) print(w io.Writer) {
 	for _, r := range f.Requests {
 		line("| %s | %d | %.1f | %.1f | %.1f |", r.Kind, r.Number, r.P50, r.P99, r.Max)
 	}
-	line("\nEvents: %d changes, %d events read by all watches, %d missed, %d repeated. Largest resident memory meanwhile: %.0f MiB.",
-		f.Events, f.EventsRead, f.Missed, f.Repeated, f.TrafficPeak/mebibyte)
+	line("\nEvents: %d changes, %d events read by all watches, %d missed, %d repeated; watches that the server ended and that went on after their last event: %d. Largest resident memory meanwhile: %.0f MiB.",
+		f.Events, f.EventsRead, f.Missed, f.Repeated, f.Reopened, f.TrafficPeak/mebibyte)
 	var used []string
 	for _, name := range slices.Sorted(maps.Keys(f.TrafficCPU)) {
 		used = append(used, fmt.Sprintf("%s %.2f", name, f.TrafficCPU[name]/max(f.TrafficSeconds, 1)))

@@ -126,7 +126,9 @@ func (r *scaleRun) check(ctx context.Context, truth *storageWatch, watches *watc
 		return err
 	}
 	r.found.Events = len(want)
-	for _, read := range watches.until(ctx, last) {
+	all, reopened := watches.until(ctx, last)
+	r.found.Reopened = reopened
+	for _, read := range all {
 		missed, repeated := compareEvents(want, read)
 		r.found.Missed += missed
 		r.found.Repeated += repeated

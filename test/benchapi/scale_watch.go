@@ -78,13 +78,20 @@ type watchSet struct {
 
 // oneWatch is one watch. Its reader alone changes versions until it has ended.
 type oneWatch struct {
-	body     io.ReadCloser
+	// open opens the watch after a version.
+	open     func(after uint64) (io.ReadCloser, error)
 	versions []uint64
+	// reopened is how often the server has ended the watch, and the reader has begun it again. The
+	// watch cache ends watches whose readers are slow; every client continues then.
+	reopened int
 	// last is the newest version that was read.
 	last atomic.Uint64
 	// ended is closed with the end of the watch, or with the last version.
 	ended chan struct{}
-	once  sync.Once
+
+	mu     sync.Mutex
+	body   io.ReadCloser
+	closed bool
 }
 
 // openWatches opens watches that start after a version.
@@ -98,14 +105,23 @@ func (r *scaleRun) openWatches(ctx context.Context, after uint64) (*watchSet, er
 		set.clients = append(set.clients, client)
 	}
 	for i := range r.settings.watchers {
-		response, err := open(ctx, set.clients[i%len(set.clients)], call{
-			method: http.MethodGet, url: fmt.Sprintf("%s?watch=true&resourceVersion=%d", r.direct.resourcePath(), after), accept: accepts[formatJSON],
-		})
+		w := &oneWatch{ended: make(chan struct{}), open: func(after uint64) (io.ReadCloser, error) {
+			response, err := open(ctx, set.clients[i%len(set.clients)], call{
+				method: http.MethodGet, url: fmt.Sprintf("%s?watch=true&resourceVersion=%d", r.direct.resourcePath(), after), accept: accepts[formatJSON],
+			})
+			if err != nil {
+				return nil, err
+			}
+			return response.Body, nil
+		}}
+		body, err := w.open(after)
 		if err != nil {
 			set.close()
 			return nil, fmt.Errorf("watch %d: %w", i, err)
 		}
-		set.watches = append(set.watches, &oneWatch{body: response.Body, ended: make(chan struct{})})
+		w.body = body
+		w.last.Store(after)
+		set.watches = append(set.watches, w)
 	}
 	return set, nil
 }
@@ -117,17 +133,49 @@ func (s *watchSet) start() {
 	}
 }
 
-// read reads events until the watch ends.
+// read reads events until the watch is closed, or cannot continue.
 func (w *oneWatch) read() {
 	defer close(w.ended)
 	reader := bufio.NewReaderSize(w.body, watchBuffer)
 	for {
 		version, err := nextVersion(reader)
-		if err != nil {
+		switch {
+		case err == nil:
+			w.versions = append(w.versions, version)
+			w.last.Store(version)
+		case errors.Is(err, errNoVersion) || !w.reopen():
 			return
+		default:
+			reader.Reset(w.body)
 		}
-		w.versions = append(w.versions, version)
-		w.last.Store(version)
+	}
+}
+
+// reopen begins the watch again after the newest version. It returns false if the watch was
+// closed, or cannot be opened.
+func (w *oneWatch) reopen() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	_ = w.body.Close()
+	body, err := w.open(w.last.Load())
+	if err != nil {
+		return false
+	}
+	w.body = body
+	w.reopened++
+	return true
+}
+
+// close ends the watch.
+func (w *oneWatch) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.body != nil {
+		_ = w.body.Close()
 	}
 }
 
@@ -156,8 +204,8 @@ func versionOfEvent(head []byte) (uint64, error) {
 }
 
 // until waits until every watch has read the last version, or has ended, or the time is over. It
-// ends the watches and returns what each has read.
-func (s *watchSet) until(ctx context.Context, last uint64) [][]uint64 {
+// ends the watches and returns what each has read, and how often watches were opened again.
+func (s *watchSet) until(ctx context.Context, last uint64) (all [][]uint64, reopened int) {
 	for _, w := range s.watches {
 		for w.last.Load() < last && pause(ctx, settle) == nil {
 			if isClosed(w.ended) {
@@ -167,11 +215,11 @@ func (s *watchSet) until(ctx context.Context, last uint64) [][]uint64 {
 	}
 	s.close()
 	s.readers.Wait()
-	all := make([][]uint64, 0, len(s.watches))
 	for _, w := range s.watches {
 		all = append(all, w.versions)
+		reopened += w.reopened
 	}
-	return all
+	return all, reopened
 }
 
 func isClosed(done <-chan struct{}) bool {
@@ -186,7 +234,7 @@ func isClosed(done <-chan struct{}) bool {
 // close ends all watches.
 func (s *watchSet) close() {
 	for _, w := range s.watches {
-		w.once.Do(func() { _ = w.body.Close() })
+		w.close()
 	}
 	for _, client := range s.clients {
 		client.CloseIdleConnections()
