@@ -7,11 +7,13 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
@@ -123,4 +125,47 @@ func TestDrainWithoutVolumes(t *testing.T) {
 		t.Errorf("nothing was acknowledged for %v", report.LongestGap)
 	}
 	c.holds(data)
+}
+
+// TestDrainOfSmallClusters drains the node of the only member of a cluster, without and with a
+// volume that is bound to that node. Its disruption budget allows no eviction: another member
+// joins on another node, and the first one goes.
+func TestDrainOfSmallClusters(t *testing.T) {
+	needNodes(t, 2)
+	for _, kind := range []struct{ name, more string }{{"memory", ""}, {"volume", withVolumes}} {
+		t.Run(kind.name, func(t *testing.T) {
+			s := start(t)
+			c := s.create("only-"+kind.name, 1, etcdVersion, kind.more)
+			data, ids := c.fill(), c.ids()
+			c.awaitDisruptionsAllowed(0)
+			node := c.members.Live()[0].Spec.NodeName
+			s.uncordonLater(node)
+			w := c.write()
+			from := time.Now()
+			s.must(c.drain(node, 2*time.Minute), "drain %s", node)
+			t.Logf("node %s is drained after %v", node, time.Since(from).Round(100*time.Millisecond))
+			c.settle(1)
+			c.stopped(w)
+			if c.nodes()[node] {
+				t.Errorf("a member is on node %s, which is drained", node)
+			}
+			for name := range c.ids() {
+				if _, before := ids[name]; before {
+					t.Errorf("member %s was not replaced", name)
+				}
+			}
+			c.await(s.ctx(), "the condition to end", func(object *v1beta2.EtcdCluster) bool {
+				return condition(object, v1beta2.ClusterConditionOnCordonedNode).Type == ""
+			})
+			s.contains(strings.Join(c.reasons(), " "), "MemberReplaced")
+			if kind.more != "" {
+				c.awaitPVCs("to be that of the new member", 1, func(p *corev1.PersistentVolumeClaim) bool {
+					_, before := ids[p.Name]
+					return !before
+				})
+			}
+			c.holds(data)
+			s.kubectl("uncordon", node)
+		})
+	}
 }

@@ -37,8 +37,26 @@ func bugsOfNeglect() []bug {
 		{name: "restarts no member for another version", rules: "L1", wrap: doing(leaveImages), story: only(true, schedules.EventVersion)},
 		{name: "never repairs its Services", rules: "L1", wrap: doing(leaveServices), story: only(false, schedules.EventEditService)},
 		{name: "recreates no PodDisruptionBudget", rules: "L1", wrap: doing(leaveBudget), story: only(false, schedules.EventDeleteBudget)},
+		{name: "leaves the only member on a node that is drained", rules: "L1", wrap: func(_ *manager.Manager, c cluster.Config) cluster.Config {
+			c.Cache = withoutCordons{c.Cache}
+			return c
+		}, story: drainForLong},
 		{name: "reports a version because it is declared", rules: "L2", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return desiredVersion{c.Objects} }), story: only(true, schedules.EventVersion)},
 		{name: "calls a member ready because it once was", rules: "L2", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return onceReady{c.Objects} }), story: hang},
+	}
+}
+
+// withoutCordons is a cache that knows of no cordoned node.
+type withoutCordons struct{ cluster.Cache }
+
+// Cordoned implements cluster.Cache.
+func (withoutCordons) Cordoned(string) bool { return false }
+
+// drainForLong drains the node of the only member.
+func drainForLong(s *schedules.Schedule) {
+	s.Size, s.Events = 1, []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventDrain, For: schedules.LastingDrain},
+		{At: time.Minute + schedules.LastingDrain + time.Second, Kind: schedules.EventResume}, // all faults end with the last event
 	}
 }
 

@@ -54,6 +54,10 @@ func phases() []phase {
 		{name: "replacement", plan: schedules.OfSize(3), steps: []step{replaced}},
 		{name: "replacement with volumes", plan: schedules.OfSize(3).WithVolumes(), steps: []step{replaced}},
 		{name: "replacement of the only member", plan: schedules.OfSize(1).WithVolumes(), steps: []step{replaced}},
+		{name: "drain of the node of the only member", plan: schedules.OfSize(1), steps: []step{drained}},
+		{name: "drain of the node of the only member with a volume", plan: schedules.OfSize(1).WithVolumes(), steps: []step{drained}},
+		{name: "drain of the node of the only member without learners", plan: schedules.OfSize(1).WithVersion(schedules.OldBefore), steps: []step{drained}},
+		{name: "drain of a node of two members", plan: schedules.OfSize(2).WithVolumes(), steps: []step{drained}},
 		{name: "cancelled defragmentation", plan: schedules.OfSize(3), steps: []step{defragmentedSoon, cancelled}},
 		{name: "defragmentation with volumes", plan: schedules.OfSize(1).WithVolumes(), steps: []step{defragmented}},
 		{name: "bootstrap with certificates", plan: schedules.OfSize(3).WithCertificates(), unborn: true, steps: []step{created}},
@@ -91,6 +95,7 @@ var (
 	majorityLost       = step{do: func(w *faults.World) { w.Disturb(); w.DestroyMajority(schedules.Event{}) }, done: recovered}
 	defragmentedSoon   = step{do: (*faults.World).AskForDefrag, done: createdSoon.done}
 	replaced           = step{do: (*faults.World).AskForReplacement, done: (*faults.World).Goal}
+	drained            = step{do: drainFirst, done: leftNode}
 	cancelled          = step{do: (*faults.World).CancelOperation, done: (*faults.World).Goal}
 	defragmented       = step{do: (*faults.World).AskForDefrag, done: (*faults.World).Goal}
 	restartedOnRequest = step{do: func(w *faults.World) { w.AskForRestart(schedules.Event{A: 1}) }, done: (*faults.World).Goal}
@@ -171,4 +176,24 @@ func podsLost(size, n int) step {
 			return w.Goal()
 		},
 	}
+}
+
+// drainFirst drains the node of the first pod for good.
+func drainFirst(w *faults.World) {
+	w.Drain(w.Runs[0].Node, func(*corev1.Pod) bool { return true })
+}
+
+// leftNode returns what is missing until no member is on a node that is drained.
+func leftNode(w *faults.World) string {
+	for _, n := range w.Nodes {
+		if !n.Cordoned {
+			continue
+		}
+		left := ""
+		w.EachPodOn(n, func(pod *corev1.Pod) { left = pod.Name })
+		if left != "" {
+			return "pod " + left + " is on a cordoned node"
+		}
+	}
+	return w.Goal()
 }

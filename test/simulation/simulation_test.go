@@ -149,6 +149,9 @@ func spoke(t *testing.T, total *timeline.Stats) {
 			t.Errorf("rule %s never spoke", rule)
 		}
 	}
+	if total.Drained == 0 {
+		t.Error("no lasting drain has moved the members")
+	}
 }
 
 // playAll plays n schedules on all processors; it stops early after a violation that

@@ -38,7 +38,9 @@ func (w *World) CarryOut(e schedules.Event) {
 		if pod := w.AnyPod(e.A); pod != nil {
 			w.harmPod(e.Kind, pod)
 		}
-	case schedules.EventNodeDown, schedules.EventNodeLost, schedules.EventDrain:
+	case schedules.EventDrain:
+		w.drain(e)
+	case schedules.EventNodeDown, schedules.EventNodeLost:
 		w.harmNode(e, w.Nodes[e.A%len(w.Nodes)])
 	case schedules.EventSever:
 		w.severSome(e)
@@ -232,9 +234,6 @@ func (w *World) harmNode(e schedules.Event, n *kubernetes.Node) {
 		if up > 6 {
 			w.CrashNode(n, 0)
 		}
-	case schedules.EventDrain:
-		w.Drain(n, func(pod *corev1.Pod) bool { return w.keepsQuorum(pod) })
-		w.After(e.For, func() { w.Cordon(n, false) })
 	default:
 	}
 }

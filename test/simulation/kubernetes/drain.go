@@ -58,15 +58,3 @@ func (w *World) evictAll(n *Node, mayGo func(*corev1.Pod) bool) {
 		w.After(evictAgain, func() { w.evictAll(n, mayGo) })
 	}
 }
-
-// OnCordonedNode returns the name of a cordoned node that has a pod of a member, or nothing.
-func (w *World) OnCordonedNode() string {
-	for _, n := range w.Nodes {
-		used := false
-		w.EachPodOn(n, func(*corev1.Pod) { used = true })
-		if n.Cordoned && used {
-			return n.name
-		}
-	}
-	return ""
-}

@@ -150,6 +150,7 @@ func New(seed uint64) *Schedule {
 	hangEvents(s)
 	admissionEvents(s)
 	lastingEvents(s)
+	drainEvents(s)
 	s.Skewed = timeline.NewDice(seed, 20).Chance(15)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
@@ -238,6 +239,20 @@ func lastingEvents(s *Schedule) {
 		e.Kind = EventHang
 	}
 	s.Events = append(s.Events, e, Event{At: e.At + e.For, Kind: EventResume}) // all faults end with the last event
+}
+
+// LastingDrain is how long a drain takes at least that must have moved the members.
+const LastingDrain = 15 * time.Minute
+
+// drainEvents drain the node of a member of a small cluster for long, now and then. They are drawn
+// apart from the others, so that schedules without them stay what they were.
+func drainEvents(s *Schedule) {
+	d := timeline.NewDice(s.Seed, 23)
+	if s.Size > 2 || !d.Chance(60) {
+		return
+	}
+	e := Event{At: d.Between(20*time.Second, 6*time.Minute), Kind: EventDrain, A: d.IntN(1 << 16), For: LastingDrain + d.Between(0, 10*time.Minute)}
+	s.Events = append(s.Events, e, Event{At: e.At + e.For + time.Second, Kind: EventResume}) // all faults end with the last event
 }
 
 // LongNodeFaults sometimes lets a node go for so long that its members are replaced, and ties

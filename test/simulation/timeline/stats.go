@@ -20,6 +20,8 @@ type Stats struct {
 	Recovered, WritesLost int
 	// Defragmented counts members.
 	Defragmented int
+	// Drained counts lasting drains that have moved every member.
+	Drained int
 	Faults       map[string]int
 	// Rules counts how often each rule of the planner spoke.
 	Rules map[string]int
@@ -41,6 +43,7 @@ func (s *Stats) Add(o *Stats) {
 	s.WritesFailed += o.WritesFailed
 	s.Spec += o.Spec
 	s.Defragmented += o.Defragmented
+	s.Drained += o.Drained
 	s.Lost += o.Lost
 	s.NeverServed += o.NeverServed
 	s.Recovered += o.Recovered
@@ -58,7 +61,7 @@ func (s *Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d schedules, %d steps, %d reconciles, %d API writes, client writes %d acknowledged %d rejected\n",
 		s.Schedules, s.Steps, s.Reconciles, s.Writes, s.WritesAcked, s.WritesFailed)
-	fmt.Fprintf(&b, "%d members defragmented\n", s.Defragmented)
+	fmt.Fprintf(&b, "%d members defragmented, %d nodes drained\n", s.Defragmented, s.Drained)
 	fmt.Fprintf(&b, "ends: %d as declared, %d lost to faults and said so, %d never served and said so; %d recoveries, %d writes lost with the quorum\nfaults:",
 		s.Spec, s.Lost, s.NeverServed, s.Recovered, s.WritesLost)
 	b.WriteString(counted(s.Faults))
