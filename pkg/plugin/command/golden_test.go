@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -138,7 +139,18 @@ func storeBackups(t *testing.T, clients *connect.Clients) {
 				BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "backups/" + name, AWSSecret: "aws"}},
 			},
 		}
-		if _, err := backups.Create(t.Context(), backup, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		stored, err := backups.Create(t.Context(), backup, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored.Status = v1beta2.BackupStatus{
+			Phase: v1beta2.BackupPhaseSucceeded, Succeeded: true, LastSuccessDate: metav1.NewTime(plugintest.Now.Add(-9 * time.Hour)), EtcdRevision: 81233,
+			Verified: true, VerifiedBy: v1beta2.VerificationChecksum, URI: "s3://backups/" + name,
+		}
+		if _, err := backups.UpdateStatus(t.Context(), stored, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

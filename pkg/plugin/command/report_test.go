@@ -71,13 +71,19 @@ var plantedLog = "2026-03-04T12:00:00Z " + strings.Join([]string{
 	`the last line`,
 }, "\n2026-03-04T12:00:00Z ")
 
-// plant serves a cluster with everything that a report reads.
-func plant(server *plugintest.Server) {
-	state := plugintest.Degraded()
+// plant serves a degraded cluster with everything that a report reads.
+func plant(server *plugintest.Server) { plantState(server, plugintest.Degraded()) }
+
+// plantState serves a cluster in a state with everything that a report reads.
+func plantState(server *plugintest.Server, state *plugintest.State) {
 	meta := planted("main", nil)
 	state.Cluster.Annotations, state.Cluster.ManagedFields = meta.Annotations, meta.ManagedFields
 	state.Cluster.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: "ETCD_X", Value: canary}}}
-	state.Health.Members[2].Pod.Message = "password: " + canary
+	for i := range state.Health.Members {
+		if pod := state.Health.Members[i].Pod; pod != nil {
+			pod.Message = "password: " + canary
+		}
+	}
 	for i := range state.Events.Items {
 		state.Events.Items[i].Message = "pull https://user:" + canary + "@registry failed"
 		state.Events.Items[i].ManagedFields = meta.ManagedFields

@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Right is the right that a request needs.
@@ -146,6 +147,8 @@ func Explain(err error) string {
 		return "interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the time limit of the request has passed: " + err.Error()
+	case apierrors.IsConflict(err):
+		return conflict(err)
 	case apierrors.IsServiceUnavailable(err), IsMissingAPI(err):
 		return err.Error() + "\nThe API of the operator may not be installed, or not be available. See the cause: kubectl etcd check api"
 	case isNetwork(err):
@@ -153,6 +156,18 @@ func Explain(err error) string {
 	default:
 		return err.Error()
 	}
+}
+
+// conflict returns what the API server says, without the words that Kubernetes puts in front of
+// each conflict.
+func conflict(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return err.Error()
+	}
+	d := status.Status().Details
+	resource := schema.GroupResource{Group: d.Group, Resource: d.Kind}
+	return strings.Replace(err.Error(), fmt.Sprintf("Operation cannot be fulfilled on %s %q: ", resource.String(), d.Name), "", 1)
 }
 
 func isNetwork(err error) bool {

@@ -109,3 +109,11 @@ func TestRolesGiveTheRights(t *testing.T) {
 		}
 	}
 }
+
+// TestConflictSaysTheCauseOnly: what Kubernetes puts in front of a conflict says nothing.
+func TestConflictSaysTheCauseOnly(t *testing.T) {
+	err := apierrors.NewConflict(schema.GroupResource{Group: "etcd.database.coreos.com", Resource: "etcdclusters/restore"}, "main", errors.New("recovery r1 is in progress"))
+	if got := failure.Explain(fmt.Errorf("send: %w", err)); got != "send: recovery r1 is in progress" {
+		t.Errorf("it says %q", got)
+	}
+}

@@ -43,6 +43,10 @@ func Members(s *Status) []Member {
 	return list
 }
 
+// roleRecovery is the role of a recovery member, from which the cluster goes on. It is no member
+// of the present etcd.
+const roleRecovery = "recovery"
+
 // role translates: a follower votes, as the leader does and a learner does not.
 func role(r v1beta2.MemberRole) string {
 	switch r {
@@ -70,6 +74,13 @@ func fromHealth(m *v1beta2.MemberHealth, cluster *v1beta2.EtcdCluster) Member {
 		}
 		if c.Terminating {
 			result.PVCState = "Terminating"
+		}
+	}
+	if r := cluster.Status.Recovery; r.InProgress() && r.Seed == m.Name {
+		result.Role = roleRecovery
+		if !m.Answered && m.Pod != nil && m.Pod.Phase == corev1.PodRunning && m.Pod.Restarts == 0 {
+			result.State = "filling"
+			return result
 		}
 	}
 	result.State, result.Fault = judge(m, statusOf(cluster, m.Name), isHibernated(cluster))

@@ -21,6 +21,8 @@ const (
 	fullFrom = 80
 	// wasteFrom is the share of the quota in percent from which unused space counts.
 	wasteFrom = 50
+	// fillingLimit is how long a recovery member may be filled without a word.
+	fillingLimit = 10 * time.Minute
 	// expiresSoon is how long before its end a certificate is worth a word.
 	expiresSoon = 14 * 24 * time.Hour
 )
@@ -49,7 +51,11 @@ func (f *findings) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
 	if h.Verdict == v1beta2.VerdictDegraded && h.Tolerance != nil && *h.Tolerance == 0 && h.Declared > 2 {
 		list = append(list, v1beta2.NextStep{Why: "one more failure loses the quorum: save a copy outside of the cluster", Command: f.saveCommand("")})
 	}
-	list = append(list, f.controllerSteps(h)...)
+	for _, step := range f.controllerSteps(h) {
+		if b := f.Cluster.Status.BlockedBy; b == nil || !slices.ContainsFunc(list, func(s v1beta2.NextStep) bool { return strings.Contains(s.Why, b.Message) }) {
+			list = append(list, step)
+		}
+	}
 	return append(list, f.certificateSteps(h)...)
 }
 
@@ -71,7 +77,7 @@ func (f *findings) quorumSteps() []v1beta2.NextStep {
 	switch loss.Remedy {
 	case diagnosis.RemedyRecover:
 		return append(f.saveEach("first save what each survivor has"), v1beta2.NextStep{
-			Why:     loss.Message + " See what a recovery would do, then send the request without dryRun.",
+			Why:     loss.Message + " See what a recovery would do, then send the request without the dry run.",
 			Command: f.post("recover?dryRun=All"),
 		})
 	case diagnosis.RemedyBringBack:
@@ -168,6 +174,13 @@ func (f *findings) space() (full, waste bool) {
 	return full, waste
 }
 
+// isBeingFilled is true for a recovery member that runs and does not serve yet: the controller
+// waits for it. After fillingLimit its log is worth a look.
+func (f *findings) isBeingFilled(m *v1beta2.MemberHealth) bool {
+	r := f.Cluster.Status.Recovery
+	return r.InProgress() && f.ProbedAt.Sub(r.RequestedAt.Time) < fillingLimit && m.Name == r.Seed && m.Pod != nil && m.Pod.Restarts == 0 && isRunning(f.pod(m.Name))
+}
+
 // memberSteps are about members that do not serve.
 func (f *findings) memberSteps() []v1beta2.NextStep {
 	var list []v1beta2.NextStep
@@ -179,7 +192,7 @@ func (f *findings) memberSteps() []v1beta2.NextStep {
 			})
 			list = append(list, f.replaceSteps(m, "if the disk of member "+m.Name+" does not come back")...)
 		}
-		if m.Answered || m.ID == "" && m.Pod == nil {
+		if m.Answered || m.ID == "" && m.Pod == nil || f.isBeingFilled(m) {
 			continue
 		}
 		switch pod := f.pod(m.Name); {
