@@ -68,7 +68,7 @@ func TestPauseAndResume(t *testing.T) {
 			want: "prod/main is paused. End the pause: kubectl etcd resume main -n prod",
 		},
 		"pause, a dry run":      {line: "pause main --dry-run", clusters: []any{healthy}, want: "Nothing was changed"},
-		"pause, paused already": {line: "pause main -y", clusters: []any{paused}, want: "prod/main is paused already."},
+		"pause, paused already": {line: "pause main -y", clusters: []any{paused}, want: "prod/main is paused: there is nothing to do."},
 		"pause, another request wins": {
 			line: "pause main -y", clusters: []any{healthy, healthy}, code: failure.CodeFailed, patch: `{"metadata":{"uid":"0b6c"},"spec":{"paused":true}}`,
 			want: "spec.paused of prod/main was changed by another request",
@@ -77,7 +77,7 @@ func TestPauseAndResume(t *testing.T) {
 			line: "resume main -y", clusters: []any{paused, healthy}, patch: `{"metadata":{"uid":"0b6c"},"spec":{"paused":false}}`,
 			want: "prod/main is not paused. Follow the changes that have waited: kubectl etcd status main -n prod -w",
 		},
-		"resume, not paused": {line: "resume main -y", clusters: []any{healthy}, want: "prod/main is not paused already."},
+		"resume, not paused": {line: "resume main -y", clusters: []any{healthy}, want: "prod/main is not paused: there is nothing to do."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expectPatch(t, patched(t, c.line, c.code, c.clusters, c.want), c.patch)
