@@ -22,7 +22,7 @@ type Stats struct {
 	Defragmented int
 	// Drained counts lasting drains that have moved every member.
 	Drained int
-	Faults       map[string]int
+	Faults  map[string]int
 	// Rules counts how often each rule of the planner spoke.
 	Rules map[string]int
 }

@@ -329,6 +329,15 @@ func TestVerdict(t *testing.T) {
 			change: func(p *Probe) { p.Confirmed = nil }, steps: []string{"scale etcd c --replicas=3"},
 		},
 		{
+			name: "a drain waits", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
+			change: func(p *Probe) {
+				p.Cluster.Status.Conditions = append(p.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+					Type: v1beta2.ClusterConditionOnCordonedNode, Status: corev1.ConditionTrue, Message: "node worker is cordoned. Uncordon it.",
+				})
+			},
+			steps: []string{"node worker is cordoned. Uncordon it.: kubectl -n"},
+		},
+		{
 			name: "certificates end", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
 			change: func(p *Probe) {
 				p.ClientCertificateExpiry = p.ProbedAt.Add(time.Hour)

@@ -48,6 +48,7 @@ func (f *findings) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
 	}
 	list = append(list, f.spaceSteps()...)
 	list = append(list, f.memberSteps()...)
+	list = append(list, f.drainSteps()...)
 	if h.Verdict == v1beta2.VerdictDegraded && h.Tolerance != nil && *h.Tolerance == 0 && h.Declared > 2 {
 		list = append(list, v1beta2.NextStep{Why: "one more failure loses the quorum: save a copy outside of the cluster", Command: f.saveCommand("")})
 	}
