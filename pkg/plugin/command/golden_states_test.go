@@ -88,8 +88,8 @@ func podEvent(pod, reason, message string) corev1.Event {
 	}
 }
 
-// declared is the EtcdCluster as a user creates it.
-func (s *scene) declared() *v1beta2.EtcdCluster {
+// desired is the EtcdCluster as a user creates it.
+func (s *scene) desired() *v1beta2.EtcdCluster {
 	return &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "main", Namespace: plugintest.Namespace},
 		Spec: v1beta2.ClusterSpec{
@@ -114,7 +114,7 @@ func (s *scene) reconcile(c *v1beta2.EtcdCluster) {
 	}
 	c.Status.Phase = v1beta2.ClusterPhaseRunning
 	rest := atRest()
-	declared := c.Spec.Version
+	desired := c.Spec.Version
 	for _, step := range []struct {
 		of  *scene
 		ago time.Duration
@@ -123,7 +123,7 @@ func (s *scene) reconcile(c *v1beta2.EtcdCluster) {
 		o := step.of.observed(c, s.now.Add(-step.ago))
 		c.Status = planner.Status(o, planner.Decide(o))
 	}
-	c.Spec.Version = declared
+	c.Spec.Version = desired
 }
 
 // observed is what the controller sees.

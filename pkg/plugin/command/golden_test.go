@@ -93,7 +93,7 @@ func isTable(command, line string) bool {
 func serveScene(t *testing.T, clients *connect.Clients, s *scene) *plugintest.Server {
 	t.Helper()
 	clusters := clients.Etcd.EtcdV1beta2().EtcdClusters(plugintest.Namespace)
-	stored, err := clusters.Create(t.Context(), s.declared(), metav1.CreateOptions{})
+	stored, err := clusters.Create(t.Context(), s.desired(), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
