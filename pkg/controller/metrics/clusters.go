@@ -257,7 +257,6 @@ var usual = []struct {
 	{v1beta2.ClusterConditionCertificatesValid, corev1.ConditionTrue},
 	{v1beta2.ClusterConditionVolumesAsDeclared, corev1.ConditionTrue},
 	{v1beta2.ClusterConditionServiceAsDeclared, corev1.ConditionTrue},
-	{v1beta2.ClusterConditionOnCordonedNode, corev1.ConditionFalse},
 }
 
 // telling returns the conditions that have a series now, each once: ten thousand clusters
