@@ -45,20 +45,20 @@ const (
 // join and ends: such a pod never starts an empty cluster. What m says of certificates is
 // kept.
 func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod, agentImage string) (*corev1.Pod, error) {
-	peer := Peer{Name: r.Seed, URL: PeerURL(c, r.Seed)}
-	m.Name, m.InitialCluster = r.Seed, []Peer{peer}
+	peer := Peer{Name: r.RecoveryMember, URL: PeerURL(c, r.RecoveryMember)}
+	m.Name, m.InitialCluster = r.RecoveryMember, []Peer{peer}
 	pod := Pod(c, m)
 	hide(&pod.Labels, c.Name)
 	CopyRecovery(pod, r)
-	if r.Phase == v1beta2.RecoveryPhaseCutover && PVC(c, r.Seed) != nil {
+	if r.Phase == v1beta2.RecoveryPhaseCutover && PVC(c, r.RecoveryMember) != nil {
 		return pod, nil // it has served from its volume
 	}
 	fetch, err := fetchContainer(c, r, agentImage, pod)
 	if err != nil {
 		return nil, err
 	}
-	restore := &agent.Request{ID: r.Seed, Restore: &agent.Restore{
-		File: snapshotFile, DataDir: dataDir, Name: r.Seed, InitialCluster: initialCluster([]Peer{peer}),
+	restore := &agent.Request{ID: r.RecoveryMember, Restore: &agent.Restore{
+		File: snapshotFile, DataDir: dataDir, Name: r.RecoveryMember, InitialCluster: initialCluster([]Peer{peer}),
 		InitialClusterToken: LineageToken(c, r), PeerURLs: []string{peer.URL}, RevisionBump: r.RevisionBump,
 	}}
 	args, err := restore.Args(agent.CommandRestore)
@@ -74,7 +74,7 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	})
 	if !featuresOf(Version(c)).restoresNameless {
 		// A hidden seed has no name in the DNS. No program dials this address.
-		pod.Spec.HostAliases = append(pod.Spec.HostAliases, corev1.HostAlias{IP: loopback, Hostnames: []string{Host(c, r.Seed)}})
+		pod.Spec.HostAliases = append(pod.Spec.HostAliases, corev1.HostAlias{IP: loopback, Hostnames: []string{Host(c, r.RecoveryMember)}})
 	}
 	if place := r.Source.Backup; place != nil {
 		// Only the container that fetches needs the account. etcd shares the pod, but is given no token of it.
@@ -87,12 +87,12 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 // gives them another cluster ID than those before, so that neither ever talk to the
 // other.
 func LineageToken(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) string {
-	return string(c.UID) + "/" + r.Seed
+	return string(c.UID) + "/" + r.RecoveryMember
 }
 
 // RecoveryPVC returns the hidden PVC of the seed of a recovery; nil without volumes.
 func RecoveryPVC(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) *corev1.PersistentVolumeClaim {
-	pvc := PVC(c, r.Seed)
+	pvc := PVC(c, r.RecoveryMember)
 	if pvc != nil {
 		hide(&pvc.Labels, c.Name)
 		CopyRecovery(pvc, r)
@@ -102,7 +102,7 @@ func RecoveryPVC(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) *corev1.Pers
 
 // fetchContainer fetches the snapshot, and adds to the pod what that needs.
 func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image string, pod *corev1.Pod) (*corev1.Container, error) {
-	request := &agent.Request{ID: r.Seed, Fetch: &agent.Fetch{File: snapshotFile}}
+	request := &agent.Request{ID: r.RecoveryMember, Fetch: &agent.Fetch{File: snapshotFile}}
 	var mounts []agent.Mount
 	if place := r.Source.Backup; place != nil {
 		store, needed, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)

@@ -83,7 +83,7 @@ func TestRecordLooksAgain(t *testing.T) {
 			test.since(h)
 			api := &notebook{hiddenSeed: h}
 			action := test.action
-			action.Recovery = v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s"}
+			action.Recovery = v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s"}
 			err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action)
 			if test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) || test.stale != (api.written == nil) {
 				t.Fatalf("wrote %v, error %v", api.written, err)
@@ -147,7 +147,7 @@ func TestRecoveryEventsNameTheRequester(t *testing.T) {
 		events := &deletedCluster{}
 		r := &Reconciler{Config: Config{Recorder: events}}
 		announceRecovery(&run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}}}, &v1beta2.RecoveryStatus{
-			Phase: test.phase, Seed: "c-s", Source: v1beta2.RecoverySource{Member: "c-a"}, RequestedBy: test.by, Message: "it was cancelled",
+			Phase: test.phase, RecoveryMember: "c-s", Source: v1beta2.RecoverySource{Member: "c-a"}, RequestedBy: test.by, Message: "it was cancelled",
 		})
 		if len(events.events) != 1 || events.events[0] != test.want {
 			t.Errorf("events %q, want %q", events.events, test.want)
@@ -167,7 +167,7 @@ func TestRecordOfTheNewCluster(t *testing.T) {
 		h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 		s := h.observed()
 		api := &notebook{hiddenSeed: h}
-		action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-s", ClusterID: "new"}}
+		action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-s", ClusterID: "new"}}
 		if err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action); err != nil {
 			t.Fatal(err)
 		}
@@ -187,11 +187,11 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 		owner types.UID
 		stale bool
 	}{
-		"that recovery":    {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "", false},
-		"another recovery": {v1beta2.RecoveryStatus{ID: "q", Phase: seeding, Seed: "c-a"}, "", true},
-		"another phase":    {v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-a"}, "", true},
-		"another seed":     {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-b"}, "", true},
-		"not owned":        {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "other", true},
+		"that recovery":    {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-a"}, "", false},
+		"another recovery": {v1beta2.RecoveryStatus{ID: "q", Phase: seeding, RecoveryMember: "c-a"}, "", true},
+		"another phase":    {v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a"}, "", true},
+		"another seed":     {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-b"}, "", true},
+		"not owned":        {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-a"}, "other", true},
 	} {
 		h := &hiddenSeed{oneMember: stopped()}
 		h.record(t, seeding, "old")
@@ -254,7 +254,7 @@ func TestNoCutoverWithQuorum(t *testing.T) {
 			api := &notebook{hiddenSeed: h}
 			s := h.observed()
 			s.target = etcd.Target{Endpoints: []etcd.Endpoint{{Name: "c-old"}}}
-			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s", Trigger: test.trigger}}
+			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s", Trigger: test.trigger}}
 			r := &Reconciler{Config: Config{Objects: api, Etcd: &voterBack{h, test.health, test.members}, Gate: h, Recorder: h}}
 			err := recordRecovery(t.Context(), &run{Reconciler: r, seen: s}, action)
 			if errors.Is(err, reconcile.ErrStale) != test.stale || (err == nil) == test.stale || (api.written == nil) != test.stale {
@@ -294,7 +294,7 @@ func TestNoCutoverBesidePodsThatWereNotObserved(t *testing.T) {
 			api := &notebook{hiddenSeed: h}
 			s := h.observed()
 			s.Pods = []planner.Pod{observed}
-			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s"}}
+			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s"}}
 			err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action)
 			if errors.Is(err, reconcile.ErrStale) != test.stale || (err == nil) == test.stale || (api.written == nil) != test.stale {
 				t.Errorf("%v, written %v", err, api.written)

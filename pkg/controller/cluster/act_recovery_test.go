@@ -56,7 +56,7 @@ func (h *hiddenSeed) DeletePVC(_ context.Context, _, _ string, only metav1.Preco
 func (h *hiddenSeed) record(t *testing.T, phase v1beta2.RecoveryPhase, clusterID string) {
 	t.Helper()
 	h.kept = resources.RecordConfigMap(h.cluster, resources.Record{
-		BootstrapMember: "c-old", ClusterID: clusterID, Recoveries: []string{"before", "r"}, Recovery: &v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-a"},
+		BootstrapMember: "c-old", ClusterID: clusterID, Recoveries: []string{"before", "r"}, Recovery: &v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-a"},
 	})
 }
 
@@ -92,7 +92,7 @@ func TestDeleteRecoveryMember(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := &hiddenSeed{oneMember: stopped()}
-			h.pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", Seed: "c-a"})
+			h.pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-a"})
 			h.pvc.UID, h.pvc.ResourceVersion = "pvc-uid", "9"
 			h.pod.Labels = h.pvc.Labels
 			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
@@ -174,7 +174,7 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 			n.record(t, test.recorded, "old")
 			r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n, AgentImage: "agent:1"}}
 			s := n.observed()
-			recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: test.phase, Seed: "c-a", Source: test.source}
+			recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: test.phase, RecoveryMember: "c-a", Source: test.source}
 			err := createRecoveryMember(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}, planner.CreateRecoveryMember{Recovery: *recovery})
 			if test.stale {
 				if !errors.Is(err, reconcile.ErrStale) || n.made != nil || slices.Contains(n.calls, "create PVC") {

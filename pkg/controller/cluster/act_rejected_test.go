@@ -59,7 +59,7 @@ func (s *strict) CreatePVC(_ context.Context, c *corev1.PersistentVolumeClaim) (
 func TestRejectedPods(t *testing.T) {
 	t.Parallel()
 	pods := schema.GroupResource{Resource: "pods"}
-	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, Seed: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
+	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, RecoveryMember: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
 	for what, action := range map[string]planner.Action{
 		"member": planner.PreparePod{Name: "c-a"}, "seed": planner.CreateRecoveryMember{Recovery: recovery},
 	} {

@@ -77,7 +77,7 @@ func TestSeedIsGone(t *testing.T) {
 			t.Parallel()
 			live := stopped()
 			name := live.pod.Name
-			live.pvc = resources.RecoveryPVC(live.cluster, &v1beta2.RecoveryStatus{Seed: name})
+			live.pvc = resources.RecoveryPVC(live.cluster, &v1beta2.RecoveryStatus{RecoveryMember: name})
 			if !test.pod {
 				live.pod = nil
 			}

@@ -44,7 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, restore *v1beta2.EtcdRestore) 
 	if err := r.observeSource(s); err != nil {
 		return nil, err
 	}
-	if err := r.observeSeed(s); err != nil {
+	if err := r.observeRecoveryMember(s); err != nil {
 		return nil, err
 	}
 	return s, r.observeJobs(ctx, s)
@@ -83,29 +83,29 @@ func (r *Reconciler) backup(s *seen, name string) (*v1beta2.EtcdBackup, error) {
 	return backup, nil
 }
 
-// observeSeed reads the results of the init containers of the recovery member.
-func (r *Reconciler) observeSeed(s *seen) error {
+// observeRecoveryMember reads the results of the init containers of the recovery member.
+func (r *Reconciler) observeRecoveryMember(s *seen) error {
 	if s.Cluster == nil {
 		return nil
 	}
 	recovery := s.Cluster.Status.Recovery
-	if recovery == nil || recovery.ID != string(s.Restore.UID) || recovery.Seed == "" {
+	if recovery == nil || recovery.ID != string(s.Restore.UID) || recovery.RecoveryMember == "" {
 		return nil
 	}
-	pod, err := r.Cache.Member(s.Cluster.Namespace, recovery.Seed)
+	pod, err := r.Cache.Member(s.Cluster.Namespace, recovery.RecoveryMember)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(pod, s.Cluster) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read pod %s from the cache: %w", recovery.Seed, err)
+		return fmt.Errorf("read pod %s from the cache: %w", recovery.RecoveryMember, err)
 	}
-	s.Seed = seedOf(pod)
+	s.RecoveryMember = recoveryMemberOf(pod)
 	return nil
 }
 
-// seedOf reads the results of the agent in the init containers of a seed.
-func seedOf(pod *corev1.Pod) *planner.Seed {
-	seed := &planner.Seed{}
+// recoveryMemberOf reads the results of the agent in the init containers of a seed.
+func recoveryMemberOf(pod *corev1.Pod) *planner.RecoveryMember {
+	seed := &planner.RecoveryMember{}
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		end := c.State.Terminated
@@ -134,7 +134,7 @@ func seedOf(pod *corev1.Pod) *planner.Seed {
 		seed.Failing = &planner.Wait{Reason: reason, Message: message}
 	}
 	if waiting := job.WaitingFor(pod); waiting != "" && seed.Failing == nil {
-		seed.Failing = &planner.Wait{Reason: "SeedNotStarted", Message: waiting}
+		seed.Failing = &planner.Wait{Reason: "RecoveryMemberNotStarted", Message: waiting}
 	}
 	return seed
 }

@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 		"fetched":        {[]corev1.ContainerStatus{fetched}, "", "", 0},
 		"restored":       {[]corev1.ContainerStatus{fetched, ended(resources.InitRestore, 0, said(t, agent.CommandRestore, nil))}, "", "", 7},
 		"corrupt":        {[]corev1.ContainerStatus{ended(resources.InitFetch, 1, corrupt)}, "Corrupt", "", 0},
-		"corrupt, again": {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, corrupt))}, "Corrupt", "SeedNotStarted", 0},
+		"corrupt, again": {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, corrupt))}, "Corrupt", "RecoveryMemberNotStarted", 0},
 		"store":          {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, slow))}, "", "StoreUnavailable", 0},
 		"no message":     {[]corev1.ContainerStatus{ended(resources.InitFetch, 137, "")}, "", "AgentFailed", 0},
 		"of a sidecar":   {[]corev1.ContainerStatus{ended("sidecar", 1, corrupt)}, "", "", 0},
@@ -59,7 +59,7 @@ func TestSeeds(t *testing.T) {
 		for _, s := range test.statuses {
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: s.Name})
 		}
-		seed := seedOf(pod)
+		seed := recoveryMemberOf(pod)
 		rejected, failing := "", ""
 		if seed.Rejected != nil {
 			rejected = seed.Rejected.Reason

@@ -30,7 +30,7 @@ func (c *Checks) FillingRecoveryMember(l *simetcd.Lineage, pod *corev1.Pod) {
 	if l.Token == l.Owner || !strings.HasPrefix(l.Token, l.Owner) {
 		c.w.Violated("S4", "recovery member %s has token %q", l.BootstrapMember, l.Token)
 	}
-	if record == nil || record.Seed != l.BootstrapMember {
+	if record == nil || record.RecoveryMember != l.BootstrapMember {
 		c.w.Trace("recovery member %s is filled although the record names it no longer", l.BootstrapMember)
 	}
 }
