@@ -140,9 +140,9 @@ func announceRecovery(r *run, recovery *v1beta2.RecoveryStatus) {
 	}
 }
 
-// createRecoveryMember makes the seed of a recovery, if that is what the record says now. The
-// seed knows all recoveries that have begun: while the old members are decommissioned, no other
-// object tells of them if the record is lost.
+// createRecoveryMember creates the recovery member, if that is what the record says now. The
+// recovery member knows all recoveries that have begun: while the old members are decommissioned,
+// no other object tells of them if the record is lost.
 func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryMember) error {
 	recovery := &a.Recovery
 	record, err := requireSamePhase(ctx, r, recovery)

@@ -43,7 +43,7 @@ func noon() *clocktesting.FakePassiveClock {
 
 // strict is a live API that rejects every pod.
 type strict struct {
-	*hiddenSeed
+	*hiddenRecoveryMember
 	response error
 }
 
@@ -74,7 +74,7 @@ func TestRejectedPods(t *testing.T) {
 		} {
 			t.Run(what+" "+name, func(t *testing.T) {
 				t.Parallel()
-				h := &hiddenSeed{oneMember: stopped()}
+				h := &hiddenRecoveryMember{oneMember: stopped()}
 				h.pod, h.pvc = nil, nil
 				h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 				api := &strict{h, test.response}
@@ -99,7 +99,7 @@ func TestRejectedPods(t *testing.T) {
 
 // noService is a live API that rejects every creation and change of a Service.
 type noService struct {
-	*hiddenSeed
+	*hiddenRecoveryMember
 	response error
 }
 
@@ -126,7 +126,7 @@ func TestRejectedService(t *testing.T) {
 		"server":         {apierrors.NewInternalError(errors.New("x")), false},
 	} {
 		for _, exists := range []bool{false, true} {
-			h := &hiddenSeed{oneMember: stopped()}
+			h := &hiddenRecoveryMember{oneMember: stopped()}
 			family := corev1.IPFamilyPolicyRequireDualStack
 			h.cluster.Spec.Services = &v1beta2.ServicesPolicy{Client: &v1beta2.ServiceTemplate{IPFamilyPolicy: &family}}
 			clock := noon()

@@ -103,9 +103,9 @@ func (r *Reconciler) observeRecoveryMember(s *seen) error {
 	return nil
 }
 
-// recoveryMemberOf reads the results of the agent in the init containers of a seed.
+// recoveryMemberOf reads the results of the agent in the init containers of a recovery member.
 func recoveryMemberOf(pod *corev1.Pod) *planner.RecoveryMember {
-	seed := &planner.RecoveryMember{}
+	member := &planner.RecoveryMember{}
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		end := c.State.Terminated
@@ -119,24 +119,24 @@ func recoveryMemberOf(pod *corev1.Pod) *planner.RecoveryMember {
 		switch {
 		case err != nil && end.ExitCode != 0:
 			reason, message := job.EndedSilently(c.Name, end)
-			seed.Failing = &planner.Wait{Reason: reason, Message: message}
+			member.Failing = &planner.Wait{Reason: reason, Message: message}
 		case err != nil:
 		case result.Error != nil && !result.Error.Class.Retryable():
-			seed.Rejected = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
+			member.Rejected = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
 		case result.Error != nil:
-			seed.Failing = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
+			member.Failing = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
 		case c.Name == resources.InitRestore:
-			seed.Revision = result.Revision
+			member.Revision = result.Revision
 		}
 	}
-	if pod.Status.Phase == corev1.PodFailed && seed.Failing == nil {
+	if pod.Status.Phase == corev1.PodFailed && member.Failing == nil {
 		reason, message := job.PodReason(pod)
-		seed.Failing = &planner.Wait{Reason: reason, Message: message}
+		member.Failing = &planner.Wait{Reason: reason, Message: message}
 	}
-	if waiting := job.WaitingFor(pod); waiting != "" && seed.Failing == nil {
-		seed.Failing = &planner.Wait{Reason: "RecoveryMemberNotStarted", Message: waiting}
+	if waiting := job.WaitingFor(pod); waiting != "" && member.Failing == nil {
+		member.Failing = &planner.Wait{Reason: "RecoveryMemberNotStarted", Message: waiting}
 	}
-	return seed
+	return member
 }
 
 func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {

@@ -138,7 +138,7 @@ func (o *Observed) source(requested string) *Member {
 // startRecovery makes the plan and records it. Nothing else happens before it is recorded.
 func startRecovery(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	next := r.DeepCopy()
-	// The message stays: it says why there is another seed.
+	// The message stays: it says why there is another recovery member.
 	next.Phase, next.RecoveryMember, next.ClusterID = v1beta2.RecoveryPhaseSeeding, o.NewName, ""
 	next.OldMembers, next.OldClusterID = o.everyName(), o.Record.ClusterID
 	if next.OldClusterID == unknownClusterID {
@@ -256,7 +256,7 @@ func (o *Observed) recoveryMemberLost(r *v1beta2.RecoveryStatus) bool {
 	return r.Trigger != v1beta2.RecoveryTriggerRestore && !o.RecoveryMember.Hidden && o.pvc(r.RecoveryMember) == nil
 }
 
-// cleanLineage lets the seed in and gives the volumes of the old members up once the
+// cleanLineage publishes the recovery member and releases the PVCs of the old members once the
 // new cluster has served a write.
 func cleanLineage(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	if o.RecoveryMember.Hidden {

@@ -10,10 +10,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
-// maxRecoveryMemberPause is how long a restore rests at most between two seeds.
+// maxRecoveryMemberPause is how long a restore rests at most between two recovery members.
 const maxRecoveryMemberPause = 10 * time.Minute
 
-// fillRecoveryMember fills the seed and waits until it serves.
+// fillRecoveryMember creates the recovery member, whose agent fills it, and waits until it serves.
 func fillRecoveryMember(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	restores := r.Trigger == v1beta2.RecoveryTriggerRestore
 	switch {
@@ -136,15 +136,15 @@ func (o *Observed) recoveryMemberUnfit(r *v1beta2.RecoveryStatus) string {
 	}
 }
 
-// recoveryMemberOutdated is true for a seed that does not run and was made from another declaration
-// than the one of now. Its etcd may never start; nothing in a pod says whether it would.
+// recoveryMemberOutdated is true if the recovery member does not run and was made from another
+// declaration than the one of now. Its etcd may never start; nothing in a pod says whether it would.
 func (o *Observed) recoveryMemberOutdated() bool {
 	p := o.RecoveryMember.Pod
 	return !p.gone() && !p.Running && (p.Outdated || o.stale(p))
 }
 
-// refills is true while what the seed is filled from is still there. Where it is not, the
-// seed may hold the only copy.
+// refills is true while what fills the recovery member still exists. If it does not, the
+// recovery member may hold the only copy.
 func (o *Observed) refills(r *v1beta2.RecoveryStatus) bool {
 	return r.Trigger == v1beta2.RecoveryTriggerRestore || o.source(r.Source.Member) != nil
 }

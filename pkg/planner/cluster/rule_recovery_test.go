@@ -70,7 +70,7 @@ func ready(names ...string) func(*Observed) {
 
 func crashes(r *RecoveryMember) { r.Pod.Running = false }
 
-// evicted is a seed that Kubernetes has ended, which was made some time before now.
+// evicted is a recovery member that Kubernetes has ended, which was made some time before now.
 func evicted(ago time.Duration) func(*RecoveryMember) {
 	return func(r *RecoveryMember) {
 		r.Pod.Running, r.Pod.Finished, r.Pod.Waiting, r.Pod.Made = false, true, "Evicted: disk", testNow.Add(-ago)
@@ -191,10 +191,10 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-func TestRecoverySeeds(t *testing.T) {
+func TestFillRecoveryMember(t *testing.T) {
 	better := "a:noleader,index=90 b:noleader,index=95 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0"
 	checkDecisions(t, []decision{
-		{"the seed is made", 3, lost, edits(noQuorum, recorded(seeding)), "recovery: CreateRecoveryMember seed"},
+		{"the recovery member is made", 3, lost, edits(noQuorum, recorded(seeding)), "recovery: CreateRecoveryMember seed"},
 		{"and waited for", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
 		{"others may come back meanwhile", 3, "a:noleader,claim,index=90 b:claim,nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: CreatePod b[a b c], wait WaitingForRecoveryMember"},
@@ -217,7 +217,7 @@ func TestRecoverySeeds(t *testing.T) {
 			"recovery: VerifyWrite, RecordRecovery Cutover"},
 		{"the source no longer exists before it serves", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), recoveryPod(0)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"the seed is taken away", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })),
+		{"the recovery member is taken away", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, crashes, stale)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
@@ -235,7 +235,7 @@ func TestRecoverySeeds(t *testing.T) {
 			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: CreatePod b[a b c], wait SourceLost"},
 		{"members with a bad spec are repaired, meanwhile", 3, "a:claim,down,index=0 b:claim,down,stale,index=0 c:claim,down,stale,index=0",
 			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle, wait WaitingForRecoveryMember"},
-		{"a person deletes the seed", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+		{"a person deletes the recovery member", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(seeding), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })), "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"and the recovery member no longer exists", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(seeding)), "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
@@ -297,12 +297,12 @@ func TestRecoveryCutover(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the old members go", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
 		{"even if their quorum is back", 3, "a b c", edits(recorded(cutover), recoveryPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
-		{"not before the seed serves", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
-		{"the seed is lost without a volume, and all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+		{"not before the recovery member serves", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
+		{"the recovery member is lost without a volume, and all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
 		{"a volume of it may be left", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover), func(o *Observed) { o.RecoveryMember.Hidden = true }), "recovery: CreateRecoveryMember seed"},
-		{"the seed is lost with its volume, and so is all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+		{"the recovery member is lost with its volume, and so is all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover), persist), "recovery: RecordRecovery Abandoned gone seed"},
 		{"another old member may come back, without this recovery", 3, "a:nopod,index=0 b:nopod,claim,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
@@ -310,7 +310,7 @@ func TestRecoveryCutover(t *testing.T) {
 			edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
 		{"a backup is still there", 3, "", edits(noQuorum, recorded(cutover, restores)), "recovery: CreateRecoveryMember seed"},
 		{"the member that it was filled from responds: another recovery begins there", 3, lost, edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
-		{"the seed comes back on its volume", 3, lost, edits(noQuorum, recorded(cutover), hidden), "recovery: CreateRecoveryMember seed"},
+		{"the recovery member comes back on its volume", 3, lost, edits(noQuorum, recorded(cutover), hidden), "recovery: CreateRecoveryMember seed"},
 		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0, crashes, stale)), "recovery: DeletePod seed"},
 		{"on its volume it can start otherwise", 3, "", edits(noQuorum, persist, recorded(cutover), recoveryPod(0, crashes, stale)),
 			"recovery: DeletePod seed"},
@@ -439,9 +439,9 @@ func TestWayOutByABackup(t *testing.T) {
 	}
 }
 
-// TestASecondSeedSaysWhy: while the next recovery member is filled, the status says what
+// TestSecondRecoveryMemberSaysWhy: while the next recovery member is filled, the status says what
 // ended the one before. Once the new one serves, the status no longer does.
-func TestASecondSeedSaysWhy(t *testing.T) {
+func TestSecondRecoveryMemberSaysWhy(t *testing.T) {
 	why := func(r *v1beta2.RecoveryStatus) { restores(r); r.Message = "it was evicted" }
 	recordOf := func(o Observed) v1beta2.RecoveryStatus {
 		for _, a := range Decide(o).Actions {
@@ -453,7 +453,7 @@ func TestASecondSeedSaysWhy(t *testing.T) {
 		return v1beta2.RecoveryStatus{}
 	}
 	if r := recordOf(observed(t, 3, "a b c", recorded(pending, why))); r.Phase != seeding || r.Message != "it was evicted" {
-		t.Errorf("the next seed: %s %q", r.Phase, r.Message)
+		t.Errorf("the next recovery member: %s %q", r.Phase, r.Message)
 	}
 	if r := recordOf(observed(t, 3, "a b c", recorded(seeding, why), recoveryPod(0xbeef))); r.Phase != cutover || r.Message != "" {
 		t.Errorf("it serves: %s %q", r.Phase, r.Message)
