@@ -71,7 +71,7 @@ func TestMemberHasNoServiceAccountToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := Pod(lostCluster(true), MemberPod{Name: served.Seed})
+	later := Pod(lostCluster(true), MemberPod{Name: served.RecoveryMember})
 	for what, pod := range map[string]string{"again": again.Spec.ServiceAccountName, "later": later.Spec.ServiceAccountName} {
 		if pod != "" {
 			t.Errorf("%s: service account %q", what, pod)

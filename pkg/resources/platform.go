@@ -49,7 +49,7 @@ const (
 	linux = "linux"
 )
 
-// Member applies the platform to the pod of a member of c, or of a recovery seed.
+// Member applies the platform to the pod of a member of c, or of its recovery member.
 func (p Platform) Member(c *v1beta2.EtcdCluster, pod *corev1.Pod) *corev1.Pod {
 	setDefaultIn(&pod.Annotations, annotationSafeToEvict, safeToEvict(c))
 	p.moveImages(c, pod)

@@ -28,7 +28,8 @@ type Peer struct{ Name, URL string }
 type MemberPod struct {
 	// Name of the member and of its pod, <cluster>-<suffix>.
 	Name string
-	// Seed starts a new cluster. Every other member joins an existing one.
+	// Bootstrap is true for the member that starts a new cluster. Every other member joins an
+	// existing one.
 	Bootstrap bool
 	// Learner is true for a member that does not vote yet.
 	Learner bool
@@ -40,7 +41,7 @@ type MemberPod struct {
 	Image    string
 	// InitialCluster lists all members, including this member.
 	InitialCluster []Peer
-	// Token is the initial cluster token of a seed: the UID of the cluster, so that
+	// Token is the initial cluster token of a bootstrap member: the UID of the cluster, so that
 	// two clusters of one name never take each other for the same.
 	Token string
 	// PeerFormat and ServerFormat say how the user's secrets name their entries.

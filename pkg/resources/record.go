@@ -173,7 +173,7 @@ func (r Record) WithRecovery(recovery *v1beta2.RecoveryStatus) Record {
 	r.Recoveries = MergeRecoveries(began, []string{recovery.ID})
 	r.Recovery = recovery.DeepCopy()
 	if recovery.Phase == v1beta2.RecoveryPhaseCleaning {
-		r.ClusterID, r.BootstrapMember = recovery.ClusterID, recovery.Seed
+		r.ClusterID, r.BootstrapMember = recovery.ClusterID, recovery.RecoveryMember
 	}
 	return r
 }

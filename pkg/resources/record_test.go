@@ -19,7 +19,7 @@ func exampleRecord() Record {
 	return Record{
 		BootstrapMember: first, ClusterID: "cdf818194e3a8c32", Log: LogRecord{ClusterID: "cdf818194e3a8c32", Minor: 5, Index: 1234},
 		Recovery: &v1beta2.RecoveryStatus{
-			ID: "two", Phase: v1beta2.RecoveryPhaseSucceeded, Seed: "c-s", RequestedAt: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+			ID: "two", Phase: v1beta2.RecoveryPhaseSucceeded, RecoveryMember: "c-s", RequestedAt: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		},
 		Recoveries: []string{"one", "two"},
 	}
@@ -148,7 +148,7 @@ func TestWithRecovery(t *testing.T) {
 		{"two", v1beta2.RecoveryPhaseCleaning, "new c-s", []string{"one", "two"}},
 		{"two", v1beta2.RecoveryPhaseSucceeded, "new c-s", []string{"one", "two"}},
 	} {
-		r = r.WithRecovery(&v1beta2.RecoveryStatus{ID: step.id, Phase: step.phase, Seed: "c-s", ClusterID: "new"})
+		r = r.WithRecovery(&v1beta2.RecoveryStatus{ID: step.id, Phase: step.phase, RecoveryMember: "c-s", ClusterID: "new"})
 		if got := r.ClusterID + " " + r.BootstrapMember; got != step.of || !slices.Equal(r.Recoveries, step.ids) || r.Recovery.Phase != step.phase {
 			t.Errorf("%s of %s: %s, recoveries %q", step.phase, step.id, got, r.Recoveries)
 		}
@@ -177,7 +177,7 @@ func TestCopies(t *testing.T) {
 	if !CopyRecoveries(pvc, many) || CopyRecoveries(pvc, many) || !slices.Equal(RecoveriesOn(pvc), many) {
 		t.Errorf("it knows %d recoveries", len(RecoveriesOn(pvc)))
 	}
-	recovery := &v1beta2.RecoveryStatus{ID: "r", Seed: "c-s", Phase: v1beta2.RecoveryPhaseSeeding}
+	recovery := &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-s", Phase: v1beta2.RecoveryPhaseSeeding}
 	made := RecoveryPVC(c, recovery)
 	if got := RecoveryOf(made); got == nil || got.Phase != v1beta2.RecoveryPhaseSeeding || RecoveryOf(pvc) != nil {
 		t.Errorf("it was created for %v", got)

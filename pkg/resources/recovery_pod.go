@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	// LabelRecovery on a pod or a PVC names the cluster whose recovery it is the seed
-	// of. It stands in the place of LabelCluster while the seed is hidden from the
-	// services.
+	// LabelRecovery on the pod or the PVC of a recovery member names the cluster. It stands
+	// in the place of LabelCluster while the recovery member is hidden from the Services.
 	LabelRecovery = "etcd_recovery"
 	// LabelFenced names the cluster whose member it was before a recovery. It stands in
 	// the place of LabelCluster.
@@ -32,33 +31,33 @@ const (
 	snapshotFile = agentDir + "/snapshot.db"
 )
 
-// Names of the init containers of a seed, in the order in which they run.
+// Names of the init containers of a recovery member, in the order in which they run.
 const (
 	InitInstall = "install-agent"
 	InitFetch   = "fetch-snapshot"
 	InitRestore = "restore-data"
 )
 
-// RecoveryPod returns the pod of the seed of a recovery. Its init containers fill the data
+// RecoveryPod returns the pod of the recovery member. Its init containers fill the data
 // directory: the agent fetches the snapshot and checks it, and, in etcd's own image,
 // etcd's own program restores it. Should that leave nothing, etcd finds no cluster to
 // join and ends: such a pod never starts an empty cluster. What m says of certificates is
 // kept.
 func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod, agentImage string) (*corev1.Pod, error) {
-	peer := Peer{Name: r.Seed, URL: PeerURL(c, r.Seed)}
-	m.Name, m.InitialCluster = r.Seed, []Peer{peer}
+	peer := Peer{Name: r.RecoveryMember, URL: PeerURL(c, r.RecoveryMember)}
+	m.Name, m.InitialCluster = r.RecoveryMember, []Peer{peer}
 	pod := Pod(c, m)
 	hide(&pod.Labels, c.Name)
 	CopyRecovery(pod, r)
-	if r.Phase == v1beta2.RecoveryPhaseCutover && PVC(c, r.Seed) != nil {
+	if r.Phase == v1beta2.RecoveryPhaseCutover && PVC(c, r.RecoveryMember) != nil {
 		return pod, nil // it has served from its volume
 	}
 	fetch, err := fetchContainer(c, r, agentImage, pod)
 	if err != nil {
 		return nil, err
 	}
-	restore := &agent.Request{ID: r.Seed, Restore: &agent.Restore{
-		File: snapshotFile, DataDir: dataDir, Name: r.Seed, InitialCluster: initialCluster([]Peer{peer}),
+	restore := &agent.Request{ID: r.RecoveryMember, Restore: &agent.Restore{
+		File: snapshotFile, DataDir: dataDir, Name: r.RecoveryMember, InitialCluster: initialCluster([]Peer{peer}),
 		InitialClusterToken: LineageToken(c, r), PeerURLs: []string{peer.URL}, RevisionBump: r.RevisionBump,
 	}}
 	args, err := restore.Args(agent.CommandRestore)
@@ -73,8 +72,8 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 		Name: agentVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 	})
 	if !featuresOf(Version(c)).restoresNameless {
-		// A hidden seed has no name in the DNS. No program dials this address.
-		pod.Spec.HostAliases = append(pod.Spec.HostAliases, corev1.HostAlias{IP: loopback, Hostnames: []string{Host(c, r.Seed)}})
+		// A hidden recovery member has no name in the DNS. No program dials this address.
+		pod.Spec.HostAliases = append(pod.Spec.HostAliases, corev1.HostAlias{IP: loopback, Hostnames: []string{Host(c, r.RecoveryMember)}})
 	}
 	if place := r.Source.Backup; place != nil {
 		// Only the container that fetches needs the account. etcd shares the pod, but is given no token of it.
@@ -87,12 +86,12 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 // gives them another cluster ID than those before, so that neither ever talk to the
 // other.
 func LineageToken(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) string {
-	return string(c.UID) + "/" + r.Seed
+	return string(c.UID) + "/" + r.RecoveryMember
 }
 
-// RecoveryPVC returns the hidden PVC of the seed of a recovery; nil without volumes.
+// RecoveryPVC returns the hidden PVC of the recovery member; nil without volumes.
 func RecoveryPVC(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) *corev1.PersistentVolumeClaim {
-	pvc := PVC(c, r.Seed)
+	pvc := PVC(c, r.RecoveryMember)
 	if pvc != nil {
 		hide(&pvc.Labels, c.Name)
 		CopyRecovery(pvc, r)
@@ -102,7 +101,7 @@ func RecoveryPVC(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) *corev1.Pers
 
 // fetchContainer fetches the snapshot, and adds to the pod what that needs.
 func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image string, pod *corev1.Pod) (*corev1.Container, error) {
-	request := &agent.Request{ID: r.Seed, Fetch: &agent.Fetch{File: snapshotFile}}
+	request := &agent.Request{ID: r.RecoveryMember, Fetch: &agent.Fetch{File: snapshotFile}}
 	var mounts []agent.Mount
 	if place := r.Source.Backup; place != nil {
 		store, needed, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
@@ -164,17 +163,17 @@ func initContainer(c *v1beta2.EtcdCluster, name, image string, command ...string
 	return container
 }
 
-// hide takes an object of a member from behind the services, as the seed of a recovery.
+// hide takes an object of a member from behind the services, as the recovery member.
 func hide(labels *map[string]string, cluster string) {
 	moveLabel(labels, LabelCluster, LabelRecovery, cluster)
 }
 
-// Hidden is true for the seed of a recovery, and its PVC, until it is published to clients.
+// Hidden is true for the recovery member, and its PVC, until it is published to clients.
 func Hidden(labels map[string]string, cluster string) bool {
 	return labels[LabelRecovery] == cluster && labels[LabelCluster] == ""
 }
 
-// Published puts the seed of a recovery behind the Services, and says whether that is a
+// Published puts the recovery member behind the Services, and says whether that is a
 // change.
 func Published(labels *map[string]string, cluster string) bool {
 	return moveLabel(labels, LabelRecovery, LabelCluster, cluster)

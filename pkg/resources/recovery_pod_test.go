@@ -30,7 +30,7 @@ func lostCluster(volumes bool) *v1beta2.EtcdCluster {
 
 func recovery(edit func(*v1beta2.RecoveryStatus)) *v1beta2.RecoveryStatus {
 	r := &v1beta2.RecoveryStatus{
-		ID: "one", Phase: v1beta2.RecoveryPhaseSeeding, Seed: "c-new", RevisionBump: 7, Source: v1beta2.RecoverySource{Member: "c-old"},
+		ID: "one", Phase: v1beta2.RecoveryPhaseSeeding, RecoveryMember: "c-new", RevisionBump: 7, Source: v1beta2.RecoverySource{Member: "c-old"},
 	}
 	edit(r)
 	return r
@@ -139,7 +139,7 @@ func TestRecoveryPodFromStore(t *testing.T) {
 			t.Errorf("secret %s is not mounted: %v", want, secrets)
 		}
 	}
-	if pvc := RecoveryPVC(lostCluster(true), &v1beta2.RecoveryStatus{ID: "r", Seed: "c-new"}); !Hidden(pvc.Labels, "c") {
+	if pvc := RecoveryPVC(lostCluster(true), &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-new"}); !Hidden(pvc.Labels, "c") {
 		t.Errorf("the PVC is not hidden: %v", pvc.Labels)
 	}
 

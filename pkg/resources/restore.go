@@ -43,7 +43,7 @@ const (
 	// restoreOverhead is what a data directory needs beside the database: the log that
 	// etcd allocates in advance, and room for the next piece of it.
 	restoreOverhead = 2 * 64 << 20
-	// agentRoom is more than the agent takes, which a seed holds beside the snapshot.
+	// agentRoom is more than the agent takes, which a recovery member holds beside the snapshot.
 	agentRoom = 48 << 20
 )
 
@@ -98,7 +98,7 @@ func volumeRoom(c *v1beta2.EtcdCluster) int64 {
 	return max(volume-restoreOverhead, volume/2)
 }
 
-// ephemeralRoom is how large a snapshot a seed may hold before Kubernetes evicts it; 0 if
+// ephemeralRoom is how large a snapshot a recovery member may hold before Kubernetes evicts it; 0 if
 // nothing limits that. Without a volume the data lies beside the snapshot that it was
 // restored from.
 func ephemeralRoom(c *v1beta2.EtcdCluster) int64 {

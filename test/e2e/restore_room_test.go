@@ -97,7 +97,7 @@ spec: {limits: [{type: Container, default: {ephemeral-storage: 1Ki}, defaultRequ
 	}
 	r = s.awaitRestore(s.ctx(), "back", "the way out", func(r *v1beta2.EtcdRestore) bool {
 		reason, message := progressing(r)
-		return reason == "SeedLost" && strings.Contains(message, "Evicted") && strings.Contains(message, "nothing was changed")
+		return reason == "RecoveryMemberLost" && strings.Contains(message, "Evicted") && strings.Contains(message, "nothing was changed")
 	})
 	_, message := progressing(r)
 	s.contains(message, "spec.pod", "delete EtcdRestore back")

@@ -115,7 +115,7 @@ func listOldObjects(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatu
 	for _, name := range recovery.OldMembers {
 		names[name] = true
 	}
-	delete(names, recovery.Seed)
+	delete(names, recovery.RecoveryMember)
 	var pods []corev1.Pod
 	var pvcs []corev1.PersistentVolumeClaim
 	for _, name := range slices.Sorted(maps.Keys(names)) {

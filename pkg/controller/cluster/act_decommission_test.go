@@ -27,7 +27,7 @@ import (
 
 // shelf is a live API that holds the pods and the PVCs of two lineages.
 type shelf struct {
-	*hiddenSeed
+	*hiddenRecoveryMember
 	pods map[string]*corev1.Pod
 	pvcs map[string]*corev1.PersistentVolumeClaim
 	// gone are what was deleted, each with what that depended on.
@@ -115,13 +115,13 @@ var fenceNow = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 // of another cluster under an old name. The record names c-old and the recovery member.
 func twoLineages(t *testing.T) (*shelf, *Reconciler, *seen, *v1beta2.RecoveryStatus) {
 	t.Helper()
-	h := &hiddenSeed{oneMember: stopped()}
+	h := &hiddenRecoveryMember{oneMember: stopped()}
 	s := &shelf{h, map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}, map[string]metav1.Preconditions{}}
 	for _, name := range []string{"c-old", "c-late", "c-theirs", "c-a"} {
 		pod, pvc := resources.Pod(h.cluster, resources.MemberPod{Name: name}), resources.PVC(h.cluster, name)
 		pod.UID, pvc.UID, pvc.ResourceVersion = types.UID("pod-"+name), types.UID("pvc-"+name), "3"
 		if name == "c-a" {
-			pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", Seed: name})
+			pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: name})
 			pod.Labels = pvc.DeepCopy().Labels
 		}
 		if name == "c-theirs" {
@@ -133,7 +133,7 @@ func twoLineages(t *testing.T) (*shelf, *Reconciler, *seen, *v1beta2.RecoverySta
 		delete(labels, resources.LabelCluster) // a user has taken them off
 	}
 	h.record(t, v1beta2.RecoveryPhaseCutover, "old")
-	recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-a", OldMembers: []string{"c-old", "c-theirs", "c-never", "c-a"}}
+	recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a", OldMembers: []string{"c-old", "c-theirs", "c-never", "c-a"}}
 	r := &Reconciler{Config: Config{Objects: s, Etcd: h, Gate: h, Recorder: h, Clock: clocktesting.NewFakePassiveClock(fenceNow)}}
 	seen := h.observed()
 	seen.Cluster = h.cluster

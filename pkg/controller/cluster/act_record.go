@@ -167,7 +167,7 @@ func copyRecovery(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus,
 		copied := resources.CopyRecovery(object, recovery)
 		return resources.CopyRecoveries(object, began) || copied
 	}
-	name := recovery.Seed
+	name := recovery.RecoveryMember
 	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("read PVC %s: %w", name, err)

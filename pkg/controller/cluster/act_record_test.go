@@ -24,7 +24,7 @@ import (
 
 // notebook is a live API that keeps what is recorded.
 type notebook struct {
-	*hiddenSeed
+	*hiddenRecoveryMember
 	written *corev1.ConfigMap
 }
 
@@ -45,45 +45,47 @@ func TestRecordLooksAgain(t *testing.T) {
 	lost := planner.RecordRecovery{Lost: []string{"c-a"}}
 	gone := planner.RecordRecovery{Gone: "c-a"}
 	here := stopped()
-	pod := func(h *hiddenSeed) { h.pod = here.pod }
-	pvc := func(h *hiddenSeed) { h.pvc = here.pvc }
-	rewritten := func(h *hiddenSeed) { h.cluster.ResourceVersion = "8" }
-	cancelled := func(id string) func(*hiddenSeed) {
-		return func(h *hiddenSeed) { h.cluster.Status.Recovery = &v1beta2.RecoveryStatus{ID: id, Cancelled: true} }
+	pod := func(h *hiddenRecoveryMember) { h.pod = here.pod }
+	pvc := func(h *hiddenRecoveryMember) { h.pvc = here.pvc }
+	rewritten := func(h *hiddenRecoveryMember) { h.cluster.ResourceVersion = "8" }
+	cancelled := func(id string) func(*hiddenRecoveryMember) {
+		return func(h *hiddenRecoveryMember) {
+			h.cluster.Status.Recovery = &v1beta2.RecoveryStatus{ID: id, Cancelled: true}
+		}
 	}
 	for _, test := range []struct {
 		name   string
 		action planner.RecordRecovery
-		since  func(*hiddenSeed)
+		since  func(*hiddenRecoveryMember)
 		stale  bool
 	}{
-		{"nothing has happened", planner.RecordRecovery{}, func(*hiddenSeed) {}, false},
-		{"the lost voters have no objects", lost, func(*hiddenSeed) {}, false},
+		{"nothing has happened", planner.RecordRecovery{}, func(*hiddenRecoveryMember) {}, false},
+		{"the lost voters have no objects", lost, func(*hiddenRecoveryMember) {}, false},
 		{"a lost voter has a pod", lost, pod, true},
 		{"a lost voter has a volume", lost, pvc, true},
 		{"another status names the voters", lost, rewritten, true},
 		{"a status that proves nothing was written", planner.RecordRecovery{}, rewritten, false},
-		{"the recovery member has no objects", gone, func(*hiddenSeed) {}, false},
+		{"the recovery member has no objects", gone, func(*hiddenRecoveryMember) {}, false},
 		{"the recovery member has a pod", gone, pod, true},
 		{"the recovery member has a PVC", gone, pvc, true},
 		{"it was cancelled", planner.RecordRecovery{}, cancelled("r"), true},
 		{"another recovery was cancelled", planner.RecordRecovery{}, cancelled("before"), false},
-		{"the cluster was recreated", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.UID = "other" }, true},
-		{"the cluster goes away", planner.RecordRecovery{}, func(h *hiddenSeed) { h.cluster.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
-		{"another process has continued", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseCutover, "old") }, true},
-		{"it stands for another etcd", planner.RecordRecovery{}, func(h *hiddenSeed) { h.record(t, v1beta2.RecoveryPhaseSeeding, "new") }, true},
-		{"the ConfigMap is another cluster's", planner.RecordRecovery{}, func(h *hiddenSeed) { h.kept.OwnerReferences[0].UID = "other" }, true},
+		{"the cluster was recreated", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.cluster.UID = "other" }, true},
+		{"the cluster goes away", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.cluster.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
+		{"another process has continued", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.record(t, v1beta2.RecoveryPhaseCutover, "old") }, true},
+		{"it stands for another etcd", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.record(t, v1beta2.RecoveryPhaseSeeding, "new") }, true},
+		{"the ConfigMap is another cluster's", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.kept.OwnerReferences[0].UID = "other" }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := &hiddenSeed{oneMember: stopped()}
+			h := &hiddenRecoveryMember{oneMember: stopped()}
 			h.pod, h.pvc, h.cluster.ResourceVersion = nil, nil, "7"
 			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 			s := h.observed()
 			test.since(h)
-			api := &notebook{hiddenSeed: h}
+			api := &notebook{hiddenRecoveryMember: h}
 			action := test.action
-			action.Recovery = v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s"}
+			action.Recovery = v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s"}
 			err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action)
 			if test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) || test.stale != (api.written == nil) {
 				t.Fatalf("wrote %v, error %v", api.written, err)
@@ -99,12 +101,12 @@ func TestRecordLooksAgain(t *testing.T) {
 // recognised, also if the record was written before it listed every recovery.
 func TestRecordRemembersEveryRecovery(t *testing.T) {
 	t.Parallel()
-	h := &hiddenSeed{oneMember: stopped()}
+	h := &hiddenRecoveryMember{oneMember: stopped()}
 	h.record(t, v1beta2.RecoveryPhaseSucceeded, "old")
-	r := &Reconciler{Config: Config{Objects: &notebook{hiddenSeed: h}, Etcd: h, Gate: h, Recorder: h}}
+	r := &Reconciler{Config: Config{Objects: &notebook{hiddenRecoveryMember: h}, Etcd: h, Gate: h, Recorder: h}}
 	write := func(id string) []string {
 		t.Helper()
-		api := &notebook{hiddenSeed: h}
+		api := &notebook{hiddenRecoveryMember: h}
 		r.Objects = api
 		s := h.observed()
 		a := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: id, Phase: v1beta2.RecoveryPhaseSeeding}}
@@ -147,7 +149,7 @@ func TestRecoveryEventsNameTheRequester(t *testing.T) {
 		events := &deletedCluster{}
 		r := &Reconciler{Config: Config{Recorder: events}}
 		announceRecovery(&run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}}}, &v1beta2.RecoveryStatus{
-			Phase: test.phase, Seed: "c-s", Source: v1beta2.RecoverySource{Member: "c-a"}, RequestedBy: test.by, Message: "it was cancelled",
+			Phase: test.phase, RecoveryMember: "c-s", Source: v1beta2.RecoverySource{Member: "c-a"}, RequestedBy: test.by, Message: "it was cancelled",
 		})
 		if len(events.events) != 1 || events.events[0] != test.want {
 			t.Errorf("events %q, want %q", events.events, test.want)
@@ -162,12 +164,12 @@ func TestRecordOfTheNewCluster(t *testing.T) {
 	for phase, want := range map[v1beta2.RecoveryPhase][2]string{
 		v1beta2.RecoveryPhaseCutover: {"old", "c-old"}, v1beta2.RecoveryPhaseCleaning: {"new", "c-s"},
 	} {
-		h := &hiddenSeed{oneMember: stopped()}
+		h := &hiddenRecoveryMember{oneMember: stopped()}
 		h.pod = nil
 		h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 		s := h.observed()
-		api := &notebook{hiddenSeed: h}
-		action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-s", ClusterID: "new"}}
+		api := &notebook{hiddenRecoveryMember: h}
+		action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-s", ClusterID: "new"}}
 		if err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action); err != nil {
 			t.Fatal(err)
 		}
@@ -187,13 +189,13 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 		owner types.UID
 		stale bool
 	}{
-		"that recovery":    {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "", false},
-		"another recovery": {v1beta2.RecoveryStatus{ID: "q", Phase: seeding, Seed: "c-a"}, "", true},
-		"another phase":    {v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-a"}, "", true},
-		"another seed":     {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-b"}, "", true},
-		"not owned":        {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, Seed: "c-a"}, "other", true},
+		"that recovery":    {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-a"}, "", false},
+		"another recovery": {v1beta2.RecoveryStatus{ID: "q", Phase: seeding, RecoveryMember: "c-a"}, "", true},
+		"another phase":    {v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a"}, "", true},
+		"another member":   {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-b"}, "", true},
+		"not owned":        {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-a"}, "other", true},
 	} {
-		h := &hiddenSeed{oneMember: stopped()}
+		h := &hiddenRecoveryMember{oneMember: stopped()}
 		h.record(t, seeding, "old")
 		if test.owner != "" {
 			h.kept.OwnerReferences[0].UID = test.owner
@@ -208,7 +210,7 @@ func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 
 // voterBack is a member that may respond again since it was observed.
 type voterBack struct {
-	*hiddenSeed
+	*hiddenRecoveryMember
 	health  etcd.StatusResult
 	members error
 }
@@ -248,13 +250,13 @@ func TestNoCutoverWithQuorum(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := &hiddenSeed{oneMember: stopped()}
+			h := &hiddenRecoveryMember{oneMember: stopped()}
 			h.pod = nil
 			h.record(t, test.from, "old")
-			api := &notebook{hiddenSeed: h}
+			api := &notebook{hiddenRecoveryMember: h}
 			s := h.observed()
 			s.target = etcd.Target{Endpoints: []etcd.Endpoint{{Name: "c-old"}}}
-			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s", Trigger: test.trigger}}
+			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s", Trigger: test.trigger}}
 			r := &Reconciler{Config: Config{Objects: api, Etcd: &voterBack{h, test.health, test.members}, Gate: h, Recorder: h}}
 			err := recordRecovery(t.Context(), &run{Reconciler: r, seen: s}, action)
 			if errors.Is(err, reconcile.ErrStale) != test.stale || (err == nil) == test.stale || (api.written == nil) != test.stale {
@@ -287,14 +289,14 @@ func TestNoCutoverBesidePodsThatWereNotObserved(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := &hiddenSeed{oneMember: stopped()}
+			h := &hiddenRecoveryMember{oneMember: stopped()}
 			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 			observed := observedPod(h.cluster, h.pod)
 			test.edit(h.pod, &observed)
-			api := &notebook{hiddenSeed: h}
+			api := &notebook{hiddenRecoveryMember: h}
 			s := h.observed()
 			s.Pods = []planner.Pod{observed}
-			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s"}}
+			action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s"}}
 			err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s}, action)
 			if errors.Is(err, reconcile.ErrStale) != test.stale || (err == nil) == test.stale || (api.written == nil) != test.stale {
 				t.Errorf("%v, written %v", err, api.written)

@@ -127,9 +127,9 @@ func announceRecovery(r *run, recovery *v1beta2.RecoveryStatus) {
 	}
 	switch recovery.Phase {
 	case v1beta2.RecoveryPhaseSeeding:
-		warning(r, EventRecoveryStarted, "Recovery from %s started in recovery member %s%s", from, recovery.Seed, by)
+		warning(r, EventRecoveryStarted, "Recovery from %s started in recovery member %s%s", from, recovery.RecoveryMember, by)
 	case v1beta2.RecoveryPhaseCutover:
-		warning(r, EventRecoveryCutover, "Recovery member %s has committed a write; the old members are decommissioned", recovery.Seed)
+		warning(r, EventRecoveryCutover, "Recovery member %s has committed a write; the old members are decommissioned", recovery.RecoveryMember)
 	case v1beta2.RecoveryPhaseSucceeded:
 		normal(r, EventRecovered, "The cluster was recovered from %s with cluster ID %s", from, recovery.ClusterID)
 	case v1beta2.RecoveryPhaseAbandoned:
@@ -140,9 +140,9 @@ func announceRecovery(r *run, recovery *v1beta2.RecoveryStatus) {
 	}
 }
 
-// createRecoveryMember makes the seed of a recovery, if that is what the record says now. The
-// seed knows all recoveries that have begun: while the old members are decommissioned, no other
-// object tells of them if the record is lost.
+// createRecoveryMember creates the recovery member, if that is what the record says now. The
+// recovery member knows all recoveries that have begun: while the old members are decommissioned,
+// no other object tells of them if the record is lost.
 func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryMember) error {
 	recovery := &a.Recovery
 	record, err := requireSamePhase(ctx, r, recovery)
@@ -152,7 +152,7 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	c, filled := atVersion(r.seen.Cluster, recovery.Version), *recovery
 	if recovery.Phase == v1beta2.RecoveryPhaseCutover && recovery.Source.Backup == nil {
 		// It holds the only copy: on an empty PVC it would never start.
-		if err := requireRecoveryPVC(ctx, r, recovery.Seed); err != nil {
+		if err := requireRecoveryPVC(ctx, r, recovery.RecoveryMember); err != nil {
 			return err
 		}
 	} else if pvc := resources.RecoveryPVC(c, recovery); pvc != nil {
@@ -217,7 +217,7 @@ func requireSamePhase(ctx context.Context, r *run, recovery *v1beta2.RecoverySta
 		return record, err
 	}
 	live := record.Recovery
-	if live == nil || live.ID != recovery.ID || live.Phase != recovery.Phase || live.Seed != recovery.Seed {
+	if live == nil || live.ID != recovery.ID || live.Phase != recovery.Phase || live.RecoveryMember != recovery.RecoveryMember {
 		return record, fmt.Errorf("the recovery record has changed since it was observed: %w", reconcile.ErrStale)
 	}
 	return record, nil

@@ -21,78 +21,78 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// hiddenSeed is a live API with the seed of a recovery, and the record of how far that is.
-type hiddenSeed struct {
+// hiddenRecoveryMember is a live API with the recovery member, and the record of how far that is.
+type hiddenRecoveryMember struct {
 	*oneMember
 	kept *corev1.ConfigMap
 	// onlyPVC are the preconditions of the deletion of the PVC.
 	onlyPVC metav1.Preconditions
 }
 
-func (h *hiddenSeed) GetConfigMap(context.Context, string, string) (*corev1.ConfigMap, error) {
+func (h *hiddenRecoveryMember) GetConfigMap(context.Context, string, string) (*corev1.ConfigMap, error) {
 	return h.kept.DeepCopy(), nil
 }
 
 // observed is what was seen of the cluster and its record.
-func (h *hiddenSeed) observed() *seen {
+func (h *hiddenRecoveryMember) observed() *seen {
 	record := planner.Record{State: planner.Current, Record: resources.ParseRecord(h.kept)}
 	return &seen{Observed: planner.Observed{Cluster: h.cluster.DeepCopy(), Record: record}, record: h.kept.DeepCopy()}
 }
 
-func (h *hiddenSeed) ListPods(context.Context, string, string) ([]corev1.Pod, error) {
+func (h *hiddenRecoveryMember) ListPods(context.Context, string, string) ([]corev1.Pod, error) {
 	if h.pod == nil {
 		return nil, nil
 	}
 	return []corev1.Pod{*h.pod.DeepCopy()}, nil
 }
 
-func (h *hiddenSeed) DeletePVC(_ context.Context, _, _ string, only metav1.Preconditions) error {
+func (h *hiddenRecoveryMember) DeletePVC(_ context.Context, _, _ string, only metav1.Preconditions) error {
 	h.calls = append(h.calls, "delete PVC")
 	h.onlyPVC = only
 	return nil
 }
 
 // record writes how far the recovery is.
-func (h *hiddenSeed) record(t *testing.T, phase v1beta2.RecoveryPhase, clusterID string) {
+func (h *hiddenRecoveryMember) record(t *testing.T, phase v1beta2.RecoveryPhase, clusterID string) {
 	t.Helper()
 	h.kept = resources.RecordConfigMap(h.cluster, resources.Record{
-		BootstrapMember: "c-old", ClusterID: clusterID, Recoveries: []string{"before", "r"}, Recovery: &v1beta2.RecoveryStatus{ID: "r", Phase: phase, Seed: "c-a"},
+		BootstrapMember: "c-old", ClusterID: clusterID, Recoveries: []string{"before", "r"}, Recovery: &v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-a"},
 	})
 }
 
-// TestDeleteRecoveryMember: the seed of a recovery goes only while it is nothing but a copy. Another
+// TestDeleteRecoveryMember: the recovery member goes only while it is nothing but a copy. Another
 // process may have let the data go on in it since the cluster was observed.
 func TestDeleteRecoveryMember(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
-		since func(*testing.T, *hiddenSeed)
+		since func(*testing.T, *hiddenRecoveryMember)
 		drops []string
 		stale bool
 	}{
-		{"it is a copy", func(*testing.T, *hiddenSeed) {}, []string{"delete pod", "delete PVC"}, false},
-		{"its pod is deleted", func(_ *testing.T, h *hiddenSeed) { h.pod = nil }, []string{"delete PVC"}, false},
-		{"the old members are being decommissioned", func(t *testing.T, h *hiddenSeed) {
+		{"it is a copy", func(*testing.T, *hiddenRecoveryMember) {}, []string{"delete pod", "delete PVC"}, false},
+		{"its pod is deleted", func(_ *testing.T, h *hiddenRecoveryMember) { h.pod = nil }, []string{"delete PVC"}, false},
+		{"the old members are being decommissioned", func(t *testing.T, h *hiddenRecoveryMember) {
 			t.Helper()
 			h.record(t, v1beta2.RecoveryPhaseCutover, "old")
 		}, nil, true},
-		{"they are decommissioned", func(t *testing.T, h *hiddenSeed) {
+		{"they are decommissioned", func(t *testing.T, h *hiddenRecoveryMember) {
 			t.Helper()
 			h.record(t, v1beta2.RecoveryPhaseCleaning, "new")
 		}, nil, true},
-		{"it was published", func(_ *testing.T, h *hiddenSeed) {
+		{"it was published", func(_ *testing.T, h *hiddenRecoveryMember) {
 			resources.Published(&h.pod.Labels, "c")
 			resources.Published(&h.pvc.Labels, "c")
 		}, nil, false},
-		{"it belongs to another cluster", func(_ *testing.T, h *hiddenSeed) {
+		{"it belongs to another cluster", func(_ *testing.T, h *hiddenRecoveryMember) {
 			h.pod.OwnerReferences[0].UID, h.pvc.OwnerReferences[0].UID = "other", "other"
 		}, nil, false},
-		{"the service belongs to another cluster", func(_ *testing.T, h *hiddenSeed) { h.kept.OwnerReferences[0].UID = "other" }, nil, true},
+		{"the service belongs to another cluster", func(_ *testing.T, h *hiddenRecoveryMember) { h.kept.OwnerReferences[0].UID = "other" }, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := &hiddenSeed{oneMember: stopped()}
-			h.pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", Seed: "c-a"})
+			h := &hiddenRecoveryMember{oneMember: stopped()}
+			h.pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-a"})
 			h.pvc.UID, h.pvc.ResourceVersion = "pvc-uid", "9"
 			h.pod.Labels = h.pvc.Labels
 			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
@@ -118,9 +118,9 @@ func TestDeleteRecoveryMember(t *testing.T) {
 	}
 }
 
-// nursery is a live API in which the seed of a recovery is made.
+// nursery is a live API in which the recovery member is made.
 type nursery struct {
-	*hiddenSeed
+	*hiddenRecoveryMember
 	made *corev1.Pod
 }
 
@@ -167,14 +167,14 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			n := &nursery{hiddenSeed: &hiddenSeed{oneMember: stopped()}}
+			n := &nursery{hiddenRecoveryMember: &hiddenRecoveryMember{oneMember: stopped()}}
 			if !test.volume {
 				n.pvc = nil
 			}
 			n.record(t, test.recorded, "old")
 			r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n, AgentImage: "agent:1"}}
 			s := n.observed()
-			recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: test.phase, Seed: "c-a", Source: test.source}
+			recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: test.phase, RecoveryMember: "c-a", Source: test.source}
 			err := createRecoveryMember(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}, planner.CreateRecoveryMember{Recovery: *recovery})
 			if test.stale {
 				if !errors.Is(err, reconcile.ErrStale) || n.made != nil || slices.Contains(n.calls, "create PVC") {

@@ -43,7 +43,7 @@ func noon() *clocktesting.FakePassiveClock {
 
 // strict is a live API that rejects every pod.
 type strict struct {
-	*hiddenSeed
+	*hiddenRecoveryMember
 	response error
 }
 
@@ -59,7 +59,7 @@ func (s *strict) CreatePVC(_ context.Context, c *corev1.PersistentVolumeClaim) (
 func TestRejectedPods(t *testing.T) {
 	t.Parallel()
 	pods := schema.GroupResource{Resource: "pods"}
-	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, Seed: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
+	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, RecoveryMember: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
 	for what, action := range map[string]planner.Action{
 		"member": planner.PreparePod{Name: "c-a"}, "seed": planner.CreateRecoveryMember{Recovery: recovery},
 	} {
@@ -74,7 +74,7 @@ func TestRejectedPods(t *testing.T) {
 		} {
 			t.Run(what+" "+name, func(t *testing.T) {
 				t.Parallel()
-				h := &hiddenSeed{oneMember: stopped()}
+				h := &hiddenRecoveryMember{oneMember: stopped()}
 				h.pod, h.pvc = nil, nil
 				h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
 				api := &strict{h, test.response}
@@ -99,7 +99,7 @@ func TestRejectedPods(t *testing.T) {
 
 // noService is a live API that rejects every creation and change of a Service.
 type noService struct {
-	*hiddenSeed
+	*hiddenRecoveryMember
 	response error
 }
 
@@ -126,7 +126,7 @@ func TestRejectedService(t *testing.T) {
 		"server":         {apierrors.NewInternalError(errors.New("x")), false},
 	} {
 		for _, exists := range []bool{false, true} {
-			h := &hiddenSeed{oneMember: stopped()}
+			h := &hiddenRecoveryMember{oneMember: stopped()}
 			family := corev1.IPFamilyPolicyRequireDualStack
 			h.cluster.Spec.Services = &v1beta2.ServicesPolicy{Client: &v1beta2.ServiceTemplate{IPFamilyPolicy: &family}}
 			clock := noon()

@@ -195,7 +195,7 @@ func TestRepairRereadsThePod(t *testing.T) {
 func TestOldCacheNotesNoVersion(t *testing.T) {
 	t.Parallel()
 	for _, there := range []bool{true, false} {
-		n := &nursery{hiddenSeed: &hiddenSeed{oneMember: stopped()}}
+		n := &nursery{hiddenRecoveryMember: &hiddenRecoveryMember{oneMember: stopped()}}
 		if !there {
 			n.pod = nil
 		}

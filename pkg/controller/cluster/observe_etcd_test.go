@@ -127,7 +127,7 @@ func TestDenied(t *testing.T) {
 // recreated or changed. A pod that names other members is recognised.
 func TestVoterNeverBootstrapsAgain(t *testing.T) {
 	t.Parallel()
-	n := &nursery{hiddenSeed: &hiddenSeed{oneMember: stopped()}}
+	n := &nursery{hiddenRecoveryMember: &hiddenRecoveryMember{oneMember: stopped()}}
 	r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n}}
 	s := &seen{Observed: planner.Observed{Cluster: n.cluster}}
 	may := map[string]bool{"c-a": true, "c-b": true}

@@ -66,11 +66,11 @@ func witnesses(c *v1beta2.EtcdCluster, objects []metav1.Object) planner.Witnesse
 			continue
 		}
 		// A pod and its PVC change one after the other.
-		hidden, other := resources.Hidden(object.GetLabels(), c.Name), members[recovery.Seed]
+		hidden, other := resources.Hidden(object.GetLabels(), c.Name), members[recovery.RecoveryMember]
 		if other.Recovery.Phase == v1beta2.RecoveryPhaseCutover {
 			recovery = &other.Recovery
 		}
-		members[recovery.Seed] = planner.RecoveryWitness{Recovery: *recovery, Hidden: hidden || other.Hidden}
+		members[recovery.RecoveryMember] = planner.RecoveryWitness{Recovery: *recovery, Hidden: hidden || other.Hidden}
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		w.RecoveryMembers = append(w.RecoveryMembers, members[name])

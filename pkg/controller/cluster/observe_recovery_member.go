@@ -21,23 +21,23 @@ import (
 // members.
 func observeRecoveryMember(ctx context.Context, r *run) error {
 	recovery := r.seen.Record.Recovery
-	if !recovery.InProgress() || recovery.Seed == "" {
+	if !recovery.InProgress() || recovery.RecoveryMember == "" {
 		return nil
 	}
-	pvc, err := r.Cache.PVC(r.key.Namespace, recovery.Seed)
+	pvc, err := r.Cache.PVC(r.key.Namespace, recovery.RecoveryMember)
 	if err != nil && !isNotFound(err) {
-		return fmt.Errorf("read PVC %s from the cache: %w", recovery.Seed, err)
+		return fmt.Errorf("read PVC %s from the cache: %w", recovery.RecoveryMember, err)
 	}
 	if err == nil {
 		r.seen.observeMark(pvc)
 	}
 	r.seen.RecoveryMember.Hidden = err == nil && resources.Owns(r.seen.Cluster, pvc) && resources.Hidden(pvc.Labels, r.seen.Cluster.Name)
-	pod, err := r.Cache.Pod(r.key.Namespace, recovery.Seed)
+	pod, err := r.Cache.Pod(r.key.Namespace, recovery.RecoveryMember)
 	if isNotFound(err) || err == nil && !metav1.IsControlledBy(pod, r.seen.Cluster) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read pod %s from the cache: %w", recovery.Seed, err)
+		return fmt.Errorf("read pod %s from the cache: %w", recovery.RecoveryMember, err)
 	}
 	observed := observedPod(atVersion(r.seen.Cluster, recovery.Version), pod)
 	observed.Outdated = observed.Outdated || misplaced(r, r.seen.Cluster, pod)
@@ -52,7 +52,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	r.seen.recoveryMember = etcd.Target{Endpoints: []etcd.Endpoint{endpointOf(r.seen.Cluster, pod)}, TLS: r.seen.target.TLS, TLSIdentity: r.seen.target.TLSIdentity}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	response := r.Etcd.Statuses(ctx, r.seen.recoveryMember)[recovery.Seed]
+	response := r.Etcd.Statuses(ctx, r.seen.recoveryMember)[recovery.RecoveryMember]
 	if response.Err != nil {
 		r.Waker.Await(r.key, r.seen.recoveryMember, r.seen.recoveryMember.Endpoints[0])
 		return nil

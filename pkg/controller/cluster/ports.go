@@ -28,7 +28,7 @@ type Cache interface {
 	// Pods lists the pods that carry the labels of the cluster called name, whatever their
 	// owner is.
 	Pods(namespace, name string) ([]*corev1.Pod, error)
-	// Pod and PVC find what carries no label of the cluster, as the seed of a recovery.
+	// Pod and PVC find what carries no label of the cluster, such as the recovery member.
 	Pod(namespace, name string) (*corev1.Pod, error)
 	PVC(namespace, name string) (*corev1.PersistentVolumeClaim, error)
 	// HiddenPods and HiddenPVCs list those of recovery members of the cluster called name that

@@ -65,9 +65,9 @@ func TestUnseenMemberIsLookedFor(t *testing.T) {
 	}
 }
 
-// TestSeedIsGone: that the data was lost with a seed is recorded only if the live API has
+// TestRecoveryMemberIsGone: that the data was lost with a recovery member is recorded only if the live API has
 // neither its pod nor its volume.
-func TestSeedIsGone(t *testing.T) {
+func TestRecoveryMemberIsGone(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name     string
@@ -77,7 +77,7 @@ func TestSeedIsGone(t *testing.T) {
 			t.Parallel()
 			live := stopped()
 			name := live.pod.Name
-			live.pvc = resources.RecoveryPVC(live.cluster, &v1beta2.RecoveryStatus{Seed: name})
+			live.pvc = resources.RecoveryPVC(live.cluster, &v1beta2.RecoveryStatus{RecoveryMember: name})
 			if !test.pod {
 				live.pod = nil
 			}
@@ -121,10 +121,10 @@ func TestFailedReadProvesNoDeletion(t *testing.T) {
 		r := &Reconciler{Config: Config{Objects: live}}
 		s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
 		for what, confirm := range map[string]func() error{
-			"a seed":         func() error { return requireRecoveryMemberDeleted(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
-			"a lost member":  func() error { return requireNoPodOrPVC(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
-			"a kept PVC":     func() error { return requirePVC(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
-			"another member": func() error { return requirePodStays(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+			"a recovery member": func() error { return requireRecoveryMemberDeleted(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+			"a lost member":     func() error { return requireNoPodOrPVC(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+			"a kept PVC":        func() error { return requirePVC(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+			"another member":    func() error { return requirePodStays(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
 		} {
 			if err := confirm(); err == nil || (what != "another member" || !pods) && (!errors.Is(err, errMute) || errors.Is(err, reconcile.ErrStale)) {
 				t.Errorf("%s, pods can be read %t: %v", what, pods, err)

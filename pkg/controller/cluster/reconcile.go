@@ -43,7 +43,7 @@ type Config struct {
 	Suffix func() string
 	// Responsible says whether a cluster is this controller's to look after.
 	Responsible func(*v1beta2.EtcdCluster) bool
-	// AgentImage holds the agent that fills the seed of a recovery.
+	// AgentImage holds the agent that fills the recovery member.
 	AgentImage string
 	// Platform is what the installation says about every pod.
 	Platform resources.Platform

@@ -89,7 +89,7 @@ func TestRecordIsDeleted(t *testing.T) {
 	if err := l.kube.CoreV1().ConfigMaps("n").Delete(t.Context(), "c-record", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, Seed: "c-s"}
+	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s"}
 	for name, do := range map[string]func() error{
 		"bootstrap":  func() error { return createSeed(t.Context(), r, planner.CreateBootstrapPod{Name: "c-x"}) },
 		"cluster ID": func() error { return recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}) },
@@ -111,8 +111,10 @@ func TestRecordIsDeleted(t *testing.T) {
 func TestRecoveryThatMembersKnow(t *testing.T) {
 	t.Parallel()
 	for name, know := range map[string]func(metav1.Object){
-		"its ID":           func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before", "r"}) },
-		"its member":       func(o metav1.Object) { resources.CopyRecovery(o, &v1beta2.RecoveryStatus{ID: "r", Seed: "c-a"}) },
+		"its ID": func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before", "r"}) },
+		"its member": func(o metav1.Object) {
+			resources.CopyRecovery(o, &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-a"})
+		},
 		"another recovery": func(o metav1.Object) { resources.CopyRecoveries(o, []string{"before"}) },
 		"another cluster": func(o metav1.Object) {
 			resources.CopyRecoveries(o, []string{"r"})
@@ -141,7 +143,7 @@ func TestRecoveryThatMembersKnow(t *testing.T) {
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
 	l, _ := livingCluster(t)
-	recovery := &v1beta2.RecoveryStatus{ID: "two", Seed: "c-s", Phase: v1beta2.RecoveryPhaseSeeding}
+	recovery := &v1beta2.RecoveryStatus{ID: "two", RecoveryMember: "c-s", Phase: v1beta2.RecoveryPhaseSeeding}
 	made := func(phase v1beta2.RecoveryPhase, published bool) metav1.Object {
 		pvc := resources.RecoveryPVC(l.c, recovery)
 		next := recovery.DeepCopy()

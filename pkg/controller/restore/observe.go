@@ -44,7 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, restore *v1beta2.EtcdRestore) 
 	if err := r.observeSource(s); err != nil {
 		return nil, err
 	}
-	if err := r.observeSeed(s); err != nil {
+	if err := r.observeRecoveryMember(s); err != nil {
 		return nil, err
 	}
 	return s, r.observeJobs(ctx, s)
@@ -83,29 +83,29 @@ func (r *Reconciler) backup(s *seen, name string) (*v1beta2.EtcdBackup, error) {
 	return backup, nil
 }
 
-// observeSeed reads the results of the init containers of the recovery member.
-func (r *Reconciler) observeSeed(s *seen) error {
+// observeRecoveryMember reads the results of the init containers of the recovery member.
+func (r *Reconciler) observeRecoveryMember(s *seen) error {
 	if s.Cluster == nil {
 		return nil
 	}
 	recovery := s.Cluster.Status.Recovery
-	if recovery == nil || recovery.ID != string(s.Restore.UID) || recovery.Seed == "" {
+	if recovery == nil || recovery.ID != string(s.Restore.UID) || recovery.RecoveryMember == "" {
 		return nil
 	}
-	pod, err := r.Cache.Member(s.Cluster.Namespace, recovery.Seed)
+	pod, err := r.Cache.Member(s.Cluster.Namespace, recovery.RecoveryMember)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(pod, s.Cluster) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read pod %s from the cache: %w", recovery.Seed, err)
+		return fmt.Errorf("read pod %s from the cache: %w", recovery.RecoveryMember, err)
 	}
-	s.Seed = seedOf(pod)
+	s.RecoveryMember = recoveryMemberOf(pod)
 	return nil
 }
 
-// seedOf reads the results of the agent in the init containers of a seed.
-func seedOf(pod *corev1.Pod) *planner.Seed {
-	seed := &planner.Seed{}
+// recoveryMemberOf reads the results of the agent in the init containers of a recovery member.
+func recoveryMemberOf(pod *corev1.Pod) *planner.RecoveryMember {
+	member := &planner.RecoveryMember{}
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		end := c.State.Terminated
@@ -119,24 +119,24 @@ func seedOf(pod *corev1.Pod) *planner.Seed {
 		switch {
 		case err != nil && end.ExitCode != 0:
 			reason, message := job.EndedSilently(c.Name, end)
-			seed.Failing = &planner.Wait{Reason: reason, Message: message}
+			member.Failing = &planner.Wait{Reason: reason, Message: message}
 		case err != nil:
 		case result.Error != nil && !result.Error.Class.Retryable():
-			seed.Rejected = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
+			member.Rejected = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
 		case result.Error != nil:
-			seed.Failing = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
+			member.Failing = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
 		case c.Name == resources.InitRestore:
-			seed.Revision = result.Revision
+			member.Revision = result.Revision
 		}
 	}
-	if pod.Status.Phase == corev1.PodFailed && seed.Failing == nil {
+	if pod.Status.Phase == corev1.PodFailed && member.Failing == nil {
 		reason, message := job.PodReason(pod)
-		seed.Failing = &planner.Wait{Reason: reason, Message: message}
+		member.Failing = &planner.Wait{Reason: reason, Message: message}
 	}
-	if waiting := job.WaitingFor(pod); waiting != "" && seed.Failing == nil {
-		seed.Failing = &planner.Wait{Reason: "SeedNotStarted", Message: waiting}
+	if waiting := job.WaitingFor(pod); waiting != "" && member.Failing == nil {
+		member.Failing = &planner.Wait{Reason: "RecoveryMemberNotStarted", Message: waiting}
 	}
-	return seed
+	return member
 }
 
 func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {

@@ -23,8 +23,8 @@ func said(t *testing.T, command agent.Command, failed *agent.Error) string {
 	return string(raw)
 }
 
-// TestSeeds reads what the init containers of seeds of every fate have left.
-func TestSeeds(t *testing.T) {
+// TestRecoveryMemberOf reads what the init containers of recovery members have left, whatever happened to each.
+func TestRecoveryMemberOf(t *testing.T) {
 	t.Parallel()
 	ended := func(name string, code int32, text string) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: text}}}
@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 		"fetched":        {[]corev1.ContainerStatus{fetched}, "", "", 0},
 		"restored":       {[]corev1.ContainerStatus{fetched, ended(resources.InitRestore, 0, said(t, agent.CommandRestore, nil))}, "", "", 7},
 		"corrupt":        {[]corev1.ContainerStatus{ended(resources.InitFetch, 1, corrupt)}, "Corrupt", "", 0},
-		"corrupt, again": {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, corrupt))}, "Corrupt", "SeedNotStarted", 0},
+		"corrupt, again": {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, corrupt))}, "Corrupt", "RecoveryMemberNotStarted", 0},
 		"store":          {[]corev1.ContainerStatus{repeated(ended(resources.InitFetch, 1, slow))}, "", "StoreUnavailable", 0},
 		"no message":     {[]corev1.ContainerStatus{ended(resources.InitFetch, 137, "")}, "", "AgentFailed", 0},
 		"of a sidecar":   {[]corev1.ContainerStatus{ended("sidecar", 1, corrupt)}, "", "", 0},
@@ -59,16 +59,16 @@ func TestSeeds(t *testing.T) {
 		for _, s := range test.statuses {
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: s.Name})
 		}
-		seed := seedOf(pod)
+		member := recoveryMemberOf(pod)
 		rejected, failing := "", ""
-		if seed.Rejected != nil {
-			rejected = seed.Rejected.Reason
+		if member.Rejected != nil {
+			rejected = member.Rejected.Reason
 		}
-		if seed.Failing != nil {
-			failing = seed.Failing.Reason
+		if member.Failing != nil {
+			failing = member.Failing.Reason
 		}
-		if rejected != test.rejected || failing != test.failing || seed.Revision != test.revision {
-			t.Errorf("%s: refused %q, failing %q, revision %d", name, rejected, failing, seed.Revision)
+		if rejected != test.rejected || failing != test.failing || member.Revision != test.revision {
+			t.Errorf("%s: refused %q, failing %q, revision %d", name, rejected, failing, member.Revision)
 		}
 	}
 }

@@ -177,9 +177,9 @@ func TestOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestSeedIsTheClusters: a restore is cancelled if the recovery member finds the backup
+// TestRecoveryMemberIsTheClusters: a restore is cancelled if the recovery member finds the backup
 // damaged. A report of a pod that the cluster does not own counts for nothing.
-func TestSeedIsTheClusters(t *testing.T) {
+func TestRecoveryMemberIsTheClusters(t *testing.T) {
 	t.Parallel()
 	for owner, rejected := range map[types.UID]bool{"uid-c": true, "other": false} {
 		w := newWorld(t)
@@ -191,8 +191,8 @@ func TestSeedIsTheClusters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.live.pods["c-seed"] = &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "c-seed", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}},
+		w.live.pods["c-member"] = &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "c-member", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}},
 			Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
 				Name: resources.InitFetch, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: string(raw)}},
 			}}},

@@ -240,7 +240,7 @@ func (w *world) clusters() {
 		case r.Cancelled:
 			r.Phase, r.Message = v1beta2.RecoveryPhaseAbandoned, "it was cancelled"
 		case r.Phase == v1beta2.RecoveryPhasePending:
-			r.Phase, r.Seed = v1beta2.RecoveryPhaseSeeding, "c-seed"
+			r.Phase, r.RecoveryMember = v1beta2.RecoveryPhaseSeeding, "c-recovery"
 		default:
 			r.Phase, w.touched = v1beta2.RecoveryPhaseCutover, true
 		}

@@ -4772,9 +4772,9 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 							Format:      "",
 						},
 					},
-					"seed": {
+					"recoveryMember": {
 						SchemaProps: spec.SchemaProps{
-							Description: "seed is the name of the new bootstrap member.",
+							Description: "recoveryMember is the name of the new bootstrap member, which receives the data.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

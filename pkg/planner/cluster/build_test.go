@@ -313,7 +313,7 @@ func describeAction(action Action) string {
 	case RequestRestore:
 		return kind + " " + a.Name + " from " + a.Backup + " lost " + strings.Join(a.Lost, " ")
 	case CreateRecoveryMember:
-		return kind + " " + a.Recovery.Seed
+		return kind + " " + a.Recovery.RecoveryMember
 	case DeleteRecoveryMember:
 		return kind + " " + a.Name
 	case PublishRecoveryMember:

@@ -76,7 +76,7 @@ func (o *Observed) facts() *diagnosis.Cluster {
 		c.Options.LastBackup = b.Name
 	}
 	if r := o.recovery(); r.InProgress() {
-		c.RecoveryMember = r.Seed
+		c.RecoveryMember = r.RecoveryMember
 	}
 	for i := range o.Etcd.Members {
 		c.Members = append(c.Members, o.memberFacts(&o.Etcd.Members[i]))

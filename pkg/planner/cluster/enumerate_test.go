@@ -184,7 +184,7 @@ func (s surroundings) build(members []shape, o *Observed) {
 		asked()(o)
 	case recoveryUnderWay:
 		recorded(v1beta2.RecoveryPhaseSeeding)(o)
-		seedPod(0xbeef)(o)
+		recoveryPod(0xbeef)(o)
 	case living, situations, unpreparedPods, startingPods, interrupted, drained:
 	}
 	if s.situation == drained {

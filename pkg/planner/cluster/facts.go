@@ -19,7 +19,7 @@ func (o *Observed) persistent() bool {
 }
 
 // bootstrapped is true if this cluster has ever served. More than one place is
-// asked, so that losing one of them never leads to a second seed.
+// asked, so that losing one of them never leads to a second bootstrap member.
 func (o *Observed) bootstrapped() bool {
 	if o.Record.ClusterID != "" && o.Record.State != NotOwned {
 		return true

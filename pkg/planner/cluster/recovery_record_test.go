@@ -30,39 +30,39 @@ func madeAgo(ago time.Duration) func(*RecoveryMember) {
 	return func(r *RecoveryMember) { r.Pod.Made = testNow.Add(-ago) }
 }
 
-func seedPVC(o *Observed) {
+func recoveryPVC(o *Observed) {
 	o.PVCs = append(o.PVCs, PVC{Name: "seed", UID: "claim-seed", Owned: true})
 }
 
 // TestRecoveryIsOfOneTime: which of the record and the status counts, whatever state the
-// seed is in.
+// recovery member is in.
 func TestRecoveryIsOfOneTime(t *testing.T) {
 	published := func(o *Observed) { o.Etcd.ClusterID, o.Record.ClusterID = 0xbeef, "beef" }
 	two := func(r *v1beta2.RecoveryStatus) { r.ID = "two" }
 	wiped := func(phase v1beta2.RecoveryPhase) func(*Observed) {
-		return asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = phase, "c0ffee", "seed" })
+		return asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = phase, "c0ffee", "seed" })
 	}
 	checkDecisions(t, []decision{
 		{"a request during a recovery", 3, lost, edits(noQuorum, recorded(seeding), asked(two)), "recovery: CreateRecoveryMember seed"},
 		{"that is cancelled", 3, lost, edits(noQuorum, recorded(seeding), asked(two, cancelled)), "recovery: CreateRecoveryMember seed"},
-		{"the record is wiped after the seed has served", 3, lost, edits(noQuorum, wiped(cutover), seedPod(0xbeef)), "recovery: RecordRecovery Cutover"},
-		{"and while the old volumes are kept", 3, lost, edits(noQuorum, wiped(cleaning), seedPod(0xbeef)), "recovery: RecordRecovery Cleaning"},
+		{"the record is wiped after the recovery member has served", 3, lost, edits(noQuorum, wiped(cutover), recoveryPod(0xbeef)), "recovery: RecordRecovery Cutover"},
+		{"and while the old volumes are kept", 3, lost, edits(noQuorum, wiped(cleaning), recoveryPod(0xbeef)), "recovery: RecordRecovery Cleaning"},
 		{"no member was ever there", 3, "", edits(unresponsive, automatic(time.Hour)), "bootstrap: CreateBootstrapPod a"},
-		{"the recovery member responds, and does not serve", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0xbeef, func(r *RecoveryMember) { r.Serves = false })),
+		{"the recovery member responds, and does not serve", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef, func(r *RecoveryMember) { r.Serves = false })),
 			"recovery: wait WaitingForRecoveryMember"},
-		{"the seed is of another cluster", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0xdead)), "recovery: wait WaitingForRecoveryMember"},
-		{"the seed goes", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0, func(r *RecoveryMember) { r.Pod.Finished, r.Pod.Terminating = true, true })),
+		{"the recovery member is of another cluster", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xdead)), "recovery: wait WaitingForRecoveryMember"},
+		{"the recovery member goes", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Finished, r.Pod.Terminating = true, true })),
 			"recovery: wait WaitingForRecoveryMember"},
 		{"the volume of the only new member is left", 3, "seed:nopod,claim", edits(noQuorum, recorded(cleaning), published), "recreate-pods: CreatePod seed[seed]"},
 		{"others may bring the new quorum back", 3, "seed:nopod d:down e:down", edits(noQuorum, recorded(cleaning), published), "quorum: wait QuorumLost"},
-		{"a seed that runs is waited for, however old", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, madeAgo(time.Minute))), "steady"},
-		{"an evicted one that goes is not", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), func(r *RecoveryMember) { r.Pod.Terminating = true })),
+		{"a recovery member that runs is waited for, however old", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, madeAgo(time.Minute))), "steady"},
+		{"an evicted one that goes is not", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute), func(r *RecoveryMember) { r.Pod.Terminating = true })),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"nor one of an image that was taken back", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), otherImage)),
+		{"nor one of an image that was taken back", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute), otherImage)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"a seed without its pod has its volume", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPVC),
+		{"a recovery member without its pod has its volume", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(seeding), recoveryPVC),
 			"recovery: CreateRecoveryMember seed"},
-		{"its volume is left though none are declared", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(cutover), seedPVC),
+		{"its volume is left though none are declared", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(cutover), recoveryPVC),
 			"recovery: CreateRecoveryMember seed"},
 	})
 }
@@ -71,9 +71,9 @@ func TestRecoveryIsOfOneTime(t *testing.T) {
 // member: members that have joined since it began, and pods and PVCs without a member.
 func TestOldMembers(t *testing.T) {
 	for name, o := range map[string]Observed{
-		"it begins":       observed(t, 3, "a:noleader,index=90 b:nopod,index=0 d:nopod,index=0", noQuorum, asked(), leftover),
-		"the seed serves": observed(t, 3, "a b d", recorded(seeding, restores), seedPod(0xbeef), leftover),
-		"the cutover":     observed(t, 3, "a b d", recorded(cutover), seedPod(0xbeef), leftover, seedPVC),
+		"it begins":                  observed(t, 3, "a:noleader,index=90 b:nopod,index=0 d:nopod,index=0", noQuorum, asked(), leftover),
+		"the recovery member serves": observed(t, 3, "a b d", recorded(seeding, restores), recoveryPod(0xbeef), leftover),
+		"the cutover":                observed(t, 3, "a b d", recorded(cutover), recoveryPod(0xbeef), leftover, recoveryPVC),
 	} {
 		r := recordOf(t, o)
 		want := []string{"a", "b", "c", "d", "x"}
@@ -86,21 +86,21 @@ func TestOldMembers(t *testing.T) {
 	}
 }
 
-// TestSourceVersion: a seed runs what its source has run, not what is declared since.
+// TestSourceVersion: a recovery member runs what its source has run, not what is declared since.
 func TestSourceVersion(t *testing.T) {
 	o := observed(t, 3, "a:noleader,index=90 b:nopod,index=0 c:nopod,index=0", noQuorum, asked())
 	o.Etcd.Members[0].Version = "3.5.21"
 	if r := recordOf(t, o); r.Version != "3.5.21" {
-		t.Errorf("the seed runs %s", r.Version)
+		t.Errorf("the recovery member runs %s", r.Version)
 	}
 }
 
-// TestWritesProveTheRightOne: a hidden seed is written to by itself, the new cluster through
+// TestWritesProveTheRightOne: a hidden recovery member is written to by itself, the new cluster through
 // its members.
 func TestWritesProveTheRightOne(t *testing.T) {
 	published := func(o *Observed) { o.Etcd.ClusterID, o.Record.ClusterID = 0xbeef, "beef" }
 	for hidden, o := range map[bool]Observed{
-		true:  observed(t, 3, lost, noQuorum, recorded(seeding), seedPod(0xbeef)),
+		true:  observed(t, 3, lost, noQuorum, recorded(seeding), recoveryPod(0xbeef)),
 		false: observed(t, 3, "seed", recorded(cleaning), published),
 	} {
 		if write, ok := Decide(o).Actions[0].(VerifyWrite); !ok || (write.Of == WriteToRecoveryMember) != hidden {

@@ -35,7 +35,7 @@ func (o *Observed) completeRecord() resources.Record {
 			r.Recoveries = resources.MergeRecoveries(r.Recoveries, []string{r.Recovery.ID})
 		}
 		if r.Recovery != nil && r.Recovery.Phase == v1beta2.RecoveryPhaseCleaning {
-			r.BootstrapMember = r.Recovery.Seed
+			r.BootstrapMember = r.Recovery.RecoveryMember
 		}
 	}
 	switch {
@@ -73,7 +73,7 @@ func (o *Observed) witnessedRecovery() *v1beta2.RecoveryStatus {
 	if !witness.Hidden {
 		r.Phase = v1beta2.RecoveryPhaseCleaning // it is published last
 	}
-	if said != nil && said.ID == r.ID && said.Seed == r.Seed && phaseOrder(said.Phase) >= phaseOrder(r.Phase) {
+	if said != nil && said.ID == r.ID && said.RecoveryMember == r.RecoveryMember && phaseOrder(said.Phase) >= phaseOrder(r.Phase) {
 		return said.DeepCopy()
 	}
 	return r
@@ -106,7 +106,7 @@ func (o *Observed) recoveryWitness(said *v1beta2.RecoveryStatus) *RecoveryWitnes
 		if w.Recovery.ID != began[len(began)-1] {
 			continue
 		}
-		if found == nil || found.Hidden && !w.Hidden || said != nil && w.Recovery.Seed == said.Seed {
+		if found == nil || found.Hidden && !w.Hidden || said != nil && w.Recovery.RecoveryMember == said.RecoveryMember {
 			found = w
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func createdFor(id, seed string, phase v1beta2.RecoveryPhase, hidden bool) func(*Observed) {
 	return func(o *Observed) {
 		o.Witnesses.RecoveryMembers = append(o.Witnesses.RecoveryMembers, RecoveryWitness{
-			Recovery: v1beta2.RecoveryStatus{ID: id, Seed: seed, Phase: phase}, Hidden: hidden,
+			Recovery: v1beta2.RecoveryStatus{ID: id, RecoveryMember: seed, Phase: phase}, Hidden: hidden,
 		})
 	}
 }
@@ -27,7 +27,7 @@ func known(ids ...string) func(*Observed) {
 // said is what the status says of a recovery.
 func said(id, seed string, phase v1beta2.RecoveryPhase) func(*Observed) {
 	return func(o *Observed) {
-		o.Cluster.Status.Recovery = &v1beta2.RecoveryStatus{ID: id, Seed: seed, Phase: phase}
+		o.Cluster.Status.Recovery = &v1beta2.RecoveryStatus{ID: id, RecoveryMember: seed, Phase: phase}
 	}
 }
 

@@ -50,7 +50,7 @@ func ruleRecovery(o *Observed) (Plan, bool) {
 	case v1beta2.RecoveryPhasePending:
 		return startRecovery(o, r), true
 	case v1beta2.RecoveryPhaseSeeding:
-		return seedRecovery(o, r)
+		return fillRecoveryMember(o, r)
 	case v1beta2.RecoveryPhaseCutover:
 		return cutOver(o, r), true
 	case v1beta2.RecoveryPhaseCleaning:
@@ -88,7 +88,7 @@ func (o *Observed) recordAgain(r *v1beta2.RecoveryStatus) Plan {
 	if current := hexID(o.Etcd.ClusterID); o.Etcd.Linearizable && current != r.OldClusterID && current != r.ClusterID {
 		known = false
 	}
-	if o.pod(r.Seed) != nil || o.pvc(r.Seed) != nil {
+	if o.pod(r.RecoveryMember) != nil || o.pvc(r.RecoveryMember) != nil {
 		// It was published. Only the end is left to do: no member may be decommissioned again.
 		known = known && r.Phase == v1beta2.RecoveryPhaseCleaning
 	}
@@ -138,8 +138,8 @@ func (o *Observed) source(requested string) *Member {
 // startRecovery makes the plan and records it. Nothing else happens before it is recorded.
 func startRecovery(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	next := r.DeepCopy()
-	// The message stays: it says why there is another seed.
-	next.Phase, next.Seed, next.ClusterID = v1beta2.RecoveryPhaseSeeding, o.NewName, ""
+	// The message stays: it says why there is another recovery member.
+	next.Phase, next.RecoveryMember, next.ClusterID = v1beta2.RecoveryPhaseSeeding, o.NewName, ""
 	next.OldMembers, next.OldClusterID = o.everyName(), o.Record.ClusterID
 	if next.OldClusterID == unknownClusterID {
 		next.OldClusterID = o.knownClusterID()
@@ -219,7 +219,7 @@ func (o *Observed) everyName() []string {
 func (o *Observed) oldMembers(r *v1beta2.RecoveryStatus) []string {
 	list := append(o.everyName(), r.OldMembers...)
 	slices.Sort(list)
-	return slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == r.Seed })
+	return slices.DeleteFunc(slices.Compact(list), func(name string) bool { return name == r.RecoveryMember })
 }
 
 // cutOver decommissions the old members. The recovery member is hidden until all of
@@ -227,20 +227,20 @@ func (o *Observed) oldMembers(r *v1beta2.RecoveryStatus) []string {
 func cutOver(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	p := o.RecoveryMember.Pod
 	switch {
-	case p == nil && o.seedLost(r):
+	case p == nil && o.recoveryMemberLost(r):
 		next := r.DeepCopy()
 		next.Phase, next.CompletionTime = v1beta2.RecoveryPhaseAbandoned, o.nowTime()
-		next.Message = "recovery member " + r.Seed + " was lost with its data before it was published to clients"
-		return Plan{Actions: []Action{RecordRecovery{Recovery: *next, Gone: r.Seed}}, RequeueAfter: recheckWaiting}
+		next.Message = "recovery member " + r.RecoveryMember + " was lost with its data before it was published to clients"
+		return Plan{Actions: []Action{RecordRecovery{Recovery: *next, Gone: r.RecoveryMember}}, RequeueAfter: recheckWaiting}
 	case p == nil:
 		// It starts again on its PVC. A restore fills a new PVC, because no client has written.
 		return Plan{Actions: []Action{CreateRecoveryMember{Recovery: *r}}, RequeueAfter: recheckWaiting}
-	case (p.Finished && !p.Terminating) || (o.seedOutdated() && (o.persistent() || o.refills(r))):
+	case (p.Finished && !p.Terminating) || (o.recoveryMemberOutdated() && (o.persistent() || o.refills(r))):
 		return Plan{Actions: []Action{DeletePod{Name: p.Name, UID: p.UID}}, RequeueAfter: recheckWaiting}
 	}
 	if !o.RecoveryMember.Serves || hexID(o.RecoveryMember.ClusterID) != r.ClusterID {
 		return wait(recheckQuorum, ReasonWaitingForRecoveryMember,
-			"recovery member "+r.Seed+" does not serve"+waitingFor(o.RecoveryMember.Pod), noActionNeeded)
+			"recovery member "+r.RecoveryMember+" does not serve"+waitingFor(o.RecoveryMember.Pod), noActionNeeded)
 	}
 	next := r.DeepCopy()
 	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
@@ -248,22 +248,22 @@ func cutOver(o *Observed, r *v1beta2.RecoveryStatus) Plan {
 	return Plan{Actions: []Action{FenceOldMembers{Recovery: *r}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}
 }
 
-// seedLost is true if the recovery member has lost its data and is not filled a second time: the
+// recoveryMemberLost is true if the recovery member has lost its data and is not filled a second time: the
 // record holds its cluster ID, and another copy would have another cluster ID. No client has
 // written to the recovery member, so the recovery is abandoned. The controller gives the PVCs of
 // the old members back their labels, and these members start again. Then another recovery can begin.
-func (o *Observed) seedLost(r *v1beta2.RecoveryStatus) bool {
-	return r.Trigger != v1beta2.RecoveryTriggerRestore && !o.RecoveryMember.Hidden && o.pvc(r.Seed) == nil
+func (o *Observed) recoveryMemberLost(r *v1beta2.RecoveryStatus) bool {
+	return r.Trigger != v1beta2.RecoveryTriggerRestore && !o.RecoveryMember.Hidden && o.pvc(r.RecoveryMember) == nil
 }
 
-// cleanLineage lets the seed in and gives the volumes of the old members up once the
+// cleanLineage publishes the recovery member and releases the PVCs of the old members once the
 // new cluster has served a write.
 func cleanLineage(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	if o.RecoveryMember.Hidden {
-		return Plan{Actions: []Action{PublishRecoveryMember{Name: r.Seed}}, RequeueAfter: recheckNow}, true
+		return Plan{Actions: []Action{PublishRecoveryMember{Name: r.RecoveryMember}}, RequeueAfter: recheckNow}, true
 	}
 	next := r.DeepCopy()
-	if !o.Etcd.Linearizable && o.pod(r.Seed).gone() && o.pvc(r.Seed) == nil && o.quorumLoss().Permanent {
+	if !o.Etcd.Linearizable && o.pod(r.RecoveryMember).gone() && o.pvc(r.RecoveryMember) == nil && o.quorumLoss().Permanent {
 		next.Phase, next.CompletionTime = v1beta2.RecoveryPhaseSucceeded, o.nowTime()
 		next.Message = "the new members were lost before the PVCs of the old members were released; those PVCs are kept"
 		return Plan{Actions: []Action{RecordRecovery{Recovery: *next}}, RequeueAfter: recheckNow}, true
@@ -281,8 +281,8 @@ func abandon(o *Observed, r *v1beta2.RecoveryStatus, why string) Plan {
 	next := r.DeepCopy()
 	next.Phase, next.Message, next.CompletionTime = v1beta2.RecoveryPhaseAbandoned, why, o.nowTime()
 	actions := []Action{RecordRecovery{Recovery: *next}}
-	if r.Seed != "" {
-		actions = append([]Action{DeleteRecoveryMember{Name: r.Seed}}, actions...)
+	if r.RecoveryMember != "" {
+		actions = append([]Action{DeleteRecoveryMember{Name: r.RecoveryMember}}, actions...)
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckWaiting}
 }
@@ -301,8 +301,8 @@ func describeRecovery(r *v1beta2.RecoveryStatus) string {
 		from = "EtcdRestore " + r.Source.Restore
 	}
 	text := "the cluster goes on from " + from
-	if r.Seed != "" {
-		text += " in the new member " + r.Seed
+	if r.RecoveryMember != "" {
+		text += " in the new member " + r.RecoveryMember
 	}
 	if r.RequestedBy != "" {
 		text += ", as requested by " + r.RequestedBy

@@ -36,7 +36,7 @@ func asked(edit ...func(*v1beta2.RecoveryStatus)) func(*Observed) {
 func recorded(phase v1beta2.RecoveryPhase, edit ...func(*v1beta2.RecoveryStatus)) func(*Observed) {
 	return func(o *Observed) {
 		r := &v1beta2.RecoveryStatus{
-			ID: "one", Trigger: v1beta2.RecoveryTriggerRequest, Phase: phase, Seed: "seed",
+			ID: "one", Trigger: v1beta2.RecoveryTriggerRequest, Phase: phase, RecoveryMember: "seed",
 			Source:     v1beta2.RecoverySource{Member: "a", RaftIndex: 90},
 			OldMembers: []string{"a", "b", "c"}, OldClusterID: "c0ffee",
 		}
@@ -50,7 +50,7 @@ func recorded(phase v1beta2.RecoveryPhase, edit ...func(*v1beta2.RecoveryStatus)
 	}
 }
 
-func seedPod(id uint64, edit ...func(*RecoveryMember)) func(*Observed) {
+func recoveryPod(id uint64, edit ...func(*RecoveryMember)) func(*Observed) {
 	return func(o *Observed) {
 		o.RecoveryMember = RecoveryMember{Pod: &Pod{Name: "seed", UID: "pod-seed", Owned: true, Running: true}, Hidden: true, Serves: id != 0, ClusterID: id}
 		for _, e := range edit {
@@ -70,7 +70,7 @@ func ready(names ...string) func(*Observed) {
 
 func crashes(r *RecoveryMember) { r.Pod.Running = false }
 
-// evicted is a seed that Kubernetes has ended, which was made some time before now.
+// evicted is a recovery member that Kubernetes has ended, which was made some time before now.
 func evicted(ago time.Duration) func(*RecoveryMember) {
 	return func(r *RecoveryMember) {
 		r.Pod.Running, r.Pod.Finished, r.Pod.Waiting, r.Pod.Made = false, true, "Evicted: disk", testNow.Add(-ago)
@@ -191,100 +191,100 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-func TestRecoverySeeds(t *testing.T) {
+func TestFillRecoveryMember(t *testing.T) {
 	better := "a:noleader,index=90 b:noleader,index=95 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0"
 	checkDecisions(t, []decision{
-		{"the seed is made", 3, lost, edits(noQuorum, recorded(seeding)), "recovery: CreateRecoveryMember seed"},
-		{"and waited for", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: wait WaitingForRecoveryMember"},
+		{"the recovery member is made", 3, lost, edits(noQuorum, recorded(seeding)), "recovery: CreateRecoveryMember seed"},
+		{"and waited for", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
 		{"others may come back meanwhile", 3, "a:noleader,claim,index=90 b:claim,nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: CreatePod b[a b c], wait WaitingForRecoveryMember"},
-		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(seeding), seedPod(0xbeef)),
+			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: CreatePod b[a b c], wait WaitingForRecoveryMember"},
+		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(seeding), recoveryPod(0xbeef)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
-		{"it serves", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0xbeef)), "recovery: VerifyWrite, RecordRecovery Cutover"},
-		{"as another cluster it must", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0xc0ffee)), "recovery: wait WaitingForRecoveryMember"},
-		{"cancelled", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0xbeef), asked(cancelled)), "recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
-		{"asleep", 0, lost, edits(noQuorum, recorded(seeding), seedPod(0xbeef)), "recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
-		{"the source has accepted writes meanwhile", 3, "a:noleader,index=91 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPod(0xbeef)),
+		{"it serves", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0xbeef)), "recovery: VerifyWrite, RecordRecovery Cutover"},
+		{"as another cluster it must", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0xc0ffee)), "recovery: wait WaitingForRecoveryMember"},
+		{"cancelled", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0xbeef), asked(cancelled)), "recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
+		{"asleep", 0, lost, edits(noQuorum, recorded(seeding), recoveryPod(0xbeef)), "recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
+		{"the source has accepted writes meanwhile", 3, "a:noleader,index=91 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, recorded(seeding), recoveryPod(0xbeef)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"a better source responds", 5, better, edits(noQuorum, recorded(seeding), seedPod(0xbeef)), "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+		{"a better source responds", 5, better, edits(noQuorum, recorded(seeding), recoveryPod(0xbeef)), "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"unless the request names this source", 5, better,
-			edits(noQuorum, recorded(seeding, func(r *v1beta2.RecoveryStatus) { r.Member = "a" }), seedPod(0xbeef)),
+			edits(noQuorum, recorded(seeding, func(r *v1beta2.RecoveryStatus) { r.Member = "a" }), recoveryPod(0xbeef)),
 			"recovery: VerifyWrite, RecordRecovery Cutover"},
 		{"and the requested source has accepted writes meanwhile", 3, "a:noleader,index=91 b:nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding, func(r *v1beta2.RecoveryStatus) { r.Member = "a" }), seedPod(0xbeef)),
+			edits(noQuorum, recorded(seeding, func(r *v1beta2.RecoveryStatus) { r.Member = "a" }), recoveryPod(0xbeef)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"the source no longer exists and the recovery member serves", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPod(0xbeef)),
+		{"the source no longer exists and the recovery member serves", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), recoveryPod(0xbeef)),
 			"recovery: VerifyWrite, RecordRecovery Cutover"},
-		{"the source no longer exists before it serves", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), seedPod(0)),
+		{"the source no longer exists before it serves", 3, "a:nopod,index=0 b:noleader,index=80 c:nopod,index=0", edits(noQuorum, recorded(seeding), recoveryPod(0)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"the seed is taken away", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })),
+		{"the recovery member is taken away", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, crashes, stale)),
+		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, crashes, stale)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"it never starts from its image", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, crashes, otherImage)),
+		{"it never starts from its image", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, crashes, otherImage)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"it never starts as it is declared", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, crashes)), "recovery: wait WaitingForRecoveryMember"},
-		{"it runs as it was declared", 3, lost, edits(noQuorum, recorded(seeding), seedPod(0, stale)), "recovery: wait WaitingForRecoveryMember"},
+		{"it never starts as it is declared", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, crashes)), "recovery: wait WaitingForRecoveryMember"},
+		{"it runs as it was declared", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"it may hold the only copy", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), seedPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
+			edits(noQuorum, recorded(seeding), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"no member responds, and the source may come back", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: wait WaitingForRecoveryMember"},
+			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
 		{"the source no longer exists, and no other member responds", 3, "a:nopod,index=0 b:down,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: wait SourceLost"},
+			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: wait SourceLost"},
 		{"members that can come back do, meanwhile", 3, "a:nopod,index=0 b:claim,nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: CreatePod b[a b c], wait SourceLost"},
+			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: CreatePod b[a b c], wait SourceLost"},
 		{"members with a bad spec are repaired, meanwhile", 3, "a:claim,down,index=0 b:claim,down,stale,index=0 c:claim,down,stale,index=0",
-			edits(noQuorum, recorded(seeding), seedPod(0)), "recovery: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle, wait WaitingForRecoveryMember"},
-		{"a person deletes the seed", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), seedPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })), "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle, wait WaitingForRecoveryMember"},
+		{"a person deletes the recovery member", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+			edits(noQuorum, recorded(seeding), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })), "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"and the recovery member no longer exists", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(seeding)), "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"then the recovery is abandoned", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(pending, early)), "recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
-		{"a restore that never starts as it was declared", 3, "a b c", edits(recorded(seeding, restores), seedPod(0, crashes, stale)),
+		{"a restore that never starts as it was declared", 3, "a b c", edits(recorded(seeding, restores), recoveryPod(0, crashes, stale)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(seeding, restores), seedPod(0)), "steady"},
-		{"and looks after it", 3, "a b", edits(recorded(seeding, restores), seedPod(0)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
-		{"a restore whose seed is evicted", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Hour-time.Second))),
+		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(seeding, restores), recoveryPod(0)), "steady"},
+		{"and looks after it", 3, "a b", edits(recorded(seeding, restores), recoveryPod(0)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"a restore whose seed is evicted", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(time.Hour-time.Second))),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"and evicted again", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute))), "steady"},
-		{"until it is declared otherwise", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(time.Minute), stale)),
+		{"and evicted again", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute))), "steady"},
+		{"until it is declared otherwise", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute), stale)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"or has waited", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(maxSeedPause))),
+		{"or has waited", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(maxRecoveryMemberPause))),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"a new cluster waits, too", 3, "", edits(unresponsive, recorded(seeding, restores, early), seedPod(0, evicted(time.Minute))), "recovery: wait WaitingForRecoveryMember"},
-		{"by a clock that was set back it does not", 3, "a b c", edits(recorded(seeding, restores, early), seedPod(0, evicted(-time.Minute))),
+		{"a new cluster waits, too", 3, "", edits(unresponsive, recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute))), "recovery: wait WaitingForRecoveryMember"},
+		{"by a clock that was set back it does not", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(-time.Minute))),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"a survivor is never waited with", 3, lost, edits(noQuorum, recorded(seeding, early), seedPod(0, evicted(time.Minute))),
+		{"a survivor is never waited with", 3, lost, edits(noQuorum, recorded(seeding, early), recoveryPod(0, evicted(time.Minute))),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"a survivor names a quorum that may serve, and the status does not", 3, lost,
-			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), ready("d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), seedPod(0xbeef)),
+			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), ready("d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), recoveryPod(0xbeef)),
 			"recovery: wait OldMemberMayRun"},
 		{"as soon as Kubernetes knows that the pods are not ready", 3, lost,
-			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), viewOf("a", "a", "d", "e"), recorded(seeding), seedPod(0xbeef)),
+			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), viewOf("a", "a", "d", "e"), recorded(seeding), recoveryPod(0xbeef)),
 			"recovery: VerifyWrite, RecordRecovery Cutover"},
 		{"two pods are being deleted and may serve until then", 3, "a:noleader,index=90 b:unknown,terminating,index=0 c:unknown,terminating,index=0",
-			edits(noQuorum, recorded(seeding), seedPod(0xbeef), func(o *Observed) { o.pod("b").EndsBy, o.pod("c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
-		{"a restore that serves", 3, "a b c", edits(recorded(seeding, restores), seedPod(0xbeef)), "recovery: VerifyWrite, RecordRecovery Cutover"},
-		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(seeding, restores), seedPod(0xbeef)), "recovery: wait OldMemberMayRun"},
-		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(seeding, restores), seedPod(0xbeef), func(o *Observed) { o.pod("c").EndsBy = o.Now }),
+			edits(noQuorum, recorded(seeding), recoveryPod(0xbeef), func(o *Observed) { o.pod("b").EndsBy, o.pod("c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
+		{"a restore that serves", 3, "a b c", edits(recorded(seeding, restores), recoveryPod(0xbeef)), "recovery: VerifyWrite, RecordRecovery Cutover"},
+		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(seeding, restores), recoveryPod(0xbeef)), "recovery: wait OldMemberMayRun"},
+		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(seeding, restores), recoveryPod(0xbeef), func(o *Observed) { o.pod("c").EndsBy = o.Now }),
 			"recovery: VerifyWrite, RecordRecovery Cutover"},
-		{"beside one that has ended", 3, "a b c:terminating", edits(recorded(seeding, restores), seedPod(0xbeef), func(o *Observed) { o.pod("c").Finished = true }),
+		{"beside one that has ended", 3, "a b c:terminating", edits(recorded(seeding, restores), recoveryPod(0xbeef), func(o *Observed) { o.pod("c").Finished = true }),
 			"recovery: VerifyWrite, RecordRecovery Cutover"},
-		{"a restore of a new cluster", 3, "", edits(unresponsive, recorded(seeding, restores), seedPod(0)), "recovery: wait WaitingForRecoveryMember"},
+		{"a restore of a new cluster", 3, "", edits(unresponsive, recorded(seeding, restores), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
 		{"a record that a user deleted", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID = seeding, "c0ffee" })),
 			"recovery: RecordRecovery Seeding from "},
-		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" })),
+		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = seeding, "0ld", "x" })),
 			"recovery: DeleteRecoveryMember x, RecordRecovery Abandoned"},
 		{"a recovery member that was published is a member", 3, "a b seed", edits(asked(restores, func(r *v1beta2.RecoveryStatus) {
-			r.Phase, r.OldClusterID, r.ClusterID, r.Seed = cutover, "0ld", "c0ffee", "seed"
+			r.Phase, r.OldClusterID, r.ClusterID, r.RecoveryMember = cutover, "0ld", "c0ffee", "seed"
 		})),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
 		{"but for the end of that", 3, "a b seed", edits(asked(restores, func(r *v1beta2.RecoveryStatus) {
-			r.Phase, r.OldClusterID, r.ClusterID, r.Seed = cleaning, "0ld", "c0ffee", "seed"
+			r.Phase, r.OldClusterID, r.ClusterID, r.RecoveryMember = cleaning, "0ld", "c0ffee", "seed"
 		})),
 			"recovery: RecordRecovery Cleaning"},
-		{"and everything in the record was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.Seed = seeding, "0ld", "x" }),
+		{"and everything in the record was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = seeding, "0ld", "x" }),
 			func(o *Observed) { o.Record.ClusterID = "" }), "record: WriteRecord c0ffee"},
 	})
 }
@@ -295,14 +295,14 @@ func TestRecoveryCutover(t *testing.T) {
 		o.RecoveryMember.Hidden, o.Etcd.ClusterID, o.Record.ClusterID = false, 0xbeef, "beef"
 	}
 	checkDecisions(t, []decision{
-		{"the old members go", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
-		{"even if their quorum is back", 3, "a b c", edits(recorded(cutover), seedPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
-		{"not before the seed serves", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0)), "recovery: wait WaitingForRecoveryMember"},
-		{"the seed is lost without a volume, and all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+		{"the old members go", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
+		{"even if their quorum is back", 3, "a b c", edits(recorded(cutover), recoveryPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
+		{"not before the recovery member serves", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
+		{"the recovery member is lost without a volume, and all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
 		{"a volume of it may be left", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover), func(o *Observed) { o.RecoveryMember.Hidden = true }), "recovery: CreateRecoveryMember seed"},
-		{"the seed is lost with its volume, and so is all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
+		{"the recovery member is lost with its volume, and so is all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover), persist), "recovery: RecordRecovery Abandoned gone seed"},
 		{"another old member may come back, without this recovery", 3, "a:nopod,index=0 b:nopod,claim,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
@@ -310,12 +310,12 @@ func TestRecoveryCutover(t *testing.T) {
 			edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
 		{"a backup is still there", 3, "", edits(noQuorum, recorded(cutover, restores)), "recovery: CreateRecoveryMember seed"},
 		{"the member that it was filled from responds: another recovery begins there", 3, lost, edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
-		{"the seed comes back on its volume", 3, lost, edits(noQuorum, recorded(cutover), hidden), "recovery: CreateRecoveryMember seed"},
-		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0, crashes, stale)), "recovery: DeletePod seed"},
-		{"on its volume it can start otherwise", 3, "", edits(noQuorum, persist, recorded(cutover), seedPod(0, crashes, stale)),
+		{"the recovery member comes back on its volume", 3, lost, edits(noQuorum, recorded(cutover), hidden), "recovery: CreateRecoveryMember seed"},
+		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0, crashes, stale)), "recovery: DeletePod seed"},
+		{"on its volume it can start otherwise", 3, "", edits(noQuorum, persist, recorded(cutover), recoveryPod(0, crashes, stale)),
 			"recovery: DeletePod seed"},
-		{"it may hold the only copy", 3, "", edits(noQuorum, recorded(cutover), seedPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
-		{"no way back", 3, lost, edits(noQuorum, recorded(cutover), seedPod(0xbeef), asked(cancelled)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
+		{"it may hold the only copy", 3, "", edits(noQuorum, recorded(cutover), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
+		{"no way back", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), asked(cancelled)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
 		{"the recovery member is published", 3, "", edits(noQuorum, recorded(cleaning), hidden), "recovery: PublishRecoveryMember seed"},
 		{"and proves itself", 3, "seed", edits(recorded(cleaning), published), "recovery: VerifyWrite, CleanUpOldPVCs, RecordRecovery Succeeded"},
 		{"volumes stay until it does", 3, "seed:sick", edits(noQuorum, recorded(cleaning), published), "quorum: wait QuorumLost"},
@@ -364,7 +364,7 @@ func TestRecoveryIsTold(t *testing.T) {
 	if loss := record.ExpectedLoss; !strings.Contains(loss, "raft index 90") || !strings.Contains(loss, "Member c is not available as a source") {
 		t.Errorf("the plan says %q", loss)
 	}
-	if record.Seed != newName || record.OldClusterID != "c0ffee" || record.RevisionBump != revisionBump || record.Source.Member != "a" ||
+	if record.RecoveryMember != newName || record.OldClusterID != "c0ffee" || record.RevisionBump != revisionBump || record.Source.Member != "a" ||
 		record.Version != testVersion || len(record.Survivors) != 1 {
 		t.Errorf("the plan is %+v", record)
 	}
@@ -392,7 +392,7 @@ func TestRecoveryOfAnEtcdThatCannotRaiseTheRevision(t *testing.T) {
 
 // TestSourceLostIsReported: the status names the lost member, and what a person can do.
 func TestSourceLostIsReported(t *testing.T) {
-	o := observed(t, 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", noQuorum, recorded(seeding), seedPod(0))
+	o := observed(t, 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", noQuorum, recorded(seeding), recoveryPod(0))
 	status := Status(o, Decide(o))
 	if b := status.BlockedBy; b == nil || b.Reason != "SourceLost" || !strings.Contains(b.Message, "member a") || !strings.Contains(b.Unblock, "delete pod seed") {
 		t.Errorf("blocked by %+v", b)
@@ -439,9 +439,9 @@ func TestWayOutByABackup(t *testing.T) {
 	}
 }
 
-// TestASecondSeedSaysWhy: while the next recovery member is filled, the status says what
+// TestSecondRecoveryMemberSaysWhy: while the next recovery member is filled, the status says what
 // ended the one before. Once the new one serves, the status no longer does.
-func TestASecondSeedSaysWhy(t *testing.T) {
+func TestSecondRecoveryMemberSaysWhy(t *testing.T) {
 	why := func(r *v1beta2.RecoveryStatus) { restores(r); r.Message = "it was evicted" }
 	recordOf := func(o Observed) v1beta2.RecoveryStatus {
 		for _, a := range Decide(o).Actions {
@@ -453,9 +453,9 @@ func TestASecondSeedSaysWhy(t *testing.T) {
 		return v1beta2.RecoveryStatus{}
 	}
 	if r := recordOf(observed(t, 3, "a b c", recorded(pending, why))); r.Phase != seeding || r.Message != "it was evicted" {
-		t.Errorf("the next seed: %s %q", r.Phase, r.Message)
+		t.Errorf("the next recovery member: %s %q", r.Phase, r.Message)
 	}
-	if r := recordOf(observed(t, 3, "a b c", recorded(seeding, why), seedPod(0xbeef))); r.Phase != cutover || r.Message != "" {
+	if r := recordOf(observed(t, 3, "a b c", recorded(seeding, why), recoveryPod(0xbeef))); r.Phase != cutover || r.Message != "" {
 		t.Errorf("it serves: %s %q", r.Phase, r.Message)
 	}
 }

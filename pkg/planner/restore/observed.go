@@ -34,9 +34,9 @@ type Observed struct {
 	Others []*v1beta2.EtcdRestore
 	// Jobs of the restore, in any order.
 	Jobs []Job
-	// Seed is what the init containers of the new bootstrap member have reported; nil while
+	// RecoveryMember is what the init containers of the new bootstrap member have reported; nil while
 	// they have reported nothing.
-	Seed *Seed
+	RecoveryMember *RecoveryMember
 }
 
 // Wait is what is waited for.
@@ -73,8 +73,8 @@ type Outcome struct {
 	Verified    bool
 }
 
-// Seed is the state of the data in the new bootstrap member.
-type Seed struct {
+// RecoveryMember is the state of the data in the new bootstrap member.
+type RecoveryMember struct {
 	// Rejected is why the backup cannot be restored there, however often that is tried.
 	Rejected *Wait
 	// Failing is why the last try failed.
@@ -160,6 +160,6 @@ func (o *Observed) filling(r *v1beta2.RecoveryStatus) *Wait {
 	if r.Message == "" {
 		return &Wait{Reason: string(r.Phase), Message: "the backup is restored in the recovery member"}
 	}
-	return &Wait{Reason: "SeedLost", Message: fmt.Sprintf("nothing was changed, and the controller tries again: %s; set what the pod lacks in spec.pod of the cluster, "+
+	return &Wait{Reason: "RecoveryMemberLost", Message: fmt.Sprintf("nothing was changed, and the controller tries again: %s; set what the pod lacks in spec.pod of the cluster, "+
 		"or delete EtcdRestore %s, which leaves everything as it is", strings.TrimRight(r.Message, ". "), o.Restore.Name)}
 }

@@ -199,19 +199,19 @@ func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 	switch {
 	case rejected != nil && !r.Cancelled:
 		plan.Action = ActionCancel
-	case rejected == nil && o.Seed != nil && o.Seed.Rejected != nil && !r.Cancelled:
-		plan.Rejected = o.Seed.Rejected
+	case rejected == nil && o.RecoveryMember != nil && o.RecoveryMember.Rejected != nil && !r.Cancelled:
+		plan.Rejected = o.RecoveryMember.Rejected
 		return plan
 	}
 	plan.Wait = o.blockedOr(o.filling(r))
-	if o.Seed == nil {
+	if o.RecoveryMember == nil {
 		return plan
 	}
-	if o.Seed.Failing != nil {
-		plan.Wait = o.Seed.Failing
+	if o.RecoveryMember.Failing != nil {
+		plan.Wait = o.RecoveryMember.Failing
 	}
-	if o.Seed.Revision > 0 {
-		plan.Phase, plan.Revision = v1beta2.RestorePhaseStarting, o.Seed.Revision-r.RevisionBump
+	if o.RecoveryMember.Revision > 0 {
+		plan.Phase, plan.Revision = v1beta2.RestorePhaseStarting, o.RecoveryMember.Revision-r.RevisionBump
 	}
 	return plan
 }

@@ -94,7 +94,7 @@ func bad(reason string, retryable bool) *Outcome {
 
 func recovery(phase v1beta2.RecoveryPhase, edits ...func(*v1beta2.RecoveryStatus)) func(*Observed) {
 	return func(o *Observed) {
-		r := &v1beta2.RecoveryStatus{ID: "uid-r", Trigger: v1beta2.RecoveryTriggerRestore, Phase: phase, Seed: "c-seed", RevisionBump: 1000}
+		r := &v1beta2.RecoveryStatus{ID: "uid-r", Trigger: v1beta2.RecoveryTriggerRestore, Phase: phase, RecoveryMember: "c-seed", RevisionBump: 1000}
 		for _, edit := range edits {
 			edit(r)
 		}
@@ -108,7 +108,7 @@ func evicted(r *v1beta2.RecoveryStatus) {
 	r.Message = "the pod of bootstrap member c-seed was deleted: Evicted: disk"
 }
 
-func seed(s Seed) func(*Observed) { return func(o *Observed) { o.Seed = &s } }
+func filled(s RecoveryMember) func(*Observed) { return func(o *Observed) { o.RecoveryMember = &s } }
 
 func rejectedBefore(o *Observed) {
 	meta.SetStatusCondition(&o.Restore.Status.Conditions, metav1.Condition{
@@ -243,16 +243,16 @@ func TestDecide(t *testing.T) {
 		"the cluster has the request":             {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
 		"the status records the revision":         {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
 		"it is filled":                            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Seeding"},
-		"it is tried again":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait SeedLost"},
-		"it is evicted":                           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), seed(Seed{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
-		"it cannot be fetched":                    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
-		"it gets no seed":                         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRejected)}, "Restoring: wait PodRejected"},
+		"it is tried again":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted)}, "Restoring: wait RecoveryMemberLost"},
+		"it is evicted":                           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, evicted), filled(RecoveryMember{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
+		"it cannot be fetched":                    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), filled(RecoveryMember{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it gets no recovery member":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked(v1beta2.ReasonPodRejected)}, "Restoring: wait PodRejected"},
 		"it is blocked":                           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), blocked("Other")}, "Restoring: wait Seeding"},
 		"it gets none later":                      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonPodRejected)}, "Starting: wait PodRejected"},
 		"an old member may run":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonOldMemberMayRun)}, "Starting: wait OldMemberMayRun"},
-		"it starts":                               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Revision: 1042})}, "Starting: wait Seeding"},
-		"it is corrupt now":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: rejected Corrupt"},
-		"the recovery is cancelled":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), seed(Seed{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}), rejectedBefore}, "Restoring: cancel wait Seeding"},
+		"it starts":                               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), filled(RecoveryMember{Revision: 1042})}, "Starting: wait Seeding"},
+		"it is corrupt now":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: rejected Corrupt"},
+		"the recovery is cancelled":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}), rejectedBefore}, "Restoring: cancel wait Seeding"},
 		"cancelled, waits for the cluster":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), rejectedBefore}, "Restoring: wait Seeding"},
 		"cancelled and abandoned":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), rejectedBefore}, "Restoring: record false Corrupt"},
 		"abandoned by the cluster":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
@@ -262,7 +262,7 @@ func TestDecide(t *testing.T) {
 		"it was lost at once":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
 		"the request no longer exists":            {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: record false RecoveryLost"},
 		"the cluster is deleted":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), terminating}, "Starting: record false ClusterDeleted"},
-		"a user cancels it":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), seed(Seed{Rejected: &Wait{Reason: "Corrupt", Message: "x"}})}, "Restoring: wait Seeding"},
+		"a user cancels it":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "x"}})}, "Restoring: wait Seeding"},
 		"not verified is no rejection":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
 		"Jobs stay until the status records them": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good()), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: record true Restored"},
 		"a Job that goes, goes once":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSeeding), checked(1, nil, going)}, "Restoring: wait Seeding"},
@@ -290,19 +290,19 @@ func TestDecide(t *testing.T) {
 		"a user made it":        {[]func(*Observed){held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
 
 		// Deletion.
-		"deleted before":                   {[]func(*Observed){deleted, checked(1, good())}, ":"},
-		"deleted in time":                  {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding)}, ": cancel"},
-		"deleted before it began":          {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhasePending)}, ": cancel"},
-		"deleted, and the seed too":        {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready)}, ":"},
-		"deleted too late":                 {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseCutover)}, ": release"},
-		"deleted and abandoned":            {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": release"},
-		"what it has made goes":            {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": discard"},
-		"also if it never began":           {[]func(*Observed){deleted, held, filling}, ": discard"},
-		"not what serves":                  {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": release"},
-		"nor what goes already":            {[]func(*Observed){deleted, held, filling, terminating}, ": release"},
-		"not past the cutover":             {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": release"},
-		"not a cluster of another restore": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": release"},
-		"nothing is left":                  {[]func(*Observed){deleted, held, homeless}, ": release"},
+		"deleted before":                       {[]func(*Observed){deleted, checked(1, good())}, ":"},
+		"deleted in time":                      {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding)}, ": cancel"},
+		"deleted before it began":              {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhasePending)}, ": cancel"},
+		"deleted, and the recovery member too": {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseSeeding, cancelledAlready)}, ":"},
+		"deleted too late":                     {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseCutover)}, ": release"},
+		"deleted and abandoned":                {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": release"},
+		"what it has made goes":                {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": discard"},
+		"also if it never began":               {[]func(*Observed){deleted, held, filling}, ": discard"},
+		"not what serves":                      {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": release"},
+		"nor what goes already":                {[]func(*Observed){deleted, held, filling, terminating}, ": release"},
+		"not past the cutover":                 {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": release"},
+		"not a cluster of another restore":     {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": release"},
+		"nothing is left":                      {[]func(*Observed){deleted, held, homeless}, ": release"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -42,7 +42,7 @@ const askedToRecover = "a recovery was requested"
 // can go on from a member that responds.
 func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
 	if c.sourceless(cluster, l) {
-		return c.giveUpRecoveryMember(cluster.Status.Recovery.Seed)
+		return c.giveUpRecoveryMember(cluster.Status.Recovery.RecoveryMember)
 	}
 	if cluster.Status.Recovery.InProgress() {
 		return fmt.Sprintf("a recovery is under way: %s, blocked by %+v", cluster.Status.Recovery.Phase, cluster.Status.BlockedBy)

@@ -30,7 +30,7 @@ func (c *Checks) FillingRecoveryMember(l *simetcd.Lineage, pod *corev1.Pod) {
 	if l.Token == l.Owner || !strings.HasPrefix(l.Token, l.Owner) {
 		c.w.Violated("S4", "recovery member %s has token %q", l.BootstrapMember, l.Token)
 	}
-	if record == nil || record.Seed != l.BootstrapMember {
+	if record == nil || record.RecoveryMember != l.BootstrapMember {
 		c.w.Trace("recovery member %s is filled although the record names it no longer", l.BootstrapMember)
 	}
 }
@@ -76,9 +76,9 @@ func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 // has that responded to the controller, unless a user has chosen the source.
 func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
 	h := c.w.Histories[l.Owner]
-	seed := c.w.Etcd.RecoveryMember(record)
+	filled := c.w.Etcd.RecoveryMember(record)
 	if c.acting == nil || record.Trigger == v1beta2.RecoveryTriggerRestore || record.Member != "" || c.w.Disturbed(&c.acting.Observed) ||
-		seed == nil || h == nil || h.Lineage != l {
+		filled == nil || h == nil || h.Lineage != l {
 		return
 	}
 	for _, p := range c.w.Etcd.Processes {
@@ -87,7 +87,7 @@ func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
 			continue
 		}
 		for _, a := range h.Acked {
-			if a.Index <= c.acting.Observed.Applied[p.Run.Name()] && p.Dir.Holds(a) && !seed.Holds(a) {
+			if a.Index <= c.acting.Observed.Applied[p.Run.Name()] && p.Dir.Holds(a) && !filled.Holds(a) {
 				c.w.Violated("S1", "recovery without write %d, which was acknowledged as entry %d, and %s has it", a.Number, a.Index, p.Run.Name())
 				return
 			}

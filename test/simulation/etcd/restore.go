@@ -142,7 +142,7 @@ func restoringVersion(pod *corev1.Pod) string {
 // RecoveryMember returns the data that a cluster goes on from.
 func (e *World) RecoveryMember(record *v1beta2.RecoveryStatus) *DataDir {
 	for _, l := range slices.Backward(e.Lineages) {
-		if l.BootstrapMember == record.Seed && fmt.Sprintf("%x", l.ClusterID) == record.ClusterID && len(l.Order) > 0 {
+		if l.BootstrapMember == record.RecoveryMember && fmt.Sprintf("%x", l.ClusterID) == record.ClusterID && len(l.Order) > 0 {
 			return l.Dirs[l.Order[0]]
 		}
 	}

@@ -98,8 +98,8 @@ type RecoveryStatus struct {
 	OldMembers []string `json:"oldMembers,omitempty" protobuf:"bytes,8,rep,name=oldMembers"`
 	// oldClusterID is etcd's cluster ID of those, in hexadecimal; empty if there were none.
 	OldClusterID string `json:"oldClusterID,omitempty" protobuf:"bytes,9,opt,name=oldClusterID"`
-	// seed is the name of the new bootstrap member.
-	Seed string `json:"seed,omitempty" protobuf:"bytes,10,opt,name=seed"`
+	// recoveryMember is the name of the new bootstrap member, which receives the data.
+	RecoveryMember string `json:"recoveryMember,omitempty" protobuf:"bytes,10,opt,name=recoveryMember"`
 	// clusterID is etcd's cluster ID of the new members, in hexadecimal.
 	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,11,opt,name=clusterID"`
 	// revisionBump is added to the revision of the data, so that no client sees time

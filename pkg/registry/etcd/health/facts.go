@@ -23,7 +23,7 @@ func (p *Probe) facts() *diagnosis.Cluster {
 	c.HasLearners = p.hasLearners()
 	c.Options = diagnosis.Options{Cluster: p.Cluster.Name}
 	if r := p.Cluster.Status.Recovery; r.InProgress() {
-		c.RecoveryMember = r.Seed
+		c.RecoveryMember = r.RecoveryMember
 	}
 	for i := range c.Members {
 		c.Members[i].RaftIndex = 0 // the probe is newer than the status

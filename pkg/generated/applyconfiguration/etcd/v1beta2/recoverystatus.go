@@ -34,8 +34,8 @@ type RecoveryStatusApplyConfiguration struct {
 	OldMembers []string `json:"oldMembers,omitempty"`
 	// oldClusterID is etcd's cluster ID of those, in hexadecimal; empty if there were none.
 	OldClusterID *string `json:"oldClusterID,omitempty"`
-	// seed is the name of the new bootstrap member.
-	Seed *string `json:"seed,omitempty"`
+	// recoveryMember is the name of the new bootstrap member, which receives the data.
+	RecoveryMember *string `json:"recoveryMember,omitempty"`
 	// clusterID is etcd's cluster ID of the new members, in hexadecimal.
 	ClusterID *string `json:"clusterID,omitempty"`
 	// revisionBump is added to the revision of the data, so that no client sees time
@@ -141,11 +141,11 @@ func (b *RecoveryStatusApplyConfiguration) WithOldClusterID(value string) *Recov
 	return b
 }
 
-// WithSeed sets the Seed field in the declarative configuration to the given value
+// WithRecoveryMember sets the RecoveryMember field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Seed field is set to the value of the last call.
-func (b *RecoveryStatusApplyConfiguration) WithSeed(value string) *RecoveryStatusApplyConfiguration {
-	b.Seed = &value
+// If called multiple times, the RecoveryMember field is set to the value of the last call.
+func (b *RecoveryStatusApplyConfiguration) WithRecoveryMember(value string) *RecoveryStatusApplyConfiguration {
+	b.RecoveryMember = &value
 	return b
 }
 

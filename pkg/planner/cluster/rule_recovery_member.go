@@ -10,11 +10,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
-// maxSeedPause is how long a restore rests at most between two seeds.
-const maxSeedPause = 10 * time.Minute
+// maxRecoveryMemberPause is how long a restore rests at most between two recovery members.
+const maxRecoveryMemberPause = 10 * time.Minute
 
-// seedRecovery fills the seed and waits until it serves.
-func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
+// fillRecoveryMember creates the recovery member, whose agent fills it, and waits until it serves.
+func fillRecoveryMember(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	restores := r.Trigger == v1beta2.RecoveryTriggerRestore
 	switch {
 	case r.Cancelled:
@@ -24,15 +24,15 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	case !restores && o.Etcd.Linearizable:
 		return abandon(o, r, "a quorum of the members responds again"), true
 	}
-	if o.seedPauses(r) {
+	if o.recoveryMemberPauses(r) {
 		return wait(recheckWaiting, ReasonWaitingForRecoveryMember,
-			"recovery member "+r.Seed+" has ended"+waitingFor(o.RecoveryMember.Pod)+"; the next attempt starts after a delay",
+			"recovery member "+r.RecoveryMember+" has ended"+waitingFor(o.RecoveryMember.Pod)+"; the next attempt starts after a delay",
 			"Remove the cause. A change of the spec starts the next attempt at once."), !o.bootstrapped()
 	}
-	if why := o.seedUnfit(r); why != "" {
+	if why := o.recoveryMemberUnfit(r); why != "" {
 		next := r.DeepCopy()
 		next.Phase, next.Message = v1beta2.RecoveryPhasePending, why
-		return Plan{Actions: []Action{DeleteRecoveryMember{Name: r.Seed}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
+		return Plan{Actions: []Action{DeleteRecoveryMember{Name: r.RecoveryMember}, RecordRecovery{Recovery: *next}}, RequeueAfter: recheckWaiting}, true
 	}
 	switch {
 	case o.RecoveryMember.Pod == nil:
@@ -40,12 +40,12 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	case o.RecoveryMember.Serves && hexID(o.RecoveryMember.ClusterID) != r.OldClusterID:
 		if unresponsive := o.unresponsivePods(); unresponsive != "" {
 			return wait(recheckWaiting, v1beta2.ReasonOldMemberMayRun,
-				"recovery member "+r.Seed+" is ready, and the old members are not replaced yet: "+unresponsive,
+				"recovery member "+r.RecoveryMember+" is ready, and the old members are not replaced yet: "+unresponsive,
 				"Bring the node back. "+diagnosis.ConfirmNodeOff), true
 		}
 		if unseen := o.facts().UnseenQuorum(); !restores && unseen != "" {
 			return wait(recheckWaiting, v1beta2.ReasonOldMemberMayRun,
-				"recovery member "+r.Seed+" is ready, and the old members are not replaced yet: "+unseen,
+				"recovery member "+r.RecoveryMember+" is ready, and the old members are not replaced yet: "+unseen,
 				"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then."), true
 		}
 		next := r.DeepCopy()
@@ -55,7 +55,7 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	case restores && o.bootstrapped():
 		return Plan{}, false // the cluster lives on meanwhile
 	}
-	plan := o.waitForSeed(r)
+	plan := o.waitForRecoveryMember(r)
 	if back, spoke := ruleRecreatePods(o); spoke {
 		plan.Actions = back.Actions // a quorum that can come back must come back
 	} else if repair, spoke := ruleRepair(o); spoke {
@@ -64,11 +64,11 @@ func seedRecovery(o *Observed, r *v1beta2.RecoveryStatus) (Plan, bool) {
 	return plan, true
 }
 
-// waitForSeed says what keeps the recovery member from serving. If its source no longer
+// waitForRecoveryMember says what keeps the recovery member from serving. If its source no longer
 // exists, it may have been filled before, and then holds the only copy. Only a person may
 // discard that copy, by deleting its pod.
-func (o *Observed) waitForSeed(r *v1beta2.RecoveryStatus) Plan {
-	message := "recovery member " + r.Seed + " does not serve yet" + waitingFor(o.RecoveryMember.Pod)
+func (o *Observed) waitForRecoveryMember(r *v1beta2.RecoveryStatus) Plan {
+	message := "recovery member " + r.RecoveryMember + " does not serve yet" + waitingFor(o.RecoveryMember.Pod)
 	if o.refills(r) || o.source("") != nil {
 		return wait(recheckQuorum, ReasonWaitingForRecoveryMember, message, noActionNeeded)
 	}
@@ -83,39 +83,39 @@ func (o *Observed) waitForSeed(r *v1beta2.RecoveryStatus) Plan {
 
 // abandonRemedy says how a person ends a recovery that cannot continue.
 func abandonRemedy(r *v1beta2.RecoveryStatus) string {
-	return "To abandon the recovery, delete pod " + r.Seed + ": pods and PVCs of the old members are kept, and an EtcdRestore can restore a backup."
+	return "To abandon the recovery, delete pod " + r.RecoveryMember + ": pods and PVCs of the old members are kept, and an EtcdRestore can restore a backup."
 }
 
-// seedPauses is true while a recovery member that Kubernetes has ended is not created
+// recoveryMemberPauses is true while a recovery member that Kubernetes has ended is not created
 // again, for example one that used too much of the disk of its node. Each attempt fetches
 // the whole backup, and what has ended one attempt may end the next. The second attempt
 // starts at once. The longer the recovery takes, the longer later attempts wait.
 // A change of the spec may help, so it starts the next attempt at once.
-func (o *Observed) seedPauses(r *v1beta2.RecoveryStatus) bool {
+func (o *Observed) recoveryMemberPauses(r *v1beta2.RecoveryStatus) bool {
 	p := o.RecoveryMember.Pod
 	if r.Trigger != v1beta2.RecoveryTriggerRestore || p == nil || !p.Finished || p.Terminating || p.Outdated || o.stale(p) {
 		return false
 	}
-	pause := min(p.Made.Sub(r.RequestedAt.Time)/2, maxSeedPause)
+	pause := min(p.Made.Sub(r.RequestedAt.Time)/2, maxRecoveryMemberPause)
 	// A clock that was set back does not make it longer.
 	age := o.Now.Sub(p.Made)
 	return age >= 0 && age < pause
 }
 
-// seedUnfit says why the recovery member must be created again, from the present source;
+// recoveryMemberUnfit says why the recovery member must be created again, from the present source;
 // empty if it need not.
-func (o *Observed) seedUnfit(r *v1beta2.RecoveryStatus) string {
+func (o *Observed) recoveryMemberUnfit(r *v1beta2.RecoveryStatus) string {
 	if p := o.RecoveryMember.Pod; p.gone() && p != nil {
-		return "the pod of recovery member " + r.Seed + " was deleted" + waitingFor(p)
+		return "the pod of recovery member " + r.RecoveryMember + " was deleted" + waitingFor(p)
 	}
 	if p := o.RecoveryMember.Pod; o.refills(r) && !o.RecoveryMember.Serves && o.overdue(p) && p.Node != "" {
-		return "recovery member " + r.Seed + " is away: " + p.AwayWhy
+		return "recovery member " + r.RecoveryMember + " is away: " + p.AwayWhy
 	}
-	if o.RecoveryMember.Pod == nil && o.pvc(r.Seed) == nil && !o.refills(r) {
+	if o.RecoveryMember.Pod == nil && o.pvc(r.RecoveryMember) == nil && !o.refills(r) {
 		return "member " + r.Source.Member + " no longer responds, and no data was copied from it yet"
 	}
-	if o.seedOutdated() && o.refills(r) {
-		return "recovery member " + r.Seed + " does not run, and the spec has changed since its pod was created"
+	if o.recoveryMemberOutdated() && o.refills(r) {
+		return "recovery member " + r.RecoveryMember + " does not run, and the spec has changed since its pod was created"
 	}
 	best := o.source("")
 	if r.Trigger == v1beta2.RecoveryTriggerRestore || best == nil {
@@ -136,15 +136,15 @@ func (o *Observed) seedUnfit(r *v1beta2.RecoveryStatus) string {
 	}
 }
 
-// seedOutdated is true for a seed that does not run and was made from another declaration
-// than the one of now. Its etcd may never start; nothing in a pod says whether it would.
-func (o *Observed) seedOutdated() bool {
+// recoveryMemberOutdated is true if the recovery member does not run and was made from another
+// declaration than the one of now. Its etcd may never start; nothing in a pod says whether it would.
+func (o *Observed) recoveryMemberOutdated() bool {
 	p := o.RecoveryMember.Pod
 	return !p.gone() && !p.Running && (p.Outdated || o.stale(p))
 }
 
-// refills is true while what the seed is filled from is still there. Where it is not, the
-// seed may hold the only copy.
+// refills is true while what fills the recovery member still exists. If it does not, the
+// recovery member may hold the only copy.
 func (o *Observed) refills(r *v1beta2.RecoveryStatus) bool {
 	return r.Trigger == v1beta2.RecoveryTriggerRestore || o.source(r.Source.Member) != nil
 }
