@@ -191,7 +191,7 @@ func TestRequestBesideAnOldRecord(t *testing.T) {
 	for phase, kept := range map[v1beta2.RecoveryPhase]bool{v1beta2.RecoveryPhaseSucceeded: true, v1beta2.RecoveryPhaseCleaning: false} {
 		l, r := livingCluster(t)
 		seen := resources.Record{ClusterID: "beef"}.WithRecovery(&v1beta2.RecoveryStatus{ID: "one", Phase: v1beta2.RecoveryPhaseCleaning, ClusterID: "beef", RecoveryMember: "c-a"})
-		live := seen.WithRecovery(&v1beta2.RecoveryStatus{ID: "one", Phase: phase, ClusterID: "beef", Seed: "c-a"})
+		live := seen.WithRecovery(&v1beta2.RecoveryStatus{ID: "one", Phase: phase, ClusterID: "beef", RecoveryMember: "c-a"})
 		record, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), live))
 		if err != nil {
 			t.Fatal(err)
