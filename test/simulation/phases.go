@@ -178,7 +178,7 @@ func podsLost(size, n int) step {
 	}
 }
 
-// drainFirst drains the node of the first pod for good.
+// drainFirst drains the node of the first pod permanently.
 func drainFirst(w *faults.World) {
 	w.Drain(w.Runs[0].Node, func(*corev1.Pod) bool { return true })
 }

@@ -45,7 +45,7 @@ func running(t *testing.T, c *Cordons) context.Context {
 	return ctx
 }
 
-// TestCordons: only cordoned nodes are asked for, and each change of a cordon is told once.
+// TestCordons: the watch is for cordoned nodes only, and reports each change of a cordon once.
 func TestCordons(t *testing.T) {
 	client := metadataOf(t, cordonedNode("one"))
 	c, err := NewCordons(client)

@@ -40,7 +40,7 @@ type clients struct {
 	etcd       versioned.Interface
 	// dynamic is for what others define.
 	dynamic dynamic.Interface
-	// metadata is for objects of which only the name matters.
+	// metadata is for objects whose names are all that matters.
 	metadata metadata.Interface
 	lease    kubernetes.Interface
 }

@@ -36,8 +36,8 @@ func (o *Observed) onCordonedNodes() []*Member {
 	return list
 }
 
-// room is how many pods of members there may be above the desired size: the surge, or the one pod
-// that looks for a node in which a voter of a cordoned node can be replaced.
+// room is how many pods of members there may be above the desired size. It is the surge, or the one
+// pod that waits for a node other than the cordoned one.
 func (o *Observed) room() int {
 	if len(o.onCordonedNodes()) > 0 {
 		return 1

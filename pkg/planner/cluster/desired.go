@@ -20,7 +20,7 @@ const (
 	// recreate: its pod is made again, on its volume.
 	recreate
 	// replace: another member takes its place, because its data goes with its pod or is on
-	// a node that does not come back, because its node is cordoned, or because a user requested it.
+	// a node that does not come back. A cordoned node and a request of a user are reasons, too.
 	// That one joins first, so it is for the rules about the membership.
 	replace
 )

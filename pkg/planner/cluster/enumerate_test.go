@@ -123,7 +123,7 @@ const (
 	recordMissing
 	orphaned
 	otherCluster
-	drained // the node of the first member is cordoned
+	drained // the node of a member is cordoned
 	strangeMember
 	serviceNotOwned
 	secured

@@ -15,7 +15,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
-// drainTime is how long nothing else may have gone wrong until a drain must have ended.
+// drainTime is how long nothing else may have failed until a drain must have ended.
 const drainTime = 10 * time.Minute
 
 // Drained makes sure that a drain that lasted has moved the member of a small cluster that is as
