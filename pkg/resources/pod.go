@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -110,13 +109,6 @@ func tolerations(users []corev1.Toleration) []corev1.Toleration {
 		}
 	}
 	return list
-}
-
-// ToleratesCordon is true for a pod that Kubernetes also places on cordoned nodes. To replace it
-// would bring nothing: its successor may come to the same node.
-func ToleratesCordon(p *corev1.Pod) bool {
-	cordon := &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
-	return slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Background(), cordon, false) })
 }
 
 // toleratesEviction is true if a user has said how long a pod stays on a node with the taint

@@ -122,7 +122,7 @@ func misplaced(r *run, c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
 func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim, routed map[types.UID]bool) {
 	for _, p := range sorted(pods) {
 		o := observedPod(r.seen.Cluster, p)
-		o.Cordoned = r.Cache.Cordoned(o.Node) && !resources.ToleratesCordon(p)
+		o.Cordoned = r.Cache.Cordoned(o.Node) && !toleratesCordon(p)
 		o.InEndpoints, o.Outdated = routed[p.UID], o.Outdated || misplaced(r, r.seen.Cluster, p)
 		if o.Owned && resources.IsPrepared(p.Annotations) {
 			r.seen.Prepared = append(r.seen.Prepared, o)
