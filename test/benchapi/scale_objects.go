@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 
@@ -236,7 +235,7 @@ func checkEncoding(ctx context.Context, client *clientv3.Client, cluster *v1beta
 func copyTemplate(template *v1beta2.EtcdCluster, i int) *v1beta2.EtcdCluster {
 	c := template.DeepCopy()
 	c.Namespace, c.Name = scaleNamespace(i), scaleName(i)
-	c.UID = types.UID(uuid.NewUUID())
+	c.UID = uuid.NewUUID()
 	pairs := make([]string, 0, 2*scaleMembers+2)
 	for m := range scaleMembers {
 		pairs = append(pairs, scaleMember(template.Name, m), scaleMember(c.Name, m))
