@@ -191,8 +191,8 @@ func TestRecoveryMemberIsTheClusters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.live.pods["c-member"] = &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: "c-member", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}},
+		w.live.pods["c-recovery"] = &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "c-recovery", Namespace: namespace, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}}},
 			Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{
 				Name: resources.InitFetch, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: string(raw)}},
 			}}},
