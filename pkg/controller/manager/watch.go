@@ -53,7 +53,7 @@ func feedCordons(l *loop.Loop, cordons *kubeadapter.Cordons, pods cache.Indexer)
 	err := cordons.Notify(func(node string) {
 		found, err := kubeadapter.PodsOn(pods, node)
 		if err != nil {
-			klog.ErrorS(err, "Cannot find the pods of a node that was cordoned or uncordoned", "node", node)
+			klog.Background().Error(err, "Cannot find the pods of a node that was cordoned or uncordoned", "node", node)
 			return
 		}
 		for _, pod := range found {
