@@ -123,7 +123,6 @@ const (
 	recordMissing
 	orphaned
 	otherCluster
-	drained // the node of a member is cordoned
 	strangeMember
 	serviceNotOwned
 	secured
@@ -132,6 +131,7 @@ const (
 	unpreparedPods
 	startingPods
 	interrupted
+	drained // the node of a member is cordoned
 	situations
 )
 
@@ -314,6 +314,8 @@ func spaces() []space {
 		{1, full, every},
 		{2, alphabet(kinds, away, false, false), own},
 		{3, alphabet(kinds[:2], away[:3], false, false), every[:1]},
+		{2, alphabet(kinds, few, false, true), []situation{drained}},
+		{3, alphabet(kinds[:2], few, false, false), []situation{drained}},
 	}
 	switch {
 	case *exhaustive:
