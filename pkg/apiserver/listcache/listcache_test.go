@@ -27,15 +27,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// source is the random source that the fuzzer of apimachinery wants.
-type source struct{ *rand.PCG }
-
-// Int63 implements math/rand.Source.
-func (s source) Int63() int64 { return rand.New(s.PCG).Int64() }
-
-// Seed implements math/rand.Source.
-func (s source) Seed(seed int64) { s.PCG.Seed(uint64(seed), 1) }
-
 // both is the serializer of the server, with and without the cache.
 type both struct {
 	clock         *clocktesting.FakePassiveClock
@@ -136,7 +127,7 @@ func TestSameBytesOfRandomLists(t *testing.T) {
 	t.Parallel()
 	b := newBoth(t)
 	codecs := serializer.NewCodecFactory(b.scheme)
-	filler := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, etcdfuzzer.Funcs), source{rand.NewPCG(1, 1)}, codecs)
+	filler := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, etcdfuzzer.Funcs), etcdfuzzer.Source{PCG: rand.NewPCG(1, 1)}, codecs)
 	for i := range 30 {
 		for _, list := range []runtime.Object{&v1beta2.EtcdClusterList{}, &v1beta2.EtcdBackupList{}, &v1beta2.EtcdRestoreList{}} {
 			filler.Fill(list)

@@ -23,15 +23,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// source is the random source that the fuzzer of apimachinery wants.
-type source struct{ *rand.PCG }
-
-// Int63 implements math/rand.Source.
-func (s source) Int63() int64 { return rand.New(s.PCG).Int64() }
-
-// Seed implements math/rand.Source.
-func (s source) Seed(seed int64) { s.PCG.Seed(uint64(seed), 1) }
-
 // TestShareChangesNothing: with random objects, the object after sharing equals the one before, and
 // so do the objects that were shared earlier.
 func TestShareChangesNothing(t *testing.T) {
@@ -40,7 +31,7 @@ func TestShareChangesNothing(t *testing.T) {
 	if err := install.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	random := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, etcdfuzzer.Funcs), source{rand.NewPCG(1, 2)}, serializer.NewCodecFactory(scheme))
+	random := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, etcdfuzzer.Funcs), etcdfuzzer.Source{PCG: rand.NewPCG(1, 2)}, serializer.NewCodecFactory(scheme))
 	clusters := NewClusters()
 	var shared, want []*v1beta2.EtcdCluster
 	for i := range 300 {

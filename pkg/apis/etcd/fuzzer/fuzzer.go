@@ -6,6 +6,8 @@
 package fuzzer
 
 import (
+	"math/rand/v2"
+
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/randfill"
 
@@ -34,3 +36,12 @@ func Funcs(_ serializer.CodecFactory) []any {
 		},
 	}
 }
+
+// Source is the random source that the fuzzer of apimachinery wants.
+type Source struct{ *rand.PCG }
+
+// Int63 implements math/rand.Source.
+func (s Source) Int63() int64 { return rand.New(s.PCG).Int64() }
+
+// Seed implements math/rand.Source.
+func (s Source) Seed(seed int64) { s.PCG.Seed(uint64(seed), 1) }
