@@ -4,8 +4,11 @@
 package command_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strings"
@@ -18,10 +21,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/plugintest"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/ui"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/health"
 )
 
@@ -36,13 +42,14 @@ var screens = []string{
 	"backup main", "restore main", "restore main --backup nightly", "recover main", "recover main --member main-f9x4",
 	"upgrade main 3.6.18", "upgrade main 3.7.0", "upgrade main 3.5.0", "restart main",
 	"defrag main", "defrag main main-q3m8", "replace main main-q3m8", "replace main main-none",
+	"move-leader main", "move-leader main --to main-q3m8",
 	"hibernate main", "wake main", "pause main", "resume main", "cancel main", "rotate-ca main", "rotate-ca main --drop-old",
 }
 
 // changes are the first words of the commands that change something.
 var changes = map[string]bool{
 	"backup": true, "restore": true, "recover": true, "upgrade": true, "restart": true, "defrag": true, "replace": true,
-	"hibernate": true, "wake": true, "pause": true, "resume": true, "cancel": true, "rotate-ca": true,
+	"move-leader": true, "hibernate": true, "wake": true, "pause": true, "resume": true, "cancel": true, "rotate-ca": true,
 }
 
 // TestStates keeps what each command prints in five states of a cluster. The real API server
@@ -79,7 +86,55 @@ func TestStates(t *testing.T) {
 				}
 			}
 			golden(t, "state-"+name, all.String())
+			golden(t, "page-"+name, readPage(t, server))
 		})
+	}
+}
+
+// readPage returns what kubectl etcd ui shows, as text.
+func readPage(t *testing.T, server *plugintest.Server) string {
+	t.Helper()
+	clients, err := server.Clients(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &ui.Source{Clients: clients, Namespace: plugintest.Namespace, Name: "main", Clock: testingclock.NewFakePassiveClock(plugintest.Now)}
+	view, err := source.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n%s\n", view.Scope, view.Problem)
+	for i := range view.Clusters {
+		c := &view.Clusters[i]
+		fmt.Fprintf(&b, "%s: %s (%s)\n%s\n", c.Name, c.Verdict, c.Tone, c.Message)
+		for _, d := range c.Details {
+			fmt.Fprintf(&b, "%s: %s\n", d.Label, d.Text)
+		}
+		for _, work := range c.Work {
+			fmt.Fprintf(&b, "work: %s\n", work)
+		}
+		writeTable(&b, "members", &c.Members)
+		for _, step := range c.Steps {
+			fmt.Fprintf(&b, "step: %s\ncommand: %s\n", step.Why, cmp.Or(step.Command, "none"))
+		}
+	}
+	writeTable(&b, "backups", &view.Backups)
+	writeTable(&b, "restores", &view.Restores)
+	return b.String()
+}
+
+// writeTable writes a table of the page. The API server computes ages with the time of the
+// machine, so their place is marked.
+func writeTable(b *strings.Builder, title string, table *ui.Table) {
+	fmt.Fprintf(b, "%s: %s\n", title, strings.TrimSpace(strings.Join(table.Columns, " | ")+" "+table.Problem))
+	for _, row := range table.Rows {
+		for i, column := range table.Columns {
+			if column == "AGE" || column == "LAST-SUCCESS" {
+				row.Cells[i] = "(an age)"
+			}
+		}
+		fmt.Fprintln(b, strings.TrimRight("  "+strings.Join(row.Cells, " | ")+"  "+row.Tone+"  "+row.Fault, " "))
 	}
 }
 
@@ -112,6 +167,7 @@ func serveScene(t *testing.T, clients *connect.Clients, s *scene) *plugintest.Se
 	server := plugintest.New(t)
 	probe := s.probe(stored)
 	server.Put(clusterPath+"/health", health.Diagnose(probe))
+	server.On(http.MethodPost, clusterPath+"/moveleader", func(_ *http.Request, body []byte) any { return planMove(probe, body) })
 	server.Put(clusterPath+"/members", health.DescribeMembers(probe))
 	server.Put("/api/v1/namespaces/"+plugintest.Namespace+"/events", &corev1.EventList{Items: s.events})
 	server.Put("/api/v1/events", &corev1.EventList{Items: s.events})
@@ -125,6 +181,19 @@ func serveScene(t *testing.T, clients *connect.Clients, s *scene) *plugintest.Se
 	}
 	server.Else(&httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }})
 	return server
+}
+
+// planMove responds to a dry run of /moveleader.
+func planMove(probe *health.Probe, body []byte) any {
+	move := &v1beta2.EtcdClusterLeaderMove{}
+	if err := json.Unmarshal(body, move); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	var err error
+	if move.Status.From, move.Status.Leader, err = cluster.PlanLeaderMove(health.Diagnose(probe), move.Spec.Target); err != nil {
+		return err
+	}
+	return move
 }
 
 // storeBackups stores the EtcdBackups of the cluster.

@@ -293,7 +293,7 @@ func MemberColumns(style Style) []string {
 func MemberRow(m *report.Member, style Style) []string {
 	row := []string{m.Name, m.Role, m.State, dash(m.Version), size(m.DBSize), dash(m.PodState), dash(m.Node)}
 	if style.Wide {
-		row = append(row, dash(m.ID), number(m.Term), fmt.Sprint(m.Lag), expiry(m, style), dash(strings.TrimSpace(m.PVC+" "+m.PVCState)))
+		row = append(row, dash(m.ID), number(m.Term), lag(m), expiry(m, style), dash(strings.TrimSpace(m.PVC+" "+m.PVCState)))
 	}
 	return row
 }
@@ -310,6 +310,13 @@ func number(n int64) string {
 		return "-"
 	}
 	return fmt.Sprint(n)
+}
+
+func lag(m *report.Member) string {
+	if !m.LagKnown {
+		return "-"
+	}
+	return fmt.Sprint(m.Lag)
 }
 
 func expiry(m *report.Member, style Style) string {

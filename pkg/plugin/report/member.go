@@ -19,6 +19,8 @@ type Member struct {
 	Name, ID, Role, Version, Node, Pod, PodState, PVC, PVCState string
 	DBSize, Term, Lag                                           int64
 	CertificateExpiry                                           *metav1.Time
+	// LagKnown is true if Lag is what the member said.
+	LagKnown bool
 	// State is one word or two: healthy, no response, not serving, no leader, alarm, unknown.
 	State string
 	// Healthy is true if State is.
@@ -61,7 +63,7 @@ func role(r v1beta2.MemberRole) string {
 
 func fromHealth(m *v1beta2.MemberHealth, cluster *v1beta2.EtcdCluster) Member {
 	result := Member{
-		Name: m.Name, ID: m.ID, Role: role(m.Role), Version: m.Version, DBSize: m.DBSize, Term: m.Term, Lag: m.RaftLag,
+		Name: m.Name, ID: m.ID, Role: role(m.Role), Version: m.Version, DBSize: m.DBSize, Term: m.Term, Lag: m.RaftLag, LagKnown: m.Answered,
 		CertificateExpiry: m.CertificateExpiry,
 	}
 	if p := m.Pod; p != nil {
@@ -148,7 +150,7 @@ func podFault(p *v1beta2.MemberPod) string {
 func fromStatus(m *v1beta2.MemberStatus) Member {
 	result := Member{
 		Name: m.Name, ID: m.ID, Role: role(m.Role), Version: m.Version, Node: m.Node, Pod: m.Pod, PVC: m.Claim,
-		DBSize: m.DBSize, Lag: m.RaftLag, State: "unknown",
+		DBSize: m.DBSize, Lag: m.RaftLag, LagKnown: m.Healthy == corev1.ConditionTrue, State: "unknown",
 	}
 	switch m.Healthy {
 	case corev1.ConditionTrue:

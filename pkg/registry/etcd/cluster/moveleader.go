@@ -71,7 +71,7 @@ func (r *MoveLeaderREST) Create(
 		return nil, apierrors.NewServiceUnavailable(p.CertificateErr.Error())
 	}
 	health := health.Diagnose(p)
-	from, to, err := r.chooseMembers(health, request.Spec.Target)
+	from, to, err := PlanLeaderMove(health, request.Spec.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -91,16 +91,17 @@ func (r *MoveLeaderREST) Create(
 	return result, nil
 }
 
-// chooseMembers returns the member that leads and the one to move the leadership to.
-func (r *MoveLeaderREST) chooseMembers(health *v1beta2.EtcdClusterHealth, target string) (from, to string, err error) {
+// PlanLeaderMove returns the member that leads and the one to move the leadership to: the target,
+// or the most advanced healthy follower if the target is empty. The error is that of the API.
+func PlanLeaderMove(health *v1beta2.EtcdClusterHealth, target string) (from, to string, err error) {
 	if !health.QuorumAnswered || health.Leader == "" {
-		return "", "", r.conflict(health.Name, "the cluster has no quorum or no leader (verdict %s): %s", health.Verdict, health.Message)
+		return "", "", moveConflict(health.Name, "the cluster has no quorum or no leader (verdict %s): %s", health.Verdict, health.Message)
 	}
 	from = health.Leader
 	if target == "" {
 		best := mostAdvancedFollower(health, from)
 		if best == nil {
-			return "", "", r.conflict(health.Name, "no other voter is healthy; wait until get etcdclusters/%s/health shows a follower that responds", health.Name)
+			return "", "", moveConflict(health.Name, "no other voter is healthy; wait until get etcdclusters/%s/health shows a follower that responds", health.Name)
 		}
 		return from, best.Name, nil
 	}
@@ -112,13 +113,18 @@ func (r *MoveLeaderREST) chooseMembers(health *v1beta2.EtcdClusterHealth, target
 		case m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending || m.Role == "":
 			return "", "", invalidTarget(health.Name, target, "the member does not vote; name a voter, or leave the field out")
 		case !m.Answered:
-			return "", "", r.conflict(health.Name, "member %s does not respond: %s; name another voter in spec.target, or leave the field out", target, m.Error)
+			return "", "", moveConflict(health.Name, "member %s does not respond: %s; name another voter in spec.target, or leave the field out", target, m.Error)
 		case m.Leader == "":
-			return "", "", r.conflict(health.Name, "member %s follows no leader; send the request again, or name another voter in spec.target", target)
+			return "", "", moveConflict(health.Name, "member %s follows no leader; send the request again, or name another voter in spec.target", target)
 		}
 		return from, target, nil
 	}
 	return "", "", invalidTarget(health.Name, target, "the cluster has no member of this name; leave the field out, or name a voter that status.memberStatuses lists")
+}
+
+// moveConflict returns the error for a move that the present state of the cluster does not allow.
+func moveConflict(cluster, format string, args ...any) error {
+	return apierrors.NewConflict(v1beta2.Resource("etcdclusters/moveleader"), cluster, fmt.Errorf(format, args...))
 }
 
 func invalidTarget(cluster, target, why string) error {
