@@ -10,9 +10,10 @@ export ETCD_OPERATOR_CACHE=${ETCD_OPERATOR_CACHE:-$HOME/.cache/etcd-operator}
 TOOLS=$ETCD_OPERATOR_CACHE/tools
 LOCAL=$TOOLS/local
 report=()
-failed=0
+failures=()
 ours=
 beside=
+beside_parts=
 output=
 results=$(mktemp -d)
 
@@ -21,11 +22,10 @@ results=$(mktemp -d)
 # The race detector, which needs cgo, is the only other way.
 export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:+$GOFLAGS }-trimpath"
 
-# gotest ARGUMENT...: go test with one line a package and the output of failures, which
-# failed_tests repeats.
+# gotest ARGUMENT...: go test with one line a package and the output of failures.
 gotest() {
   CGO_ENABLED=$([[ $1 == -race ]] && echo 1 || echo 0) "$TOOLS/gotestsum" --format "${FORMAT:-pkgname-and-test-fails}" \
-    --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events "$(mktemp "$results/events.XXXX")" -- "$@" | tee -a "$results/output"
+    --format-hide-empty-pkg --hide-summary=skipped --jsonfile-timing-events "$(mktemp "$results/events.XXXX")" -- "$@"
 }
 
 # slowest_tests: the tests that took longest, for those who keep the whole run short.
@@ -33,10 +33,15 @@ slowest_tests() {
   cat "$results"/events.* 2>/dev/null | "$TOOLS/gotestsum" tool slowest --threshold 20s --num 25
 }
 
-# failed_tests: the name and the first lines of each test that failed. They are the last
-# lines of a run, where a reader of a long log looks first.
-failed_tests() {
-  [[ ! -f $results/output ]] || grep -A6 '^=== FAIL' "$results/output" | cut -c1-200 | tail -n 100
+# what_failed: for each part that failed, the name and the first lines of each test that failed.
+# Of a part that failed outside of a test, such as a build, the last lines. They are the end of
+# a run, where a reader of a long log looks first.
+what_failed() {
+  local part
+  for part in "${failures[@]}"; do
+    printf '\n== %s failed\n' "$part"
+    grep -A6 '^=== FAIL' "$results/part.$part" | cut -c1-200 | tail -n 60 | grep . || tail -n 40 "$results/part.$part" | cut -c1-200
+  done
 }
 
 tools() {
@@ -136,6 +141,7 @@ start_beside() {
   # End-to-end tests on a real cluster time out where they share the CPU evenly. Linux schedules
   # sessions as groups (autogroup), with a priority of their own: that of single processes,
   # which nice sets, counts only where there are no such groups.
+  beside_parts=$*
   setsid nice -n 10 bash -c 'echo 10 2>/dev/null >"/proc/$$/autogroup"; exec "$@"' - "$ROOT/hack/test.sh" "$@" >"$output" 2>&1 &
   beside=$!
 }
@@ -144,10 +150,10 @@ start_beside() {
 finish_beside() {
   [[ -n $beside ]] || return 0
   printf '\n== waiting for the parts that run beside the others\n'
-  wait "$beside" || failed=1
+  wait "$beside" || failures+=("${beside_parts// /-}")
   beside=
   cat "$output"
-  sed '/^== times/,$d' "$output" >>"$results/output"
+  sed '/^== times/,$d' "$output" >"$results/part.${beside_parts// /-}"
   rm -f "$output"
 }
 
@@ -164,10 +170,11 @@ while [[ $# -gt 0 ]]; do
   [[ $# -gt 0 ]] || break
   printf '\n== %s\n' "$1"
   start=$SECONDS
-  if run "$1"; then result=ok; else
+  if run "$1" > >(tee "$results/part.$1") 2>&1; then result=ok; else
     result=FAILED
-    failed=1
+    failures+=("$1")
   fi
+  wait $! # for the last lines of the part
   report+=("$(printf '%-12s %-6s %4d s' "$1" $result $((SECONDS - start)))")
   shift
 done
@@ -175,7 +182,7 @@ finish_beside
 
 printf '\n== times\n'
 printf '%s\n' "${report[@]}"
-printf '%-12s %-6s %4d s\n' total "$([[ $failed == 0 ]] && echo ok || echo FAILED)" "$SECONDS"
+printf '%-12s %-6s %4d s\n' total "$([[ ${#failures[@]} == 0 ]] && echo ok || echo FAILED)" "$SECONDS"
 slowest_tests
-failed_tests
-exit $failed
+what_failed
+exit $((${#failures[@]} > 0))
