@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -57,6 +58,8 @@ type change struct {
 	// request carries the plan out, and returns what reads how far it is. Without that the
 	// change is done.
 	request func(ctx context.Context) (look func(context.Context) (state, error), outcome string, err error)
+	// needsQuorum is true if the controller carries the change out only while a quorum responds.
+	needsQuorum bool
 	// losesData is true if the user must type the name of the cluster to confirm.
 	losesData bool
 }
@@ -83,6 +86,15 @@ func (a *app) target(ctx context.Context, name string) (*target, error) {
 
 // String returns namespace and name.
 func (t *target) String() string { return t.cluster.Namespace + "/" + t.cluster.Name }
+
+// waitsForQuorum warns that a change of a cluster without a quorum has to wait.
+func (t *target) waitsForQuorum() []string {
+	if report.ConditionOf(t.cluster, v1beta2.ClusterConditionQuorumLost).Status != corev1.ConditionTrue {
+		return nil
+	}
+	return []string{fmt.Sprintf("  Warning: %s has lost its quorum. The change waits until a quorum responds again: kubectl etcd why %s -n %s",
+		t, t.cluster.Name, t.cluster.Namespace)}
+}
 
 // meta is the precondition of a request: the cluster that was read.
 func (t *target) meta() metav1.ObjectMeta { return metav1.ObjectMeta{UID: t.cluster.UID} }
@@ -120,6 +132,9 @@ func (a *app) carryOut(ctx context.Context, o *changeOptions, t *target, c chang
 	}
 	if err != nil {
 		return err
+	}
+	if c.needsQuorum {
+		lines = append(lines, t.waitsForQuorum()...)
 	}
 	for _, line := range lines {
 		fmt.Fprintln(a.Out, render.Wrap(line, a.width(a.OutTerminal), "  "))

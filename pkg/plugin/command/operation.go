@@ -111,7 +111,8 @@ func (a *app) operate(ctx context.Context, o *changeOptions, kind operationKind,
 		return response, failure.With(err, t.right("create", "etcdclusters/"+kind.subresource))
 	}
 	return a.carryOut(ctx, o, t, change{
-		title: strings.ToUpper(kind.subresource[:1]) + kind.subresource[1:] + " of " + t.String(),
+		title:       strings.ToUpper(kind.subresource[:1]) + kind.subresource[1:] + " of " + t.String(),
+		needsQuorum: true,
 		plan: func(ctx context.Context) ([]string, error) {
 			planned, err := send(ctx, true)
 			if err != nil {

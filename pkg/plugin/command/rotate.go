@@ -84,8 +84,9 @@ func (a *app) rotateCA(ctx context.Context, o *changeOptions, t *target) error {
 		return t.annotate(ctx, resources.AnnotationRotateCA, request, dryRun)
 	}
 	return a.carryOut(ctx, o, t, change{
-		title: "Rotation of the CA of " + t.String(),
-		plan:  func(ctx context.Context) ([]string, error) { return lines, send(ctx, true) },
+		title:       "Rotation of the CA of " + t.String(),
+		needsQuorum: true,
+		plan:        func(ctx context.Context) ([]string, error) { return lines, send(ctx, true) },
 		request: func(ctx context.Context) (func(context.Context) (state, error), string, error) {
 			if err := send(ctx, false); err != nil {
 				return nil, "", err
@@ -109,7 +110,8 @@ func (a *app) dropOldCA(ctx context.Context, o *changeOptions, t *target) error 
 		return t.annotate(ctx, resources.AnnotationDropOldCA, request, dryRun)
 	}
 	return a.carryOut(ctx, o, t, change{
-		title: "End of the old CA of " + t.String(),
+		title:       "End of the old CA of " + t.String(),
+		needsQuorum: true,
 		plan: func(ctx context.Context) ([]string, error) {
 			return []string{fmt.Sprintf("End of the old CA of %s: clients with a certificate of the old CA are rejected. Members restart one after the other.", t)}, send(ctx, true)
 		},

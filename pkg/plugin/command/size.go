@@ -107,7 +107,8 @@ func (a *app) resize(ctx context.Context, o *changeOptions, t *target, size int3
 		return failure.With(err, t.right("update", "etcdclusters/scale"))
 	}
 	return a.carryOut(ctx, o, t, change{
-		title: "Change of the size of " + t.String(),
+		title:       "Change of the size of " + t.String(),
+		needsQuorum: size > 0,
 		plan: func(ctx context.Context) ([]string, error) {
 			return []string{plan}, send(ctx, true)
 		},

@@ -46,7 +46,8 @@ func (a *app) upgrade(ctx context.Context, o *changeOptions, name, version strin
 		return t.patchSpec(ctx, map[string]any{"version": version}, dryRun)
 	}
 	return a.carryOut(ctx, o, t, change{
-		title: "Upgrade of " + t.String() + " to " + version,
+		title:       "Upgrade of " + t.String() + " to " + version,
+		needsQuorum: true,
 		plan: func(ctx context.Context) ([]string, error) {
 			return describeUpgrade(t, version), send(ctx, true)
 		},

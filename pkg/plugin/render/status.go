@@ -113,7 +113,10 @@ func Details(s *report.Status, style Style) []Detail {
 // waitsFor says what the controller waits for. A message that another line shows is left out.
 func waitsFor(s *report.Status, style Style) string {
 	b := s.Cluster.Status.BlockedBy
-	text := b.Reason + " for " + Age(style.Now.Sub(b.Since.Time))
+	text := b.Reason
+	if !b.Since.IsZero() {
+		text += " for " + Age(style.Now.Sub(b.Since.Time))
+	}
 	for _, c := range slices.Concat(report.Work(s.Cluster), report.Faults(s.Cluster)) {
 		if strings.Contains(c.Message, b.Message) {
 			return text

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
 )
 
@@ -34,7 +33,9 @@ func Why(w io.Writer, why *report.Why, style Style) {
 	section("What is wrong", why.Faults)
 	section("What could not be read", why.Problems)
 	section("What the controller does", why.Work)
-	section("What the controller waits for", waits(why.BlockedBy, style))
+	if why.BlockedBy != nil {
+		section("What the controller waits for", []string{waitsFor(&why.Status, style)})
+	}
 	drawWarnings(w, why.Warnings, style)
 	if len(why.NextSteps) > 0 {
 		fmt.Fprintf(w, "\n%s\n", style.paint(bold, "What to do next"))
@@ -43,20 +44,6 @@ func Why(w io.Writer, why *report.Why, style Style) {
 	if len(why.Faults)+len(why.Problems)+len(why.Work)+len(why.NextSteps) == 0 && why.BlockedBy == nil {
 		fmt.Fprintln(w, "\nNothing is wrong. No action is needed.")
 	}
-}
-
-func waits(b *v1beta2.BlockedBy, style Style) []string {
-	if b == nil {
-		return nil
-	}
-	text := b.Reason
-	if !b.Since.IsZero() {
-		text += " for " + Age(style.Now.Sub(b.Since.Time))
-	}
-	if b.Message != "" {
-		text += ": " + b.Message
-	}
-	return []string{text}
 }
 
 func drawWarnings(w io.Writer, list []report.Warning, style Style) {

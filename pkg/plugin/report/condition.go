@@ -36,11 +36,17 @@ var repeated = map[v1beta2.ClusterConditionType][]v1beta2.ClusterConditionType{
 		v1beta2.ClusterConditionStalled, v1beta2.ClusterConditionReconciling, v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionDegraded,
 		v1beta2.ClusterConditionVolumesAsDeclared, v1beta2.ClusterConditionServiceAsDeclared,
 	},
-	v1beta2.ClusterConditionStalled:     {v1beta2.ClusterConditionQuorumLost},
-	v1beta2.ClusterConditionReconciling: {v1beta2.ClusterConditionProgressing, v1beta2.ClusterConditionUpgrading, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionRecovering},
-	v1beta2.ClusterConditionProgressing: {v1beta2.ClusterConditionUpgrading, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionRecovering},
-	v1beta2.ClusterConditionAvailable:   {v1beta2.ClusterConditionQuorumLost},
-	v1beta2.ClusterConditionDegraded:    {v1beta2.ClusterConditionQuorumLost},
+	v1beta2.ClusterConditionStalled: {v1beta2.ClusterConditionQuorumLost},
+	v1beta2.ClusterConditionReconciling: {
+		v1beta2.ClusterConditionProgressing, v1beta2.ClusterConditionUpgrading, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionRecovering,
+		v1beta2.ClusterConditionQuorumLost,
+	},
+	// Without a quorum the controller does nothing but wait for it, or recover.
+	v1beta2.ClusterConditionProgressing: {
+		v1beta2.ClusterConditionUpgrading, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionRecovering, v1beta2.ClusterConditionQuorumLost,
+	},
+	v1beta2.ClusterConditionAvailable: {v1beta2.ClusterConditionQuorumLost},
+	v1beta2.ClusterConditionDegraded:  {v1beta2.ClusterConditionQuorumLost},
 }
 
 // Faults returns the conditions that are not as they are at rest, without the work of the

@@ -67,6 +67,14 @@ func TestConditions(t *testing.T) {
 			set:    map[v1beta2.ClusterConditionType]string{"QuorumLost": "True", "Available": "False", "Degraded": "True", "Stalled": "True", "Ready": "False"},
 			faults: []v1beta2.ClusterConditionType{"QuorumLost"},
 		},
+		"the wait for a quorum is no work": {
+			set:    map[v1beta2.ClusterConditionType]string{"QuorumLost": "True", "Reconciling": "True", "Progressing": "True"},
+			faults: []v1beta2.ClusterConditionType{"QuorumLost"},
+		},
+		"a recovery from a lost quorum is work": {
+			set:    map[v1beta2.ClusterConditionType]string{"QuorumLost": "True", "Reconciling": "True", "Progressing": "True", "Recovering": "True"},
+			faults: []v1beta2.ClusterConditionType{"QuorumLost"}, work: []v1beta2.ClusterConditionType{"Recovering"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plugintest.Healthy()

@@ -13,7 +13,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Steps returns what to do. The API server writes commands for users of kubectl alone; those
+// Steps returns what to do. What the controller waits for comes last, unless a step or, beside the
+// steps of the API server, a fault says the same. The API server writes commands for users of kubectl alone; those
 // that the plugin has a command for become that command.
 func Steps(s *Status) []v1beta2.NextStep {
 	var list []v1beta2.NextStep
@@ -24,7 +25,12 @@ func Steps(s *Status) []v1beta2.NextStep {
 		list[i].Command = pluginCommand(list[i].Command, s.Namespace, s.Name)
 	}
 	b := s.Cluster.Status.BlockedBy
-	if b == nil || b.Unblock == "" || slices.ContainsFunc(list, func(n v1beta2.NextStep) bool { return strings.Contains(n.Why, b.Unblock) }) {
+	if b == nil || b.Unblock == "" {
+		return list
+	}
+	said := slices.ContainsFunc(list, func(n v1beta2.NextStep) bool { return strings.Contains(n.Why, b.Unblock) }) ||
+		len(list) > 0 && slices.ContainsFunc(Faults(s.Cluster), func(c v1beta2.ClusterCondition) bool { return strings.Contains(c.Message, b.Unblock) })
+	if said {
 		return list
 	}
 	return append(list, v1beta2.NextStep{Why: b.Unblock})
