@@ -172,11 +172,16 @@ while [[ $# -gt 0 ]]; do
   [[ $# -gt 0 ]] || break
   printf '\n== %s\n' "$1"
   start=$SECONDS
-  if run "$1" > >(tee "$results/part.$1") 2>&1; then result=ok; else
+  # Through a descriptor that the part does not inherit: a Kubernetes that stays up would
+  # hold it, and tee would not end.
+  exec 9> >(tee "$results/part.$1")
+  copies=$!
+  if run "$1" >&9 2>&1 9>&-; then result=ok; else
     result=FAILED
     failures+=("$1")
   fi
-  wait $! # for the last lines of the part
+  exec 9>&-
+  wait "$copies" # for the last lines of the part
   report+=("$(printf '%-12s %-6s %4d s' "$1" $result $((SECONDS - start)))")
   shift
 done
