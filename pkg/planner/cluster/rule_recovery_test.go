@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -144,7 +145,7 @@ func TestRecoveryStarts(t *testing.T) {
 		{"by itself, after a while", 3, lost, edits(noQuorum, automatic(time.Hour)), "recovery: RecordRecovery Seeding from a lost b c"},
 		{"by itself, but not at once", 3, lost, edits(noQuorum, automatic(time.Second)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
 		{"by itself, but not when the loss was proven just now", 3, lost, edits(noQuorum, unproven), "quorum: FindMember b, FindMember c, wait QuorumLost"},
-		{"by itself, but not a moment too soon", 3, lost, edits(noQuorum, automatic(recoveryGrace-time.Millisecond)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
+		{"by itself, but not a moment too soon", 3, lost, edits(noQuorum, automatic(recovery.Grace-time.Millisecond)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
 		{"by itself only if the loss is permanent", 3, "a:noleader,index=90 b:down,index=0 c:nopod,index=0", edits(noQuorum, automatic(time.Hour)),
 			"quorum: wait QuorumLost"},
 		{"by itself only if a volume cannot bring it back", 3, "a:noleader,claim,index=90 b:down,claim,index=0 c:down,claim,index=0",
@@ -250,7 +251,7 @@ func TestFillRecoveryMember(t *testing.T) {
 		{"and evicted again", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute))), "steady"},
 		{"until it is declared otherwise", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute), stale)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"or has waited", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(maxRecoveryMemberPause))),
+		{"or has waited", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted((10*time.Minute)))),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"a new cluster waits, too", 3, "", edits(unresponsive, recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute))), "recovery: wait WaitingForRecoveryMember"},
 		{"by a clock that was set back it does not", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(-time.Minute))),
@@ -364,7 +365,7 @@ func TestRecoveryIsTold(t *testing.T) {
 	if loss := record.ExpectedLoss; !strings.Contains(loss, "raft index 90") || !strings.Contains(loss, "Member c is not available as a source") {
 		t.Errorf("the plan says %q", loss)
 	}
-	if record.RecoveryMember != newName || record.OldClusterID != "c0ffee" || record.RevisionBump != revisionBump || record.Source.Member != "a" ||
+	if record.RecoveryMember != newName || record.OldClusterID != "c0ffee" || record.RevisionBump != 1_000_000_000 || record.Source.Member != "a" ||
 		record.Version != testVersion || len(record.Survivors) != 1 {
 		t.Errorf("the plan is %+v", record)
 	}
@@ -381,7 +382,7 @@ func TestRecoveryOfAnEtcdThatCannotRaiseTheRevision(t *testing.T) {
 			}
 		}
 	}
-	for version, bump := range map[string]int64{"3.3.27": 0, "3.4.23": 0, "3.5.9": 0, "3.4.27": revisionBump, "3.5.10": revisionBump} {
+	for version, bump := range map[string]int64{"3.3.27": 0, "3.4.23": 0, "3.5.9": 0, "3.4.27": 1_000_000_000, "3.5.10": 1_000_000_000} {
 		plan := Decide(observed(t, 3, "a:noleader,index=90 b:nopod,index=0 c:down,index=0", noQuorum, asked(), old(version)))
 		record := plan.Actions[0].(RecordRecovery).Recovery
 		if record.Version != version || record.RevisionBump != bump || strings.Contains(record.ExpectedLoss, "cannot raise the revision") != (bump == 0) {
