@@ -55,18 +55,23 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 
 // beginCutover records that the old members go, unless one of them may serve unseen.
 func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
-	ready := "recovery member " + r.RecoveryMember + " is ready, and the old members are not replaced yet: "
 	if unresponsive := in.unresponsivePods(); unresponsive != "" {
-		return wait(OnEvent, v1beta2.ReasonOldMemberMayRun, ready+unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff)
+		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff)
 	}
 	if unseen := in.Facts.UnseenQuorum(); r.Trigger != v1beta2.RecoveryTriggerRestore && unseen != "" {
-		return wait(OnEvent, v1beta2.ReasonOldMemberMayRun, ready+unseen,
+		return waitForOldMembers(r, unseen,
 			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then.")
 	}
 	next := r.DeepCopy()
 	next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, in.RecoveryMember.ClusterID, ""
 	next.OldMembers = in.oldMembers(r)
 	return Decision{Step: BeginCutover{Recovery: *next}}
+}
+
+// waitForOldMembers says why the old members are not decommissioned yet.
+func waitForOldMembers(r *v1beta2.RecoveryStatus, why, remedy string) Decision {
+	return wait(OnEvent, v1beta2.ReasonOldMemberMayRun,
+		"recovery member "+r.RecoveryMember+" is ready, and the old members are not replaced yet: "+why, remedy)
 }
 
 // unresponsivePods lists the pods that may run without Kubernetes knowing: those that should
