@@ -8,8 +8,8 @@
 // simulation checks them after every step.
 //
 // It imports the API types with their validation, package resources, which knows what the
-// objects of a cluster look like, packages diagnosis and recovery, which are pure, too, and types
-// and version arithmetic of Kubernetes. It never
+// objects of a cluster look like, and types and version arithmetic of Kubernetes. It also imports
+// the pure packages diagnosis and recovery. It never
 // imports a client, reads a clock or writes a log.
 //
 // The chapters, in reading order:

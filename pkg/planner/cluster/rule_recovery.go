@@ -51,7 +51,7 @@ func (o *Observed) recoversByItself() bool {
 func recoveryInput(o *Observed) *recovery.Input {
 	in := &recovery.Input{
 		Now: o.Now, NewName: o.NewName,
-		Declared: recovery.Declared{
+		Desired: recovery.Desired{
 			Cluster: o.Cluster.Name, Size: o.size(), Automatic: o.recoversByItself(), Persistent: o.persistent(),
 		},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: o.Record.Recoveries,
@@ -122,9 +122,8 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 	}
 }
 
-// reviveOldMembers starts old members again while a recovery member does not serve yet: a quorum
-// that can come back must come back, and a corrected spec may repair the members that it had
-// stopped.
+// reviveOldMembers starts old members again while a recovery member does not serve yet. A quorum
+// that can come back must come back. A corrected spec may repair the members that it had stopped.
 func reviveOldMembers(o *Observed) []Action {
 	if recreate, decides := ruleRecreatePods(o); decides {
 		return recreate.Actions

@@ -19,7 +19,7 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	case p == nil:
 		// It starts again on its PVC. A restore fills a new PVC, because no client has written.
 		return Decision{Step: Fill{Recovery: *r}}
-	case (p.Finished && !p.Terminating) || (in.isOutdated() && (in.Declared.Persistent || in.refills(r))):
+	case (p.Finished && !p.Terminating) || (in.isOutdated() && (in.Desired.Persistent || in.refills(r))):
 		return Decision{Step: RestartRecoveryMember{}}
 	}
 	if !in.RecoveryMember.Serves || in.RecoveryMember.ClusterID != r.ClusterID {

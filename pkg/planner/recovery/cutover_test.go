@@ -75,7 +75,7 @@ func TestRecheck(t *testing.T) {
 		{"an old member may run", input(t, "a b c:terminating", recorded(seeding, restores), memberPod(newID)), OnEvent},
 		{"its source does not respond", input(t, "a:down b:nopod c:nopod", recorded(seeding), memberPod("")), OnResponse},
 		{"its source is lost", input(t, nothing, recorded(seeding), memberPod("")), OnResponse},
-		{"an unseen quorum may serve", input(t, noLeader, strangers(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), memberPod(newID)), OnEvent},
+		{"an unseen quorum may serve", input(t, noLeader, unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), memberPod(newID)), OnEvent},
 		{"it pauses", input(t, "", unborn, recorded(seeding, restores, early), memberPod("", evicted(time.Minute))), OnEvent},
 		{"a restore is requested", input(t, nothing, lostFor(time.Hour), func(in *Input) {
 			in.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: true}

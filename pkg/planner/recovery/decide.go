@@ -104,7 +104,7 @@ func (in *Input) automaticRecovery() *v1beta2.RecoveryStatus {
 
 // recoversNow is true if the cluster may be recovered now without a request.
 func (in *Input) recoversNow() bool {
-	return in.Declared.Automatic && in.LostSince != nil && in.Now.Sub(in.LostSince.Time) >= Grace
+	return in.Desired.Automatic && in.LostSince != nil && in.Now.Sub(in.LostSince.Time) >= Grace
 }
 
 // start makes the plan and records it. Nothing else happens before it is recorded.
@@ -118,7 +118,7 @@ func (in *Input) start(r *v1beta2.RecoveryStatus) Decision {
 		return in.abandon(r, "it was cancelled")
 	case in.repeats(r):
 		return in.abandon(r, "it was carried out before, and the cluster has changed since then: the state of the API was rolled back")
-	case in.Declared.Size == 0:
+	case in.Desired.Size == 0:
 		return in.abandon(r, "the cluster is declared to have no members")
 	case !in.concerns(r):
 		return in.abandon(r, "it is about members that this cluster has no more")

@@ -37,8 +37,8 @@ func TestStart(t *testing.T) {
 		{"by itself, as soon as the grace is over", noLeader, edits(lostFor(Grace)), from("a") + " lost b c"},
 		{"by itself, but not at once", noLeader, edits(lostFor(time.Second)), goesOn},
 		{"by itself, but not a moment too soon", noLeader, edits(lostFor(Grace - time.Millisecond)), goesOn},
-		{"by itself only if the loss is permanent", noLeader, edits(func(in *Input) { in.Declared.Automatic = true }), goesOn},
-		{"by itself only if the spec allows it", noLeader, edits(lostFor(time.Hour), func(in *Input) { in.Declared.Automatic = false }), goesOn},
+		{"by itself only if the loss is permanent", noLeader, edits(func(in *Input) { in.Desired.Automatic = true }), goesOn},
+		{"by itself only if the spec allows it", noLeader, edits(lostFor(time.Hour), func(in *Input) { in.Desired.Automatic = false }), goesOn},
 		{"a restore of a cluster that serves", serving, edits(asked(restores)), from("")},
 		{"a request after an end", noLeader, edits(recorded(abandoned), asked(later)), from("a")},
 		{"the same one is over", noLeader, edits(recorded(abandoned), asked()), goesOn},
@@ -62,7 +62,7 @@ func TestCurrent(t *testing.T) {
 		{"a status from before a later recovery", serving, edits(wiped(seeding, "0ld", "")), "Abandon"},
 		{"a status from before a later recovery, without a quorum", noLeader, edits(wiped(seeding, "0ld", "")), "Abandon"},
 		{"the recorded ID is not known", noLeader, edits(wiped(seeding, "0ld", ""), func(in *Input) { in.RecordedID = "" }), "Record Seeding from "},
-		{"the recorded ID is not known, and a quorum has another one", serving, edits(wiped(seeding, "0ld", ""), func(in *Input) { in.RecordedID = "" }), "Abandon"},
+		{"the recorded ID is not known, and a quorum has another ID", serving, edits(wiped(seeding, "0ld", ""), func(in *Input) { in.RecordedID = "" }), "Abandon"},
 		{"a recovery member that was published is a member", "a b " + recoveryMember, edits(wiped(cutover, "0ld", oldID, restores)), "Abandon"},
 		{"one whose pod is lost has its PVC", "a b", edits(wiped(cutover, "0ld", oldID, restores), recoveryPVC), "Abandon"},
 		{"but for the end of that", "a b " + recoveryMember, edits(wiped(cleaning, "0ld", oldID, restores)), "Record Cleaning"},
@@ -73,9 +73,9 @@ func TestCurrent(t *testing.T) {
 // member: members that have joined since it began, and pods and PVCs without a member.
 func TestOldMembers(t *testing.T) {
 	for name, in := range map[string]*Input{
-		"it begins":                  input(t, "a:noleader,index=90 b:nopod d:nopod", asked(), strangers(false, "x")),
-		"the recovery member serves": input(t, "a b d", recorded(seeding, restores), memberPod(newID), strangers(false, "x")),
-		"the cutover":                input(t, "a b d", recorded(cutover), memberPod(newID), strangers(false, "x"), recoveryPVC),
+		"it begins":                  input(t, "a:noleader,index=90 b:nopod d:nopod", asked(), unmanagedPods(false, "x")),
+		"the recovery member serves": input(t, "a b d", recorded(seeding, restores), memberPod(newID), unmanagedPods(false, "x")),
+		"the cutover":                input(t, "a b d", recorded(cutover), memberPod(newID), unmanagedPods(false, "x"), recoveryPVC),
 	} {
 		r := recordOf(t, in)
 		want := []string{"a", "b", "c", "d", "x"}

@@ -21,7 +21,7 @@ type Recheck int
 const (
 	// OnEvent: an event announces it.
 	OnEvent Recheck = iota
-	// OnResponse: a member must be asked again.
+	// OnResponse: the next probe of a member shows it.
 	OnResponse
 	// AtOnce: nothing is in the way.
 	AtOnce

@@ -25,7 +25,7 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	switch {
 	case r.Cancelled:
 		return in.abandon(r, "it was cancelled"), true
-	case in.Declared.Size == 0:
+	case in.Desired.Size == 0:
 		return in.abandon(r, "the cluster is declared to have no members"), true
 	case !restores && in.Linearizable:
 		return in.abandon(r, "a quorum of the members responds again"), true

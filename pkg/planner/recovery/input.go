@@ -18,8 +18,8 @@ type Input struct {
 	// Now is the one time of the observation.
 	Now time.Time
 	// NewName is a member name that was never used.
-	NewName  string
-	Declared Declared
+	NewName string
+	Desired Desired
 
 	// Recorded is the recovery of the record of the cluster, and Reported that of the last
 	// status, which may be a new request. Each may be nil.
@@ -47,8 +47,8 @@ type Input struct {
 	RecoveryMember RecoveryMember
 }
 
-// Declared is what the spec says about recoveries.
-type Declared struct {
+// Desired is what the spec says about recoveries.
+type Desired struct {
 	// Cluster is the name of the EtcdCluster.
 	Cluster string
 	// Size is the desired number of voters.

@@ -52,7 +52,7 @@ var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func input(t *testing.T, text string, edits ...func(*Input)) *Input {
 	t.Helper()
 	in := &Input{
-		Now: testNow, NewName: newName, Declared: Declared{Cluster: "c", Size: 3},
+		Now: testNow, NewName: newName, Desired: Desired{Cluster: "c", Size: 3},
 		RecordedID: oldID, ReplacedID: oldID, Bootstrapped: true,
 		Linearizable: !strings.Contains(text, "noleader") && !strings.Contains(text, "nopod") && !strings.Contains(text, "down") && text != "",
 		ClusterID:    oldID, Facts: &diagnosis.Cluster{HasLearners: true, UnreadFor: time.Hour},
@@ -93,7 +93,7 @@ func addMember(t *testing.T, in *Input, id int, name string, marks []string) {
 			m.Learner = true
 		case "claim":
 			in.Facts.PVCs = append(in.Facts.PVCs, diagnosis.PVC{Name: name})
-			in.Declared.Persistent = true
+			in.Desired.Persistent = true
 		case "index":
 			index, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
@@ -138,8 +138,8 @@ func viewOf(name string, voters ...string) func(*Input) {
 	}
 }
 
-// strangers are ready pods that are labelled voters and that the last status does not know.
-func strangers(ready bool, names ...string) func(*Input) {
+// unmanagedPods are ready pods that are labelled voters and that the last status does not know.
+func unmanagedPods(ready bool, names ...string) func(*Input) {
 	return func(in *Input) {
 		for _, name := range names {
 			in.Pods = append(in.Pods, Pod{Name: name, Evidence: diagnosis.PodExists})
@@ -157,13 +157,13 @@ func podOf(name string, edit func(*Pod)) func(*Input) {
 
 func endsNow(p *Pod) { p.EndsBy = testNow }
 
-func size(n int) func(*Input) { return func(in *Input) { in.Declared.Size = n } }
+func size(n int) func(*Input) { return func(in *Input) { in.Desired.Size = n } }
 
 func unborn(in *Input) {
 	in.Bootstrapped, in.RecordedID, in.ReplacedID, in.ClusterID = false, "", "", "0"
 }
 
-func persist(in *Input) { in.Declared.Persistent = true }
+func persist(in *Input) { in.Desired.Persistent = true }
 
 // recoveryPVC is the PVC of a recovery member that was published, or whose labels were lost.
 func recoveryPVC(in *Input) {
@@ -215,7 +215,7 @@ func begun(ids ...string) func(*Input) { return func(in *Input) { in.Begun = ids
 func lostFor(provenFor time.Duration) func(*Input) {
 	return func(in *Input) {
 		since := metav1.NewTime(testNow.Add(-provenFor))
-		in.Declared.Automatic, in.LostSince = true, &since
+		in.Desired.Automatic, in.LostSince = true, &since
 	}
 }
 

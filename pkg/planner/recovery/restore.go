@@ -52,5 +52,5 @@ func (in *Input) restoreName() string {
 	}
 	slices.Sort(ids)
 	sum := sha256.Sum256([]byte(strings.Join(ids, " ")))
-	return in.Declared.Cluster + "-first-aid-" + hex.EncodeToString(sum[:4])
+	return in.Desired.Cluster + "-first-aid-" + hex.EncodeToString(sum[:4])
 }

@@ -18,9 +18,9 @@ func TestAutomaticRestore(t *testing.T) {
 	const request = "RequestRestore c-first-aid-7c8f5059 from nightly lost a b c, wait WaitingForRestore"
 	checkDecisions(t, []decision{
 		{"the last backup", nothing, edits(lostFor(time.Hour), backedUp(true)), request},
-		{"not before the loss is proven", nothing, edits(backedUp(true), func(in *Input) { in.Declared.Automatic = true }), goesOn},
+		{"not before the loss is proven", nothing, edits(backedUp(true), func(in *Input) { in.Desired.Automatic = true }), goesOn},
 		{"not at once", nothing, edits(lostFor(time.Second), backedUp(true)), goesOn},
-		{"not unless it may", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) { in.Declared.Automatic = false }), goesOn},
+		{"not unless it may", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) { in.Desired.Automatic = false }), goesOn},
 		{"not one that was not verified", nothing, edits(lostFor(time.Hour), backedUp(false)), "wait BackupNotVerified"},
 		{"there is none", nothing, edits(lostFor(time.Hour)), "wait NoBackup"},
 		{"not while a member responds", noLeader, edits(lostFor(time.Hour), backedUp(true)), "Record Seeding from a lost b c"},
