@@ -145,6 +145,7 @@ func (c *Cluster) member(name string) *Member {
 	return &c.Members[i]
 }
 
+// HasPVC is true if the PVC of a member exists and is not being deleted.
 func (c *Cluster) HasPVC(name string) bool {
 	return slices.ContainsFunc(c.PVCs, func(p PVC) bool { return p.Name == name && !p.Terminating })
 }

@@ -32,7 +32,7 @@ func TestRecoveryInput(t *testing.T) {
 		})
 	want := &recovery.Input{
 		Now: testNow, NewName: newName,
-		Desired: recovery.Desired{Cluster: "c", Size: 3, Automatic: true, Persistent: true},
+		Desired:  recovery.Desired{Cluster: "c", Size: 3, Automatic: true, Persistent: true},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: []string{"zero", "one"},
 		RecordedID: "c0ffee", ReplacedID: "c0ffee", Bootstrapped: true, LastBackup: &v1beta2.LastBackup{Name: "nightly"},
 		ClusterID: "c0ffee", Facts: o.facts(),

@@ -108,9 +108,8 @@ func begun(ids ...string) func(*Observed) {
 	return func(o *Observed) { o.Record.Recoveries = ids }
 }
 
-func cancelled(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
-func restores(r *v1beta2.RecoveryStatus)  { r.Trigger = v1beta2.RecoveryTriggerRestore }
-func early(r *v1beta2.RecoveryStatus)     { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Hour)) }
+func restores(r *v1beta2.RecoveryStatus) { r.Trigger = v1beta2.RecoveryTriggerRestore }
+func early(r *v1beta2.RecoveryStatus)    { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Hour)) }
 
 const (
 	pending   = v1beta2.RecoveryPhasePending
