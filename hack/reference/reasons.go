@@ -13,6 +13,7 @@ import (
 var carriers = map[string]string{
 	"Wait":       "`Progressing`, `status.blockedBy`",
 	"Plan":       "`Progressing`, `status.blockedBy`",
+	"Decision":   "`Progressing`, `status.blockedBy`",
 	"standing":   "`Ready`, `Reconciling`, `Stalled`",
 	"Standing":   "`Ready`, `Reconciling`, `Stalled`",
 	"quorumLoss": "`QuorumLost`, `Available`, `Degraded`",

@@ -91,15 +91,15 @@ func (c *Cluster) StateOf(m *Member) MemberState { return c.stateWith(m, c.VoteO
 
 // stateWith returns the state of a member whose vote is given.
 func (c *Cluster) stateWith(m *Member, vote Vote) MemberState {
-	signs := Signs{Vote: vote, Response: m.Response, Evidence: c.evidence(m.Name), HasPVC: c.hasPVC(m.Name)}
+	signs := Signs{Vote: vote, Response: m.Response, Evidence: c.Evidence(m.Name), HasPVC: c.HasPVC(m.Name)}
 	if p := c.pod(m.Name); p != nil {
 		signs.Running, signs.Ready = p.Running, p.Ready
 	}
 	return StateOf(signs)
 }
 
-// evidence returns the evidence of the end of a pod.
-func (c *Cluster) evidence(name string) Evidence {
+// Evidence returns the evidence of the end of a pod.
+func (c *Cluster) Evidence(name string) Evidence {
 	switch p := c.pod(name); {
 	case p != nil:
 		return p.Evidence
@@ -110,9 +110,9 @@ func (c *Cluster) evidence(name string) Evidence {
 	}
 }
 
-// mayComeBack is true unless a member has ended and its data no longer exists.
-func (c *Cluster) mayComeBack(name string) bool {
-	return !c.evidence(name).HasEnded() || c.hasPVC(name)
+// MayComeBack is true unless a member has ended and its data no longer exists.
+func (c *Cluster) MayComeBack(name string) bool {
+	return !c.Evidence(name).HasEnded() || c.HasPVC(name)
 }
 
 // Remains returns the names of the pods and PVCs that exist, also of those that are about
@@ -145,6 +145,7 @@ func (c *Cluster) member(name string) *Member {
 	return &c.Members[i]
 }
 
-func (c *Cluster) hasPVC(name string) bool {
+// HasPVC is true if the PVC of a member exists and is not being deleted.
+func (c *Cluster) HasPVC(name string) bool {
 	return slices.ContainsFunc(c.PVCs, func(p PVC) bool { return p.Name == name && !p.Terminating })
 }

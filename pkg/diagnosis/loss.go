@@ -164,7 +164,7 @@ func (c *Cluster) doubts() []string {
 	for i := range c.Members {
 		m := &c.Members[i]
 		switch {
-		case m.RaftIndex == 0 && m.View == nil, m.View != nil && m.View.Learner, c.evidence(m.Name).HasEnded():
+		case m.RaftIndex == 0 && m.View == nil, m.View != nil && m.View.Learner, c.Evidence(m.Name).HasEnded():
 		case m.View == nil || len(m.View.Members) == 0:
 			reasons = append(reasons, "the member list of "+m.Name+" could not be read")
 		case c.mayResume(m.View):
@@ -186,7 +186,7 @@ func (c *Cluster) mayResume(v *View) bool {
 			continue
 		}
 		voters++
-		if m.Unmanaged || c.mayComeBack(m.Name) {
+		if m.Unmanaged || c.MayComeBack(m.Name) {
 			left++
 		}
 	}
@@ -215,7 +215,7 @@ func (c *Cluster) missingProof() string {
 func (c *Cluster) unproven() []*Pod {
 	var list []*Pod
 	for _, m := range c.electorate() {
-		if p := c.pod(m.Name); p != nil && p.Evidence == DeletionRequested && !c.hasPVC(m.Name) {
+		if p := c.pod(m.Name); p != nil && p.Evidence == DeletionRequested && !c.HasPVC(m.Name) {
 			list = append(list, p)
 		}
 	}

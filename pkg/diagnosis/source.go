@@ -72,7 +72,7 @@ func (c *Cluster) RankSources() []*Member {
 
 // isSource is true for a member that responds and whose pod stays.
 func (c *Cluster) isSource(m *Member) bool {
-	return m.RaftIndex > 0 && !c.evidence(m.Name).IsEnding()
+	return m.RaftIndex > 0 && !c.Evidence(m.Name).IsEnding()
 }
 
 // isLearner is true for a member that is known to be a learner. The status does not say it
@@ -113,7 +113,7 @@ func (c *Cluster) unavailable() []string {
 	var names []string
 	for i := range c.Members {
 		m := &c.Members[i]
-		if !m.isLearner() && !c.isSource(m) && (c.pod(m.Name) != nil || c.hasPVC(m.Name)) {
+		if !m.isLearner() && !c.isSource(m) && (c.pod(m.Name) != nil || c.HasPVC(m.Name)) {
 			names = append(names, m.Name)
 		}
 	}

@@ -28,7 +28,7 @@ func (c *Cluster) unseenQuorum(serves func(name string) bool) string {
 	}
 	for i := range c.Members {
 		m := &c.Members[i]
-		if m.View == nil || m.View.Learner || c.evidence(m.Name).HasEnded() {
+		if m.View == nil || m.View.Learner || c.Evidence(m.Name).HasEnded() {
 			continue
 		}
 		voters = nil

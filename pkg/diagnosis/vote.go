@@ -26,7 +26,7 @@ func (c *Cluster) VoteOf(m *Member) Vote {
 	switch {
 	case m.Started && !m.Learner, m.View != nil && !m.View.Learner:
 		return Votes
-	case m.View != nil, !c.mayComeBack(m.Name):
+	case m.View != nil, !c.MayComeBack(m.Name):
 		return DoesNotVote
 	case m.Started, !m.Learner && !c.HasLearners:
 		return MayVote
@@ -75,7 +75,7 @@ func (c *Cluster) undecided() []*Member {
 		switch c.VoteOf(m) {
 		case Votes:
 			voters++
-			if c.mayComeBack(m.Name) {
+			if c.MayComeBack(m.Name) {
 				left++
 			}
 		case MayVote:
@@ -112,14 +112,14 @@ func (c *Cluster) LostVoters() []string {
 	var list []string
 	for i := range c.Members {
 		m := &c.Members[i]
-		if !m.Learner && !c.mayComeBack(m.Name) {
+		if !m.Learner && !c.MayComeBack(m.Name) {
 			list = append(list, m.Name)
 		}
 		if m.View == nil {
 			continue
 		}
 		for _, listed := range m.View.Members {
-			if !listed.Learner && !c.mayComeBack(listed.Name) {
+			if !listed.Learner && !c.MayComeBack(listed.Name) {
 				list = append(list, listed.Name)
 			}
 		}

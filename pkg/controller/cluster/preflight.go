@@ -24,8 +24,8 @@ import (
 // act on the same cluster. They return reconcile.ErrStale if what was observed is no longer so.
 
 // requireNeverServed makes sure, in the live API, that the cluster still is the one that
-// was observed, that it has never served, and that nothing but its seed exists.
-func requireNeverServed(ctx context.Context, r *run, seed string) error {
+// was observed, that it has never served, and that nothing but its bootstrap member exists.
+func requireNeverServed(ctx context.Context, r *run, bootstrapMember string) error {
 	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if isNotFound(err) {
 		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
@@ -55,18 +55,18 @@ func requireNeverServed(ctx context.Context, r *run, seed string) error {
 	if !isNotFound(err) {
 		return fmt.Errorf("read the client Service: %w", err)
 	}
-	return requireNoOtherObjects(ctx, r, seed)
+	return requireNoOtherObjects(ctx, r, bootstrapMember)
 }
 
 // requireNoOtherObjects makes sure that the cluster has no pod and no PVC except those of
-// the member seed.
-func requireNoOtherObjects(ctx context.Context, r *run, seed string) error {
+// the bootstrap member.
+func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) error {
 	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
 		return fmt.Errorf("list the pods: %w", err)
 	}
 	for i := range pods {
-		if pods[i].Name != seed && !resources.IsPrepared(pods[i].Annotations) && metav1.IsControlledBy(&pods[i], r.seen.Cluster) {
+		if pods[i].Name != bootstrapMember && !resources.IsPrepared(pods[i].Annotations) && metav1.IsControlledBy(&pods[i], r.seen.Cluster) {
 			return fmt.Errorf("pod %s exists: %w", pods[i].Name, reconcile.ErrStale)
 		}
 	}
@@ -75,14 +75,14 @@ func requireNoOtherObjects(ctx context.Context, r *run, seed string) error {
 		return fmt.Errorf("list the PVCs: %w", err)
 	}
 	for i := range pvcs {
-		if pvcs[i].Name != seed && !resources.IsPrepared(pvcs[i].Annotations) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
+		if pvcs[i].Name != bootstrapMember && !resources.IsPrepared(pvcs[i].Annotations) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
 			return fmt.Errorf("PVC %s exists: %w", pvcs[i].Name, reconcile.ErrStale)
 		}
 	}
 	return nil
 }
 
-// requireBootstrapMember makes sure, in the live API, that the record names this seed and that
+// requireBootstrapMember makes sure, in the live API, that the record names this bootstrap member and that
 // the cluster has never served.
 func requireBootstrapMember(ctx context.Context, r *run, name string) error {
 	_, record, err := readRecord(ctx, r)

@@ -8,7 +8,7 @@ import "strconv"
 // knownClusterID is what the planner knows of the cluster ID when its record no longer exists.
 func (o *Observed) knownClusterID() string {
 	if o.Etcd.ClusterID != 0 {
-		return strconv.FormatUint(o.Etcd.ClusterID, 16)
+		return o.clusterID()
 	}
 	return unknownClusterID
 }
@@ -17,4 +17,7 @@ func (o *Observed) knownClusterID() string {
 // could not be read when the record was created again.
 const unknownClusterID = "unknown"
 
-func (o *Observed) clusterID() string { return strconv.FormatUint(o.Etcd.ClusterID, 16) }
+func (o *Observed) clusterID() string { return hexID(o.Etcd.ClusterID) }
+
+// hexID returns an ID as etcd and the API write it.
+func hexID(id uint64) string { return strconv.FormatUint(id, 16) }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
 // condition computes one condition. The times are filled in afterwards.
@@ -121,7 +122,7 @@ func recovering(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	r := recoveryStatus(o, plan)
 	switch {
 	case r.InProgress():
-		return is(t, corev1.ConditionTrue, Reason(r.Phase), describeRecovery(r))
+		return is(t, corev1.ConditionTrue, Reason(r.Phase), recovery.Describe(r))
 	case r != nil:
 		return is(t, corev1.ConditionFalse, Reason(r.Phase), r.Message)
 	default:

@@ -201,7 +201,7 @@ func TestLookAgain(t *testing.T) {
 		{name: "joining", size: 3, members: "a b c:learner,unstarted"},
 		{name: "terminating with a volume", size: 3, members: "a b c:terminating,claim"},
 		{name: "name-conflict", size: 3, members: "", edits: edits(unresponsive, pod("old", false))},
-		{name: "seed", size: 3, members: "", edits: edits(unresponsive, pod("a", true))},
+		{name: "bootstrap member", size: 3, members: "", edits: edits(unresponsive, pod("a", true))},
 		{name: "promotion", size: 3, members: "a b c:learner"},
 		{name: "unmanaged", size: 3, members: "a b c:unmanaged"},
 	} {

@@ -4,12 +4,14 @@
 package cluster
 
 import (
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -70,7 +72,7 @@ func (o *Observed) quorumLoss() diagnosis.Loss { return o.facts().QuorumLoss() }
 func (o *Observed) facts() *diagnosis.Cluster {
 	c := &diagnosis.Cluster{
 		HasLearners: o.knowsLearners(), UnreadFor: o.unreadFor(), ReadError: o.Etcd.Err, Denied: o.Etcd.Denied,
-		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: o.recoversByItself(), Grace: recoveryGrace},
+		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: o.recoversByItself(), Grace: recovery.Grace},
 	}
 	if b := o.Cluster.Status.LastBackup; resources.Restorable(b) == nil {
 		c.Options.LastBackup = b.Name
@@ -134,7 +136,5 @@ func (o *Observed) recoveryVersion(source *Member) string {
 	return o.Cluster.Spec.Version
 }
 
-// mayComeBack is true unless a member has ended and its data no longer exists.
-func (o *Observed) mayComeBack(name string) bool {
-	return !o.pod(name).evidence().HasEnded() || o.pvc(name) != nil
-}
+// signed is an index as the API holds it.
+func signed(index uint64) int64 { return int64(min(index, math.MaxInt64)) }

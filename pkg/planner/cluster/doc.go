@@ -8,7 +8,8 @@
 // simulation checks them after every step.
 //
 // It imports the API types with their validation, package resources, which knows what the
-// objects of a cluster look like, and types and version arithmetic of Kubernetes. It never
+// objects of a cluster look like, and types and version arithmetic of Kubernetes. It also imports
+// the pure packages diagnosis and recovery. It never
 // imports a client, reads a clock or writes a log.
 //
 // The chapters, in reading order:
@@ -25,6 +26,7 @@
 //   - raft_log.go leads the log across a version that cannot read old entries.
 //   - upkeep.go, upkeep_*.go and object_labels.go go along with every decision, as do
 //     issue.go and certmanager.go for certificates.
-//   - loss.go, rule_quorum.go and rule_recovery*.go are about a lost quorum.
+//   - loss.go and rule_quorum.go are about a lost quorum. rule_recovery.go asks package recovery,
+//     which decides how the data of the cluster continues in new members.
 //   - status.go, conditions.go, condition_*.go and ready.go make the status.
 package cluster

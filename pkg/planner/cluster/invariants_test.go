@@ -108,7 +108,7 @@ var planInvariants = []invariant{
 	{"drained", checkDrained},
 	{"S2 promote", checkPromote},
 	{"S2 leader", checkLeader},
-	{"S4 seed", checkSeed},
+	{"S4 bootstrap member", checkBootstrapMember},
 	{"S5 delete pod", checkDeletePod},
 	{"S5 delete PVC", checkDeletePVC},
 	{"S5 create pod", checkCreatePod},
@@ -140,7 +140,7 @@ func checkRecover(f *facts, p Plan) string {
 				return "goes on with a recovery although a quorum responds: " + string(phase)
 			}
 			if phase == v1beta2.RecoveryPhaseCutover && !proved {
-				return "switches to a seed that has not served a write"
+				return "switches to a recovery member that has not served a write"
 			}
 		}
 	}
@@ -296,15 +296,15 @@ func checkLeader(f *facts, p Plan) string {
 	return ""
 }
 
-func checkSeed(f *facts, p Plan) string {
+func checkBootstrapMember(f *facts, p Plan) string {
 	for _, a := range p.Actions {
 		switch a := a.(type) {
 		case CreateBootstrapPod:
 			if f.born {
-				return "makes a seed of a cluster that has served"
+				return "makes a bootstrap member of a cluster that has served"
 			}
 			if a.Name != f.BootstrapName || f.podIndex(a.Name) >= 0 {
-				return "makes a seed that is not the one of the record, or a second one"
+				return "makes a bootstrap member that is not the one of the record, or a second one"
 			}
 		case WriteRecord:
 			if a.Record.ClusterID != "" {

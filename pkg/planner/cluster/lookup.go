@@ -3,11 +3,7 @@
 
 package cluster
 
-import (
-	"slices"
-
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-)
+import "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 
 // pod returns the pod called name that belongs to the cluster, or nil.
 func (o *Observed) pod(name string) *Pod {
@@ -58,23 +54,6 @@ func (o *Observed) preparedPVC(name string) *PVC {
 		}
 	}
 	return nil
-}
-
-// remains returns the names of the pods and PVCs that exist and are owned by this cluster.
-func (o *Observed) remains() []string {
-	var names []string
-	for i := range o.Pods {
-		if o.Pods[i].Owned {
-			names = append(names, o.Pods[i].Name)
-		}
-	}
-	for i := range o.PVCs {
-		if o.PVCs[i].Owned {
-			names = append(names, o.PVCs[i].Name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 func (o *Observed) lastMemberStatus(m *Member) *v1beta2.MemberStatus {

@@ -4,33 +4,12 @@
 package cluster
 
 import (
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
-
-// unresponsivePods lists the pods that may run without Kubernetes knowing: those that should
-// have ended and have not, and those on a node that is not ready. It is empty if there are
-// none. Such members may serve clients, as a quorum, on the other side of a partition.
-func (o *Observed) unresponsivePods() string {
-	var list []string
-	for i := range o.Pods {
-		p := &o.Pods[i]
-		if p.Owned && p.evidence() == diagnosis.DeletionRequested && o.Now.Sub(p.EndsBy) > unresponsiveAfter {
-			list = append(list, diagnosis.MissingEnd(p.Name, p.Node))
-		} else if p.Owned && !p.evidence().HasEnded() && p.NodeNotReady {
-			list = append(list, diagnosis.NotReadyNode(p.Name, p.Node))
-		}
-	}
-	return strings.Join(list, ", and ")
-}
-
-// unresponsiveAfter is how long after the deadline of its end a pod is overdue until its node
-// counts as unresponsive.
-const unresponsiveAfter = 5 * time.Second
 
 // permanentlyLost is true while it is proven that the quorum cannot come back.
 func (o *Observed) permanentlyLost() bool {
@@ -57,5 +36,5 @@ func (o *Observed) untilRecovery() time.Duration {
 	if since == nil || !o.recoversByItself() {
 		return recheckSteady
 	}
-	return min(recheckSteady, max(recheckQuorum, since.Add(recoveryGrace).Sub(o.Now)))
+	return min(recheckSteady, max(recheckQuorum, since.Add(recovery.Grace).Sub(o.Now)))
 }

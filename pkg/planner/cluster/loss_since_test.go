@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
 // TestProofOfLossIsKept: the time since which a loss is proven is kept as it was written,
@@ -59,9 +60,9 @@ func TestLossIsLookedAtInTime(t *testing.T) {
 		want  time.Duration
 	}{
 		"just proven":             {edits(unproven), recheckSteady},
-		"soon over":               {edits(automatic(recoveryGrace - 5*time.Second)), 5 * time.Second},
-		"over in a moment":        {edits(automatic(recoveryGrace - time.Second)), recheckQuorum},
-		"a person is waited for":  {edits(automatic(recoveryGrace-5*time.Second), func(o *Observed) { o.Cluster.Spec.Recovery = nil }), recheckSteady},
+		"soon over":               {edits(automatic(recovery.Grace - 5*time.Second)), 5 * time.Second},
+		"over in a moment":        {edits(automatic(recovery.Grace - time.Second)), recheckQuorum},
+		"a person is waited for":  {edits(automatic(recovery.Grace-5*time.Second), func(o *Observed) { o.Cluster.Spec.Recovery = nil }), recheckSteady},
 		"the time is not written": {nil, recheckSteady},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,13 +106,13 @@ var mistakes = []mistake{
 			o.Pods[i].InEndpoints = false
 		}
 	}},
-	{name: "makes a second seed", rule: "S4 seed", do: func(o *Observed, p Plan) Plan {
+	{name: "makes a second bootstrap member", rule: "S4 bootstrap member", do: func(o *Observed, p Plan) Plan {
 		if p.Rule == "quorum" {
 			p.Actions = []Action{CreateBootstrapPod{Name: o.BootstrapName}}
 		}
 		return p
 	}},
-	{name: "names a bootstrap member again", rule: "S4 seed", do: instead(func(o *Observed, _ WriteRecord) []Action {
+	{name: "names a bootstrap member again", rule: "S4 bootstrap member", do: instead(func(o *Observed, _ WriteRecord) []Action {
 		return []Action{WriteRecord{Record: resources.Record{BootstrapMember: o.NewName}}}
 	})},
 	{name: "deletes the pods of members", rule: "S5 delete pod", do: waiting("QuorumAtRisk", onFirst(func(o *Observed, m *Member) Action {

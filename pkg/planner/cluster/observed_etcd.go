@@ -3,8 +3,6 @@
 
 package cluster
 
-import "strconv"
-
 // Etcd is what the members of etcd responded.
 type Etcd struct {
 	// Linearizable is true if a member list was read through a quorum. Nothing else
@@ -71,4 +69,4 @@ type Member struct {
 	View *View
 }
 
-func (m *Member) id() string { return strconv.FormatUint(m.ID, 16) }
+func (m *Member) id() string { return hexID(m.ID) }

@@ -84,14 +84,14 @@ func TestPreparedPodsGiveWay(t *testing.T) {
 		r.Pod.Running, r.Pod.Node, r.Pod.Waiting = false, "", "Unschedulable: 0/3 nodes are available"
 	}
 	for name, test := range map[string]struct {
-		seed func(*RecoveryMember)
-		want int
+		member func(*RecoveryMember)
+		want   int
 	}{
 		"it finds no node":  {unscheduled, 1},
 		"it has a node":     {func(r *RecoveryMember) { unscheduled(r); r.Pod.Node = "n1" }, 0},
 		"it is not told of": {func(r *RecoveryMember) { unscheduled(r); r.Pod.Waiting = "" }, 0},
 	} {
-		o := observed(t, 3, lost, noQuorum, recorded(seeding), recoveryPod(0, test.seed))
+		o := observed(t, 3, lost, noQuorum, recorded(seeding), recoveryPod(0, test.member))
 		o.Prepared = []Pod{{Name: "next", UID: "pod-next", Owned: true, Running: true}}
 		var dropped int
 		for _, a := range Decide(o).Actions {

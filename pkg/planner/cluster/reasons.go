@@ -3,7 +3,10 @@
 
 package cluster
 
-import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+import (
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+)
 
 // Reason is one CamelCase word that says why the cluster waits, or why a condition has its
 // status. It is part of the API: users and alerts compare it.
@@ -14,7 +17,7 @@ type Reason string
 // ReasonOldMemberMayRun in package v1beta2.
 const (
 	// ReasonBackupNotVerified: no member and no PVC exist, and the last backup was not verified. Ends with an EtcdRestore.
-	ReasonBackupNotVerified Reason = "BackupNotVerified"
+	ReasonBackupNotVerified Reason = recovery.ReasonBackupNotVerified
 	// ReasonClusterIDMismatch: the members respond with the cluster ID of another etcd. Ends when they respond with the recorded one.
 	ReasonClusterIDMismatch Reason = "ClusterIDMismatch"
 	// ReasonClusterVersionUndecided: etcd before 3.4 has not decided its cluster version. Ends by itself some seconds after the bootstrap member serves.
@@ -36,7 +39,7 @@ const (
 	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it. Never ends.
 	ReasonNamespaceTerminating Reason = "NamespaceTerminating"
 	// ReasonNoBackup: no member and no PVC exist, and no backup is known. Ends with an EtcdRestore.
-	ReasonNoBackup Reason = "NoBackup"
+	ReasonNoBackup Reason = recovery.ReasonNoBackup
 	// ReasonNoLeader: the members do not agree on a leader or know none, or, of one member, it knows none. Ends with an election. Voters that know none for 10 s have lost the quorum.
 	ReasonNoLeader Reason = diagnosis.ReasonNoLeader
 	// ReasonOldPods: a pod of a deleted cluster of the same name still exists. Ends when that pod no longer exists.
@@ -50,7 +53,7 @@ const (
 	// ReasonQuorumLost: fewer members serve than a quorum needs. Ends when enough of them are back, or with a recovery.
 	ReasonQuorumLost Reason = diagnosis.ReasonQuorumLost
 	// ReasonSourceLost: the member from which a recovery copies its data no longer exists. Ends when another member responds, or the recovery is abandoned.
-	ReasonSourceLost Reason = "SourceLost"
+	ReasonSourceLost Reason = recovery.ReasonSourceLost
 	// ReasonUnmanagedMember: etcd has a member that this controller did not add. Ends when that member is removed.
 	ReasonUnmanagedMember Reason = "UnmanagedMember"
 	// ReasonVersionStep: etcd cannot move from the version that runs to the declared one in one step. Ends when spec.version changes.
@@ -64,13 +67,13 @@ const (
 	// ReasonWaitingForReady: a member serves and its pod is not ready. Ends when the kubelet reports it ready.
 	ReasonWaitingForReady Reason = "WaitingForReady"
 	// ReasonWaitingForRecoveryMember: the recovery member does not serve yet. Ends when it does, or the recovery is cancelled.
-	ReasonWaitingForRecoveryMember Reason = "WaitingForRecoveryMember"
+	ReasonWaitingForRecoveryMember Reason = recovery.ReasonWaitingForRecoveryMember
 	// ReasonWaitingForRestore: an EtcdRestore fills the cluster. Ends with that EtcdRestore.
-	ReasonWaitingForRestore Reason = "WaitingForRestore"
+	ReasonWaitingForRestore Reason = recovery.ReasonWaitingForRestore
 	// ReasonWaitingForService: the EndpointSlices of the client Service are behind. Ends when they are up to date.
 	ReasonWaitingForService Reason = "WaitingForService"
 	// ReasonWaitingForSurvivor: a recovery was requested and no member responds that holds the data. Ends when one does.
-	ReasonWaitingForSurvivor Reason = "WaitingForSurvivor"
+	ReasonWaitingForSurvivor Reason = recovery.ReasonWaitingForSurvivor
 )
 
 // Reasons of the condition CertificatesValid. The first group also blocks: see rule

@@ -17,7 +17,7 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 	if o.bootstrapped() {
 		return Plan{}, false
 	}
-	if o.seedServes() {
+	if o.bootstrapMemberServes() {
 		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: o.bornReadable()}}, RequeueAfter: recheckWaiting}, true
 	}
 	if o.awaitsRestore() {
@@ -28,7 +28,7 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 	if o.size() == 0 {
 		return wait(0, ReasonDesiredSizeZero, "the cluster was created with size 0 and has no data yet", "Set spec.size."), true
 	}
-	plan := startSeed(o)
+	plan := startBootstrapMember(o)
 	if o.pod(o.BootstrapName) != nil {
 		plan.Actions = append(plan.Actions, o.prepare()...)
 	}
@@ -41,25 +41,25 @@ func (o *Observed) awaitsRestore() bool {
 	return o.Cluster.Annotations[v1beta2.AnnotationRestore] != ""
 }
 
-// seedServes is true if the bootstrap member responds and its pod stays.
-func (o *Observed) seedServes() bool {
+// bootstrapMemberServes is true if the bootstrap member responds and its pod stays.
+func (o *Observed) bootstrapMemberServes() bool {
 	return o.Etcd.Linearizable && o.member(o.BootstrapName) != nil && !o.pod(o.BootstrapName).gone()
 }
 
-// seedVersion returns the version that the bootstrap member starts with: the declared one,
+// bootstrapVersion returns the version that the bootstrap member starts with: the declared one,
 // unless its PVC was created for an older minor version. That version may have left a log that
 // the newer one cannot read. So it continues from there, and the rollout takes the step.
-func (o *Observed) seedVersion(seed string) string {
-	target, has := parse(o.Cluster.Spec.Version), o.pvc(seed).version()
+func (o *Observed) bootstrapVersion() string {
+	target, has := parse(o.Cluster.Spec.Version), o.pvc(o.BootstrapName).version()
 	if target == nil || has == nil || target.Minor() <= has.Minor() {
 		return ""
 	}
 	return has.String()
 }
 
-func startSeed(o *Observed) Plan {
-	seed := o.BootstrapName
-	pod, pinned := o.pod(seed), o.seedVersion(seed)
+func startBootstrapMember(o *Observed) Plan {
+	name := o.BootstrapName
+	pod, pinned := o.pod(name), o.bootstrapVersion()
 	outdated := pod != nil && pod.Outdated
 	next := noActionNeeded
 	if pinned != "" {
@@ -70,19 +70,19 @@ func startSeed(o *Observed) Plan {
 	switch {
 	case pod == nil:
 		var actions []Action
-		if o.persistent() && o.pvc(seed) == nil {
-			actions = append(actions, CreatePVC{Name: seed})
+		if o.persistent() && o.pvc(name) == nil {
+			actions = append(actions, CreatePVC{Name: name})
 		}
-		return Plan{Actions: append(actions, CreateBootstrapPod{Name: seed, Version: pinned}), RequeueAfter: recheckWaiting}
+		return Plan{Actions: append(actions, CreateBootstrapPod{Name: name, Version: pinned}), RequeueAfter: recheckWaiting}
 	case !pod.Terminating && (pod.Finished || !pod.Running && (outdated || o.stale(pod))):
 		// It ended as a whole, or it does not run as it was declared before.
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Why: DeleteBootstrapPod}}, RequeueAfter: recheckWaiting}
 	default:
 		plan := wait(recheckWaiting, ReasonWaitingForBootstrapMember,
-			"the bootstrap member "+seed+" does not respond yet"+waitingFor(pod), next)
-		if o.persistent() && o.pvc(seed) == nil && !pod.Running {
+			"the bootstrap member "+name+" does not respond yet"+waitingFor(pod), next)
+		if o.persistent() && o.pvc(name) == nil && !pod.Running {
 			// A user deleted the PVC before the pod could use it.
-			plan.Actions = []Action{CreatePVC{Name: seed}}
+			plan.Actions = []Action{CreatePVC{Name: name}}
 		}
 		return plan
 	}

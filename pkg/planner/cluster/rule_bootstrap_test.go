@@ -11,7 +11,7 @@ import (
 
 func TestRuleBootstrap(t *testing.T) {
 	created := func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseCreating }
-	seedPod := func(edit func(*Pod)) func(*Observed) {
+	bootstrapPod := func(edit func(*Pod)) func(*Observed) {
 		return func(o *Observed) {
 			p := Pod{Name: "a", UID: "pod-a", Owned: true, Running: true, Version: testVersion}
 			if edit != nil {
@@ -28,24 +28,24 @@ func TestRuleBootstrap(t *testing.T) {
 	}
 	checkDecisions(t, []decision{
 		{"unresponsive once the cluster was recorded", 1, "a", nil, "steady"},
-		{"the seed", 3, "", edits(unresponsive), "bootstrap: CreateBootstrapPod a"},
-		{"the seed and its volume", 3, "", edits(unresponsive, persist), "bootstrap: CreatePVC a, CreateBootstrapPod a"},
-		{"the seed on the volume that it had", 3, "", edits(unresponsive, withPVC("a", true)), "bootstrap: CreateBootstrapPod a"},
-		{"the seed on a volume of an older minor version", 3, "", edits(unresponsive, volumeOf("3.5.26")), "bootstrap: CreateBootstrapPod a 3.5.26"},
-		{"the seed on a volume of another patch release", 3, "", edits(unresponsive, volumeOf("3.6.8")), "bootstrap: CreateBootstrapPod a"},
-		{"the seed on a volume of a newer version", 3, "", edits(unresponsive, volumeOf("3.7.0")), "bootstrap: CreateBootstrapPod a"},
-		{"the seed of an older version starts", 3, "", edits(unresponsive, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Outdated, p.Running, p.Version = true, false, "3.5.26" })),
+		{"the bootstrap member", 3, "", edits(unresponsive), "bootstrap: CreateBootstrapPod a"},
+		{"the bootstrap member and its volume", 3, "", edits(unresponsive, persist), "bootstrap: CreatePVC a, CreateBootstrapPod a"},
+		{"the bootstrap member on the volume that it had", 3, "", edits(unresponsive, withPVC("a", true)), "bootstrap: CreateBootstrapPod a"},
+		{"the bootstrap member on a volume of an older minor version", 3, "", edits(unresponsive, volumeOf("3.5.26")), "bootstrap: CreateBootstrapPod a 3.5.26"},
+		{"the bootstrap member on a volume of another patch release", 3, "", edits(unresponsive, volumeOf("3.6.8")), "bootstrap: CreateBootstrapPod a"},
+		{"the bootstrap member on a volume of a newer version", 3, "", edits(unresponsive, volumeOf("3.7.0")), "bootstrap: CreateBootstrapPod a"},
+		{"the bootstrap member of an older version starts", 3, "", edits(unresponsive, volumeOf("3.5.26"), bootstrapPod(func(p *Pod) { p.Outdated, p.Running, p.Version = true, false, "3.5.26" })),
 			"bootstrap: wait WaitingForBootstrapMember"},
-		{"the seed is too new for its volume and does not run", 3, "", edits(unresponsive, volumeOf("3.5.26"), seedPod(func(p *Pod) { p.Running = false })),
+		{"the bootstrap member is too new for its volume and does not run", 3, "", edits(unresponsive, volumeOf("3.5.26"), bootstrapPod(func(p *Pod) { p.Running = false })),
 			"bootstrap: DeleteBootstrapPod a"},
-		{"size 0 has no seed", 0, "", edits(unresponsive), "bootstrap: wait DesiredSizeZero"},
-		{"the seed starts", 3, "", edits(unresponsive, seedPod(nil)), "bootstrap: wait WaitingForBootstrapMember"},
-		{"the seed goes away", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Terminating = true })), "bootstrap: wait WaitingForBootstrapMember"},
-		{"the seed was evicted", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Finished = true })), "bootstrap: DeleteBootstrapPod a"},
-		{"the seed waits for an image that is not wanted any more", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Outdated, p.Running = true, false })),
+		{"size 0 has no bootstrap member", 0, "", edits(unresponsive), "bootstrap: wait DesiredSizeZero"},
+		{"the bootstrap member starts", 3, "", edits(unresponsive, bootstrapPod(nil)), "bootstrap: wait WaitingForBootstrapMember"},
+		{"the bootstrap member goes away", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Terminating = true })), "bootstrap: wait WaitingForBootstrapMember"},
+		{"the bootstrap member was evicted", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Finished = true })), "bootstrap: DeleteBootstrapPod a"},
+		{"the bootstrap member waits for an image that is not wanted any more", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Outdated, p.Running = true, false })),
 			"bootstrap: DeleteBootstrapPod a"},
-		{"a seed that runs is never deleted", 3, "", edits(unresponsive, seedPod(func(p *Pod) { p.Outdated = true })), "bootstrap: wait WaitingForBootstrapMember"},
-		{"the volume of the seed was deleted before it ran", 3, "", edits(unresponsive, persist, seedPod(func(p *Pod) { p.Running = false })),
+		{"a bootstrap member that runs is never deleted", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Outdated = true })), "bootstrap: wait WaitingForBootstrapMember"},
+		{"the volume of the bootstrap member was deleted before it ran", 3, "", edits(unresponsive, persist, bootstrapPod(func(p *Pod) { p.Running = false })),
 			"bootstrap: CreatePVC a, wait WaitingForBootstrapMember"},
 		{"the bootstrap member responds", 3, "a", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},
 		{"the bootstrap member responds and its pod is deleted: no client may write to it", 3, "a:terminating", edits(unborn), "bootstrap: wait WaitingForBootstrapMember"},
@@ -56,12 +56,12 @@ func TestRuleBootstrap(t *testing.T) {
 		}), "bootstrap: CreateBootstrapPod a"},
 		{"not published to clients before the status says that it serves", 1, "a", edits(clients(Missing), created), "steady"},
 		{"then it is published", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
-		{"not published to clients before it is recorded", 3, "", edits(unresponsive, seedPod(nil), clients(Missing)), "bootstrap: wait WaitingForBootstrapMember"},
+		{"not published to clients before it is recorded", 3, "", edits(unresponsive, bootstrapPod(nil), clients(Missing)), "bootstrap: wait WaitingForBootstrapMember"},
 	})
 }
 
 // TestBootstrappedOnce goes through every place that says that a cluster has served:
-// each alone must be enough to never make a seed again.
+// each alone must be enough to never make a bootstrap member again.
 func TestBootstrappedOnce(t *testing.T) {
 	status := func(s v1beta2.ClusterStatus) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Status = s }
@@ -86,7 +86,7 @@ func TestBootstrappedOnce(t *testing.T) {
 			for _, a := range plan.Actions {
 				switch a := a.(type) {
 				case CreateBootstrapPod:
-					t.Errorf("%s: a second seed: %s", name, describe(plan))
+					t.Errorf("%s: a second bootstrap member: %s", name, describe(plan))
 				case WriteRecord:
 					if a.Record.ClusterID == "" {
 						t.Errorf("%s: a second bootstrap member: %s", name, describe(plan))

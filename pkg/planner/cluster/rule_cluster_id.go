@@ -3,15 +3,12 @@
 
 package cluster
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // ruleClusterID leaves members of an etcd that is not this cluster alone.
 func ruleClusterID(o *Observed) (Plan, bool) {
 	id := o.Record.ClusterID
-	if id == "" || id == unknownClusterID || id == strconv.FormatUint(o.Etcd.ClusterID, 16) {
+	if id == "" || id == unknownClusterID || id == o.clusterID() {
 		return Plan{}, false
 	}
 	return wait(recheckWaiting, ReasonClusterIDMismatch,

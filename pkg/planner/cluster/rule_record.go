@@ -51,7 +51,7 @@ func (o *Observed) completeRecord() resources.Record {
 // hasBegun is true if the cluster was bootstrapped, or anything exists of a member other
 // than the bootstrap member, which joined after that.
 func (o *Observed) hasBegun() bool {
-	return o.bootstrapped() || slices.ContainsFunc(o.remains(), func(name string) bool { return name != o.BootstrapName })
+	return o.bootstrapped() || slices.ContainsFunc(o.facts().Remains(), func(name string) bool { return name != o.BootstrapName })
 }
 
 // witnessedRecovery returns the last recovery if the record does not have it: as the

@@ -1,7 +1,7 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package recovery
 
 import (
 	"crypto/sha256"
@@ -11,45 +11,46 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // automaticRestore restores the last backup of a cluster without a member and a PVC, if the
 // spec allows it. There is no survivor to recover from then, and nothing to lose. It is done
 // once for each such loss. An EtcdRestore that failed needs a person.
-func automaticRestore(o *Observed) (Plan, bool) {
-	if !o.recoversNow() || len(o.remains()) > 0 || o.source("") != nil {
-		return Plan{}, false
+func (in *Input) automaticRestore() (Decision, bool) {
+	if !in.recoversNow() || len(in.Facts.Remains()) > 0 || in.source("") != nil {
+		return Decision{}, false
 	}
-	backup := o.Cluster.Status.LastBackup
+	backup := in.LastBackup
 	if err := resources.Restorable(backup); err != nil {
 		reason := ReasonNoBackup
 		if errors.Is(err, resources.ErrBackupNotVerified) {
 			reason = ReasonBackupNotVerified
 		}
-		return wait(recheckSteady, reason, "no pod and no volume of any member is left, and "+err.Error(), "restore a backup with an EtcdRestore"), true
+		return wait(AtRest, reason, "no pod and no volume of any member is left, and "+err.Error(), "restore a backup with an EtcdRestore"), true
 	}
-	name := o.restoreName()
-	plan := wait(recheckSteady, ReasonWaitingForRestore,
+	name := in.restoreName()
+	decision := wait(AtRest, ReasonWaitingForRestore,
 		fmt.Sprintf("no pod and no PVC of any member exists; EtcdRestore %s restores the last backup, EtcdBackup %s", name, backup.Name),
-		noActionNeeded+" See the status of that EtcdRestore.")
-	lost := make([]string, 0, len(o.Etcd.Members))
-	for i := range o.Etcd.Members {
-		lost = append(lost, o.Etcd.Members[i].Name)
+		diagnosis.NoActionYet+" See the status of that EtcdRestore.")
+	lost := make([]string, 0, len(in.Members))
+	for i := range in.Members {
+		lost = append(lost, in.Members[i].Name)
 	}
-	plan.Actions = []Action{RequestRestore{Name: name, Backup: backup.Name, Lost: lost}}
-	return plan, true
+	decision.Step = RequestRestore{Name: name, Backup: backup.Name, Lost: lost}
+	return decision, true
 }
 
 // restoreName is the same for the same members, so that their loss causes one restore. It
 // follows from the status, which lists them, and not from the record, which may be lost
 // between two looks.
-func (o *Observed) restoreName() string {
-	ids := make([]string, 0, len(o.Etcd.Members))
-	for i := range o.Etcd.Members {
-		ids = append(ids, o.Etcd.Members[i].id())
+func (in *Input) restoreName() string {
+	ids := make([]string, 0, len(in.Members))
+	for i := range in.Members {
+		ids = append(ids, in.Members[i].ID)
 	}
 	slices.Sort(ids)
 	sum := sha256.Sum256([]byte(strings.Join(ids, " ")))
-	return o.Cluster.Name + "-first-aid-" + hex.EncodeToString(sum[:4])
+	return in.Desired.Cluster + "-first-aid-" + hex.EncodeToString(sum[:4])
 }

@@ -1,0 +1,57 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+// cutOver decommissions the old members. The recovery member is hidden until all of
+// them are.
+func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
+	p := in.RecoveryMember.Pod
+	switch {
+	case p == nil && in.isLost(r):
+		next := in.ended(r, v1beta2.RecoveryPhaseAbandoned, "recovery member "+r.RecoveryMember+" was lost with its data before it was published to clients")
+		return Decision{Step: Record{Recovery: next, Gone: r.RecoveryMember}}
+	case p == nil:
+		// It starts again on its PVC. A restore fills a new PVC, because no client has written.
+		return Decision{Step: Fill{Recovery: *r}}
+	case (p.Finished && !p.Terminating) || (in.isOutdated() && (in.Desired.Persistent || in.refills(r))):
+		return Decision{Step: RestartRecoveryMember{}}
+	}
+	if !in.RecoveryMember.Serves || in.RecoveryMember.ClusterID != r.ClusterID {
+		return wait(OnResponse, ReasonWaitingForRecoveryMember,
+			"recovery member "+r.RecoveryMember+" does not serve"+p.reason(), diagnosis.NoActionYet)
+	}
+	next := r.DeepCopy()
+	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
+	next.OldMembers = in.oldMembers(r)
+	return Decision{Step: Fence{Recovery: *r, Next: *next}}
+}
+
+// isLost is true if the recovery member has lost its data and is not filled a second time: the
+// record holds its cluster ID, and another copy would have another cluster ID. No client has
+// written to the recovery member, so the recovery is abandoned. The controller gives the PVCs of
+// the old members back their labels, and these members start again. Then another recovery can begin.
+func (in *Input) isLost(r *v1beta2.RecoveryStatus) bool {
+	return r.Trigger != v1beta2.RecoveryTriggerRestore && !in.RecoveryMember.Hidden && !in.Facts.HasPVC(r.RecoveryMember)
+}
+
+// cleanUp publishes the recovery member and releases the PVCs of the old members once the
+// new cluster has served a write.
+func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
+	if in.RecoveryMember.Hidden {
+		return Decision{Step: Publish{RecoveryMember: r.RecoveryMember}, Recheck: AtOnce}, true
+	}
+	if !in.Linearizable && in.Facts.Evidence(r.RecoveryMember).IsEnding() && !in.Facts.HasPVC(r.RecoveryMember) && in.Facts.QuorumLoss().Permanent {
+		next := in.ended(r, v1beta2.RecoveryPhaseSucceeded, "the new members were lost before the PVCs of the old members were released; those PVCs are kept")
+		return Decision{Step: Record{Recovery: next}, Recheck: AtOnce}, true
+	}
+	if !in.Linearizable || in.ClusterID != r.ClusterID {
+		return Decision{}, false // it is looked after as every cluster is
+	}
+	return Decision{Step: CleanUp{Recovery: *r, Next: in.ended(r, v1beta2.RecoveryPhaseSucceeded, "")}, Recheck: AtOnce}, true
+}

@@ -1,0 +1,90 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"testing"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+func TestCutOver(t *testing.T) {
+	const fills, waits = "Fill " + recoveryMember, "wait WaitingForRecoveryMember"
+	const isLost = "Record Abandoned gone " + recoveryMember
+	checkDecisions(t, []decision{
+		{"the old members go", noLeader, edits(recorded(cutover), memberPod(newID)), "Fence"},
+		{"even if their quorum is back", serving, edits(recorded(cutover), memberPod(newID)), "Fence"},
+		{"no way back", noLeader, edits(recorded(cutover), memberPod(newID), asked(cancelled)), "Fence"},
+		{"not before the recovery member serves", noLeader, edits(recorded(cutover), memberPod("")), waits},
+		{"it responds, and does not serve", noLeader, edits(recorded(cutover), memberPod(newID, func(m *RecoveryMember) { m.Serves = false })), waits},
+		{"it is of another cluster", noLeader, edits(recorded(cutover), memberPod("dead")), waits},
+		{"it goes", noLeader, edits(recorded(cutover), memberPod("", terminating, func(m *RecoveryMember) { m.Pod.Finished = true })), waits},
+		{"it has ended as a whole", noLeader, edits(recorded(cutover), memberPod("", evicted(time.Minute))), "RestartRecoveryMember"},
+		{"it is lost without a volume, and all that it was filled from", nothing, edits(recorded(cutover)), isLost},
+		{"a volume of it may be left", nothing, edits(recorded(cutover), hidden), fills},
+		{"it is lost with its volume, and so is all that it was filled from", nothing, edits(recorded(cutover), persist), isLost},
+		{"its volume is left though none are declared", nothing, edits(recorded(cutover), recoveryPVC), fills},
+		{"another old member may come back, without this recovery", "a:nopod b:nopod,claim c:nopod", edits(recorded(cutover)), isLost},
+		{"one of them may respond again", "a:down b:nopod c:nopod", edits(recorded(cutover)), isLost},
+		{"a backup is still there", "", edits(recorded(cutover, restores)), fills},
+		{"the member that it was filled from responds: another recovery begins there", noLeader, edits(recorded(cutover)), isLost},
+		{"it comes back on its volume", noLeader, edits(recorded(cutover), hidden), fills},
+		{"it never starts as it was declared", noLeader, edits(recorded(cutover), memberPod("", crashes, outdated)), "RestartRecoveryMember"},
+		{"on its volume it can start otherwise", "", edits(persist, recorded(cutover), memberPod("", crashes, outdated)), "RestartRecoveryMember"},
+		{"it may hold the only copy", "", edits(recorded(cutover), memberPod("", crashes, outdated)), waits},
+	})
+}
+
+func TestCleanUp(t *testing.T) {
+	const member = recoveryMember
+	checkDecisions(t, []decision{
+		{"the recovery member is published", "", edits(recorded(cleaning), hidden), "Publish"},
+		{"and proves itself", member, edits(recorded(cleaning), published), "CleanUp"},
+		{"not with the old members", serving, edits(recorded(cleaning)), goesOn},
+		{"volumes stay until it does", member + ":down", edits(recorded(cleaning), published), goesOn},
+		{"no member has responded yet", member + ":down", edits(recorded(cleaning), published, func(in *Input) {
+			in.Facts.Members = nil
+			for _, name := range []string{"a", "b", "c"} {
+				in.Facts.Members = append(in.Facts.Members, diagnosis.Member{Name: name})
+			}
+		}), goesOn},
+		{"and when it is lost at once", member + ":nopod", edits(recorded(cleaning), published), "Record Succeeded"},
+		{"the volume of the only new member is left", member + ":nopod,claim", edits(recorded(cleaning), published), goesOn},
+		{"others may bring the new quorum back", member + ":nopod d:down e:down", edits(recorded(cleaning), published), goesOn},
+		{"then it is over", member, edits(recorded(succeeded), published), goesOn},
+	})
+}
+
+// TestRecheck: what brings the next decision about.
+func TestRecheck(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		in   *Input
+		want Recheck
+	}{
+		{"it is published", input(t, "", recorded(cleaning), hidden), AtOnce},
+		{"it ends", input(t, recoveryMember, recorded(cleaning), published), AtOnce},
+		{"it ends with its members", input(t, recoveryMember+":nopod", recorded(cleaning), published), AtOnce},
+		{"there is no backup", input(t, nothing, lostFor(time.Hour)), AtRest},
+		{"no member responds", input(t, "a:down", asked()), OnResponse},
+		{"the recovery member does not serve", input(t, noLeader, recorded(seeding), memberPod("")), OnResponse},
+		{"nor does it before the cutover", input(t, noLeader, recorded(cutover), memberPod("")), OnResponse},
+		{"an old member may run", input(t, "a b c:terminating", recorded(seeding, restores), memberPod(newID)), OnEvent},
+		{"its source does not respond", input(t, "a:down b:nopod c:nopod", recorded(seeding), memberPod("")), OnResponse},
+		{"its source is lost", input(t, nothing, recorded(seeding), memberPod("")), OnResponse},
+		{"an unseen quorum may serve", input(t, noLeader, unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), memberPod(newID)), OnEvent},
+		{"it pauses", input(t, "", unborn, recorded(seeding, restores, early), memberPod("", evicted(time.Minute))), OnEvent},
+		{"a restore is requested", input(t, nothing, lostFor(time.Hour), func(in *Input) {
+			in.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: true}
+		}), AtRest},
+		{"it is recorded", input(t, noLeader, asked()), OnEvent},
+		{"it is abandoned", input(t, serving, asked()), OnEvent},
+	} {
+		if d, _ := Decide(tt.in); d.Recheck != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, d.Recheck, tt.want)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recovery
+
+import (
+	"strings"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+const (
+	// maxPause is how long a restore rests at most between two recovery members.
+	maxPause = 10 * time.Minute
+	// unresponsiveAfter is how long after the deadline of its end a pod is overdue until its node
+	// counts as unresponsive.
+	unresponsiveAfter = 5 * time.Second
+)
+
+// fill creates the recovery member, whose agent fills it, and waits until it serves.
+func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
+	restores := r.Trigger == v1beta2.RecoveryTriggerRestore
+	switch {
+	case r.Cancelled:
+		return in.abandon(r, "it was cancelled"), true
+	case in.Desired.Size == 0:
+		return in.abandon(r, "the cluster is declared to have no members"), true
+	case !restores && in.Linearizable:
+		return in.abandon(r, "a quorum of the members responds again"), true
+	}
+	if in.pauses(r) {
+		return wait(OnEvent, ReasonWaitingForRecoveryMember,
+			"recovery member "+r.RecoveryMember+" has ended"+in.RecoveryMember.Pod.reason()+"; the next attempt starts after a delay",
+			"Remove the cause. A change of the spec starts the next attempt at once."), !in.Bootstrapped
+	}
+	if why := in.unfit(r); why != "" {
+		next := r.DeepCopy()
+		next.Phase, next.Message = v1beta2.RecoveryPhasePending, why
+		return Decision{Step: StartAgain{Recovery: *next}}, true
+	}
+	switch {
+	case in.RecoveryMember.Pod == nil:
+		return Decision{Step: Fill{Recovery: *r}}, true
+	case in.RecoveryMember.Serves && in.RecoveryMember.ClusterID != r.OldClusterID:
+		return in.beginCutover(r), true
+	case restores && in.Bootstrapped:
+		return Decision{}, false // the cluster lives on meanwhile
+	}
+	decision := in.waitForRecoveryMember(r)
+	decision.Step = ReviveOldMembers{}
+	return decision, true
+}
+
+// beginCutover records that the old members go, unless one of them may serve unseen.
+func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
+	if unresponsive := in.unresponsivePods(); unresponsive != "" {
+		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff)
+	}
+	if unseen := in.Facts.UnseenQuorum(); r.Trigger != v1beta2.RecoveryTriggerRestore && unseen != "" {
+		return waitForOldMembers(r, unseen,
+			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then.")
+	}
+	next := r.DeepCopy()
+	next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, in.RecoveryMember.ClusterID, ""
+	next.OldMembers = in.oldMembers(r)
+	return Decision{Step: BeginCutover{Recovery: *next}}
+}
+
+// waitForOldMembers says why the old members are not decommissioned yet.
+func waitForOldMembers(r *v1beta2.RecoveryStatus, why, remedy string) Decision {
+	return wait(OnEvent, v1beta2.ReasonOldMemberMayRun,
+		"recovery member "+r.RecoveryMember+" is ready, and the old members are not replaced yet: "+why, remedy)
+}
+
+// unresponsivePods lists the pods that may run without Kubernetes knowing: those that should
+// have ended and have not, and those on a node that is not ready. It is empty if there are
+// none. Such members may serve clients, as a quorum, on the other side of a partition.
+func (in *Input) unresponsivePods() string {
+	var list []string
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		if p.Evidence == diagnosis.DeletionRequested && in.Now.Sub(p.EndsBy) > unresponsiveAfter {
+			list = append(list, diagnosis.MissingEnd(p.Name, p.Node))
+		} else if !p.Evidence.HasEnded() && p.NodeNotReady {
+			list = append(list, diagnosis.NotReadyNode(p.Name, p.Node))
+		}
+	}
+	return strings.Join(list, ", and ")
+}
+
+// waitForRecoveryMember says what keeps the recovery member from serving. If its source no longer
+// exists, it may have been filled before, and then holds the only copy. Only a person may
+// discard that copy, by deleting its pod.
+func (in *Input) waitForRecoveryMember(r *v1beta2.RecoveryStatus) Decision {
+	message := "recovery member " + r.RecoveryMember + " does not serve yet" + in.RecoveryMember.Pod.reason()
+	if in.refills(r) || in.source("") != nil {
+		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet)
+	}
+	if in.Facts.MayComeBack(r.Source.Member) {
+		return wait(OnResponse, ReasonWaitingForRecoveryMember, message+"; member "+r.Source.Member+", its source, does not respond",
+			"No action needed if that member comes back. "+abandonRemedy(r))
+	}
+	return wait(OnResponse, ReasonSourceLost,
+		message+"; member "+r.Source.Member+", its source, no longer exists, and no other member responds",
+		"No action needed if another member responds again: then the recovery starts again from that member. "+abandonRemedy(r))
+}
+
+// abandonRemedy says how a person ends a recovery that cannot continue.
+func abandonRemedy(r *v1beta2.RecoveryStatus) string {
+	return "To abandon the recovery, delete pod " + r.RecoveryMember + ": pods and PVCs of the old members are kept, and an EtcdRestore can restore a backup."
+}
+
+// pauses is true while a recovery member that Kubernetes has ended is not created
+// again, for example one that used too much of the disk of its node. Each attempt fetches
+// the whole backup, and what has ended one attempt may end the next. The second attempt
+// starts at once. The longer the recovery takes, the longer later attempts wait.
+// A change of the spec may help, so it starts the next attempt at once.
+func (in *Input) pauses(r *v1beta2.RecoveryStatus) bool {
+	p := in.RecoveryMember.Pod
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || p == nil || !p.Finished || p.Terminating || p.Outdated {
+		return false
+	}
+	pause := min(p.Made.Sub(r.RequestedAt.Time)/2, maxPause)
+	// A clock that was set back does not make it longer.
+	age := in.Now.Sub(p.Made)
+	return age >= 0 && age < pause
+}
+
+// unfit says why the recovery member must be created again, from the present source;
+// empty if it need not.
+func (in *Input) unfit(r *v1beta2.RecoveryStatus) string {
+	p := in.RecoveryMember.Pod
+	switch {
+	case p.isEnding():
+		return "the pod of recovery member " + r.RecoveryMember + " was deleted" + p.reason()
+	case p != nil && p.Away && !in.RecoveryMember.Serves && in.refills(r):
+		return "recovery member " + r.RecoveryMember + " is away: " + p.AwayWhy
+	case p == nil && !in.Facts.HasPVC(r.RecoveryMember) && !in.refills(r):
+		return "member " + r.Source.Member + " no longer responds, and no data was copied from it yet"
+	case in.isOutdated() && in.refills(r):
+		return "recovery member " + r.RecoveryMember + " does not run, and the spec has changed since its pod was created"
+	}
+	best := in.source("")
+	if r.Trigger == v1beta2.RecoveryTriggerRestore || best == nil {
+		return ""
+	}
+	source := in.source(r.Source.Member)
+	switch {
+	case source != nil && source.RaftIndex > r.Source.RaftIndex:
+		return "member " + source.Name + " has accepted writes meanwhile"
+	case r.Member != "":
+		return ""
+	case best.RaftIndex > r.Source.RaftIndex:
+		return "member " + best.Name + " responds and has lost less"
+	case source == nil && !in.RecoveryMember.Serves && in.Facts.Evidence(r.Source.Member).IsEnding():
+		return "member " + r.Source.Member + " no longer exists"
+	default:
+		return ""
+	}
+}
+
+// isOutdated is true if the recovery member does not run and was made from another
+// declaration than the present one. Its etcd may never start; nothing in a pod says whether it would.
+func (in *Input) isOutdated() bool {
+	p := in.RecoveryMember.Pod
+	return p != nil && !p.isEnding() && !p.Running && p.Outdated
+}
+
+// refills is true while what fills the recovery member still exists. If it does not, the
+// recovery member may hold the only copy.
+func (in *Input) refills(r *v1beta2.RecoveryStatus) bool {
+	return r.Trigger == v1beta2.RecoveryTriggerRestore || in.source(r.Source.Member) != nil
+}
