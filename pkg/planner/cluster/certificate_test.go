@@ -11,18 +11,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 )
 
 // certified gives the cluster certificates, the server's in this state.
-func certified(state CertificateState) func(*Observed) {
+func certified(state certificates.State) func(*Observed) {
 	return func(o *Observed) {
 		o.Cluster.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{}}
 		for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer, v1beta2.CertificateUseOperator} {
-			c := Certificate{
-				Use: use, Secret: "s-" + string(use), State: CertificateUsable, Issuer: "me", Serial: "1f",
+			c := certificates.Certificate{
+				Use: use, Secret: "s-" + string(use), State: certificates.Usable, Issuer: "me", Serial: "1f",
 				NotBefore: testNow.Add(-time.Hour), NotAfter: testNow.Add(time.Hour),
 			}
-			if use == v1beta2.CertificateUseServer && state != CertificateUsable {
+			if use == v1beta2.CertificateUseServer && state != certificates.Usable {
 				c.State, c.Message = state, "it is wrong"
 			}
 			o.Certificates = append(o.Certificates, c)
@@ -32,28 +33,28 @@ func certified(state CertificateState) func(*Observed) {
 
 func TestRuleCertificates(t *testing.T) {
 	checkDecisions(t, []decision{
-		{"usable", 3, "a b c", edits(certified(CertificateUsable)), "steady"},
-		{"a new cluster waits before it makes anything", 3, "", edits(unresponsive, certified(CertificateMissing), func(o *Observed) { o.PeerService = Missing }),
+		{"usable", 3, "a b c", edits(certified(certificates.Usable)), "steady"},
+		{"a new cluster waits before it makes anything", 3, "", edits(unresponsive, certified(certificates.Missing), func(o *Observed) { o.PeerService = Missing }),
 			"certificates: wait SecretMissing"},
-		{"incomplete", 3, "", edits(unresponsive, certified(CertificateIncomplete)), "certificates: wait SecretIncomplete"},
-		{"unusable", 3, "", edits(unresponsive, certified(CertificateUnusable)), "certificates: wait CertificateUnusable"},
-		{"not yet valid", 3, "", edits(unresponsive, certified(CertificateNotYetValid)), "certificates: wait CertificateNotYetValid"},
-		{"a living cluster is left as it is", 3, "a b", edits(certified(CertificateExpired)), "certificates: wait CertificateExpired"},
-		{"not known", 3, "a b", edits(certified(CertificateUnknown)), "certificates: wait SecretUnreadable"},
-		{"going to sleep needs none", 0, "a:claim", edits(certified(CertificateMissing)), "hibernate: DeletePod a"},
+		{"incomplete", 3, "", edits(unresponsive, certified(certificates.Incomplete)), "certificates: wait SecretIncomplete"},
+		{"unusable", 3, "", edits(unresponsive, certified(certificates.Unusable)), "certificates: wait CertificateUnusable"},
+		{"not yet valid", 3, "", edits(unresponsive, certified(certificates.NotYetValid)), "certificates: wait CertificateNotYetValid"},
+		{"a living cluster is left as it is", 3, "a b", edits(certified(certificates.Expired)), "certificates: wait CertificateExpired"},
+		{"not known", 3, "a b", edits(certified(certificates.Unknown)), "certificates: wait SecretUnreadable"},
+		{"going to sleep needs none", 0, "a:claim", edits(certified(certificates.Missing)), "hibernate: DeletePod a"},
 	})
 }
 
 func TestCertificatesInStatus(t *testing.T) {
 	for _, test := range []struct {
-		state  CertificateState
+		state  certificates.State
 		status corev1.ConditionStatus
 		reason string
 	}{
-		{CertificateUsable, corev1.ConditionTrue, "AllUsable"},
-		{CertificateMissing, corev1.ConditionFalse, "SecretMissing"},
-		{CertificateExpired, corev1.ConditionFalse, "CertificateExpired"},
-		{CertificateUnknown, corev1.ConditionUnknown, "SecretUnreadable"},
+		{certificates.Usable, corev1.ConditionTrue, "AllUsable"},
+		{certificates.Missing, corev1.ConditionFalse, "SecretMissing"},
+		{certificates.Expired, corev1.ConditionFalse, "CertificateExpired"},
+		{certificates.Unknown, corev1.ConditionUnknown, "SecretUnreadable"},
 	} {
 		o := observed(t, 3, "a b c", certified(test.state))
 		status := Status(o, Decide(o))
@@ -78,7 +79,7 @@ func TestCertificatesInStatus(t *testing.T) {
 }
 
 func TestCertificateThatExpiresSoon(t *testing.T) {
-	o := observed(t, 3, "a b c", certified(CertificateUsable), func(o *Observed) {
+	o := observed(t, 3, "a b c", certified(certificates.Usable), func(o *Observed) {
 		o.Certificates[2].NotBefore, o.Certificates[2].NotAfter = testNow.Add(-90*time.Hour), testNow.Add(10*time.Hour)
 	})
 	c := certificatesValid(&o, Plan{})
@@ -100,13 +101,13 @@ func TestNoCertificatesNoCondition(t *testing.T) {
 func issuedHere(changes ...func(*Observed)) func(*Observed) {
 	return func(o *Observed) {
 		o.Trust = "now"
-		o.CA = &CA{CrossSigned: true, Since: testNow.Add(-time.Hour)}
+		o.CA = &certificates.CA{CrossSigned: true, Since: testNow.Add(-time.Hour)}
 		o.Cluster.Annotations = map[string]string{}
 		for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUseCA, v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
-			o.Certificates = append(o.Certificates, Certificate{
-				Use: use, Secret: "s-" + string(use), State: CertificateUsable,
+			o.Certificates = append(o.Certificates, certificates.Certificate{
+				Use: use, Secret: "s-" + string(use), State: certificates.Usable,
 				NotBefore: testNow.Add(-time.Hour), NotAfter: testNow.Add(3 * time.Hour), Renewal: testNow.Add(time.Hour),
-				Issued: Issued{Signed: true, BundleMatches: true, SANsMatch: true},
+				Issued: certificates.Issued{Signed: true, BundleMatches: true, SANsMatch: true},
 			})
 		}
 		for i := range o.Pods {
@@ -122,17 +123,17 @@ func issuedHere(changes ...func(*Observed)) func(*Observed) {
 }
 
 func TestIssuing(t *testing.T) {
-	leaf := func(change func(*Certificate)) func(*Observed) {
+	leaf := func(change func(*certificates.Certificate)) func(*Observed) {
 		return func(o *Observed) { change(&o.Certificates[1]) }
 	}
 	missing := func(i int) func(*Observed) {
 		return func(o *Observed) {
-			o.Certificates[i].State, o.Certificates[i].Message = CertificateMissing, "it does not exist"
+			o.Certificates[i].State, o.Certificates[i].Message = certificates.Missing, "it does not exist"
 		}
 	}
 	overlap := func(o *Observed) { o.CA.Overlap = true }
 	unvouched := func(o *Observed) { o.CA.CrossSigned = false }
-	unsigned := leaf(func(c *Certificate) { c.Issued.Signed, c.Issued.BundleMatches = false, false })
+	unsigned := leaf(func(c *certificates.Certificate) { c.Issued.Signed, c.Issued.BundleMatches = false, false })
 	asks := func(name, value string) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Annotations["etcd.database.coreos.com/"+name] = value }
 	}
@@ -152,24 +153,24 @@ func TestIssuing(t *testing.T) {
 		{"then what it signs", 3, "", edits(unresponsive, issuedHere(missing(1), missing(2))),
 			"certificates: IssueCertificate Peer, IssueCertificate Server"},
 		{"a certificate that a user deleted", 3, "a b c", edits(issuedHere(missing(2))), "certificates: IssueCertificate Server"},
-		{"renewal goes along with what else is done", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.Renewal = testNow }))),
+		{"renewal goes along with what else is done", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow }))),
 			"steady: IssueCertificate Peer"},
-		{"not good for all names", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.Issued.SANsMatch = false }))), "steady: IssueCertificate Peer"},
+		{"not good for all names", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Issued.SANsMatch = false }))), "steady: IssueCertificate Peer"},
 		{"nothing while it sleeps", 0, "", edits(issuedHere(missing(1))), "hibernate"},
 		{"nothing new while it is paused", 3, "a b c", edits(issuedHere(missing(1)), pausedSpec), "paused"},
-		{"what runs out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.Renewal = testNow })), pausedSpec),
+		{"what runs out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec),
 			"paused: IssueCertificate Peer"},
-		{"what has run out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.State = CertificateExpired })), pausedSpec),
+		{"what has run out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.State = certificates.Expired })), pausedSpec),
 			"paused: IssueCertificate Peer"},
 		{"the CA that expires is renewed while it is paused", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].Renewal = testNow }), pausedSpec), "paused: RenewCA"},
 		{"no rotation while it is paused", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1")), pausedSpec), "paused"},
 		{"no old CA is dropped while it is paused", 3, "a b c", edits(issuedHere(overlap, longAgo), pausedSpec), "paused"},
-		{"not before it has served", 3, "", edits(unresponsive, issuedHere(leaf(func(c *Certificate) { c.Renewal = testNow })), pausedSpec), "paused"},
-		{"a Secret that is not owned", 3, "a b c", edits(issuedHere(leaf(func(c *Certificate) { c.State, c.Message = CertificateNotOwned, "theirs" }))),
+		{"not before it has served", 3, "", edits(unresponsive, issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec), "paused"},
+		{"a Secret that is not owned", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.State, c.Message = certificates.NotOwned, "theirs" }))),
 			"certificates: wait NameConflict"},
-		{"not known", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].State, o.Certificates[0].Message = CertificateUnknown, "?" })),
+		{"not known", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].State, o.Certificates[0].Message = certificates.Unknown, "?" })),
 			"certificates: wait SecretUnreadable"},
-		{"no pod is prepared while a certificate is not known", 3, "a b", edits(unprepared, issuedHere(leaf(func(c *Certificate) { c.State, c.Message = CertificateUnknown, "?" }))),
+		{"no pod is prepared while a certificate is not known", 3, "a b", edits(unprepared, issuedHere(leaf(func(c *certificates.Certificate) { c.State, c.Message = certificates.Unknown, "?" }))),
 			"certificates: wait SecretUnreadable"},
 
 		{"a new CA is requested", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"))), "steady: RenewCA 1"},
@@ -203,7 +204,7 @@ func TestStaticCAIsReplaced(t *testing.T) {
 	static := func(trust string) func(*Observed) {
 		return func(o *Observed) {
 			o.Trust = "now"
-			o.Certificates = []Certificate{{Use: v1beta2.CertificateUsePeer, Secret: "s", State: CertificateUsable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
+			o.Certificates = []certificates.Certificate{{Use: v1beta2.CertificateUsePeer, Secret: "s", State: certificates.Usable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
 			for i := range o.Pods {
 				o.Pods[i].Trust = "now"
 			}
@@ -229,7 +230,7 @@ func TestStaticCAIsReplaced(t *testing.T) {
 		{"a certificate was renewed", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(false)), "steady: RefreshPod a, RefreshPod b, RefreshPod c"},
 		{"the kubelets know", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(true)), "steady"},
 		{"not one that cannot be used", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(false), func(o *Observed) {
-			o.Certificates[0].State, o.Certificates[0].Message = CertificateExpired, "it has ended"
+			o.Certificates[0].State, o.Certificates[0].Message = certificates.Expired, "it has ended"
 		}), "certificates: wait CertificateExpired"},
 	})
 }
@@ -238,13 +239,13 @@ func TestStaticCAIsReplaced(t *testing.T) {
 // fault, and no warning.
 func TestCertificateThatIsJustIssued(t *testing.T) {
 	missing := func(o *Observed) {
-		o.Certificates[0].State, o.Certificates[0].Message = CertificateMissing, "it does not exist"
+		o.Certificates[0].State, o.Certificates[0].Message = certificates.Missing, "it does not exist"
 	}
 	o := observed(t, 3, "a b c", issuedHere(missing))
 	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionUnknown || c.Reason != "Issuing" {
 		t.Errorf("CertificatesValid is %+v", c)
 	}
-	o = observed(t, 3, "a b c", certified(CertificateMissing)) // a user must create it
+	o = observed(t, 3, "a b c", certified(certificates.Missing)) // a user must create it
 	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "SecretMissing" {
 		t.Errorf("CertificatesValid is %+v", c)
 	}
@@ -253,7 +254,7 @@ func TestCertificateThatIsJustIssued(t *testing.T) {
 func TestUntrustedCA(t *testing.T) {
 	o := observed(t, 3, "a b c", func(o *Observed) {
 		o.Trust = "now"
-		o.Certificates = []Certificate{{Use: v1beta2.CertificateUsePeer, State: CertificateUsable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
+		o.Certificates = []certificates.Certificate{{Use: v1beta2.CertificateUsePeer, State: certificates.Usable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
 		o.Pods[1].Trust = "before"
 	})
 	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "CANotTrusted" || !strings.Contains(c.Message, "member b") {
