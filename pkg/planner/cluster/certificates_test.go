@@ -4,14 +4,15 @@
 package cluster
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // certified gives the cluster certificates, the server's in this state.
@@ -45,55 +46,58 @@ func TestRuleCertificates(t *testing.T) {
 	})
 }
 
+// TestCertificatesInStatus: a cluster with certificates has a condition about them, and each of
+// them in the status.
 func TestCertificatesInStatus(t *testing.T) {
 	for _, test := range []struct {
-		state  certificates.State
+		edits  []func(*Observed)
 		status corev1.ConditionStatus
 		reason string
 	}{
-		{certificates.Usable, corev1.ConditionTrue, "AllUsable"},
-		{certificates.Missing, corev1.ConditionFalse, "SecretMissing"},
-		{certificates.Expired, corev1.ConditionFalse, "CertificateExpired"},
-		{certificates.Unknown, corev1.ConditionUnknown, "SecretUnreadable"},
+		{edits(certified(certificates.Usable)), corev1.ConditionTrue, "AllUsable"},
+		{edits(certified(certificates.Missing)), corev1.ConditionFalse, "SecretMissing"},
+		{edits(certified(certificates.Unknown)), corev1.ConditionUnknown, "SecretUnreadable"},
+		{edits(certified(certificates.Missing), pausedSpec), corev1.ConditionFalse, "SecretMissing"},
 	} {
-		o := observed(t, 3, "a b c", certified(test.state))
-		status := Status(o, Decide(o))
-		found := false
-		for _, c := range status.Conditions {
-			if c.Type != v1beta2.ClusterConditionCertificatesValid {
-				continue
-			}
-			if found = true; c.Status != test.status || c.Reason != test.reason {
-				t.Errorf("state %d: CertificatesValid is %s (%s), want %s (%s)", test.state, c.Status, c.Reason, test.status, test.reason)
-			}
+		status := statusOf(observed(t, 3, "a b c", test.edits...))
+		if c := find(status, v1beta2.ClusterConditionCertificatesValid); c == nil || c.Status != test.status || c.Reason != test.reason {
+			t.Errorf("CertificatesValid is %+v, want %s (%s)", c, test.status, test.reason)
 		}
-		if !found || len(status.Certificates) != 3 {
-			t.Fatalf("state %d: the status has condition %t and %d certificates", test.state, found, len(status.Certificates))
+		if len(status.Certificates) != 3 || status.Certificates[1].Usable != test.status || status.Certificates[1].SecretName != "s-Server" {
+			t.Errorf("%s: the status lists %+v", test.reason, status.Certificates)
 		}
-		server := status.Certificates[1]
-		if server.Usable != test.status || server.SecretName != "s-Server" || server.SerialNumber != "1f" ||
-			!server.NotAfter.Time.Equal(testNow.Add(time.Hour)) || server.RenewalTime != nil {
-			t.Errorf("state %d: the status of the server's certificate is %+v", test.state, server)
-		}
-	}
-}
-
-func TestCertificateThatExpiresSoon(t *testing.T) {
-	o := observed(t, 3, "a b c", certified(certificates.Usable), func(o *Observed) {
-		o.Certificates[2].NotBefore, o.Certificates[2].NotAfter = testNow.Add(-90*time.Hour), testNow.Add(10*time.Hour)
-	})
-	c := certificatesValid(&o, Plan{})
-	if c.Status != corev1.ConditionTrue || c.Reason != "ExpiresSoon" {
-		t.Errorf("CertificatesValid is %s (%s: %s)", c.Status, c.Reason, c.Message)
 	}
 }
 
 func TestNoCertificatesNoCondition(t *testing.T) {
-	o := observed(t, 3, "a b c")
-	for _, c := range Status(o, Decide(o)).Conditions {
-		if c.Type == v1beta2.ClusterConditionCertificatesValid {
-			t.Errorf("a cluster without certificates has condition %+v", c)
-		}
+	if c := find(statusOf(observed(t, 3, "a b c")), v1beta2.ClusterConditionCertificatesValid); c != nil {
+		t.Errorf("a cluster without certificates has condition %+v", c)
+	}
+}
+
+// TestCertificateFacts: package certificates hears of the pods that run or start, and of the
+// clients that are declared.
+func TestCertificateFacts(t *testing.T) {
+	o := observed(t, 3, "a b:terminating c:theirs d:finished", issuedHere(), withClients("x", "y"), removedClient(0), func(o *Observed) {
+		o.Pods[0].Trust, o.Pods[0].Accepts, o.Pods[0].Certificates, o.Pods[0].Refreshed = "before", true, "some", false
+		o.Etcd.Members[2].CertificateVerified = false
+		o.Cluster.Annotations[resources.AnnotationRotateCA], o.Cluster.Annotations[resources.AnnotationDropOldCA] = "1", "2"
+	})
+	got := o.certificateFacts()
+	want := &certificates.Observed{
+		Now: testNow, Certificates: o.Certificates, Clients: []certificates.Certificate{o.Clients[1].Certificate}, CA: o.CA, Trust: "now",
+		Pods:         []certificates.Pod{{Name: "a", UID: "pod-a", Trust: "before", Accepts: true, Notified: true}},
+		Linearizable: true, RotateCA: "1", DropOldCA: "2", Bootstrapped: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a cluster with pods that end:\n%s", diff)
+	}
+
+	o = observed(t, 0, "", unresponsive, requested(), pausedSpec, deleting)
+	if diff := cmp.Diff(&certificates.Observed{
+		Now: testNow, Certificates: o.Certificates, CertManager: o.CertManager, Hibernated: true, Paused: true, Deleting: true,
+	}, o.certificateFacts()); diff != "" {
+		t.Errorf("a cluster that never started:\n%s", diff)
 	}
 }
 
@@ -133,7 +137,6 @@ func TestIssuing(t *testing.T) {
 	}
 	overlap := func(o *Observed) { o.CA.Overlap = true }
 	unvouched := func(o *Observed) { o.CA.CrossSigned = false }
-	unsigned := leaf(func(c *certificates.Certificate) { c.Issued.Signed, c.Issued.BundleMatches = false, false })
 	asks := func(name, value string) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Annotations["etcd.database.coreos.com/"+name] = value }
 	}
@@ -152,19 +155,12 @@ func TestIssuing(t *testing.T) {
 		{"a new cluster", 3, "", edits(unresponsive, issuedHere(missing(0), missing(1), missing(2))), "certificates: IssueCA"},
 		{"then what it signs", 3, "", edits(unresponsive, issuedHere(missing(1), missing(2))),
 			"certificates: IssueCertificate Peer, IssueCertificate Server"},
-		{"a certificate that a user deleted", 3, "a b c", edits(issuedHere(missing(2))), "certificates: IssueCertificate Server"},
 		{"renewal goes along with what else is done", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow }))),
 			"steady: IssueCertificate Peer"},
-		{"not good for all names", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Issued.SANsMatch = false }))), "steady: IssueCertificate Peer"},
 		{"nothing while it sleeps", 0, "", edits(issuedHere(missing(1))), "hibernate"},
 		{"nothing new while it is paused", 3, "a b c", edits(issuedHere(missing(1)), pausedSpec), "paused"},
 		{"what runs out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec),
 			"paused: IssueCertificate Peer"},
-		{"what has run out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.State = certificates.Expired })), pausedSpec),
-			"paused: IssueCertificate Peer"},
-		{"the CA that expires is renewed while it is paused", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].Renewal = testNow }), pausedSpec), "paused: RenewCA"},
-		{"no rotation while it is paused", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1")), pausedSpec), "paused"},
-		{"no old CA is dropped while it is paused", 3, "a b c", edits(issuedHere(overlap, longAgo), pausedSpec), "paused"},
 		{"not before it has served", 3, "", edits(unresponsive, issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec), "paused"},
 		{"a Secret that is not owned", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.State, c.Message = certificates.NotOwned, "theirs" }))),
 			"certificates: wait NameConflict"},
@@ -174,14 +170,8 @@ func TestIssuing(t *testing.T) {
 			"certificates: wait SecretUnreadable"},
 
 		{"a new CA is requested", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"))), "steady: RenewCA 1"},
-		{"a request that was carried out has no effect", 3, "a b c", edits(issuedHere(func(o *Observed) { o.CA.Request = "1" })), "steady"},
-		{"a request is carried out once", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), func(o *Observed) { o.CA.Request = "1" })), "steady"},
-		{"the CA is due for renewal", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].Renewal = testNow })), "steady: RenewCA"},
 		{"no new CA before all members trust the present CA", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), otherTrust, overlap)), "steady"},
-		{"cross-signed: the certificate is issued at once", 3, "a b c", edits(issuedHere(overlap, unsigned, otherTrust)), "steady: IssueCertificate Peer"},
-		{"not cross-signed: the CA is trusted first", 3, "a b c", edits(issuedHere(overlap, unvouched, unsigned)), "steady: IssueCertificate Peer"},
 		{"the kubelets are notified", 3, "a b c", edits(issuedHere(overlap, func(o *Observed) { o.Pods[1].Refreshed = false })), "steady: RefreshPod b"},
-		{"clients have a day", 3, "a b c", edits(issuedHere(overlap)), "steady"},
 		{"after a day the old CA is dropped", 3, "a b c", edits(issuedHere(overlap, longAgo)), "steady: DropOldCAs"},
 		{"the old CA is not dropped while a member joins, whose pod may present what it signed", 3, "a b", edits(issuedHere(overlap, longAgo)),
 			"scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
@@ -228,61 +218,22 @@ func TestStaticCAIsReplaced(t *testing.T) {
 		{"a pod of an earlier release does not say", 3, "a:claim b:claim c:claim", edits(static("")), "steady"},
 		{"the same as ever", 3, "a:claim b:claim c:claim", edits(static("now")), "steady"},
 		{"a certificate was renewed", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(false)), "steady: RefreshPod a, RefreshPod b, RefreshPod c"},
-		{"the kubelets know", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(true)), "steady"},
-		{"not one that cannot be used", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(false), func(o *Observed) {
-			o.Certificates[0].State, o.Certificates[0].Message = certificates.Expired, "it has ended"
-		}), "certificates: wait CertificateExpired"},
 	})
 }
 
-// TestCertificateThatIsJustIssued: what the controller makes itself in a moment is no
-// fault, and no warning.
-func TestCertificateThatIsJustIssued(t *testing.T) {
+// TestCertificateThatIsIssuedLater: a certificate that the controller issues counts as being
+// issued during a pause, too.
+func TestCertificateThatIsIssuedLater(t *testing.T) {
 	missing := func(o *Observed) {
-		o.Certificates[0].State, o.Certificates[0].Message = certificates.Missing, "it does not exist"
+		o.Certificates[1].State, o.Certificates[1].Message = certificates.Missing, "it does not exist"
 	}
-	o := observed(t, 3, "a b c", issuedHere(missing))
-	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionUnknown || c.Reason != "Issuing" {
-		t.Errorf("CertificatesValid is %+v", c)
-	}
-	o = observed(t, 3, "a b c", certified(certificates.Missing)) // a user must create it
-	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "SecretMissing" {
-		t.Errorf("CertificatesValid is %+v", c)
-	}
-}
-
-func TestUntrustedCA(t *testing.T) {
-	o := observed(t, 3, "a b c", func(o *Observed) {
-		o.Trust = "now"
-		o.Certificates = []certificates.Certificate{{Use: v1beta2.CertificateUsePeer, State: certificates.Usable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
-		o.Pods[1].Trust = "before"
-	})
-	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionFalse || c.Reason != "CANotTrusted" || !strings.Contains(c.Message, "member b") {
-		t.Errorf("CertificatesValid is %+v", c)
-	}
-	o.Pods[1].Accepts = true
-	if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionTrue || c.Reason != "RestartPending" {
-		t.Errorf("CertificatesValid is %+v", c)
-	}
-}
-
-func TestMembersThatTrustWhatWasTrustedBefore(t *testing.T) {
-	before := func(o *Observed) { o.Pods[1].Trust = "before" }
-	for name, test := range map[string]struct {
-		changes []func(*Observed)
-		want    string
-	}{
-		"none":                {nil, "AllUsable"},
-		"one":                 {[]func(*Observed){before}, "RestartPending"},
-		"while both do":       {[]func(*Observed){before, func(o *Observed) { o.CA.Overlap = true }}, "AllUsable"},
-		"not cross-signed":    {[]func(*Observed){before, func(o *Observed) { o.CA.Overlap, o.CA.CrossSigned = true, false }}, "RestartPending"},
-		"pod of no known":     {[]func(*Observed){func(o *Observed) { o.Pods[1].Trust = "" }}, "RestartPending"},
-		"its pod goes":        {[]func(*Observed){before, func(o *Observed) { o.Pods[1].Terminating = true }}, "AllUsable"},
-		"trusted CAs unknown": {[]func(*Observed){before, func(o *Observed) { o.Trust = "" }}, "AllUsable"},
+	for name, o := range map[string]Observed{
+		"it is issued at once":      observed(t, 3, "a b c", issuedHere(missing)),
+		"the cluster is paused":     observed(t, 3, "a b c", issuedHere(missing), pausedSpec),
+		"the cluster is going away": observed(t, 3, "a b c", issuedHere(missing), deleting),
 	} {
-		o := observed(t, 3, "a b c", issuedHere(test.changes...))
-		if c := certificatesValid(&o, Plan{}); c.Status != corev1.ConditionTrue || c.Reason != test.want {
-			t.Errorf("%s: CertificatesValid is %s (%s: %s), want %s", name, c.Status, c.Reason, c.Message, test.want)
+		if c := find(statusOf(o), v1beta2.ClusterConditionCertificatesValid); c.Status != corev1.ConditionUnknown || c.Reason != "Issuing" {
+			t.Errorf("%s: CertificatesValid is %+v", name, c)
 		}
 	}
 }
