@@ -98,10 +98,10 @@ func (o *Observed) keepCertificates(plan Plan) []Action {
 	return actions
 }
 
-// certificatesValid is about clusters with certificates only. What the controller issues after
-// a pause counts as being issued.
+// certificatesValid is about clusters with certificates only.
 func certificatesValid(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	facts := o.certificateFacts()
+	// What the controller issues after a pause counts as being issued.
 	facts.Paused, facts.Deleting = false, false
 	return facts.Condition()
 }

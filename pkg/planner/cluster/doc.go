@@ -8,8 +8,9 @@
 // simulation checks them after every step.
 //
 // It imports the API types with their validation, package resources, which knows what the
-// objects of a cluster look like, and types and version arithmetic of Kubernetes. It never
-// imports a client, reads a clock or writes a log.
+// objects of a cluster look like, package diagnosis, package certificates, which decides about
+// certificates, and types and version arithmetic of Kubernetes. It never imports a client, reads
+// a clock or writes a log.
 //
 // The chapters, in reading order:
 //
@@ -24,7 +25,8 @@
 //   - cordon.go says which members must leave a cordoned node.
 //   - raft_log.go leads the log across a version that cannot read old entries.
 //   - upkeep.go, upkeep_*.go and object_labels.go go along with every decision, as do
-//     issue.go and certmanager.go for certificates.
+//     certificates.go and clients.go. certificates.go hands to package certificates what it
+//     needs to know, and turns its steps into actions.
 //   - loss.go, rule_quorum.go and rule_recovery*.go are about a lost quorum.
 //   - status.go, conditions.go, condition_*.go and ready.go make the status.
 package cluster
