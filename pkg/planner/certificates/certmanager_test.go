@@ -36,7 +36,7 @@ func TestRequests(t *testing.T) {
 		{"nothing while it is hibernated", []edit{request(0, deleted), func(o *Observed) { o.Hibernated = true }}, ""},
 		{"nothing while it is deleted", []edit{request(0, deleted), func(o *Observed) { o.Deleting = true }}, ""},
 		{"cert-manager is missing", []edit{notServed}, ""},
-		{"cert-manager cannot be asked", []edit{notAsked}, ""},
+		{"cert-manager does not respond", []edit{notAsked}, ""},
 	} {
 		if got := describe(requested(test.edits...).Decide()); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)

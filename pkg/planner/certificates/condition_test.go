@@ -36,7 +36,7 @@ func TestCondition(t *testing.T) {
 		{"what the controller issues in a moment is no fault", issued(inState(0, Missing)), corev1.ConditionUnknown, "Issuing", "Secret s-CA is being issued: it is wrong"},
 		{"what cert-manager issues", requested(inState(0, Missing)), corev1.ConditionFalse, "SecretMissing", "Certificate s-Peer requests it"},
 		{"cert-manager is not installed any more", requested(noAPI), corev1.ConditionTrue, "CertManagerMissing", "nothing renews the certificates that exist"},
-		{"cert-manager cannot be asked", requested(unread), corev1.ConditionTrue, "AllUsable", ""},
+		{"cert-manager does not respond", requested(unread), corev1.ConditionTrue, "AllUsable", ""},
 		{"one fifth of its life is left", static(soon, certificate(1, func(c *Certificate) { c.NotBefore = testNow.Add(-80 * time.Hour) })), corev1.ConditionTrue, "AllUsable", ""},
 		{"less than one fifth of its life is left", static(soon), corev1.ConditionTrue, "ExpiresSoon", "Secret s-Server is valid until 2026-01-02T23:04:05Z only"},
 

@@ -72,8 +72,8 @@ type Pod struct {
 	// Accepts is true if the CAs that its member read when it started verify the certificates
 	// that the other members show now.
 	Accepts bool
-	// Notified is true if it is known of which certificates the kubelet of the pod was last
-	// notified, and Refreshed is true if these are the present ones.
+	// Notified is true if the last certificates that the kubelet of the pod was notified of are
+	// known, and Refreshed is true if these are the present ones.
 	Notified, Refreshed bool
 }
 

@@ -8,9 +8,9 @@
 // simulation checks them after every step.
 //
 // It imports the API types with their validation, package resources, which knows what the
-// objects of a cluster look like, package diagnosis, package certificates, which decides about
-// certificates, and types and version arithmetic of Kubernetes. It never imports a client, reads
-// a clock or writes a log.
+// objects of a cluster look like, and types and version arithmetic of Kubernetes. Package
+// diagnosis derives for it what is wrong with a cluster, and package certificates decides about
+// certificates. It never imports a client, reads a clock or writes a log.
 //
 // The chapters, in reading order:
 //
