@@ -61,7 +61,9 @@ func rows(found []choice, kind string, events bool) []*row {
 			byReason[c.reason] = r
 			list = append(list, r)
 		}
-		r.where = appendNew(r.where, strings.TrimSpace(place(c, kind)))
+		for _, where := range strings.Split(place(c, kind), ", ") {
+			r.where = appendNew(r.where, where)
+		}
 		r.messages = appendNew(r.messages, c.message)
 		r.files = appendNew(r.files, c.file)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -77,7 +78,7 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 		before, err = readSigner(live)
 	}
 	usable := err == nil && before != nil && now.Before(before.ca.Certificate.NotAfter)
-	if usable != (a.Mode == planner.CASuccessor) || (usable && !r.seen.signs(before)) {
+	if usable != (a.Mode == certplanner.CASuccessor) || (usable && !r.seen.signs(before)) {
 		// Members know the CA that was observed. A CA that is cross-signed by a CA unknown
 		// to them does not help them.
 		return fmt.Errorf("the Secret %s has changed since it was observed: %w", name, reconcile.ErrStale)
@@ -87,7 +88,7 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 		return err
 	}
 	trusted := []*x509.Certificate{next.Certificate}
-	if a.Mode == planner.CASuccessor {
+	if a.Mode == certplanner.CASuccessor {
 		if err := before.ca.CrossSign(next); err != nil {
 			return err
 		}
@@ -207,7 +208,7 @@ func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) e
 		return err
 	}
 	data := map[string][]byte{corev1.ServiceAccountRootCAKey: certificates.PEM(present.trusted...)}
-	if a.Change == planner.ChangeBundle && live != nil {
+	if a.Change == certplanner.ChangeBundle && live != nil {
 		data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = live.Data[corev1.TLSCertKey], live.Data[corev1.TLSPrivateKeyKey]
 		return writeSecret(ctx, r, live, name, data, nil)
 	}

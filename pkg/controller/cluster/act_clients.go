@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -76,7 +77,7 @@ func writeClientSecret(ctx context.Context, r *run, a planner.WriteClientSecret)
 
 // clientCertificate returns the entries of the certificate to write into the Secret of a
 // client; none in a cluster without TLS.
-func clientCertificate(ctx context.Context, r *run, client *v1beta2.ClusterClient, live *corev1.Secret, change planner.CertificateChange) (map[string][]byte, error) {
+func clientCertificate(ctx context.Context, r *run, client *v1beta2.ClusterClient, live *corev1.Secret, change certplanner.Change) (map[string][]byte, error) {
 	if !resources.IssuesCertificates(r.seen.Cluster) {
 		return nil, nil
 	}
@@ -85,7 +86,7 @@ func clientCertificate(ctx context.Context, r *run, client *v1beta2.ClusterClien
 		return nil, err
 	}
 	entries := map[string][]byte{corev1.ServiceAccountRootCAKey: certificates.PEM(present.trusted...)}
-	if change == planner.ChangeBundle && live != nil {
+	if change == certplanner.ChangeBundle && live != nil {
 		return entries, nil
 	}
 	chain, private, err := present.ca.Issue(clientTemplate(client), r.Clock.Now())

@@ -26,6 +26,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/kubeadapter"
 	fakeetcd "github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned/fake"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -154,8 +155,8 @@ var requested = v1beta2.TLSPolicy{CertManager: &v1beta2.CertManagerTLS{IssuerRef
 
 var requestedSecrets = []string{"c-peer-tls", "c-server-tls", "c-operator-tls", "c-client-tls"}
 
-func states(s *seen) map[planner.CertificateState]int {
-	counts := map[planner.CertificateState]int{}
+func states(s *seen) map[certplanner.State]int {
+	counts := map[certplanner.State]int{}
 	for i := range s.Certificates {
 		counts[s.Certificates[i].State]++
 	}
@@ -164,7 +165,7 @@ func states(s *seen) map[planner.CertificateState]int {
 
 func TestCertManager(t *testing.T) {
 	w := newCertWorld(t, requested)
-	if s := w.step(); s.CertManager.Served || len(s.CertManager.Requests) != 0 || states(s)[planner.CertificateMissing] != 4 {
+	if s := w.step(); s.CertManager.Served || len(s.CertManager.Requests) != 0 || states(s)[certplanner.Missing] != 4 {
 		t.Fatalf("without cert-manager it is %+v, %v", s.CertManager, states(s))
 	}
 	// It is installed; that is looked for now and then, and not each time.
@@ -185,14 +186,14 @@ func TestCertManager(t *testing.T) {
 		w.sign(name, time.Hour)
 	}
 	first := w.step()
-	if states(first)[planner.CertificateUsable] != 4 {
+	if states(first)[certplanner.Usable] != 4 {
 		t.Fatalf("the requests are not what is needed: %+v", first.Certificates)
 	}
 
 	// The issuer renews; that is seen like any change of a secret.
 	w.clock.SetTime(w.clock.Now().Add(30 * time.Minute))
 	w.sign("c-server-tls", time.Hour)
-	if s := w.step(); s.Certificates[1].Serial == first.Certificates[1].Serial || s.Trust != first.Trust || states(s)[planner.CertificateUsable] != 4 {
+	if s := w.step(); s.Certificates[1].Serial == first.Certificates[1].Serial || s.Trust != first.Trust || states(s)[certplanner.Usable] != 4 {
 		t.Errorf("after a renewal it is %+v", s.Certificates)
 	}
 }
@@ -229,8 +230,8 @@ func TestCertManagerRequestIsRepaired(t *testing.T) {
 
 	w.clock.SetTime(w.clock.Now().Add(secretLife))
 	s := w.step()
-	if s.CertManager.Requests[1].State != planner.NotOwned {
-		t.Errorf("a Certificate that is not owned is %+v", s.CertManager.Requests[1])
+	if r := s.CertManager.Requests[1]; !r.Exists || r.Owned {
+		t.Errorf("a Certificate that is not owned is %+v", r)
 	}
 	common := func(name string) string {
 		value, _, err := unstructured.NestedString(w.request(name).Object, "spec", "commonName")
@@ -269,7 +270,7 @@ func TestCertManagerIgnoresTheName(t *testing.T) {
 		w.sign(name, time.Hour)
 	}
 	s := w.step()
-	if c := s.Certificates[0]; c.State != planner.CertificateUnusable || !strings.Contains(c.Message, "common name") {
+	if c := s.Certificates[0]; c.State != certplanner.Unusable || !strings.Contains(c.Message, "common name") {
 		t.Errorf("the certificate of peers is %+v", c)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -241,11 +242,11 @@ func TestStaleClientActions(t *testing.T) {
 	s := w.steps(6)
 	r := &run{Reconciler: w.r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}
 	remove := planner.DeleteClientSecret{Name: "c-a-binding", UID: "another"}
-	write := planner.WriteClientSecret{Client: "a", Change: planner.ChangeAll}
+	write := planner.WriteClientSecret{Client: "a", Change: certplanner.ChangeAll}
 	if err := carryOut(t.Context(), r, remove); !errors.Is(err, reconcile.ErrStale) {
 		t.Errorf("a Secret with another UID is deleted: %v", err)
 	}
-	unknown := planner.WriteClientSecret{Client: "b", Change: planner.ChangeAll}
+	unknown := planner.WriteClientSecret{Client: "b", Change: certplanner.ChangeAll}
 	if err := carryOut(t.Context(), r, unknown); !errors.Is(err, reconcile.ErrStale) {
 		t.Errorf("the Secret of an unknown client is written: %v", err)
 	}

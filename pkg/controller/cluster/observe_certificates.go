@@ -15,7 +15,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
-	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -71,7 +71,7 @@ func observeCertificates(ctx context.Context, r *run) {
 		r.seen.certificates[n.use] = pair
 	}
 	for i, n := range list {
-		o := planner.Certificate{Use: n.use, Secret: n.secret}
+		o := certplanner.Certificate{Use: n.use, Secret: n.secret}
 		err := failed[i]
 		if pair := r.seen.certificates[n.use]; pair != nil {
 			describeCertificate(&o, pair.Leaf)
@@ -83,13 +83,13 @@ func observeCertificates(ctx context.Context, r *run) {
 		r.seen.conclude(&o, err)
 	}
 	r.seen.observeTrust()
-	if slices.ContainsFunc(r.seen.Certificates, func(c planner.Certificate) bool { return c.State != planner.CertificateUsable }) {
+	if slices.ContainsFunc(r.seen.Certificates, func(c certplanner.Certificate) bool { return c.State != certplanner.Usable }) {
 		r.secrets.invalidate(r.key)
 	}
 }
 
 // conclude adds a certificate with what was found to be wrong with it.
-func (s *seen) conclude(o *planner.Certificate, err error) {
+func (s *seen) conclude(o *certplanner.Certificate, err error) {
 	if o.State = stateOf(err); err != nil {
 		o.Message = fmt.Sprintf("secret %s (%s certificate): %v", o.Secret, o.Use, err)
 	}
@@ -133,7 +133,7 @@ func ownSecret(ctx context.Context, r *run, set *secretSet, name string, own boo
 	}
 }
 
-func describeCertificate(o *planner.Certificate, leaf *x509.Certificate) {
+func describeCertificate(o *certplanner.Certificate, leaf *x509.Certificate) {
 	o.Issuer = leaf.Issuer.CommonName
 	if o.Issuer == "" {
 		o.Issuer = leaf.Issuer.String()
@@ -170,29 +170,29 @@ func hosts(c *v1beta2.EtcdCluster) []string {
 	return []string{resources.Host(c, c.Name+"-member")}
 }
 
-func stateOf(err error) planner.CertificateState {
+func stateOf(err error) certplanner.State {
 	for _, known := range []struct {
 		err   error
-		state planner.CertificateState
+		state certplanner.State
 	}{
-		{errMissing, planner.CertificateMissing},
-		{errNotOwned, planner.CertificateNotOwned},
-		{errNotBinding, planner.CertificateNotOwned},
-		{certificates.ErrIncomplete, planner.CertificateIncomplete},
-		{certificates.ErrExpired, planner.CertificateExpired},
-		{certificates.ErrNotYetValid, planner.CertificateNotYetValid},
-		{certificates.ErrUnusable, planner.CertificateUnusable},
-		{certificates.ErrUntrusted, planner.CertificateUnusable},
-		{certificates.ErrNames, planner.CertificateUnusable},
+		{errMissing, certplanner.Missing},
+		{errNotOwned, certplanner.NotOwned},
+		{errNotBinding, certplanner.NotOwned},
+		{certificates.ErrIncomplete, certplanner.Incomplete},
+		{certificates.ErrExpired, certplanner.Expired},
+		{certificates.ErrNotYetValid, certplanner.NotYetValid},
+		{certificates.ErrUnusable, certplanner.Unusable},
+		{certificates.ErrUntrusted, certplanner.Unusable},
+		{certificates.ErrNames, certplanner.Unusable},
 	} {
 		if errors.Is(err, known.err) {
 			return known.state
 		}
 	}
 	if err == nil {
-		return planner.CertificateUsable
+		return certplanner.Usable
 	}
-	return planner.CertificateUnknown
+	return certplanner.Unknown
 }
 
 // format returns how the secret for a use names its entries.
@@ -223,7 +223,7 @@ func (s *seen) observeTrust() {
 	var all []*x509.Certificate
 	for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
 		pair := s.certificates[use]
-		if pair == nil && slices.ContainsFunc(s.Certificates, func(c planner.Certificate) bool { return c.Use == use }) {
+		if pair == nil && slices.ContainsFunc(s.Certificates, func(c certplanner.Certificate) bool { return c.Use == use }) {
 			return
 		}
 		if pair != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -53,7 +54,7 @@ func observeClients(ctx context.Context, r *run) {
 	settled := true
 	for _, s := range list {
 		o := observeClient(ctx, r, set, s)
-		settled = settled && s.client != nil && o.State == planner.CertificateUsable
+		settled = settled && s.client != nil && o.State == certplanner.Usable
 		r.seen.Clients = append(r.seen.Clients, o)
 	}
 	if !settled {
@@ -62,7 +63,7 @@ func observeClients(ctx context.Context, r *run) {
 }
 
 func observeClient(ctx context.Context, r *run, set *secretSet, s clientSecret) planner.Client {
-	o := planner.Client{Certificate: planner.Certificate{Use: v1beta2.CertificateUseClient, Secret: s.secret}}
+	o := planner.Client{Certificate: certplanner.Certificate{Use: v1beta2.CertificateUseClient, Secret: s.secret}}
 	if s.client != nil {
 		o.Name = s.client.Name
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
-	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -47,8 +47,8 @@ func readSigner(secret *corev1.Secret) (*signer, error) {
 
 // observeCA reads what signs for a cluster whose certificates are issued here.
 func observeCA(ctx context.Context, r *run, set *secretSet) {
-	o := planner.Certificate{Use: v1beta2.CertificateUseCA, Secret: resources.CASecret(r.seen.Cluster)}
-	r.seen.CA = &planner.CA{}
+	o := certplanner.Certificate{Use: v1beta2.CertificateUseCA, Secret: resources.CASecret(r.seen.Cluster)}
+	r.seen.CA = &certplanner.CA{}
 	secret, err := ownSecret(ctx, r, set, o.Secret, true)
 	if err == nil {
 		r.seen.CA.Request = secret.Annotations[resources.AnnotationRotateCA]
@@ -85,7 +85,7 @@ func (s *seen) trustedCAs() []*x509.Certificate {
 }
 
 // describeIssued compares a certificate with what would be issued now.
-func (s *seen) describeIssued(o *planner.Certificate, pair *certificates.Pair, template certificates.Template) {
+func (s *seen) describeIssued(o *certplanner.Certificate, pair *certificates.Pair, template certificates.Template) {
 	o.Renewal = certificates.Renewal(pair.Leaf)
 	o.Issued.SANsMatch = template.Matches(pair.Leaf)
 	if s.signer != nil {

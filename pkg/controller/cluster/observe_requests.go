@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -19,7 +19,7 @@ import (
 // one by one, like the Secrets, and cached for as long. A watch would need an API that may
 // not exist.
 func observeRequests(ctx context.Context, r *run, set *secretSet) {
-	o := &planner.CertManager{}
+	o := &certplanner.CertManager{}
 	r.seen.CertManager = o
 	var err error
 	if o.Served, err = r.CertManager.Served(); err != nil {
@@ -35,14 +35,15 @@ func observeRequests(ctx context.Context, r *run, set *secretSet) {
 			o.Err = err.Error()
 			return
 		}
-		request := planner.CertificateRequest{Use: n.use, Name: n.secret}
+		request := certplanner.Request{Use: n.use, Name: n.secret}
 		if live != nil {
 			_, drifted := resources.CertificateDrift(requestFor(r.seen.Cluster, n), live)
-			request.State, request.Message = state(r.seen.Cluster, live, drifted), resources.CertificateSays(live)
+			request.Exists, request.Owned, request.Drifted = true, resources.Owns(r.seen.Cluster, live), drifted
+			request.Message = resources.CertificateSays(live)
 		}
 		o.Requests = append(o.Requests, request)
 	}
-	if slices.ContainsFunc(o.Requests, func(r planner.CertificateRequest) bool { return r.State != planner.Current }) {
+	if slices.ContainsFunc(o.Requests, func(r certplanner.Request) bool { return !r.IsCurrent() }) {
 		r.secrets.invalidate(r.key)
 	}
 }

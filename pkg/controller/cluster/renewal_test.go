@@ -9,7 +9,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
-	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 )
 
 // TestRenewal lets two thirds of the life of certificates pass that are issued here. The
@@ -21,7 +21,7 @@ func TestRenewal(t *testing.T) {
 		w.step()
 	}
 	first := w.step()
-	if states(first)[planner.CertificateUsable] != 5 {
+	if states(first)[certplanner.Usable] != 5 {
 		t.Fatalf("not everything is issued: %+v", first.Certificates)
 	}
 	issued := w.clock.Now()
@@ -34,7 +34,7 @@ func TestRenewal(t *testing.T) {
 	w.clock.SetTime(issued.Add(certificates.LeafLife / 3 * 2))
 	w.step()
 	s := w.step()
-	if states(s)[planner.CertificateUsable] != 5 {
+	if states(s)[certplanner.Usable] != 5 {
 		t.Fatalf("after the renewal it is %+v", s.Certificates)
 	}
 	for i := range s.Certificates {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -319,12 +320,12 @@ func describeAction(action Action) string {
 	case PublishRecoveryMember:
 		return kind + " " + a.Name
 	case IssueCA:
-		if a.Mode == CASuccessor {
+		if a.Mode == certificates.CASuccessor {
 			kind = "RenewCA"
 		}
 		return strings.TrimSpace(kind + " " + a.Request)
 	case IssueCertificate:
-		if a.Change == ChangeBundle {
+		if a.Change == certificates.ChangeBundle {
 			kind = "KeepCertificate"
 		}
 		return kind + " " + string(a.Use)

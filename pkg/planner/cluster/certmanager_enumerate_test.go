@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 )
 
 // trusts is what a member trusts and accepts: the present CA, or the one before.
@@ -16,18 +18,18 @@ type trusts struct {
 
 // issuance is what cert-manager has done for the requests.
 type issuance struct {
-	secret  CertificateState
-	request ObjectState
+	secret  certificates.State
+	request requestState
 	served  bool
 }
 
 func issuances() []issuance {
 	var list []issuance
-	for state := CertificateUnknown; state <= CertificateUsable; state++ {
-		for _, request := range []ObjectState{Missing, Current, Drifted, NotOwned} {
+	for state := certificates.Unknown; state <= certificates.Usable; state++ {
+		for _, request := range []requestState{requestMissing, requestCurrent, requestDrifted, requestNotOwned} {
 			list = append(list, issuance{state, request, true})
 		}
-		list = append(list, issuance{state, Missing, false})
+		list = append(list, issuance{state, requestMissing, false})
 	}
 	return list
 }
@@ -38,7 +40,7 @@ func (i issuance) see(members []trusts) func(*Observed) {
 		requested()(o)
 		o.Trust, o.CertManager.Served = "now", i.served
 		o.Certificates[1].State, o.Certificates[1].Message = i.secret, "as it is"
-		o.CertManager.Requests[1].State = i.request
+		requestIs(1, i.request, "")(o)
 		for n := range o.Pods {
 			o.Pods[n].Trust = "now"
 			if members[n].before {
@@ -73,7 +75,7 @@ func TestCertManagerNeverCostsAQuorum(t *testing.T) {
 			}
 		}
 		touched := slices.ContainsFunc(plan.Actions, touches)
-		if i.secret != CertificateUsable && (touched || plan.Wait == nil) {
+		if i.secret != certificates.Usable && (touched || plan.Wait == nil) {
 			t.Fatalf("a secret cannot be used: %s, %+v, %+v: %s", text, i, members, describe(plan))
 		}
 		if slices.ContainsFunc(plan.Actions, recreates) {
@@ -112,8 +114,8 @@ func recreates(a Action) bool {
 // rolled out one by one. A secret that a user deletes stops that until it is back.
 func TestCertManagerRollout(t *testing.T) {
 	old := trusts{before: true, accepts: true}
-	usable := issuance{CertificateUsable, Current, true}
-	missing := issuance{CertificateMissing, Current, true}
+	usable := issuance{certificates.Usable, requestCurrent, true}
+	missing := issuance{certificates.Missing, requestCurrent, true}
 	checkDecisions(t, []decision{
 		{"it is late, and the members serve", 3, "a:claim b:claim c:claim", edits(missing.see([]trusts{{}, {}, {}})), "certificates: wait SecretMissing"},
 		{"it issues from a new CA", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, old, old})), "rollout: RecreatePod b " + testVersion},
@@ -122,6 +124,6 @@ func TestCertManagerRollout(t *testing.T) {
 		{"the leader hands over first", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, {}, {}})), "rollout: MoveLeader a>b"},
 		{"the secret is deleted in the middle", 3, "a:claim b:claim c:claim", edits(missing.see([]trusts{old, {}, old})), "certificates: wait SecretMissing"},
 		{"a secret that the issuer has spoilt", 3, "a:claim b:claim c:claim",
-			edits(issuance{CertificateUnusable, Current, true}.see([]trusts{old, old, old})), "certificates: wait CertificateUnusable"},
+			edits(issuance{certificates.Unusable, requestCurrent, true}.see([]trusts{old, old, old})), "certificates: wait CertificateUnusable"},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 )
 
 // withClients gives the cluster clients whose Secrets are as declared, listed in the status.
@@ -19,12 +20,12 @@ func withClients(names ...string) func(*Observed) {
 		for _, name := range names {
 			o.Cluster.Spec.Clients = append(o.Cluster.Spec.Clients, v1beta2.ClusterClient{Name: name})
 			o.Cluster.Status.Clients = append(o.Cluster.Status.Clients, v1beta2.ClientStatus{SecretName: "s-" + name, Name: name, Ready: corev1.ConditionTrue})
-			c := Client{Name: name, UID: "u-" + name, EntriesMatch: true, Certificate: Certificate{
-				Use: v1beta2.CertificateUseClient, Secret: "s-" + name, State: CertificateUsable,
+			c := Client{Name: name, UID: "u-" + name, EntriesMatch: true, Certificate: certificates.Certificate{
+				Use: v1beta2.CertificateUseClient, Secret: "s-" + name, State: certificates.Usable,
 			}}
 			if o.CA != nil {
 				c.NotBefore, c.NotAfter, c.Renewal = testNow.Add(-time.Hour), testNow.Add(3*time.Hour), testNow.Add(time.Hour)
-				c.Issued = Issued{Signed: true, BundleMatches: true, SANsMatch: true}
+				c.Issued = certificates.Issued{Signed: true, BundleMatches: true, SANsMatch: true}
 			}
 			o.Clients = append(o.Clients, c)
 		}
@@ -38,13 +39,13 @@ func client(i int, change func(*Client)) func(*Observed) {
 
 // removedClient is client, removed from the spec.
 func removedClient(i int) func(*Observed) {
-	return client(i, func(c *Client) { c.Name, c.EntriesMatch, c.Issued = "", false, Issued{} })
+	return client(i, func(c *Client) { c.Name, c.EntriesMatch, c.Issued = "", false, certificates.Issued{} })
 }
 
-func inState(s CertificateState) func(*Client) {
+func inState(s certificates.State) func(*Client) {
 	return func(c *Client) {
-		if c.State, c.Message = s, "it is wrong"; s == CertificateMissing {
-			c.UID, c.EntriesMatch, c.Issued, c.Renewal = "", false, Issued{}, time.Time{}
+		if c.State, c.Message = s, "it is wrong"; s == certificates.Missing {
+			c.UID, c.EntriesMatch, c.Issued, c.Renewal = "", false, certificates.Issued{}, time.Time{}
 		}
 	}
 }
@@ -52,8 +53,8 @@ func inState(s CertificateState) func(*Client) {
 func unrecorded(o *Observed) { o.Cluster.Status.Clients = nil }
 
 func TestClients(t *testing.T) {
-	missing := client(0, inState(CertificateMissing))
-	theirs := client(0, inState(CertificateNotOwned))
+	missing := client(0, inState(certificates.Missing))
+	theirs := client(0, inState(certificates.NotOwned))
 	due := client(0, func(c *Client) { c.Renewal = testNow })
 	edited := client(0, func(c *Client) { c.EntriesMatch = false })
 	renamed := client(0, func(c *Client) { c.Issued.SANsMatch = false })
@@ -63,7 +64,7 @@ func TestClients(t *testing.T) {
 	notYetTrusted := func(o *Observed) { o.CA.CrossSigned, o.Pods[0].Trust = false, "before" }
 	noCA := func(o *Observed) {
 		for i := range o.Certificates {
-			o.Certificates[i].State, o.Certificates[i].Message = CertificateMissing, "it does not exist"
+			o.Certificates[i].State, o.Certificates[i].Message = certificates.Missing, "it does not exist"
 		}
 	}
 	checkDecisions(t, []decision{
@@ -79,17 +80,17 @@ func TestClients(t *testing.T) {
 		{"entries that a user has changed", 3, "a b c", edits(issuedHere(), withClients("x"), edited), "steady: WriteClientSecret x Bundle"},
 		{"the same without TLS", 3, "a b c", edits(withClients("x"), edited), "steady: WriteClientSecret x Bundle"},
 		{"another common name", 3, "a b c", edits(issuedHere(), withClients("x"), renamed), "steady: WriteClientSecret x All"},
-		{"a certificate that a user has damaged", 3, "a b c", edits(issuedHere(), withClients("x"), client(0, inState(CertificateUnusable))), "steady: WriteClientSecret x All"},
+		{"a certificate that a user has damaged", 3, "a b c", edits(issuedHere(), withClients("x"), client(0, inState(certificates.Unusable))), "steady: WriteClientSecret x All"},
 		{"it is renewed", 3, "a b c", edits(issuedHere(), withClients("x", "y"), due), "steady: WriteClientSecret x All"},
-		{"not known", 3, "a b c", edits(issuedHere(), withClients("x"), client(0, inState(CertificateUnknown))), "steady"},
+		{"not known", 3, "a b c", edits(issuedHere(), withClients("x"), client(0, inState(certificates.Unknown))), "steady"},
 		{"a Secret that is not owned is left alone, and the others are kept", 3, "a b c",
-			edits(issuedHere(), withClients("x", "y"), theirs, client(1, inState(CertificateMissing))), "steady: WriteClientSecret y All"},
+			edits(issuedHere(), withClients("x", "y"), theirs, client(1, inState(certificates.Missing))), "steady: WriteClientSecret y All"},
 
 		{"a new CA signs at once if it is cross-signed", 3, "a b c", edits(issuedHere(), withClients("x"), overlap, oldCA), "steady: WriteClientSecret x All"},
 		{"a new CA that members do not trust yet is distributed first", 3, "a:claim b:claim c:claim", edits(issuedHere(), withClients("x"), overlap, oldCA, notYetTrusted),
 			"rollout: WriteClientSecret x Bundle, MoveLeader a>b"},
 		{"the old CA is trusted until every client has its certificate", 3, "a:claim b:claim c:claim",
-			edits(issuedHere(), withClients("x"), overlap, client(0, inState(CertificateUnknown)), client(0, func(c *Client) { c.Issued.Signed = false })), "steady"},
+			edits(issuedHere(), withClients("x"), overlap, client(0, inState(certificates.Unknown)), client(0, func(c *Client) { c.Issued.Signed = false })), "steady"},
 		{"then it is dropped", 3, "a b c", edits(issuedHere(), withClients("x"), overlap), "steady: DropOldCAs"},
 		{"a Secret that is not owned does not keep it", 3, "a b c", edits(issuedHere(), withClients("x"), overlap, theirs), "steady: DropOldCAs"},
 		{"nor does one that does not exist", 3, "a b c", edits(issuedHere(), withClients("x"), overlap, missing), "steady: DropOldCAs, WriteClientSecret x All"},
@@ -99,7 +100,7 @@ func TestClients(t *testing.T) {
 		{"a client is removed, without TLS", 3, "a b c", edits(withClients("x"), removedClient(0)), "steady: DeleteClientSecret s-x"},
 		{"its Secret is not owned", 3, "a b c", edits(issuedHere(), withClients("x"), removedClient(0), theirs), "steady"},
 		{"its Secret does not exist", 3, "a b c", edits(issuedHere(), withClients("x"), removedClient(0), missing), "steady"},
-		{"its Secret cannot be read", 3, "a b c", edits(issuedHere(), withClients("x"), removedClient(0), client(0, func(c *Client) { c.State, c.UID = CertificateUnknown, "" })), "steady"},
+		{"its Secret cannot be read", 3, "a b c", edits(issuedHere(), withClients("x"), removedClient(0), client(0, func(c *Client) { c.State, c.UID = certificates.Unknown, "" })), "steady"},
 		{"hibernated: nothing is written", 0, "", edits(issuedHere(), withClients("x", "y"), missing), "hibernate"},
 		{"hibernated: it is deleted", 0, "", edits(issuedHere(), withClients("x", "y"), removedClient(1)), "hibernate: DeleteClientSecret s-y"},
 		{"paused: nothing is written or deleted", 3, "a b c", edits(issuedHere(), withClients("x", "y", "z"), missing, removedClient(1), client(2, func(c *Client) { c.EntriesMatch = false }), pausedSpec), "paused"},
@@ -124,18 +125,18 @@ func TestClientsInStatus(t *testing.T) {
 		"due for renewal": {client(0, func(c *Client) { c.Renewal = testNow }), want{corev1.ConditionTrue, corev1.ConditionTrue, "AsDeclared", "s-x"}},
 		"of the CA before": {client(0, func(c *Client) { c.Issued.Signed, c.Issued.BundleMatches = false, false }),
 			want{corev1.ConditionTrue, corev1.ConditionTrue, "AsDeclared", "s-x"}},
-		"missing":          {client(0, inState(CertificateMissing)), want{corev1.ConditionFalse, corev1.ConditionFalse, "Issuing", ""}},
+		"missing":          {client(0, inState(certificates.Missing)), want{corev1.ConditionFalse, corev1.ConditionFalse, "Issuing", ""}},
 		"another name":     {client(0, func(c *Client) { c.Issued.SANsMatch = false }), want{corev1.ConditionFalse, corev1.ConditionFalse, "Issuing", ""}},
-		"not owned":        {client(0, inState(CertificateNotOwned)), want{corev1.ConditionFalse, corev1.ConditionFalse, "NameConflict", ""}},
-		"second not owned": {client(1, inState(CertificateNotOwned)), want{corev1.ConditionTrue, corev1.ConditionFalse, "NameConflict", "s-x"}},
-		"not known":        {client(0, inState(CertificateUnknown)), want{corev1.ConditionUnknown, corev1.ConditionUnknown, "SecretUnreadable", "s-x"}},
+		"not owned":        {client(0, inState(certificates.NotOwned)), want{corev1.ConditionFalse, corev1.ConditionFalse, "NameConflict", ""}},
+		"second not owned": {client(1, inState(certificates.NotOwned)), want{corev1.ConditionTrue, corev1.ConditionFalse, "NameConflict", "s-x"}},
+		"not known":        {client(0, inState(certificates.Unknown)), want{corev1.ConditionUnknown, corev1.ConditionUnknown, "SecretUnreadable", "s-x"}},
 		"second removed":   {removedClient(1), want{corev1.ConditionTrue, corev1.ConditionFalse, "RemovingClient", "s-x"}},
 		"first removed":    {removedClient(0), want{corev1.ConditionFalse, corev1.ConditionFalse, "RemovingClient", "s-y"}},
-		"paused": {func(o *Observed) { client(0, inState(CertificateMissing))(o); pausedSpec(o) },
+		"paused": {func(o *Observed) { client(0, inState(certificates.Missing))(o); pausedSpec(o) },
 			want{corev1.ConditionFalse, corev1.ConditionFalse, "Paused", ""}},
-		"hibernated": {func(o *Observed) { client(0, inState(CertificateMissing))(o); *o.Cluster.Spec.Replicas = 0 },
+		"hibernated": {func(o *Observed) { client(0, inState(certificates.Missing))(o); *o.Cluster.Spec.Replicas = 0 },
 			want{corev1.ConditionFalse, corev1.ConditionFalse, "Hibernated", ""}},
-		"not valid yet": {client(0, inState(CertificateNotYetValid)), want{corev1.ConditionFalse, corev1.ConditionFalse, "CertificateNotYetValid", ""}},
+		"not valid yet": {client(0, inState(certificates.NotYetValid)), want{corev1.ConditionFalse, corev1.ConditionFalse, "CertificateNotYetValid", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observed(t, 3, "a b c", issuedHere(), withClients("x", "y"), test.change)
@@ -168,7 +169,7 @@ func TestClientsInStatus(t *testing.T) {
 // TestClientsCountForReady: a cluster is not as declared while a client lacks its Secret, and
 // a name conflict takes a person.
 func TestClientsCountForReady(t *testing.T) {
-	o := observed(t, 3, "a b c", issuedHere(), withClients("x"), client(0, inState(CertificateNotOwned)))
+	o := observed(t, 3, "a b c", issuedHere(), withClients("x"), client(0, inState(certificates.NotOwned)))
 	s := o.standing(Decide(o))
 	if s.ready || s.reason != "ClientsAsDeclared" || !strings.Contains(s.message, "s-x") {
 		t.Errorf("Ready says %+v", s)
@@ -188,7 +189,7 @@ func TestClientsCountForReady(t *testing.T) {
 
 // TestClientIsRecordedSoon: the step that lists a Secret is followed by the step that creates it.
 func TestClientIsRecordedSoon(t *testing.T) {
-	o := observed(t, 3, "a b c", issuedHere(), withClients("x"), client(0, inState(CertificateMissing)), unrecorded)
+	o := observed(t, 3, "a b c", issuedHere(), withClients("x"), client(0, inState(certificates.Missing)), unrecorded)
 	plan := Decide(o)
 	if plan.RequeueAfter != recheckIssued {
 		t.Errorf("it is looked at again after %v", plan.RequeueAfter)
@@ -208,7 +209,7 @@ func TestRemovedClientIsForgotten(t *testing.T) {
 	if len(o.Cluster.Status.Clients) != 1 || o.Cluster.Status.Clients[0].Name != "" || o.Cluster.Status.Binding != nil {
 		t.Fatalf("before it is deleted the status says %+v, binding %v", o.Cluster.Status.Clients, o.Cluster.Status.Binding)
 	}
-	client(0, inState(CertificateMissing))(&o)
+	client(0, inState(certificates.Missing))(&o)
 	status := Status(o, Decide(o))
 	if len(status.Clients) != 0 {
 		t.Errorf("after it was deleted the status says %+v", status.Clients)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 )
 
 // clientsAsDeclared is False while the Secret of a client is missing or differs from what is
@@ -39,10 +40,11 @@ func clientStatuses(o *Observed) []v1beta2.ClientStatus {
 	var list []v1beta2.ClientStatus
 	for i := range o.Clients {
 		c := &o.Clients[i]
-		if c.Name == "" && !c.isLeft() {
+		if c.Name == "" && !c.MayExist() {
 			continue
 		}
-		s := v1beta2.ClientStatus{SecretName: c.Secret, Name: c.Name, NotAfter: seconds(c.NotAfter), RenewalTime: seconds(c.Renewal)}
+		certificate := c.Status()
+		s := v1beta2.ClientStatus{SecretName: c.Secret, Name: c.Name, NotAfter: certificate.NotAfter, RenewalTime: certificate.RenewalTime}
 		ready, reason, message := o.clientState(c)
 		if s.Ready = ready; ready != corev1.ConditionTrue {
 			s.Reason, s.Message = string(reason), message
@@ -57,28 +59,28 @@ func clientStatuses(o *Observed) []v1beta2.ClientStatus {
 func (o *Observed) clientState(c *Client) (corev1.ConditionStatus, Reason, string) {
 	named := "Secret " + c.Secret + " of client " + c.Name
 	switch {
-	case c.State == CertificateUnknown:
-		return corev1.ConditionUnknown, ReasonSecretUnreadable, c.Message
+	case c.State == certificates.Unknown:
+		return corev1.ConditionUnknown, certificates.ReasonSecretUnreadable, c.Message
 	case c.Name == "":
 		return corev1.ConditionFalse, ReasonRemovingClient, "Secret " + c.Secret + " of a client that was removed still exists"
-	case c.State == CertificateNotOwned:
+	case c.State == certificates.NotOwned:
 		return corev1.ConditionFalse, ReasonNameConflict, named + " exists and was not made for this cluster. " +
 			"Delete it if nothing needs it, or set secretName of the client to another name."
-	case c.State == CertificateUsable && c.EntriesMatch && (o.CA == nil || c.Issued.SANsMatch):
+	case c.State == certificates.Usable && c.EntriesMatch && (o.CA == nil || c.Issued.SANsMatch):
 		return corev1.ConditionTrue, ReasonAsDeclared, ""
 	}
-	if _, due := o.clientChange(c, o.Cluster.Spec.Paused); due {
-		return corev1.ConditionFalse, ReasonIssuing, named + " is being written"
+	if _, due := c.change(o.certificateFacts()); due {
+		return corev1.ConditionFalse, certificates.ReasonIssuing, named + " is being written"
 	}
 	switch {
 	case o.Cluster.Spec.Paused:
 		return corev1.ConditionFalse, ReasonPaused, named + " is not as declared, and the controller writes it after spec.paused=false"
 	case o.size() == 0:
 		return corev1.ConditionFalse, ReasonHibernated, named + " is not as declared, and the controller writes it when spec.size is set"
-	case c.State != CertificateMissing && c.State != CertificateUsable:
-		return corev1.ConditionFalse, c.reason(), c.Message
+	case c.State != certificates.Missing && c.State != certificates.Usable:
+		return corev1.ConditionFalse, Reason(c.Reason()), c.Message
 	default:
-		return corev1.ConditionFalse, ReasonIssuing, named + " waits for the CA of the cluster"
+		return corev1.ConditionFalse, certificates.ReasonIssuing, named + " waits for the CA of the cluster"
 	}
 }
 

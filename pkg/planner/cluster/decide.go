@@ -65,8 +65,7 @@ func Decide(o Observed) Plan {
 	for _, r := range rules {
 		if plan, spoke := r.decide(&o); spoke {
 			plan.Rule = r.name
-			issue := slices.Concat(o.issue(plan), o.request(plan), o.refresh(plan))
-			issue = append(issue, o.keepClients(plan)...)
+			issue := slices.Concat(o.keepCertificates(plan), o.keepClients())
 			if (len(issue) > 0 || o.hasUnrecordedClients()) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {
 				plan.RequeueAfter = recheckIssued
 			}

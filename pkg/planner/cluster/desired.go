@@ -57,7 +57,7 @@ func (o *Observed) dueUnrequested(m *Member) change {
 // request to restart, or while members had to trust other CAs.
 func (o *Observed) stale(p *Pod) bool {
 	request := resources.RestartRequest(o.Cluster)
-	return (p.Template != "" && o.Template != "" && p.Template != o.Template) || (request != "" && p.Restart != request) || o.distrusts(p)
+	return (p.Template != "" && o.Template != "" && p.Template != o.Template) || (request != "" && p.Restart != request) || o.certificateFacts().Distrusts(p.Trust)
 }
 
 // otherImage is true for a pod that was made for another version, or from another

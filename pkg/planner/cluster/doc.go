@@ -8,9 +8,10 @@
 // simulation checks them after every step.
 //
 // It imports the API types with their validation, package resources, which knows what the
-// objects of a cluster look like, and types and version arithmetic of Kubernetes. It also imports
-// the pure packages diagnosis and recovery. It never
-// imports a client, reads a clock or writes a log.
+// objects of a cluster look like, and types and version arithmetic of Kubernetes. Package
+// diagnosis derives for it what is wrong with a cluster. Package certificates decides about
+// certificates, and package recovery about recoveries. It never imports a client, reads a clock
+// or writes a log.
 //
 // The chapters, in reading order:
 //
@@ -25,7 +26,8 @@
 //   - cordon.go says which members must leave a cordoned node.
 //   - raft_log.go leads the log across a version that cannot read old entries.
 //   - upkeep.go, upkeep_*.go and object_labels.go go along with every decision, as do
-//     issue.go and certmanager.go for certificates.
+//     certificates.go and clients.go. certificates.go hands to package certificates what it
+//     needs to know, and turns its steps into actions.
 //   - loss.go and rule_quorum.go are about a lost quorum. rule_recovery.go asks package recovery,
 //     which decides how the data of the cluster continues in new members.
 //   - status.go, conditions.go, condition_*.go and ready.go make the status.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -179,7 +180,7 @@ func (s surroundings) build(members []shape, o *Observed) {
 	case serviceNotOwned:
 		o.PeerService = NotOwned
 	case secured:
-		o.Certificates = []Certificate{{Use: v1beta2.CertificateUsePeer, Secret: "s", State: CertificateMissing}}
+		o.Certificates = []certificates.Certificate{{Use: v1beta2.CertificateUsePeer, Secret: "s", State: certificates.Missing}}
 	case askedToRecover:
 		asked()(o)
 	case recoveryUnderWay:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -47,14 +48,14 @@ type Observed struct {
 	Prepared     []Pod
 	PreparedPVCs []PVC
 	// Certificates that the cluster needs, in a fixed order; none without spec.TLS.
-	Certificates []Certificate
+	Certificates []certificates.Certificate
 	// Clients are those of spec.clients, in their order, then those that were removed and whose
 	// Secrets the status still lists.
 	Clients []Client
 	// CA is set for a cluster whose certificates are issued here.
-	CA *CA
+	CA *certificates.CA
 	// CertManager is set for a cluster whose certificates cert-manager issues.
-	CertManager *CertManager
+	CertManager *certificates.CertManager
 	// Trust names the set of CAs that members must trust; empty if that is not known.
 	Trust          string
 	Etcd           Etcd

@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 )
 
 const (
@@ -34,7 +35,8 @@ var needsPerson = map[Reason]bool{
 	ReasonNameConflict: true, ReasonOldPods: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
 	ReasonVersionStep: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
 	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonSourceLost: true,
-	ReasonSecretMissing: true, ReasonSecretIncomplete: true, ReasonCertificateUnusable: true, ReasonCertificateExpired: true,
+	certificates.ReasonSecretMissing: true, certificates.ReasonSecretIncomplete: true,
+	certificates.ReasonCertificateUnusable: true, certificates.ReasonCertificateExpired: true,
 }
 
 // transfersData lists the reasons of waits for data, which take as long as there is data.
@@ -111,7 +113,7 @@ func (o *Observed) unmet(plan Plan) *standing {
 	for _, c := range []v1beta2.ClusterCondition{volumesAsDeclared(o, plan), serviceAsDeclared(o, plan), clientsAsDeclared(o, plan)} {
 		if c.Status == corev1.ConditionFalse {
 			reason := Reason(c.Reason)
-			rejected := reason != ReasonGrowing && reason != ReasonMissing && reason != ReasonIssuing && reason != ReasonRemovingClient
+			rejected := reason != ReasonGrowing && reason != ReasonMissing && reason != certificates.ReasonIssuing && reason != ReasonRemovingClient
 			return &standing{stalled: rejected && o.lastedFor(c) >= stalledSoon, reason: Reason(c.Type), message: c.Message}
 		}
 	}

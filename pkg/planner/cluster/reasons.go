@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
@@ -35,7 +36,7 @@ const (
 	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends by itself.
 	ReasonLearnerCatchingUp Reason = "LearnerCatchingUp"
 	// ReasonNameConflict: an object of a name that this cluster needs exists and is not owned by it. Ends when that object is deleted.
-	ReasonNameConflict Reason = "NameConflict"
+	ReasonNameConflict Reason = certificates.ReasonNameConflict
 	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it. Never ends.
 	ReasonNamespaceTerminating Reason = "NamespaceTerminating"
 	// ReasonNoBackup: no member and no PVC exist, and no backup is known. Ends with an EtcdRestore.
@@ -76,37 +77,8 @@ const (
 	ReasonWaitingForSurvivor Reason = recovery.ReasonWaitingForSurvivor
 )
 
-// Reasons of the condition CertificatesValid. The first group also blocks: see rule
-// certificates.
-const (
-	// ReasonCertManagerMissing: cert-manager is to issue certificates and is not installed. Ends when it is.
-	ReasonCertManagerMissing Reason = "CertManagerMissing"
-	// ReasonCertificateExpired: a certificate is no longer valid. Ends with a new one.
-	ReasonCertificateExpired Reason = "CertificateExpired"
-	// ReasonCertificateNotYetValid: a certificate becomes valid later. Ends at that time.
-	ReasonCertificateNotYetValid Reason = "CertificateNotYetValid"
-	// ReasonCertificateUnusable: a Secret holds something that is no usable certificate. Ends when the Secret is corrected.
-	ReasonCertificateUnusable Reason = "CertificateUnusable"
-	// ReasonSecretIncomplete: a Secret lacks an entry. Ends when the Secret has it.
-	ReasonSecretIncomplete Reason = "SecretIncomplete"
-	// ReasonSecretMissing: a Secret does not exist. Ends when it does.
-	ReasonSecretMissing Reason = "SecretMissing"
-	// ReasonSecretUnreadable: a Secret could not be read. Ends when it can.
-	ReasonSecretUnreadable Reason = "SecretUnreadable"
-
-	// ReasonAllUsable: every certificate can be used. The good state.
-	ReasonAllUsable Reason = "AllUsable"
-	// ReasonCANotTrusted: certificates were replaced before every member trusted the CA that signed them. Ends when the old ones are back.
-	ReasonCANotTrusted Reason = "CANotTrusted"
-	// ReasonExpiresSoon: a certificate should have been renewed. Ends with a new one.
-	ReasonExpiresSoon Reason = "ExpiresSoon"
-	// ReasonIssuing: the controller issues a certificate. Ends within seconds.
-	ReasonIssuing Reason = "Issuing"
-	// ReasonRestartPending: a member must restart to trust the present CAs. Ends with that restart.
-	ReasonRestartPending Reason = "RestartPending"
-)
-
-// Reasons of the other conditions, and of members that are not healthy.
+// Reasons of conditions, and of members that are not healthy. Those of CertificatesValid are in
+// package certificates.
 const (
 	// ReasonAlarm: the member has raised an alarm. Ends when the alarm is disarmed.
 	ReasonAlarm Reason = "Alarm"

@@ -7,17 +7,18 @@ package cluster
 // now could not speak to the others, and to run without encryption would be worse
 // than not to run. Members that run are left as they are. Going to sleep needs none.
 func ruleCertificates(o *Observed) (Plan, bool) {
-	c := o.unusable()
-	if c == nil || o.size() == 0 {
+	facts := o.certificateFacts()
+	c := facts.FirstUnusable()
+	if c == nil || facts.Hibernated {
 		return Plan{}, false
 	}
-	if len(o.issue(Plan{})) > 0 {
+	if facts.IsIssuing() {
 		return Plan{RequeueAfter: recheckIssued}, true
 	}
-	reason, message, remediation := o.explain(c)
+	reason, message, remediation := facts.Explain(c)
 	after := recheckWaiting
 	if o.CertManager != nil && o.CertManager.Served {
 		after = recheckQuorum // nothing tells when it has issued them
 	}
-	return wait(after, reason, message, remediation), true
+	return wait(after, Reason(reason), message, remediation), true
 }

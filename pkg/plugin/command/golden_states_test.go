@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/plugintest"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/health"
@@ -136,7 +137,7 @@ func (s *scene) observed(c *v1beta2.EtcdCluster, now time.Time) planner.Observed
 		}},
 		PeerService: planner.Current, ClientService: planner.Current,
 		PodDisruptionBudget: planner.PodDisruptionBudget{State: planner.Current, MinAvailable: diagnosis.Quorum(len(s.members))},
-		CA:                  &planner.CA{CrossSigned: true, Since: now.Add(-200 * time.Hour)},
+		CA:                  &certplanner.CA{CrossSigned: true, Since: now.Add(-200 * time.Hour)},
 		Etcd:                planner.Etcd{ClusterID: etcdID, Linearizable: s.hasQuorum()},
 	}
 	if !o.Etcd.Linearizable {
@@ -144,10 +145,10 @@ func (s *scene) observed(c *v1beta2.EtcdCluster, now time.Time) planner.Observed
 	}
 	o.Cluster.Finalizers = []string{resources.Finalizer}
 	for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUseCA, v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer, v1beta2.CertificateUseOperator} {
-		o.Certificates = append(o.Certificates, planner.Certificate{
-			Use: use, Secret: "main-" + string(use), State: planner.CertificateUsable, Issuer: "main CA", Serial: "1f",
+		o.Certificates = append(o.Certificates, certplanner.Certificate{
+			Use: use, Secret: "main-" + string(use), State: certplanner.Usable, Issuer: "main CA", Serial: "1f",
 			NotBefore: s.now.Add(-200 * time.Hour), NotAfter: s.now.Add(2000 * time.Hour), Renewal: s.now.Add(1000 * time.Hour),
-			Issued: planner.Issued{Signed: true, BundleMatches: true, SANsMatch: true},
+			Issued: certplanner.Issued{Signed: true, BundleMatches: true, SANsMatch: true},
 		})
 	}
 	for i := range s.members {

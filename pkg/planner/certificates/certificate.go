@@ -1,0 +1,153 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+// State is whether a certificate can be used now.
+type State int
+
+// Values of State.
+const (
+	// Unknown: its Secret could not be read.
+	Unknown State = iota
+	// Missing: there is no such Secret.
+	Missing
+	// Incomplete: the Secret lacks an entry.
+	Incomplete
+	// Unusable: the Secret holds something that cannot be used.
+	Unusable
+	// Expired and NotYetValid: it is good at another time.
+	Expired
+	NotYetValid
+	// NotOwned: the controller issues it, and a Secret of that name exists that is not owned
+	// by the cluster.
+	NotOwned
+	// Usable: it is good now.
+	Usable
+)
+
+// Certificate is what is known of one certificate and its Secret. Nothing here is
+// secret.
+type Certificate struct {
+	Use    v1beta2.CertificateUse
+	Secret string
+	State  State
+	// Message says for a reader why it cannot be used.
+	Message string
+	// What the certificate says; empty if there is none that can be read.
+	Issuer, Serial      string
+	NotBefore, NotAfter time.Time
+	// Renewal is when the controller renews it; zero if it does not.
+	Renewal time.Time
+	Issued  Issued
+}
+
+// Issued holds what is known of a certificate that the controller issued, beyond its
+// Certificate.
+type Issued struct {
+	// Signed is true if the present CA signed it.
+	Signed bool
+	// BundleMatches is true if it comes with exactly the CAs that are to be trusted.
+	BundleMatches bool
+	// SANsMatch is true if its common name and subject alternative names are the declared ones.
+	SANsMatch bool
+}
+
+// MayExist is true if the cluster has a Secret for the certificate, or may have one that could
+// not be read.
+func (c *Certificate) MayExist() bool {
+	return c.State != Missing && c.State != NotOwned
+}
+
+// isAbsent is true if there is nothing that could be used, ever.
+func (c *Certificate) isAbsent() bool {
+	return c.State == Missing || c.State == Incomplete || c.State == Unusable
+}
+
+// soonFraction: a certificate expires soon when one soonFraction-th of its life is left.
+// A certificate that is renewed in time, after two thirds, never comes that far.
+const soonFraction = 5
+
+// expiresSoon is true for a certificate that should have been renewed.
+func (c *Certificate) expiresSoon(now time.Time) bool {
+	life := c.NotAfter.Sub(c.NotBefore)
+	return c.NotAfter.Sub(now) < life/soonFraction
+}
+
+// Reason is the State in one word.
+func (c *Certificate) Reason() string {
+	switch c.State {
+	case Missing:
+		return ReasonSecretMissing
+	case Incomplete:
+		return ReasonSecretIncomplete
+	case Unusable:
+		return ReasonCertificateUnusable
+	case Expired:
+		return ReasonCertificateExpired
+	case NotYetValid:
+		return ReasonCertificateNotYetValid
+	case NotOwned:
+		return ReasonNameConflict
+	case Usable, Unknown:
+	}
+	return ReasonSecretUnreadable
+}
+
+// remediation says what would make the certificate usable.
+func (c *Certificate) remediation() string {
+	switch c.State {
+	case Missing:
+		return "Create Secret " + c.Secret + " in the namespace of the cluster."
+	case Incomplete, Unusable:
+		return "Correct Secret " + c.Secret + "."
+	case Expired:
+		return "Put a new certificate into Secret " + c.Secret + "."
+	case NotOwned:
+		return "Delete Secret " + c.Secret + ", or give the cluster another name."
+	case NotYetValid, Usable, Unknown:
+	}
+	return diagnosis.NoActionYet
+}
+
+// Status returns what the status of the cluster says of the certificate.
+func (c *Certificate) Status() v1beta2.CertificateStatus {
+	s := v1beta2.CertificateStatus{
+		Use:          c.Use,
+		SecretName:   c.Secret,
+		Issuer:       c.Issuer,
+		SerialNumber: c.Serial,
+		NotBefore:    seconds(c.NotBefore),
+		NotAfter:     seconds(c.NotAfter),
+		RenewalTime:  seconds(c.Renewal),
+		Usable:       corev1.ConditionFalse,
+		Message:      c.Message,
+	}
+	switch c.State {
+	case Usable:
+		s.Usable = corev1.ConditionTrue
+	case Unknown:
+		s.Usable = corev1.ConditionUnknown
+	case Missing, Incomplete, Unusable, Expired, NotYetValid, NotOwned:
+	}
+	return s
+}
+
+// seconds cuts a time to what the API keeps of it; nil for none.
+func seconds(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	cut := metav1.NewTime(t.Truncate(time.Second))
+	return &cut
+}

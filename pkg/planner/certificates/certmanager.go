@@ -1,0 +1,92 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+// CertManager holds what is known of cert-manager, which issues the certificates of a
+// cluster with spec.TLS.certManager.
+type CertManager struct {
+	// Served is true if this Kubernetes has the API.
+	Served bool
+	// Err says why the API could not be read. The other fields mean nothing then.
+	Err string
+	// Requests in the order of the certificates.
+	Requests []Request
+}
+
+// Request is a Certificate object, which asks cert-manager for the certificate for one use.
+type Request struct {
+	Use  v1beta2.CertificateUse
+	Name string
+	// Exists is true if an object of that name exists. Owned is true if the cluster owns it, and
+	// Drifted if a field differs from what it should be.
+	Exists, Owned, Drifted bool
+	// Message is what cert-manager says of it.
+	Message string
+}
+
+// IsCurrent is true if the object is as it should be.
+func (r *Request) IsCurrent() bool { return r.Exists && r.Owned && !r.Drifted }
+
+// requests returns the uses whose Certificate objects are to be created or repaired now.
+func (o *Observed) requests() []v1beta2.CertificateUse {
+	m := o.CertManager
+	if m == nil || !m.Served || m.Err != "" || o.Deleting || o.Paused || o.Hibernated {
+		return nil
+	}
+	var uses []v1beta2.CertificateUse
+	for i := range m.Requests {
+		if r := &m.Requests[i]; !r.Exists || r.Owned && r.Drifted {
+			uses = append(uses, r.Use)
+		}
+	}
+	return uses
+}
+
+// isAbsent is true if this Kubernetes is known to have no cert-manager.
+func (m *CertManager) isAbsent() bool { return m != nil && !m.Served && m.Err == "" }
+
+// request returns the one for a use, or nil.
+func (m *CertManager) request(use v1beta2.CertificateUse) *Request {
+	for i := range m.Requests {
+		if m.Requests[i].Use == use {
+			return &m.Requests[i]
+		}
+	}
+	return nil
+}
+
+// noCertManager says so.
+const noCertManager = "spec.TLS.certManager needs the API cert-manager.io/v1, which this Kubernetes does not have"
+
+// Explain says why a certificate cannot be used, and what would help.
+func (o *Observed) Explain(c *Certificate) (reason, message, remediation string) {
+	reason, message, remediation = c.Reason(), c.Message, c.remediation()
+	m := o.CertManager
+	switch {
+	case m == nil:
+		return reason, message, remediation
+	case m.Err != "":
+		return reason, message + "; the controller cannot read the objects of cert-manager: " + m.Err, diagnosis.NoActionYet
+	case !m.Served && c.State == Missing:
+		return ReasonCertManagerMissing, noCertManager + "; " + message, "Install cert-manager, which the controller finds within a minute, or create Secret " + c.Secret + "."
+	case !m.Served:
+		return reason, message + "; " + noCertManager, "Install cert-manager, or correct Secret " + c.Secret + "."
+	}
+	r := m.request(c.Use)
+	switch {
+	case r == nil:
+		return reason, message, remediation
+	case r.Exists && !r.Owned:
+		return reason, message + "; Certificate " + r.Name + " is not owned by this cluster", "Delete Certificate " + r.Name + ", or correct it."
+	case r.IsCurrent() && r.Message != "":
+		return reason, message + "; cert-manager reports for Certificate " + r.Name + ": " + r.Message, "See kubectl describe certificate " + r.Name + "."
+	default:
+		return reason, message + "; Certificate " + r.Name + " requests it", diagnosis.NoActionYet
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"strings"
+	"testing"
+)
+
+// request changes what is known of the Certificate object for a use.
+func request(i int, change func(*Request)) edit {
+	return func(o *Observed) { change(&o.CertManager.Requests[i]) }
+}
+
+func deleted(r *Request)    { r.Exists, r.Owned = false, false }
+func edited(r *Request)     { r.Drifted = true }
+func theirs(r *Request)     { r.Owned = false }
+func notServed(o *Observed) { o.CertManager = &CertManager{} }
+func notAsked(o *Observed) {
+	o.CertManager = &CertManager{Served: true, Err: "no right to get certificates", Requests: []Request{{}}}
+}
+
+func TestRequests(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		edits []edit
+		want  string
+	}{
+		{"nothing is due", nil, ""},
+		{"a new cluster asks for everything", []edit{inState(0, Missing), inState(1, Missing), request(0, deleted), request(1, deleted)}, "request Peer, request Server"},
+		{"requests that a user deleted or edited", []edit{request(0, deleted), request(1, edited)}, "request Peer, request Server"},
+		{"a request that is not owned", []edit{request(0, theirs)}, ""},
+		{"a request that is not owned and differs", []edit{request(0, theirs), request(0, edited)}, ""},
+		{"nothing while it is paused", []edit{request(0, deleted), paused}, ""},
+		{"nothing while it is hibernated", []edit{request(0, deleted), func(o *Observed) { o.Hibernated = true }}, ""},
+		{"nothing while it is deleted", []edit{request(0, deleted), func(o *Observed) { o.Deleting = true }}, ""},
+		{"cert-manager is missing", []edit{notServed}, ""},
+		{"cert-manager does not respond", []edit{notAsked}, ""},
+	} {
+		if got := describe(requested(test.edits...).Decide()); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestRequestIsCurrent(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Request)
+		want   bool
+	}{
+		"as it should be": {func(*Request) {}, true},
+		"deleted":         {deleted, false},
+		"edited":          {edited, false},
+		"not owned":       {theirs, false},
+	} {
+		if got := requested(request(0, test.change)).CertManager.Requests[0].IsCurrent(); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestExplainCertManager(t *testing.T) {
+	says := func(r *Request) { r.Message = "NoIssuer: there is none" }
+	for _, test := range []struct {
+		name    string
+		state   State
+		edits   []edit
+		reason  string
+		message string
+		remedy  string
+	}{
+		{"not asked for yet", Missing, []edit{request(0, deleted)}, "SecretMissing", "it is wrong; Certificate s-Peer requests it", "No action needed"},
+		{"it is late", Missing, nil, "SecretMissing", "it is wrong; Certificate s-Peer requests it", "No action needed"},
+		{"it says why", Missing, []edit{request(0, says)}, "SecretMissing",
+			"it is wrong; cert-manager reports for Certificate s-Peer: NoIssuer: there is none", "See kubectl describe certificate s-Peer."},
+		{"what it says of a request that was edited is old", Missing, []edit{request(0, says), request(0, edited)}, "SecretMissing",
+			"it is wrong; Certificate s-Peer requests it", "No action needed"},
+		{"a request that is not owned", Missing, []edit{request(0, theirs), request(0, says)}, "SecretMissing",
+			"it is wrong; Certificate s-Peer is not owned by this cluster", "Delete Certificate s-Peer, or correct it."},
+		{"no request for this use", Missing, []edit{func(o *Observed) { o.CertManager.Requests = o.CertManager.Requests[1:] }}, "SecretMissing",
+			"it is wrong", "Create Secret s-Peer in the namespace of the cluster."},
+		{"no such API", Missing, []edit{notServed}, "CertManagerMissing", noCertManager + "; it is wrong",
+			"Install cert-manager, which the controller finds within a minute, or create Secret s-Peer."},
+		{"no such API, and the certificate has ended", Expired, []edit{notServed}, "CertificateExpired", "it is wrong; " + noCertManager,
+			"Install cert-manager, or correct Secret s-Peer."},
+		{"no right", Missing, []edit{notAsked}, "SecretMissing",
+			"it is wrong; the controller cannot read the objects of cert-manager: no right to get certificates", "No action needed"},
+	} {
+		o := requested(append(test.edits, inState(0, test.state))...)
+		reason, message, remedy := o.Explain(&o.Certificates[0])
+		if reason != test.reason || message != test.message || !strings.HasPrefix(remedy, test.remedy) {
+			t.Errorf("%s: %s, %q, %q; want %s, %q, %q", test.name, reason, message, remedy, test.reason, test.message, test.remedy)
+		}
+	}
+}

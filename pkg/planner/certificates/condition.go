@@ -1,0 +1,54 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Condition computes the condition CertificatesValid. A cluster without certificates has none:
+// its Status is empty then.
+func (o *Observed) Condition() v1beta2.ClusterCondition {
+	const t = v1beta2.ClusterConditionCertificatesValid
+	if len(o.Certificates) == 0 {
+		return v1beta2.ClusterCondition{Type: t}
+	}
+	if c := o.FirstUnusable(); c != nil {
+		if o.IsIssuing() {
+			return is(t, corev1.ConditionUnknown, ReasonIssuing, "the certificate in Secret "+c.Secret+" is being issued: "+c.Message)
+		}
+		status := corev1.ConditionFalse
+		if c.State == Unknown {
+			status = corev1.ConditionUnknown
+		}
+		reason, message, _ := o.Explain(c)
+		return is(t, status, reason, message)
+	}
+	if p := o.untrusting(); p != nil {
+		return is(t, corev1.ConditionFalse, ReasonCANotTrusted,
+			"member "+p.Name+" does not trust the CA that signed the present certificates, and rejects them at its next connection. Put the former certificates back, with both CAs in the bundle, until no restart is pending. Or, if the members have PVCs, delete all pods so that they start with the new certificates only.")
+	}
+	for i := range o.Pods {
+		if p := &o.Pods[i]; o.Distrusts(p.Trust) {
+			return is(t, corev1.ConditionTrue, ReasonRestartPending,
+				"member "+p.Name+" trusts the CAs that it read when it started. It restarts when that is safe, and then trusts the present ones.")
+		}
+	}
+	if o.CertManager.isAbsent() {
+		return is(t, corev1.ConditionTrue, ReasonCertManagerMissing, noCertManager+"; nothing renews the certificates that exist")
+	}
+	if c := o.first(func(c *Certificate) bool { return c.expiresSoon(o.Now) }); c != nil {
+		return is(t, corev1.ConditionTrue, ReasonExpiresSoon,
+			"the certificate in Secret "+c.Secret+" is valid until "+c.NotAfter.UTC().Format(time.RFC3339)+" only")
+	}
+	return is(t, corev1.ConditionTrue, ReasonAllUsable, "")
+}
+
+func is(t v1beta2.ClusterConditionType, status corev1.ConditionStatus, reason, message string) v1beta2.ClusterCondition {
+	return v1beta2.ClusterCondition{Type: t, Status: status, Reason: reason, Message: message}
+}

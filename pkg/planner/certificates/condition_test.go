@@ -1,0 +1,56 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+func TestCondition(t *testing.T) {
+	noAPI := func(o *Observed) { o.CertManager = &CertManager{} }
+	unread := func(o *Observed) { o.CertManager = &CertManager{Err: "no right"} }
+	rejects := func(o *Observed) { o.Pods[1].Accepts = false }
+	soon := certificate(1, func(c *Certificate) {
+		c.NotBefore, c.NotAfter = testNow.Add(-81*time.Hour), testNow.Add(20*time.Hour)
+	})
+	for _, test := range []struct {
+		name   string
+		o      *Observed
+		status corev1.ConditionStatus
+		reason string
+		says   string
+	}{
+		{"without TLS", &Observed{}, "", "", ""},
+		{"all is well", static(), corev1.ConditionTrue, "AllUsable", ""},
+		{"a Secret that a user must create", static(inState(0, Missing)), corev1.ConditionFalse, "SecretMissing", "it is wrong"},
+		{"a certificate that has ended", static(inState(1, Expired)), corev1.ConditionFalse, "CertificateExpired", "it is wrong"},
+		{"a certificate that is not known", static(inState(1, Unknown)), corev1.ConditionUnknown, "SecretUnreadable", "it is wrong"},
+		{"a Secret that is not owned comes first", issued(inState(1, Missing), inState(2, NotOwned)), corev1.ConditionFalse, "NameConflict", "it is wrong"},
+		{"what the controller issues in a moment is no fault", issued(inState(0, Missing)), corev1.ConditionUnknown, "Issuing", "Secret s-CA is being issued: it is wrong"},
+		{"what cert-manager issues", requested(inState(0, Missing)), corev1.ConditionFalse, "SecretMissing", "Certificate s-Peer requests it"},
+		{"cert-manager is not installed any more", requested(noAPI), corev1.ConditionTrue, "CertManagerMissing", "nothing renews the certificates that exist"},
+		{"cert-manager does not respond", requested(unread), corev1.ConditionTrue, "AllUsable", ""},
+		{"one fifth of its life is left", static(soon, certificate(1, func(c *Certificate) { c.NotBefore = testNow.Add(-80 * time.Hour) })), corev1.ConditionTrue, "AllUsable", ""},
+		{"less than one fifth of its life is left", static(soon), corev1.ConditionTrue, "ExpiresSoon", "Secret s-Server is valid until 2026-01-02T23:04:05Z only"},
+
+		{"a member rejects the certificates of a new CA", static(trusts("before"), rejects), corev1.ConditionFalse, "CANotTrusted", "member b does not trust"},
+		{"a member accepts them", static(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
+		{"a member trusts what was trusted before", issued(trusts("before"), rejects), corev1.ConditionTrue, "RestartPending", "member b trusts"},
+		{"while both CAs are trusted", issued(trusts("before"), overlap), corev1.ConditionTrue, "AllUsable", ""},
+		{"while both are trusted, not cross-signed", issued(trusts("before"), overlap, notCrossSigned), corev1.ConditionTrue, "RestartPending", "member b trusts"},
+		{"a pod that does not say what it trusts", issued(trusts("")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
+		{"it is unknown what to trust", issued(trusts("before"), func(o *Observed) { o.Trust = "" }), corev1.ConditionTrue, "AllUsable", ""},
+	} {
+		c := test.o.Condition()
+		if c.Type != v1beta2.ClusterConditionCertificatesValid || c.Status != test.status || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
+			t.Errorf("%s: %s is %s (%s: %s), want %s (%s: %s)", test.name, c.Type, c.Status, c.Reason, c.Message, test.status, test.reason, test.says)
+		}
+	}
+}

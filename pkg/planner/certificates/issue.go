@@ -1,0 +1,218 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Steps are what to do now about certificates.
+type Steps struct {
+	// IssueCA is set if the controller issues a CA.
+	IssueCA *IssueCA
+	// Issue lists the certificates that the controller issues.
+	Issue []IssueCertificate
+	// DropOldCAs ends the trust in every CA but the present one.
+	DropOldCAs bool
+	// Request lists the uses whose Certificate objects the controller creates or repairs.
+	Request []v1beta2.CertificateUse
+	// Refresh lists the pods whose kubelets look at once for the present content of the volumes.
+	Refresh []Pod
+}
+
+// IssueCA creates a CA. Request is the rotation request that it meets, if any.
+type IssueCA struct {
+	Request string
+	Mode    CAMode
+}
+
+// CAMode says what happens to the CA before.
+type CAMode string
+
+// Values of CAMode.
+const (
+	// CAFirst: no usable CA exists.
+	CAFirst CAMode = "First"
+	// CASuccessor: the new CA takes over from the present one, which stays trusted.
+	CASuccessor CAMode = "Successor"
+)
+
+// IssueCertificate issues the certificate for one use.
+type IssueCertificate struct {
+	Use    v1beta2.CertificateUse
+	Change Change
+}
+
+// Change says what of a certificate is new.
+type Change string
+
+// Values of Change.
+const (
+	// ChangeAll: the certificate is signed again.
+	ChangeAll Change = "All"
+	// ChangeBundle: the certificate stays, and only what stands beside it changes.
+	ChangeBundle Change = "Bundle"
+)
+
+// clientGrace is how long an old CA stays trusted after every member has a certificate of
+// the new one. Clients need that time: the controller does not see what they hold.
+const clientGrace = 24 * time.Hour
+
+// Decide says what to do now.
+func (o *Observed) Decide() Steps {
+	s := o.issue()
+	s.Request = o.requests()
+	s.Refresh = append(s.Refresh, o.refresh()...)
+	return s
+}
+
+// IsIssuing is true if the controller issues certificates now, or ends the trust in an old CA.
+func (o *Observed) IsIssuing() bool {
+	s := o.issue()
+	return s.IssueCA != nil || len(s.Issue) > 0 || s.DropOldCAs || len(s.Refresh) > 0
+}
+
+// issue returns the certificates to issue now, for a cluster that is not hibernated and
+// has its own CA. Certificates are issued again long before they expire.
+func (o *Observed) issue() Steps {
+	ca := o.certificateOfCA()
+	if ca == nil || o.Deleting || o.Hibernated || o.conflictingSecret() != nil {
+		return Steps{}
+	}
+	if o.Paused {
+		return o.renewWhilePaused(ca)
+	}
+	switch {
+	case ca.State == Unknown || ca.State == NotYetValid:
+		return Steps{}
+	case ca.State != Usable:
+		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CAFirst}}
+	case o.canReplaceCA() && (o.isRotationRequested() || !o.Now.Before(ca.Renewal)):
+		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CASuccessor}}
+	}
+	if leaves := o.issueLeaves(); len(leaves) > 0 {
+		return Steps{Issue: leaves}
+	}
+	// A pod that is admitted now may present the certificate that was mounted when it was
+	// prepared, until its kubelet looks at the Secret again.
+	if o.CA.Overlap && !o.AddsMember {
+		return o.endOverlap()
+	}
+	return Steps{}
+}
+
+// renewWhilePaused renews certificates that expire. A pause must not end the service of
+// members that run. Nothing restarts for a renewal: etcd reads a new certificate by itself,
+// and the CA that is replaced has cross-signed its successor. Everything else waits for the
+// end of the pause.
+func (o *Observed) renewWhilePaused(ca *Certificate) Steps {
+	if !o.Bootstrapped || ca.State != Usable {
+		return Steps{}
+	}
+	if o.canReplaceCA() && !o.Now.Before(ca.Renewal) {
+		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CASuccessor}}
+	}
+	return Steps{Issue: o.issueLeaves()}
+}
+
+// canReplaceCA is true if a new CA may take over: of two that are trusted the older one goes
+// first.
+func (o *Observed) canReplaceCA() bool { return !o.CA.Overlap && o.allTrust() }
+
+// isRotationRequested is true for a request for a new CA that was not carried out yet. A request
+// that no longer exists has no effect, as after the state of the API was rolled back.
+func (o *Observed) isRotationRequested() bool {
+	return o.RotateCA != "" && o.RotateCA != o.CA.Request
+}
+
+func (o *Observed) issueLeaves() []IssueCertificate {
+	var leaves []IssueCertificate
+	for i := range o.Certificates {
+		c := &o.Certificates[i]
+		if c.Use == v1beta2.CertificateUseCA || c.State == Unknown {
+			continue
+		}
+		if change, due := o.LeafChange(c); due {
+			leaves = append(leaves, IssueCertificate{Use: c.Use, Change: change})
+		}
+	}
+	return leaves
+}
+
+// LeafChange returns what of a certificate that is not a CA is to be issued now, and whether
+// anything is. The certificate must be one of a cluster with a usable CA, and its Secret must
+// have been read.
+func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
+	if o.Paused {
+		return ChangeAll, o.runsOut(c)
+	}
+	renew := c.isAbsent() || c.State == Expired || !o.Now.Before(c.Renewal) || !c.Issued.SANsMatch
+	switch {
+	case renew, !c.Issued.Signed && o.accepted():
+		return ChangeAll, true
+	case !c.Issued.BundleMatches && !c.Issued.Signed:
+		// Every client and member accepts the certificate as it is, and not yet a
+		// certificate that the present CA signs.
+		return ChangeBundle, true
+	default:
+		return ChangeAll, !c.Issued.BundleMatches
+	}
+}
+
+// runsOut is true for a certificate that has expired, or is to be renewed, if what replaces it
+// is accepted.
+func (o *Observed) runsOut(c *Certificate) bool {
+	runsOut := c.State == Expired || c.State == Usable && !o.Now.Before(c.Renewal)
+	return runsOut && (c.Issued.Signed || o.accepted())
+}
+
+// endOverlap drops the old CA once nothing presents a certificate that it signed: no
+// member on the wire, and no client for as long as clients are given.
+func (o *Observed) endOverlap() Steps {
+	if !o.Linearizable || o.CA.Since.IsZero() || !o.clientsFollow() {
+		return Steps{}
+	}
+	var stale []Pod
+	for _, p := range o.Pods {
+		if !p.Refreshed {
+			stale = append(stale, p)
+		}
+	}
+	if len(stale) > 0 {
+		return Steps{Refresh: stale}
+	}
+	if !o.MembersVerified {
+		return Steps{}
+	}
+	released := o.DropOldCA != "" && (o.DropOldCA == o.CA.Request || o.DropOldCA == o.RotateCA)
+	return Steps{DropOldCAs: released || o.Now.Sub(o.CA.Since) >= clientGrace}
+}
+
+// clientsFollow is true if no client presents a certificate that the present CA has not
+// signed: members that trust only the present CA would reject it.
+func (o *Observed) clientsFollow() bool {
+	for i := range o.Clients {
+		if c := &o.Clients[i]; c.MayExist() && !c.Issued.Signed {
+			return false
+		}
+	}
+	return true
+}
+
+// refresh makes the kubelets look at once when certificates of another issuer were renewed.
+// By themselves they look every minute or so.
+func (o *Observed) refresh() []Pod {
+	if o.CA != nil || o.Trust == "" || o.Deleting || o.Paused || o.FirstUnusable() != nil || o.untrusting() != nil {
+		return nil
+	}
+	var pods []Pod
+	for _, p := range o.Pods {
+		if p.Notified && !p.Refreshed {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}

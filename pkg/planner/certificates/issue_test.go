@@ -1,0 +1,206 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"testing"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+func renewNow(c *Certificate)     { c.Renewal = testNow }
+func otherSANs(c *Certificate)    { c.Issued.SANsMatch = false }
+func otherBundle(c *Certificate)  { c.Issued.BundleMatches = false }
+func unsigned(c *Certificate)     { c.Issued.Signed, c.Issued.BundleMatches = false, false }
+func overlap(o *Observed)         { o.CA.Overlap = true }
+func notCrossSigned(o *Observed)  { o.CA.CrossSigned = false }
+func longAgo(o *Observed)         { o.CA.Since = testNow.Add(-clientGrace) }
+func paused(o *Observed)          { o.Paused = true }
+func rotationAsked(o *Observed)   { o.RotateCA = "1" }
+func rotationCarried(o *Observed) { o.CA.Request = "1" }
+func notRefreshed(o *Observed)    { o.Pods[1].Refreshed = false }
+
+// client adds the certificate of a client.
+func client(change func(*Certificate)) edit {
+	return func(o *Observed) {
+		c := Certificate{Use: v1beta2.CertificateUseClient, State: Usable, Issued: Issued{Signed: true, BundleMatches: true, SANsMatch: true}}
+		change(&c)
+		o.Clients = append(o.Clients, c)
+	}
+}
+
+func TestIssue(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		o    *Observed
+		want string
+	}{
+		{"nothing is due", issued(), ""},
+		{"without TLS", &Observed{}, ""},
+		{"a CA comes before what it signs", issued(inState(0, Missing), inState(1, Missing), inState(2, Missing)), "First CA"},
+		{"a CA that cannot be used", issued(inState(0, Unusable)), "First CA"},
+		{"a CA that has expired meets a request", issued(inState(0, Expired), rotationAsked), "First CA 1"},
+		{"a CA that is not known", issued(inState(0, Unknown), inState(1, Missing)), ""},
+		{"a CA that is valid later", issued(inState(0, NotYetValid), inState(1, Missing)), ""},
+		{"a CA whose Secret is not owned", issued(inState(0, NotOwned), inState(1, Missing)), ""},
+		{"then what it signs", issued(inState(1, Missing), inState(2, Missing)), "issue Peer All, issue Server All"},
+		{"a certificate that a user deleted", issued(inState(2, Missing)), "issue Server All"},
+		{"a Secret without an entry", issued(inState(2, Incomplete)), "issue Server All"},
+		{"a certificate that a user damaged", issued(inState(2, Unusable)), "issue Server All"},
+		{"a certificate that has expired", issued(inState(2, Expired)), "issue Server All"},
+		{"a certificate that is not known", issued(inState(1, Unknown), certificate(1, renewNow)), ""},
+		{"a Secret that is not owned holds everything up", issued(inState(1, NotOwned), inState(2, Missing)), ""},
+		{"a certificate is due for renewal", issued(certificate(1, renewNow)), "issue Peer All"},
+		{"a certificate is not good for all names", issued(certificate(1, otherSANs)), "issue Peer All"},
+		{"a certificate lacks a CA in its bundle", issued(certificate(1, otherBundle)), "issue Peer All"},
+		{"nothing while it is hibernated", issued(inState(1, Missing), func(o *Observed) { o.Hibernated = true }), ""},
+		{"nothing while it is deleted", issued(inState(1, Missing), func(o *Observed) { o.Deleting = true }), ""},
+
+		{"nothing new while it is paused", issued(inState(1, Missing), paused), ""},
+		{"what runs out is renewed while it is paused", issued(certificate(1, renewNow), paused), "issue Peer All"},
+		{"what has run out is renewed while it is paused", issued(inState(1, Expired), paused), "issue Peer All"},
+		{"a certificate of the CA before is renewed while it is paused, if all accept that", issued(certificate(1, unsigned), certificate(1, renewNow), paused), "issue Peer All"},
+		{"what is not accepted is not issued while it is paused", issued(certificate(1, unsigned), certificate(1, renewNow), notCrossSigned, trusts("before"), paused), ""},
+		{"names change after the pause", issued(certificate(1, otherSANs), certificate(2, otherBundle), paused), ""},
+		{"the CA that expires is renewed while it is paused", issued(certificate(0, renewNow), rotationCarried, rotationAsked, paused), "Successor CA 1"},
+		{"that renewal meets no request", issued(certificate(0, renewNow), rotationAsked, paused), "Successor CA"},
+		{"of two trusted CAs none is renewed while it is paused", issued(certificate(0, renewNow), overlap, paused), ""},
+		{"no rotation while it is paused", issued(rotationAsked, paused), ""},
+		{"no old CA is dropped while it is paused", issued(overlap, longAgo, paused), ""},
+		{"no first CA while it is paused", issued(inState(0, Missing), paused), ""},
+		{"not before it has served", issued(certificate(1, renewNow), paused, func(o *Observed) { o.Bootstrapped = false }), ""},
+
+		{"a new CA is requested", issued(rotationAsked), "Successor CA 1"},
+		{"a request that was carried out and taken back has no effect", issued(rotationCarried), ""},
+		{"a request is carried out once", issued(rotationAsked, rotationCarried), ""},
+		{"the CA is due for renewal", issued(certificate(0, renewNow)), "Successor CA"},
+		{"no new CA before all members trust the present CA", issued(rotationAsked, trusts("before")), ""},
+		{"no new CA while an older one is trusted", issued(rotationAsked, overlap), ""},
+
+		{"cross-signed: the certificate is issued at once", issued(overlap, certificate(1, unsigned), trusts("before")), "issue Peer All"},
+		{"not cross-signed and not trusted: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, unsigned), trusts("before")), "issue Peer Bundle"},
+		{"not cross-signed and trusted: the certificate is issued", issued(overlap, notCrossSigned, certificate(1, unsigned)), "issue Peer All"},
+		{"the bundle has the CA that is not yet trusted", issued(overlap, notCrossSigned, certificate(1, func(c *Certificate) { c.Issued.Signed = false }), trusts("before")), ""},
+	} {
+		if got := describe(test.o.Decide()); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+		if got := test.o.IsIssuing(); got != (test.want != "") {
+			t.Errorf("%s: IsIssuing is %t", test.name, got)
+		}
+	}
+}
+
+func TestEndOfOverlap(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		edits []edit
+		want  string
+	}{
+		{"clients have a day", []edit{func(o *Observed) { o.CA.Since = testNow.Add(time.Second - clientGrace) }}, ""},
+		{"after a day the old CA is dropped", nil, "drop old CAs"},
+		{"not while a certificate of it is left", []edit{certificate(1, unsigned)}, "issue Peer All"},
+		{"not while a member joins", []edit{func(o *Observed) { o.AddsMember = true }}, ""},
+		{"not without a quorum", []edit{func(o *Observed) { o.Linearizable = false }}, ""},
+		{"not while it is unknown when the new CA took over", []edit{func(o *Observed) { o.CA.Since = time.Time{} }}, ""},
+		{"not while a member shows a certificate of it", []edit{func(o *Observed) { o.MembersVerified = false }}, ""},
+		{"the kubelets are notified first", []edit{notRefreshed}, "refresh pod-b"},
+		{"a kubelet that was notified of nothing known", []edit{notRefreshed, func(o *Observed) { o.Pods[1].Notified = false }}, "refresh pod-b"},
+		{"a client has a certificate of the new CA", []edit{client(func(*Certificate) {})}, "drop old CAs"},
+		{"a client has a certificate of the old CA", []edit{client(unsigned)}, ""},
+		{"a client may have a certificate of the old CA", []edit{client(func(c *Certificate) { *c = Certificate{State: Unknown} })}, ""},
+		{"a client has none yet", []edit{client(func(c *Certificate) { *c = Certificate{State: Missing} })}, "drop old CAs"},
+		{"a Secret of a client that is not owned", []edit{client(func(c *Certificate) { *c = Certificate{State: NotOwned} })}, "drop old CAs"},
+	} {
+		o := issued(append([]edit{overlap, longAgo}, test.edits...)...)
+		if got := describe(o.Decide()); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+		if got := o.IsIssuing(); got != (test.want != "") {
+			t.Errorf("%s: IsIssuing is %t", test.name, got)
+		}
+	}
+}
+
+// TestDropOldCA: a user ends the trust in the old CA before a day has passed, with the name of
+// the request that brought the new CA.
+func TestDropOldCA(t *testing.T) {
+	for _, test := range []struct {
+		name                  string
+		drop, rotate, carried string
+		want                  string
+	}{
+		{"not asked for", "", "", "", ""},
+		{"with the request that is still there", "1", "1", "", "drop old CAs"},
+		{"with the request that was carried out", "1", "", "1", "drop old CAs"},
+		{"with another request", "1", "2", "3", ""},
+	} {
+		o := issued(overlap)
+		o.DropOldCA, o.RotateCA, o.CA.Request = test.drop, test.rotate, test.carried
+		if got := describe(o.Decide()); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestRefresh: kubelets look at once for what another issuer has renewed.
+func TestRefresh(t *testing.T) {
+	stale := func(o *Observed) { o.Pods[0].Refreshed, o.Pods[2].Refreshed = false, false }
+	for _, test := range []struct {
+		name string
+		o    *Observed
+		want string
+	}{
+		{"the kubelets know", static(), ""},
+		{"a certificate was renewed", static(stale), "refresh pod-a, refresh pod-c"},
+		{"a kubelet that was notified of nothing known", static(stale, func(o *Observed) { o.Pods[0].Notified = false }), "refresh pod-c"},
+		{"certificates of the controller's own CA", issued(stale), ""},
+		{"not one that cannot be used", static(stale, inState(0, Expired)), ""},
+		{"not one that a member rejects", static(stale, trusts("before"), func(o *Observed) { o.Pods[1].Accepts = false }), ""},
+		{"not while it is unknown what to trust", static(stale, func(o *Observed) { o.Trust = "" }), ""},
+		{"not while it is paused", static(stale, paused), ""},
+		{"not while it is deleted", static(stale, func(o *Observed) { o.Deleting = true }), ""},
+	} {
+		if got := describe(test.o.Decide()); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestLeafChange is about the certificate of a client, which is no certificate of the cluster.
+func TestLeafChange(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		o      *Observed
+		c      Certificate
+		change Change
+		due    bool
+	}{
+		{"it does not exist", issued(), Certificate{State: Missing}, ChangeAll, true},
+		{"it does not exist, and the cluster is paused", issued(paused), Certificate{State: Missing}, ChangeAll, false},
+		{"it has expired, and the cluster is paused", issued(paused), Certificate{State: Expired}, ChangeAll, true},
+		{"its CA is not trusted yet", issued(overlap, notCrossSigned, trusts("before")),
+			Certificate{State: Usable, Renewal: testNow.Add(time.Hour), Issued: Issued{SANsMatch: true}}, ChangeBundle, true},
+	} {
+		if change, due := test.o.LeafChange(&test.c); due != test.due || change != test.change {
+			t.Errorf("%s: %s, %t; want %s, %t", test.name, change, due, test.change, test.due)
+		}
+	}
+}
+
+func TestHasUsableCA(t *testing.T) {
+	for name, test := range map[string]struct {
+		o    *Observed
+		want bool
+	}{
+		"its own":         {issued(), true},
+		"its own is lost": {issued(inState(0, Missing)), false},
+		"another issuer":  {static(), false},
+	} {
+		if got := test.o.HasUsableCA(); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

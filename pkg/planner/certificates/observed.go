@@ -1,0 +1,113 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// Observed is what is known of the certificates of one cluster. The zero value is a cluster
+// without TLS.
+type Observed struct {
+	// Now is the one time of this observation.
+	Now time.Time
+
+	// Certificates that the cluster needs, in a fixed order; none without TLS.
+	Certificates []Certificate
+	// Clients are the certificates of the clients that the cluster declares.
+	Clients []Certificate
+	// CA is set for a cluster whose certificates the controller issues.
+	CA *CA
+	// CertManager is set for a cluster whose certificates cert-manager issues.
+	CertManager *CertManager
+
+	// Trust names the set of CAs that members must trust; empty if that is not known.
+	Trust string
+	// Pods of the cluster that run or start. Pods that end, and those that the cluster does not
+	// own, are left out.
+	Pods []Pod
+	// MembersVerified is true if every member was seen to show certificates of the present CA,
+	// at both its listeners.
+	MembersVerified bool
+	// Linearizable is true if the member list was read through a quorum.
+	Linearizable bool
+
+	// RotateCA and DropOldCA are the requests of a user for another CA, and for the end of the
+	// trust in the CA before it; empty for none.
+	RotateCA, DropOldCA string
+
+	// Bootstrapped is true if the cluster has ever served.
+	Bootstrapped bool
+	// Hibernated is true for a desired size of 0, which needs no certificates.
+	Hibernated bool
+	// Paused is true if a user has paused the cluster, and Deleting if the cluster is being
+	// deleted.
+	Paused, Deleting bool
+	// AddsMember is true if another member joins in the same step.
+	AddsMember bool
+}
+
+// CA holds what is known of the CA that signs for a cluster whose certificates the
+// controller issues, beyond its Certificate.
+type CA struct {
+	// Request is the last request for a new CA that was carried out.
+	Request string
+	// Overlap is true while an older CA is trusted too; Since says since when.
+	Overlap bool
+	Since   time.Time
+	// CrossSigned is true if the older CA has signed the present one: then a client that trusts the
+	// older one only takes what the present one signs.
+	CrossSigned bool
+}
+
+// Pod is what is known of the certificates of one pod.
+type Pod struct {
+	Name, UID string
+	// Trust names the set of CAs that was trusted when the pod was created; empty if that is
+	// not known.
+	Trust string
+	// Accepts is true if the CAs that its member read when it started verify the certificates
+	// that the other members show now.
+	Accepts bool
+	// Notified is true if the last certificates that the kubelet of the pod was notified of are
+	// known, and Refreshed is true if these are the present ones.
+	Notified, Refreshed bool
+}
+
+// FirstUnusable returns the first certificate that cannot be used, or nil. A certificate whose
+// Secret is not owned by the cluster comes first.
+func (o *Observed) FirstUnusable() *Certificate {
+	if c := o.conflictingSecret(); c != nil {
+		return c
+	}
+	return o.first(func(c *Certificate) bool { return c.State != Usable })
+}
+
+// HasUsableCA is true if the controller can sign certificates for the cluster.
+func (o *Observed) HasUsableCA() bool {
+	ca := o.certificateOfCA()
+	return ca != nil && ca.State == Usable
+}
+
+// certificateOfCA returns the certificate of the CA, or nil if the controller issues none.
+func (o *Observed) certificateOfCA() *Certificate {
+	return o.first(func(c *Certificate) bool { return c.Use == v1beta2.CertificateUseCA })
+}
+
+// conflictingSecret returns a certificate whose Secret exists and is not owned by the cluster, or nil.
+func (o *Observed) conflictingSecret() *Certificate {
+	return o.first(func(c *Certificate) bool { return c.State == NotOwned })
+}
+
+// first returns the first certificate that is as asked for, or nil.
+func (o *Observed) first(is func(*Certificate) bool) *Certificate {
+	for i := range o.Certificates {
+		if c := &o.Certificates[i]; is(c) {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// certified gives the cluster certificates, the server's in this state.
+func certified(state certificates.State) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{}}
+		for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer, v1beta2.CertificateUseOperator} {
+			c := certificates.Certificate{
+				Use: use, Secret: "s-" + string(use), State: certificates.Usable, Issuer: "me", Serial: "1f",
+				NotBefore: testNow.Add(-time.Hour), NotAfter: testNow.Add(time.Hour),
+			}
+			if use == v1beta2.CertificateUseServer && state != certificates.Usable {
+				c.State, c.Message = state, "it is wrong"
+			}
+			o.Certificates = append(o.Certificates, c)
+		}
+	}
+}
+
+func TestRuleCertificates(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"usable", 3, "a b c", edits(certified(certificates.Usable)), "steady"},
+		{"a new cluster waits before it makes anything", 3, "", edits(unresponsive, certified(certificates.Missing), func(o *Observed) { o.PeerService = Missing }),
+			"certificates: wait SecretMissing"},
+		{"incomplete", 3, "", edits(unresponsive, certified(certificates.Incomplete)), "certificates: wait SecretIncomplete"},
+		{"unusable", 3, "", edits(unresponsive, certified(certificates.Unusable)), "certificates: wait CertificateUnusable"},
+		{"not yet valid", 3, "", edits(unresponsive, certified(certificates.NotYetValid)), "certificates: wait CertificateNotYetValid"},
+		{"a living cluster is left as it is", 3, "a b", edits(certified(certificates.Expired)), "certificates: wait CertificateExpired"},
+		{"not known", 3, "a b", edits(certified(certificates.Unknown)), "certificates: wait SecretUnreadable"},
+		{"going to sleep needs none", 0, "a:claim", edits(certified(certificates.Missing)), "hibernate: DeletePod a"},
+	})
+}
+
+// TestCertificatesInStatus: a cluster with certificates has a condition about them, and each of
+// them in the status.
+func TestCertificatesInStatus(t *testing.T) {
+	for _, test := range []struct {
+		edits  []func(*Observed)
+		status corev1.ConditionStatus
+		reason string
+	}{
+		{edits(certified(certificates.Usable)), corev1.ConditionTrue, "AllUsable"},
+		{edits(certified(certificates.Missing)), corev1.ConditionFalse, "SecretMissing"},
+		{edits(certified(certificates.Unknown)), corev1.ConditionUnknown, "SecretUnreadable"},
+		{edits(certified(certificates.Missing), pausedSpec), corev1.ConditionFalse, "SecretMissing"},
+	} {
+		status := statusOf(observed(t, 3, "a b c", test.edits...))
+		if c := find(status, v1beta2.ClusterConditionCertificatesValid); c == nil || c.Status != test.status || c.Reason != test.reason {
+			t.Errorf("CertificatesValid is %+v, want %s (%s)", c, test.status, test.reason)
+		}
+		if len(status.Certificates) != 3 || status.Certificates[1].Usable != test.status || status.Certificates[1].SecretName != "s-Server" {
+			t.Errorf("%s: the status lists %+v", test.reason, status.Certificates)
+		}
+	}
+}
+
+func TestNoCertificatesNoCondition(t *testing.T) {
+	if c := find(statusOf(observed(t, 3, "a b c")), v1beta2.ClusterConditionCertificatesValid); c != nil {
+		t.Errorf("a cluster without certificates has condition %+v", c)
+	}
+}
+
+// TestCertificateFacts: package certificates hears of the pods that run or start, and of the
+// clients that are declared.
+func TestCertificateFacts(t *testing.T) {
+	o := observed(t, 3, "a b:terminating c:theirs d:finished", issuedHere(), withClients("x", "y"), removedClient(0), func(o *Observed) {
+		o.Pods[0].Trust, o.Pods[0].Accepts, o.Pods[0].Certificates, o.Pods[0].Refreshed = "before", true, "some", false
+		o.Etcd.Members[2].CertificateVerified = false
+		o.Cluster.Annotations[resources.AnnotationRotateCA], o.Cluster.Annotations[resources.AnnotationDropOldCA] = "1", "2"
+	})
+	got := o.certificateFacts()
+	want := &certificates.Observed{
+		Now: testNow, Certificates: o.Certificates, Clients: []certificates.Certificate{o.Clients[1].Certificate}, CA: o.CA, Trust: "now",
+		Pods:         []certificates.Pod{{Name: "a", UID: "pod-a", Trust: "before", Accepts: true, Notified: true}},
+		Linearizable: true, RotateCA: "1", DropOldCA: "2", Bootstrapped: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a cluster with pods that end:\n%s", diff)
+	}
+
+	o = observed(t, 0, "", unresponsive, requested(), pausedSpec, deleting)
+	if diff := cmp.Diff(&certificates.Observed{
+		Now: testNow, Certificates: o.Certificates, CertManager: o.CertManager, Hibernated: true, Paused: true, Deleting: true,
+	}, o.certificateFacts()); diff != "" {
+		t.Errorf("a cluster that never started:\n%s", diff)
+	}
+}
+
+// issuedHere gives the cluster its own CA, and changes something about it.
+func issuedHere(changes ...func(*Observed)) func(*Observed) {
+	return func(o *Observed) {
+		o.Trust = "now"
+		o.CA = &certificates.CA{CrossSigned: true, Since: testNow.Add(-time.Hour)}
+		o.Cluster.Annotations = map[string]string{}
+		for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUseCA, v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
+			o.Certificates = append(o.Certificates, certificates.Certificate{
+				Use: use, Secret: "s-" + string(use), State: certificates.Usable,
+				NotBefore: testNow.Add(-time.Hour), NotAfter: testNow.Add(3 * time.Hour), Renewal: testNow.Add(time.Hour),
+				Issued: certificates.Issued{Signed: true, BundleMatches: true, SANsMatch: true},
+			})
+		}
+		for i := range o.Pods {
+			o.Pods[i].Trust, o.Pods[i].Refreshed = "now", true
+		}
+		for i := range o.Etcd.Members {
+			o.Etcd.Members[i].CertificateVerified = true
+		}
+		for _, change := range changes {
+			change(o)
+		}
+	}
+}
+
+func TestIssuing(t *testing.T) {
+	leaf := func(change func(*certificates.Certificate)) func(*Observed) {
+		return func(o *Observed) { change(&o.Certificates[1]) }
+	}
+	missing := func(i int) func(*Observed) {
+		return func(o *Observed) {
+			o.Certificates[i].State, o.Certificates[i].Message = certificates.Missing, "it does not exist"
+		}
+	}
+	overlap := func(o *Observed) { o.CA.Overlap = true }
+	unvouched := func(o *Observed) { o.CA.CrossSigned = false }
+	asks := func(name, value string) func(*Observed) {
+		return func(o *Observed) { o.Cluster.Annotations["etcd.database.coreos.com/"+name] = value }
+	}
+	otherTrust := func(o *Observed) { o.Pods[0].Trust = "before" }
+	noTrust := func(o *Observed) { o.Pods[0].Trust = "" }
+	volumes := func(o *Observed) {
+		persist(o)
+		for i := range o.Pods {
+			o.PVCs = append(o.PVCs, PVC{Name: o.Pods[i].Name, UID: "u", Owned: true})
+		}
+	}
+	longAgo := func(o *Observed) { o.CA.Since = testNow.Add(-25 * time.Hour) }
+	hidden := func(o *Observed) { o.Etcd.Members[2].CertificateVerified = false }
+	checkDecisions(t, []decision{
+		{"nothing is due", 3, "a b c", edits(issuedHere()), "steady"},
+		{"a new cluster", 3, "", edits(unresponsive, issuedHere(missing(0), missing(1), missing(2))), "certificates: IssueCA"},
+		{"then what it signs", 3, "", edits(unresponsive, issuedHere(missing(1), missing(2))),
+			"certificates: IssueCertificate Peer, IssueCertificate Server"},
+		{"renewal goes along with what else is done", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow }))),
+			"steady: IssueCertificate Peer"},
+		{"nothing while it sleeps", 0, "", edits(issuedHere(missing(1))), "hibernate"},
+		{"nothing new while it is paused", 3, "a b c", edits(issuedHere(missing(1)), pausedSpec), "paused"},
+		{"what runs out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec),
+			"paused: IssueCertificate Peer"},
+		{"not before it has served", 3, "", edits(unresponsive, issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec), "paused"},
+		{"a Secret that is not owned", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.State, c.Message = certificates.NotOwned, "theirs" }))),
+			"certificates: wait NameConflict"},
+		{"not known", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].State, o.Certificates[0].Message = certificates.Unknown, "?" })),
+			"certificates: wait SecretUnreadable"},
+		{"no pod is prepared while a certificate is not known", 3, "a b", edits(unprepared, issuedHere(leaf(func(c *certificates.Certificate) { c.State, c.Message = certificates.Unknown, "?" }))),
+			"certificates: wait SecretUnreadable"},
+
+		{"a new CA is requested", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"))), "steady: RenewCA 1"},
+		{"no new CA before all members trust the present CA", 3, "a b c", edits(issuedHere(asks("rotate-ca", "1"), otherTrust, overlap)), "steady"},
+		{"the kubelets are notified", 3, "a b c", edits(issuedHere(overlap, func(o *Observed) { o.Pods[1].Refreshed = false })), "steady: RefreshPod b"},
+		{"after a day the old CA is dropped", 3, "a b c", edits(issuedHere(overlap, longAgo)), "steady: DropOldCAs"},
+		{"the old CA is not dropped while a member joins, whose pod may present what it signed", 3, "a b", edits(issuedHere(overlap, longAgo)),
+			"scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"a user requests to drop the old CA earlier", 3, "a b c", edits(issuedHere(overlap, asks("rotate-ca", "1"), asks("drop-old-ca", "1"))), "steady: DropOldCAs"},
+		{"a member shows a certificate of the old CA", 3, "a b c", edits(issuedHere(overlap, longAgo, hidden)), "steady"},
+		{"no member could be reached", 3, "a b c", edits(issuedHere(overlap, longAgo), noQuorum), "quorum: wait EtcdUnreachable"},
+		{"no restart while both are trusted", 3, "a b c", edits(issuedHere(overlap, otherTrust, volumes)), "steady"},
+		{"a restart when only the new one is", 3, "a b:leads c", edits(issuedHere(otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"a restart of a member that does not say what it trusts", 3, "a b:leads c", edits(issuedHere(noTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"one at a time", 3, "a b:leads c:sick", edits(issuedHere(otherTrust, volumes)), "rollout: wait WaitingForMember"},
+		{"without a PVC a new member joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
+		{"a restart where the CA is not cross-signed", 3, "a b:leads c", edits(issuedHere(overlap, unvouched, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"the set of trusted CAs is unknown", 3, "a b c", edits(issuedHere(otherTrust, volumes, func(o *Observed) { o.Trust = "" })), "steady"},
+	})
+}
+
+// TestStaticCAIsReplaced: members of a cluster with certificates that a user issues restart
+// for the same reason.
+func TestStaticCAIsReplaced(t *testing.T) {
+	static := func(trust string) func(*Observed) {
+		return func(o *Observed) {
+			o.Trust = "now"
+			o.Certificates = []certificates.Certificate{{Use: v1beta2.CertificateUsePeer, Secret: "s", State: certificates.Usable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
+			for i := range o.Pods {
+				o.Pods[i].Trust = "now"
+			}
+			o.Pods[2].Trust, o.Pods[2].Accepts = trust, true
+		}
+	}
+	rejects := func(o *Observed) { o.Pods[2].Accepts = false }
+	refreshed := func(is bool) func(*Observed) {
+		return func(o *Observed) {
+			for i := range o.Pods {
+				o.Pods[i].Certificates, o.Pods[i].Refreshed = "some", is
+			}
+		}
+	}
+	checkDecisions(t, []decision{
+		{"a second CA is trusted", 3, "a:claim b:claim c:claim", edits(static("before")), "rollout: RecreatePod c " + testVersion},
+		{"certificates of a CA before it was trusted", 3, "a:claim b:claim c:claim", edits(static("before"), rejects), "steady"},
+		{"no other member restarts then either", 3, "a:claim b:claim c:claim", edits(static("before"), rejects, func(o *Observed) {
+			o.Pods[0].Trust, o.Pods[0].Accepts = "before", true
+		}), "steady"},
+		{"a pod of an earlier release does not say", 3, "a:claim b:claim c:claim", edits(static("")), "steady"},
+		{"the same as ever", 3, "a:claim b:claim c:claim", edits(static("now")), "steady"},
+		{"a certificate was renewed", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(false)), "steady: RefreshPod a, RefreshPod b, RefreshPod c"},
+	})
+}
+
+// TestCertificateThatIsIssuedLater: a certificate that the controller issues counts as being
+// issued during a pause, too.
+func TestCertificateThatIsIssuedLater(t *testing.T) {
+	missing := func(o *Observed) {
+		o.Certificates[1].State, o.Certificates[1].Message = certificates.Missing, "it does not exist"
+	}
+	for name, o := range map[string]Observed{
+		"it is issued at once":      observed(t, 3, "a b c", issuedHere(missing)),
+		"the cluster is paused":     observed(t, 3, "a b c", issuedHere(missing), pausedSpec),
+		"the cluster is going away": observed(t, 3, "a b c", issuedHere(missing), deleting),
+	} {
+		if c := find(statusOf(o), v1beta2.ClusterConditionCertificatesValid); c.Status != corev1.ConditionUnknown || c.Reason != "Issuing" {
+			t.Errorf("%s: CertificatesValid is %+v", name, c)
+		}
+	}
+}
