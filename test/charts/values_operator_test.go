@@ -222,11 +222,12 @@ func controllerValues() valueCase {
 }
 
 func clusterWideValues() valueCase {
-	const aggregate = "metadata.labels.[rbac.authorization.k8s.io/aggregate-to-admin]"
+	const aggregateTo = "metadata.labels.[rbac.authorization.k8s.io/aggregate-to-"
 	return valueCase{
 		"rbac.aggregate": {
-			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:edit", field: aggregate, want: absent},
-			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:recover", field: aggregate, want: absent},
+			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:view", field: aggregateTo + "view]", want: absent},
+			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:edit", field: aggregateTo + "edit]", want: absent},
+			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:recover", field: aggregateTo + "admin]", want: absent},
 		},
 		"rbac.readTLSSecrets": {{set: "rbac: {readTLSSecrets: true}", object: "ClusterRoleBinding//etcd-operator-apiserver:read-tls",
 			field: "roleRef.name", want: "etcd-operator-apiserver:read-tls"}},
