@@ -100,7 +100,7 @@ func newEncrypted(t *testing.T) *encrypted {
 	return e
 }
 
-// start starts the server again, with keys of which the first one encrypts, and waits until it is ready.
+// start starts the server again with keys, and waits until it is ready. The first key encrypts.
 func (e *encrypted) start(keys ...key) {
 	e.Helper()
 	e.launch(keys...)
