@@ -23,7 +23,7 @@ func (e *Environment) LoadAs(ctx context.Context, archive, ref, dir string) erro
 	if err != nil {
 		return err
 	}
-	defer os.Remove(changed.Name())
+	defer func() { _ = os.Remove(changed.Name()) }() // dir is removed with it
 	if err := errors.Join(retag(archive, changed, ref), changed.Close()); err != nil {
 		return fmt.Errorf("write %s with the reference %s: %w", archive, ref, err)
 	}
