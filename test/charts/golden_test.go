@@ -103,6 +103,7 @@ func TestInstallation(t *testing.T) {
 		"host-network":      {base: "install", components: []string{"host-network"}, values: "apiserver: {port: 10260, hostNetwork: true}"},
 		"openshift":         {base: "install", components: []string{"openshift"}, values: "openshift: true"},
 		"audit":             {base: "install", components: []string{"audit"}, values: "apiserver: {audit: true}"},
+		"encryption":        {base: "install", components: []string{"encryption"}, values: "apiserver: {encryption: true}"},
 		"read-tls-secrets":  {base: "install", components: []string{"read-tls-secrets"}, values: "rbac: {readTLSSecrets: true}"},
 		"policy-parameters": {base: "install", components: []string{"policy-parameters"}, values: "rbac: {policyParameters: true}"},
 	} {

@@ -183,9 +183,11 @@ func apiServerValues() valueCase {
 			{set: "apiserver: {port: 10250}", object: apiServer, field: inContainer + "ports.0.containerPort", want: "10250"},
 		},
 		"apiserver.hostNetwork": {{set: "apiserver: {hostNetwork: true}", object: apiServer, field: inPod + "hostNetwork", want: "true"}},
-		"apiserver.audit":       {{set: "apiserver: {audit: true}", object: apiServer, field: inContainer + "args.3", want: "--audit-log-path=-"}},
-		"apiserver.pdb":         {{base: several, set: "apiserver: {pdb: false}", object: budget, want: absent}},
-		"apiserver.spread":      {{base: several, set: "apiserver: {spread: false}", object: apiServer, field: inPod + "topologySpreadConstraints", want: absent}},
+		"apiserver.encryption": {{set: "apiserver: {encryption: true}", object: apiServer, field: inContainer + "args.2",
+			want: "--encryption-provider-config=/etc/etcd-operator-encryption/config.yaml"}},
+		"apiserver.audit":  {{set: "apiserver: {audit: true}", object: apiServer, field: inContainer + "args.3", want: "--audit-log-path=-"}},
+		"apiserver.pdb":    {{base: several, set: "apiserver: {pdb: false}", object: budget, want: absent}},
+		"apiserver.spread": {{base: several, set: "apiserver: {spread: false}", object: apiServer, field: inPod + "topologySpreadConstraints", want: absent}},
 		"apiserver.resources": {{set: "apiserver: {resources: {limits: {memory: 2Gi}}}", object: apiServer,
 			field: inContainer + "resources.limits.memory", want: "2Gi"}},
 		"apiserver.extraArgs": {{set: "apiserver: {extraArgs: [--v=4]}", object: apiServer, field: inContainer + "args.2", want: "--v=4"}},
@@ -222,11 +224,12 @@ func controllerValues() valueCase {
 }
 
 func clusterWideValues() valueCase {
-	const aggregate = "metadata.labels.[rbac.authorization.k8s.io/aggregate-to-admin]"
+	const aggregateTo = "metadata.labels.[rbac.authorization.k8s.io/aggregate-to-"
 	return valueCase{
 		"rbac.aggregate": {
-			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:edit", field: aggregate, want: absent},
-			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:recover", field: aggregate, want: absent},
+			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:view", field: aggregateTo + "view]", want: absent},
+			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:edit", field: aggregateTo + "edit]", want: absent},
+			{set: "rbac: {aggregate: false}", object: "ClusterRole//etcd-operator:recover", field: aggregateTo + "admin]", want: absent},
 		},
 		"rbac.readTLSSecrets": {{set: "rbac: {readTLSSecrets: true}", object: "ClusterRoleBinding//etcd-operator-apiserver:read-tls",
 			field: "roleRef.name", want: "etcd-operator-apiserver:read-tls"}},

@@ -22,28 +22,39 @@ import (
 
 const storageName = "etcd-operator-storage"
 
+const (
+	// asked is how many requests a second the traffic begins at most. Each worker waits for the
+	// response before its next request, so that a machine that is slow reaches fewer.
+	asked = 200
+	// leastReached is the lowest mean rate of all phases with which their outcomes count.
+	leastReached = 50.0
+	// olderTag is that of the programs before the upgrade.
+	olderTag = "before-the-upgrade"
+)
+
 // TestHighAvailability moves the installation with a single API server to artifacts/ha and back,
-// as a user does. Between the two it restarts and kills each program under traffic. It is not
-// parallel: there is one API.
+// as a user does. Between the two it upgrades, restarts and kills each program under traffic. It
+// is not parallel: there is one API.
 func TestHighAvailability(t *testing.T) {
 	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
-	s := startFor(t, 12*time.Minute)
+	s := startFor(t, 15*time.Minute)
 	c := s.create("steady", 3, etcdVersion)
 	data := c.fill()
 	uid := c.get().UID
 
 	s.Cleanup(s.restoreSingle)
 	begun := time.Now()
-	s.storage("from-single")
+	s.fromSingle(s.olderInstallation())
 	t.Logf("one API server became two after %v", time.Since(begun).Round(time.Second))
 	if got := c.get().UID; got != uid {
 		t.Fatalf("the UID of the EtcdCluster changed from %s to %s", uid, got)
 	}
 	s.kubectl("-n", harness.SystemNamespace, "patch", "etcdbackup", storageName, "--type=merge", "-p", `{"spec":{"backupPolicy":{"schedule":"* * * * *"}}}`)
 
-	traffic, err := env.StartTraffic(s.ctx(), harness.TrafficOptions{Namespace: s.namespace, PerSecond: 200, Workers: 40, Watchers: 10})
+	traffic, err := env.StartTraffic(s.ctx(), harness.TrafficOptions{Namespace: s.namespace, PerSecond: asked, Workers: 40, Watchers: 10})
 	s.must(err, "start the traffic")
+	reached := rate{}
 	for _, disturbance := range []struct {
 		name string
 		do   func()
@@ -51,6 +62,7 @@ func TestHighAvailability(t *testing.T) {
 		// kube-apiserver sends requests to a process that was killed until its Service leads elsewhere.
 		unnoticed time.Duration
 	}{
+		{"upgrade of everything", s.upgrade, 0},
 		{"rolling restart of the API servers", func() { s.rollout("deployment/" + harness.APIServer) }, 0},
 		{"rolling restart of the members of the storage", func() { s.rollout("statefulset/" + storageName) }, 0},
 		{"rolling restart of the controllers", func() { s.rollout("deployment/" + harness.Controller) }, 0},
@@ -65,11 +77,20 @@ func TestHighAvailability(t *testing.T) {
 		disturbance.do()
 		p := traffic.Phase()
 		t.Logf("%s: %v", disturbance.name, p)
+		reached.add(p)
+		if p.Requests == 0 {
+			t.Errorf("%s: no request was sent in %v", disturbance.name, p.Took)
+		}
 		for _, f := range p.Failures {
 			if late := f.Begun.Sub(from); disturbance.unnoticed == 0 || late > disturbance.unnoticed {
 				t.Errorf("%s: a request failed that was sent %v after it: %v", disturbance.name, late.Round(time.Millisecond), f)
 			}
 		}
+	}
+	if got := reached.perSecond(); got < leastReached {
+		t.Errorf("%.0f requests per second were reached, want at least %.0f", got, leastReached)
+	} else {
+		t.Logf("%.0f requests per second were reached of %d", got, asked)
 	}
 	lost := s.loseNode(traffic)
 	events, problems := traffic.Stop(s.within(time.Minute))
@@ -94,16 +115,17 @@ func TestHighAvailability(t *testing.T) {
 // storage runs artifacts/ha/storage.sh.
 func (s *scenario) storage(args ...string) string {
 	s.Helper()
-	out, err := s.tryStorage(s.ctx(), args...)
+	out, err := s.tryStorage(s.ctx(), "", args...)
 	s.must(err, "storage.sh %s: %s", strings.Join(args, " "), out)
 	return out
 }
 
-func (s *scenario) tryStorage(ctx context.Context, args ...string) (string, error) {
+// tryStorage runs artifacts/ha/storage.sh for an installation, or for artifacts/ha if it is empty.
+func (s *scenario) tryStorage(ctx context.Context, installation string, args ...string) (string, error) {
 	kubectl := env.KubectlCommand(ctx, harness.Command{})
 	command := exec.CommandContext(ctx, env.Artifact("ha", "storage.sh"), args...)
 	command.Dir = s.TempDir()
-	command.Env = append(slices.Clone(kubectl.Env), "PATH="+filepath.Dir(kubectl.Path)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	command.Env = append(slices.Clone(kubectl.Env), "PATH="+filepath.Dir(kubectl.Path)+string(os.PathListSeparator)+os.Getenv("PATH"), "INSTALLATION="+installation)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -114,7 +136,7 @@ func (s *scenario) restoreSingle() {
 	defer cancel()
 	_, err := env.Kube.AppsV1().StatefulSets(harness.SystemNamespace).Get(ctx, storageName, metav1.GetOptions{})
 	if err == nil {
-		if out, err := s.tryStorage(ctx, "to-single"); err != nil {
+		if out, err := s.tryStorage(ctx, "", "to-single"); err != nil {
 			s.Errorf("storage.sh to-single: %v: %s", err, out)
 		}
 	}
@@ -184,6 +206,9 @@ func (s *scenario) loseNode(traffic *harness.Traffic) string {
 	s.must(waitFor(s.ctx(), time.Until(from.Add(noticed))), "wait for requests under way")
 	p := traffic.Phase()
 	s.Logf("node lost: %v", p)
+	if p.Requests == 0 {
+		s.Errorf("no request was sent in the %v after the node was lost", p.Took)
+	}
 	last := time.Duration(0)
 	for _, f := range p.Failures {
 		last = max(last, f.Begun.Sub(from))

@@ -20,7 +20,7 @@ import (
 )
 
 // auditPolicy makes the kube-apiserver log its access reviews with their users, and the
-// requests of the controller. Its counter of requests does not tell one caller's requests
+// requests of our two programs. Its counter of requests does not tell one caller's requests
 // from another's.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -31,7 +31,7 @@ rules:
   - group: authorization.k8s.io
     resources: [subjectaccessreviews]
 - level: Metadata
-  users: ["` + controllerUser + `"]
+  users: ["` + controllerUser + `", "` + serverUser + `"]
 - level: None
 `
 

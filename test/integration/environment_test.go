@@ -142,7 +142,7 @@ func (e *environment) stop() {
 }
 
 // errNoPrograms says how to get what the tests need.
-var errNoPrograms = errors.New("kube-apiserver and kubectl are needed: run \"make local-build\", or set ETCD_OPERATOR_BIN to a directory that holds them")
+var errNoPrograms = errors.New("kube-apiserver, kube-controller-manager and kubectl are needed: run \"make local-build\", or set ETCD_OPERATOR_BIN to a directory that holds them")
 
 func (e *environment) findPrograms(context.Context) error {
 	e.bin = os.Getenv("ETCD_OPERATOR_BIN")
@@ -153,7 +153,7 @@ func (e *environment) findPrograms(context.Context) error {
 		}
 		e.bin = filepath.Join(home, defaultBin)
 	}
-	for _, name := range []string{"kube-apiserver", "kubectl"} {
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kubectl"} {
 		if _, err := exec.LookPath(filepath.Join(e.bin, name)); err != nil {
 			return fmt.Errorf("%w: %w", errNoPrograms, err)
 		}

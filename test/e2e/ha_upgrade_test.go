@@ -1,0 +1,172 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
+)
+
+const (
+	programImage = "quay.io/etcd-operator/etcd-operator"
+	etcdImage    = "quay.io/coreos/etcd"
+)
+
+// rate is the mean of phases.
+type rate struct {
+	requests int
+	took     time.Duration
+}
+
+func (r *rate) add(p harness.Phase) {
+	r.requests += p.Requests
+	r.took += p.Took
+}
+
+func (r *rate) perSecond() float64 { return float64(r.requests) / r.took.Seconds() }
+
+// olderInstallation returns a kustomization of artifacts/ha with another tag of the programs and
+// an earlier patch version of etcd. The tag is of the same image: there is no earlier release.
+func (s *scenario) olderInstallation() string {
+	s.Helper()
+	archive := filepath.Join(env.Root, "dist", "etcd-operator.tar")
+	s.must(env.LoadAs(s.ctx(), archive, programImage+":"+olderTag, s.TempDir()), "load the programs under another tag")
+	own := s.TempDir()
+	base, err := filepath.Rel(own, env.Artifact("ha"))
+	s.must(err, "find the artifacts")
+	kustomization := fmt.Sprintf("resources: [%s]\nimages: [{name: %s, newTag: %s}, {name: %s, newTag: v%s}]\n",
+		base, programImage, olderTag, etcdImage, previousVersion)
+	s.must(os.WriteFile(filepath.Join(own, "kustomization.yaml"), []byte(kustomization), 0o600), "write a kustomization")
+	return own
+}
+
+// fromSingle moves the single API server to an installation with the older images.
+func (s *scenario) fromSingle(installation string) {
+	s.Helper()
+	out, err := s.tryStorage(s.ctx(), installation, "from-single")
+	s.must(err, "storage.sh from-single: %s", out)
+	s.runs(programImage+":"+olderTag, etcdImage+":v"+previousVersion)
+}
+
+// upgrade applies artifacts/ha over the older installation, and waits for every program.
+func (s *scenario) upgrade() {
+	s.Helper()
+	_, err := env.Kubectl(s.ctx(), harness.Command{Args: []string{"apply", "-k", env.Artifact("ha")}})
+	s.must(err, "apply artifacts/ha")
+	s.rolledOut()
+	published, err := env.Program(s.ctx(), harness.APIServer)
+	s.must(err, "read the API server")
+	image := published.Spec.Template.Spec.Containers[0].Image
+	if image == programImage+":"+olderTag {
+		s.Fatalf("the API server still has the image %s", image)
+	}
+	s.runs(image, etcdImage+":v"+etcdVersion)
+}
+
+// rolledOut waits until all programs of artifacts/ha have their newest pods.
+func (s *scenario) rolledOut() {
+	s.Helper()
+	for _, what := range []string{"statefulset/" + storageName, "deployment/" + harness.APIServer, "deployment/" + harness.Controller} {
+		s.kubectl("-n", harness.SystemNamespace, "rollout", "status", what, "--timeout=240s")
+	}
+}
+
+// runs checks the images of the pods of artifacts/ha.
+func (s *scenario) runs(programs, storage string) {
+	s.Helper()
+	for name, want := range map[string]string{harness.APIServer: programs, harness.Controller: programs, storageName: storage} {
+		selector := "app.kubernetes.io/name=" + name
+		if name != storageName {
+			deployment, err := env.Program(s.ctx(), name)
+			s.must(err, "read deployment %s", name)
+			selector = metav1.FormatLabelSelector(deployment.Spec.Selector)
+		}
+		pods := s.systemPods(selector).List()
+		if len(pods) == 0 {
+			s.Errorf("%s has no pods", name)
+		}
+		for _, pod := range pods {
+			if got := pod.Spec.Containers[0].Image; got != want && pod.DeletionTimestamp == nil {
+				s.Errorf("%s runs %s, want %s", pod.Name, got, want)
+			}
+		}
+	}
+}
+
+// TestHighAvailabilityOnEmpty removes the operator, applies artifacts/ha where nothing of it is
+// left, and uses the API. It is not parallel: there is one API.
+func TestHighAvailabilityOnEmpty(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
+	needNodes(t, 3)
+	s := startFor(t, 10*time.Minute)
+	s.onlyTest()
+	s.Cleanup(s.reinstall)
+	s.administer("delete", "--ignore-not-found", "-f", env.Artifact("components", "read-tls-secrets", "binding.yaml"))
+	s.administer("delete", "-k", env.Artifact("install"), "--timeout=120s")
+	s.nothingInstalled()
+
+	begun := time.Now()
+	s.administer("apply", "-k", env.Artifact("ha"))
+	s.rolledOut()
+	s.administer("wait", "--for=condition=Available", "--timeout=120s", "apiservice/v1beta2.etcd.database.coreos.com")
+	t.Logf("artifacts/ha served %v after it was applied", time.Since(begun).Round(time.Second))
+	c := s.create("first", 1, etcdVersion)
+	c.holds(c.fill())
+	s.kubectl("delete", "etcdcluster/first", "--timeout=60s")
+
+	s.administer("delete", "-k", env.Artifact("ha"), "--timeout=180s")
+	s.nothingInstalled()
+}
+
+// administer runs kubectl in no namespace.
+func (s *scenario) administer(args ...string) {
+	s.Helper()
+	out, err := env.Kubectl(s.ctx(), harness.Command{Args: args})
+	s.must(err, "kubectl %s: %s", strings.Join(args, " "), out)
+}
+
+// nothingInstalled checks that nothing is left of an installation that was deleted.
+func (s *scenario) nothingInstalled() {
+	s.Helper()
+	if _, err := env.Kube.CoreV1().Namespaces().Get(s.ctx(), harness.SystemNamespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		s.Fatalf("namespace %s exists after the operator was deleted: error %v", harness.SystemNamespace, err)
+	}
+	for _, kind := range []string{"apiservice", "clusterrole", "clusterrolebinding", "priorityclass", "validatingadmissionpolicy"} {
+		for name := range strings.FieldsSeq(s.kubectl("get", kind, "-o", "name")) {
+			if strings.Contains(name, "etcd-operator") || strings.Contains(name, v1beta2.SchemeGroupVersion.Group) {
+				s.Fatalf("after the operator was deleted there is %s", name)
+			}
+		}
+	}
+}
+
+// reinstall leaves the single API server and the right that hack/install.sh grants, also if the test failed.
+func (s *scenario) reinstall() {
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
+	defer cancel()
+	_, err := env.Kube.AppsV1().StatefulSets(harness.SystemNamespace).Get(ctx, storageName, metav1.GetOptions{})
+	if err == nil {
+		if _, err := env.Kubectl(ctx, harness.Command{Args: []string{"delete", "-k", env.Artifact("ha"), "--ignore-not-found", "--timeout=180s"}}); err != nil {
+			s.Errorf("delete artifacts/ha: %v", err)
+		}
+	}
+	if err := install(ctx, env.Artifact("install")); err != nil {
+		s.Errorf("install a single API server: %v", err)
+	}
+	binding := env.Artifact("components", "read-tls-secrets", "binding.yaml")
+	if _, err := env.Kubectl(ctx, harness.Command{Args: []string{"apply", "-f", binding}}); err != nil {
+		s.Errorf("grant the API server the right to read Secrets: %v", err)
+	}
+}
