@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
@@ -102,6 +103,32 @@ func TestRecordIsDeleted(t *testing.T) {
 	} {
 		if err := do(); !errors.Is(err, reconcile.ErrStale) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestClientServiceOfADeletedCluster: a controller whose cache shows a cluster that was deleted
+// since creates no client Service for it: that would lead to the members of the next cluster.
+func TestClientServiceOfADeletedCluster(t *testing.T) {
+	t.Parallel()
+	for name, since := range map[string]func(*v1beta2.EtcdCluster){
+		"it stays": func(*v1beta2.EtcdCluster) {}, "it was recreated": func(c *v1beta2.EtcdCluster) { c.UID = "other" },
+		"it is being deleted": func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = ptr.To(metav1.Now()) },
+	} {
+		l, r := livingCluster(t)
+		r.seen.Cluster = l.c.DeepCopy()
+		service := resources.ClientServiceName(l.c)
+		if err := l.kube.CoreV1().Services("n").Delete(t.Context(), service, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		since(l.c)
+		if _, err := l.UpdateClusterStatus(t.Context(), l.c); err != nil {
+			t.Fatal(err)
+		}
+		err := ensureClientService(t.Context(), r, planner.EnsureClientService{})
+		_, missing := l.GetService(t.Context(), "n", service)
+		if stays := name == "it stays"; stays && (err != nil || missing != nil) || !stays && (!errors.Is(err, reconcile.ErrStale) || missing == nil) {
+			t.Errorf("%s: error %v, the Service: %v", name, err, missing)
 		}
 	}
 }
