@@ -102,7 +102,18 @@ func requireBootstrapMember(ctx context.Context, r *run, name string) error {
 	if record.BootstrapMember != name || record.ClusterID != "" {
 		return fmt.Errorf("the record names another bootstrap member or a finished bootstrap: %w", reconcile.ErrStale)
 	}
+	if err := requireNoRecovery(&record); err != nil {
+		return err
+	}
 	return requireNeverServed(ctx, r, name)
+}
+
+// requireNoRecovery makes sure that no restore fills the cluster instead of its bootstrap member.
+func requireNoRecovery(record *resources.Record) error {
+	if record.Recovery.InProgress() {
+		return fmt.Errorf("recovery %s has begun since the cluster was observed: %w", record.Recovery.ID, reconcile.ErrStale)
+	}
+	return nil
 }
 
 func requireNoPodOrPVC(ctx context.Context, r *run, name string) error {

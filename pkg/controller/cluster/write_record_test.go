@@ -107,6 +107,31 @@ func TestRecordIsDeleted(t *testing.T) {
 	}
 }
 
+// TestBootstrapBesideARestore: while a restore fills a new cluster, no controller whose cache does
+// not show that restore starts the bootstrap member or records it.
+func TestBootstrapBesideARestore(t *testing.T) {
+	t.Parallel()
+	for phase, begun := range map[v1beta2.RecoveryPhase]bool{
+		v1beta2.RecoveryPhaseSeeding: true, v1beta2.RecoveryPhaseCutover: true, v1beta2.RecoveryPhaseAbandoned: false,
+	} {
+		l, r := livingCluster(t)
+		recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-s"}
+		written := resources.Record{BootstrapMember: "c-a"}.WithRecovery(recovery)
+		if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), written)); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.kube.CoreV1().Services("n").Delete(t.Context(), resources.ClientServiceName(l.c), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := requireBootstrapMember(t.Context(), r, "c-a"); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
+			t.Errorf("%s: start of the bootstrap member: %v", phase, err)
+		}
+		if err := recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
+			t.Errorf("%s: record of the bootstrap member: %v", phase, err)
+		}
+	}
+}
+
 // TestClientServiceOfADeletedCluster: a controller whose cache shows a cluster that was deleted
 // since creates no client Service for it: that would lead to the members of the next cluster.
 func TestClientServiceOfADeletedCluster(t *testing.T) {
