@@ -113,6 +113,9 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 	if err != nil {
 		return err
 	}
+	if err := requireNoRecovery(&record); err != nil {
+		return err
+	}
 	record.ClusterID = strconv.FormatUint(a.ClusterID, 16)
 	if a.Log.ClusterID != "" {
 		record.Log = a.Log

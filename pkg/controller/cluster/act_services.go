@@ -85,6 +85,11 @@ func createOrRepairClientService(ctx context.Context, r *run) error {
 	if r.seen.clientService != nil {
 		return repairService(ctx, r, r.seen.clientService, resources.ClientServiceDrift)
 	}
+	// The Service of a cluster that was deleted since would lead clients to the members of the next
+	// cluster of its name, which may not be ready for them.
+	if _, err := readSameCluster(ctx, r); err != nil {
+		return err
+	}
 	service := resources.ClientService(r.seen.Cluster)
 	created, err := r.Objects.CreateService(ctx, service)
 	if apierrors.IsAlreadyExists(err) {

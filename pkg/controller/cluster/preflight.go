@@ -23,18 +23,28 @@ import (
 // taken back. Decisions are made from caches, which may be behind; another process may
 // act on the same cluster. They return reconcile.ErrStale if what was observed is no longer so.
 
+// readSameCluster returns the EtcdCluster in the live API, if it still is the one that was observed
+// and stays.
+func readSameCluster(ctx context.Context, r *run) (*v1beta2.EtcdCluster, error) {
+	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if isNotFound(err) {
+		return nil, fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the EtcdCluster: %w", err)
+	}
+	if live.UID != r.seen.Cluster.UID || live.DeletionTimestamp != nil {
+		return nil, fmt.Errorf("the EtcdCluster was recreated or is being deleted: %w", reconcile.ErrStale)
+	}
+	return live, nil
+}
+
 // requireNeverServed makes sure, in the live API, that the cluster still is the one that
 // was observed, that it has never served, and that nothing but its bootstrap member exists.
 func requireNeverServed(ctx context.Context, r *run, bootstrapMember string) error {
-	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
-	if isNotFound(err) {
-		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
-	}
+	live, err := readSameCluster(ctx, r)
 	if err != nil {
-		return fmt.Errorf("read the EtcdCluster: %w", err)
-	}
-	if live.UID != r.seen.Cluster.UID || live.DeletionTimestamp != nil {
-		return fmt.Errorf("the EtcdCluster was recreated or is being deleted: %w", reconcile.ErrStale)
+		return err
 	}
 	if live.Status.Phase != v1beta2.ClusterPhaseNone && live.Status.Phase != v1beta2.ClusterPhaseCreating {
 		return fmt.Errorf("the EtcdCluster has served before: %w", reconcile.ErrStale)
@@ -92,7 +102,18 @@ func requireBootstrapMember(ctx context.Context, r *run, name string) error {
 	if record.BootstrapMember != name || record.ClusterID != "" {
 		return fmt.Errorf("the record names another bootstrap member or a finished bootstrap: %w", reconcile.ErrStale)
 	}
+	if err := requireNoRecovery(&record); err != nil {
+		return err
+	}
 	return requireNeverServed(ctx, r, name)
+}
+
+// requireNoRecovery makes sure that no restore fills the cluster instead of its bootstrap member.
+func requireNoRecovery(record *resources.Record) error {
+	if record.Recovery.InProgress() {
+		return fmt.Errorf("recovery %s has begun since the cluster was observed: %w", record.Recovery.ID, reconcile.ErrStale)
+	}
+	return nil
 }
 
 func requireNoPodOrPVC(ctx context.Context, r *run, name string) error {
@@ -328,14 +349,11 @@ func requirePVC(ctx context.Context, r *run, name string) error {
 // requireSameStatus makes sure that the status is the last status that was written: it
 // proves which members vote.
 func requireSameStatus(ctx context.Context, r *run) error {
-	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
-	if isNotFound(err) {
-		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
-	}
+	live, err := readSameCluster(ctx, r)
 	if err != nil {
-		return fmt.Errorf("read the EtcdCluster: %w", err)
+		return err
 	}
-	if live.UID != r.seen.Cluster.UID || live.ResourceVersion != r.seen.Cluster.ResourceVersion {
+	if live.ResourceVersion != r.seen.Cluster.ResourceVersion {
 		return fmt.Errorf("the status of the EtcdCluster has changed since it was observed: %w", reconcile.ErrStale)
 	}
 	return nil
@@ -364,14 +382,11 @@ func stillThere(kind, name string, err error) error {
 // that is only right for this spec. A cache that lags behind must not undo a later request
 // of a user.
 func requireSameSpec(ctx context.Context, r *run) error {
-	live, err := r.Objects.GetCluster(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
-	if isNotFound(err) {
-		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
-	}
+	live, err := readSameCluster(ctx, r)
 	if err != nil {
-		return fmt.Errorf("read the EtcdCluster: %w", err)
+		return err
 	}
-	if live.UID != r.seen.Cluster.UID || live.DeletionTimestamp != nil || live.Generation != r.seen.Cluster.Generation {
+	if live.Generation != r.seen.Cluster.Generation {
 		return fmt.Errorf("the spec of the EtcdCluster has changed since it was observed: %w", reconcile.ErrStale)
 	}
 	for _, request := range []string{resources.AnnotationRestart, resources.AnnotationRotateCA, resources.AnnotationDropOldCA} {

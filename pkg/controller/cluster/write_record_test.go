@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
@@ -102,6 +103,57 @@ func TestRecordIsDeleted(t *testing.T) {
 	} {
 		if err := do(); !errors.Is(err, reconcile.ErrStale) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestBootstrapBesideARestore: while a restore fills a new cluster, no controller whose cache does
+// not show that restore starts the bootstrap member or records it.
+func TestBootstrapBesideARestore(t *testing.T) {
+	t.Parallel()
+	for phase, begun := range map[v1beta2.RecoveryPhase]bool{
+		v1beta2.RecoveryPhaseSeeding: true, v1beta2.RecoveryPhaseCutover: true, v1beta2.RecoveryPhaseAbandoned: false,
+	} {
+		l, r := livingCluster(t)
+		recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-s"}
+		written := resources.Record{BootstrapMember: "c-a"}.WithRecovery(recovery)
+		if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), written)); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.kube.CoreV1().Services("n").Delete(t.Context(), resources.ClientServiceName(l.c), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := requireBootstrapMember(t.Context(), r, "c-a"); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
+			t.Errorf("%s: start of the bootstrap member: %v", phase, err)
+		}
+		if err := recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
+			t.Errorf("%s: record of the bootstrap member: %v", phase, err)
+		}
+	}
+}
+
+// TestClientServiceOfADeletedCluster: a controller whose cache shows a cluster that was deleted
+// since creates no client Service for it: that would lead to the members of the next cluster.
+func TestClientServiceOfADeletedCluster(t *testing.T) {
+	t.Parallel()
+	for name, since := range map[string]func(*v1beta2.EtcdCluster){
+		"it stays": func(*v1beta2.EtcdCluster) {}, "it was recreated": func(c *v1beta2.EtcdCluster) { c.UID = "other" },
+		"it is being deleted": func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = ptr.To(metav1.Now()) },
+	} {
+		l, r := livingCluster(t)
+		r.seen.Cluster = l.c.DeepCopy()
+		service := resources.ClientServiceName(l.c)
+		if err := l.kube.CoreV1().Services("n").Delete(t.Context(), service, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		since(l.c)
+		if _, err := l.UpdateClusterStatus(t.Context(), l.c); err != nil {
+			t.Fatal(err)
+		}
+		err := ensureClientService(t.Context(), r, planner.EnsureClientService{})
+		_, missing := l.GetService(t.Context(), "n", service)
+		if stays := name == "it stays"; stays && (err != nil || missing != nil) || !stays && (!errors.Is(err, reconcile.ErrStale) || missing == nil) {
+			t.Errorf("%s: error %v, the Service: %v", name, err, missing)
 		}
 	}
 }

@@ -161,16 +161,13 @@ func (c *Checks) RecordChanged(written *corev1.ConfigMap) {
 	if id == "" {
 		return
 	}
-	was, is := c.recorded[owner], (*simetcd.Lineage)(nil)
-	for _, l := range c.w.Etcd.Lineages {
-		if l.Owner == owner && (id == fmt.Sprintf("%x", l.ClusterID) || was == nil) {
-			is = l // the last one: a bootstrap member that is recreated has the ID of the one before
-		}
-	}
+	was := c.recorded[owner]
+	is := c.lineageOf(owner, id, was == nil)
 	if is == nil || is == was {
 		return
 	}
-	if was != nil && was.Replaced && is.Predecessor != nil {
+	c.published(is)
+	if was != nil && is.Predecessor != nil && (was.Replaced || c.filledAgain(was, is)) {
 		c.goOn(was, is)
 	} else if was != nil && c.Published[owner] {
 		c.w.Violated("S4", "the bootstrap record moves from %s to %s after the cluster was published to clients", was.BootstrapMember, is.BootstrapMember)
@@ -181,6 +178,25 @@ func (c *Checks) RecordChanged(written *corev1.ConfigMap) {
 	// cluster before.
 	clients, found := kubernetes.Lookup[*corev1.Service](c.w.Store, kubernetes.KindService, schedules.ClusterName+"-client")
 	c.Published[owner] = c.Published[owner] || found && simetcd.OwnerOf(clients) == owner
+}
+
+// lineageOf returns the last etcd of an EtcdCluster with a cluster ID: a bootstrap member that is
+// recreated has the ID of the one before. Or, if there is none and any one will do, the last one.
+func (c *Checks) lineageOf(owner, id string, orLast bool) *simetcd.Lineage {
+	var found, last *simetcd.Lineage
+	for _, l := range c.w.Etcd.Lineages {
+		if l.Owner != owner {
+			continue
+		}
+		last = l
+		if id == fmt.Sprintf("%x", l.ClusterID) {
+			found = l
+		}
+	}
+	if found == nil && orLast {
+		return last
+	}
+	return found
 }
 
 // restarting is called before a container is restarted with another image, or a pod is
@@ -308,7 +324,7 @@ func (c *Checks) Bootstrapping(l *simetcd.Lineage) {
 		c.w.Violated("S4", "bootstrap member %s of a cluster that has served", l.BootstrapMember)
 	}
 	for _, other := range c.w.Etcd.Lineages {
-		if other.Owner == l.Owner && other.BootstrapMember != l.BootstrapMember && c.remains(other) {
+		if other.Owner == l.Owner && other.BootstrapMember != l.BootstrapMember && c.remains(other) && !c.waitsHidden(other) {
 			c.w.Violated("S4", "a second bootstrap member %s beside %s", l.BootstrapMember, other.BootstrapMember)
 		}
 	}

@@ -72,6 +72,35 @@ func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 	c.w.Trace("replaced: %s", simetcd.DescribeMembers(l.Members))
 }
 
+// waitsHidden is true for a recovery member that no client reaches yet. A restore of a cluster that
+// is being started fills one beside the bootstrap member, and decommissions the bootstrap member
+// before the recovery member is published.
+func (c *Checks) waitsHidden(l *simetcd.Lineage) bool {
+	return l.Predecessor != nil && c.recorded[l.Owner] != l && !c.Published[l.Owner]
+}
+
+// published is called when the record names the etcd of a recovery member, which serves clients
+// from then on. Every member of an earlier etcd that a client could reach must have ended.
+func (c *Checks) published(is *simetcd.Lineage) {
+	if is.Predecessor == nil {
+		return
+	}
+	for _, p := range c.w.Etcd.Processes {
+		pod, found := p.Run.Pod()
+		if p.Dir.Lineage == is || p.Dir.Lineage.Owner != is.Owner || !found || kubernetes.Finished(pod) || resources.Hidden(pod.Labels, schedules.ClusterName) {
+			continue
+		}
+		c.w.Violated("S1", "recovery member %s is published, and %s of the etcd before runs", is.BootstrapMember, p.Run.Name())
+	}
+}
+
+// filledAgain is true for a recovery member that is filled a second time under its name, after
+// nothing was left of what it had become: the status shows the recovery as under way again, as
+// the API was brought back.
+func (c *Checks) filledAgain(was, is *simetcd.Lineage) bool {
+	return was.ClusterID == is.ClusterID && was.Predecessor != nil && !c.remains(was)
+}
+
 // overtaken: what the cluster goes on from has every acknowledged write that one of those
 // has that responded to the controller, unless a user has chosen the source.
 func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
@@ -144,6 +173,7 @@ func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 		return
 	}
 	delete(c.Deleted, uid)
+	c.forgetRestores(uid)
 	if l := c.recorded[uid]; l != nil {
 		l.QuorumLost = !c.w.Standing(l).Recoverable
 	}
@@ -154,7 +184,7 @@ func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 // tell it from a new one (ADR 11). The data must be gone too: a second bootstrap member would
 // endanger it.
 func (c *Checks) beginsAgain(uid string) {
-	if !c.unwitnessed[uid] || slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool { return l.Owner == uid && c.remains(l) }) {
+	if !c.unwitnessed[uid] || c.anyRemains(uid) {
 		return
 	}
 	delete(c.recorded, uid)
@@ -173,10 +203,24 @@ func (c *Checks) remains(l *simetcd.Lineage) bool {
 	})
 }
 
-// NamespaceDeleted is called when nothing is left of a namespace. Everything that could tell of
-// a restore was deleted with the data that it had made. If the API is brought back later, an
-// EtcdRestore that had not ended is carried out as a new one.
-func (c *Checks) NamespaceDeleted() { clear(c.restored) }
+// forgetRestores forgets the restores of a cluster that its owner has deleted and whose object is
+// back, if neither its record nor its data is left. What could tell of a restore was deleted with
+// the data that the restore had made, so an EtcdRestore that had not ended is carried out as a new one.
+func (c *Checks) forgetRestores(uid string) {
+	if written := c.record(); written != nil && simetcd.OwnerOf(written) == uid || c.anyRemains(uid) {
+		return
+	}
+	for key := range c.restored {
+		if key[0] == uid {
+			delete(c.restored, key)
+		}
+	}
+}
+
+// anyRemains is true if data is left that a cluster owns.
+func (c *Checks) anyRemains(uid string) bool {
+	return slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool { return l.Owner == uid && c.remains(l) })
+}
 
 // restoredOnce: what replaces the data of a cluster does so once. Whatever was written since
 // then would be lost. A cluster whose data no longer exists, as after the deletion of its

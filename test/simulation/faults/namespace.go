@@ -50,7 +50,6 @@ func (w *World) deleteAll(first int, deadline time.Duration) {
 	switch {
 	case left == "":
 		w.Admission.Admit()
-		w.Checks.NamespaceDeleted()
 		w.CreateCluster()
 	case w.Elapsed >= deadline:
 		w.Violated("L1", "the namespace is not deleted after %v: %s is left", namespaceTime, left)
