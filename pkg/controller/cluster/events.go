@@ -28,8 +28,8 @@ const (
 	EventQuorumLost      = "QuorumLost"
 	EventQuorumRegained  = "QuorumRegained"
 
-	EventCAIssued             = "AuthorityIssued"
-	EventCADropped            = "AuthorityDropped"
+	EventCAIssued             = "CAIssued"
+	EventCADropped            = "CADropped"
 	EventCertificateIssued    = "CertificateIssued"
 	EventCertificateRequested = "CertificateRequested"
 	EventCertificatesWrong    = "CertificatesWrong"
