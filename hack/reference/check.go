@@ -127,7 +127,7 @@ func checkAlerts(root string) []error {
 var generatedTables = []string{"annotations.md", "api.md", "conditions.md", "events.md"}
 
 // checkCells looks for empty cells of the generated tables: a constant without a doc comment,
-// or a reason of which the generator does not know where a reader meets it.
+// or a reason that has no place where a reader meets it.
 func checkCells(root string) []error {
 	var found []error
 	for _, name := range generatedTables {

@@ -105,7 +105,7 @@ const (
 	// BackupPhaseSucceeded: the newest backup is stored and verified as spec.verify says.
 	BackupPhaseSucceeded BackupPhase = "Succeeded"
 	// BackupPhaseFailed: the last attempt failed. The condition Progressing says whether another
-	// one follows.
+	// attempt follows.
 	BackupPhaseFailed BackupPhase = "Failed"
 )
 

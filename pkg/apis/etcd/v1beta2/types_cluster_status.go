@@ -216,7 +216,7 @@ const (
 	ClusterConditionOnCordonedNode ClusterConditionType = "OnCordonedNode"
 )
 
-// ReasonGrowthRejected: Kubernetes does not let a volume grow to the declared size. Ends when the
+// ReasonGrowthRejected: Kubernetes does not let a volume grow as declared. Ends when the
 // old size is declared again, or the growth is allowed and the annotation that the message names
 // is removed from the PVC.
 const ReasonGrowthRejected = "GrowthRejected"
