@@ -6,7 +6,8 @@
 // the source files. It also checks the names that Go files declare.
 //
 // Prose is: Markdown, comments, string literals of Go with more than one word, texts that
-// scripts print, help texts of the Makefile, and descriptions in YAML.
+// scripts print, help texts of the Makefile, and descriptions in YAML. In code fences of Markdown,
+// lists, diagrams and comments are prose.
 //
 // It imports the standard library only. Start at run in main.go; extract.go chooses the
 // extractor of a file, words.txt holds the words that names must not contain.

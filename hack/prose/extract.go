@@ -29,7 +29,7 @@ func extract(path string, words []avoidedWord) (source, []finding, error) {
 		s.blocks, found, err = extractGo(path, content, words)
 		names = append(names, found...)
 	case ".md":
-		s.blocks = []block{document(string(content))}
+		s.blocks = append([]block{document(string(content))}, fenced(string(content))...)
 	case ".sh":
 		s.blocks = append(hashComments(string(content)), printed(string(content))...)
 	case ".yaml", ".yml":

@@ -69,6 +69,26 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+func TestFences(t *testing.T) {
+	t.Parallel()
+	page := strings.Join([]string{
+		"Text.", "```", "pkg/a   Services, PVCs", "(no) ──▶ pod lost │ x", "```",
+		"```sh", "make up  # takes minutes", "```",
+		"<!-- output -->", "", "```", "two printed words", "```",
+		"```", "$ kubectl get", "two printed words", "```",
+		"````", "```", "two words", "```", "````",
+		"```json", "two printed words", "```",
+	}, "\n")
+	want := []line{{3, "Services, PVCs"}, {4, "pod lost"}, {7, "takes minutes"}, {20, "two words"}}
+	var got []line
+	for _, b := range fenced(page) {
+		got = append(got, b...)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestDescriptionsOfYAML(t *testing.T) {
 	blocks := descriptions("a:\n  summary: One line\n  expr: a b c\n  description: >-\n    Two\n    lines\n  other: x y\n")
 	if len(blocks) != 2 || len(blocks[1]) != 2 || blocks[1][0].number != 5 {

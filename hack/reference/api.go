@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"maps"
@@ -94,7 +95,8 @@ func (s *source) writeType(b *strings.Builder, t *ast.TypeSpec) {
 			b.WriteString("| value | meaning |\n|---|---|\n")
 			values = true
 		}
-		fmt.Fprintf(b, "| %s | %s |\n", code(s.value(c.file, c.value)), cell(withoutName(c.doc)))
+		value := cmp.Or(s.value(c.file, c.value), `""`)
+		fmt.Fprintf(b, "| %s | %s |\n", code(value), cell(s.describe(c)))
 	}
 }
 

@@ -21,6 +21,7 @@ const longestSentence = 30
 //   - Links lead nowhere.
 //   - Files of the concept table do not exist.
 //   - An alert has no runbook, or a runbook no alert.
+//   - A generated table has an empty cell.
 //   - A flag is missing on the page of flags.
 //   - A sentence of the README is too long.
 func check(root string, pages []string) error {
@@ -28,6 +29,7 @@ func check(root string, pages []string) error {
 	found = append(found, checkLinks(root, pages)...)
 	found = append(found, checkConcepts(root)...)
 	found = append(found, checkAlerts(root)...)
+	found = append(found, checkCells(root)...)
 	found = append(found, checkFlags(root)...)
 	found = append(found, checkSentences(root)...)
 	return errors.Join(found...)
@@ -116,6 +118,28 @@ func checkAlerts(root string) []error {
 	for name := range alerts {
 		if !runbooks[name] {
 			found = append(found, fmt.Errorf("%s: alert %s has no runbook", page, name))
+		}
+	}
+	return found
+}
+
+// generatedTables are the pages whose tables tell what a constant of the sources means.
+var generatedTables = []string{"annotations.md", "api.md", "conditions.md", "events.md"}
+
+// checkCells looks for empty cells of the generated tables: a constant without a doc comment,
+// or a reason that has no place where a reader meets it.
+func checkCells(root string) []error {
+	var found []error
+	for _, name := range generatedTables {
+		page := "docs/reference/" + name
+		for line := range strings.Lines(read(root, page)) {
+			if !strings.HasPrefix(line, "|") {
+				continue
+			}
+			cells := strings.Split(strings.TrimSpace(strings.ReplaceAll(line, `\|`, "/")), "|")
+			if slices.ContainsFunc(cells[1:len(cells)-1], func(cell string) bool { return strings.TrimSpace(cell) == "" }) {
+				found = append(found, fmt.Errorf("%s: the row of %s has an empty cell; write the doc comment of its constant", page, strings.TrimSpace(cells[1])))
+			}
 		}
 	}
 	return found

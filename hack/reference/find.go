@@ -17,6 +17,7 @@ type choice struct {
 	where   string // the condition or the type that carries the reason
 	message string
 	file    string
+	doc     string // what the constant says about itself
 	fn      string // the function
 	event   bool
 }
@@ -86,8 +87,12 @@ func reasonResults(fn *ast.FuncDecl) []string {
 	return list
 }
 
+// ofActions are the types of reasons with which the planner tells the controller why it acts.
+// No object shows them.
+var ofActions = []string{"AddReason", "RemoveReason"}
+
 func isReason(typ string) bool {
-	return strings.HasSuffix(typ, "Reason") && typ != "RemoveReason" || typ == "ErrorClass"
+	return strings.HasSuffix(typ, "Reason") && !slices.Contains(ofActions, typ) || typ == "ErrorClass"
 }
 
 func (d *finder) visit(n ast.Node) bool {
@@ -235,7 +240,10 @@ func (d *finder) add(reason ast.Expr, where string, message ast.Expr) {
 	}
 	c := choice{reason: text, where: where, file: d.file.path, fn: d.fn}
 	if k := d.constantOf(d.file, reason); k != nil {
-		c.event = strings.HasPrefix(k.name, "Event")
+		if slices.Contains(ofActions, k.typ) {
+			return
+		}
+		c.event, c.doc = strings.HasPrefix(k.name, "Event"), k.meaning()
 	}
 	if message != nil {
 		c.message = d.message(d.file, message)
@@ -248,7 +256,7 @@ func (d *finder) add(reason ast.Expr, where string, message ast.Expr) {
 func (s *source) references(found []choice) []choice {
 	known := map[string]bool{}
 	for _, c := range found {
-		known[c.reason] = true
+		known[kindOf(c.file)+c.reason] = true
 	}
 	var more []choice
 	for _, f := range s.files {
@@ -269,8 +277,8 @@ func (s *source) references(found []choice) []choice {
 				return n.Tok != token.CONST
 			case ast.Expr:
 				if c := s.constantOf(f, n); c != nil && !skip[n] && isNode(n) && isReasonConstant(c) {
-					if text := s.value(c.file, c.value); camel.MatchString(text) && !known[text] {
-						more = append(more, choice{reason: text, file: f.path, event: strings.HasPrefix(c.name, "Event")})
+					if text := s.value(c.file, c.value); camel.MatchString(text) && !known[kindOf(f.path)+text] {
+						more = append(more, choice{reason: text, file: f.path, event: strings.HasPrefix(c.name, "Event"), doc: c.meaning()})
 					}
 					return false
 				}

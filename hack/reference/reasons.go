@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,10 +17,23 @@ var carriers = map[string]string{
 	"Decision":   "`Progressing`, `status.blockedBy`",
 	"standing":   "`Ready`, `Reconciling`, `Stalled`",
 	"Standing":   "`Ready`, `Reconciling`, `Stalled`",
-	"quorumLoss": "`QuorumLost`, `Available`, `Degraded`",
+	"Loss":       "`QuorumLost`, `Available`, `Degraded`",
 	"Record":     "`Succeeded`, `Verified`",
 	"Outcome":    "`Succeeded`",
 	"verdict":    "`BackupHealthy`",
+}
+
+// passedOn says where a reader meets a reason that a file chooses and passes on in a
+// variable. The first match counts.
+var passedOn = []struct{ path, where string }{
+	{"pkg/controller/cluster/observe_etcd.go", "`status.memberStatuses`"},
+	{"pkg/controller/cluster/act.go", carriers["Wait"]},
+	{"pkg/planner/cluster/rule_", carriers["Wait"]},
+	{"pkg/planner/cluster/condition_clients.go", "`ClientsAsDeclared`"},
+	{"pkg/planner/restore/status.go", "`Progressing`"},
+	{"pkg/controller/job/", "`Succeeded`, `Progressing`"},
+	{"pkg/agent/", "`Succeeded`, `Progressing`"},
+	{"cmd/agent/", "`Succeeded`, `Progressing`"},
 }
 
 // kinds orders the sections.
@@ -45,6 +59,7 @@ func kindOf(file string) string {
 type row struct {
 	reason                 string
 	where, messages, files []string
+	doc                    string
 }
 
 // rows groups the choices of a kind by reason.
@@ -65,6 +80,7 @@ func rows(found []choice, kind string, events bool) []*row {
 			r.where = appendNew(r.where, where)
 		}
 		r.messages = appendNew(r.messages, c.message)
+		r.doc = cmp.Or(r.doc, c.doc)
 		r.files = appendNew(r.files, c.file)
 	}
 	slices.SortFunc(list, func(a, b *row) int { return strings.Compare(a.reason, b.reason) })
@@ -94,6 +110,11 @@ func place(c choice, kind string) string {
 	case strings.Contains(c.file, "planner/backup/cluster"):
 		return "`BackupHealthy`"
 	}
+	for _, p := range passedOn {
+		if strings.HasPrefix(c.file, p.path) {
+			return p.where
+		}
+	}
 	return ""
 }
 
@@ -104,12 +125,19 @@ func appendNew(list []string, text string) []string {
 	return append(list, text)
 }
 
-// meaning says what a reason means: the comment of its constant, or else its messages.
-func (s *source) meaning(r *row, prefix string) string {
+// meaning says what a reason means: the comment of the constant that is used, or else of a
+// constant with that reason for the same kind, or for all.
+func (s *source) meaning(r *row, kind, prefix string) string {
+	if r.doc != "" {
+		return r.doc
+	}
 	for _, constants := range sortedValues(s.constants) {
 		for _, c := range sortedValues(constants) {
+			if of := kindOf(c.file.path); of != kind && of != kinds[3] && c.file.dir != apiDir {
+				continue
+			}
 			if c.doc != "" && isReasonConstant(c) && strings.HasPrefix(c.name, "Event") == (prefix == "Event") && s.value(c.file, c.value) == r.reason {
-				return capital(strings.TrimLeft(strings.TrimPrefix(c.doc, c.name), ": "))
+				return c.meaning()
 			}
 		}
 	}
@@ -133,16 +161,7 @@ general tools: [GitOps](../how-to/gitops.md#ready-reconciling-and-stalled).
 `)
 	for _, c := range sortedValues(s.constants["pkg/apis/etcd/v1beta2"]) {
 		if c.typ == "ClusterConditionType" {
-			doc := c.doc
-			if doc == "" {
-				doc = s.conditionComment(s.value(c.file, c.value))
-			}
-			if doc == "" {
-				if k := s.constantOf(c.file, c.value); k != nil {
-					doc = k.doc
-				}
-			}
-			fmt.Fprintf(&b, "| %s | %s |\n", code(s.value(c.file, c.value)), cell(capital(withoutName(doc))))
+			fmt.Fprintf(&b, "| %s | %s |\n", code(s.value(c.file, c.value)), cell(s.describe(c)))
 		}
 	}
 	for _, kind := range kinds {
@@ -152,7 +171,7 @@ general tools: [GitOps](../how-to/gitops.md#ready-reconciling-and-stalled).
 		}
 		fmt.Fprintf(&b, "\n## Reasons of %s\n\n| reason | seen in | message or meaning | decided in |\n|---|---|---|---|\n", kind)
 		for _, r := range list {
-			text := s.meaning(r, "Reason")
+			text := s.meaning(r, kind, "Reason")
 			for i, m := range r.messages {
 				if i < 3 {
 					text += "<br>“" + cell(m) + "”"
@@ -162,6 +181,21 @@ general tools: [GitOps](../how-to/gitops.md#ready-reconciling-and-stalled).
 		}
 	}
 	return b.String()
+}
+
+// describe says what a constant of the API means: its own comment, that of the function which
+// computes the condition, or that of the constant whose value it has.
+func (s *source) describe(c *constant) string {
+	if c.doc != "" {
+		return c.meaning()
+	}
+	if doc := s.conditionComment(s.value(c.file, c.value)); doc != "" {
+		return capital(withoutName(doc))
+	}
+	if k := s.constantOf(c.file, c.value); k != nil {
+		return k.meaning()
+	}
+	return ""
 }
 
 // conditionComment returns what the function that computes a condition says of it.
@@ -193,7 +227,7 @@ An ellipsis (…) stands for a name, a number or a longer explanation.
 		}
 		fmt.Fprintf(&b, "\n## Events of %s\n\n| reason | message | decided in |\n|---|---|---|\n", kind)
 		for _, r := range list {
-			text := cell(s.meaning(r, "Event"))
+			text := cell(s.meaning(r, kind, "Event"))
 			for i, m := range r.messages {
 				if i < 3 {
 					text += "<br>“" + cell(m) + "”"

@@ -23,6 +23,11 @@ type constant struct {
 	file           *file
 }
 
+// meaning returns the doc comment without the name with which it begins.
+func (c *constant) meaning() string {
+	return capital(strings.TrimLeft(strings.TrimPrefix(c.doc, c.name), ": "))
+}
+
 // file is one parsed Go file.
 type file struct {
 	path, dir string

@@ -33,10 +33,10 @@ const (
 	LabelBackupUID = "etcd_backup_uid"
 	// AnnotationBackup is its name, which may be longer than a label.
 	AnnotationBackup = "etcd.database.coreos.com/backup"
-	// AnnotationScheduledTime is the time for which the backup was due, and AnnotationAttempt
-	// the number of the attempt.
+	// AnnotationScheduledTime is the time for which the backup was due.
 	AnnotationScheduledTime = "etcd.database.coreos.com/backup-slot"
-	AnnotationAttempt       = "etcd.database.coreos.com/backup-attempt"
+	// AnnotationAttempt is the number of the attempt.
+	AnnotationAttempt = "etcd.database.coreos.com/backup-attempt"
 	// AnnotationPreRestoreBackup on an EtcdBackup names the EtcdRestore before which it was made.
 	AnnotationPreRestoreBackup = "etcd.database.coreos.com/pre-restore-backup-of"
 	// AnnotationSource names what is backed up, for the bound of one at a time.

@@ -16,9 +16,11 @@ import (
 // Labels of everything that belongs to a cluster. The first three are what users'
 // selectors and network policies have always named.
 const (
-	LabelApp     = "app"
+	LabelApp = "app"
+	// LabelCluster is the name of the EtcdCluster to which the object belongs.
 	LabelCluster = "etcd_cluster"
-	LabelMember  = "etcd_node"
+	// LabelMember is the name of the member to which the pod or the PVC belongs.
+	LabelMember = "etcd_node"
 	// LabelRole says what the member of a pod is to its cluster. The disruption budget
 	// counts those that vote; the client Service leads to voters that stay.
 	// etcd's own readiness tells a learner from a voter only in newer releases.
@@ -41,10 +43,12 @@ const (
 	AnnotationVersion = "etcd.version"
 	// AnnotationImage on a pod is the image that was requested for its etcd.
 	AnnotationImage = "etcd.database.coreos.com/image"
-	// AnnotationInitialCluster and AnnotationInitialState on a pod tell its etcd about the
-	// cluster, for the case that it has no data.
+	// AnnotationInitialCluster on a pod tells its etcd the members of the cluster, for the case
+	// that it has no data.
 	AnnotationInitialCluster = "etcd.database.coreos.com/initial-cluster"
-	AnnotationInitialState   = "etcd.database.coreos.com/initial-cluster-state"
+	// AnnotationInitialState on a pod tells its etcd whether the cluster exists or is new, for the
+	// case that it has no data.
+	AnnotationInitialState = "etcd.database.coreos.com/initial-cluster-state"
 	// AnnotationTemplate on a pod is the TemplateHash that it was made for.
 	AnnotationTemplate = "etcd.database.coreos.com/template"
 	// AnnotationRestart on an EtcdCluster asks for a restart of every member when its

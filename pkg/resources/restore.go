@@ -28,10 +28,10 @@ const (
 	LabelRestoreUID = "etcd_restore_uid"
 	// AnnotationRestoreJob is its name, which may be longer than a label.
 	AnnotationRestoreJob = "etcd.database.coreos.com/restore-of"
-	// AnnotationRestoreAttempt is the number of the attempt, and AnnotationRestoreTarget
-	// what the backup was checked against.
+	// AnnotationRestoreAttempt is the number of the attempt.
 	AnnotationRestoreAttempt = "etcd.database.coreos.com/restore-attempt"
-	AnnotationRestoreTarget  = "etcd.database.coreos.com/restore-target"
+	// AnnotationRestoreTarget is what the backup was checked against.
+	AnnotationRestoreTarget = "etcd.database.coreos.com/restore-target"
 )
 
 // ContainerVerify is the container of the Job that reads a backup before anything is

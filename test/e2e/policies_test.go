@@ -155,7 +155,7 @@ func TestNetworkPoliciesWithTLS(t *testing.T) {
 	c.await(s.ctx(), "only the new CA to be trusted", func(object *v1beta2.EtcdCluster) bool {
 		now, _ := issued(object)
 		return now[v1beta2.CertificateUseCA] != before[v1beta2.CertificateUseCA] &&
-			strings.Contains(strings.Join(c.reasons(), " "), "AuthorityDropped") && settled(object, 3)
+			strings.Contains(strings.Join(c.reasons(), " "), "CADropped") && settled(object, 3)
 	})
 	c.holds(data)
 }

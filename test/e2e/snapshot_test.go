@@ -5,12 +5,18 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
@@ -69,6 +75,7 @@ func TestSnapshotThroughTheAPI(t *testing.T) {
 	// Every key is in it, so it takes the right to create beside that to get.
 	s.kubectl("create", "role", "looks", "--verb=get", "--resource=etcdclusters.etcd.database.coreos.com/proxy")
 	s.kubectl("create", "rolebinding", "looks", "--role=looks", "--user=looker")
+	s.awaitRight("looker", "get", "proxy")
 	if _, err := c.snapshot("", "--as=looker"); err == nil {
 		t.Error("the right to get was enough")
 	} else {
@@ -76,6 +83,7 @@ func TestSnapshotThroughTheAPI(t *testing.T) {
 	}
 	// Another user: that the first one may not is remembered for some seconds.
 	s.kubectl("create", "rolebinding", "copies", "--clusterrole=etcd-operator:snapshot", "--user=copier")
+	s.awaitRight("copier", "create", "proxy")
 	file, err = c.snapshot("", "--as=copier")
 	s.must(err, "copy as a user that may")
 	s.hasSnapshot(file, data)
@@ -84,4 +92,15 @@ func TestSnapshotThroughTheAPI(t *testing.T) {
 	file, err = c.snapshot("")
 	s.must(err, "copy from the last member")
 	s.hasSnapshot(file, data)
+}
+
+// awaitRight waits until Kubernetes heeds a role binding: it reads them from a cache.
+func (s *scenario) awaitRight(user, verb, subresource string) {
+	s.Helper()
+	args := []string{"-n", s.namespace, "auth", "can-i", verb, "etcdclusters." + etcd.GroupName, "--subresource=" + subresource, "--as=" + user}
+	err := wait.PollUntilContextCancel(s.within(time.Minute), 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		out, err := env.Kubectl(ctx, harness.Command{Args: args})
+		return err == nil && strings.TrimSpace(out) == "yes", nil
+	})
+	s.must(err, "wait for the right of %s to %s etcdclusters/%s", user, verb, subresource)
 }

@@ -80,7 +80,7 @@ func TestTLSAuto(t *testing.T) {
 	c.await(s.ctx(), "only the new CA to be trusted", func(*v1beta2.EtcdCluster) bool {
 		secret, err := env.Kube.CoreV1().Secrets(s.namespace).Get(s.ctx(), "auto-client-tls", metav1.GetOptions{})
 		return err == nil && strings.Count(string(secret.Data["ca.crt"]), "BEGIN CERTIFICATE") == 1 &&
-			strings.Contains(strings.Join(c.reasons(), " "), "AuthorityDropped")
+			strings.Contains(strings.Join(c.reasons(), " "), "CADropped")
 	})
 	c.await(s.ctx(), "the members to trust nothing else", func(object *v1beta2.EtcdCluster) bool {
 		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)

@@ -5,9 +5,10 @@ package backup
 
 // Reasons of the events on an EtcdBackup. They are part of the API: alerts match them.
 const (
-	EventStarted     = "BackupStarted"
-	EventSucceeded   = "BackupSucceeded"
-	EventFailed      = "BackupFailed"
+	EventStarted   = "BackupStarted"
+	EventSucceeded = "BackupSucceeded"
+	EventFailed    = "BackupFailed"
+	// EventPruneFailed: the backup is stored, and expired backups could not be deleted. The next backup tries again. Check the rights of the credentials to list and delete.
 	EventPruneFailed = "PruneFailed"
 )
 

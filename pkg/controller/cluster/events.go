@@ -8,12 +8,14 @@ import corev1 "k8s.io/api/core/v1"
 // Reasons of the events on an EtcdCluster. They are part of the API: alerts match
 // them.
 const (
-	EventClusterStarted  = "ClusterStarted"
-	EventMemberAdded     = "MemberAdded"
-	EventMemberPromoted  = "MemberPromoted"
-	EventMemberRemoved   = "MemberRemoved"
-	EventMemberLost      = "MemberLost"
-	EventMemberUpgraded  = "MemberUpgraded"
+	EventClusterStarted = "ClusterStarted"
+	EventMemberAdded    = "MemberAdded"
+	EventMemberPromoted = "MemberPromoted"
+	EventMemberRemoved  = "MemberRemoved"
+	EventMemberLost     = "MemberLost"
+	// EventMemberUpgraded: a member restarts with another version. A warning says so if the cluster has no quorum until it serves.
+	EventMemberUpgraded = "MemberUpgraded"
+	// EventMemberRestarted: a member restarts to follow the spec. A warning says so if the cluster has no quorum until it serves.
 	EventMemberRestarted = "MemberRestarted"
 	EventMemberReplaced  = "MemberReplaced"
 	EventLogPrepared     = "LogPrepared"
@@ -25,16 +27,18 @@ const (
 	EventServiceRepaired = "ServiceRepaired"
 	EventPodRejected     = "PodRejected"
 	EventPodFailed       = "PodFailed"
-	EventQuorumLost      = "QuorumLost"
-	EventQuorumRegained  = "QuorumRegained"
+	// EventQuorumLost: the loss of the quorum is proved. The message says which members are lost, and what brings the cluster back.
+	EventQuorumLost     = "QuorumLost"
+	EventQuorumRegained = "QuorumRegained"
 
-	EventCAIssued             = "AuthorityIssued"
-	EventCADropped            = "AuthorityDropped"
+	EventCAIssued             = "CAIssued"
+	EventCADropped            = "CADropped"
 	EventCertificateIssued    = "CertificateIssued"
 	EventCertificateRequested = "CertificateRequested"
-	EventCertificatesWrong    = "CertificatesWrong"
-	EventCertificatesUsable   = "CertificatesUsable"
-	EventClientSecretDeleted  = "ClientSecretDeleted"
+	// EventCertificatesWrong: a certificate or its Secret cannot be used. The message is that of the condition CertificatesValid: it names the Secret and the remedy.
+	EventCertificatesWrong   = "CertificatesWrong"
+	EventCertificatesUsable  = "CertificatesUsable"
+	EventClientSecretDeleted = "ClientSecretDeleted"
 
 	EventRecoveryStarted    = "RecoveryStarted"
 	EventRecoveryCutover    = "RecoveryCutover"

@@ -15,6 +15,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 )
 
+// ReasonAgentFailed: the agent ended without a result. The message names its container and exit code; the log of the pod says more. The next attempt follows by itself.
+const ReasonAgentFailed = "AgentFailed"
+
 // LostMessage is about a Job whose pod does not exist any more.
 const LostMessage = "the pod was deleted before its result was read"
 
@@ -171,7 +174,7 @@ func Explain(job *batchv1.Job, e *agent.Error) string {
 func EndedSilently(name string, end *corev1.ContainerStateTerminated) (reason, message string) {
 	reason = end.Reason
 	if reason == "" || reason == "Error" || reason == "Completed" {
-		reason = "AgentFailed"
+		reason = ReasonAgentFailed
 	}
 	message = fmt.Sprintf("container %s ended with exit code %d and left no result", name, end.ExitCode)
 	return camel(reason), message

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// EventRejected is the reason of the events about a pod that Kubernetes rejected.
+	// EventRejected: Kubernetes rejected the pod of a Job. The message is that of Kubernetes.
 	EventRejected = "FailedCreate"
 	// podGrace is how long a Job may take to create its pod before its events are read.
 	podGrace = 2 * time.Second

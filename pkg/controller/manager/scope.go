@@ -11,7 +11,9 @@ import (
 
 // Labels of a lease that say which clusters its holder looks after.
 const (
-	labelScope          = "etcd.database.coreos.com/controller-scope"
+	// labelScope says which kind of clusters: all, those of a namespace, or those marked as clusterwide.
+	labelScope = "etcd.database.coreos.com/controller-scope"
+	// labelScopeNamespace is the namespace of the clusters, if the scope is one namespace.
 	labelScopeNamespace = "etcd.database.coreos.com/controller-scope-namespace"
 )
 

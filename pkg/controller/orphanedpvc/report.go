@@ -20,7 +20,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// EventClusterMissing is the reason of the event on a PVC whose EtcdCluster does not exist.
+// EventClusterMissing: the EtcdCluster of a PVC does not exist. The event is on the PVC.
 const EventClusterMissing = "EtcdClusterMissing"
 
 // retry is when to look again while the API does not tell whether a cluster exists.

@@ -18,7 +18,8 @@ const (
 	EventRequested        = "RestoreRequested"
 	EventCancelled        = "RestoreCancelled"
 	EventSucceeded        = "RestoreSucceeded"
-	EventFailed           = "RestoreFailed"
+	// EventFailed: the restore has ended without success. The message begins with the reason of the condition Succeeded.
+	EventFailed = "RestoreFailed"
 )
 
 // announce says how a restore has ended, once it is written down.

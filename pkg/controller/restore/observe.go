@@ -134,7 +134,7 @@ func recoveryMemberOf(pod *corev1.Pod) *planner.RecoveryMember {
 		member.Failing = &planner.Wait{Reason: reason, Message: message}
 	}
 	if waiting := job.WaitingFor(pod); waiting != "" && member.Failing == nil {
-		member.Failing = &planner.Wait{Reason: "RecoveryMemberNotStarted", Message: waiting}
+		member.Failing = &planner.Wait{Reason: planner.ReasonRecoveryMemberNotStarted, Message: waiting}
 	}
 	return member
 }

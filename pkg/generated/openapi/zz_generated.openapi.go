@@ -1310,13 +1310,14 @@ func schema_pkg_apis_etcd_v1beta2_CertificateStatus(ref common.ReferenceCallback
 					},
 					"notBefore": {
 						SchemaProps: spec.SchemaProps{
-							Description: "notBefore and notAfter are when it is valid.",
+							Description: "notBefore is from when it is valid.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"notAfter": {
 						SchemaProps: spec.SchemaProps{
-							Ref: ref(metav1.Time{}.OpenAPIModelName()),
+							Description: "notAfter is until when it is valid.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"renewalTime": {

@@ -22,6 +22,21 @@ const AnnotationOfCluster = "etcd.database.coreos.com/backup-of"
 // ScheduledName is the name of the EtcdBackup that is kept for spec.backup of a cluster.
 func ScheduledName(cluster string) string { return cluster + "-scheduled" }
 
+// Reasons of the condition BackupHealthy of an EtcdCluster. NameConflict is a reason of other
+// conditions, too.
+const (
+	// ReasonBackupFailed: the newest attempt of a periodic backup failed. Look at the EtcdBackup that the message names, and remove the cause. Ends with the next backup that is stored.
+	ReasonBackupFailed = "BackupFailed"
+	// ReasonBackupOverdue: two scheduled times have passed without a stored backup. Look at the EtcdBackup that the message names: its condition Progressing says what it waits for. Ends with the next backup that is stored.
+	ReasonBackupOverdue = "BackupOverdue"
+	// ReasonBackupsCurrent: every periodic backup was stored when it was due. The good state.
+	ReasonBackupsCurrent = "BackupsCurrent"
+	// ReasonNoBackupYet: a periodic backup has not been stored yet, and is not overdue. Ends with the first backup. No action is needed.
+	ReasonNoBackupYet = "NoBackupYet"
+	// ReasonNameConflict: an object of a name that the backups of this cluster need exists and was not created for them. Delete that object, or create it under another name.
+	ReasonNameConflict = "NameConflict"
+)
+
 // overdueGrace is how late a backup may be beside a whole period.
 const overdueGrace = 10 * time.Minute
 
@@ -133,7 +148,7 @@ func (o *ClusterObserved) healthy(taken bool) (*v1beta2.ClusterCondition, time.D
 	var worst *verdict
 	var wake time.Time
 	if taken {
-		worst = &verdict{corev1.ConditionFalse, "NameConflict", fmt.Sprintf(
+		worst = &verdict{corev1.ConditionFalse, ReasonNameConflict, fmt.Sprintf(
 			"spec.backup needs the name of EtcdBackup %s, which was not created for it; delete that EtcdBackup, or create it under another name", o.Scheduled.Name), time.Time{}}
 	}
 	for _, b := range o.Backups {
@@ -193,14 +208,14 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
 	v := verdict{overdue: overdue}
 	switch {
 	case b.Status.Phase == v1beta2.BackupPhaseFailed:
-		v.status, v.reason, v.message = corev1.ConditionFalse, "BackupFailed", fmt.Sprintf("EtcdBackup %s: %s", b.Name, b.Status.Reason)
+		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupFailed, fmt.Sprintf("EtcdBackup %s: %s", b.Name, b.Status.Reason)
 	case !overdue.IsZero() && o.Now.After(overdue):
-		v.status, v.reason, v.message = corev1.ConditionFalse, "BackupOverdue", fmt.Sprintf(
+		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupOverdue, fmt.Sprintf(
 			"EtcdBackup %s has stored no verified backup since %s", b.Name, since.UTC().Format(time.RFC3339))
 	case b.Status.LastSuccessDate.IsZero():
-		v.status, v.reason, v.message = corev1.ConditionUnknown, "NoBackupYet", fmt.Sprintf("EtcdBackup %s has not stored a backup yet", b.Name)
+		v.status, v.reason, v.message = corev1.ConditionUnknown, ReasonNoBackupYet, fmt.Sprintf("EtcdBackup %s has not stored a backup yet", b.Name)
 	default:
-		v.status, v.reason, v.message = corev1.ConditionTrue, "BackupsCurrent", "every periodic backup was stored when it was due"
+		v.status, v.reason, v.message = corev1.ConditionTrue, ReasonBackupsCurrent, "every periodic backup was stored when it was due"
 	}
 	return &v
 }

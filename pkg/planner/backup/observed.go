@@ -82,9 +82,9 @@ type Outcome struct {
 
 // Reasons of failures that the controller finds itself. Others come from the agent.
 const (
-	// ReasonNotStarted is a Job whose pod Kubernetes could not start.
+	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
 	ReasonNotStarted = job.ReasonNotStarted
-	// ReasonRejected is a Job that Kubernetes does not create, or does not create a pod for.
+	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
 	ReasonRejected = job.ReasonRejected
 	// ReasonJobLost is a Job that no longer exists, or ended without an outcome.
 	ReasonJobLost = job.ReasonJobLost

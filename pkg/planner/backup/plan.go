@@ -72,7 +72,7 @@ func Decide(o Observed) Plan {
 	schedule, err := ScheduleOf(o.Backup.Spec.BackupPolicy, o.Backup.CreationTimestamp.Time)
 	if err != nil {
 		// Validation rejects such a schedule. One that was stored before stops only itself.
-		return Plan{Wait: &Wait{Reason: "InvalidSchedule", Message: err.Error()}}
+		return Plan{Wait: &Wait{Reason: ReasonInvalidSchedule, Message: err.Error()}}
 	}
 	scheduled, next := o.dueTime(schedule)
 	var plan Plan

@@ -31,7 +31,7 @@ func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) job.Standin
 	case plan.Wait != nil && o.waitsTooLong(plan):
 		return job.Standing{Stalled: true, Reason: plan.Wait.Reason, Message: plan.Wait.Message}
 	case good && (o.periodic() || !goesOn):
-		return job.Standing{Ready: true, Reason: "Stored", Message: stored.Message}
+		return job.Standing{Ready: true, Reason: ReasonStored, Message: stored.Message}
 	case o.periodic() && !tried && o.suspended():
 		return job.Standing{Ready: true, Reason: reason, Message: message}
 	case o.periodic() && !tried && status.Phase == v1beta2.BackupPhasePending && plan.Action == ActionNone && plan.Wait == nil:
@@ -50,7 +50,7 @@ func (o *Observed) waitsTooLong(plan Plan) bool {
 	switch plan.Wait.Reason {
 	case "AnotherBackupRuns", "TooManyBackups":
 		return false
-	case "InvalidSchedule", "InvalidRequest", "ClusterNotFound", ReasonRejected:
+	case ReasonInvalidSchedule, "InvalidRequest", "ClusterNotFound", ReasonRejected:
 		return waited >= job.StalledSoon
 	default:
 		return waited >= stalledLate

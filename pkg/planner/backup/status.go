@@ -32,6 +32,14 @@ const (
 	ConditionRetentionApplied = "RetentionApplied"
 )
 
+// Reasons of an EtcdBackup that other code compares, or whose message says less than they do.
+const (
+	// ReasonStored: the newest backup is stored and verified. The good state.
+	ReasonStored = "Stored"
+	// ReasonInvalidSchedule: the schedule or the time zone in spec.backupPolicy cannot be read. Such a value was stored by an API server that did not check it. Ends when you correct it.
+	ReasonInvalidSchedule = "InvalidSchedule"
+)
+
 // Status says what came of the backup, what runs and what the plan waits for. If
 // nothing happened it is the old status again.
 func Status(o Observed, plan Plan) v1beta2.BackupStatus {
@@ -187,7 +195,7 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	}
 	switch {
 	case plan.Record != nil && plan.Record.Succeeded:
-		set(ConditionSucceeded, metav1.ConditionTrue, "Stored", "the backup is stored at "+plan.Record.URI)
+		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStored, "the backup is stored at "+plan.Record.URI)
 	case plan.Record != nil:
 		set(ConditionSucceeded, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
 	case meta.FindStatusCondition(status.Conditions, ConditionSucceeded) == nil:
@@ -240,6 +248,6 @@ func progressing(o *Observed, status *v1beta2.BackupStatus, plan Plan) (is metav
 	case status.Phase == v1beta2.BackupPhaseFailed:
 		return metav1.ConditionFalse, "GaveUp", fmt.Sprintf("%d attempts failed; to try again, change the spec or create another EtcdBackup", status.Attempts)
 	default:
-		return metav1.ConditionFalse, "Complete", ""
+		return metav1.ConditionFalse, job.ReasonComplete, ""
 	}
 }

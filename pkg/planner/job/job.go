@@ -14,12 +14,14 @@ import (
 // StartTimeout is how long Kubernetes may take to start a pod.
 const StartTimeout = 10 * time.Minute
 
+// ReasonComplete: nothing is under way, and nothing follows by itself. The condition Succeeded says how it ended.
+const ReasonComplete = "Complete"
+
 // Reasons why a Job does not come to run.
 const (
-	// ReasonNotStarted is a Job whose pod Kubernetes could not start.
+	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
 	ReasonNotStarted = "PodNotStarted"
-	// ReasonRejected is a pod, or another object, that Kubernetes does not let be made: it
-	// goes on by itself once it does.
+	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
 	ReasonRejected = v1beta2.ReasonPodRejected
 	// ReasonJobLost is a Job that no longer exists, or ended without an outcome.
 	ReasonJobLost = "JobLost"

@@ -83,11 +83,22 @@ type RecoveryMember struct {
 	Revision int64
 }
 
-// ReasonNotStarted is a Job whose pod Kubernetes could not start.
+// Reasons of an EtcdRestore that other code compares, or whose message says less than they do.
+const (
+	// ReasonVerifying: the backup is read and checked. Nothing has been changed. No action is needed.
+	ReasonVerifying = "Verifying"
+	// ReasonRecoveryMemberNotStarted: Kubernetes does not start the pod of the recovery member. The message is that of Kubernetes, such as an image that cannot be pulled or no node with room. Ends when the pod starts.
+	ReasonRecoveryMemberNotStarted = "RecoveryMemberNotStarted"
+	// ReasonNoBackupYet: the EtcdBackup that the restore names has stored no good backup. Ends when it has.
+	ReasonNoBackupYet = "NoBackupYet"
+	// ReasonNotProved: the new members were lost before a committed write proved the restored data. The PVCs of the old members are kept. Remove the cause of the loss, then create another EtcdRestore.
+	ReasonNotProved = "NotProved"
+)
+
+// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
 const ReasonNotStarted = job.ReasonNotStarted
 
-// ReasonRejected is a pod, or another object, that Kubernetes does not let be made: it goes
-// on by itself once it does.
+// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
 const ReasonRejected = job.ReasonRejected
 
 // ended is true once nothing more is done for the restore.

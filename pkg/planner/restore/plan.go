@@ -172,7 +172,7 @@ func follow(o *Observed) (Plan, bool) {
 	case v1beta2.RecoveryPhaseSucceeded:
 		// With a message, the new members were lost before they committed a write.
 		if r.Message != "" {
-			plan.Record = &Record{Reason: "NotProved", Message: r.Message}
+			plan.Record = &Record{Reason: ReasonNotProved, Message: r.Message}
 		} else {
 			plan.Record = &Record{Succeeded: true, Reason: "Restored", Message: "the cluster has committed a write with the restored data"}
 		}

@@ -40,7 +40,7 @@ func (o *Observed) standing(status *v1beta2.RestoreStatus, plan Plan) job.Standi
 	}
 	progress := meta.FindStatusCondition(status.Conditions, ConditionProgressing)
 	if progress == nil {
-		return job.Standing{Reason: cmp.Or(string(status.Phase), "Verifying")}
+		return job.Standing{Reason: cmp.Or(string(status.Phase), ReasonVerifying)}
 	}
 	return job.Standing{Reason: progress.Reason, Message: progress.Message}
 }

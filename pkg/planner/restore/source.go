@@ -76,7 +76,7 @@ func chosen(b *v1beta2.EtcdBackup, revision *int64) (uri, sum string, wait *Wait
 	s := &b.Status
 	if revision == nil || *revision == s.EtcdRevision {
 		if s.URI == "" {
-			return "", "", &Wait{Reason: "NoBackupYet", Message: fmt.Sprintf("EtcdBackup %s has no good backup yet", b.Name)}
+			return "", "", &Wait{Reason: ReasonNoBackupYet, Message: fmt.Sprintf("EtcdBackup %s has no good backup yet", b.Name)}
 		}
 		return s.URI, s.SHA256, nil
 	}

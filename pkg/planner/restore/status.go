@@ -93,11 +93,11 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	}
 	switch {
 	case plan.Record != nil:
-		set(ConditionProgressing, metav1.ConditionFalse, "Complete", "")
+		set(ConditionProgressing, metav1.ConditionFalse, job.ReasonComplete, "")
 	case plan.Wait != nil:
 		set(ConditionProgressing, metav1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message)
 	case verifying:
-		set(ConditionProgressing, metav1.ConditionTrue, "Verifying", "the backup is read and checked; nothing has been changed")
+		set(ConditionProgressing, metav1.ConditionTrue, ReasonVerifying, "the backup is read and checked; nothing has been changed")
 	default:
 		set(ConditionProgressing, metav1.ConditionTrue, "Restoring", "")
 	}

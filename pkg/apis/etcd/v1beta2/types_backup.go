@@ -98,10 +98,15 @@ type BackupPhase string
 
 // Values of BackupPhase.
 const (
-	BackupPhasePending   BackupPhase = "Pending"
-	BackupPhaseRunning   BackupPhase = "Running"
+	// BackupPhasePending: no attempt has begun for the scheduled time.
+	BackupPhasePending BackupPhase = "Pending"
+	// BackupPhaseRunning: an attempt is under way.
+	BackupPhaseRunning BackupPhase = "Running"
+	// BackupPhaseSucceeded: the newest backup is stored and verified as spec.verify says.
 	BackupPhaseSucceeded BackupPhase = "Succeeded"
-	BackupPhaseFailed    BackupPhase = "Failed"
+	// BackupPhaseFailed: the last attempt failed. The condition Progressing says whether another
+	// attempt follows.
+	BackupPhaseFailed BackupPhase = "Failed"
 )
 
 // BackupStatus is how a backup went.

@@ -121,7 +121,9 @@ type PodDisruptionBudgetPolicy string
 
 // Values of PodDisruptionBudgetPolicy.
 const (
-	PodDisruptionBudgetEnabled  PodDisruptionBudgetPolicy = "Enabled"
+	// PodDisruptionBudgetEnabled: evictions leave a quorum, and etcd keeps serving.
+	PodDisruptionBudgetEnabled PodDisruptionBudgetPolicy = "Enabled"
+	// PodDisruptionBudgetDisabled: evictions may end several members at once.
 	PodDisruptionBudgetDisabled PodDisruptionBudgetPolicy = "Disabled"
 )
 
@@ -216,7 +218,9 @@ type PVCRetention string
 
 // Values of PVCRetention.
 const (
+	// PVCDelete deletes the PVC, and with it the data.
 	PVCDelete PVCRetention = "Delete"
+	// PVCRetain keeps the PVC. Delete it yourself when its data is not needed any more.
 	PVCRetain PVCRetention = "Retain"
 )
 
@@ -261,7 +265,9 @@ type AutoCompactionMode string
 
 // Values of AutoCompactionMode.
 const (
+	// AutoCompactionPeriodic keeps the history of a duration.
 	AutoCompactionPeriodic AutoCompactionMode = "Periodic"
+	// AutoCompactionRevision keeps a number of revisions.
 	AutoCompactionRevision AutoCompactionMode = "Revision"
 )
 
@@ -320,6 +326,8 @@ type RecoveryMode string
 
 // Values of RecoveryMode.
 const (
-	RecoveryManual    RecoveryMode = "Manual"
+	// RecoveryManual: a user starts it.
+	RecoveryManual RecoveryMode = "Manual"
+	// RecoveryAutomatic: the controller starts it by itself.
 	RecoveryAutomatic RecoveryMode = "Automatic"
 )

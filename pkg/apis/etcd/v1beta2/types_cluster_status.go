@@ -13,10 +13,14 @@ type ClusterPhase string
 
 // Values of ClusterPhase.
 const (
-	ClusterPhaseNone     ClusterPhase = ""
+	// ClusterPhaseNone is a cluster that no controller has observed yet.
+	ClusterPhaseNone ClusterPhase = ""
+	// ClusterPhaseCreating is a cluster that has never served.
 	ClusterPhaseCreating ClusterPhase = "Creating"
-	ClusterPhaseRunning  ClusterPhase = "Running"
-	ClusterPhaseFailed   ClusterPhase = "Failed"
+	// ClusterPhaseRunning is a cluster that has served, and whose quorum is not proved lost.
+	ClusterPhaseRunning ClusterPhase = "Running"
+	// ClusterPhaseFailed is a cluster without a quorum. The reason of the status says why.
+	ClusterPhaseFailed ClusterPhase = "Failed"
 	// ClusterPhaseHibernated is a cluster of size 0: no pods, all volumes kept.
 	ClusterPhaseHibernated ClusterPhase = "Hibernated"
 )
@@ -107,9 +111,12 @@ type MemberRole string
 
 // Values of MemberRole.
 const (
-	MemberRoleLeader   MemberRole = "Leader"
+	// MemberRoleLeader is the voter that orders the writes.
+	MemberRoleLeader MemberRole = "Leader"
+	// MemberRoleFollower is a voter that is not the leader.
 	MemberRoleFollower MemberRole = "Follower"
-	MemberRoleLearner  MemberRole = "Learner"
+	// MemberRoleLearner is a member that reads the log and does not vote yet.
+	MemberRoleLearner MemberRole = "Learner"
 	// MemberRolePending is a member whose pod exists or will exist and that is not
 	// in etcd's member list yet, or was added and has not started.
 	MemberRolePending MemberRole = "Pending"
@@ -185,14 +192,16 @@ const (
 	ClusterConditionReconciling ClusterConditionType = ConditionReconciling
 	ClusterConditionStalled     ClusterConditionType = ConditionStalled
 
-	ClusterConditionAvailable         ClusterConditionType = "Available"
-	ClusterConditionProgressing       ClusterConditionType = "Progressing"
-	ClusterConditionDegraded          ClusterConditionType = "Degraded"
-	ClusterConditionQuorumLost        ClusterConditionType = "QuorumLost"
-	ClusterConditionScaling           ClusterConditionType = "Scaling"
-	ClusterConditionUpgrading         ClusterConditionType = "Upgrading"
-	ClusterConditionRecovering        ClusterConditionType = "Recovering"
-	ClusterConditionPaused            ClusterConditionType = "Paused"
+	ClusterConditionAvailable   ClusterConditionType = "Available"
+	ClusterConditionProgressing ClusterConditionType = "Progressing"
+	ClusterConditionDegraded    ClusterConditionType = "Degraded"
+	ClusterConditionQuorumLost  ClusterConditionType = "QuorumLost"
+	ClusterConditionScaling     ClusterConditionType = "Scaling"
+	ClusterConditionUpgrading   ClusterConditionType = "Upgrading"
+	ClusterConditionRecovering  ClusterConditionType = "Recovering"
+	ClusterConditionPaused      ClusterConditionType = "Paused"
+	// ClusterConditionBackupHealthy exists for clusters with periodic backups, and is False while
+	// one of them has failed or is overdue. The message names the EtcdBackup: its status says why.
 	ClusterConditionBackupHealthy     ClusterConditionType = "BackupHealthy"
 	ClusterConditionCertificatesValid ClusterConditionType = "CertificatesValid"
 	// ClusterConditionVolumesAsDeclared exists for clusters whose members have volumes.
@@ -207,12 +216,13 @@ const (
 	ClusterConditionOnCordonedNode ClusterConditionType = "OnCordonedNode"
 )
 
-// ReasonGrowthRejected is the reason of ClusterConditionVolumesAsDeclared while a volume
-// may not grow to the size that is declared.
+// ReasonGrowthRejected: Kubernetes does not let a volume grow as declared. Ends when the
+// old size is declared again, or the growth is allowed and the annotation that the message names
+// is removed from the PVC.
 const ReasonGrowthRejected = "GrowthRejected"
 
-// ReasonPodRejected is why nothing goes on while Kubernetes does not let a pod, or what it
-// needs, be made: a quota is used up, or a policy forbids it.
+// ReasonPodRejected: Kubernetes rejects a pod, or an object that it needs: a quota is used up, or
+// a policy forbids it. Ends by itself within seconds after Kubernetes accepts it.
 const ReasonPodRejected = "PodRejected"
 
 // ReasonOldMemberMayRun is why a recovery or a restore does not go on while there is no
@@ -252,6 +262,6 @@ const (
 	ConditionStalled = "Stalled"
 )
 
-// ReasonNotObserved is the reason of ConditionReady in an object that no controller has
-// looked at yet.
+// ReasonNotObserved: no controller has looked at the object yet. Ends within seconds while a
+// controller runs whose flags select the namespace.
 const ReasonNotObserved = "NotObserved"

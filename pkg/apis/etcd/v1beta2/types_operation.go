@@ -24,10 +24,14 @@ type OperationPhase string
 
 // Values of OperationPhase.
 const (
-	OperationPending   OperationPhase = "Pending"
-	OperationRunning   OperationPhase = "Running"
+	// OperationPending: the request is recorded and no member was touched yet.
+	OperationPending OperationPhase = "Pending"
+	// OperationRunning: it is carried out, one member at a time.
+	OperationRunning OperationPhase = "Running"
+	// OperationSucceeded: it has ended on every member.
 	OperationSucceeded OperationPhase = "Succeeded"
-	OperationFailed    OperationPhase = "Failed"
+	// OperationFailed: it has ended, and the message says on which member and why.
+	OperationFailed OperationPhase = "Failed"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -83,11 +83,17 @@ type RestorePhase string
 
 // Values of RestorePhase.
 const (
+	// RestorePhaseVerifying: the backup is read and checked. Nothing has been changed.
 	RestorePhaseVerifying RestorePhase = "Verifying"
+	// RestorePhaseRestoring: the recovery member is filled with the data of the backup.
 	RestorePhaseRestoring RestorePhase = "Restoring"
-	RestorePhaseStarting  RestorePhase = "Starting"
+	// RestorePhaseStarting: the cluster cuts over to the restored data.
+	RestorePhaseStarting RestorePhase = "Starting"
+	// RestorePhaseSucceeded: the cluster has committed a write with the restored data.
 	RestorePhaseSucceeded RestorePhase = "Succeeded"
-	RestorePhaseFailed    RestorePhase = "Failed"
+	// RestorePhaseFailed: the restore has ended. The reason of the status says why, and whether
+	// the cluster was changed.
+	RestorePhaseFailed RestorePhase = "Failed"
 )
 
 // RestoreStatus is how a restore went.

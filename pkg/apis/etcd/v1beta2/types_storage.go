@@ -181,7 +181,9 @@ type Compression string
 
 // Values of Compression.
 const (
+	// CompressionNone stores the snapshot as etcd sends it.
 	CompressionNone Compression = "None"
+	// CompressionZstd compresses the snapshot with Zstandard.
 	CompressionZstd Compression = "Zstd"
 )
 

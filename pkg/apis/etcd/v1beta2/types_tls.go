@@ -87,9 +87,10 @@ type CertificateStatus struct {
 	Issuer string `json:"issuer,omitempty" protobuf:"bytes,3,opt,name=issuer"`
 	// serialNumber in hexadecimal.
 	SerialNumber string `json:"serialNumber,omitempty" protobuf:"bytes,4,opt,name=serialNumber"`
-	// notBefore and notAfter are when it is valid.
+	// notBefore is from when it is valid.
 	NotBefore *metav1.Time `json:"notBefore,omitempty" protobuf:"bytes,5,opt,name=notBefore"`
-	NotAfter  *metav1.Time `json:"notAfter,omitempty" protobuf:"bytes,6,opt,name=notAfter"`
+	// notAfter is until when it is valid.
+	NotAfter *metav1.Time `json:"notAfter,omitempty" protobuf:"bytes,6,opt,name=notAfter"`
 	// renewalTime is when the controller renews it; absent if another program does.
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty" protobuf:"bytes,7,opt,name=renewalTime"`
 	// usable: True if it can be used now, False if not, Unknown if the secret could

@@ -24,9 +24,10 @@ type CertificateStatusApplyConfiguration struct {
 	Issuer *string `json:"issuer,omitempty"`
 	// serialNumber in hexadecimal.
 	SerialNumber *string `json:"serialNumber,omitempty"`
-	// notBefore and notAfter are when it is valid.
+	// notBefore is from when it is valid.
 	NotBefore *v1.Time `json:"notBefore,omitempty"`
-	NotAfter  *v1.Time `json:"notAfter,omitempty"`
+	// notAfter is until when it is valid.
+	NotAfter *v1.Time `json:"notAfter,omitempty"`
 	// renewalTime is when the controller renews it; absent if another program does.
 	RenewalTime *v1.Time `json:"renewalTime,omitempty"`
 	// usable: True if it can be used now, False if not, Unknown if the secret could
