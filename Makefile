@@ -16,6 +16,7 @@ SEED ?=
 ALL  ?=
 CORE ?=
 PROFILE ?= short
+RELEASE_DOWNLOAD ?=
 
 ROOT  := $(CURDIR)
 CACHE := $(if $(ETCD_OPERATOR_CACHE),$(ETCD_OPERATOR_CACHE),$(HOME)/.cache/etcd-operator)
@@ -80,8 +81,8 @@ charts: ## Lint, test and pack the Helm charts into dist/.
 	@cd test/charts && CGO_ENABLED=0 go run -trimpath -buildvcs=false ./pack $(DIST) $(ROOT)/charts/etcd-operator $(ROOT)/charts/etcd-cluster
 
 .PHONY: release
-release: ## Everything of a release, dist/release/VERSION: image for amd64 and arm64, manifests, charts, plugin, SBOM, checksums (RELEASE_KEY=FILE signs).
-	@hack/release.sh $(VERSION)
+release: ## Everything of a release, dist/release/VERSION: image for amd64 and arm64, manifests, charts, plugin, SBOM, checksums (RELEASE_KEY=FILE signs, RELEASE_DOWNLOAD=URL is where users download).
+	@RELEASE_DOWNLOAD='$(RELEASE_DOWNLOAD)' hack/release.sh $(VERSION)
 
 .PHONY: image
 image: dist/etcd-operator.tar ## Pack the programs as a container image, dist/etcd-operator.tar.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds everything of a release into dist/release/VERSION: release.sh VERSION. The same commit
 # gives the same files. With RELEASE_KEY (a file with an Ed25519 key in PKCS #8) it also signs
-# which files were built from which commit. It installs Go modules: cyclonedx-gomod,
-# Helm 4, and those of hack/release and test/charts.
+# which files were built from which commit. RELEASE_DOWNLOAD is the URL below which users will
+# find the files. It installs Go modules: cyclonedx-gomod, Helm 4, krew, and those of hack/release
+# and test/charts.
 set -euo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT"
@@ -11,6 +12,7 @@ source hack/tools/tools.sh
 version=${1:?name the version, such as v0.2.0}
 image=quay.io/etcd-operator/etcd-operator:$version
 source=https://github.com/etcd-operator/etcd-operator
+download=${RELEASE_DOWNLOAD:-$source/releases/download/$version}
 out=$ROOT/dist/release/$version
 architectures=(amd64 arm64)
 plugins=(linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64)
@@ -65,6 +67,12 @@ for platform in "${plugins[@]}"; do
   cp LICENSE "$directory/"
   pack "$out/kubectl-etcd-$version-${platform/\//-}.tar.gz" "$directory"
 done
+
+step "manifest for krew, downloads from $download"
+(cd "$out" && sha256sum -- kubectl-etcd-*.tar.gz) >"$work/plugins"
+(cd hack/release && go run -buildvcs=false . krew --checksums "$work/plugins" --version "$version" --download "$download" \
+  --source "$source" --out "$out/etcd.yaml" "${plugins[@]}")
+hack/release/verify-plugin.sh "$out/etcd.yaml" "$out" "${plugins[@]}"
 
 step "manifests and charts"
 pack "$out/etcd-operator-$version-manifests.tar.gz" artifacts

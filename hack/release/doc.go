@@ -1,7 +1,11 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release writes what hack/release.sh cannot write with programs that exist: the
-// container image for several architectures, and the signed statement of what was built from
-// which commit. The same files give the same bytes. Start at main.go.
+// Command release writes what hack/release.sh cannot write with programs that exist:
+//
+//   - the container image for several architectures (image.go)
+//   - the manifest with which krew installs the kubectl plugin (krew.go)
+//   - the signed statement of what was built from which commit (statement.go)
+//
+// The same files give the same bytes. Start at main.go.
 package main

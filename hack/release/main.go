@@ -15,6 +15,8 @@ const usage = `Usage:
       writes the programs of each directory as one image for several platforms (an OCI archive)
   release statement --checksums FILE --source URI --commit COMMIT --version VERSION --key FILE --out FILE
       signs, with an Ed25519 key in PKCS #8, which files were built from which commit
+  release krew --checksums FILE --version VERSION --download URL --source URI --out etcd.yaml PLATFORM...
+      writes the manifest with which krew installs the kubectl plugin; URL/ARCHIVE is where users download
   release verify --checksums FILE --statement FILE --key FILE
       verifies that statement with the public key
 `
@@ -42,6 +44,8 @@ func run(args []string) error {
 		return imageCommand(rest)
 	case "statement":
 		return statementCommand(rest)
+	case "krew":
+		return krewCommand(rest)
 	case "verify":
 		return verifyCommand(rest)
 	default:

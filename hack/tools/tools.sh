@@ -27,6 +27,11 @@ helm() {
   echo "$TOOLS/helm$1"
 }
 
+# krew prints the path of the manager of kubectl plugins, validate_krew_manifest that of the
+# program that checks manifests for it.
+krew() { install_tool krew sigs.k8s.io/krew/cmd/krew; }
+validate_krew_manifest() { install_tool krew sigs.k8s.io/krew/cmd/validate-krew-manifest; }
+
 cyclonedx_gomod() { install_tool sbom github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod; }
 
 # go_modules lists the directories of the modules that hold code of this project.
