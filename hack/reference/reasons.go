@@ -12,15 +12,15 @@ import (
 
 // carriers says, for the types that carry a reason, where a reader meets it.
 var carriers = map[string]string{
-	"Wait":       "`Progressing`, `status.blockedBy`",
-	"Plan":       "`Progressing`, `status.blockedBy`",
-	"Decision":   "`Progressing`, `status.blockedBy`",
-	"standing":   "`Ready`, `Reconciling`, `Stalled`",
-	"Standing":   "`Ready`, `Reconciling`, `Stalled`",
-	"Loss":       "`QuorumLost`, `Available`, `Degraded`",
-	"Record":     "`Succeeded`, `Verified`",
-	"Outcome":    "`Succeeded`",
-	"verdict":    "`BackupHealthy`",
+	"Wait":     "`Progressing`, `status.blockedBy`",
+	"Plan":     "`Progressing`, `status.blockedBy`",
+	"Decision": "`Progressing`, `status.blockedBy`",
+	"standing": "`Ready`, `Reconciling`, `Stalled`",
+	"Standing": "`Ready`, `Reconciling`, `Stalled`",
+	"Loss":     "`QuorumLost`, `Available`, `Degraded`",
+	"Record":   "`Succeeded`, `Verified`",
+	"Outcome":  "`Succeeded`",
+	"verdict":  "`BackupHealthy`",
 }
 
 // passedOn says where a reader meets a reason that a file chooses and passes on in a
@@ -29,6 +29,7 @@ var passedOn = []struct{ path, where string }{
 	{"pkg/controller/cluster/observe_etcd.go", "`status.memberStatuses`"},
 	{"pkg/controller/cluster/act.go", carriers["Wait"]},
 	{"pkg/planner/cluster/rule_", carriers["Wait"]},
+	{"pkg/planner/recovery/", carriers["Wait"]},
 	{"pkg/planner/cluster/condition_clients.go", "`ClientsAsDeclared`"},
 	{"pkg/planner/restore/status.go", "`Progressing`"},
 	{"pkg/controller/job/", "`Succeeded`, `Progressing`"},

@@ -127,7 +127,7 @@ func TestBootstrapBesideARestore(t *testing.T) {
 			t.Errorf("%s: start of the bootstrap member: %v", phase, err)
 		}
 		if err := recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
-			t.Errorf("%s: record of the bootstrap member: %v", phase, err)
+			t.Errorf("%s: bootstrap record: %v", phase, err)
 		}
 	}
 }

@@ -95,8 +95,8 @@ func (c *Checks) published(is *simetcd.Lineage) {
 }
 
 // filledAgain is true for a recovery member that is filled a second time under its name, after
-// nothing was left of what it had become: the status shows the recovery as under way again, as
-// the API was brought back.
+// nothing was left of what it had become. The API was brought back, so that the status shows
+// the recovery as under way again.
 func (c *Checks) filledAgain(was, is *simetcd.Lineage) bool {
 	return was.ClusterID == is.ClusterID && was.Predecessor != nil && !c.remains(was)
 }
