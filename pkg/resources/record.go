@@ -98,14 +98,17 @@ func RecordMarked(c *v1beta2.EtcdCluster, live *corev1.ConfigMap) bool {
 }
 
 // OwnsRecord is Owns for the ConfigMap of a record, and more. A ConfigMap whose annotations
-// were removed is known by its content. An empty ConfigMap that names no owner holds nothing
-// of another cluster.
+// were removed is known by its content: by the UID, or by the bootstrap member, whose name follows
+// from the UID. An empty ConfigMap that names no owner holds nothing of another cluster.
 func OwnsRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap) bool {
 	if metav1.GetControllerOfNoCopy(live) != nil || live.Annotations[AnnotationClusterUID] != "" {
 		return Owns(c, live)
 	}
 	if uid, found := live.Data[recordClusterUID]; found {
 		return c.UID != "" && uid == string(c.UID)
+	}
+	if member, found := live.Data[recordBootstrapMember]; found {
+		return c.UID != "" && member == BootstrapMember(c)
 	}
 	return len(live.Data) == 0 && len(live.BinaryData) == 0
 }

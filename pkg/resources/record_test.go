@@ -106,6 +106,12 @@ func TestWhoseRecord(t *testing.T) {
 		{"with the content of another cluster", func(cm *corev1.ConfigMap) {
 			cm.ObjectMeta, cm.Data = metav1.ObjectMeta{}, map[string]string{recordClusterUID: "other"}
 		}, false},
+		{"known by its bootstrap member only", func(cm *corev1.ConfigMap) {
+			cm.ObjectMeta, cm.Data = metav1.ObjectMeta{}, map[string]string{recordBootstrapMember: BootstrapMember(c), recordClusterID: "beef"}
+		}, true},
+		{"with the bootstrap member of another cluster", func(cm *corev1.ConfigMap) {
+			cm.ObjectMeta, cm.Data = metav1.ObjectMeta{}, map[string]string{recordBootstrapMember: BootstrapMember(other)}
+		}, false},
 		{"a user's", func(cm *corev1.ConfigMap) { cm.ObjectMeta, cm.Data = metav1.ObjectMeta{}, map[string]string{"a": "b"} }, false},
 		{"a user's file", func(cm *corev1.ConfigMap) {
 			cm.ObjectMeta, cm.Data, cm.BinaryData = metav1.ObjectMeta{}, nil, map[string][]byte{"a": nil}

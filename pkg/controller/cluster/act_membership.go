@@ -21,15 +21,17 @@ func addMember(ctx context.Context, r *run, a planner.AddMember) error {
 		}
 	}
 	add := r.Etcd.AddLearner
-	if err := requireUnusedPod(ctx, r, a); err != nil {
-		return err
-	}
 	if a.As == planner.JoinAsVoter {
 		// A voter raises the quorum at once, so those who serve must be there to stay.
 		if err := requireOtherVotersServe(ctx, r, ""); err != nil {
 			return err
 		}
 		add = r.Etcd.AddVoter
+	}
+	// Last, as another controller may delete the pod meanwhile: without it, the second voter would
+	// end the service.
+	if err := requireUnusedPod(ctx, r, a); err != nil {
+		return err
 	}
 	if err := add(ctx, r.seen.voters, resources.PeerURL(r.seen.Cluster, a.Name)); err != nil {
 		return err

@@ -113,6 +113,9 @@ func quorumLost(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	}
 	facts := o.facts()
 	loss := facts.QuorumLoss()
+	for i := range o.Etcd.Members {
+		facts.Members[i].RaftIndex = o.reportedRaftIndex(&o.Etcd.Members[i])
+	}
 	return is(t, loss.Status(), Reason(loss.Reason), loss.Message+" "+facts.DescribeSurvivors()+" "+loss.Remediation)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,7 +134,7 @@ func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.Mem
 		s.Claim = m.Name
 	}
 	if !o.Etcd.Linearizable && !o.pod(m.Name).evidence().IsEnding() {
-		s.RaftIndex = signed(m.RaftIndex) // that of a member from which a recovery may continue
+		s.RaftIndex = o.reportedRaftIndex(m) // that of a member from which a recovery may continue
 	}
 	if m.RaftIndex > 0 && ahead-m.RaftIndex >= diagnosis.NoticeableLag {
 		s.RaftLag = int64(ahead - m.RaftIndex)
@@ -142,6 +143,24 @@ func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.Mem
 		keepUnlessNoticeable(&s, before)
 	}
 	return s
+}
+
+// raftIndexPause is how long the status keeps the raft index of a member that commits more.
+const raftIndexPause = 30 * time.Second
+
+// reportedRaftIndex returns the raft index that the status reports. A quorum that the controller
+// does not reach may serve, and then the index grows all the time: it is written again after
+// raftIndexPause, or with another reason. An index that has stopped is exact after that time.
+func (o *Observed) reportedRaftIndex(m *Member) int64 {
+	index, member, written := signed(m.RaftIndex), o.lastMemberStatus(m), o.condition(v1beta2.ClusterConditionQuorumLost)
+	if member == nil || member.RaftIndex == 0 || index <= member.RaftIndex || written.Reason != string(o.quorumLoss().Reason) {
+		return index
+	}
+	at, err := time.Parse(time.RFC3339, written.LastUpdateTime)
+	if age := o.Now.Sub(at); err != nil || age < 0 || age >= raftIndexPause {
+		return index
+	}
+	return member.RaftIndex
 }
 
 // keepUnlessNoticeable keeps figures that change all the time at their last written

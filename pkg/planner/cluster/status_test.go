@@ -260,3 +260,28 @@ func TestServiceInStatus(t *testing.T) {
 		t.Errorf("selector %q, generation %d", got.Selector, got.ObservedGeneration)
 	}
 }
+
+// TestRaftIndexWithoutAQuorum: a member of a quorum that the controller does not reach commits all
+// the time. That costs a status write now and then, and not at every look.
+func TestRaftIndexWithoutAQuorum(t *testing.T) {
+	const text = "a:noleader,index=90 b:down,index=0 c:down,index=0"
+	written := statusOf(observed(t, 3, text, noQuorum))
+	for name, test := range map[string]struct {
+		edit    func(*Observed)
+		written bool
+	}{
+		"more entries":                 {func(o *Observed) { o.Etcd.Members[0].RaftIndex += 7 }, false},
+		"more entries after a while":   {func(o *Observed) { o.Etcd.Members[0].RaftIndex += 7; o.Now = o.Now.Add(raftIndexPause) }, true},
+		"by a clock that was set back": {func(o *Observed) { o.Etcd.Members[0].RaftIndex += 7; o.Now = o.Now.Add(-time.Minute) }, true},
+		"fewer entries":                {func(o *Observed) { o.Etcd.Members[0].RaftIndex -= 7 }, true},
+		"another member responds":      {func(o *Observed) { o.Etcd.Members[1].RaftIndex = 91 }, true},
+		"nothing new after a while":    {func(o *Observed) { o.Now = o.Now.Add(raftIndexPause) }, false},
+	} {
+		o := observed(t, 3, text, noQuorum)
+		o.Cluster.Status = *written.DeepCopy()
+		test.edit(&o)
+		if diff := cmp.Diff(written, statusOf(o)); (diff != "") != test.written {
+			t.Errorf("%s (-before +after):\n%s", name, diff)
+		}
+	}
+}

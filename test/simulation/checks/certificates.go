@@ -90,7 +90,8 @@ func (c *Checks) goalCertificates(cluster *v1beta2.EtcdCluster, _ *simetcd.Linea
 	if request != "" && secret.Annotations[resources.AnnotationRotateCA] != request {
 		return "the request for another CA was not met"
 	}
-	if request != "" && cluster.Annotations[resources.AnnotationDropOldCA] == request &&
+	dropped, met := cluster.Annotations[resources.AnnotationDropOldCA], secret.Annotations[resources.AnnotationRotateCA]
+	if dropped != "" && (dropped == request || dropped == met) &&
 		len(kubernetes.CertificatesIn(secret.Data[corev1.ServiceAccountRootCAKey])) > 1 {
 		return "the old CA is still trusted"
 	}

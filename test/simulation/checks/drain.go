@@ -19,7 +19,8 @@ import (
 const drainTime = 10 * time.Minute
 
 // Drained makes sure that a drain that lasted has moved the member of a small cluster that is as
-// declared, or that the status says that no other node takes its successor.
+// declared, or that the status says that no other node takes its successor, or that Kubernetes
+// rejects the pod of the successor.
 func (c *Checks) Drained(n *kubernetes.Node) {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	if !found || c.w.Elapsed-c.w.DisturbedAt < drainTime || !n.Hears() || cluster.Spec.Paused || *cluster.Spec.Replicas == 0 ||
@@ -35,7 +36,8 @@ func (c *Checks) Drained(n *kubernetes.Node) {
 	explained := slices.ContainsFunc(cluster.Status.Conditions, func(c v1beta2.ClusterCondition) bool {
 		return c.Type == v1beta2.ClusterConditionOnCordonedNode && c.Reason == string(planner.ReasonNoOtherNode)
 	})
-	if !explained {
+	rejected := cluster.Status.BlockedBy != nil && cluster.Status.BlockedBy.Reason == v1beta2.ReasonPodRejected
+	if !explained && !rejected {
 		c.w.Violated("L1", "pod %s is still on the node that is drained", left)
 	}
 }

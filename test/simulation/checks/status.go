@@ -49,10 +49,19 @@ var statements = []struct {
 	}},
 }
 
-// waitsForDisk is true if a member runs and waits for its disk.
+// waitsForDisk is true if a member runs and waits for its disk. A member that all others are cut
+// off from is left out: there no read ends, whatever its disk does.
 func (c *Checks) waitsForDisk(l *simetcd.Lineage, name string) bool {
 	return slices.ContainsFunc(c.w.Etcd.Processes, func(p *simetcd.Process) bool {
-		return p.Run.Name() == name && p.Dir.Lineage == l && p.Stuck
+		return p.Run.Name() == name && p.Dir.Lineage == l && p.Stuck && c.isLinked(p)
+	})
+}
+
+// isLinked is true if the network leads from a member to one that knows a leader.
+func (c *Checks) isLinked(p *simetcd.Process) bool {
+	return slices.ContainsFunc(c.w.Etcd.Processes, func(other *simetcd.Process) bool {
+		return other != p && other.Dir.Lineage == p.Dir.Lineage && other.Leader != 0 && !other.Stuck &&
+			other.Run.Severed() == p.Run.Severed() && !c.w.Etcd.Cut[simetcd.Pair(p.Run.Name(), other.Run.Name())]
 	})
 }
 
