@@ -15,8 +15,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 )
 
-// ReasonAgentFailed: the agent ended without a result. The message names its container and exit code; the log of the pod says more. The next attempt follows by itself.
-const ReasonAgentFailed = "AgentFailed"
+// Reason of a failed attempt.
+const (
+	// ReasonAgentFailed: the agent ended without a result. The message names its container and exit code; the log of the pod says more. The next attempt follows by itself.
+	ReasonAgentFailed = "AgentFailed"
+)
 
 // LostMessage is about a Job whose pod does not exist any more.
 const LostMessage = "the pod was deleted before its result was read"

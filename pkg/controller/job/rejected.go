@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// The event of a Job whose pod is rejected, and when it is looked for.
 const (
 	// EventRejected: Kubernetes rejected the pod of a Job. The message is that of Kubernetes.
 	EventRejected = "FailedCreate"

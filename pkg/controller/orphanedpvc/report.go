@@ -20,8 +20,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// EventClusterMissing: the EtcdCluster of a PVC does not exist. The event is on the PVC.
-const EventClusterMissing = "EtcdClusterMissing"
+// Reason of the event.
+const (
+	// EventClusterMissing: the EtcdCluster of a PVC does not exist. The event is on the PVC.
+	EventClusterMissing = "EtcdClusterMissing"
+)
 
 // retry is when to look again while the API does not tell whether a cluster exists.
 const retry = 30 * time.Second

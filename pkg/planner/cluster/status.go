@@ -153,7 +153,7 @@ const raftIndexPause = 30 * time.Second
 // raftIndexPause, or with another reason. An index that has stopped is exact after that time.
 func (o *Observed) reportedRaftIndex(m *Member) int64 {
 	index, member, written := signed(m.RaftIndex), o.lastMemberStatus(m), o.condition(v1beta2.ClusterConditionQuorumLost)
-	if member == nil || member.RaftIndex == 0 || index <= member.RaftIndex || written.Reason != string(o.quorumLoss().Reason) {
+	if member == nil || member.RaftIndex == 0 || index <= member.RaftIndex || written.Reason != o.quorumLoss().Reason {
 		return index
 	}
 	at, err := time.Parse(time.RFC3339, written.LastUpdateTime)

@@ -14,8 +14,11 @@ import (
 // StartTimeout is how long Kubernetes may take to start a pod.
 const StartTimeout = 10 * time.Minute
 
-// ReasonComplete: nothing is under way, and nothing follows by itself. The condition Succeeded says how it ended.
-const ReasonComplete = "Complete"
+// Reason of an object that is finished.
+const (
+	// ReasonComplete: nothing is under way, and nothing follows by itself. The condition Succeeded says how it ended.
+	ReasonComplete = "Complete"
+)
 
 // Reasons why a Job does not come to run.
 const (

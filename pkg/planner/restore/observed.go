@@ -95,11 +95,17 @@ const (
 	ReasonNotProved = "NotProved"
 )
 
-// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
-const ReasonNotStarted = job.ReasonNotStarted
+// Reason why a Job does not come to run.
+const (
+	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
+	ReasonNotStarted = job.ReasonNotStarted
+)
 
-// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
-const ReasonRejected = job.ReasonRejected
+// Reason why a Job is not created.
+const (
+	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
+	ReasonRejected = job.ReasonRejected
+)
 
 // ended is true once nothing more is done for the restore.
 func (o *Observed) ended() bool {

@@ -19,7 +19,7 @@ import (
 const drainTime = 10 * time.Minute
 
 // Drained makes sure that a drain that lasted has moved the member of a small cluster that is as
-// declared, or that the status says that no other node takes its successor, or that Kubernetes
+// declared. Otherwise the status says why: no other node takes its successor, or Kubernetes
 // rejects the pod of the successor.
 func (c *Checks) Drained(n *kubernetes.Node) {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)

@@ -216,14 +216,20 @@ const (
 	ClusterConditionOnCordonedNode ClusterConditionType = "OnCordonedNode"
 )
 
-// ReasonGrowthRejected: Kubernetes does not let a volume grow as declared. Ends when the
-// old size is declared again, or the growth is allowed and the annotation that the message names
-// is removed from the PVC.
-const ReasonGrowthRejected = "GrowthRejected"
+// Reason of the condition VolumesAsDeclared.
+const (
+	// ReasonGrowthRejected: Kubernetes does not let a volume grow as declared. Ends when the
+	// old size is declared again, or the growth is allowed and the annotation that the message names
+	// is removed from the PVC.
+	ReasonGrowthRejected = "GrowthRejected"
+)
 
-// ReasonPodRejected: Kubernetes rejects a pod, or an object that it needs: a quota is used up, or
-// a policy forbids it. Ends by itself within seconds after Kubernetes accepts it.
-const ReasonPodRejected = "PodRejected"
+// Reason of several conditions.
+const (
+	// ReasonPodRejected: Kubernetes rejects a pod, or an object that it needs: a quota is used up, or
+	// a policy forbids it. Ends by itself within seconds after Kubernetes accepts it.
+	ReasonPodRejected = "PodRejected"
+)
 
 // ReasonOldMemberMayRun is why a recovery or a restore does not go on while there is no
 // evidence that a member that it replaces has ended.
@@ -262,6 +268,9 @@ const (
 	ConditionStalled = "Stalled"
 )
 
-// ReasonNotObserved: no controller has looked at the object yet. Ends within seconds while a
-// controller runs whose flags select the namespace.
-const ReasonNotObserved = "NotObserved"
+// Reason of the conditions of a new object.
+const (
+	// ReasonNotObserved: no controller has looked at the object yet. Ends within seconds while a
+	// controller runs whose flags select the namespace.
+	ReasonNotObserved = "NotObserved"
+)
