@@ -26,7 +26,7 @@ func bugsOfPartitions() []bug {
 		{name: "lets Kubernetes delete pods behind a partition", rules: "S1 L1", wrap: evictable, story: severMajorityForLong},
 		{name: "waits for a member whose local volume is lost", rules: "L1", wrap: deciding(neverAway), story: loseLocalVolume},
 		{name: "believes that the status names every voter", rules: "S1", wrap: judgingByStatus, story: recoverBesideANewMajority},
-		{name: "publishes a new lineage beside members that may run", rules: "S4", wrap: hurrying(nil), story: restoreBesideACut},
+		{name: "publishes a new lineage beside members that may run", rules: "S1 S4", wrap: hurrying(nil), story: restoreBesideACut},
 	}
 }
 

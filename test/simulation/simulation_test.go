@@ -105,7 +105,6 @@ func TestSchedulesThatFailed(t *testing.T) {
 		47636:   "the API was brought back, and a majority that it did not name served behind a cut while a recovery was requested",
 		44905:   "the object of a deleted cluster was brought back, and a member whose disk was wiped started on the empty disk",
 		41214:   "a backup was restored a second time after nothing was left of what the first restore had made",
-		2000199: "the PVC of a removed member was left of a cluster whose object was brought back without its data",
 		2004607: "a container started while the update of its pod, which met a conflict, was late",
 		2004816: "the record was lost while the old members of a second restore were decommissioned",
 		2007793: "a user asked to replace the only voter, whose pod could not start before its declaration was corrected",
