@@ -109,6 +109,12 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2004816: "the record was lost while the old members of a second restore were decommissioned",
 		2007793: "a user asked to replace the only voter, whose pod could not start before its declaration was corrected",
 		2003993: "a restore that had not ended was brought back after its namespace was deleted",
+		2009546: "Kubernetes rejected the successor of a member whose node was drained",
+		2012759: "a member whose disk hung was cut off together with the controller",
+		2013794: "the API was brought back from before the request for another CA, and the old CA was dropped",
+		2015517: "a record lost its annotations and the UID of its cluster while the bootstrap member started",
+		2016682: "the controller did not reach a quorum that served for half an hour",
+		2020787: "a controller with a cache from before a restore started the old members again",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {

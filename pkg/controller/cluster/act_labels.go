@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -23,6 +24,9 @@ func restorePodLabels(ctx context.Context, r *run, live *corev1.Pod) error {
 	if !metav1.IsControlledBy(live, r.seen.Cluster) {
 		return fmt.Errorf("pod %s exists: %w", live.Name, reconcile.ErrNotOwned)
 	}
+	if err := requireNotDecommissioned(ctx, r, live); err != nil {
+		return err
+	}
 	pod := live.DeepCopy()
 	if !setLabels(&pod.ObjectMeta, r.seen.Cluster.Name) {
 		r.Gate.Note(r.key, live)
@@ -35,12 +39,32 @@ func restorePVCLabels(ctx context.Context, r *run, live *corev1.PersistentVolume
 	if !resources.Owns(r.seen.Cluster, live) {
 		return fmt.Errorf("PVC %s exists: %w", live.Name, reconcile.ErrNotOwned)
 	}
+	if err := requireNotDecommissioned(ctx, r, live); err != nil {
+		return err
+	}
 	pvc := live.DeepCopy()
 	if !setLabels(&pvc.ObjectMeta, r.seen.Cluster.Name) {
 		r.Gate.Note(r.key, live)
 		return nil
 	}
 	return updatePVC(ctx, r, pvc)
+}
+
+// requireNotDecommissioned makes sure that no member comes back that a recovery has decommissioned:
+// beside the recovery member it would be a second etcd for clients. A cache from before the
+// recovery shows the old members as they were. They come back only if the recovery was abandoned.
+func requireNotDecommissioned(ctx context.Context, r *run, live metav1.Object) error {
+	if live.GetLabels()[resources.LabelFenced] != r.seen.Cluster.Name {
+		return nil
+	}
+	_, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	if recovery := record.Recovery; recovery != nil && recovery.Phase != v1beta2.RecoveryPhaseAbandoned {
+		return fmt.Errorf("recovery %s has decommissioned member %s: %w", recovery.ID, live.GetName(), reconcile.ErrStale)
+	}
+	return nil
 }
 
 // repairUncachedService repairs a service that the cache does not show.

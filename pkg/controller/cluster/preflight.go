@@ -343,7 +343,7 @@ func requirePVC(ctx context.Context, r *run, name string) error {
 	if pvc.DeletionTimestamp != nil || !resources.Owns(r.seen.Cluster, pvc) {
 		return fmt.Errorf("PVC %s is being deleted or has another owner: %w", name, reconcile.ErrStale)
 	}
-	return nil
+	return requireNotDecommissioned(ctx, r, pvc)
 }
 
 // requireSameStatus makes sure that the status is the last status that was written: it

@@ -132,6 +132,43 @@ func TestBootstrapBesideARestore(t *testing.T) {
 	}
 }
 
+// TestDecommissionedMemberStaysAway: a controller whose cache is from before a recovery neither
+// starts an old member again nor puts it behind the Services. An abandoned recovery gives it back.
+func TestDecommissionedMemberStaysAway(t *testing.T) {
+	t.Parallel()
+	for phase, away := range map[v1beta2.RecoveryPhase]bool{
+		v1beta2.RecoveryPhaseCutover: true, v1beta2.RecoveryPhaseCleaning: true, v1beta2.RecoveryPhaseSucceeded: true, v1beta2.RecoveryPhaseAbandoned: false,
+	} {
+		l, r := livingCluster(t)
+		written := resources.Record{ClusterID: "beef"}.WithRecovery(&v1beta2.RecoveryStatus{ID: "r", Phase: phase, ClusterID: "beef", RecoveryMember: "c-s"})
+		if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), written)); err != nil {
+			t.Fatal(err)
+		}
+		pvc, err := l.GetPVC(t.Context(), "n", "c-a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod, err := l.GetPod(t.Context(), "n", "c-a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resources.Fenced(&pvc.Labels, "c")
+		resources.Fenced(&pod.Labels, "c")
+		if _, err := l.UpdatePVC(t.Context(), pvc); err != nil {
+			t.Fatal(err)
+		}
+		for name, err := range map[string]error{
+			"its pod is created again": requirePVC(t.Context(), r, "c-a"),
+			"its PVC gets its labels":  restorePVCLabels(t.Context(), r, pvc),
+			"its pod gets its labels":  restorePodLabels(t.Context(), r, pod),
+		} {
+			if errors.Is(err, reconcile.ErrStale) != away || !away && err != nil {
+				t.Errorf("%s: %s: %v", phase, name, err)
+			}
+		}
+	}
+}
+
 // TestClientServiceOfADeletedCluster: a controller whose cache shows a cluster that was deleted
 // since creates no client Service for it: that would lead to the members of the next cluster.
 func TestClientServiceOfADeletedCluster(t *testing.T) {
