@@ -104,6 +104,8 @@ on_cluster() {
   if ! "$LOCAL" status >/dev/null 2>&1; then
     ours=yes
     nodes=${nodes:-$default}
+    # A run that was killed, or a machine that was restarted, leaves the objects of its cluster.
+    make --no-print-directory down || return
   fi
   make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" &&
     KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \

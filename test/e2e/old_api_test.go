@@ -92,7 +92,15 @@ func (s *scenario) onlyTest() {
 	view, err := env.Clusters(s.ctx(), metav1.NamespaceAll)
 	s.must(err, "watch all clusters")
 	defer view.Close()
-	s.must(view.Await(s.within(time.Minute), func(list []*v1beta2.EtcdCluster) bool { return len(list) == 0 }), "wait for the clusters of other tests to go")
+	var left []string
+	err = view.Await(s.within(time.Minute), func(list []*v1beta2.EtcdCluster) bool {
+		left = left[:0]
+		for _, c := range list {
+			left = append(left, c.Namespace+"/"+c.Name)
+		}
+		return len(list) == 0
+	})
+	s.must(err, "wait until no other cluster is left; this test needs a Kubernetes without any but its own, and there are %v", left)
 }
 
 // record returns what the record says about the start of the cluster.

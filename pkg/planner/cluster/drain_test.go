@@ -35,10 +35,10 @@ func TestDrain(t *testing.T) {
 
 		{"a defragmentation: out of the Service first", 3, "a:routed b:routed c:routed", edits(askedFor()), "operation: LabelPod b leaving"},
 		{"until no client is led there", 3, "a:routed b:routed,leaving c:routed", edits(askedFor()), "operation: wait WaitingForService"},
-		{"then it is defragmented", 3, "a:routed b:leaving c:routed", edits(askedFor()), "operation: Defragment b op/b"},
+		{"then it is defragmented", 3, "a:routed b:leaving c:routed", edits(askedFor(), result("b", isRunning)), "operation: Defragment b op/b"},
 		{"it stays out", 3, "a:routed b:leaving c:routed", edits(askedFor(), result("b", isRunning), task("op/b", false, "")), "operation"},
 		{"it comes back", 3, "a:routed b:leaving c:routed", edits(askedFor("b"), result("b", isRunning), task("op/b", true, "")), "operation: LabelPod b voter"},
-		{"a single one stays", 1, "a:routed", edits(askedFor()), "operation: Defragment a op/a"},
+		{"a single one stays", 1, "a:routed", edits(askedFor(), result("a", isRunning)), "operation: Defragment a op/a"},
 	})
 }
 

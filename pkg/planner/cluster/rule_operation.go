@@ -36,7 +36,7 @@ func ruleOperation(o *Observed) (Plan, bool) {
 func (o *Observed) defrag(op *v1beta2.ClusterOperation) Plan {
 	for i := range op.Results {
 		if r := &op.Results[i]; r.State == v1beta2.OperationRunning {
-			return o.defragment(op, o.member(r.Member))
+			return o.defragment(op, r, o.member(r.Member))
 		}
 	}
 	m := o.nextInOperation(op)
@@ -47,29 +47,43 @@ func (o *Observed) defrag(op *v1beta2.ClusterOperation) Plan {
 		op.Results = append(op.Results, v1beta2.OperationResult{Member: m.Name, State: v1beta2.OperationFailed, Message: "it does not serve"})
 		return Plan{Operation: op, RequeueAfter: recheckNow}
 	}
-	if plan, waits := o.awaitOthers(m); waits {
+	if plan, waits := o.prepareDefrag(m); waits {
 		return o.hold(op, plan)
 	}
-	if plan, waits := o.drain(m); waits {
-		return o.hold(op, plan)
-	}
+	// It begins when the status says so. A status that is written after the begin may fail, and
+	// the size before is lost then.
 	op.Results = append(op.Results, v1beta2.OperationResult{Member: m.Name, State: v1beta2.OperationRunning, DBSizeBefore: m.DBSize})
-	return o.defragment(op, m)
+	return Plan{Operation: op, RequeueAfter: recheckNow, Draining: m.Name}
+}
+
+// prepareDefrag waits until clients can do without m.
+func (o *Observed) prepareDefrag(m *Member) (Plan, bool) {
+	if plan, waits := o.awaitOthers(m); waits {
+		return plan, true
+	}
+	return o.drain(m)
 }
 
 // defragment has one member do it, unless it is at it already. One that hangs is given
 // up after a while.
-func (o *Observed) defragment(op *v1beta2.ClusterOperation, m *Member) Plan {
+func (o *Observed) defragment(op *v1beta2.ClusterOperation, r *v1beta2.OperationResult, m *Member) Plan {
 	plan := Plan{Operation: op, RequeueAfter: recheckWaiting, Draining: m.Name}
-	id := taskID(op, m.Name)
-	if m.Health != Healthy && (o.Task.ID != id || o.Task.Done) && o.Now.Sub(op.StartTime.Time) > operationPatience {
-		r := op.Result(m.Name)
+	id, late := taskID(op, m.Name), o.Now.Sub(op.StartTime.Time) > operationPatience
+	if m.Health != Healthy && (o.Task.ID != id || o.Task.Done) && late {
 		r.State, r.Message = v1beta2.OperationFailed, "it no longer serves"
 		return plan
 	}
-	if o.Task.ID != id {
-		plan.Actions = []Action{Defragment{Name: m.Name, Task: id}}
+	if o.Task.ID == id {
+		return plan
 	}
+	if held, waits := o.prepareDefrag(m); waits && m.Health == Healthy {
+		if held.Wait != nil && late {
+			r.State, r.Message = v1beta2.OperationFailed, "it did not begin: "+held.Wait.Message
+		}
+		held.Draining = m.Name
+		return o.hold(op, held)
+	}
+	plan.Actions = []Action{Defragment{Name: m.Name, Task: id}}
 	return plan
 }
 
