@@ -27,6 +27,8 @@ helm() {
   echo "$TOOLS/helm$1"
 }
 
+actionlint() { install_tool actionlint github.com/rhysd/actionlint/cmd/actionlint; }
+
 # krew prints the path of the manager of kubectl plugins, validate_krew_manifest that of the
 # program that checks manifests for it.
 krew() { install_tool krew sigs.k8s.io/krew/cmd/krew; }
