@@ -38,6 +38,11 @@ func (a *app) backup(ctx context.Context, o *changeOptions, name string) error {
 	if err != nil {
 		return err
 	}
+	if o.wait && !o.dryRun {
+		if err := a.awaitStart(ctx, o, t); err != nil {
+			return err
+		}
+	}
 	send := func(ctx context.Context, dryRun bool) (*v1beta2.EtcdBackup, error) {
 		body := &v1beta2.EtcdBackup{ObjectMeta: t.meta()}
 		response, err := t.Etcd.EtcdV1beta2().EtcdClusters(t.cluster.Namespace).Backup(ctx, name, body, metav1.CreateOptions{DryRun: dry(dryRun)})
@@ -61,6 +66,29 @@ func (a *app) backup(ctx context.Context, o *changeOptions, name string) error {
 			return func(ctx context.Context) (state, error) { return lookAtBackup(ctx, t, created.Name, t.String()) }, "", nil
 		},
 	})
+}
+
+// awaitStart waits until a member of a cluster that is being created serves. Before that there is
+// nothing to back up.
+func (a *app) awaitStart(ctx context.Context, o *changeOptions, t *target) error {
+	if hasStarted(&t.cluster.Status) {
+		return nil
+	}
+	return a.follow(ctx, a.line("Start of "+t.String()), o.timeout, func(ctx context.Context) (state, error) {
+		cluster, err := t.read(ctx)
+		if err != nil {
+			return state{}, err
+		}
+		if hasStarted(&cluster.Status) {
+			return state{done: true, outcome: t.String() + " has started."}, nil
+		}
+		return state{step: progress.Step{Text: "no member serves yet"}}, nil
+	})
+}
+
+// hasStarted is true once a member has served.
+func hasStarted(status *v1beta2.ClusterStatus) bool {
+	return status.Phase != "" && status.Phase != v1beta2.ClusterPhaseCreating
 }
 
 // location says where a backup goes.

@@ -226,6 +226,49 @@ func TestBackup(t *testing.T) {
 	}
 }
 
+// TestBackupOfANewCluster: the command waits until the cluster serves before it asks for the plan.
+func TestBackupOfANewCluster(t *testing.T) {
+	started := plugintest.Healthy().Cluster
+	created, creating, recreated := started.DeepCopy(), started.DeepCopy(), started.DeepCopy()
+	created.Status = v1beta2.ClusterStatus{}
+	creating.Status = v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseCreating}
+	recreated.UID = "another"
+	for name, c := range map[string]struct {
+		clusters []any
+		args     []string
+		code     failure.Code
+		want     []string
+		requests int
+	}{
+		"serves in the end": {
+			clusters: []any{created, creating, started}, requests: 2,
+			want: []string{"prod/main has started.", "Backup of prod/main to S3 b/k.", "Backup main-1 of prod/main is done"},
+		},
+		"not in time":            {clusters: []any{creating}, args: []string{"--timeout=1ms"}, code: failure.CodeTimedOut},
+		"recreated meanwhile":    {clusters: []any{creating, recreated}, code: failure.CodeFailed, want: []string{"prod/main was recreated"}},
+		"does not wait if asked": {clusters: []any{creating}, args: []string{"--wait=false"}, requests: 2, want: []string{"EtcdBackup main-1 was created."}},
+		"plan of a dry run":      {clusters: []any{creating}, args: []string{"--dry-run"}, requests: 1, want: []string{"Nothing was changed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := plugintest.New(t)
+			server.On(http.MethodGet, clusterPath, sequence(c.clusters...))
+			requests := 0
+			server.On(http.MethodPost, clusterPath+"/backup", func(*http.Request, []byte) any {
+				requests++
+				return &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: "main-1"}, Spec: v1beta2.BackupSpec{
+					BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "b/k"}}}}
+			})
+			server.On(http.MethodGet, plugintest.Path("etcdbackups", "main-1"), sequence(&v1beta2.EtcdBackup{
+				ObjectMeta: metav1.ObjectMeta{Name: "main-1", Namespace: "prod"}, Status: v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseSucceeded}}))
+			p := newTerminal(t, server, false)
+			p.expect(p.run(append([]string{"backup", "main", "--yes"}, c.args...)...), c.code, c.want...)
+			if requests != c.requests {
+				t.Errorf("%d requests for a backup, want %d", requests, c.requests)
+			}
+		})
+	}
+}
+
 func TestRestore(t *testing.T) {
 	restore := func(status v1beta2.RestoreStatus) any {
 		return &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "main-r", Namespace: "prod"}, Status: status}
