@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs, upgrades, rolls back and uninstalls both charts with Helm 3 and Helm 4 on the local
-# Kubernetes; `make up` comes first. It replaces the installation of artifacts/install, and
-# installs that again at the end. It does not start while EtcdClusters exist.
+# Kubernetes, and types the three commands of docs/start/helm.md; `make up` comes first. It replaces
+# the installation of artifacts/install, and installs that again at the end. It does not start
+# while EtcdClusters exist.
 source "$(dirname "${BASH_SOURCE[0]}")/tools/tools.sh"
 
 LOCAL=${LOCAL:-$TOOLS/local}
@@ -14,6 +15,7 @@ clusters=charts-test
 group=etcd.database.coreos.com
 api=apiservice/v1beta2.$group
 output=$(mktemp)
+plugin=$(mktemp -d)
 
 step() { printf '\n== %s\n' "$*"; }
 
@@ -118,8 +120,37 @@ EOF
   kubectl delete namespace $namespace $clusters
 }
 
+# three_commands HELM: what docs/start/helm.md says, and what helm uninstall leaves of it.
+three_commands() {
+  local helm uid
+  helm=$(helm "$1")
+  kubectl create namespace $clusters
+
+  step "Helm $1: three commands to a cluster with a backup"
+  "$helm" install etcd-operator charts/etcd-operator -n $namespace --create-namespace --wait --timeout=3m
+  await_api # a person needs longer to type the next command
+  "$helm" install prod charts/etcd-cluster -n $clusters --set backup.volume.size=1Gi
+  kubectl etcd backup prod -n $clusters --yes --timeout=5m
+  kubectl etcd check backed-up prod -n $clusters --timeout=1m
+  uid=$(kubectl get pvc/prod-backups -n $clusters -o jsonpath='{.metadata.uid}')
+
+  step "Helm $1: the PVC with the backups stays, and is adopted"
+  kubectl etcd check healthy prod -n $clusters --timeout=5m
+  "$helm" uninstall prod -n $clusters
+  absent -n $clusters etcd/prod
+  kubectl get -n $clusters pvc/prod-backups
+  "$helm" install prod charts/etcd-cluster -n $clusters --set size=1 --set storage.size= --set backup.volume.size=1Gi
+  kubectl etcd backup prod -n $clusters --yes --timeout=5m
+  same "UID of the PVC with the backups" "$uid" "$(kubectl get pvc/prod-backups -n $clusters -o jsonpath='{.metadata.uid}')"
+  "$helm" uninstall prod -n $clusters
+  absent -n $clusters etcd/prod
+  kubectl delete namespace $clusters # while the API can delete the EtcdBackups in it
+  "$helm" uninstall etcd-operator -n $namespace --wait --timeout=3m
+  kubectl delete namespace $namespace
+}
+
 finish() {
-  rm -f "$output"
+  rm -rf "$output" "$plugin"
   step "install artifacts/install again"
   kubectl delete customresourcedefinition etcdclusters.$group --ignore-not-found
   kubectl delete secrets -n $namespace -l owner=helm,name=etcd-operator --ignore-not-found # of a run that failed
@@ -131,6 +162,8 @@ kubectl delete namespace $clusters --ignore-not-found
 "$LOCAL" load "$("$LOCAL" images-dir)"/kubectl-v*.tar
 helm 3 >/dev/null
 helm 4 >/dev/null
+CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$plugin/kubectl-etcd" ./cmd/kubectl-etcd
+PATH=$plugin:$PATH
 trap finish EXIT
 
 step "kubectl to Helm 4: adopt what artifacts/install installed"
@@ -141,6 +174,8 @@ kubectl delete -k artifacts/install --ignore-not-found
 kubectl delete clusterrolebinding etcd-operator-apiserver:read-tls --ignore-not-found
 absent "$api"
 
-with_helm 3
-with_helm 4
+for release in 3 4; do
+  with_helm "$release"
+  three_commands "$release"
+done
 echo "the charts work with Helm 3 and Helm 4"

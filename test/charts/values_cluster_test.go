@@ -20,6 +20,7 @@ const (
 	example      = "EtcdCluster/default/example"
 	members      = "NetworkPolicy/default/example-etcd-members"
 	inPVC        = "spec.pod.persistentVolumeClaimSpec."
+	backupPVC    = "PersistentVolumeClaim/default/example-backups"
 	withPolicies = "networkPolicy: {enabled: true}"
 )
 
@@ -42,6 +43,16 @@ func TestClusterValues(t *testing.T) {
 		"clients":   {{set: "clients: [{name: shop}]", object: example, field: "spec.clients", want: "[{name: shop}]"}},
 		"backup": {{set: "backup: {storageType: S3, s3: {path: b/k}, schedule: '0 1 * * *'}", object: example, field: "spec.backup",
 			want: "{storageType: S3, s3: {path: b/k}, schedule: '0 1 * * *'}"}},
+		"backup.volume.size": {
+			{set: "backup: {volume: {size: 5Gi}}", object: example, field: "spec.backup",
+				want: "{storageType: PersistentVolumeClaim, persistentVolumeClaim: {claimName: example-backups, path: etcd}}"},
+			{set: "backup: {volume: {size: 5Gi}}", object: backupPVC, field: "spec", want: "{accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}"},
+			{set: "backup: {volume: {size: 5Gi}}", object: backupPVC, field: "metadata.annotations.[helm.sh/resource-policy]", want: "keep"},
+			{base: "backup: {volume: {size: 5Gi}}", set: "backup: {schedule: '0 1 * * *', retention: {count: 3}, persistentVolumeClaim: {path: a}}", object: example, field: "spec.backup",
+				want: "{storageType: PersistentVolumeClaim, persistentVolumeClaim: {claimName: example-backups, path: a}, schedule: '0 1 * * *', retention: {count: 3}}"},
+		},
+		"backup.volume.storageClassName": {{base: "backup: {volume: {size: 5Gi}}", set: "backup: {volume: {storageClassName: slow}}", object: backupPVC,
+			field: "spec.storageClassName", want: "slow"}},
 		"spec": {
 			{set: "spec: {paused: true}", object: example, field: "spec.paused", want: "true"},
 			{set: "spec: {pod: {labels: {team: data}}}", object: example, field: "spec.pod.labels.team", want: "data"},
@@ -62,6 +73,16 @@ func TestClusterValues(t *testing.T) {
 	}.run(t, cluster)
 }
 
+// TestBackupVolumeOnRequest: without backup.volume.size there is no PVC for backups.
+func TestBackupVolumeOnRequest(t *testing.T) {
+	t.Parallel()
+	for _, values := range []string{"", "backup: null", "backup: {volume: null}", "backup: {storageType: S3, s3: {path: a/b}}"} {
+		if _, found := defaults(cluster, values).render(t)[backupPVC]; found {
+			t.Errorf("with %q there is a PVC for backups", values)
+		}
+	}
+}
+
 // TestClusterIsValid decodes rendered EtcdClusters as the API server does, and validates them.
 func TestClusterIsValid(t *testing.T) {
 	t.Parallel()
@@ -73,6 +94,8 @@ func TestClusterIsValid(t *testing.T) {
 		"cert-manager":  "tls: {certManager: {issuerRef: {kind: Issuer, name: etcd-ca}}}",
 		"own Secrets":   "tls: {static: {member: {peerSecret: p, serverSecret: s}, operatorSecret: o}}",
 		"to a volume":   "backup: {storageType: PersistentVolumeClaim, persistentVolumeClaim: {claimName: backups, path: etcd}}",
+		"kept volume":   "backup: {volume: {size: 5Gi}, schedule: '0 1 * * *', verify: Restore}",
+		"no backup":     "backup: null",
 		"large numbers": "spec: {etcd: {snapshotCount: 10000000}}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +136,9 @@ func TestClusterNotes(t *testing.T) {
 		"storage: {whenDeleted: Delete}":                    {"and so all data"},
 		"storage: {size: ''}":                               {"members have no volumes"},
 		"backup: {storageType: S3, s3: {path: a/b}, schedule: '0 1 * * *'}": {`Backups are made at "0 1 * * *".`,
-			"/apis/etcd.database.coreos.com/v1beta2/namespaces/default/etcdclusters/example/backup", "kubectl get etcdbackups -n default"},
+			"kubectl etcd backup example -n default", "kubectl get etcdbackups -n default"},
+		"backup: {volume: {size: 5Gi}}": {"kubectl etcd backup example -n default", "PVC example-backups, which helm uninstall keeps",
+			"kubectl delete pvc -n default example-backups"},
 	} {
 		text := noteText(t, defaults(cluster, values))
 		for _, part := range want {
