@@ -5,101 +5,177 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/etcd-operator/etcd-operator/test/harness"
+	"github.com/etcd-operator/etcd-operator/test/pages"
 )
 
 // docsTimeout bounds the commands of one page.
-const docsTimeout = 15 * time.Minute
+const docsTimeout = 5 * time.Minute
 
-// docsBlock is a block of commands of a page, and the output that the page shows.
-type docsBlock struct {
-	commands string
-	output   string
+// needs skip pages whose commands need more than every Kubernetes has.
+var needs = map[string]func(t *testing.T){
+	"drain-nodes":    func(t *testing.T) { t.Helper(); needNodes(t, 3) },
+	"dual-stack":     func(t *testing.T) { t.Helper(); needFamilies(t, corev1.IPv4Protocol, corev1.IPv6Protocol) },
+	"operator-state": needSavePod,
 }
 
-// markedBlock finds blocks that a comment in the line before them marks.
-var markedBlock = regexp.MustCompile("(?ms)^<!-- (test|output) -->\n```[a-z]*\n(.*?)^```$")
+// alone are pages whose commands disturb other pages: they cordon nodes.
+var alone = []string{"drain-nodes"}
 
 // TestDocs runs the commands that pages mark as tests, each page in a namespace of its own.
 // docs/contributing/README.md says how a page marks them.
 func TestDocs(t *testing.T) {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	folders, err := pages.ReadAll(filepath.Join(env.Root, "docs"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
+	path, err := env.PluginPath(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tested := 0
-	for _, page := range pages {
-		blocks := docsBlocks(t, page)
-		if len(blocks) == 0 {
-			continue
-		}
-		tested++
-		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
-			t.Parallel() // with the other pages
-			s := startFor(t, docsTimeout)
-			runBlocks(s, root, blocks)
-		})
-	}
-	if tested == 0 {
-		t.Error("no page of docs marks a block of commands as a test")
-	}
-}
-
-// docsBlocks returns the marked blocks of a page, in order.
-func docsBlocks(t *testing.T, page string) []docsBlock {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(page, "contributing") {
-		return nil // that page shows how blocks are marked
-	}
-	var blocks []docsBlock
-	for _, m := range markedBlock.FindAllStringSubmatch(string(text), -1) {
-		switch m[1] {
-		case "test":
-			blocks = append(blocks, docsBlock{commands: m[2]})
-		case "output":
-			if len(blocks) == 0 {
-				t.Fatalf("%s: an output block before the first test block", page)
+	names := map[string]bool{}
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		for _, page := range folders[folder] {
+			if err := page.Check(); err != nil && folder == "how-to" {
+				t.Error(err)
 			}
-			blocks[len(blocks)-1].output = m[2]
+			if len(page.Steps) == 0 {
+				continue
+			}
+			names[page.Name] = true
+			t.Run(page.Name, func(t *testing.T) { testPage(t, page, path) })
 		}
 	}
-	return blocks
+	for _, name := range append(slices.Collect(maps.Keys(needs)), alone...) {
+		if !names[name] {
+			t.Errorf("no page %s marks a block of commands as a test", name)
+		}
+	}
 }
 
-// runBlocks runs the blocks one after the other. Variables of one are there in the next.
-func runBlocks(s *scenario, root string, blocks []docsBlock) {
+// testPage runs the commands of a page, beside the other pages if they do not disturb these.
+func testPage(t *testing.T, page *pages.Page, path string) {
+	t.Helper()
+	if need := needs[page.Name]; need != nil {
+		need(t)
+	}
+	isAlone := slices.Contains(alone, page.Name)
+	if !isAlone {
+		t.Parallel()
+	}
+	s := startFor(t, docsTimeout)
+	if isAlone {
+		nodes, err := env.ReadyNodes(s.ctx())
+		s.must(err, "list nodes")
+		s.uncordonLater(nodes...)
+	}
+	from := time.Now()
+	newShell(s, path).runSteps(page)
+	t.Logf("the page took %v", time.Since(from).Round(time.Second))
+}
+
+// needSavePod skips a test unless artifacts/install is installed. It removes the pod that saves
+// the state, also after a failure.
+func needSavePod(t *testing.T) {
+	t.Helper()
+	_, err := env.Kube.CoreV1().PersistentVolumeClaims(harness.SystemNamespace).Get(t.Context(), "etcd-operator-apiserver-data", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		t.Skip("the API server does not keep its objects on a PVC: install artifacts/install")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		if _, err := env.Kubectl(ctx, harness.Command{Args: []string{"-n", harness.SystemNamespace, "delete", "pod", savePod, "--ignore-not-found"}}); err != nil {
+			t.Errorf("delete pod %s: %v", savePod, err)
+		}
+	})
+}
+
+// shell runs blocks of commands as one session of a shell does.
+type shell struct {
+	*scenario
+	// dir is the current directory. It has the files of the repository that pages name.
+	dir string
+	// env are variables of the environment.
+	env []string
+	// variables and values are files: what a block sets and the next ones read, and what the
+	// placeholders of pages stand for.
+	variables, values string
+}
+
+func newShell(s *scenario, path string) *shell {
 	s.Helper()
 	dir := s.TempDir()
+	sh := &shell{scenario: s, dir: filepath.Join(dir, "work"), variables: filepath.Join(dir, "variables"), values: filepath.Join(dir, "values")}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	s.must(kubeconfigFor(kubeconfig, s.namespace), "write a kubeconfig for the namespace")
-	state := filepath.Join(dir, "state")
-	s.must(os.WriteFile(state, nil, 0o600), "write the variables")
-	for i, block := range blocks {
-		script := "set -aeuo pipefail\n. " + state + "\n" + block.commands + "\nset +e\nexport -p >" + state + "\n"
-		out, err := runBash(s.ctx(), root, kubeconfig, script)
+	s.must(errors.Join(
+		os.Mkdir(sh.dir, 0o700),
+		os.Symlink(filepath.Join(env.Root, "artifacts"), filepath.Join(sh.dir, "artifacts")),
+		kubeconfigFor(kubeconfig, s.namespace),
+		os.WriteFile(sh.variables, []byte("NS="+s.namespace+"\n"), 0o600),
+		os.WriteFile(sh.values, []byte("NS="+s.namespace+"\n"), 0o600),
+	), "prepare the shell")
+	sh.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+path)
+	return sh
+}
+
+// runSteps runs the blocks of a page one after the other. Variables of one are there in the next.
+func (s *shell) runSteps(page *pages.Page) {
+	s.Helper()
+	for _, step := range page.Steps {
+		commands := pages.Fill(step.Commands, s.placeholders())
+		out, err := s.run(s.ctx(), commands)
 		if err != nil {
-			s.Fatalf("block %d failed: %v\n%s\n%s", i+1, err, block.commands, out)
+			s.Fatalf("line %d of page %s: %v\n%s\n%s", step.Line, page.Name, err, commands, out)
 		}
-		if missing := missingLines(block.output, out); len(missing) > 0 {
-			s.Errorf("block %d printed no line with %q:\n%s", i+1, missing, out)
+		if missing := pages.Missing(step.Output, out); len(missing) > 0 {
+			s.Errorf("line %d of page %s printed no line with %q:\n%s", step.Line, page.Name, missing, out)
 		}
 	}
+}
+
+// run runs a block and returns what it printed.
+func (s *shell) run(ctx context.Context, commands string) (string, error) {
+	script := "set -aeuo pipefail\n. " + s.variables + "\n" + commands + "\nset +eu\nexport -p >" + s.variables + "\n{\n"
+	for _, name := range pages.Placeholders() {
+		script += fmt.Sprintf("echo %[1]s=\"$%[1]s\"\n", name)
+	}
+	command := exec.CommandContext(ctx, "bash", "-c", script+"} >"+s.values+"\n")
+	command.Dir, command.Env, command.WaitDelay = s.dir, s.env, time.Second
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// placeholders returns the values that placeholders stand for.
+func (s *shell) placeholders() map[string]string {
+	s.Helper()
+	text, err := os.ReadFile(s.values)
+	s.must(err, "read the values of the placeholders")
+	values := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		values[name] = value
+	}
+	return values
 }
 
 // kubeconfigFor writes the kubeconfig of the tests with another current namespace.
@@ -110,60 +186,4 @@ func kubeconfigFor(path, namespace string) error {
 	}
 	config.Contexts[config.CurrentContext].Namespace = namespace
 	return clientcmd.WriteToFile(*config, path)
-}
-
-// runBash runs a script and returns what it printed.
-func runBash(ctx context.Context, dir, kubeconfig, script string) (string, error) {
-	command := exec.CommandContext(ctx, "bash", "-c", script)
-	command.Dir = dir
-	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	if bin := os.Getenv("ETCD_OPERATOR_BIN"); bin != "" {
-		command.Env = append(command.Env, "PATH="+bin+":"+os.Getenv("PATH"))
-	}
-	out, err := command.CombinedOutput()
-	return string(out), err
-}
-
-var (
-	randomSuffix = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{10}\b`)
-	anyNumber    = regexp.MustCompile(`\d+`)
-)
-
-// missingLines returns the lines of the expected output that no line of the real one
-// contains, after what differs from run to run was made the same in both.
-func missingLines(expected, printed string) []string {
-	var missing []string
-	lines := strings.Split(sameEachRun(printed), "\n")
-	for _, want := range strings.Split(strings.TrimSpace(sameEachRun(expected)), "\n") {
-		parts := strings.Split(want, "…")
-		found := false
-		for _, line := range lines {
-			found = found || containsInOrder(line, parts)
-		}
-		if !found {
-			missing = append(missing, want)
-		}
-	}
-	return missing
-}
-
-// sameEachRun replaces random names and numbers, and makes one space of many.
-func sameEachRun(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		line = anyNumber.ReplaceAllString(randomSuffix.ReplaceAllString(line, "-x"), "0")
-		lines[i] = strings.Join(strings.Fields(line), " ")
-	}
-	return strings.Join(lines, "\n")
-}
-
-func containsInOrder(line string, parts []string) bool {
-	for _, part := range parts {
-		_, after, found := strings.Cut(line, strings.TrimSpace(part))
-		if !found {
-			return false
-		}
-		line = after
-	}
-	return true
 }

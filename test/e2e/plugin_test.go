@@ -6,7 +6,6 @@ package e2e
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -32,16 +31,12 @@ type plugin struct {
 	path string
 }
 
-// buildPlugin builds the plugin into a directory of the test.
+// buildPlugin builds the plugin, unless another test has built it.
 func (s *scenario) buildPlugin() *plugin {
 	s.Helper()
-	dir := s.TempDir()
-	build := exec.CommandContext(s.ctx(), "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "kubectl-etcd"), "./cmd/kubectl-etcd")
-	build.Dir = env.Root
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	s.must(err, "build the plugin: %s", out)
-	return &plugin{scenario: s, path: dir + string(os.PathListSeparator) + os.Getenv("PATH")}
+	path, err := env.PluginPath(s.ctx())
+	s.must(err, "find the plugin")
+	return &plugin{scenario: s, path: path}
 }
 
 // run types kubectl etcd in the namespace of the test, and fails the test unless it ends with

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -56,11 +57,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := awaitNoNamespaces(); err != nil {
+	if err := errors.Join(awaitNoNamespaces(), env.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
 		code = 1
 	}
-	env.Close()
 	os.Exit(code)
 }
 

@@ -153,8 +153,8 @@ func (f *forward) run(pod string) error {
 	return fmt.Errorf("the port-forward to pod %s has ended: %w: %s", pod, errors.Join(lines.Err(), f.cmd.Wait()), strings.TrimSpace(said.String()))
 }
 
-// Close ends all port-forwards.
-func (e *Environment) Close() {
+// Close ends all port-forwards, and removes what was built.
+func (e *Environment) Close() error {
 	e.forwards.mu.Lock()
 	var open []*forward
 	for _, f := range e.forwards.open {
@@ -165,4 +165,5 @@ func (e *Environment) Close() {
 		f.stop()
 		<-f.ended
 	}
+	return e.plugin.remove()
 }

@@ -41,6 +41,7 @@ type Environment struct {
 	Etcd   versioned.Interface
 
 	forwards forwards
+	plugin   pluginBuild
 }
 
 // LoadLocal is Load for a program that needs the local Kubernetes. Target is the make target
