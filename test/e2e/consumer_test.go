@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,7 +104,8 @@ func (u *consumption) repeat(what string, do func(round int)) {
 
 // during does something while the kube-apiserver writes. What was acknowledged must be there
 // in the end, and no write may fail but those that etcd drops in a hand-over. No attempt may
-// end with "connection refused": gRPC waits for seconds before it tries again.
+// end with "connection refused": gRPC waits for seconds before it tries again. Only the kill of
+// a leader may cost writes that were under way.
 func (u *consumption) during(what string, do func(round int)) {
 	u.Helper()
 	round := len(u.seen[what])
@@ -118,11 +120,11 @@ func (u *consumption) during(what string, do func(round int)) {
 	u.Logf("%s %d: %v; %d connections refused; %v", what, round+1, took.Round(10*time.Millisecond), rejected, report)
 	u.must(u.consumer.Kept(u.ctx(), report), "after %s", what)
 	for _, f := range report.Failures {
-		if !slices.ContainsFunc(handOver, func(text string) bool { return strings.Contains(f.Err.Error(), text) }) {
+		if kills := what == leaderKill; !kills && !slices.ContainsFunc(handOver, func(text string) bool { return strings.Contains(f.Err.Error(), text) }) {
 			u.Errorf("%s %d: a write failed: %v", what, round+1, f.Err)
 		}
 	}
-	if rejected > 0 {
+	if rejected > 0 && what != leaderKill {
 		u.Errorf("%s %d: %d connections refused", what, round+1, rejected)
 	}
 	if round == 0 {
@@ -198,8 +200,28 @@ func TestConsumer(t *testing.T) {
 			u.repeat("upgrade", u.upgrade)
 			u.repeat("restart", func(int) { u.operate("restart", 3) })
 			u.repeat("defragmentation", func(int) { u.operate("defrag", 3) })
+			u.repeat(leaderKill, func(int) { c.killLeader() })
+			u.during("after-the-kill", func(int) { <-c.within(undisturbed).Done() })
 		})
 	}
+}
+
+// leaderKill is what nothing can prepare clients for.
+const leaderKill = "leader-kill"
+
+// killLeader kills the process of the leader, and waits until all members serve again.
+func (c *cluster) killLeader() {
+	c.Helper()
+	leader := c.leader().Pod
+	restarts := leader.Status.ContainerStatuses[0].RestartCount
+	c.must(harness.Signal(leader, "etcd", syscall.SIGKILL), "kill the leader")
+	err := c.members.Pods.Await(c.ctx(), func(now []*corev1.Pod) bool {
+		return slices.ContainsFunc(now, func(p *corev1.Pod) bool {
+			return p.UID == leader.UID && p.Status.ContainerStatuses[0].RestartCount > restarts
+		})
+	})
+	c.must(err, "the leader to be restarted")
+	c.settle(3)
 }
 
 // TestConsumerDrain drains the nodes of such a cluster.
@@ -244,30 +266,39 @@ func TestConsumerCARotation(t *testing.T) {
 // rotate replaces the CA.
 func (u *consumption) rotate(request string) {
 	u.Helper()
-	before, shown := u.clientTrust(), u.serials()
-	u.during("rotation", func(int) {
-		u.kubectl("annotate", "--overwrite", "etcd/"+u.cluster.name, "etcd.database.coreos.com/rotate-ca="+request)
-		u.shows(shown)
-	})
+	before := u.trust(u.secret)
+	u.during("rotation", func(int) { u.beginRotation(request) })
 	u.restartConsumer("consumer-" + request)
-	u.during("drop-of-the-old-ca", func(int) {
-		u.kubectl("annotate", "--overwrite", "etcd/"+u.cluster.name, "etcd.database.coreos.com/drop-old-ca="+request)
-		u.await(u.ctx(), "the members to trust only the new CA", func(object *v1beta2.EtcdCluster) bool {
-			valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
-			trust := u.clientTrust()
-			return settled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" &&
-				trust != before && strings.Count(trust, "BEGIN CERTIFICATE") == 1
-		})
-		u.settle(3)
-	})
+	u.during("drop-of-the-old-ca", func(int) { u.endRotation(request, u.secret, before) })
 }
 
-// clientTrust returns the CAs in the Secret for clients.
-func (u *consumption) clientTrust() string {
-	u.Helper()
-	secret, err := env.Kube.CoreV1().Secrets(u.namespace).Get(u.ctx(), u.secret, metav1.GetOptions{})
-	u.must(err, "read the certificate of clients")
-	return string(secret.Data["ca.crt"])
+// beginRotation has the members show certificates of a new CA, beside which they trust the old one.
+func (c *cluster) beginRotation(request string) {
+	c.Helper()
+	shown := c.serials()
+	c.kubectl("annotate", "--overwrite", "etcd/"+c.name, "etcd.database.coreos.com/rotate-ca="+request)
+	c.shows(shown)
+}
+
+// endRotation drops the old CA, which the Secret of a client had before.
+func (c *cluster) endRotation(request, secret, before string) {
+	c.Helper()
+	c.kubectl("annotate", "--overwrite", "etcd/"+c.name, "etcd.database.coreos.com/drop-old-ca="+request)
+	c.await(c.ctx(), "the members to trust only the new CA", func(object *v1beta2.EtcdCluster) bool {
+		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
+		trust := c.trust(secret)
+		return settled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" &&
+			trust != before && strings.Count(trust, "BEGIN CERTIFICATE") == 1
+	})
+	c.settle(3)
+}
+
+// trust returns the CAs in the Secret of a client.
+func (c *cluster) trust(secret string) string {
+	c.Helper()
+	object, err := env.Kube.CoreV1().Secrets(c.namespace).Get(c.ctx(), secret, metav1.GetOptions{})
+	c.must(err, "read the certificate of clients")
+	return string(object.Data["ca.crt"])
 }
 
 // TestConsumerLargeDatabase defragments a large database, which is a measurement and runs

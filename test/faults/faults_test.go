@@ -63,7 +63,11 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(env.Close)
+	t.Cleanup(func() {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := env.IsInstalled(); err != nil {
 		t.Fatal(err)
 	}

@@ -79,27 +79,10 @@ func (e *Environment) Consumer(ctx context.Context, o ConsumerOptions) (*Consume
 	if _, err := e.Kube.CoreV1().Secrets(o.Namespace).Create(ctx, files, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("create Secret %s of the kube-apiserver: %w", o.Name, err)
 	}
-	pod, err := e.Kube.CoreV1().Pods(o.Namespace).Create(ctx, consumerPod(o), metav1.CreateOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("create the pod of the kube-apiserver: %w", err)
-	}
-	view, err := follow(ctx, selected(e.Kube.CoreV1().Pods(o.Namespace), "", "metadata.name="+pod.Name), &corev1.Pod{})
+	pod := consumerPod(o)
+	address, err := e.runPod(ctx, pod)
 	if err != nil {
 		return nil, err
-	}
-	defer view.Close()
-	address := ""
-	limited, cancel := context.WithTimeoutCause(ctx, consumerStart, fmt.Errorf("not within %v", consumerStart))
-	defer cancel()
-	err = view.Await(limited, func(pods []*corev1.Pod) bool {
-		if len(pods) != 1 || !PodReady(pods[0]) {
-			return false
-		}
-		address = pods[0].Status.PodIP
-		return true
-	})
-	if err != nil {
-		return nil, fmt.Errorf("wait for the kube-apiserver in pod %s: %w", pod.Name, err)
 	}
 	config := &rest.Config{
 		Host:            "https://" + net.JoinHostPort(address, fmt.Sprint(consumerPort)),
@@ -202,37 +185,12 @@ func consumerArgs(o ConsumerOptions) []string {
 	}, secure...)
 }
 
-// consumerPod returns a pod that the Pod Security Standard "restricted" allows.
+// consumerPod returns the pod of a kube-apiserver.
 func consumerPod(o ConsumerOptions) *corev1.Pod {
-	volumes := []corev1.Volume{
-		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-		{Name: "files", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: o.Name}}},
-	}
-	mounts := []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}, {Name: "files", MountPath: consumerFiles}}
-	if o.Secret != "" {
-		volumes = append(volumes, corev1.Volume{Name: "etcd", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: o.Secret}}})
-		mounts = append(mounts, corev1.VolumeMount{Name: "etcd", MountPath: "/etc/etcd"})
-	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
-		Spec: corev1.PodSpec{
-			AutomountServiceAccountToken: ptr.To(false),
-			EnableServiceLinks:           ptr.To(false),
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](consumerUser), FSGroup: ptr.To[int64](consumerUser),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Volumes: volumes,
-			Containers: []corev1.Container{{
-				Name: "kube-apiserver", Image: consumerImage, ImagePullPolicy: corev1.PullNever, Args: consumerArgs(o), VolumeMounts: mounts,
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false),
-					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
-				ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-					Path: "/livez", Port: intstr.FromInt32(consumerPort), Scheme: corev1.URISchemeHTTPS,
-				}}},
-			}},
-		},
-	}
+	return restrictedPod(o, corev1.Container{
+		Name: "kube-apiserver", Image: consumerImage, ImagePullPolicy: corev1.PullNever, Args: consumerArgs(o),
+		ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/livez", Port: intstr.FromInt32(consumerPort), Scheme: corev1.URISchemeHTTPS,
+		}}},
+	}, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: o.Name}})
 }

@@ -40,7 +40,7 @@ type recipe struct {
 func (b *Builder) recipes() []recipe {
 	all := []recipe{
 		b.singleProgram("pause-"+pauseVersion, containerd.PauseImage, "pause-"+pauseVersion, "pause"),
-		b.singleProgram("coredns-"+CoreDNSVersion, CoreDNSImage, "coredns-"+CoreDNSVersion, "coredns"),
+		b.singleProgram(coreDNSComponent, CoreDNSImage, coreDNSComponent, "coredns"),
 		b.singleProgram("local-path-provisioner-"+LocalPathVersion, LocalPathImage,
 			"local-path-provisioner-"+LocalPathVersion, "local-path-provisioner"),
 		b.busybox(),

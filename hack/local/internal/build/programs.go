@@ -15,6 +15,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 )
 
+// coreDNSComponent names the choice of plugins, too: another choice is another program.
+const coreDNSComponent = "coredns-" + CoreDNSVersion + "-etcd"
+
 // Versions, beside those of Kubernetes. The modules below hack/local/build pin the same ones: a build fails
 // when they differ.
 const (
@@ -99,7 +102,7 @@ func programs(release kubernetes.Release) []program {
 	}
 	return append(all,
 		program{
-			component: "coredns-" + CoreDNSVersion, name: "coredns", module: "coredns", pkg: ".", ldflags: strip,
+			component: coreDNSComponent, name: "coredns", module: "coredns", pkg: ".", ldflags: strip,
 			pin: "github.com/coredns/coredns@v" + CoreDNSVersion, current: "coredns",
 		},
 		program{
