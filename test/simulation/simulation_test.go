@@ -115,6 +115,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2015517: "a record lost its annotations and the UID of its cluster while the bootstrap member started",
 		2016682: "the controller did not reach a quorum that served for half an hour",
 		2020787: "a controller with a cache from before a restore started the old members again",
+		2032567: "the disk of a learner hung right before it was promoted, and it never heard that it votes",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
