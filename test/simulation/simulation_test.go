@@ -117,6 +117,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2020787: "a controller with a cache from before a restore started the old members again",
 		2032567: "the disk of a learner hung right before it was promoted, and it never heard that it votes",
 		2048883: "the record was lost while no member responded, and a restore had begun when they came back",
+		2101334: "the pod of the bootstrap member lost its labels before a status named that member",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
