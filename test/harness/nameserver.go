@@ -135,7 +135,7 @@ func textQuery(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	binary.BigEndian.PutUint16(packed, uint16(len(packed)-2)) //nolint:gosec // a query is short
+	binary.BigEndian.PutUint16(packed, uint16(len(packed)-2))
 	return packed, nil
 }
 

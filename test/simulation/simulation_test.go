@@ -115,6 +115,9 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2015517: "a record lost its annotations and the UID of its cluster while the bootstrap member started",
 		2016682: "the controller did not reach a quorum that served for half an hour",
 		2020787: "a controller with a cache from before a restore started the old members again",
+		2032567: "the disk of a learner hung right before it was promoted, and it never heard that it votes",
+		2048883: "the record was lost while no member responded, and a restore had begun when they came back",
+		2101334: "the pod of the bootstrap member lost its labels before a status named that member",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {

@@ -113,8 +113,10 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 	if err != nil {
 		return err
 	}
-	if err := requireNoRecovery(&record); err != nil {
-		return err
+	if record.ClusterID == "" { // otherwise the cluster has served, and only its ID was lost
+		if err := requireNoRecovery(&record); err != nil {
+			return err
+		}
 	}
 	record.ClusterID = strconv.FormatUint(a.ClusterID, 16)
 	if a.Log.ClusterID != "" {

@@ -103,6 +103,10 @@ func observeReads(ctx context.Context, r *run) {
 // notServing says of a member that responds what it does not do, and what may be the cause.
 const notServing = "it responds, and it does not complete a linearizable read: its disk may not take writes, or it does not reach the other members"
 
+// stillLearner says of a voter what it has not heard yet. It cannot read through a quorum, so no
+// read tells whether its disk takes writes.
+const stillLearner = "it responds as a learner: it has not applied yet that it votes"
+
 // observeClusterVersion asks the voters for the cluster version while a pod waits for its
 // membership in an etcd without learners. A member that joins there before the version is
 // decided counts for the quorum that decides it. That member cannot start without the
@@ -261,6 +265,9 @@ func judge(r *run, statuses map[string]etcd.StatusResult) {
 		m := &r.seen.Etcd.Members[i]
 		if a, asked := statuses[m.Name]; asked && a.Err == nil && a.Health.ID == m.ID {
 			judgeResponse(m, a.Health)
+			if r.seen.Etcd.Linearizable && !m.Learner && a.Health.Learner && m.Health == planner.Healthy {
+				m.Health, m.Reason, m.Message = planner.Unhealthy, planner.ReasonNotServing, stillLearner
+			}
 			if m.Quota == 0 {
 				m.Quota = resources.QuotaBackendBytes(r.seen.Cluster)
 			}

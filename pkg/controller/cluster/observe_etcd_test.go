@@ -252,3 +252,29 @@ func TestViewedMembers(t *testing.T) {
 		t.Errorf("no member has a view, and the members are %+v", s.Etcd.Members)
 	}
 }
+
+// TestVoterThatRespondsAsLearner: a voter that has not applied its promotion does not count for
+// the quorum. No read can show that its disk takes writes.
+func TestVoterThatRespondsAsLearner(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name                        string
+		listed, responds, confirmed bool
+		want                        planner.Health
+	}{
+		{"voter", false, false, true, planner.Healthy},
+		{"learner", true, true, true, planner.Healthy},
+		{"voter that responds as a learner", false, true, true, planner.Unhealthy},
+		{"voter of the last status", false, true, false, planner.Healthy},
+	} {
+		s := &seen{Observed: planner.Observed{Cluster: stopped().cluster}}
+		s.Etcd.Linearizable = test.confirmed
+		s.Etcd.Members = []planner.Member{{ID: 1, Name: "c-a", Learner: test.listed}}
+		judge(&run{Reconciler: &Reconciler{}, seen: s}, map[string]etcd.StatusResult{
+			"c-a": {Health: etcd.MemberHealth{ID: 1, Leader: 2, Learner: test.responds}},
+		})
+		if got := s.Etcd.Members[0].Health; got != test.want {
+			t.Errorf("%s: health %v, want %v", test.name, got, test.want)
+		}
+	}
+}

@@ -132,6 +132,23 @@ func TestBootstrapBesideARestore(t *testing.T) {
 	}
 }
 
+// TestLostClusterIDDuringARecovery: the cluster ID that was lost with a record is recorded again
+// while a restore is under way, which would not go on without it.
+func TestLostClusterIDDuringARecovery(t *testing.T) {
+	t.Parallel()
+	l, r := livingCluster(t)
+	written := resources.Record{ClusterID: "unknown"}.WithRecovery(&v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, RecoveryMember: "c-s"})
+	if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), written)); err != nil {
+		t.Fatal(err)
+	}
+	if err := recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 0xbeef}); err != nil {
+		t.Fatal(err)
+	}
+	if got := resources.ParseRecord(l.record()); got.ClusterID != "beef" || got.Recovery == nil {
+		t.Errorf("the record says %+v", got)
+	}
+}
+
 // TestDecommissionedMemberStaysAway: a controller whose cache is from before a recovery neither
 // starts an old member again nor puts it behind the Services. An abandoned recovery gives it back.
 func TestDecommissionedMemberStaysAway(t *testing.T) {

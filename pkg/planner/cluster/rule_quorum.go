@@ -15,11 +15,13 @@ func ruleQuorum(o *Observed) (Plan, bool) {
 		// Before a person restores a backup: do these members really no longer exist?
 		plan.RequeueAfter = o.untilRecovery()
 		plan.Actions = o.findLost()
+	} else if len(o.voters()) == 0 {
+		plan.Actions = o.findBootstrapMember()
 	}
 	return plan, true
 }
 
-// findLost looks for the voters that seem to have no pod and no PVC; if no member is known,
+// findLost looks for the voters that seem to have no pod and no PVC; if no voter is known,
 // for the bootstrap member.
 func (o *Observed) findLost() []Action {
 	var actions []Action
@@ -28,8 +30,17 @@ func (o *Observed) findLost() []Action {
 			actions = append(actions, FindMember{Name: m.Name})
 		}
 	}
-	if len(o.Etcd.Members) == 0 && o.Record.BootstrapMember != "" {
-		actions = append(actions, FindMember{Name: o.Record.BootstrapMember})
+	if len(o.voters()) == 0 {
+		actions = append(actions, o.findBootstrapMember()...)
 	}
 	return actions
+}
+
+// findBootstrapMember looks for the member that every other one has joined. Its pod may have lost
+// its labels before a status named it, and then nothing else shows where a voter is.
+func (o *Observed) findBootstrapMember() []Action {
+	if name := o.Record.BootstrapMember; name != "" && o.pod(name) == nil {
+		return []Action{FindMember{Name: name}}
+	}
+	return nil
 }

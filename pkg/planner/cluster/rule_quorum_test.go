@@ -42,6 +42,8 @@ func TestRuleQuorum(t *testing.T) {
 		{"no member is known, and a pod that runs serves no client", 3, "", edits(noQuorum, pod("a", true)), "quorum: wait QuorumLost"},
 		{"no member is known, and a pod is ready", 3, "", edits(noQuorum, pod("a", true), func(o *Observed) { o.pod("a").Ready = true }),
 			"quorum: wait EtcdUnreachable"},
+		{"only a learner is known, and no pod of the bootstrap member is seen", 3, "b:learner", edits(noQuorum), "quorum: FindMember a, wait EtcdUnreachable"},
+		{"only a learner is known, and the bootstrap member has its pod", 3, "b:learner", edits(noQuorum, pod("a", true)), "quorum: wait EtcdUnreachable"},
 		{"nothing is removed without a list", 1, "a b:nopod c", edits(noQuorum), "quorum: wait EtcdUnreachable"},
 		{"nothing is added without a list", 5, "a b c", edits(noQuorum), "quorum: wait EtcdUnreachable"},
 		{"orphans stay without a list", 3, "a b c", edits(noQuorum, pod("x", true)), "quorum: wait EtcdUnreachable"},

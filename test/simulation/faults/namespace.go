@@ -16,8 +16,8 @@ const (
 	// namespaceStep is how often the namespace controller deletes all objects.
 	namespaceStep = 5 * time.Second
 	// namespaceTime is how long a namespace may take to go. Members on a node that is down
-	// take until the node is back.
-	namespaceTime = 30 * time.Minute
+	// take until the node is back, and nodes are down for up to half an hour.
+	namespaceTime = 40 * time.Minute
 )
 
 // deleteNamespace deletes the namespace with everything in it, as the namespace controller

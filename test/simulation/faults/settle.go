@@ -6,7 +6,11 @@ package faults
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
@@ -27,6 +31,7 @@ func (w *World) Settle() {
 	for w.Elapsed < deadline && w.Violation == nil {
 		w.Advance(settleStep)
 		if wrong = w.Checks.Goal(); wrong != "" {
+			w.deleteUnownedRecord()
 			continue
 		}
 		if w.Checks.Rests() {
@@ -36,6 +41,18 @@ func (w *World) Settle() {
 	if w.Violation == nil {
 		w.Violated("L1", "%v after the last fault: %s", SettleTime, wrong)
 	}
+}
+
+// deleteUnownedRecord is a person that does what the status asks for: the record of an earlier
+// cluster, or of this one after users have removed all that tells whose it is, keeps its name.
+func (w *World) deleteUnownedRecord() {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	record, exists := kubernetes.Lookup[*corev1.ConfigMap](w.Store, kubernetes.KindRecord, schedules.RecordName)
+	if !found || !exists || simetcd.OwnerOf(record) != "" || cluster.Status.BlockedBy == nil || cluster.Status.BlockedBy.Reason != string(planner.ReasonNameConflict) {
+		return
+	}
+	w.Trace("a person deletes the ConfigMap that has the name of the record")
+	w.Store.Remove(kubernetes.KindRecord, schedules.RecordName)
 }
 
 // heal ends everything that still goes wrong, and what only a person would end.
