@@ -146,16 +146,17 @@ func TestOperatorNotes(t *testing.T) {
 // object of the chart takes the pod of the Job for one of its own.
 func TestUninstallJob(t *testing.T) {
 	t.Parallel()
-	list := defaults(operator, merged(t, several, "networkPolicy: {enabled: true, apiserverEgress: [{ports: [{port: 2379}]}]}")).render(t)
+	list := defaults(operator, merged(t, several, "{controller: {replicas: 2}, networkPolicy: {enabled: true, apiserverEgress: [{ports: [{port: 2379}]}]}}")).render(t)
 	labels, _ := list.field(uninstall, "spec.template.metadata.labels").(map[string]any)
 	names, _ := list.field("NetworkPolicy/"+namespace+"/dns-and-kube-apiserver", "spec.podSelector.matchExpressions.0.values").([]any)
 	if !slices.Contains(names, labels["app.kubernetes.io/name"]) {
 		t.Errorf("the policies cut the Job off from the kube-apiserver: its labels are %v", labels)
 	}
 	for key, path := range map[string]string{
-		apiServer:  "spec.selector.matchLabels",
-		controller: "spec.selector.matchLabels",
-		budget:     "spec.selector.matchLabels",
+		apiServer:   "spec.selector.matchLabels",
+		controller:  "spec.selector.matchLabels",
+		budget:      "spec.selector.matchLabels",
+		controllers: "spec.selector.matchLabels",
 		"Service/" + namespace + "/etcd-operator-apiserver": "spec.selector",
 	} {
 		selector, _ := list.field(key, path).(map[string]any)

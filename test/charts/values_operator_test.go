@@ -96,6 +96,7 @@ const (
 	pvc         = "PersistentVolumeClaim/etcd-operator-system/etcd-operator-apiserver-data"
 	storageMap  = "ConfigMap/etcd-operator-system/etcd-operator-apiserver-storage"
 	budget      = "PodDisruptionBudget/etcd-operator-system/etcd-operator-apiserver"
+	controllers = "PodDisruptionBudget/etcd-operator-system/etcd-operator-controller"
 	uninstall   = "Job/etcd-operator-system/etcd-operator-uninstall-rejected-while-etcdclusters-exist"
 	alerts      = "PrometheusRule/etcd-operator-system/etcd-operator"
 	scraped     = "PodMonitor/etcd-operator-system/etcd-operator-controller"
@@ -208,6 +209,7 @@ func controllerValues() valueCase {
 		"controller.clusterWide":    {{set: "controller: {clusterWide: true}", object: controller, field: arg, want: "--cluster-wide"}},
 		"controller.maxConcurrentBackups": {{set: "controller: {maxConcurrentBackups: 3}", object: controller, field: arg,
 			want: "--max-concurrent-backups=3"}},
+		"controller.pdb": {{base: "controller: {replicas: 2}", set: "controller: {pdb: false}", object: controllers, want: absent}},
 		"controller.spread": {{base: "controller: {replicas: 2}", set: "controller: {spread: false}", object: controller,
 			field: inPod + "topologySpreadConstraints", want: absent}},
 		"controller.resources": {{set: "controller: {resources: {requests: {cpu: 1}}}", object: controller,

@@ -122,12 +122,25 @@ func TestHighAvailabilityOnEmpty(t *testing.T) {
 	s.rolledOut()
 	s.administer("wait", "--for=condition=Available", "--timeout=120s", "apiservice/v1beta2.etcd.database.coreos.com")
 	t.Logf("artifacts/ha served %v after it was applied", time.Since(begun).Round(time.Second))
+	s.drainsOneByOne("etcd-operator-apiserver", "etcd-operator-controller", storageName)
 	c := s.create("first", 1, etcdVersion)
 	c.holds(c.fill())
 	s.kubectl("delete", "etcdcluster/first", "--timeout=60s")
 
 	s.administer("delete", "-k", env.Artifact("ha"), "--timeout=180s")
 	s.nothingInstalled()
+}
+
+// drainsOneByOne checks that a drain may evict one pod of each program, and no second one with it.
+func (s *scenario) drainsOneByOne(programs ...string) {
+	s.Helper()
+	for _, name := range programs {
+		s.until(s.within(time.Minute), "the PodDisruptionBudget of "+name+" to allow one eviction", func() bool {
+			budget, err := env.Kube.PolicyV1().PodDisruptionBudgets(harness.SystemNamespace).Get(s.ctx(), name, metav1.GetOptions{})
+			s.must(err, "read the PodDisruptionBudget of %s", name)
+			return budget.Status.DisruptionsAllowed == 1 && budget.Status.ExpectedPods >= 2
+		})
+	}
 }
 
 // administer runs kubectl in no namespace.

@@ -43,8 +43,9 @@ func (w *World) Settle() {
 	}
 }
 
-// deleteUnownedRecord is a person that does what the status asks for: the record of an earlier
-// cluster, or of this one after users have removed all that tells whose it is, keeps its name.
+// deleteUnownedRecord is a person that does what the status asks for. A record without an owner
+// keeps the name of the record: that of an earlier cluster, or that of this cluster after users have
+// removed all that tells whose it is.
 func (w *World) deleteUnownedRecord() {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	record, exists := kubernetes.Lookup[*corev1.ConfigMap](w.Store, kubernetes.KindRecord, schedules.RecordName)
