@@ -90,8 +90,12 @@ run_e2e() {
     on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
-# The core suite on the oldest supported Kubernetes.
-run_e2e_oldest() { on_cluster 1 oldest 1 ./test/e2e -core; }
+# The core suite on the oldest supported Kubernetes, and whether what it serves is what the recorded
+# discovery document says.
+run_e2e_oldest() {
+  on_cluster 1 oldest 1 ./test/e2e -core &&
+    ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir --kubernetes oldest) gotest -race -count=1 -run '^TestRecordedDiscovery$' ./test/integration
+}
 
 # The core cells of the fault matrix, which take less than two minutes; `make faults` runs others.
 run_faults() { on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/faults -core; }
