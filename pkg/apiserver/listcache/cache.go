@@ -19,13 +19,6 @@ const (
 	shrinkPeriod = 10 * time.Second
 )
 
-// item is an object of a list.
-type item interface {
-	metav1.Object
-	Size() int
-	MarshalTo(data []byte) (int, error)
-}
-
 // encoding is one object in one format.
 type encoding struct {
 	version string
@@ -57,7 +50,7 @@ func newCache(limit int) *cache {
 // memory. The lists of a watch cache are copies that share the managed fields with the object in
 // the cache, which never changes. An encoding keeps the managed fields, so that no other object
 // gets their address.
-func (c *cache) find(object item, now time.Time) []byte {
+func (c *cache) find(object metav1.Object, now time.Time) []byte {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	found := c.entries[object.GetUID()]
@@ -68,11 +61,12 @@ func (c *cache) find(object item, now time.Time) []byte {
 	return found.data
 }
 
-// isUseful is true if the cache can hold a noticeable part of the items of a list. It is estimated by
-// the first item. Otherwise the next list would find few of the encodings, for all of the memory.
-func (c *cache) isUseful(items []item) bool {
+// isUseful is true if the cache can hold a noticeable part of the items of a list and of the pages that
+// follow it. All items are estimated by the size of one. Otherwise the next list would find few of
+// the encodings, for all of the memory.
+func (c *cache) isUseful(items items, size int) bool {
 	const mostTimesLimit = 4
-	return len(items)*items[0].Size() <= mostTimesLimit*c.limit
+	return (int64(items.number())+items.following)*int64(size) <= mostTimesLimit*int64(c.limit)
 }
 
 // isSame is true if both are the same slice. An empty one has no address.
@@ -81,7 +75,7 @@ func isSame(a, b []metav1.ManagedFieldsEntry) bool {
 }
 
 // put remembers the encoding of an object, if there is space for it.
-func (c *cache) put(object item, data []byte, now time.Time) {
+func (c *cache) put(object metav1.Object, data []byte, now time.Time) {
 	fields := object.GetManagedFields()
 	if object.GetUID() == "" || object.GetResourceVersion() == "" || len(fields) == 0 {
 		return

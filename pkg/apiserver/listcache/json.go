@@ -7,9 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 )
@@ -25,7 +23,7 @@ type jsonLists struct {
 
 // encode implements listEncoder. It lets the next encoder encode the list without items, and
 // inserts the items.
-func (j *jsonLists) encode(next runtime.Encoder, list runtime.Object, items []item, w io.Writer) (bool, error) {
+func (j *jsonLists) encode(next runtime.Encoder, list runtime.Object, items items, w io.Writer) (bool, error) {
 	var frame bytes.Buffer
 	if err := next.Encode(withoutItems(list), &frame); err != nil {
 		return false, err
@@ -34,22 +32,30 @@ func (j *jsonLists) encode(next runtime.Encoder, list runtime.Object, items []it
 	if !found || !bytes.HasSuffix(head, []byte(`"items":[`)) {
 		return false, nil
 	}
-	now, remember := j.clock.Now(), j.cache.isUseful(items)
+	expander := &expander{items: items}
+	first := expander.object(0)
+	if first == nil {
+		return false, nil
+	}
+	now, remember := j.clock.Now(), j.cache.isUseful(items, first.Size())
+	var scratch bytes.Buffer
+	encoder := json.NewEncoder(&scratch)
 	return true, writeList(w, head[:1], func(w io.Writer) error {
 		separator := head[1:]
-		for _, object := range items {
+		for i := range items.number() {
 			if _, err := w.Write(separator); err != nil {
 				return err
 			}
 			separator = []byte(",")
-			data := j.cache.find(object, now)
+			data := j.cache.find(items.at(i), now)
 			if data == nil {
-				var err error
-				if data, err = json.Marshal(object); err != nil {
+				scratch.Reset()
+				if err := encoder.Encode(expander.object(i)); err != nil {
 					return err
 				}
+				data = bytes.TrimSuffix(scratch.Bytes(), []byte("\n"))
 				if remember {
-					j.cache.put(object, data, now)
+					j.cache.put(items.at(i), bytes.Clone(data), now)
 				}
 			}
 			if _, err := w.Write(data); err != nil {
@@ -59,19 +65,4 @@ func (j *jsonLists) encode(next runtime.Encoder, list runtime.Object, items []it
 		_, err := w.Write(noItems)
 		return err
 	})
-}
-
-// withoutItems returns a copy of the list that has no items.
-func withoutItems(list runtime.Object) runtime.Object {
-	value := reflect.New(reflect.TypeOf(list).Elem())
-	value.Elem().Set(reflect.ValueOf(list).Elem())
-	empty, ok := value.Interface().(runtime.Object)
-	if !ok {
-		return list
-	}
-	if items, err := meta.GetItemsPtr(empty); err == nil {
-		slice := reflect.ValueOf(items).Elem()
-		slice.Set(reflect.MakeSlice(slice.Type(), 0, 0))
-	}
-	return empty
 }

@@ -231,12 +231,17 @@ func TestCacheIsBounded(t *testing.T) {
 func TestTooLargeList(t *testing.T) {
 	t.Parallel()
 	list := itemsOf(sample(30))
-	size := list[0].Size()
-	if c := newCache(10 * size); !c.isUseful(list) {
+	size := list.objects[0].Size()
+	list.following = 0
+	if c := newCache(10 * size); !c.isUseful(list, size) {
 		t.Error("a list of three times the limit is not remembered")
 	}
-	if c := newCache(5 * size); c.isUseful(list) {
+	if c := newCache(5 * size); c.isUseful(list, size) {
 		t.Error("a list of six times the limit is remembered")
+	}
+	list.following = 30
+	if c := newCache(10 * size); c.isUseful(list, size) {
+		t.Error("a page of a list of six times the limit is remembered")
 	}
 }
 

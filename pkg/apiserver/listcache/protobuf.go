@@ -27,47 +27,50 @@ type protobufLists struct {
 
 // encode implements listEncoder. It lets the next encoder encode the list without items, which
 // gives the kind and the metadata of the list, and appends the items.
-func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items []item, w io.Writer) (bool, error) {
+func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items items, w io.Writer) (bool, error) {
 	var frame bytes.Buffer
 	if err := next.Encode(withoutItems(list), &frame); err != nil {
 		return false, err
 	}
 	content, found := bytes.CutPrefix(frame.Bytes(), magic)
 	unknown := &runtime.Unknown{}
-	if !found {
+	expander := &expander{items: items}
+	first := expander.object(0)
+	if !found || first == nil {
 		return false, nil
 	}
 	if err := unknown.Unmarshal(content); err != nil {
 		return false, fmt.Errorf("read the frame of a list: %w", err)
 	}
-	now, remember := p.clock.Now(), p.cache.isUseful(items)
-	encoded := make([][]byte, len(items))
+	now, remember := p.clock.Now(), p.cache.isUseful(items, first.Size())
+	encoded := make([][]byte, items.number())
 	size := len(unknown.Raw)
 	scratch := make([]byte, 0, 1+binary.MaxVarintLen64)
-	for i, object := range items {
+	for i := range encoded {
 		n := 0
-		if encoded[i] = p.cache.find(object, now); encoded[i] != nil {
+		if encoded[i] = p.cache.find(items.at(i), now); encoded[i] != nil {
 			n = len(encoded[i])
 		} else {
-			n = object.Size()
+			n = expander.object(i).Size()
 		}
 		size += len(appendHead(scratch[:0], n)) + n
 	}
+	var memory []byte
 	return true, writeList(w, magic, func(w io.Writer) error {
 		_, err := unknown.MarshalToWriter(w, size, func(w io.Writer) (int, error) {
 			written, err := w.Write(unknown.Raw)
-			for i, object := range items {
+			for i, data := range encoded {
 				if err != nil {
 					return written, err
 				}
-				data := encoded[i]
 				if data == nil {
-					data = make([]byte, object.Size())
-					if _, err := object.MarshalTo(data); err != nil {
+					if data, err = marshal(expander.object(i), memory); err != nil {
 						return written, err
 					}
 					if remember {
-						p.cache.put(object, data, now)
+						p.cache.put(items.at(i), data, now)
+					} else {
+						memory = data
 					}
 				}
 				var n int
@@ -78,6 +81,17 @@ func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items 
 		})
 		return err
 	})
+}
+
+// marshal encodes an object. It uses the memory if that is large enough.
+func marshal(one object, memory []byte) ([]byte, error) {
+	size := one.Size()
+	if cap(memory) < size {
+		memory = make([]byte, size)
+	}
+	memory = memory[:size]
+	_, err := one.MarshalTo(memory)
+	return memory, err
 }
 
 // appendHead appends what precedes an item of n bytes.

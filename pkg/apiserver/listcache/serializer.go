@@ -8,7 +8,6 @@ import (
 	"io"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 )
@@ -30,7 +29,7 @@ type Serializer struct {
 type listEncoder interface {
 	// encode writes the list, whose items are given. It returns false, and writes nothing, if it
 	// cannot encode the list; the next encoder encodes it then.
-	encode(next runtime.Encoder, list runtime.Object, items []item, w io.Writer) (bool, error)
+	encode(next runtime.Encoder, list runtime.Object, items items, w io.Writer) (bool, error)
 }
 
 // NewSerializer returns a serializer that leaves to next what is not a list.
@@ -50,15 +49,12 @@ func NewSerializer(next runtime.NegotiatedSerializer, c clock.PassiveClock) *Ser
 // EncoderForVersion implements runtime.NegotiatedSerializer.
 func (s *Serializer) EncoderForVersion(serializer runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
 	next := s.NegotiatedSerializer.EncoderForVersion(serializer, version)
-	lists, ok := s.encoders[serializer]
-	if !ok {
-		return next
-	}
-	return &encoder{Encoder: next, lists: lists}
+	return &encoder{Encoder: next, lists: s.encoders[serializer]}
 }
 
 type encoder struct {
 	runtime.Encoder
+	// lists is nil if all lists are left to the next encoder.
 	lists listEncoder
 }
 
@@ -66,10 +62,15 @@ var _ runtime.EncoderWithAllocator = &encoder{}
 
 // Encode implements runtime.Encoder.
 func (e *encoder) Encode(obj runtime.Object, w io.Writer) error {
-	if items := itemsOf(obj); len(items) > 0 {
-		if done, err := e.lists.encode(e.Encoder, obj, items, w); done || err != nil {
-			return err
+	if e.lists != nil {
+		if items := itemsOf(obj); items.number() > 0 {
+			if done, err := e.lists.encode(e.Encoder, obj, items, w); done || err != nil {
+				return err
+			}
 		}
+	}
+	if list, ok := obj.(List); ok {
+		obj = list.Expand()
 	}
 	return e.Encoder.Encode(obj, w)
 }
@@ -80,25 +81,6 @@ func (e *encoder) EncodeWithAllocator(obj runtime.Object, w io.Writer, memory ru
 		return next.EncodeWithAllocator(obj, w, memory)
 	}
 	return e.Encoder.Encode(obj, w)
-}
-
-// itemsOf returns the items of a list. It returns nil if the object is no list, or if an item
-// names its own kind and version.
-func itemsOf(obj runtime.Object) []item {
-	if !meta.IsListType(obj) {
-		return nil
-	}
-	items := make([]item, 0, meta.LenList(obj))
-	err := meta.EachListItem(obj, func(object runtime.Object) error {
-		if known, ok := object.(item); ok && object.GetObjectKind().GroupVersionKind().Empty() {
-			items = append(items, known)
-		}
-		return nil
-	})
-	if err != nil || len(items) != meta.LenList(obj) {
-		return nil
-	}
-	return items
 }
 
 // writeSize is how much is written at once: each write to a connection wakes the goroutine that

@@ -16,27 +16,31 @@ const (
 	longestString = 256
 	// partLimit is for pod policies and managed fields.
 	partLimit = 1024
+	// kindLimit is for conditions without times.
+	kindLimit = 4096
 )
 
 // Clusters shares equal parts between EtcdClusters.
 type Clusters struct {
-	strings *table[string]
-	pods    *table[*v1beta2.PodPolicy]
-	fields  *table[*metav1.FieldsV1]
+	strings *table[string, string]
+	pods    *table[string, *v1beta2.PodPolicy]
+	fields  *table[string, *metav1.FieldsV1]
+	kinds   *table[v1beta2.ClusterCondition, *v1beta2.ClusterCondition]
 }
 
 // NewClusters returns a Clusters that knows no parts.
 func NewClusters() *Clusters {
 	return &Clusters{
-		strings: newTable[string](stringLimit),
-		pods:    newTable[*v1beta2.PodPolicy](partLimit),
-		fields:  newTable[*metav1.FieldsV1](partLimit),
+		strings: newTable[string, string](stringLimit),
+		pods:    newTable[string, *v1beta2.PodPolicy](partLimit),
+		fields:  newTable[string, *metav1.FieldsV1](partLimit),
+		kinds:   newTable[v1beta2.ClusterCondition, *v1beta2.ClusterCondition](kindLimit),
 	}
 }
 
-// Share replaces parts of a cluster by equal parts of clusters that it has seen. The caller must
+// share replaces parts of a cluster by equal parts of clusters that it has seen. The caller must
 // not change the content of the cluster afterwards, because other clusters contain it, too.
-func (c *Clusters) Share(cluster *v1beta2.EtcdCluster) {
+func (c *Clusters) share(cluster *v1beta2.EtcdCluster) {
 	own := ownStrings{cluster.Name}
 	c.shareMetadata(&cluster.ObjectMeta, own)
 	c.shareSpec(&cluster.Spec)
@@ -79,17 +83,6 @@ func (c *Clusters) shareStatus(status *v1beta2.ClusterStatus, own ownStrings) {
 			own.share(&(*names)[i])
 		}
 	}
-	status.Conditions = exactly(status.Conditions)
-	var times ownStrings
-	for i := range status.Conditions {
-		condition := &status.Conditions[i]
-		c.shareStrings((*string)(&condition.Type), (*string)(&condition.Status), &condition.Reason, &condition.Message)
-		for _, at := range []*string{&condition.LastTransitionTime, &condition.LastUpdateTime} {
-			if !times.share(at) {
-				times = append(times, *at)
-			}
-		}
-	}
 }
 
 // shareStrings replaces strings by equal ones.
@@ -128,6 +121,14 @@ func (c *Clusters) sharedPod(pod *v1beta2.PodPolicy) *v1beta2.PodPolicy {
 		return pod
 	}
 	return c.pods.get(string(encoded), pod)
+}
+
+// sharedKind returns an equal condition.
+func (c *Clusters) sharedKind(kind v1beta2.ClusterCondition) *v1beta2.ClusterCondition {
+	if len(kind.Message) > longestString {
+		return &kind
+	}
+	return c.kinds.get(kind, &kind)
 }
 
 // sharedFields returns equal managed fields.

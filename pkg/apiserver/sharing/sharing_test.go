@@ -23,9 +23,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// TestShareChangesNothing: with random objects, the object after sharing equals the one before, and
-// so do the objects that were shared earlier.
-func TestShareChangesNothing(t *testing.T) {
+// TestNothingIsLost: with random objects, what the watch cache holds expands to the object that it was
+// made from, and so do the objects that were made earlier.
+func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
 	if err := install.Install(scheme); err != nil {
@@ -33,22 +33,57 @@ func TestShareChangesNothing(t *testing.T) {
 	}
 	random := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, etcdfuzzer.Funcs), etcdfuzzer.Source{PCG: rand.NewPCG(1, 2)}, serializer.NewCodecFactory(scheme))
 	clusters := NewClusters()
-	var shared, want []*v1beta2.EtcdCluster
+	var made []Cluster
+	var want []*v1beta2.EtcdCluster
 	for i := range 300 {
 		cluster := &v1beta2.EtcdCluster{}
-		if i%2 == 0 {
+		switch i % 4 {
+		case 0, 1:
 			random.Fill(cluster)
-		} else {
+		case 2:
 			cluster = running(fmt.Sprintf("c-%d", i))
+		default:
+			cluster.Name = "empty"
 		}
 		want = append(want, cluster.DeepCopy())
-		clusters.Share(cluster)
-		shared = append(shared, cluster)
+		made = append(made, clusters.newCluster(cluster))
 	}
-	for i := range shared {
-		if diff := cmp.Diff(want[i], shared[i]); diff != "" {
-			t.Fatalf("object %d changed: %s", i, diff)
+	list := &ClusterList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more"}, Items: made}
+	whole, ok := list.Expand().(*v1beta2.EtcdClusterList)
+	if !ok || whole.ListMeta != list.ListMeta || len(whole.Items) != len(want) {
+		t.Fatalf("the list is %T with %d items", list.Expand(), len(whole.Items))
+	}
+	scratch := made[0].Expand()
+	for i := range made {
+		made[i].ExpandInto(scratch)
+		for how, got := range map[string]runtime.Object{
+			"expanded": made[i].Expand(), "overwritten": scratch, "copied": made[i].DeepCopyObject(), "in a list": &whole.Items[i],
+		} {
+			if diff := cmp.Diff(want[i], got); diff != "" {
+				t.Fatalf("object %d differs when it is %s: %s", i, how, diff)
+			}
 		}
+	}
+}
+
+// TestManyConditions: the conditions of a cluster that has too many for small indexes are kept, and
+// an overwritten object does not overwrite them.
+func TestManyConditions(t *testing.T) {
+	t.Parallel()
+	many, few := running("many"), running("few")
+	for i := range maxConditions {
+		many.Status.Conditions = append(many.Status.Conditions, v1beta2.ClusterCondition{LastUpdateTime: fmt.Sprint(i)})
+	}
+	want := many.DeepCopy()
+	clusters := NewClusters()
+	large, small := clusters.newCluster(many), clusters.newCluster(few)
+	scratch := large.Expand()
+	small.ExpandInto(scratch)
+	if diff := cmp.Diff(want, large.Expand()); diff != "" {
+		t.Errorf("the cluster with many conditions differs: %s", diff)
+	}
+	if got, ok := scratch.(*v1beta2.EtcdCluster); !ok || len(got.Status.Conditions) != 1 {
+		t.Errorf("the cluster with one condition became %v", scratch)
 	}
 }
 
@@ -80,19 +115,18 @@ func TestEqualPartsAreShared(t *testing.T) {
 	t.Parallel()
 	clusters := NewClusters()
 	a, b := running("a"), running("b")
-	clusters.Share(a)
-	clusters.Share(b)
-	member, condition := a.Status.MemberStatuses[0], a.Status.Conditions[0]
+	made := [2]Cluster{clusters.newCluster(a), clusters.newCluster(b)}
+	member, first, second := a.Status.MemberStatuses[0], made[0].content, made[1].content
 	for what, shared := range map[string]bool{
 		"namespace":       isOne(a.Namespace, b.Namespace),
 		"version":         isOne(a.Spec.Version, b.Spec.Version),
-		"condition type":  isOne(string(condition.Type), string(b.Status.Conditions[0].Type)),
+		"condition":       first.conditions[0].kind == second.conditions[0].kind,
 		"pod policy":      a.Spec.Pod == b.Spec.Pod,
 		"managed fields":  a.ManagedFields[0].FieldsV1 == b.ManagedFields[0].FieldsV1,
 		"pod of a member": isOne(member.Name, member.Pod) && isOne(member.Name, member.Claim),
-		"times":           isOne(condition.LastUpdateTime, condition.LastTransitionTime),
+		"times":           len(first.times) == 1 && cap(first.times) == 1,
 		"label":           isOne(a.Labels["name"], a.Name),
-		"capacity":        cap(a.Status.Conditions) == 1 && cap(a.Status.MemberStatuses) == 1 && cap(a.ManagedFields) == 1,
+		"capacity":        cap(a.Status.MemberStatuses) == 1 && cap(a.ManagedFields) == 1,
 	} {
 		if !shared {
 			t.Errorf("%s: not shared", what)
@@ -109,8 +143,8 @@ func TestDifferentPartsStayApart(t *testing.T) {
 	clusters := NewClusters()
 	a, b := running("a"), running("b")
 	b.Spec.Pod.NodeSelector["c"] = "other"
-	clusters.Share(a)
-	clusters.Share(b)
+	clusters.share(a)
+	clusters.share(b)
 	if a.Spec.Pod == b.Spec.Pod || b.Spec.Pod.NodeSelector["c"] != "other" {
 		t.Error("different pod policies are shared")
 	}
@@ -118,7 +152,7 @@ func TestDifferentPartsStayApart(t *testing.T) {
 
 func TestTableIsBounded(t *testing.T) {
 	t.Parallel()
-	table := newTable[int](10)
+	table := newTable[string, int](10)
 	for i := range 100 {
 		table.get("always", -1)
 		table.get(fmt.Sprint(i), i)
@@ -141,7 +175,7 @@ func TestStoppedWatch(t *testing.T) {
 	w := sharingStorage{clusters: NewClusters()}.share(from)
 	from.Add(running("a"))
 	from.Add(running("b"))
-	if event := <-w.ResultChan(); event.Type != watch.Added || event.Object.(*v1beta2.EtcdCluster).Name != "a" {
+	if event := <-w.ResultChan(); event.Type != watch.Added || event.Object.(*Cluster).Name != "a" {
 		t.Fatalf("the first event is %v", event)
 	}
 	w.Stop()

@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
@@ -40,7 +41,7 @@ func (g sharingGetter) GetRESTOptions(resource schema.GroupResource, example run
 }
 
 // newCachedStorage returns a storage with a watch cache, as the generic server has it. Only the
-// watch cache reads through the sharing storage: what a request reads from etcd may be changed.
+// watch cache and its lists share parts: what a request reads from etcd may be changed.
 func newCachedStorage(
 	config *storagebackend.ConfigForResource, prefix string, keyFunc func(obj runtime.Object) (string, error),
 	newFunc func() runtime.Object, newListFunc func() runtime.Object, attributes storage.AttrFunc,
@@ -50,92 +51,80 @@ func newCachedStorage(
 	if err != nil {
 		return nil, nil, err
 	}
+	sharing := sharingStorage{Interface: raw, clusters: NewClusters()}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
-		Storage:             sharingStorage{Interface: raw, clusters: NewClusters()},
+		Storage:             sharing,
 		Versioner:           storage.APIObjectVersioner{},
 		GroupResource:       config.GroupResource,
 		EventsHistoryWindow: config.EventsHistoryWindow,
 		ResourcePrefix:      prefix,
 		KeyFunc:             keyFunc,
-		NewFunc:             newFunc,
-		NewListFunc:         newListFunc,
-		GetAttrsFunc:        attributes,
-		IndexerFuncs:        triggers,
-		Indexers:            indexers,
-		Codec:               config.Codec,
+		NewFunc: func() runtime.Object {
+			empty := sharing.clusters.newCluster(&v1beta2.EtcdCluster{})
+			return &empty
+		},
+		NewListFunc:  func() runtime.Object { return &ClusterList{} },
+		GetAttrsFunc: attributesOf(attributes),
+		IndexerFuncs: triggers,
+		Indexers:     indexers,
+		Codec:        config.Codec,
 	})
 	if err != nil {
 		destroyRaw()
 		return nil, nil, fmt.Errorf("watch cache: %w", err)
 	}
-	delegator := cacher.NewCacheDelegator(cached, raw)
-	return delegator, sync.OnceFunc(func() {
+	delegator := cacher.NewCacheDelegator(cached, sharing)
+	return clusterStorage{delegator}, sync.OnceFunc(func() {
 		delegator.Stop()
 		cached.Stop()
 		destroyRaw()
 	}), nil
 }
 
-// sharingStorage lets the objects that a watch cache reads share equal parts.
-type sharingStorage struct {
-	storage.Interface
-	clusters *Clusters
+// attributesOf returns the labels and fields of what the watch cache holds. No selector can name a
+// condition.
+func attributesOf(of storage.AttrFunc) storage.AttrFunc {
+	return func(obj runtime.Object) (labels.Set, fields.Set, error) {
+		if cluster, ok := obj.(*Cluster); ok {
+			obj = &cluster.content.cluster
+		}
+		return of(obj)
+	}
+}
+
+// clusterStorage is the storage with the watch cache. It expands what a request reads from the watch
+// cache, unless the request reads into a ClusterList.
+type clusterStorage struct{ storage.Interface }
+
+// NewList returns a list for GetList that takes little memory.
+func (s clusterStorage) NewList() runtime.Object { return &ClusterList{} }
+
+// Get implements storage.Interface.
+func (s clusterStorage) Get(ctx context.Context, key string, options storage.GetOptions, out runtime.Object) error {
+	cluster, ok := out.(*v1beta2.EtcdCluster)
+	if !ok || options.ResourceVersion == "" {
+		// The watch cache is not read without a version.
+		return s.Interface.Get(ctx, key, options, out)
+	}
+	found := &Cluster{}
+	err := s.Interface.Get(ctx, key, options, found)
+	*cluster = v1beta2.EtcdCluster{}
+	if err == nil && found.content != nil {
+		found.expandInto(cluster)
+	}
+	return err
 }
 
 // GetList implements storage.Interface.
-func (s sharingStorage) GetList(ctx context.Context, key string, options storage.ListOptions, out runtime.Object) error {
-	if err := s.Interface.GetList(ctx, key, options, out); err != nil {
+func (s clusterStorage) GetList(ctx context.Context, key string, options storage.ListOptions, out runtime.Object) error {
+	list, ok := out.(*v1beta2.EtcdClusterList)
+	if !ok {
+		return s.Interface.GetList(ctx, key, options, out)
+	}
+	found := &ClusterList{}
+	if err := s.Interface.GetList(ctx, key, options, found); err != nil {
 		return err
 	}
-	if list, ok := out.(*v1beta2.EtcdClusterList); ok {
-		for i := range list.Items {
-			s.clusters.Share(&list.Items[i])
-		}
-	}
+	found.expandInto(list)
 	return nil
 }
-
-// Watch implements storage.Interface.
-func (s sharingStorage) Watch(ctx context.Context, key string, options storage.ListOptions) (watch.Interface, error) {
-	events, err := s.Interface.Watch(ctx, key, options)
-	if err != nil {
-		return nil, err
-	}
-	return s.share(events), nil
-}
-
-// share returns a watch with the same events. Package watch has a filter that does the same, but its
-// goroutine does not end if the reader stops before it has read all events.
-func (s sharingStorage) share(events watch.Interface) watch.Interface {
-	w := &sharingWatch{from: events, result: make(chan watch.Event), stopped: make(chan struct{})}
-	go func() {
-		defer close(w.result)
-		for event := range events.ResultChan() {
-			if cluster, ok := event.Object.(*v1beta2.EtcdCluster); ok {
-				s.clusters.Share(cluster)
-			}
-			select {
-			case w.result <- event:
-			case <-w.stopped:
-				return
-			}
-		}
-	}()
-	return w
-}
-
-type sharingWatch struct {
-	from    watch.Interface
-	result  chan watch.Event
-	stopped chan struct{}
-	once    sync.Once
-}
-
-// Stop implements watch.Interface.
-func (w *sharingWatch) Stop() {
-	w.once.Do(func() { close(w.stopped) })
-	w.from.Stop()
-}
-
-// ResultChan implements watch.Interface.
-func (w *sharingWatch) ResultChan() <-chan watch.Event { return w.result }

@@ -8,20 +8,20 @@ import "sync"
 // table remembers values by their keys. It holds at most twice its limit of values, and forgets
 // what was not used for the longest time. Package unique would forget a value as soon as no handle
 // of it exists, and the fields of objects cannot hold handles.
-type table[V any] struct {
+type table[K comparable, V any] struct {
 	limit int
 
 	mu sync.Mutex
 	// recent is filled up to the limit. Then it becomes old, and what was old is forgotten.
-	recent, old map[string]V
+	recent, old map[K]V
 }
 
-func newTable[V any](limit int) *table[V] {
-	return &table[V]{limit: limit, recent: map[string]V{}}
+func newTable[K comparable, V any](limit int) *table[K, V] {
+	return &table[K, V]{limit: limit, recent: map[K]V{}}
 }
 
 // get returns the value of a key, and remembers the given value if there is none.
-func (t *table[V]) get(key string, value V) V {
+func (t *table[K, V]) get(key K, value V) V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known, ok := t.recent[key]; ok {
@@ -31,7 +31,7 @@ func (t *table[V]) get(key string, value V) V {
 		value = known
 	}
 	if len(t.recent) >= t.limit {
-		t.recent, t.old = make(map[string]V, t.limit), t.recent
+		t.recent, t.old = make(map[K]V, t.limit), t.recent
 	}
 	t.recent[key] = value
 	return value

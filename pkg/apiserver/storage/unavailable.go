@@ -45,10 +45,20 @@ func (g retryableGetter) GetRESTOptions(resource schema.GroupResource, example r
 		if err != nil {
 			return nil, nil, err
 		}
-		return retryableStorage{Interface: inner}, destroy, nil
+		retryable := retryableStorage{Interface: inner}
+		if lists, ok := inner.(listMaker); ok {
+			return struct {
+				retryableStorage
+				listMaker
+			}{retryable, lists}, destroy, nil
+		}
+		return retryable, destroy, nil
 	}
 	return options, nil
 }
+
+// listMaker is a storage that can read lists into another type than that of the API.
+type listMaker interface{ NewList() runtime.Object }
 
 // retryableStorage changes the errors of a storage that is not available.
 type retryableStorage struct{ storage.Interface }

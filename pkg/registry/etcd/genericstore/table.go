@@ -34,20 +34,39 @@ type Table[T Object] struct {
 
 var _ rest.TableConvertor = Table[anyObject]{}
 
+// compact is an item of a list that takes less memory than the object of the API.
+type compact interface {
+	// Expand returns the object of the API.
+	Expand() runtime.Object
+	// ExpandInto overwrites what Expand of an item of the same list has returned.
+	ExpandInto(into runtime.Object)
+}
+
 // ConvertToTable implements rest.TableConvertor.
 func (t Table[T]) ConvertToTable(ctx context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
 	now := t.Clock.Now()
+	options, _ := tableOptions.(*metav1.TableOptions)
 	table := &metav1.Table{}
 	otherKind := false
+	var expanded runtime.Object
 	add := func(item runtime.Object) error {
-		typed, ok := item.(T)
+		full := item
+		if small, ok := item.(compact); ok {
+			if expanded == nil {
+				expanded = small.Expand()
+			} else {
+				small.ExpandInto(expanded)
+			}
+			full = expanded
+		}
+		typed, ok := full.(T)
 		if !ok {
 			otherKind = true
 			return nil
 		}
 		table.Rows = append(table.Rows, metav1.TableRow{
 			Cells:  t.Row(typed, now),
-			Object: runtime.RawExtension{Object: item},
+			Object: runtime.RawExtension{Object: rowObject(item, options)},
 		})
 		return nil
 	}
@@ -61,10 +80,28 @@ func (t Table[T]) ConvertToTable(ctx context.Context, object, tableOptions runti
 	}
 
 	copyListMeta(table, object)
-	if options, ok := tableOptions.(*metav1.TableOptions); !ok || !options.NoHeaders {
+	if options == nil || !options.NoHeaders {
 		table.ColumnDefinitions = t.Columns
 	}
 	return table, nil
+}
+
+// rowObject returns the object of a row. A client that desires only metadata gets none of the managed
+// fields: they are most bytes of a row, no program prints them, and an apply needs the object anyway.
+func rowObject(item runtime.Object, options *metav1.TableOptions) runtime.Object {
+	if options == nil || options.IncludeObject == metav1.IncludeObject {
+		if small, ok := item.(compact); ok {
+			return small.Expand()
+		}
+		return item
+	}
+	accessor, err := meta.Accessor(item)
+	if err != nil {
+		return item
+	}
+	partial := meta.AsPartialObjectMetadata(accessor)
+	partial.ManagedFields = nil
+	return partial
 }
 
 func copyListMeta(table *metav1.Table, object runtime.Object) {
