@@ -91,16 +91,16 @@ func itemsOf(obj runtime.Object) items {
 			return nil
 		}
 		switch known := one.(type) {
-		case object:
-			if found.objects == nil {
-				found.objects = make([]object, 0, length)
-			}
-			found.objects = append(found.objects, known)
 		case Item:
 			if found.compact == nil {
 				found.compact = make([]Item, 0, length)
 			}
 			found.compact = append(found.compact, known)
+		case object:
+			if found.objects == nil {
+				found.objects = make([]object, 0, length)
+			}
+			found.objects = append(found.objects, known)
 		}
 		return nil
 	})

@@ -175,7 +175,7 @@ func TestStoppedWatch(t *testing.T) {
 	w := sharingStorage{clusters: NewClusters()}.share(from)
 	from.Add(running("a"))
 	from.Add(running("b"))
-	if event := <-w.ResultChan(); event.Type != watch.Added || event.Object.(*Cluster).Name != "a" {
+	if event := <-w.ResultChan(); event.Type != watch.Added || event.Object.(*Cluster).GetName() != "a" {
 		t.Fatalf("the first event is %v", event)
 	}
 	w.Stop()

@@ -16,12 +16,13 @@ import (
 )
 
 // Cluster is an EtcdCluster in the watch cache. A list of the watch cache copies its items, so an item
-// is only two pointers, and its content is shared by the watch cache and all lists. Nothing may
+// is only pointers, and its content is shared by the watch cache and all lists. Nothing may
 // change the content. Cluster implements runtime.CacheableObject, which is how an encoder of the
 // generic server learns that an object contains the one to encode.
 type Cluster struct {
-	// ObjectMeta is that of the content.
-	*metav1.ObjectMeta
+	// Object is the metadata of the content. An embedded ObjectMeta would add its encoders, which
+	// know nothing of the content.
+	metav1.Object
 	content *content
 }
 
@@ -64,7 +65,7 @@ func (c *Clusters) newCluster(from *v1beta2.EtcdCluster) Cluster {
 		}
 		made.times = exactly(made.times)
 	}
-	return Cluster{ObjectMeta: &made.cluster.ObjectMeta, content: made}
+	return Cluster{Object: &made.cluster.ObjectMeta, content: made}
 }
 
 func (c *Clusters) newCondition(from *v1beta2.ClusterCondition, times *[]string) condition {

@@ -1,0 +1,96 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"testing"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/listcache"
+)
+
+// TestListsAreThoseOfTheAPI: a served list has a type of its own, and encodes to the same bytes as
+// the list of the API, in every format and as a Table.
+func TestListsAreThoseOfTheAPI(t *testing.T) {
+	t.Parallel()
+	storage, etcd := newStorage(t)
+	for _, name := range []string{"a", "b", "c"} {
+		cluster := create(t, storage, valid(name))
+		cluster.Status.Conditions = append(cluster.Status.Conditions, v1beta2.ClusterCondition{
+			Type: "QuorumLost", Status: "True", Message: "quorum of " + name, LastUpdateTime: "2026-11-25T00:00:00Z", LastTransitionTime: "2026-11-25T00:00:01Z",
+		})
+		update := rest.DefaultUpdatedObjectInfo(cluster)
+		if _, _, err := storage.Status.Update(requestContext(t), name, update, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	served, err := storage.EtcdCluster.List(requestContext(t), &metainternalversion.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := storage.EtcdCluster.Store.List(requestContext(t), &metainternalversion.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, ok := want.(*v1beta2.EtcdClusterList)
+	if _, same := served.(*v1beta2.EtcdClusterList); same || !ok || len(list.Items) != 3 || len(list.Items[0].Status.Conditions) < 2 {
+		t.Fatalf("the served list is %T, and that of the API is %v", served, want)
+	}
+	plain := serializer.NewCodecFactory(etcd.Scheme)
+	caching := listcache.NewSerializer(plain, clock.RealClock{})
+	encode := func(s runtime.NegotiatedSerializer, encoder runtime.Serializer, obj runtime.Object) string {
+		var out bytes.Buffer
+		if err := s.EncoderForVersion(encoder, v1beta2.SchemeGroupVersion).Encode(obj, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for _, info := range plain.SupportedMediaTypes() {
+		for range 2 {
+			if got, want := encode(caching, info.Serializer, served), encode(plain, info.Serializer, list); got != want {
+				t.Errorf("%s:\n%s\nwant\n%s", info.MediaType, got, want)
+			}
+		}
+	}
+	table, err := storage.EtcdCluster.ConvertToTable(requestContext(t), served, &metav1.TableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range table.Rows {
+		partial, ok := row.Object.Object.(*metav1.PartialObjectMetadata)
+		if !ok || partial.Name != list.Items[i].Name || partial.UID != list.Items[i].UID || len(partial.ManagedFields) != 0 {
+			t.Errorf("row %d has the object %v", i, row.Object.Object)
+		}
+		if message := row.Cells[len(row.Cells)-1]; message != "quorum of "+list.Items[i].Name {
+			t.Errorf("row %d has the message %v", i, message)
+		}
+	}
+}
+
+// TestReadsOfTheWatchCache: an object that the watch cache returns equals the stored one.
+func TestReadsOfTheWatchCache(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	created := create(t, storage, valid("a"))
+	for _, version := range []string{"", created.ResourceVersion} {
+		got, err := storage.EtcdCluster.Get(requestContext(t), "a", &metav1.GetOptions{ResourceVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cluster, ok := got.(*v1beta2.EtcdCluster); !ok || cluster.UID != created.UID || len(cluster.Status.Conditions) != len(created.Status.Conditions) {
+			t.Errorf("version %q: got %v, want %v", version, got, created)
+		}
+	}
+	if _, err := storage.EtcdCluster.Get(requestContext(t), "absent", &metav1.GetOptions{ResourceVersion: created.ResourceVersion}); err == nil {
+		t.Error("an absent object was found")
+	}
+}
