@@ -55,6 +55,11 @@ func (s sharingStorage) GetList(ctx context.Context, key string, options storage
 		return s.Interface.GetList(ctx, key, options, out)
 	}
 	most := int(options.Predicate.Limit)
+	// A page of a request is soon forgotten, and sharing costs time.
+	wrap := s.clusters.newCluster
+	if most > 0 && most < cachePage {
+		wrap = unshared
+	}
 	switch {
 	case most >= cachePage:
 		most = pageSize
@@ -76,7 +81,7 @@ func (s sharingStorage) GetList(ctx context.Context, key string, options storage
 			return err
 		}
 		for i := range page.Items {
-			into.Items = append(into.Items, s.clusters.newCluster(&page.Items[i]))
+			into.Items = append(into.Items, wrap(&page.Items[i]))
 		}
 		into.ListMeta = page.ListMeta
 		if page.Continue == "" || len(into.Items) == most {

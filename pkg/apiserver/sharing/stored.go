@@ -51,6 +51,12 @@ type condition struct {
 // distinguishes. The conditions of a cluster that has more are kept as they are.
 const maxConditions = math.MaxUint8 / 2
 
+// unshared returns a Cluster that shares no parts with others: one that is sent and forgotten.
+func unshared(from *v1beta2.EtcdCluster) Cluster {
+	made := &content{cluster: *from}
+	return Cluster{Object: &made.cluster.ObjectMeta, content: made}
+}
+
 // newCluster returns a Cluster with the content of an EtcdCluster, whose parts it shares. The caller
 // must not use the EtcdCluster afterwards.
 func (c *Clusters) newCluster(from *v1beta2.EtcdCluster) Cluster {
