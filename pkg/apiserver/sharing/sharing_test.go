@@ -15,6 +15,7 @@ import (
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -84,6 +85,28 @@ func TestManyConditions(t *testing.T) {
 	}
 	if got, ok := scratch.(*v1beta2.EtcdCluster); !ok || len(got.Status.Conditions) != 1 {
 		t.Errorf("the cluster with one condition became %v", scratch)
+	}
+}
+
+// TestKindOfAnObject: the kind of an object is known, and nothing that sets the kind changes the
+// object. An encoder sets it.
+func TestKindOfAnObject(t *testing.T) {
+	t.Parallel()
+	named := running("a")
+	named.SetGroupVersionKind(v1beta2.SchemeGroupVersion.WithKind("EtcdCluster"))
+	want := named.DeepCopy()
+	clusters := NewClusters()
+	made := clusters.newCluster(named)
+	if got := made.GetObjectKind().GroupVersionKind(); got != want.GroupVersionKind() {
+		t.Errorf("the kind is %v, want %v", got, want.GroupVersionKind())
+	}
+	made.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Kind: "changed"})
+	if diff := cmp.Diff(want, made.Expand()); diff != "" {
+		t.Errorf("the object was changed: %s", diff)
+	}
+	nameless := clusters.newCluster(running("b"))
+	if got := nameless.GetObjectKind().GroupVersionKind(); !got.Empty() {
+		t.Errorf("the kind is %v, want none", got)
 	}
 }
 

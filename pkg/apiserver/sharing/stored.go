@@ -127,8 +127,15 @@ func (c *Cluster) expandInto(into *v1beta2.EtcdCluster) {
 	into.Status.Conditions = conditions
 }
 
-// GetObjectKind implements runtime.Object. Objects of the watch cache name no kind.
-func (c *Cluster) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+// GetObjectKind implements runtime.Object. It returns a copy, because encoders set the kind of an object while
+// they encode it. Decoders of etcd leave the kind empty.
+func (c *Cluster) GetObjectKind() schema.ObjectKind {
+	kind := c.content.cluster.TypeMeta
+	if kind == (metav1.TypeMeta{}) {
+		return schema.EmptyObjectKind
+	}
+	return &kind
+}
 
 // DeepCopyObject implements runtime.Object. The copy is an EtcdCluster: whatever leaves the watch
 // cache to be changed or to be sent to watches is copied first.

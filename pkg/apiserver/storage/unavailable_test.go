@@ -14,10 +14,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
 )
 
 // failing is a storage whose writes fail.
@@ -62,5 +67,49 @@ func TestUnavailableStorageIsTriedAgain(t *testing.T) {
 	}
 	if err := (retryableStorage{Interface: failing{}}).Create(t.Context(), "/a", nil, nil, 0); err != nil {
 		t.Errorf("a write that succeeds: %v", err)
+	}
+}
+
+// getter returns a storage.
+type getter struct{ storage.Interface }
+
+func (g getter) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.RESTOptions, error) {
+	return generic.RESTOptions{Decorator: func(
+		*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object, func() runtime.Object,
+		storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		return g.Interface, func() {}, nil
+	}}, nil
+}
+
+// withLists is a storage that makes lists.
+type withLists struct{ storage.Interface }
+
+func (withLists) NewList() runtime.Object { return &metav1.PartialObjectMetadataList{} }
+
+// TestListMakerIsKept: a store finds the lists of a storage that is tried again, if it has any.
+func TestListMakerIsKept(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		inner storage.Interface
+		want  bool
+	}{
+		"storage with lists":    {withLists{failing{err: rpctypes.ErrNoLeader}}, true},
+		"storage without lists": {failing{err: rpctypes.ErrNoLeader}, false},
+	} {
+		options, err := RetryUnavailable(getter{test.inner}).GetRESTOptions(schema.GroupResource{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := options.Decorator(nil, "", nil, nil, nil, nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lists, ok := got.(interface{ NewList() runtime.Object }); ok != test.want || ok && lists.NewList() == nil {
+			t.Errorf("%s: makes lists: %t, want %t", name, ok, test.want)
+		}
+		if err := got.Create(t.Context(), "/a", nil, nil, 0); !storage.IsUnreachable(err) {
+			t.Errorf("%s: got %v, want that the storage is unreachable", name, err)
+		}
 	}
 }

@@ -86,22 +86,14 @@ func (t Table[T]) ConvertToTable(ctx context.Context, object, tableOptions runti
 	return table, nil
 }
 
-// rowObject returns the object of a row. A client that desires only metadata gets none of the managed
-// fields: they are most bytes of a row, no program prints them, and an apply needs the object anyway.
+// rowObject returns the object of a row. If the client desires only metadata or nothing, the generic
+// server reads nothing else of the object, so a compact item stays as it is.
 func rowObject(item runtime.Object, options *metav1.TableOptions) runtime.Object {
-	if options == nil || options.IncludeObject == metav1.IncludeObject {
-		if small, ok := item.(compact); ok {
-			return small.Expand()
-		}
-		return item
+	small, ok := item.(compact)
+	if ok && (options == nil || options.IncludeObject == metav1.IncludeObject) {
+		return small.Expand()
 	}
-	accessor, err := meta.Accessor(item)
-	if err != nil {
-		return item
-	}
-	partial := meta.AsPartialObjectMetadata(accessor)
-	partial.ManagedFields = nil
-	return partial
+	return item
 }
 
 func copyListMeta(table *metav1.Table, object runtime.Object) {
