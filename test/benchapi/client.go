@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -20,6 +22,13 @@ var errStatus = errors.New("the server rejected the request")
 
 // requestPatience is how long a single request may take.
 const requestPatience = 2 * time.Minute
+
+// maxRetries is how often a request is repeated that the server rejects with Retry-After: the number
+// of client-go.
+const maxRetries = 10
+
+// retries counts the repeated requests.
+var retries atomic.Int64
 
 // call is one request with an encoded body, so that all servings cost the client the same.
 type call struct {
@@ -49,8 +58,30 @@ func send(ctx context.Context, client *http.Client, c call) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// open makes a request and returns the response with its body.
+// open makes a request and returns the response with its body. It repeats a request that the server
+// rejects for now, as client-go does.
 func open(ctx context.Context, client *http.Client, c call) (*http.Response, error) {
+	for attempt := 0; ; attempt++ {
+		response, err := attemptOnce(ctx, client, c)
+		if err != nil {
+			return nil, err
+		}
+		if response.StatusCode < http.StatusMultipleChoices {
+			return response, nil
+		}
+		rejected := rejection(c, response)
+		wait, again := retryAfter(response)
+		if !again || attempt == maxRetries {
+			return nil, rejected
+		}
+		retries.Add(1)
+		if err := pause(ctx, wait); err != nil {
+			return nil, errors.Join(rejected, err)
+		}
+	}
+}
+
+func attemptOnce(ctx context.Context, client *http.Client, c call) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, c.method, c.url, bytes.NewReader(c.body))
 	if err != nil {
 		return nil, err
@@ -61,17 +92,26 @@ func open(ctx context.Context, client *http.Client, c call) (*http.Response, err
 	if c.accept != "" {
 		request.Header.Set("Accept", c.accept)
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
+	return client.Do(request)
+}
+
+// rejection returns the error of a response, whose body it reads and closes.
+func rejection(c call, response *http.Response) error {
+	defer response.Body.Close()
+	const shown = 2000
+	excerpt, err := io.ReadAll(io.LimitReader(response.Body, shown))
+	rejected := fmt.Errorf("%w: %s %s: %s: %s", errStatus, c.method, c.url, response.Status, excerpt)
+	return errors.Join(rejected, err)
+}
+
+// retryAfter returns how long a client waits before it repeats a request, and false if it does not
+// repeat the request. A server may name the seconds if it has too many requests or fails.
+func retryAfter(response *http.Response) (time.Duration, bool) {
+	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError {
+		return 0, false
 	}
-	if response.StatusCode >= http.StatusMultipleChoices {
-		defer response.Body.Close()
-		const shown = 2000
-		excerpt, _ := io.ReadAll(io.LimitReader(response.Body, shown))
-		return nil, fmt.Errorf("%w: %s %s: %s: %s", errStatus, c.method, c.url, response.Status, excerpt)
-	}
-	return response, nil
+	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	return time.Duration(seconds) * time.Second, err == nil
 }
 
 // count makes a request, drops the response and returns its size.

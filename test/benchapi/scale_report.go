@@ -63,6 +63,10 @@ type scaleReport struct {
 	Client         float64            `json:"clientCPUSeconds"`
 	TrafficPeak    float64            `json:"trafficPeakBytes"`
 
+	// Retries is how many requests were repeated, because a server rejected them with Retry-After. The wait
+	// counts in the latency.
+	Retries int64 `json:"retries"`
+
 	// Events is how many changes etcd reports, and EventsRead how many events all watches have
 	// read together.
 	Events     int `json:"events"`
@@ -185,7 +189,8 @@ func (f *scaleReport) print(w io.Writer) {
 	for _, r := range f.Requests {
 		line("| %s | %d | %.1f | %.1f | %.1f |", r.Kind, r.Number, r.P50, r.P99, r.Max)
 	}
-	line("\nEvents: %d changes, %d events read by all watches, %d missed, %d repeated; watches that the server ended and that went on after their last event: %d. Largest resident memory meanwhile: %.0f MiB.",
+	line("\nRequests that were repeated after a rejection with Retry-After: %d.", f.Retries)
+	line("Events: %d changes, %d events read by all watches, %d missed, %d repeated; watches that the server ended and that went on after their last event: %d. Largest resident memory meanwhile: %.0f MiB.",
 		f.Events, f.EventsRead, f.Missed, f.Repeated, f.Reopened, f.TrafficPeak/mebibyte)
 	var used []string
 	for _, name := range slices.Sorted(maps.Keys(f.TrafficCPU)) {

@@ -88,6 +88,7 @@ func (r *scaleRun) traffic(ctx context.Context) error {
 		return err
 	}
 	watches.start()
+	repeated := retries.Load()
 	say("sending %d requests a second for %s", requestRate, r.settings.duration)
 	took, err := r.send(ctx)
 	if err != nil {
@@ -100,6 +101,7 @@ func (r *scaleRun) traffic(ctx context.Context) error {
 	if r.found.TrafficPeak, err = r.peakBytes(); err != nil {
 		return err
 	}
+	r.found.Retries = retries.Load() - repeated
 	r.found.TrafficSeconds, r.found.TrafficCPU, r.found.Client = measured.Seconds, measured.CPU, measured.Client
 	for _, kind := range slices.Sorted(maps.Keys(took.byKind)) {
 		all := took.byKind[kind]
