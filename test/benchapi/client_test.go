@@ -42,14 +42,14 @@ func TestRejectedRequestsAreRepeated(t *testing.T) {
 		want   int64
 		fails  bool
 	}{
-		"accepted":                           {&rejecting{}, 1, false},
-		"too many requests for now":          {&rejecting{status: http.StatusTooManyRequests, retryAfter: "0", times: 2}, 3, false},
-		"unavailable for now":                {&rejecting{status: http.StatusServiceUnavailable, retryAfter: "0", times: 1}, 2, false},
-		"too many requests as often as ever": {&rejecting{status: http.StatusTooManyRequests, retryAfter: "0", times: maxRetries}, maxRetries + 1, false},
-		"too many requests for good":         {&rejecting{status: http.StatusTooManyRequests, retryAfter: "0", times: 100}, maxRetries + 1, true},
-		"too many requests without a time":   {&rejecting{status: http.StatusTooManyRequests, times: 1}, 1, true},
-		"error without a time":               {&rejecting{status: http.StatusInternalServerError, times: 1}, 1, true},
-		"conflict":                           {&rejecting{status: http.StatusConflict, retryAfter: "0", times: 1}, 1, true},
+		"accepted":                              {&rejecting{}, 1, false},
+		"too many requests for now":             {&rejecting{status: http.StatusTooManyRequests, retryAfter: "0", times: 2}, 3, false},
+		"unavailable for now":                   {&rejecting{status: http.StatusServiceUnavailable, retryAfter: "0", times: 1}, 2, false},
+		"too many requests until the last time": {&rejecting{status: http.StatusTooManyRequests, retryAfter: "0", times: maxRetries}, maxRetries + 1, false},
+		"too many requests permanently":         {&rejecting{status: http.StatusTooManyRequests, retryAfter: "0", times: 100}, maxRetries + 1, true},
+		"too many requests without a time":      {&rejecting{status: http.StatusTooManyRequests, times: 1}, 1, true},
+		"error without a time":                  {&rejecting{status: http.StatusInternalServerError, times: 1}, 1, true},
+		"conflict":                              {&rejecting{status: http.StatusConflict, retryAfter: "0", times: 1}, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

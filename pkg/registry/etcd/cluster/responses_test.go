@@ -179,7 +179,7 @@ func TestRowsOfTables(t *testing.T) {
 	}
 }
 
-// partial returns an object that contains the metadata of another one.
+// partial returns an object that contains only the metadata of the given object.
 func partial(of map[string]any) map[string]any {
 	return map[string]any{"apiVersion": metav1.SchemeGroupVersion.String(), "kind": "PartialObjectMetadata", "metadata": of["metadata"]}
 }
