@@ -77,7 +77,7 @@ func TestWaitEnds(t *testing.T) {
 		cancel()
 	}))
 	defer server.Close()
-	_, err := open(ctx, server.Client(), call{method: http.MethodGet, url: server.URL})
+	_, err := send(ctx, server.Client(), call{method: http.MethodGet, url: server.URL})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that the context ended", err)
 	}

@@ -1,10 +1,11 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package apiserver_test
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,10 +15,57 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/listcache"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/registrytest"
 )
+
+const ns = metav1.NamespaceDefault
+
+func TestMain(m *testing.M) { registrytest.Main(m) }
+
+func newStorage(t *testing.T) (cluster.Storage, *registrytest.Storage) {
+	t.Helper()
+	etcd := registrytest.New(t)
+	storage, err := cluster.NewStorage(etcd.Scheme, etcd.Options, cluster.Dependencies{Prober: prober.New(nil, nil, clock.RealClock{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(storage.EtcdCluster.Destroy)
+	registrytest.Await(t, storage.EtcdCluster.Store)
+	return storage, etcd
+}
+
+func requestContext(t *testing.T) context.Context {
+	return registrytest.Context(t.Context(), ns, "etcdclusters", "")
+}
+
+// valid returns a cluster as its author writes it, with defaults.
+func valid(name string) *v1beta2.EtcdCluster {
+	made := &v1beta2.EtcdCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1beta2.ClusterSpec{Replicas: ptr.To[int32](3), Version: "3.6.16"},
+	}
+	v1beta2.SetObjectDefaults_EtcdCluster(made)
+	return made
+}
+
+func create(t *testing.T, storage cluster.Storage, desired *v1beta2.EtcdCluster) *v1beta2.EtcdCluster {
+	t.Helper()
+	obj, err := storage.EtcdCluster.Create(requestContext(t), desired, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, ok := obj.(*v1beta2.EtcdCluster)
+	if !ok {
+		t.Fatalf("created %T", obj)
+	}
+	return created
+}
 
 // TestListsAreThoseOfTheAPI: a served list has a type of its own, and encodes to the same bytes as
 // the list of the API, in every format and as a Table.
@@ -25,11 +73,11 @@ func TestListsAreThoseOfTheAPI(t *testing.T) {
 	t.Parallel()
 	storage, etcd := newStorage(t)
 	for _, name := range []string{"a", "b", "c"} {
-		cluster := create(t, storage, valid(name))
-		cluster.Status.Conditions = append(cluster.Status.Conditions, v1beta2.ClusterCondition{
+		made := create(t, storage, valid(name))
+		made.Status.Conditions = append(made.Status.Conditions, v1beta2.ClusterCondition{
 			Type: "QuorumLost", Status: "True", Message: "quorum of " + name, LastUpdateTime: "2026-11-25T00:00:00Z", LastTransitionTime: "2026-11-25T00:00:01Z",
 		})
-		update := rest.DefaultUpdatedObjectInfo(cluster)
+		update := rest.DefaultUpdatedObjectInfo(made)
 		if _, _, err := storage.Status.Update(requestContext(t), name, update, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +135,7 @@ func TestReadsOfTheWatchCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cluster, ok := got.(*v1beta2.EtcdCluster); !ok || cluster.UID != created.UID || len(cluster.Status.Conditions) != len(created.Status.Conditions) {
+		if read, ok := got.(*v1beta2.EtcdCluster); !ok || read.UID != created.UID || len(read.Status.Conditions) != len(created.Status.Conditions) {
 			t.Errorf("version %q: got %v, want %v", version, got, created)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package apiserver_test
 
 import (
 	"bytes"
@@ -31,6 +31,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/listcache"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/sharing"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/cluster"
 )
 
 const (
@@ -61,7 +62,7 @@ func newServer(scheme *runtime.Scheme, from rest.StandardStorage, encoders runti
 	scope := &handlers.RequestScope{
 		Namer:      handlers.ContextBasedNaming{Namer: meta.NewAccessor()},
 		Serializer: encoders, ParameterCodec: runtime.NewParameterCodec(scheme),
-		Creater: scheme, Convertor: scheme, Defaulter: scheme, Typer: scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme),
+		Convertor: scheme, Defaulter: scheme, Typer: scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme),
 		TableConvertor: table,
 		Resource:       v1beta2.SchemeGroupVersion.WithResource("etcdclusters"), Kind: v1beta2.SchemeGroupVersion.WithKind("EtcdCluster"),
 		HubGroupVersion: v1beta2.SchemeGroupVersion, MetaGroupVersion: metav1.SchemeGroupVersion,
@@ -92,13 +93,13 @@ func response(ctx context.Context, t *testing.T, handler http.Handler, method, a
 
 // named returns a cluster that has managed fields and a label.
 func named(name string) *v1beta2.EtcdCluster {
-	cluster := valid(name)
-	cluster.Labels = map[string]string{"name": name}
-	cluster.ManagedFields = []metav1.ManagedFieldsEntry{{
+	made := valid(name)
+	made.Labels = map[string]string{"name": name}
+	made.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "etcd.database.coreos.com/v1beta2",
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:version":{}}}`),
 	}}
-	return cluster
+	return made
 }
 
 // TestServedListsEqualThoseOfTheGenericServer: clients get the same bytes from lists that share
@@ -266,7 +267,7 @@ func readOne(t *testing.T, from server, name string) {
 }
 
 // watchAll reads the first events of a watch, and changes the objects as their owner may.
-func watchAll(t *testing.T, storage Storage, number int) {
+func watchAll(t *testing.T, storage cluster.Storage, number int) {
 	t.Helper()
 	events, err := storage.EtcdCluster.Watch(requestContext(t), &metainternalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -279,17 +280,17 @@ func watchAll(t *testing.T, storage Storage, number int) {
 		if owned, ok := event.Object.(runtime.CacheableObject); ok {
 			event.Object = owned.GetObject()
 		}
-		cluster, ok := event.Object.(*v1beta2.EtcdCluster)
+		read, ok := event.Object.(*v1beta2.EtcdCluster)
 		if !ok {
 			t.Errorf("a watch reads %T", event.Object)
 			return
 		}
-		cluster.Labels["name"], cluster.Spec.Version, cluster.ManagedFields[0].Manager = "changed", "changed", "changed"
+		read.Labels["name"], read.Spec.Version, read.ManagedFields[0].Manager = "changed", "changed", "changed"
 	}
 }
 
 // writeAndDelete creates an object and deletes it.
-func writeAndDelete(t *testing.T, storage Storage, name string) {
+func writeAndDelete(t *testing.T, storage cluster.Storage, name string) {
 	t.Helper()
 	if _, err := storage.EtcdCluster.Create(requestContext(t), named(name), rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
 		t.Error(err)
@@ -303,16 +304,16 @@ func writeAndDelete(t *testing.T, storage Storage, name string) {
 var errUnwanted = errors.New("the update is unwanted")
 
 // changeAndFail changes the object that an update gets from the watch cache, and does not store it.
-func changeAndFail(t *testing.T, storage Storage, name string) {
+func changeAndFail(t *testing.T, storage cluster.Storage, name string) {
 	t.Helper()
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, current runtime.Object) (runtime.Object, error) {
-		cluster, ok := current.(*v1beta2.EtcdCluster)
+		owned, ok := current.(*v1beta2.EtcdCluster)
 		if !ok {
 			t.Errorf("an update gets %T", current)
 			return nil, errUnwanted
 		}
-		cluster.Labels["name"], *cluster.Spec.Replicas, cluster.ManagedFields[0].Manager = "changed", 5, "changed"
-		cluster.Status.Conditions[0].Message = "changed"
+		owned.Labels["name"], *owned.Spec.Replicas, owned.ManagedFields[0].Manager = "changed", 5, "changed"
+		owned.Status.Conditions[0].Message = "changed"
 		return nil, errUnwanted
 	})
 	_, _, err := storage.EtcdCluster.Update(requestContext(t), name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
