@@ -75,6 +75,8 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 		observeViews(ctx, r, statuses)
 		if len(lastKnown(r.seen.Cluster)) == 0 {
 			r.seen.addViewedMembers()
+		} else {
+			r.seen.addAwaitedVoter()
 		}
 	}
 	observeClusterVersion(ctx, r, statuses)
@@ -192,6 +194,30 @@ func (s *seen) addViewedMembers() {
 		}
 		judgeUnresponsive(&viewed, s.podOf(viewed.Name))
 		s.Etcd.Members = append(s.Etcd.Members, viewed)
+	}
+}
+
+// addAwaitedVoter adds the second voter of an etcd without learners. The quorum ended when this voter
+// was added, so no list has named it. The status must name it while the first voter responds: once
+// that one was restarted, it responds to no client before the second voter has started. Its list may
+// be from before a third member joined, so there must be no pod and no PVC of another member.
+func (s *seen) addAwaitedVoter() {
+	if len(s.Etcd.Members) != 1 || resources.HasLearners(s.Etcd.Members[0].Version) {
+		return
+	}
+	only := &s.Etcd.Members[0]
+	if only.View == nil || len(only.View.Members) != 2 {
+		return
+	}
+	for _, awaited := range only.View.Members {
+		other := func(name string) bool { return name != awaited.Name && name != only.Name }
+		if awaited.Name == only.Name || awaited.Started || awaited.Unmanaged || s.podOf(awaited.Name) == nil ||
+			slices.ContainsFunc(s.Pods, func(p planner.Pod) bool { return other(p.Name) }) ||
+			slices.ContainsFunc(s.PVCs, func(c planner.PVC) bool { return other(c.Name) }) {
+			continue
+		}
+		judgeUnresponsive(&awaited, s.podOf(awaited.Name))
+		s.Etcd.Members = append(s.Etcd.Members, awaited)
 	}
 }
 

@@ -278,3 +278,41 @@ func TestVoterThatRespondsAsLearner(t *testing.T) {
 		}
 	}
 }
+
+// TestAwaitedVoter: while the only voter of an etcd without learners responds, the status comes to
+// name the voter that was added to it and has not started. Nothing names it after that.
+func TestAwaitedVoter(t *testing.T) {
+	t.Parallel()
+	owned := func(names ...string) (pods []planner.Pod) {
+		for _, name := range names {
+			pods = append(pods, planner.Pod{Name: name, Owned: true})
+		}
+		return pods
+	}
+	second := planner.Member{ID: 2, Name: "c-b"}
+	for _, test := range []struct {
+		name    string
+		version string
+		second  planner.Member
+		pods    []planner.Pod
+		pvcs    []planner.PVC
+		want    int
+	}{
+		{"added, and not started", "3.3.27", second, owned("c-a", "c-b"), nil, 2},
+		{"with its PVC", "3.3.27", second, owned("c-a", "c-b"), []planner.PVC{{Name: "c-a"}, {Name: "c-b"}}, 2},
+		{"started, so that it may have left since", "3.3.27", planner.Member{ID: 2, Name: "c-b", Started: true}, owned("c-a", "c-b"), nil, 1},
+		{"not added by this controller", "3.3.27", planner.Member{ID: 2, Unmanaged: true}, owned("c-a"), nil, 1},
+		{"without a pod", "3.3.27", second, owned("c-a"), nil, 1},
+		{"beside the pod of a third member", "3.3.27", second, owned("c-a", "c-b", "c-c"), nil, 1},
+		{"beside the PVC of a third member", "3.3.27", second, owned("c-a", "c-b"), []planner.PVC{{Name: "c-c"}}, 1},
+		{"in an etcd with learners", "3.5.26", second, owned("c-a", "c-b"), nil, 1},
+	} {
+		first := planner.Member{ID: 1, Name: "c-a", Started: true, Version: test.version}
+		first.View = &planner.View{Members: []planner.Member{{ID: 1, Name: "c-a"}, test.second}}
+		s := &seen{Observed: planner.Observed{Pods: test.pods, PVCs: test.pvcs}}
+		s.Etcd.Members = []planner.Member{first}
+		if s.addAwaitedVoter(); len(s.Etcd.Members) != test.want {
+			t.Errorf("%s: the members are %+v", test.name, s.Etcd.Members)
+		}
+	}
+}
