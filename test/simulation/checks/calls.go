@@ -357,13 +357,7 @@ func (c *Checks) Started(p *simetcd.Process) {
 	if err != nil || !c.Matters(p.Dir.Lineage) || p.Dir.Lineage.VersionUnknown {
 		return
 	}
-	var low *version.Version
-	for _, id := range p.Dir.Lineage.Order {
-		d := p.Dir.Lineage.Dirs[id]
-		if v, err := version.ParseSemantic(d.Version); err == nil && p.Dir.Lineage.Members.Find(id) != nil && (low == nil || v.LessThan(low)) {
-			low = v
-		}
-	}
+	low := p.Dir.Lineage.LowestVersionFor(p.Dir)
 	if low == nil || to.Minor() == low.Minor() {
 		return
 	}

@@ -103,7 +103,7 @@ func (e *World) Add(p *Process, url string, learner bool) error {
 	if learner {
 		kind = entryAddLearner
 	}
-	return e.change(op, leader, Entry{Kind: kind, member: Peer{Id: hash(url, fmt.Sprint(e.ids)), Url: url}})
+	return e.change(op, leader, Entry{Kind: kind, member: Peer{Id: hash(url, fmt.Sprint(e.ids)), Url: url, Since: leader.Dir.Lineage.LowestVersion()}})
 }
 
 // mayAddVoter is the strict check: enough members have started, and all are there.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 )
 
@@ -57,6 +59,10 @@ type Peer struct {
 	Name    string
 	Url     string
 	Learner bool
+	// Since is the lowest version of the members when this member was added. Until this member
+	// has started, etcd does not raise the version of the cluster: that takes a response from
+	// every member.
+	Since *version.Version
 }
 
 // Membership is the member list after some entries were applied. It is replaced, not

@@ -37,6 +37,29 @@ func parseMinor(v string) uint {
 	return parsed.Minor()
 }
 
+// LowestVersion is the lowest version that last ran on the data of a member; nil if no member has
+// started.
+func (l *Lineage) LowestVersion() *version.Version {
+	var low *version.Version
+	for _, id := range l.Order {
+		v, err := version.ParseSemantic(l.Dirs[id].Version)
+		if err == nil && l.Members.Find(id) != nil && (low == nil || v.LessThan(low)) {
+			low = v
+		}
+	}
+	return low
+}
+
+// LowestVersionFor is the lowest version that a member finds when it starts: at its first start
+// that is the version from when it was added, if the others have stepped up since.
+func (l *Lineage) LowestVersionFor(d *DataDir) *version.Version {
+	low, m := l.LowestVersion(), l.Members.Find(d.Id)
+	if low != nil && d.Version == "" && m != nil && m.Since != nil && m.Since.LessThan(low) {
+		return m.Since
+	}
+	return low
+}
+
 func before36(v string) bool { return minor(v) < 6 }
 
 // reads is true if a version can read an entry: from 3.6 on only what the version before
