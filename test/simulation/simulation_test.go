@@ -116,10 +116,12 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2016682: "the controller did not reach a quorum that served for half an hour",
 		2020787: "a controller with a cache from before a restore started the old members again",
 		2032567: "the disk of a learner hung right before it was promoted, and it never heard that it votes",
+		2034803: "a cluster was stopped while its last backup was restored, and woken again",
 		2047796: "a cluster was stopped when its second voter was added to an etcd without learners, and no status named that voter",
 		2048883: "the record was lost while no member responded, and a restore had begun when they came back",
 		2054801: "the second voter of an etcd without learners was started again before the first one responded",
 		2080968: "the first voter of an etcd without learners was upgraded while the second one had not started",
+		2095788: "all members were lost, and again what the restore of the last backup had made",
 		2101334: "the pod of the bootstrap member lost its labels before a status named that member",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {

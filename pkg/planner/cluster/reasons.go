@@ -53,6 +53,8 @@ const (
 	ReasonQuorumAtRisk Reason = "QuorumAtRisk"
 	// ReasonQuorumLost: fewer members serve than a quorum needs. Ends when enough of them are back, or with a recovery.
 	ReasonQuorumLost Reason = diagnosis.ReasonQuorumLost
+	// ReasonRestoreEnded: no member and no PVC exist, and the EtcdRestore that was created for this loss has ended. Ends with another EtcdRestore.
+	ReasonRestoreEnded Reason = recovery.ReasonRestoreEnded
 	// ReasonSourceLost: the member from which a recovery copies its data no longer exists. Ends when another member responds, or the recovery is abandoned.
 	ReasonSourceLost Reason = recovery.ReasonSourceLost
 	// ReasonUnmanagedMember: etcd has a member that this controller did not add. Ends when that member is removed.

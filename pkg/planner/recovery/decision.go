@@ -43,6 +43,8 @@ const (
 	ReasonBackupNotVerified = "BackupNotVerified"
 	// ReasonNoBackup: there is no backup that could be restored.
 	ReasonNoBackup = "NoBackup"
+	// ReasonRestoreEnded: the EtcdRestore that was created for the loss of all members has ended.
+	ReasonRestoreEnded = "RestoreEnded"
 	// ReasonSourceLost: the member that the recovery copies from no longer exists.
 	ReasonSourceLost = "SourceLost"
 	// ReasonWaitingForRecoveryMember: the recovery member does not serve.

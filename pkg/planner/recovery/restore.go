@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -31,6 +32,11 @@ func (in *Input) automaticRestore() (Decision, bool) {
 		return wait(AtRest, reason, "no pod and no volume of any member is left, and "+err.Error(), "restore a backup with an EtcdRestore"), true
 	}
 	name := in.restoreName()
+	if r := Current(in.Recorded, in.Reported); r != nil && r.Source.Restore == name {
+		return wait(AtRest, ReasonRestoreEnded,
+			fmt.Sprintf("no pod and no PVC of any member exists, and EtcdRestore %s, which was created for this loss, has ended: it is %s%s", name, r.Phase, explained(r)),
+			"Restore a backup with another EtcdRestore; the last one is EtcdBackup "+backup.Name+"."), true
+	}
 	decision := wait(AtRest, ReasonWaitingForRestore,
 		fmt.Sprintf("no pod and no PVC of any member exists; EtcdRestore %s restores the last backup, EtcdBackup %s", name, backup.Name),
 		diagnosis.NoActionYet+" See the status of that EtcdRestore.")
@@ -40,6 +46,14 @@ func (in *Input) automaticRestore() (Decision, bool) {
 	}
 	decision.Step = RequestRestore{Name: name, Backup: backup.Name, Lost: lost}
 	return decision, true
+}
+
+// explained is the message of a recovery behind its phase.
+func explained(r *v1beta2.RecoveryStatus) string {
+	if r.Message == "" {
+		return ""
+	}
+	return ", " + r.Message
 }
 
 // restoreName is the same for the same members, so that their loss causes one restore. It

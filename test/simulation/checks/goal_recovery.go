@@ -64,6 +64,10 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 		}
 	}
 	switch {
+	case survivors == 0 && cluster.Status.BlockedBy != nil && cluster.Status.BlockedBy.Reason == string(planner.ReasonRestoreEnded):
+		// It was done once for this loss, and the status asks a person for the next one.
+		c.w.AskRestore(fmt.Sprintf("asked-%d", len(c.w.Restores)), cluster.Status.LastBackup.Name)
+		return "another restore was requested"
 	case survivors == 0 && c.w.Plan.Automatic && *cluster.Spec.Replicas > 0 && cluster.Status.LastBackup != nil && c.w.NothingIsLeft():
 		return "it does not restore its last backup by itself"
 	case survivors == 0 || *cluster.Spec.Replicas == 0:
