@@ -144,6 +144,9 @@ func environment(pod *corev1.Pod, name string) bool {
 	})
 }
 
+// NeverStarts is true for a pod with which etcd ends at every start.
+func NeverStarts(pod *corev1.Pod) bool { return environment(pod, BadEnvironment) }
+
 // initialize fills an empty directory: for a new cluster, or as the member that the
 // others have added.
 func (e *World) initialize(r Container, dir *DataDir, args arguments) error {

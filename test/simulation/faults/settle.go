@@ -4,9 +4,11 @@
 package faults
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -31,7 +33,7 @@ func (w *World) Settle() {
 	for w.Elapsed < deadline && w.Violation == nil {
 		w.Advance(settleStep)
 		if wrong = w.Checks.Goal(); wrong != "" {
-			w.deleteUnownedRecord()
+			w.followStatus()
 			continue
 		}
 		if w.Checks.Rests() {
@@ -43,17 +45,52 @@ func (w *World) Settle() {
 	}
 }
 
-// deleteUnownedRecord is a person that does what the status asks for. A record without an owner
-// keeps the name of the record: that of an earlier cluster, or that of this cluster after users have
-// removed all that tells whose it is.
-func (w *World) deleteUnownedRecord() {
+// followStatus is a person that does what the status asks for.
+func (w *World) followStatus() {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
-	record, exists := kubernetes.Lookup[*corev1.ConfigMap](w.Store, kubernetes.KindRecord, schedules.RecordName)
-	if !found || !exists || simetcd.OwnerOf(record) != "" || cluster.Status.BlockedBy == nil || cluster.Status.BlockedBy.Reason != string(planner.ReasonNameConflict) {
+	if !found || cluster.Status.BlockedBy == nil {
 		return
 	}
-	w.Trace("a person deletes the ConfigMap that has the name of the record")
-	w.Store.Remove(kubernetes.KindRecord, schedules.RecordName)
+	switch b := cluster.Status.BlockedBy; b.Reason {
+	case string(planner.ReasonNameConflict):
+		w.deleteUnowned(b.Message)
+	case string(planner.ReasonQuorumLost):
+		if len(cluster.Status.MemberStatuses) == 1 {
+			w.giveUpDeletedPVC()
+		}
+	}
+}
+
+// deleteUnowned deletes an object that keeps a name from the cluster: the record of an earlier
+// cluster, or of this one after users have removed all that tells whose it is. Or a PVC that was
+// released to the user, and whose name the bootstrap member has again in an API that was brought
+// back from before the cluster had served.
+func (w *World) deleteUnowned(message string) {
+	if record, exists := kubernetes.Lookup[*corev1.ConfigMap](w.Store, kubernetes.KindRecord, schedules.RecordName); exists && simetcd.OwnerOf(record) == "" {
+		w.Trace("a person deletes the ConfigMap that has the name of the record")
+		w.Store.Remove(kubernetes.KindRecord, schedules.RecordName)
+	}
+	for _, object := range w.Store.List(kubernetes.KindPVC) {
+		if pvc := object.(kubernetes.PVC); simetcd.OwnerOf(pvc) == "" && strings.HasPrefix(message, "PVC "+pvc.Name+" exists") {
+			w.Trace("a person deletes the released PVC %s", pvc.Name)
+			_ = w.Store.DeleteObject(kubernetes.KindPVC, pvc.Name, metav1.Preconditions{UID: &pvc.UID})
+		}
+	}
+}
+
+// giveUpDeletedPVC ends the pod of the only member if it can never start, because a user has
+// declared what does not run, and if a user has deleted its PVC. The correct declaration needs another
+// pod, and with the pod the PVC goes. So the controller leaves the pod alone, and only a person can
+// give up its data.
+func (w *World) giveUpDeletedPVC() {
+	for _, object := range w.Store.List(kubernetes.KindPod) {
+		pod := object.(*corev1.Pod)
+		pvc, found := kubernetes.Lookup[kubernetes.PVC](w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
+		if found && pvc.DeletionTimestamp != nil && simetcd.NeverStarts(pod) {
+			w.Trace("a person gives up pod %s and its PVC", pod.Name)
+			_ = w.Store.DeleteObject(kubernetes.KindPod, pod.Name, metav1.Preconditions{UID: &pod.UID})
+		}
+	}
 }
 
 // heal ends everything that still goes wrong, and what only a person would end.
