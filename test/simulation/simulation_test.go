@@ -113,6 +113,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2009546: "Kubernetes rejected the successor of a member whose node was drained",
 		2012759: "a member whose disk hung was cut off together with the controller",
 		2013794: "the API was brought back from before the request for another CA, and the old CA was dropped",
+		2017680: "etcd carried out the addition of a second voter after the controller had given it up",
 		2015517: "a record lost its annotations and the UID of its cluster while the bootstrap member started",
 		2016682: "the controller did not reach a quorum that served for half an hour",
 		2020787: "a controller with a cache from before a restore started the old members again",

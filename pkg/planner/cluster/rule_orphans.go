@@ -3,10 +3,18 @@
 
 package cluster
 
+import "slices"
+
 // ruleOrphans deletes the pods and PVCs of members that are no longer in etcd's list. The
 // list was read after the pods were, so a pod that is not in it belongs to a removed member.
 func ruleOrphans(o *Observed) (Plan, bool) {
 	var actions []Action
+	for i := range o.Pods {
+		if p := &o.Pods[i]; o.awaitsAddition(p) {
+			return wait(recheckCatchUp, ReasonWaitingForMember,
+				"pod "+p.Name+" was admitted as the second member, and etcd may still be adding that member", noActionNeeded), true
+		}
+	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		if p.Owned && !p.Terminating && o.member(p.Name) == nil {
@@ -20,4 +28,17 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 		}
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckWaiting}, len(actions) > 0
+}
+
+// awaitsAddition is true for the pod of the second voter of an etcd without learners, which is admitted
+// before its member is added. The controller may have given up that request, or ended, and etcd
+// may carry it out all the same a moment later. Without the pod, the new voter would end the quorum for
+// ever. So the pod stays until etcd in it has ended often enough, which takes half a minute.
+func (o *Observed) awaitsAddition(p *Pod) bool {
+	const ends = 3
+	if !p.Owned || p.gone() || len(o.Etcd.Members) != 1 || o.member(p.Name) != nil || o.knowsLearners() {
+		return false
+	}
+	return p.MayFill && len(p.Peers) == 2 && slices.Contains(p.Peers, o.Etcd.Members[0].Name) &&
+		p.RestartCount < ends && o.Now.Sub(p.Made) < preparedPatience
 }

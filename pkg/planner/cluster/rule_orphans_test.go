@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -24,6 +25,21 @@ func TestRuleOrphans(t *testing.T) {
 		{"a volume that is kept", 3, "a:claim b:claim c:claim", edits(withPVC("x", true), retain), "orphans: ReleasePVC x"},
 		{"one that goes already", 3, "a b c", edits(pod("x", true), going), "steady"},
 		{"a pod that is not owned", 3, "a b c", edits(pod("x", false)), "steady"},
+		{"the second voter before learners, which may yet be added", 3, "a:v=3.3.27,podv=3.3.27", secondVoter(0), "orphans: wait WaitingForMember"},
+		{"that has ended too often", 3, "a:v=3.3.27,podv=3.3.27", secondVoter(3), "orphans: DeletePod x"},
+		{"that has waited too long", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { o.pod("x").Made = o.Now.Add(-time.Hour) }), "orphans: DeletePod x"},
+		{"that has joined before", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { o.pod("x").MayFill = false }), "orphans: DeletePod x"},
+		{"that was to join other members", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { o.pod("x").Peers = []string{"b", "x"} }), "orphans: DeletePod x"},
+		{"that joins an etcd with learners", 3, "a", secondVoter(0)[1:], "orphans: DeletePod x"},
 		{"before a change goes on", 3, "a b c:learner", edits(pod("x", true)), "orphans: DeletePod x"},
+	})
+}
+
+// secondVoter is a cluster of etcd 3.3 with the pod x, which was admitted as the second voter and whose
+// container has ended so often.
+func secondVoter(ends int) []func(*Observed) {
+	return edits(wants("3.3.27"), pod("x", true), func(o *Observed) {
+		p := o.pod("x")
+		p.MayFill, p.Peers, p.RestartCount, p.Made = true, []string{"a", "x"}, ends, o.Now
 	})
 }
