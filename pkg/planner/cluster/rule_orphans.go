@@ -31,7 +31,7 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 }
 
 // awaitsAddition is true for the pod of the second voter of an etcd without learners, which is admitted
-// before its member is added. The controller may have given up that request, or ended, and etcd
+// before its member is added. The controller may have stopped waiting for the response, or ended, and etcd
 // may carry it out all the same a moment later. Without the pod, the new voter would end the quorum for
 // ever. So the pod stays until etcd in it has ended often enough, which takes half a minute.
 func (o *Observed) awaitsAddition(p *Pod) bool {

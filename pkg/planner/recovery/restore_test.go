@@ -29,9 +29,9 @@ func TestAutomaticRestore(t *testing.T) {
 		{"again after other members are lost", nothing, edits(lostFor(time.Hour), backedUp(true), recorded(succeeded), func(in *Input) {
 			in.Members[2].ID = "4"
 		}), strings.Replace(request, "7c8f5059", "a9eed93a", 1)},
-		{"once, and it was abandoned", nothing, edits(lostFor(time.Hour), backedUp(true), firstAid(v1beta2.RecoveryPhaseAbandoned)), "wait RestoreEnded"},
-		{"once, and what it made was lost", nothing, edits(lostFor(time.Hour), backedUp(true), firstAid(v1beta2.RecoveryPhaseSucceeded)), "wait RestoreEnded"},
-		{"once for the members that are lost now", nothing, edits(lostFor(time.Hour), backedUp(true), firstAid(v1beta2.RecoveryPhaseSucceeded), func(in *Input) {
+		{"once, and it was abandoned", nothing, edits(lostFor(time.Hour), backedUp(true), restoredByItself(v1beta2.RecoveryPhaseAbandoned)), "wait RestoreEnded"},
+		{"once, and what it made was lost", nothing, edits(lostFor(time.Hour), backedUp(true), restoredByItself(v1beta2.RecoveryPhaseSucceeded)), "wait RestoreEnded"},
+		{"once for the members that are lost now", nothing, edits(lostFor(time.Hour), backedUp(true), restoredByItself(v1beta2.RecoveryPhaseSucceeded), func(in *Input) {
 			in.Members[2].ID = "4"
 		}), strings.Replace(request, "7c8f5059", "a9eed93a", 1)},
 		{"once, in whatever order they are listed", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) {
@@ -41,8 +41,8 @@ func TestAutomaticRestore(t *testing.T) {
 	})
 }
 
-// firstAid is an automatic restore of the cluster whose members are a, b and c, in a phase.
-func firstAid(phase v1beta2.RecoveryPhase) func(*Input) {
+// restoredByItself is an automatic restore of the cluster whose members are a, b and c, in a phase.
+func restoredByItself(phase v1beta2.RecoveryPhase) func(*Input) {
 	return func(in *Input) {
 		in.Recorded = &v1beta2.RecoveryStatus{
 			ID: "c-first-aid-7c8f5059", Trigger: v1beta2.RecoveryTriggerRestore, Phase: phase, Source: v1beta2.RecoverySource{Restore: "c-first-aid-7c8f5059"},

@@ -56,13 +56,13 @@ func (w *World) followStatus() {
 		w.deleteUnowned(b.Message)
 	case string(planner.ReasonQuorumLost):
 		if len(cluster.Status.MemberStatuses) == 1 {
-			w.giveUpDeletedPVC()
+			w.finishDeletion()
 		}
 	}
 }
 
 // deleteUnowned deletes an object that keeps a name from the cluster: the record of an earlier
-// cluster, or of this one after users have removed all that tells whose it is. Or a PVC that was
+// cluster, or of this cluster after users have removed all that tells whose it is. Or a PVC that was
 // released to the user, and whose name the bootstrap member has again in an API that was brought
 // back from before the cluster had served.
 func (w *World) deleteUnowned(message string) {
@@ -78,16 +78,16 @@ func (w *World) deleteUnowned(message string) {
 	}
 }
 
-// giveUpDeletedPVC ends the pod of the only member if it can never start, because a user has
+// finishDeletion ends the pod of the only member if it can never start, because a user has
 // declared what does not run, and if a user has deleted its PVC. The correct declaration needs another
 // pod, and with the pod the PVC goes. So the controller leaves the pod alone, and only a person can
-// give up its data.
-func (w *World) giveUpDeletedPVC() {
+// decide that its data is lost.
+func (w *World) finishDeletion() {
 	for _, object := range w.Store.List(kubernetes.KindPod) {
 		pod := object.(*corev1.Pod)
 		pvc, found := kubernetes.Lookup[kubernetes.PVC](w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
 		if found && pvc.DeletionTimestamp != nil && simetcd.NeverStarts(pod) {
-			w.Trace("a person gives up pod %s and its PVC", pod.Name)
+			w.Trace("a person deletes pod %s, and with it the PVC", pod.Name)
 			_ = w.Store.DeleteObject(kubernetes.KindPod, pod.Name, metav1.Preconditions{UID: &pod.UID})
 		}
 	}
