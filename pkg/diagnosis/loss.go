@@ -77,7 +77,7 @@ func (c *Cluster) lossByStatus() Loss {
 	if len(voters) == 0 {
 		return c.lossOfUnknownMembers()
 	}
-	absent, down, leaderless := 0, 0, 0
+	absent, down, leaderless, starting := 0, 0, 0, 0
 	for _, m := range voters {
 		// An electorate may hold members that have not started. They count as voters.
 		switch state := c.stateWith(m, Votes); {
@@ -87,6 +87,9 @@ func (c *Cluster) lossByStatus() Loss {
 			leaderless++
 		case state.IsDown():
 			down++
+			if !m.Started && !c.Evidence(m.Name).IsEnding() {
+				starting++
+			}
 		}
 	}
 	switch need := Quorum(len(voters)); {
@@ -96,6 +99,12 @@ func (c *Cluster) lossByStatus() Loss {
 		return Loss{
 			Reason: ReasonNoLeader, Remedy: RemedyWaitForMembers,
 			Message:     fmt.Sprintf("%d of %d voters respond and know no leader. An election normally takes a few seconds.", leaderless, len(voters)),
+			Remediation: NoActionYet,
+		}
+	case starting > 0 && len(voters)-absent-down+starting >= need && c.UnreadFor < ElectionGrace:
+		return Loss{
+			Reason: ReasonNoLeader, Remedy: RemedyWaitForMembers,
+			Message:     fmt.Sprintf("%d of %d voters were added and have not started yet. That normally takes a few seconds.", starting, len(voters)),
 			Remediation: NoActionYet,
 		}
 	case len(voters)-absent-down-leaderless < need:
