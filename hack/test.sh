@@ -90,18 +90,18 @@ run_e2e() {
     on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
-# The core suite on the oldest supported Kubernetes, and whether what it serves is what the recorded
-# discovery document says.
+# The core suite and the demo on the oldest supported Kubernetes, and whether what it serves is what
+# the recorded discovery document says.
 run_e2e_oldest() {
-  on_cluster 1 oldest 1 ./test/e2e -core &&
+  AFTER=hack/demo.sh on_cluster 1 oldest 1 ./test/e2e -core &&
     ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir --kubernetes oldest) gotest -race -count=1 -run '^TestRecordedDiscovery$' ./test/integration
 }
 
 # The core cells of the fault matrix, which take less than two minutes; `make faults` runs others.
 run_faults() { on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/faults -core; }
 
-# on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests on the cluster
-# that is up, or on a cluster for these tests only.
+# on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests, and then the command AFTER,
+# on the cluster that is up, or on a cluster for these tests only.
 on_cluster() {
   local nodes=$1 kubernetes=$2 default=$3 result
   shift 3
@@ -113,7 +113,8 @@ on_cluster() {
   fi
   make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" &&
     KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
-      gotest -count=1 -timeout="${TIMEOUT:-70m}" -parallel=4 "$@"
+      gotest -count=1 -timeout="${TIMEOUT:-70m}" -parallel=4 "$@" &&
+    ${AFTER:-true}
   result=$?
   finish
   return $result
