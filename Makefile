@@ -101,11 +101,11 @@ generate: ## Generate code again after a change of the API types.
 ##@ Check
 .PHONY: test
 test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e on the newest and the oldest Kubernetes.
-	@hack/test.sh verify unit +simulation integration e2e e2e-oldest
+	@hack/test.sh verify unit +simulation +states integration e2e e2e-oldest
 
 .PHONY: unit
 unit: ## The quick part: unit and registry conformance tests with the race detector.
-	@hack/test.sh unit
+	@hack/test.sh unit states
 
 .PHONY: verify
 verify: ## Formatting, lint, generated code, licence headers, scripts.

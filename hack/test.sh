@@ -55,15 +55,16 @@ run_verify() { hack/verify.sh; }
 
 run_unit() {
   hack/object-stores.sh || return
-  # Without the race detector: the planner of clusters starts no goroutines, and its tests
-  # evaluate millions of states, which takes ten times as long under it. The agent that is
-  # killed at every request packs a database again after each kill; its other tests have the
-  # detector.
   # shellcheck disable=SC2046
   gotest -race -timeout=30m -skip '^TestKilledAtEveryRequest$' $(unit_packages | grep -v /pkg/planner/cluster$) &&
-    gotest -timeout=30m ./pkg/planner/cluster && gotest -timeout=30m -run '^TestKilledAtEveryRequest$' ./cmd/agent &&
     (cd hack/local && gotest ./...) && (cd hack/release && gotest ./...) && (cd test/charts && gotest -count=1 ./...)
 }
+
+# Unit tests that take minutes of a processor, without the race detector. The planner of clusters
+# starts no goroutines, and its tests evaluate millions of states, which takes ten times as long
+# under the detector. The agent that is killed at every request packs a database again after each
+# kill. Its other tests have the detector.
+run_states() { gotest -timeout=60m ./pkg/planner/cluster && gotest -timeout=60m -run '^TestKilledAtEveryRequest$' ./cmd/agent; }
 
 # Every eighth cut of the sweep; all of them take minutes more: -sweep-every=1.
 run_simulation() { FORMAT=standard-verbose gotest -count=1 -timeout=80m ./test/simulation -schedules=1000 -sweep-every=8; }
@@ -75,6 +76,8 @@ run_nightly() {
   FORMAT=standard-verbose gotest -count=1 -timeout=0 ./test/simulation -schedules=100000 -node-schedules=5000 -sweep-every=1 || result=1
   ETCD_OPERATOR_CONSUMER_ROUNDS=20 ETCD_OPERATOR_DATABASE_MIB=8192 TIMEOUT=6h run_e2e || result=1
   ALL=1 hack/faults.sh || result=1
+  { make --no-print-directory down up && make --no-print-directory charts-on-cluster; } || result=1
+  make --no-print-directory down || result=1
   return $result
 }
 
@@ -83,11 +86,12 @@ run_integration() {
     ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir ${KUBERNETES:+--kubernetes "$KUBERNETES"}) gotest -race -count=1 ./test/integration/...
 }
 
-# Three nodes, so that nodes can fail; a cluster that is up is taken as it is.
+# Three nodes, so that nodes can fail; a cluster that is up is taken as it is. Then the core cells
+# of the fault matrix.
 run_e2e() {
   # TestFlux runs a module of its own, which is compiled before anything is measured.
   make --no-print-directory local-tool && (cd hack/local && "$LOCAL" build network-policies) && (cd test/flux && go test -run '^$' .) &&
-    on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
+    AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
 # The core suite and the demo on the oldest supported Kubernetes, and whether what it serves is what
@@ -98,6 +102,9 @@ run_e2e_oldest() {
 }
 
 # The core cells of the fault matrix, which take less than two minutes; `make faults` runs others.
+# shellcheck disable=SC2317 # the value of AFTER
+core_faults() { gotest -count=1 -timeout=20m ./test/faults -core; }
+
 run_faults() { on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/faults -core; }
 
 # on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests, and then the command AFTER,
@@ -111,10 +118,11 @@ on_cluster() {
     # A run that was killed, or a machine that was restarted, leaves the objects of its cluster.
     make --no-print-directory down || return
   fi
-  make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" &&
-    KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL \
-      gotest -count=1 -timeout="${TIMEOUT:-70m}" -parallel=4 "$@" &&
-    ${AFTER:-true}
+  make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" && (
+    KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL
+    export KUBECONFIG ETCD_OPERATOR_BIN ETCD_OPERATOR_LOCAL
+    gotest -count=1 -timeout="${TIMEOUT:-70m}" -parallel=4 "$@" && ${AFTER:-true}
+  )
   result=$?
   finish
   return $result
@@ -124,6 +132,7 @@ run() {
   case $1 in
     verify) run_verify ;;
     unit) run_unit ;;
+    states) run_states ;;
     simulation) run_simulation ;;
     integration) run_integration ;;
     e2e) run_e2e ;;
