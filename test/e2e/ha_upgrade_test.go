@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -126,6 +127,9 @@ func TestHighAvailabilityOnEmpty(t *testing.T) {
 	c := s.create("first", 1, etcdVersion)
 	c.holds(c.fill())
 	s.kubectl("delete", "etcdcluster/first", "--timeout=60s")
+	// The garbage collector looks twice a minute which kinds there are. An API that is deleted before it
+	// has seen the EtcdCluster leaves the pods, and an API server with an empty storage does not start then.
+	s.must(c.members.Pods.Await(s.within(3*time.Minute), func(pods []*corev1.Pod) bool { return len(pods) == 0 }), "the pods of a deleted cluster to go")
 
 	s.administer("delete", "-k", env.Artifact("ha"), "--timeout=180s")
 	s.nothingInstalled()

@@ -85,8 +85,8 @@ func TestOldAPI(t *testing.T) {
 	})
 }
 
-// onlyTest waits until no object is left of the tests before: it would come back with the
-// others. The tests that run in parallel begin when this test has ended.
+// onlyTest waits until no cluster and no member is left of the tests before: a cluster would come back
+// with the others, and beside a member no API server starts with an empty storage. The tests that run in parallel begin when this test has ended.
 func (s *scenario) onlyTest() {
 	s.Helper()
 	view, err := env.Clusters(s.ctx(), metav1.NamespaceAll)
@@ -101,6 +101,10 @@ func (s *scenario) onlyTest() {
 		return len(list) == 0
 	})
 	s.must(err, "wait until no other cluster is left; this test needs a Kubernetes without any but its own, and there are %v", left)
+	members, err := env.Pods(s.ctx(), metav1.NamespaceAll, "app=etcd,etcd_cluster")
+	s.must(err, "watch the members of all clusters")
+	defer members.Close()
+	s.must(members.Await(s.within(2*time.Minute), func(pods []*corev1.Pod) bool { return len(pods) == 0 }), "wait for the members of other tests to go")
 }
 
 // record returns what the record says about the start of the cluster.
