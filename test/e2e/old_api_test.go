@@ -85,8 +85,9 @@ func TestOldAPI(t *testing.T) {
 	})
 }
 
-// onlyTest waits until no cluster and no member is left of the tests before: a cluster would come back
-// with the others, and beside a member no API server starts with an empty storage. The tests that run in parallel begin when this test has ended.
+// onlyTest waits until no cluster and no member is left of the tests before. A cluster would come back
+// with the others, and no API server starts with an empty storage beside a member. The tests that
+// run in parallel begin when this test has ended.
 func (s *scenario) onlyTest() {
 	s.Helper()
 	view, err := env.Clusters(s.ctx(), metav1.NamespaceAll)
