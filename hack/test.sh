@@ -86,12 +86,11 @@ run_integration() {
     ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir ${KUBERNETES:+--kubernetes "$KUBERNETES"}) gotest -race -count=1 ./test/integration/...
 }
 
-# Three nodes, so that nodes can fail; a cluster that is up is taken as it is. Then the core cells
-# of the fault matrix.
+# Three nodes, so that nodes can fail; a cluster that is up is taken as it is.
 run_e2e() {
   # TestFlux runs a module of its own, which is compiled before anything is measured.
   make --no-print-directory local-tool && (cd hack/local && "$LOCAL" build network-policies) && (cd test/flux && go test -run '^$' .) &&
-    AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
+    on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
 # The core suite and the demo on the oldest supported Kubernetes, and whether what it serves is what
@@ -102,9 +101,6 @@ run_e2e_oldest() {
 }
 
 # The core cells of the fault matrix, which take less than two minutes; `make faults` runs others.
-# shellcheck disable=SC2317 # the value of AFTER
-core_faults() { gotest -count=1 -timeout=20m ./test/faults -core; }
-
 run_faults() { on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/faults -core; }
 
 # on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests, and then the command AFTER,
