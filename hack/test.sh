@@ -86,12 +86,13 @@ run_integration() {
     ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir ${KUBERNETES:+--kubernetes "$KUBERNETES"}) gotest -race -count=1 ./test/integration/...
 }
 
-# Three nodes, so that nodes can fail; a cluster that is up is taken as it is. Then the core cells
-# of the fault matrix.
+# Three nodes, so that nodes can fail; a cluster that is up is taken as it is. The requests of the
+# controller are logged, so that a right that it never uses is found. Then the core cells of the
+# fault matrix.
 run_e2e() {
   # TestFlux runs a module of its own, which is compiled before anything is measured.
   make --no-print-directory local-tool && (cd hack/local && "$LOCAL" build network-policies) && (cd test/flux && go test -run '^$' .) &&
-    AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
+    AUDIT=yes AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
 # The core suite and the demo on the oldest supported Kubernetes, and whether what it serves is what
@@ -118,7 +119,7 @@ on_cluster() {
     # A run that was killed, or a machine that was restarted, leaves the objects of its cluster.
     make --no-print-directory down || return
   fi
-  make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" && (
+  make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" AUDIT="${AUDIT:-}" && (
     KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL
     export KUBECONFIG ETCD_OPERATOR_BIN ETCD_OPERATOR_LOCAL
     gotest -count=1 -timeout="${TIMEOUT:-70m}" -parallel=4 "$@" && ${AFTER:-true}
