@@ -146,17 +146,23 @@ func (s *scenario) puts(ctx context.Context, value string) error {
 	return s.inPod(ctx, "etcdctl", "--cacert=/bindings/etcd/ca.crt", "put", "shop", value)
 }
 
-// writes writes from the pod of the application, until the returned function is called. Each
-// write is a process that reads the mounted files. A write that fails is sent once more: etcd
-// drops what is on its way while a leader hands over.
+// enoughWrites is how many writes of an application a test asks for at least.
+const enoughWrites = 10
+
+// writes writes from the pod of the application, until the returned function is called and at
+// least enoughWrites were sent. Each write is a process that reads the mounted files. A write that
+// fails is sent once more: etcd drops what is on its way while a leader hands over.
 func (s *scenario) writes() func() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx())
 	var running sync.WaitGroup
 	sent, repeated := 0, 0
+	enough := make(chan struct{})
 	running.Go(func() {
 		for ctx.Err() == nil {
-			sent++
+			if sent++; sent == enoughWrites+1 {
+				close(enough)
+			}
 			err := s.puts(ctx, fmt.Sprint(sent))
 			if err != nil && ctx.Err() == nil {
 				repeated++
@@ -173,10 +179,12 @@ func (s *scenario) writes() func() {
 	}
 	s.Cleanup(stop)
 	return func() {
+		select {
+		case <-enough:
+		case <-ctx.Done():
+			s.Errorf("not even %d writes with the mounted Secret", enoughWrites)
+		}
 		stop()
 		s.Logf("%d writes with the mounted Secret, %d sent twice", sent, repeated)
-		if sent < 10 {
-			s.Errorf("only %d writes were sent", sent)
-		}
 	}
 }

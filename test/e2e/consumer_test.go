@@ -39,8 +39,14 @@ const (
 
 // handOver are the errors of etcd for writes that are under way while one member hands over
 // to another. Some of these writes were sent to the leader, others were forwarded to it. A
-// member that stops drops what it has accepted and not proposed yet.
-var handOver = []string{"raft proposal dropped", "possibly due to previous leader failure", "raft: stopped", "error reading from server"}
+// member that stops drops what it has accepted and not proposed yet. A leader that hands over
+// drops what is forwarded to it without an answer, and the member that forwarded it gives up
+// after 7 s. It names the previous leader only if no other was elected in that time.
+var handOver = []string{"raft proposal dropped", "etcdserver: request timed out", "raft: stopped", "error reading from server"}
+
+// handOverShare is one in how many writes at most fails while members hand over. Without a
+// quorum all of them fail.
+const handOverShare = 20
 
 // consumption is a cluster, the kube-apiserver that uses it, and what that has seen of
 // each operation.
@@ -119,12 +125,16 @@ func (u *consumption) during(what string, do func(round int)) {
 	u.must(err, "count connections refused")
 	u.Logf("%s %d: %v; %d connections refused; %v", what, round+1, took.Round(10*time.Millisecond), rejected, report)
 	u.must(u.consumer.Kept(u.ctx(), report), "after %s", what)
+	kills := what == leaderKill
 	for _, f := range report.Failures {
-		if kills := what == leaderKill; !kills && !slices.ContainsFunc(handOver, func(text string) bool { return strings.Contains(f.Err.Error(), text) }) {
+		if !kills && !slices.ContainsFunc(handOver, func(text string) bool { return strings.Contains(f.Err.Error(), text) }) {
 			u.Errorf("%s %d: a write failed: %v", what, round+1, f.Err)
 		}
 	}
-	if rejected > 0 && what != leaderKill {
+	if n := len(report.Failures); !kills && n*handOverShare > report.Sent {
+		u.Errorf("%s %d: %d of %d writes failed, which is more than members drop that hand over", what, round+1, n, report.Sent)
+	}
+	if rejected > 0 && !kills {
 		u.Errorf("%s %d: %d connections refused", what, round+1, rejected)
 	}
 	if round == 0 {

@@ -3,7 +3,11 @@
 
 package cluster
 
-import "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+import (
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
 
 // undisruptedSize is the largest size whose disruption budget never allows an eviction. A
 // larger cluster keeps a quorum without one member.
@@ -36,11 +40,13 @@ func (o *Observed) onCordonedNodes() []*Member {
 	return list
 }
 
-// room is how many pods of members there may be above the desired size. It is the surge, or the one
-// pod that waits for a node other than the cordoned one.
+// room is how many pods of members there may be above the desired size. It is one for the successor
+// of a voter that must be replaced or that is on a cordoned node. A voter that is lost needs no room:
+// it is missing already.
 func (o *Observed) room() int {
-	if len(o.onCordonedNodes()) > 0 {
+	replaced := func(m *Member) bool { return o.due(m) == replace && !o.isLost(m) }
+	if len(o.onCordonedNodes()) > 0 || slices.ContainsFunc(o.voters(), replaced) {
 		return 1
 	}
-	return o.surge()
+	return 0
 }

@@ -43,6 +43,7 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 		{"to replace a lost member, which stays in the list meanwhile", 3, "a b c:nopod", edits(unprepared), "replace: PreparePod c-new, FindMember c, wait WaitingForPod"},
 		{"which goes when the pod waits", 3, "a b c:nopod", edits(waitingPod("d")), "replace: RemoveMember c Lost"},
 		{"and not when the pod is pending", 3, "a b c:nopod", edits(waitingPod("d", unscheduled)), "replace: FindMember c, wait WaitingForPod"},
+		{"only one, also when a person asked to replace the member", 3, "a b:nopod c", edits(replaceAsked("b"), waitingPod("d")), "replace: RemoveMember b Lost"},
 		{"no member is added for a pod that is pending", 3, "a b", edits(waitingPod("c", unscheduled)), "scale-up: wait WaitingForPod"},
 		{"the one that waits goes first", 3, "a", edits(waitingPod("b", unscheduled), waitingPod("c")), "scale-up: AddLearner c, AdmitPod c[a c]"},
 		{"one that was made for another declaration is made again", 3, "a b", edits(waitingPod("c", func(p *Pod) { p.Template = "before" })),
