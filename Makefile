@@ -10,6 +10,7 @@ IP_FAMILIES ?=
 PACKAGES ?=
 PLUGIN_DIR ?=
 KUBERNETES  ?=
+AUDIT       ?=
 CELL ?=
 N    ?=
 SEED ?=
@@ -45,7 +46,7 @@ demo: up ## The main job: a real Kubernetes, a three-member etcd, and a tour of 
 
 .PHONY: up
 up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes, IP_FAMILIES=ipv4, dual or ipv6, KUBERNETES=1.32 to 1.36) with the programs installed from artifacts/.
-	@$(LOCAL) up $(if $(NODES),--nodes $(NODES)) $(if $(IP_FAMILIES),--ip-families $(IP_FAMILIES)) $(if $(KUBERNETES),--kubernetes $(KUBERNETES))
+	@$(LOCAL) up $(if $(NODES),--nodes $(NODES)) $(if $(IP_FAMILIES),--ip-families $(IP_FAMILIES)) $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(AUDIT),--audit)
 	@$(LOCAL) load dist/etcd-operator.tar
 	@hack/install.sh
 

@@ -86,11 +86,13 @@ run_integration() {
     ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir ${KUBERNETES:+--kubernetes "$KUBERNETES"}) gotest -race -count=1 ./test/integration/...
 }
 
-# Three nodes, so that nodes can fail; a cluster that is up is taken as it is.
+# Three nodes, so that nodes can fail; a cluster that is up is taken as it is. The requests of the
+# controller are logged, so that a right that it never uses is found. Then the core cells of the
+# fault matrix.
 run_e2e() {
   # TestFlux runs a module of its own, which is compiled before anything is measured.
   make --no-print-directory local-tool && (cd hack/local && "$LOCAL" build network-policies) && (cd test/flux && go test -run '^$' .) &&
-    on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
+    AUDIT=yes AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
 # The core suite and the demo on the oldest supported Kubernetes, and whether what it serves is what
@@ -102,6 +104,7 @@ run_e2e_oldest() {
 
 # The core cells of the fault matrix, which take less than two minutes; `make faults` runs others.
 run_faults() { on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/faults -core; }
+core_faults() { gotest -count=1 -timeout=20m ./test/faults -core; }
 
 # on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests, and then the command AFTER,
 # on the cluster that is up, or on a cluster for these tests only.
@@ -114,7 +117,7 @@ on_cluster() {
     # A run that was killed, or a machine that was restarted, leaves the objects of its cluster.
     make --no-print-directory down || return
   fi
-  make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" && (
+  make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" AUDIT="${AUDIT:-}" && (
     KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL
     export KUBECONFIG ETCD_OPERATOR_BIN ETCD_OPERATOR_LOCAL
     gotest -count=1 -timeout="${TIMEOUT:-70m}" -parallel=4 "$@" && ${AFTER:-true}

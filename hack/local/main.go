@@ -219,7 +219,7 @@ var clusterCommands = map[string]func(context.Context, *cluster.Cluster, []strin
 func up(ctx context.Context, c *cluster.Cluster, args []string) error {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	nodes := flags.Int("nodes", 1, "number of nodes")
-	audit := flags.Bool("audit", false, "log every request to the API server")
+	audit := flags.Bool("audit", false, "log the requests of the operator to audit.log in the logs-dir")
 	toleration := flags.Int("toleration-seconds", 300, "how long pods stay bound to a node that is lost")
 	families := flags.String("ip-families", "", "addresses of the cluster: ipv4, dual or ipv6; dual by default where the machine has IPv6")
 	minor := flags.String("kubernetes", "", kubernetesUsage)

@@ -4,13 +4,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,28 +88,12 @@ func (b *bench) countRequests(ctx context.Context, from, until time.Time) error 
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(filepath.Join(dir, "audit.log"))
-	if errors.Is(err, fs.ErrNotExist) {
-		b.table.note("The local Kubernetes runs without an audit log (up --audit): requests were not counted.")
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close()
 	user := "system:serviceaccount:" + harness.SystemNamespace + ":" + harness.Controller
 	counts := map[string]int{}
 	total, leases := 0, 0
-	lines := bufio.NewReader(file)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			break // The end, or a line that is being written.
-		}
-		var e auditv1.Event
-		if json.Unmarshal(line, &e) != nil || e.User.Username != user || e.Stage != auditv1.StageRequestReceived ||
-			!between(e.RequestReceivedTimestamp, from, until) {
-			continue
+	err = harness.EachAuditEvent(filepath.Join(dir, "audit.log"), func(e *auditv1.Event) {
+		if e.User.Username != user || e.Stage != auditv1.StageRequestReceived || !between(e.RequestReceivedTimestamp, from, until) {
+			return
 		}
 		total++
 		resource := ""
@@ -123,6 +104,13 @@ func (b *bench) countRequests(ctx context.Context, from, until time.Time) error 
 			leases++
 		}
 		counts[e.Verb+" "+resource]++
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		b.table.note("The local Kubernetes runs without an audit log (up --audit): requests were not counted.")
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	minutes := until.Sub(from).Minutes()
 	b.table.add(fmt.Sprintf("requests of the controller with %d clusters at rest", b.clusters), "per minute", float64(total)/minutes)

@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := errors.Join(awaitNoNamespaces(), env.Close()); err != nil {
+	if err := errors.Join(awaitNoNamespaces(), unusedRights(), env.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
 		code = 1
 	}
