@@ -30,6 +30,7 @@ func (n *names) visit(node ast.Node) bool {
 		n.check(d.Name)
 	case *ast.FuncDecl:
 		n.check(d.Name)
+		n.checkPredicate(d)
 	case *ast.TypeSpec:
 		n.check(d.Name)
 	case *ast.ValueSpec:

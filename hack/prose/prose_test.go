@@ -25,6 +25,22 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestPredicates(t *testing.T) {
+	for declaration, bad := range map[string]bool{
+		"func usable(p int) bool": true, "func isUsable(p int) bool": false, "func (p pod) Finished() bool": true, "func sameVersion(a, b string) bool": true,
+		"func ownsPod() bool": false, "func setLabels() bool": false, "func feed() bool": false, "func mustLeave() bool": false,
+		"func ready() (bool, error)": false, "func started() time": false, "func ready() (yes bool)": false,
+	} {
+		_, findings, err := extractGo("p.go", []byte("package p\n\n"+declaration+" {\n}\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(findings) > 0; got != bad {
+			t.Errorf("%s: findings %v, want any: %t", declaration, findings, bad)
+		}
+	}
+}
+
 func TestGoProse(t *testing.T) {
 	const file = `package p
 
