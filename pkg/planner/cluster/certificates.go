@@ -32,8 +32,8 @@ func (DropOldCAs) action()         {}
 func (RequestCertificate) action() {}
 func (RefreshPod) action()         {}
 
-// certificateFacts returns what package certificates needs to know of the cluster.
-func (o *Observed) certificateFacts() *certificates.Observed {
+// certificateInput returns what package certificates needs to know of the cluster.
+func certificateInput(o *Observed) *certificates.Observed {
 	facts := &certificates.Observed{
 		Now:             o.Now,
 		Certificates:    o.Certificates,
@@ -44,8 +44,8 @@ func (o *Observed) certificateFacts() *certificates.Observed {
 		Linearizable:    o.Etcd.Linearizable,
 		RotateCA:        o.Cluster.Annotations[resources.AnnotationRotateCA],
 		DropOldCA:       o.Cluster.Annotations[resources.AnnotationDropOldCA],
-		Bootstrapped:    o.bootstrapped(),
-		Hibernated:      o.size() == 0,
+		Bootstrapped:    isBootstrapped(o),
+		Hibernated:      desiredSize(o.Cluster) == 0,
 		Paused:          o.Cluster.Spec.Paused,
 		Deleting:        o.Cluster.DeletionTimestamp != nil,
 	}
@@ -55,7 +55,7 @@ func (o *Observed) certificateFacts() *certificates.Observed {
 		}
 	}
 	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Owned && !p.gone() {
+		if p := &o.Pods[i]; p.Owned && !isGone(p) {
 			facts.Pods = append(facts.Pods, certificates.Pod{
 				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, Notified: p.Certificates != "", Refreshed: p.Refreshed,
 			})
@@ -72,8 +72,8 @@ func areVerified(members []Member) bool {
 
 // keepCertificates returns the actions that keep the certificates of the cluster valid. They
 // touch no member, so they go along with whatever else is done.
-func (o *Observed) keepCertificates(plan Plan) []Action {
-	facts := o.certificateFacts()
+func keepCertificates(o *Observed, plan Plan) []Action {
+	facts := certificateInput(o)
 	facts.AddsMember = slices.ContainsFunc(plan.Actions, func(a Action) bool {
 		_, adds := a.(AddMember)
 		return adds
@@ -100,7 +100,7 @@ func (o *Observed) keepCertificates(plan Plan) []Action {
 
 // certificatesValid is about clusters with certificates only.
 func certificatesValid(o *Observed, _ Plan) v1beta2.ClusterCondition {
-	facts := o.certificateFacts()
+	facts := certificateInput(o)
 	// What the controller issues after a pause counts as being issued.
 	facts.Paused, facts.Deleting = false, false
 	return facts.Condition()

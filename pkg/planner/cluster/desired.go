@@ -25,53 +25,46 @@ const (
 	replace
 )
 
-// due returns what must happen to a member.
-func (o *Observed) due(m *Member) change {
-	if o.replaceRequested(m) || o.replacesOnCordonedNode(m) {
+// changeDue returns what must happen to a member.
+func changeDue(o *Observed, m *Member) change {
+	if isReplacementRequested(o.Cluster, m) || replacesOnCordonedNode(o, m) {
 		return replace
 	}
-	return o.dueUnrequested(m)
+	return changeDueUnrequested(o, m)
 }
 
-// dueUnrequested returns what must happen to a member even if no user has asked to replace it, or to
+// changeDueUnrequested returns what must happen to a member even if no user has asked to replace it, or to
 // drain its node.
-func (o *Observed) dueUnrequested(m *Member) change {
-	pod := o.pod(m.Name)
+func changeDueUnrequested(o *Observed, m *Member) change {
+	pod := podByName(o.Pods, m.Name)
 	switch {
-	case o.mustBeReplaced(m):
+	case mustBeReplaced(o.Cluster, o.Now, o.Pods, m):
 		return replace
-	case pod.gone():
+	case isGone(pod):
 		return asDeclared // it comes back as declared, or a new member replaces it
-	case o.stale(pod) && o.pvc(m.Name) != nil:
+	case isStale(o, pod) && pvcByName(o.PVCs, m.Name) != nil:
 		return recreate
-	case o.stale(pod):
+	case isStale(o, pod):
 		return replace
-	case o.otherImage(pod):
+	case hasOtherImage(o.Cluster, pod):
 		return reimage
 	default:
 		return asDeclared
 	}
 }
 
-// stale is true for a pod that was created from an earlier declaration, before the last
+// isStale is true for a pod that was created from an earlier declaration, before the last
 // request to restart, or while members had to trust other CAs.
-func (o *Observed) stale(p *Pod) bool {
+func isStale(o *Observed, p *Pod) bool {
 	request := resources.RestartRequest(o.Cluster)
-	return (p.Template != "" && o.Template != "" && p.Template != o.Template) || (request != "" && p.Restart != request) || o.certificateFacts().Distrusts(p.Trust)
-}
-
-// otherImage is true for a pod that was made for another version, or from another
-// repository.
-func (o *Observed) otherImage(p *Pod) bool {
-	target := parse(o.Cluster.Spec.Version)
-	return target != nil && (p.Outdated || !sameVersion(p.Version, target))
+	return (p.Template != "" && o.Template != "" && p.Template != o.Template) || (request != "" && p.Restart != request) || certificateInput(o).Distrusts(p.Trust)
 }
 
 // surge is how many voters there may be above the desired size: one while a new member
 // must replace another.
-func (o *Observed) surge() int {
-	for _, m := range o.voters() {
-		if o.due(m) == replace {
+func surge(o *Observed) int {
+	for _, m := range listVoters(o.Etcd.Members) {
+		if changeDue(o, m) == replace {
 			return 1
 		}
 	}
@@ -80,9 +73,9 @@ func (o *Observed) surge() int {
 
 // renew returns the action that makes the pod of a member what is declared. If it may
 // not be upgraded now, a pod that is made again keeps its version.
-func (o *Observed) renew(m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
-	pod, v := o.pod(m.Name), target.String()
-	if o.due(m) == reimage {
+func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
+	pod, v := podByName(o.Pods, m.Name), target.String()
+	if changeDue(o, m) == reimage {
 		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
 	}
 	if !upgrade {

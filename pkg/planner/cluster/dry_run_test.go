@@ -112,7 +112,7 @@ func TestRecoveryIsAcceptedOnlyAfterALoss(t *testing.T) {
 		o, text := randomLoss(t, dice)
 		status := Status(o, Decide(o))
 		c := find(status, v1beta2.ClusterConditionQuorumLost)
-		if loss := o.quorumLoss(); (c.Status == corev1.ConditionTrue) != loss.Certain || loss.Permanent && !loss.Certain {
+		if loss := diagnoseQuorumLoss(&o); (c.Status == corev1.ConditionTrue) != loss.Certain || loss.Permanent && !loss.Certain {
 			t.Fatalf("%s: the condition is %s and the diagnosis %+v", text, c.Status, loss)
 		}
 	}

@@ -17,7 +17,7 @@ func waitingPod(name string, changes ...func(*Pod)) func(*Observed) {
 			change(&p)
 		}
 		o.Prepared = append(o.Prepared, p)
-		if o.persistent() {
+		if isPersistent(o.Cluster) {
 			o.PreparedPVCs = append(o.PreparedPVCs, PVC{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
 		}
 	}

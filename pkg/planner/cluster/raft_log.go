@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -32,18 +33,9 @@ const (
 	padStep = 2000
 )
 
-// logBars is true if members that run low must not be joined by ones that run target yet.
-func (o *Observed) logBars(low, target *version.Version) bool {
-	if target.Minor() <= low.Minor() || low.Minor() < firstBarredMinor || low.Minor() > lastBarredMinor {
-		return false
-	}
-	r := o.Record.Log
-	return !r.Readable || r.Minor < low.Minor() || r.ClusterID != o.clusterID()
-}
-
 // prepareLog returns what must be done and waited for before a member that runs low may
 // run the next minor version.
-func (o *Observed) prepareLog(low *version.Version) Plan {
+func prepareLog(o *Observed, low *version.Version) Plan {
 	minor := low.Minor()
 	plan := wait(recheckQuorum, ReasonPreparingLog,
 		fmt.Sprintf("members of 3.%d cannot read log entries of members before 3.%d: the log is advanced past them first", minor+1, minor),
@@ -55,7 +47,7 @@ func (o *Observed) prepareLog(low *version.Version) Plan {
 	behind := ^uint64(0)
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
-		if has := newest(parse(m.Version), o.pod(m.Name).version()); has != nil && has.Minor() > minor {
+		if has := newest(parse(m.Version), podVersion(podByName(o.Pods, m.Name))); has != nil && has.Minor() > minor {
 			continue // it took the step before
 		}
 		if m.Health != Healthy || m.RaftApplied == 0 {
@@ -63,8 +55,8 @@ func (o *Observed) prepareLog(low *version.Version) Plan {
 		}
 		ahead, behind = max(ahead, m.RaftIndex), min(behind, m.RaftApplied)
 	}
-	id, r := o.clusterID(), o.Record.Log
-	goal := r.Index + o.logDistance(minor)
+	id, r := hexID(o.Etcd.ClusterID), o.Record.Log
+	goal := r.Index + logDistance(o.Cluster, minor)
 	switch {
 	case r.ClusterID != id || r.Minor < minor:
 		plan.Actions = []Action{RecordLog{Log: resources.LogRecord{ClusterID: id, Minor: minor, Index: ahead}}}
@@ -80,8 +72,8 @@ func (o *Observed) prepareLog(low *version.Version) Plan {
 // logDistance is how far the log must go on until no member needs the entries before. From
 // 3.6 on a leader keeps dropping what it need not keep in memory; older versions do so
 // when they make a snapshot.
-func (o *Observed) logDistance(minor uint) uint64 {
-	count := resources.SnapshotCount(o.Cluster, minor)
+func logDistance(cluster *v1beta2.EtcdCluster, minor uint) uint64 {
+	count := resources.SnapshotCount(cluster, minor)
 	if minor < lastBarredMinor {
 		return count + catchUpEntries + logSlack
 	}
@@ -90,9 +82,9 @@ func (o *Observed) logDistance(minor uint) uint64 {
 
 // bornReadable is the record of a cluster whose bootstrap member has just responded, if
 // there is a version that could not read an entry in its log.
-func (o *Observed) bornReadable() resources.LogRecord {
-	if low := o.lowest(); low != nil && low.Minor() >= firstBarredMinor {
-		return resources.LogRecord{ClusterID: o.clusterID(), Minor: low.Minor(), Readable: true}
+func bornReadable(o *Observed) resources.LogRecord {
+	if low := versionsOf(o).lowest(); low != nil && low.Minor() >= firstBarredMinor {
+		return resources.LogRecord{ClusterID: hexID(o.Etcd.ClusterID), Minor: low.Minor(), Readable: true}
 	}
 	return resources.LogRecord{}
 }

@@ -27,7 +27,7 @@ func TestRecoveryInput(t *testing.T) {
 			r.Pod.Node, r.Pod.AwaySince, r.Pod.AwayWhy = "node-r", testNow.Add(-time.Hour), away
 		}),
 		func(o *Observed) {
-			o.pod("c").EndsBy, o.pod("c").NodeNotReady = ends, true
+			podByName(o.Pods, "c").EndsBy, podByName(o.Pods, "c").NodeNotReady = ends, true
 			o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly"}
 		})
 	want := &recovery.Input{
@@ -35,7 +35,7 @@ func TestRecoveryInput(t *testing.T) {
 		Desired:  recovery.Desired{Cluster: "c", Size: 3, Automatic: true, Persistent: true},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: []string{"zero", "one"},
 		RecordedID: "c0ffee", ReplacedID: "c0ffee", Bootstrapped: true, LastBackup: &v1beta2.LastBackup{Name: "nightly"},
-		ClusterID: "c0ffee", Facts: o.facts(),
+		ClusterID: "c0ffee", Facts: diagnosisInput(&o),
 		Members: []recovery.Member{{ID: "1", Name: "a", Version: "3.5.21"}, {ID: "2", Name: "b", Version: testVersion}, {ID: "3", Name: "c", Version: testVersion}},
 		Pods: []recovery.Pod{
 			{Name: "a", Node: "node-a", Evidence: diagnosis.PodExists},
@@ -80,7 +80,7 @@ func TestRecoveryInput(t *testing.T) {
 		changed.RecoveryMember.Pod, expected.RecoveryMember.Pod, changed.Cluster = &member, &pod, cluster
 		test.edit(&changed)
 		test.want(&expected)
-		expected.Facts = changed.facts()
+		expected.Facts = diagnosisInput(&changed)
 		if diff := cmp.Diff(&expected, recoveryInput(&changed)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

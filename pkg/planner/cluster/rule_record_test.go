@@ -87,9 +87,9 @@ func TestRecordIsCompletedOnce(t *testing.T) {
 		"the ID is not recorded": edits(recorded(seeding), known("zero")),
 	} {
 		o := observed(t, 3, "a b c", edit...)
-		first := o.completeRecord()
+		first := completeRecord(&o)
 		o.Record = Record{State: Current, Record: first}
-		if second := o.completeRecord(); !second.Equal(first) {
+		if second := completeRecord(&o); !second.Equal(first) {
 			t.Errorf("%s: %+v, then %+v", name, first, second)
 		}
 	}
@@ -98,15 +98,15 @@ func TestRecordIsCompletedOnce(t *testing.T) {
 // TestRecordRemembersWhatMembersKnow: IDs come back from wherever they are.
 func TestRecordRemembersWhatMembersKnow(t *testing.T) {
 	o := observed(t, 3, "a b c", noRecord, known("one", "two"), createdFor("three", "seed", seeding, true))
-	if got := o.completeRecord().Recoveries; !slices.Equal(got, []string{"one", "two", "three"}) {
+	if got := completeRecord(&o).Recoveries; !slices.Equal(got, []string{"one", "two", "three"}) {
 		t.Errorf("it remembers %q", got)
 	}
 	o = observed(t, 3, "a b c", noRecord, known("one"), said("two", "seed", succeeded))
-	if got := o.completeRecord().Recoveries; !slices.Equal(got, []string{"one", "two"}) {
+	if got := completeRecord(&o).Recoveries; !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("with the status it remembers %q", got)
 	}
 	o = observed(t, 3, "a b c", noRecord, known("one"), asked(restores))
-	written := o.completeRecord()
+	written := completeRecord(&o)
 	o.Record = Record{State: Current, Record: written}
 	if plan := describe(Decide(o)); plan != "recovery: RecordRecovery Abandoned" {
 		t.Errorf("a request that was carried out before leads to %s", plan)

@@ -64,7 +64,7 @@ func recoveryPod(id uint64, edit ...func(*RecoveryMember)) func(*Observed) {
 func ready(names ...string) func(*Observed) {
 	return func(o *Observed) {
 		for _, name := range names {
-			o.pod(name).Ready = true
+			podByName(o.Pods, name).Ready = true
 		}
 	}
 }
@@ -192,9 +192,9 @@ func TestFillRecoveryMember(t *testing.T) {
 			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), ready("d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), recoveryPod(0xbeef)),
 			"recovery: wait OldMemberMayRun"},
 		{"two pods are being deleted and may serve until then", 3, "a:noleader,index=90 b:unknown,terminating,index=0 c:unknown,terminating,index=0",
-			edits(noQuorum, recorded(seeding), recoveryPod(0xbeef), func(o *Observed) { o.pod("b").EndsBy, o.pod("c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
+			edits(noQuorum, recorded(seeding), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "b").EndsBy, podByName(o.Pods, "c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
 		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(seeding, restores), recoveryPod(0xbeef)), "recovery: wait OldMemberMayRun"},
-		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(seeding, restores), recoveryPod(0xbeef), func(o *Observed) { o.pod("c").EndsBy = o.Now }),
+		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(seeding, restores), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "c").EndsBy = o.Now }),
 			"recovery: VerifyWrite, RecordRecovery Cutover"},
 		{"a restore of a new cluster", 3, "", edits(unresponsive, recorded(seeding, restores), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
 		{"a record that a user deleted", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID = seeding, "c0ffee" })),
@@ -314,7 +314,7 @@ func TestWayOut(t *testing.T) {
 		"a:noleader,index=90 b:down,index=0 c:nopod,index=0":  false,
 	} {
 		o := observed(t, 3, text, noQuorum, automatic(time.Second))
-		loss := o.quorumLoss()
+		loss := diagnoseQuorumLoss(&o)
 		if loss.Permanent != byItself || strings.Contains(loss.Remediation, "needed: after") != byItself || strings.Contains(loss.Remediation, "/recover ") == byItself {
 			t.Errorf("%s: permanent %t: %s", text, loss.Permanent, loss.Remediation)
 		}
@@ -337,7 +337,7 @@ func TestWayOutByABackup(t *testing.T) {
 	} {
 		o := observed(t, 3, test.members, noQuorum)
 		o.Cluster.Status.LastBackup = test.last
-		way := o.quorumLoss().Remediation
+		way := diagnoseQuorumLoss(&o).Remediation
 		if named := strings.Contains(way, "etcdclusters/c/restore") && strings.Contains(way, "EtcdBackup nightly"); named != test.named || !strings.Contains(way, "with an EtcdRestore") {
 			t.Errorf("%s with %+v: %s", test.members, test.last, way)
 		}

@@ -1,0 +1,63 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// replacesLostMembers is true if the spec lets the controller replace members that are away.
+func replacesLostMembers(cluster *v1beta2.EtcdCluster) bool {
+	r := cluster.Spec.Recovery
+	return r == nil || r.MemberLoss != v1beta2.RecoveryManual
+}
+
+// hasOtherImage is true for a pod that was made for another version, or from another
+// repository.
+func hasOtherImage(cluster *v1beta2.EtcdCluster, p *Pod) bool {
+	target := parse(cluster.Spec.Version)
+	return target != nil && (p.Outdated || !sameVersion(p.Version, target))
+}
+
+// desiredSize is the desired number of voters.
+func desiredSize(cluster *v1beta2.EtcdCluster) int {
+	if cluster.Spec.Replicas == nil {
+		return 0
+	}
+	return int(*cluster.Spec.Replicas)
+}
+
+// isPersistent is true if each member keeps its data on a PVC.
+func isPersistent(cluster *v1beta2.EtcdCluster) bool {
+	return cluster.Spec.Pod != nil && cluster.Spec.Pod.PersistentVolumeClaimSpec != nil
+}
+
+// hasFinalizer is true if the finalizer is on the cluster.
+func hasFinalizer(cluster *v1beta2.EtcdCluster) bool {
+	return slices.Contains(cluster.Finalizers, resources.Finalizer)
+}
+
+// isReplacementRequested is true for a voter that a user has asked to replace. The rules about the
+// membership do it, one voter at a time: scale-up adds another member, and scale-down removes
+// the named member when the other votes.
+func isReplacementRequested(cluster *v1beta2.EtcdCluster, m *Member) bool {
+	op := cluster.Status.Operation
+	return !m.Learner && !op.Over() && op.Type == v1beta2.OperationReplace && slices.Contains(op.Members, m.Name) &&
+		cluster.Annotations[resources.AnnotationCancelOperation] != op.ID
+}
+
+// awaitsRestore is true for a cluster that was made to be filled from a backup. It must
+// never start empty.
+func awaitsRestore(cluster *v1beta2.EtcdCluster) bool {
+	return cluster.Annotations[v1beta2.AnnotationRestore] != ""
+}
+
+// recoversAutomatically is true if the spec allows it.
+func recoversAutomatically(cluster *v1beta2.EtcdCluster) bool {
+	policy := cluster.Spec.Recovery
+	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic
+}

@@ -1,0 +1,91 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// upgradePath is what decides which version may follow the versions that the members run.
+type upgradePath struct {
+	memberVersions
+	// declared is the version in the spec.
+	declared string
+	// log says which entries the log of the etcd with clusterID holds.
+	log       resources.LogRecord
+	clusterID uint64
+}
+
+func upgradePathOf(o *Observed) upgradePath {
+	return upgradePath{memberVersions: versionsOf(o), declared: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: o.Etcd.ClusterID}
+}
+
+// recoveryVersion returns the version of etcd with which a recovery from a member starts.
+func (u upgradePath) recoveryVersion(source *Member) string {
+	if v := u.runs(source); v != nil {
+		return v.String()
+	}
+	return u.declared
+}
+
+// logBars is true if members that run low must not be joined by ones that run target yet.
+func (u upgradePath) logBars(low, target *version.Version) bool {
+	if target.Minor() <= low.Minor() || low.Minor() < firstBarredMinor || low.Minor() > lastBarredMinor {
+		return false
+	}
+	r := u.log
+	return !r.Readable || r.Minor < low.Minor() || r.ClusterID != hexID(u.clusterID)
+}
+
+// knowsLearners is true if every member whose version is known knows learners, and
+// one that joins now will.
+func (u upgradePath) knowsLearners() bool {
+	joins := u.joinVersion()
+	if joins == "" {
+		joins = u.declared
+	}
+	if !resources.HasLearners(joins) {
+		return false
+	}
+	for i := range u.members {
+		if v := u.runs(&u.members[i]); v != nil && !resources.HasLearners(v.String()) {
+			return false
+		}
+	}
+	return true
+}
+
+// canStep is true if members that run low may be joined by ones that run target.
+func (u upgradePath) canStep(low, target *version.Version) bool {
+	_, early := tooEarly(low, target)
+	_, _, unsafe := u.unsafeReturn(target)
+	return step(low, target) && !early && !unsafe && !u.isLeftBehind(target) && !u.logBars(low, target)
+}
+
+// joinVersion returns the version for a member that is new: the declared one, unless
+// that would be a step that the others may not take. Where there is no way back it is what
+// the last of the others may run by now, not what it ran before.
+func (u upgradePath) joinVersion() string {
+	target, low := parse(u.declared), u.lowest()
+	if target == nil || low == nil || u.canStep(low, target) {
+		return ""
+	}
+	if u.isLeftBehind(target) {
+		low = nil
+		for i := range u.members {
+			low = oldest(low, u.mayRun(&u.members[i]))
+		}
+	}
+	return u.pinned(low)
+}
+
+// pinned returns a version for CreatePod; empty if it is the declared one or unknown.
+func (u upgradePath) pinned(v *version.Version) string {
+	if v == nil || sameVersion(u.declared, v) {
+		return ""
+	}
+	return v.String()
+}
