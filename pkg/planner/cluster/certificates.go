@@ -8,7 +8,6 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // IssueCA creates a CA.
@@ -31,44 +30,6 @@ func (IssueCertificate) action()   {}
 func (DropOldCAs) action()         {}
 func (RequestCertificate) action() {}
 func (RefreshPod) action()         {}
-
-// certificateInput returns what package certificates needs to know of the cluster.
-func certificateInput(o *Observed) *certificates.Observed {
-	facts := &certificates.Observed{
-		Now:             o.Now,
-		Certificates:    o.Certificates,
-		CA:              o.CA,
-		CertManager:     o.CertManager,
-		Trust:           o.Trust,
-		MembersVerified: areVerified(o.Etcd.Members),
-		Linearizable:    o.Etcd.Linearizable,
-		RotateCA:        o.Cluster.Annotations[resources.AnnotationRotateCA],
-		DropOldCA:       o.Cluster.Annotations[resources.AnnotationDropOldCA],
-		Bootstrapped:    isBootstrapped(o),
-		Hibernated:      desiredSize(o.Cluster) == 0,
-		Paused:          o.Cluster.Spec.Paused,
-		Deleting:        o.Cluster.DeletionTimestamp != nil,
-	}
-	for i := range o.Clients {
-		if c := &o.Clients[i]; c.Name != "" {
-			facts.Clients = append(facts.Clients, c.Certificate)
-		}
-	}
-	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Owned && !isGone(p) {
-			facts.Pods = append(facts.Pods, certificates.Pod{
-				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, Notified: p.Certificates != "", Refreshed: p.Refreshed,
-			})
-		}
-	}
-	return facts
-}
-
-// areVerified is true if every member was seen to show certificates of the present CA, at both
-// its listeners.
-func areVerified(members []Member) bool {
-	return len(members) > 0 && !slices.ContainsFunc(members, func(m Member) bool { return !m.CertificateVerified })
-}
 
 // keepCertificates returns the actions that keep the certificates of the cluster valid. They
 // touch no member, so they go along with whatever else is done.
@@ -106,10 +67,10 @@ func certificatesValid(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	return facts.Condition()
 }
 
-func certificateStatuses(o *Observed) []v1beta2.CertificateStatus {
+func certificateStatuses(observed []certificates.Certificate) []v1beta2.CertificateStatus {
 	var list []v1beta2.CertificateStatus
-	for i := range o.Certificates {
-		list = append(list, o.Certificates[i].Status())
+	for i := range observed {
+		list = append(list, observed[i].Status())
 	}
 	return list
 }

@@ -34,7 +34,7 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 		if list[i].Status == "" {
 			continue // it is not about this cluster, or not there while it is not True
 		}
-		stamp(o, &list[i], now)
+		stamp(o.Cluster, &list[i], now)
 		result = append(result, list[i])
 	}
 	for i := range o.Cluster.Status.Conditions {
@@ -48,10 +48,10 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 
 // stamp gives a condition the times of the same condition in the last status, where it is
 // as it was then, and now elsewhere.
-func stamp(o *Observed, c *v1beta2.ClusterCondition, now string) {
-	c.LastUpdateTime, c.LastTransitionTime, c.ObservedGeneration = now, now, o.Cluster.Generation
-	for i := range o.Cluster.Status.Conditions {
-		old := &o.Cluster.Status.Conditions[i]
+func stamp(cluster *v1beta2.EtcdCluster, c *v1beta2.ClusterCondition, now string) {
+	c.LastUpdateTime, c.LastTransitionTime, c.ObservedGeneration = now, now, cluster.Generation
+	for i := range cluster.Status.Conditions {
+		old := &cluster.Status.Conditions[i]
 		if old.Type != c.Type {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -60,4 +61,24 @@ func awaitsRestore(cluster *v1beta2.EtcdCluster) bool {
 func recoversAutomatically(cluster *v1beta2.EtcdCluster) bool {
 	policy := cluster.Spec.Recovery
 	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic
+}
+
+// declaration is what decides whether a pod was created from what is declared now.
+type declaration struct {
+	cluster *v1beta2.EtcdCluster
+	// template is the hash of what is declared about pods.
+	template string
+	// certificates say which CAs a pod must trust.
+	certificates *certificates.Observed
+}
+
+func declarationOf(o *Observed) declaration {
+	return declaration{cluster: o.Cluster, template: o.Template, certificates: certificateInput(o)}
+}
+
+// isStale is true for a pod that was created from an earlier declaration, before the last
+// request to restart, or while members had to trust other CAs.
+func (d declaration) isStale(p *Pod) bool {
+	request := resources.RestartRequest(d.cluster)
+	return (p.Template != "" && d.template != "" && p.Template != d.template) || (request != "" && p.Restart != request) || d.certificates.Distrusts(p.Trust)
 }

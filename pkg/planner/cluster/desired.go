@@ -5,8 +5,6 @@ package cluster
 
 import (
 	"k8s.io/apimachinery/pkg/util/version"
-
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // change is what must happen to a member so that its pod is what is declared.
@@ -42,22 +40,15 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return replace
 	case isGone(pod):
 		return asDeclared // it comes back as declared, or a new member replaces it
-	case isStale(o, pod) && pvcByName(o.PVCs, m.Name) != nil:
+	case declarationOf(o).isStale(pod) && pvcByName(o.PVCs, m.Name) != nil:
 		return recreate
-	case isStale(o, pod):
+	case declarationOf(o).isStale(pod):
 		return replace
 	case hasOtherImage(o.Cluster, pod):
 		return reimage
 	default:
 		return asDeclared
 	}
-}
-
-// isStale is true for a pod that was created from an earlier declaration, before the last
-// request to restart, or while members had to trust other CAs.
-func isStale(o *Observed, p *Pod) bool {
-	request := resources.RestartRequest(o.Cluster)
-	return (p.Template != "" && o.Template != "" && p.Template != o.Template) || (request != "" && p.Restart != request) || certificateInput(o).Distrusts(p.Trust)
 }
 
 // surge is how many voters there may be above the desired size: one while a new member

@@ -28,7 +28,7 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 		c.RecoveryMember = r.RecoveryMember
 	}
 	for i := range o.Etcd.Members {
-		c.Members = append(c.Members, diagnosisMember(o, &o.Etcd.Members[i]))
+		c.Members = append(c.Members, diagnosisMember(upgradePathOf(o), &o.Etcd.Members[i]))
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned {
@@ -46,10 +46,10 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	return c
 }
 
-func diagnosisMember(o *Observed, m *Member) diagnosis.Member {
+func diagnosisMember(u upgradePath, m *Member) diagnosis.Member {
 	facts := diagnosis.Member{
 		Name: m.Name, Started: m.Started, Learner: m.Learner, Response: responseOf(m),
-		RaftIndex: signed(m.RaftIndex), DBSize: m.DBSize, Limitation: resources.RevisionGoesBack(upgradePathOf(o).recoveryVersion(m)),
+		RaftIndex: signed(m.RaftIndex), DBSize: m.DBSize, Limitation: resources.RevisionGoesBack(u.recoveryVersion(m)),
 	}
 	if m.View != nil {
 		facts.View = &diagnosis.View{Learner: m.View.Learner}

@@ -20,23 +20,23 @@ import (
 //
 // The last member that clients reach stays in the Service: a restart costs an outage then,
 // and nothing is won by beginning it earlier.
-func drain(o *Observed, m *Member) (Plan, bool) {
-	pod := podByName(o.Pods, m.Name)
+func drain(members []Member, pods []Pod, m *Member) (Plan, bool) {
+	pod := podByName(pods, m.Name)
 	if isGone(pod) {
 		return Plan{}, false
 	}
 	plan, waits := Plan{}, true
-	to := findSuccessor(o.Etcd.Members, o.Pods, m)
-	switch beside := hasRoutedBeside(o.Etcd.Members, o.Pods, m); {
+	to := findSuccessor(members, pods, m)
+	switch beside := hasRoutedBeside(members, pods, m); {
 	case m.Health != Healthy:
 		// The controller does not reach it, but the others may follow it.
-		if waits = to != nil && findLeader(o.Etcd.Members) == m; waits {
+		if waits = to != nil && findLeader(members) == m; waits {
 			plan = moveLeader(m, to)
 		}
 		return plan, waits
 	case beside && pod.Role != PodDraining:
 		plan = Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodDraining}}, RequeueAfter: recheckWaiting}
-	case to != nil && findLeader(o.Etcd.Members) == m:
+	case to != nil && findLeader(members) == m:
 		plan = moveLeader(m, to)
 	case beside && pod.InEndpoints:
 		plan = wait(recheckWaiting, ReasonWaitingForService,
@@ -94,12 +94,12 @@ func staysOut(o *Observed, m *Member, plan Plan) bool {
 //
 // Four voters that are to be three tolerate no failure in between, as three do while one
 // of them restarts.
-func drainBeforeRemoval(o *Observed, m *Member, reason RemoveReason) (Plan, bool) {
-	pod := podByName(o.Pods, m.Name)
+func drainBeforeRemoval(now time.Time, q quorum, m *Member, reason RemoveReason) (Plan, bool) {
+	pod := podByName(q.pods, m.Name)
 	switch {
 	case pod == nil || pod.Finished:
 		return Plan{}, false
-	case m.Health != Healthy && isStopping(o.Now, pod):
+	case m.Health != Healthy && isStopping(now, pod):
 		return wait(recheckWaiting, ReasonWaitingForPod,
 			"the container of member "+m.Name+" is stopping", noActionNeeded), true
 	case m.Health != Healthy && !pod.InEndpoints:
@@ -108,15 +108,15 @@ func drainBeforeRemoval(o *Observed, m *Member, reason RemoveReason) (Plan, bool
 	if !pod.Terminating && pod.Role != PodDraining {
 		return Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodDraining}}, RequeueAfter: recheckWaiting}, true
 	}
-	if plan, leads := handOver(o.Etcd.Members, o.Pods, m); leads {
+	if plan, leads := handOver(q.members, q.pods, m); leads {
 		return plan, true
 	}
-	voters := len(listVoters(o.Etcd.Members))
+	voters := len(listVoters(q.members))
 	switch {
 	case !pod.Terminating && pod.InEndpoints:
 		return wait(recheckWaiting, ReasonWaitingForService,
 			"the client Service still leads to member "+m.Name+", which is about to be removed", noActionNeeded), true
-	case m.Health != Healthy || quorumOf(o).countServingWithout(m) < diagnosis.Quorum(voters):
+	case m.Health != Healthy || q.countServingWithout(m) < diagnosis.Quorum(voters):
 		return Plan{}, false
 	case pod.Terminating:
 		return wait(recheckWaiting, ReasonWaitingForPod,

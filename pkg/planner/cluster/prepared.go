@@ -27,7 +27,7 @@ func isLost(o *Observed, m *Member) bool {
 // isUsable is true for a prepared pod that will wait for a member as it is declared now.
 func isUsable(o *Observed, p *Pod) bool {
 	switch {
-	case isGone(p), p.Running && isOverdue(o.Cluster, o.Now, p), isStale(o, p), isPersistent(o.Cluster) != (preparedPVCByName(o.PreparedPVCs, p.Name) != nil):
+	case isGone(p), p.Running && isOverdue(o.Cluster, o.Now, p), declarationOf(o).isStale(p), isPersistent(o.Cluster) != (preparedPVCByName(o.PreparedPVCs, p.Name) != nil):
 		return false
 	case !p.Running && o.Now.Sub(p.Made) > preparedPatience:
 		return false

@@ -12,18 +12,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// Some versions end as soon as they read log entries of certain older versions:
-//   - 3.6 ends at requests of members before 3.5. Each health check leaves one there.
-//   - 3.7 ends at requests of members before 3.6. They are written when a member starts and
-//     when the version of the cluster changes.
-//
-// A member reads such entries on its own disk, from the last snapshot on, and in what a
-// leader sends to a member that joins or lags. So before a member may take such a step, the
-// log must have grown without such requests. It has grown enough when every member has made
-// a snapshot behind them and no leader keeps them in memory. In a quiet cluster the
-// controller adds entries that change nothing.
 const (
-	firstBarredMinor, lastBarredMinor = 5, 6
 	// catchUpEntries are what a leader keeps in memory for members that lag.
 	catchUpEntries = 5000
 	// logSlack is for snapshots that are made beside the log, and for what an earlier leader
@@ -78,13 +67,4 @@ func logDistance(cluster *v1beta2.EtcdCluster, minor uint) uint64 {
 		return count + catchUpEntries + logSlack
 	}
 	return max(count, catchUpEntries) + logSlack
-}
-
-// bornReadable is the record of a cluster whose bootstrap member has just responded, if
-// there is a version that could not read an entry in its log.
-func bornReadable(o *Observed) resources.LogRecord {
-	if low := versionsOf(o).lowest(); low != nil && low.Minor() >= firstBarredMinor {
-		return resources.LogRecord{ClusterID: hexID(o.Etcd.ClusterID), Minor: low.Minor(), Readable: true}
-	}
-	return resources.LogRecord{}
 }

@@ -183,7 +183,7 @@ func holdsReady(o *Observed, plan Plan) bool {
 // waitsTooLong is true once the plan has waited for the same thing for so long that it
 // will probably not come without a person.
 func waitsTooLong(o *Observed, plan Plan) bool {
-	waited := o.Now.Sub(blockedBy(o, plan).Since.Time)
+	waited := o.Now.Sub(blockedBy(o.Now, o.Cluster.Status.BlockedBy, plan).Since.Time)
 	switch reason := plan.Wait.Reason; {
 	case transfersData[reason], plan.Rule == RuleRecovery && !needsPerson[reason]:
 		return false

@@ -40,7 +40,7 @@ func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
 			fmt.Sprintf("member %s cannot be removed: %d of the %d other voters serve and %d must", m.Name, healthy, voters-1, diagnosis.Quorum(voters-1)),
 			serveAgain)
 	}
-	plan, leaves := drainBeforeRemoval(o, m, reason)
+	plan, leaves := drainBeforeRemoval(o.Now, quorumOf(o), m, reason)
 	if !leaves {
 		plan = removeMember(o, m, reason)
 	}

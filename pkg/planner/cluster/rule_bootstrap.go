@@ -18,7 +18,7 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	if isBootstrapMemberServing(o) {
-		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: bornReadable(o)}}, RequeueAfter: recheckWaiting}, true
+		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: upgradePathOf(o).bornReadable()}}, RequeueAfter: recheckWaiting}, true
 	}
 	if awaitsRestore(o.Cluster) {
 		return wait(recheckWaiting, ReasonWaitingForRestore,
@@ -43,8 +43,8 @@ func isBootstrapMemberServing(o *Observed) bool {
 // bootstrapVersion returns the version that the bootstrap member starts with: the declared one,
 // unless its PVC was created for an older minor version. That version may have left a log that
 // the newer one cannot read. So it continues from there, and the rollout takes the step.
-func bootstrapVersion(o *Observed) string {
-	target, has := parse(o.Cluster.Spec.Version), pvcVersion(pvcByName(o.PVCs, o.BootstrapName))
+func bootstrapVersion(declared string, pvc *PVC) string {
+	target, has := parse(declared), pvcVersion(pvc)
 	if target == nil || has == nil || target.Minor() <= has.Minor() {
 		return ""
 	}
@@ -53,7 +53,7 @@ func bootstrapVersion(o *Observed) string {
 
 func startBootstrapMember(o *Observed) Plan {
 	name := o.BootstrapName
-	pod, pinned := podByName(o.Pods, name), bootstrapVersion(o)
+	pod, pinned := podByName(o.Pods, name), bootstrapVersion(o.Cluster.Spec.Version, pvcByName(o.PVCs, name))
 	outdated := pod != nil && pod.Outdated
 	next := noActionNeeded
 	if pinned != "" {
@@ -68,7 +68,7 @@ func startBootstrapMember(o *Observed) Plan {
 			actions = append(actions, CreatePVC{Name: name})
 		}
 		return Plan{Actions: append(actions, CreateBootstrapPod{Name: name, Version: pinned}), RequeueAfter: recheckWaiting}
-	case !pod.Terminating && (pod.Finished || !pod.Running && (outdated || isStale(o, pod))):
+	case !pod.Terminating && (pod.Finished || !pod.Running && (outdated || declarationOf(o).isStale(pod))):
 		// It ended as a whole, or it does not run as it was declared before.
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Why: DeleteBootstrapPod}}, RequeueAfter: recheckWaiting}
 	default:

@@ -44,7 +44,7 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		// joins, and etcd rejects the promotion if it has not caught up, so there is nothing
 		// to wait for.
 		return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: recheckCatchUp}, true
-	case isStale(o, pod) && (!m.Started || !pod.Running):
+	case declarationOf(o).isStale(pod) && (!m.Started || !pod.Running):
 		return recreateJoining(o, m), true
 	case pod.Outdated && !pod.Running && upgradePathOf(o).joinVersion() == "":
 		// It waits for an image that is not wanted any more.

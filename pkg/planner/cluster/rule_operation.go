@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
@@ -41,7 +42,7 @@ func defrag(o *Observed, op *v1beta2.ClusterOperation) Plan {
 	}
 	m := nextInOperation(o.Etcd.Members, op)
 	if m == nil {
-		return endDefrag(o, op)
+		return endDefrag(o.Now, &o.Etcd, op)
 	}
 	if m.Health != Healthy || isGone(podByName(o.Pods, m.Name)) {
 		op.Results = append(op.Results, v1beta2.OperationResult{Member: m.Name, State: v1beta2.OperationFailed, Message: "it does not serve"})
@@ -58,10 +59,10 @@ func defrag(o *Observed, op *v1beta2.ClusterOperation) Plan {
 
 // prepareDefrag waits until clients can do without m.
 func prepareDefrag(o *Observed, m *Member) (Plan, bool) {
-	if plan, waits := awaitOthers(o, m); waits {
+	if plan, waits := awaitOthers(quorumOf(o), o.Etcd.NoSpace, m); waits {
 		return plan, true
 	}
-	return drain(o, m)
+	return drain(o.Etcd.Members, o.Pods, m)
 }
 
 // defragment has one member do it, unless it is at it already. One that hangs is given
@@ -120,17 +121,17 @@ func nextInOperation(members []Member, op *v1beta2.ClusterOperation) *Member {
 // because it is full has little to lose and is not kept waiting for a dead member. Nor does
 // it wait for pods to be ready: before etcd 3.4.19 and 3.5.2 the alarm makes them unready, and only
 // the operation takes it back (etcd-io/etcd pull requests 12880 and 13467).
-func awaitOthers(o *Observed, m *Member) (Plan, bool) {
-	if len(o.Etcd.NoSpace) > 0 {
+func awaitOthers(q quorum, noSpace []uint64, m *Member) (Plan, bool) {
+	if len(noSpace) > 0 {
 		return Plan{}, false
 	}
-	voters, others := len(listVoters(o.Etcd.Members)), quorumOf(o).countServingWithout(m)
+	voters, others := len(listVoters(q.members)), q.countServingWithout(m)
 	if others < voters-1 && others < diagnosis.Quorum(voters) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("member %s cannot stop serving for a while: %d of the %d other voters serve", m.Name, others, voters-1),
 			serveAgain), true
 	}
-	if other := findUnready(o.Etcd.Members, o.Pods, m); other != nil && other.Health == Healthy && voters > 1 {
+	if other := findUnready(q.members, q.pods, m); other != nil && other.Health == Healthy && voters > 1 {
 		return waitReady(other), true
 	}
 	return Plan{}, false
@@ -141,13 +142,13 @@ const disarmed = "every database is below its quota; the alarm NOSPACE was disar
 
 // endDefrag takes the alarm back that a full database has raised, if none is full any
 // more, and closes the operation.
-func endDefrag(o *Observed, op *v1beta2.ClusterOperation) Plan {
+func endDefrag(now time.Time, etcd *Etcd, op *v1beta2.ClusterOperation) Plan {
 	phase := v1beta2.OperationSucceeded
 	if slices.ContainsFunc(op.Results, func(r v1beta2.OperationResult) bool { return r.State == v1beta2.OperationFailed }) {
 		phase = v1beta2.OperationFailed
 	}
-	switch full := findFull(o.Etcd.Members); {
-	case len(o.Etcd.NoSpace) == 0:
+	switch full := findFull(etcd.Members); {
+	case len(etcd.NoSpace) == 0:
 	case full != nil:
 		op.Message = fmt.Sprintf("the alarm NOSPACE stays: the database of %s has %d of %d bytes. Delete keys and compact, or raise spec.etcd.quotaBackendBytes. Then defragment again.",
 			full.Name, full.DBSize, full.Quota)
@@ -157,10 +158,10 @@ func endDefrag(o *Observed, op *v1beta2.ClusterOperation) Plan {
 	default:
 		op.Message = disarmed
 		plan := Plan{Operation: op, RequeueAfter: recheckNow}
-		for _, id := range o.Etcd.NoSpace {
+		for _, id := range etcd.NoSpace {
 			plan.Actions = append(plan.Actions, DisarmNoSpace{ID: id})
 		}
 		return plan
 	}
-	return endOperation(o.Now, op, phase)
+	return endOperation(now, op, phase)
 }

@@ -78,7 +78,7 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 		return nil
 	}
 	return &recovery.RecoveryPod{
-		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running, Outdated: p.Outdated || isStale(o, p),
+		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running, Outdated: p.Outdated || declarationOf(o).isStale(p),
 		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made,
 	}
 }

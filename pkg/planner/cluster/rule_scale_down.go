@@ -22,7 +22,7 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 				"member "+m.Name+" restarts with another version, and no other member is removed meanwhile", noActionNeeded), true
 		}
 	}
-	if p := podByName(o.Pods, candidate.Name); isGone(p) && p != nil && isStale(o, p) && pvcByName(o.PVCs, candidate.Name) == nil {
+	if p := podByName(o.Pods, candidate.Name); isGone(p) && p != nil && declarationOf(o).isStale(p) && pvcByName(o.PVCs, candidate.Name) == nil {
 		return removeVoter(o, candidate, RemoveReplaced), true // its pod was sent away before
 	}
 	if changeDue(o, candidate) != replace {

@@ -41,8 +41,8 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 	memberStatus(&o, &status)
 	versions(&o, &status)
 	status.Phase, status.Reason = phase(&o)
-	status.BlockedBy = blockedBy(&o, plan)
-	status.Certificates = certificateStatuses(&o)
+	status.BlockedBy = blockedBy(o.Now, o.Cluster.Status.BlockedBy, plan)
+	status.Certificates = certificateStatuses(o.Certificates)
 	status.Clients = clientStatuses(&o)
 	status.Binding = binding(&o, status.Clients)
 	status.Recovery = recoveryStatus(&o, plan)
@@ -222,7 +222,7 @@ func phase(o *Observed) (v1beta2.ClusterPhase, string) {
 }
 
 // blockedBy keeps the time since which the same thing has been waited for.
-func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
+func blockedBy(now time.Time, before *v1beta2.BlockedBy, plan Plan) *v1beta2.BlockedBy {
 	if plan.Wait == nil {
 		return nil
 	}
@@ -230,10 +230,10 @@ func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
 		Reason:  string(plan.Wait.Reason),
 		Message: plan.Wait.Message,
 		Unblock: plan.Wait.Remedy,
-		Since:   metav1.NewTime(o.Now.Truncate(1e9)),
+		Since:   metav1.NewTime(now.Truncate(time.Second)),
 	}
-	if old := o.Cluster.Status.BlockedBy; old != nil && old.Reason == b.Reason {
-		b.Since = old.Since
+	if before != nil && before.Reason == b.Reason {
+		b.Since = before.Since
 	}
 	return b
 }

@@ -9,6 +9,18 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
+// Some versions end as soon as they read log entries of certain older versions:
+//   - 3.6 ends at requests of members before 3.5. Each health check leaves one there.
+//   - 3.7 ends at requests of members before 3.6. They are written when a member starts and
+//     when the version of the cluster changes.
+//
+// A member reads such entries on its own disk, from the last snapshot on, and in what a
+// leader sends to a member that joins or lags. So before a member may take such a step, the
+// log must have grown without such requests. It has grown enough when every member has made
+// a snapshot behind them and no leader keeps them in memory. In a quiet cluster the
+// controller adds entries that change nothing.
+const firstBarredMinor, lastBarredMinor = 5, 6
+
 // upgradePath is what decides which version may follow the versions that the members run.
 type upgradePath struct {
 	memberVersions
@@ -88,4 +100,13 @@ func (u upgradePath) pinned(v *version.Version) string {
 		return ""
 	}
 	return v.String()
+}
+
+// bornReadable is the record of a cluster whose bootstrap member has just responded, if
+// there is a version that could not read an entry in its log.
+func (u upgradePath) bornReadable() resources.LogRecord {
+	if low := u.lowest(); low != nil && low.Minor() >= firstBarredMinor {
+		return resources.LogRecord{ClusterID: hexID(u.clusterID), Minor: low.Minor(), Readable: true}
+	}
+	return resources.LogRecord{}
 }

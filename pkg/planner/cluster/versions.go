@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
@@ -86,30 +85,6 @@ func tooEarly(low, target *version.Version) (patch validation.SafePatch, ok bool
 	}
 	patch, bound := validation.SafePatchOf(uint64(low.Minor()))
 	return patch, bound && low.LessThan(parse(patch.Version))
-}
-
-// rejectStep says why the members may not be brought from their versions to target; ok
-// is false if they may.
-func rejectStep(o *Observed, low, target *version.Version) (plan Plan, ok bool) {
-	if !step(low, target) || versionsOf(o).isLeftBehind(target) {
-		return wait(recheckSteady, ReasonVersionStep,
-			fmt.Sprintf("members run %s and %s is declared: etcd moves up one minor version at a time", low, target),
-			fmt.Sprintf("Set spec.version to a version of %d.%d or %d.%d.", low.Major(), low.Minor(), low.Major(), low.Minor()+1)), true
-	}
-	if patch, early := tooEarly(low, target); early {
-		return wait(recheckSteady, ReasonVersionStep,
-			fmt.Sprintf("members run %s and %s is declared: before %s, %s", low, target, patch.Version, patch.Because),
-			fmt.Sprintf("Set spec.version to %s or a later %d.%d first.", patch.Version, low.Major(), low.Minor())), true
-	}
-	if ahead, patch, unsafe := versionsOf(o).unsafeReturn(target); unsafe {
-		return wait(recheckSteady, ReasonVersionStep,
-			fmt.Sprintf("a member may run %s and %s is declared: before %s, %s", ahead, target, patch.Version, patch.Because),
-			fmt.Sprintf("Set spec.version to %s or a later %d.%d first.", patch.Version, target.Major(), target.Minor())), true
-	}
-	if upgradePathOf(o).logBars(low, target) {
-		return prepareLog(o, low), true
-	}
-	return Plan{}, false
 }
 
 func sameVersion(v string, target *version.Version) bool {
