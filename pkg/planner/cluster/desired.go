@@ -40,9 +40,12 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return replace
 	case isGone(pod):
 		return asDeclared // it comes back as declared, or a new member replaces it
-	case declarationOf(o).isStale(pod) && pvcByName(o.PVCs, m.Name) != nil:
+	}
+	stale := declarationOf(o).isStale(pod)
+	switch {
+	case stale && pvcByName(o.PVCs, m.Name) != nil:
 		return recreate
-	case declarationOf(o).isStale(pod):
+	case stale:
 		return replace
 	case hasOtherImage(o.Cluster, pod):
 		return reimage

@@ -14,7 +14,7 @@ import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 // until its successor votes: it may come back with data that another loss makes precious.
 // Rules scale-up and scale-down see to that. Two kinds of voters go first, because nothing
 // could join beside them: in an etcd without learners one that does not respond, and one that
-// blocksJoining names.
+// findBlockingMember returns.
 func ruleReplace(o *Observed) (Plan, bool) {
 	if len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) {
 		return Plan{}, false
