@@ -3,10 +3,6 @@
 
 package cluster
 
-import (
-	"k8s.io/apimachinery/pkg/util/version"
-)
-
 // change is what must happen to a member so that its pod is what is declared.
 type change int
 
@@ -63,17 +59,4 @@ func surge(o *Observed) int {
 		}
 	}
 	return 0
-}
-
-// renew returns the action that makes the pod of a member what is declared. If it may
-// not be upgraded now, a pod that is made again keeps its version.
-func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
-	pod, v := podByName(o.Pods, m.Name), target.String()
-	if changeDue(o, m) == reimage {
-		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
-	}
-	if !upgrade {
-		v = pod.Version
-	}
-	return RecreatePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
 }

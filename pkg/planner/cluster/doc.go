@@ -16,16 +16,18 @@
 // The chapters, in reading order:
 //
 //   - observed.go and observed_etcd.go hold what is observed. These types have no methods.
-//   - Facts come next. Each function of these files takes only what it needs, and a test checks
-//     that none of them uses a file below:
-//     objects.go finds pods and PVCs, membership.go reads the member list of etcd, and quorum.go
-//     counts the voters that serve. declared.go is about the spec, reported.go about the last
-//     status, bootstrapped.go about whether the cluster has served, and certificate_input.go
-//     about certificates. member_versions.go says what runs, and upgrade_path.go what may
-//     follow; versions.go compares versions of etcd, and cluster_id.go writes IDs.
-//   - Judgements of members and pods follow: desired.go says what must change, away.go which
-//     member is overdue, cordon.go which member must leave its node, restarts.go which member
-//     restarts, prepared.go which pod joins next, and removal_candidate.go which voter goes.
+//   - Facts come next; each function takes only what it needs. objects.go finds pods and PVCs,
+//     membership.go reads the member list of etcd, and quorum.go counts the voters that serve.
+//     declared.go is about the spec, reported.go about the last status, bootstrapped.go about
+//     whether the cluster has served, and certificate_input.go about certificates.
+//     member_versions.go says what runs, and upgrade_path.go what may follow. versions.go
+//     compares versions of etcd, and cluster_id.go writes IDs.
+//   - Judgements follow. desired.go says what must change of a member, away.go which member is
+//     overdue, cordon.go which member must leave its node, and restarts.go which member
+//     restarts. prepared.go says which pod joins next, and removal_candidate.go which voter goes.
+//     diagnosis.go asks package diagnosis about a quorum, and loss.go since when it is lost.
+//   - Rules and plans come last. A test checks that facts use no judgement, and that judgements
+//     use no rule.
 //   - action.go lists what can be done; reasons.go and wait.go say why the cluster waits.
 //   - decide.go has the ordered list of rules, and rules.go has their names. The rule
 //     "scale-up" is in rule_scale_up.go, and so on.
@@ -35,7 +37,7 @@
 //   - upkeep.go, upkeep_*.go and object_labels.go go along with every decision, as do
 //     certificates.go and clients.go. certificates.go hands to package certificates what it
 //     needs to know, and turns its steps into actions.
-//   - loss.go and rule_quorum.go are about a lost quorum. rule_recovery.go asks package recovery,
-//     which decides how the data of the cluster continues in new members.
+//   - rule_quorum.go waits for a lost quorum. rule_recovery.go asks package recovery, which
+//     decides how the data of the cluster continues in new members.
 //   - status.go, conditions.go, condition_*.go and ready.go make the status.
 package cluster

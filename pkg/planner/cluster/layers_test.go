@@ -24,6 +24,11 @@ var (
 		"bootstrapped.go", "certificate_input.go", "cluster_id.go", "declared.go", "member_versions.go", "membership.go",
 		"objects.go", "quorum.go", "reported.go", "upgrade_path.go", "versions.go",
 	}
+	// judgementFiles say from facts what a member, a pod or the quorum needs. No rule, no plan and
+	// no action is in them.
+	judgementFiles = []string{
+		"away.go", "cordon.go", "desired.go", "diagnosis.go", "loss.go", "prepared.go", "removal_candidate.go", "restarts.go",
+	}
 )
 
 // noImports fails every import: what other packages declare does not matter here.
@@ -92,28 +97,33 @@ func TestObservationsHaveNoMethods(t *testing.T) {
 	}
 }
 
-// TestFactsUseNoJudgement: the files of facts use nothing that another file declares.
-func TestFactsUseNoJudgement(t *testing.T) {
+// TestLayers: facts use no judgement, and judgements use no rule.
+func TestLayers(t *testing.T) {
 	t.Parallel()
 	fset, files, info := packageFiles(t)
-	lower := slices.Concat(observationFiles, factFiles)
-	checked := 0
-	for _, name := range lower {
-		ast.Inspect(files[name], func(n ast.Node) bool {
-			id, ok := n.(*ast.Ident)
-			if !ok {
-				return true
-			}
-			if used := info.Uses[id]; used != nil && used.Pos().IsValid() {
-				checked++
-				if from := fset.Position(used.Pos()).Filename; !slices.Contains(lower, from) {
-					t.Errorf("%s uses %s of %s, which is not about facts", fset.Position(id.Pos()), id.Name, from)
+	facts := slices.Concat(observationFiles, factFiles)
+	for name, layer := range map[string]struct{ files, mayUse []string }{
+		"facts":      {facts, facts},
+		"judgements": {judgementFiles, slices.Concat(facts, judgementFiles)},
+	} {
+		checked := 0
+		for _, file := range layer.files {
+			ast.Inspect(files[file], func(n ast.Node) bool {
+				id, ok := n.(*ast.Ident)
+				if !ok {
+					return true
 				}
-			}
-			return true
-		})
-	}
-	if checked < 200 {
-		t.Errorf("only %d names were found in %v", checked, lower)
+				if used := info.Uses[id]; used != nil && used.Pos().IsValid() {
+					checked++
+					if from := fset.Position(used.Pos()).Filename; !slices.Contains(layer.mayUse, from) {
+						t.Errorf("%s uses %s of %s, which %s may not use", fset.Position(id.Pos()), id.Name, from, name)
+					}
+				}
+				return true
+			})
+		}
+		if checked < 200 {
+			t.Errorf("only %d names were found in %v", checked, layer.files)
+		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
 // isPermanentlyLost is true while it is proven that the quorum cannot come back.
@@ -28,13 +26,4 @@ func permanentLossSince(o *Observed) *metav1.Time {
 	}
 	now := metav1.NewTime(o.Now.Add(time.Second - time.Nanosecond).Truncate(time.Second))
 	return &now
-}
-
-// untilRecovery is how long to wait for the next look at a permanent loss.
-func untilRecovery(o *Observed) time.Duration {
-	since := permanentLossSince(o)
-	if since == nil || !recoversAutomatically(o.Cluster) {
-		return recheckSteady
-	}
-	return min(recheckSteady, max(recheckQuorum, since.Add(recovery.Grace).Sub(o.Now)))
 }

@@ -3,6 +3,13 @@
 
 package cluster
 
+import "time"
+
+// preparedPatience is how long a prepared pod may take until it waits for its member. Then
+// a new pod with a new PVC replaces it: the old PVC may be tied to a node that does not
+// come back.
+const preparedPatience = 10 * time.Minute
+
 // countMissing is how many members must be added. The pods of all of them are prepared
 // together; the members are added one after the other. A voter without its pod and its
 // data is already missing. So is the successor of a voter on a cordoned node.
@@ -57,21 +64,4 @@ func nextPrepared(o *Observed) *Pod {
 // PVC was deleted, the pod must not start: the volume goes with the pod.
 func isAdmissible(o *Observed, m *Member) bool {
 	return !isGone(preparedPodByName(o.Prepared, m.Name)) && (!isPersistent(o.Cluster) || pvcByName(o.PVCs, m.Name) != nil || preparedPVCByName(o.PreparedPVCs, m.Name) != nil)
-}
-
-// admit lets etcd start in the prepared pod of a member that was added.
-func admit(o *Observed, m *Member) AdmitPod {
-	return AdmitPod{Name: m.Name, UID: preparedPodByName(o.Prepared, m.Name).UID, Peers: listPeerNames(o.Etcd.Members, o.PVCs)}
-}
-
-// awaitPrepared waits for the pod of the next member. upkeepPrepared makes it.
-func awaitPrepared(o *Observed) Plan {
-	message := "the pod of the next member is being created"
-	for i := range o.Prepared {
-		if p := &o.Prepared[i]; isUsable(o, p) && memberByName(o.Etcd.Members, p.Name) == nil {
-			message = "pod " + p.Name + " of the next member does not run yet" + waitingFor(p)
-			break
-		}
-	}
-	return wait(recheckWaiting, ReasonWaitingForPod, message, noActionNeeded)
 }

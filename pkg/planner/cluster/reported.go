@@ -11,6 +11,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
 // isReportedClient is true if the status lists the Secret of a client.
@@ -94,4 +95,9 @@ func lastedFor(conditions []v1beta2.ClusterCondition, now time.Time, c v1beta2.C
 func isReportedStarted(reported []v1beta2.MemberStatus, m *Member) bool {
 	s := reportedMember(reported, m)
 	return s != nil && s.Role != v1beta2.MemberRolePending
+}
+
+// currentRecovery returns the recovery that counts, or nil.
+func currentRecovery(recorded *v1beta2.RecoveryStatus, reported *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus {
+	return recovery.Current(recorded, reported)
 }

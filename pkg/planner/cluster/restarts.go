@@ -28,16 +28,3 @@ func isRestarting(pods []Pod, m *Member) bool {
 	has, says := parse(pod.Version), parse(m.Version)
 	return has != nil && says != nil && (has.Major() != says.Major() || has.Minor() != says.Minor() || has.Patch() != says.Patch())
 }
-
-// awaitRestarts waits for members that restart, or are about to. It waits for an
-// unresponsive member only if other members must restart after it.
-func awaitRestarts(o *Observed, more bool) (Plan, bool) {
-	for _, m := range listVoters(o.Etcd.Members) {
-		pod := podByName(o.Pods, m.Name)
-		if isRestarting(o.Pods, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
-			return wait(recheckWaiting, ReasonWaitingForMember,
-				"member "+m.Name+" restarts with version "+pod.Version+waitingFor(pod), noActionNeeded), true
-		}
-	}
-	return Plan{}, false
-}

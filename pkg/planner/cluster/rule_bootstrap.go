@@ -17,7 +17,7 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 	if isBootstrapped(o) {
 		return Plan{}, false
 	}
-	if isBootstrapMemberServing(o) {
+	if isBootstrapMemberServing(&o.Etcd, o.Pods, o.BootstrapName) {
 		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: upgradePathOf(o).bornReadable()}}, RequeueAfter: recheckWaiting}, true
 	}
 	if awaitsRestore(o.Cluster) {
@@ -36,8 +36,8 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 }
 
 // isBootstrapMemberServing is true if the bootstrap member responds and its pod stays.
-func isBootstrapMemberServing(o *Observed) bool {
-	return o.Etcd.Linearizable && memberByName(o.Etcd.Members, o.BootstrapName) != nil && !isGone(podByName(o.Pods, o.BootstrapName))
+func isBootstrapMemberServing(etcd *Etcd, pods []Pod, name string) bool {
+	return etcd.Linearizable && memberByName(etcd.Members, name) != nil && !isGone(podByName(pods, name))
 }
 
 // bootstrapVersion returns the version that the bootstrap member starts with: the declared one,

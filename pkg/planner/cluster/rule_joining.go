@@ -24,7 +24,7 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		return removeMember(o, m, RemoveSurplus), true
 	case !m.Started && isAdmissible(o, m):
 		// The controller stopped before it admitted the pod.
-		return Plan{Actions: []Action{admit(o, m)}, RequeueAfter: recheckWaiting}, true
+		return Plan{Actions: []Action{admit(preparedPodByName(o.Prepared, m.Name), listPeerNames(o.Etcd.Members, o.PVCs))}, RequeueAfter: recheckWaiting}, true
 	case mustBeReplaced(o.Cluster, o.Now, o.Pods, m), m.Learner && m.Health != Healthy && isOverdue(o.Cluster, o.Now, pod):
 		// A learner has no vote, and what it holds is a copy: it needs no permission.
 		return removeUnstarted(o, m, RemoveAway), true
@@ -113,4 +113,9 @@ func catchUpPace(now time.Time, blocked *v1beta2.BlockedBy) time.Duration {
 		return recheckWaiting
 	}
 	return recheckCatchUp
+}
+
+// admit lets etcd start in the prepared pod of a member that was added.
+func admit(p *Pod, peers []string) AdmitPod {
+	return AdmitPod{Name: p.Name, UID: p.UID, Peers: peers}
 }

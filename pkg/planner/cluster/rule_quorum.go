@@ -3,6 +3,12 @@
 
 package cluster
 
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+)
+
 // ruleQuorum waits while no member list can be read through a quorum, so that no later
 // rule acts on a membership that is not known.
 func ruleQuorum(o *Observed) (Plan, bool) {
@@ -14,7 +20,7 @@ func ruleQuorum(o *Observed) (Plan, bool) {
 	if loss.Permanent {
 		// Before a person restores a backup: do these members really no longer exist?
 		plan.RequeueAfter = untilRecovery(o)
-		plan.Actions = findLost(o)
+		plan.Actions = findLost(quorumOf(o), o.Record.BootstrapMember)
 	} else if len(listVoters(o.Etcd.Members)) == 0 {
 		plan.Actions = findBootstrapMember(o.Pods, o.Record.BootstrapMember)
 	}
@@ -23,15 +29,15 @@ func ruleQuorum(o *Observed) (Plan, bool) {
 
 // findLost looks for the voters that seem to have no pod and no PVC; if no voter is known,
 // for the bootstrap member.
-func findLost(o *Observed) []Action {
+func findLost(q quorum, bootstrapMember string) []Action {
 	var actions []Action
-	for _, m := range listVoters(o.Etcd.Members) {
-		if podByName(o.Pods, m.Name) == nil && pvcByName(o.PVCs, m.Name) == nil {
+	for _, m := range listVoters(q.members) {
+		if podByName(q.pods, m.Name) == nil && pvcByName(q.pvcs, m.Name) == nil {
 			actions = append(actions, FindMember{Name: m.Name})
 		}
 	}
-	if len(listVoters(o.Etcd.Members)) == 0 {
-		actions = append(actions, findBootstrapMember(o.Pods, o.Record.BootstrapMember)...)
+	if len(listVoters(q.members)) == 0 {
+		actions = append(actions, findBootstrapMember(q.pods, bootstrapMember)...)
 	}
 	return actions
 }
@@ -43,4 +49,13 @@ func findBootstrapMember(pods []Pod, name string) []Action {
 		return []Action{FindMember{Name: name}}
 	}
 	return nil
+}
+
+// untilRecovery is how long to wait for the next look at a permanent loss.
+func untilRecovery(o *Observed) time.Duration {
+	since := permanentLossSince(o)
+	if since == nil || !recoversAutomatically(o.Cluster) {
+		return recheckSteady
+	}
+	return min(recheckSteady, max(recheckQuorum, since.Add(recovery.Grace).Sub(o.Now)))
 }

@@ -6,7 +6,6 @@ package cluster
 import (
 	"time"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
@@ -34,11 +33,6 @@ func ruleRecovery(o *Observed) (Plan, bool) {
 		plan.Wait = &Wait{Reason: Reason(w.Reason), Message: w.Message, Remedy: w.Remedy}
 	}
 	return plan, true
-}
-
-// currentRecovery returns the recovery that counts, or nil.
-func currentRecovery(recorded *v1beta2.RecoveryStatus, reported *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus {
-	return recovery.Current(recorded, reported)
 }
 
 // recoveryInput is what of the observation decides about a recovery.

@@ -104,3 +104,29 @@ func rejectStep(o *Observed, low, target *version.Version) (plan Plan, ok bool) 
 	}
 	return Plan{}, false
 }
+
+// awaitRestarts waits for members that restart, or are about to. It waits for an
+// unresponsive member only if other members must restart after it.
+func awaitRestarts(o *Observed, more bool) (Plan, bool) {
+	for _, m := range listVoters(o.Etcd.Members) {
+		pod := podByName(o.Pods, m.Name)
+		if isRestarting(o.Pods, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
+			return wait(recheckWaiting, ReasonWaitingForMember,
+				"member "+m.Name+" restarts with version "+pod.Version+waitingFor(pod), noActionNeeded), true
+		}
+	}
+	return Plan{}, false
+}
+
+// renew returns the action that makes the pod of a member what is declared. If it may
+// not be upgraded now, a pod that is made again keeps its version.
+func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
+	pod, v := podByName(o.Pods, m.Name), target.String()
+	if changeDue(o, m) == reimage {
+		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
+	}
+	if !upgrade {
+		v = pod.Version
+	}
+	return RecreatePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
+}

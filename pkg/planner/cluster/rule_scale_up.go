@@ -50,10 +50,10 @@ func join(o *Observed, voter bool) []Action {
 	if len(listVoters(o.Etcd.Members)) >= desiredSize(o.Cluster) {
 		add.For = AddSuccessor
 	}
-	admit := AdmitPod{Name: p.Name, UID: p.UID, Peers: append(listPeerNames(o.Etcd.Members, o.PVCs), p.Name)}
+	admitted := admit(p, append(listPeerNames(o.Etcd.Members, o.PVCs), p.Name))
 	if voter && len(listVoters(o.Etcd.Members)) == 1 {
 		add.Admitted = true
-		return []Action{admit, add}
+		return []Action{admitted, add}
 	}
-	return []Action{add, admit}
+	return []Action{add, admitted}
 }

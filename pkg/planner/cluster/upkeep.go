@@ -29,7 +29,7 @@ func upkeep(o *Observed, plan Plan) []Action {
 	actions = append(actions, upkeepPrepared(o, plan)...)
 	if plan.Wait != nil && o.Etcd.Linearizable {
 		// Before it waits for ever: perhaps fewer members are lost than it seems.
-		actions = append(actions, findLost(o)...)
+		actions = append(actions, findLost(quorumOf(o), o.Record.BootstrapMember)...)
 	}
 	return actions
 }

@@ -6,13 +6,7 @@ package cluster
 import (
 	"cmp"
 	"slices"
-	"time"
 )
-
-// preparedPatience is how long a prepared pod may take until it waits for its member. Then
-// a new pod with a new PVC replaces it: the old PVC may be tied to a node that does not
-// come back.
-const preparedPatience = 10 * time.Minute
 
 // upkeepPrepared keeps as many pods prepared as members are missing. It touches nothing
 // that a member has used.
