@@ -11,19 +11,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// replacesLostMembers is true if the spec lets the controller replace members that are away.
-func replacesLostMembers(cluster *v1beta2.EtcdCluster) bool {
-	r := cluster.Spec.Recovery
-	return r == nil || r.MemberLoss != v1beta2.RecoveryManual
-}
-
-// hasOtherImage is true for a pod that was made for another version, or from another
-// repository.
-func hasOtherImage(cluster *v1beta2.EtcdCluster, p *Pod) bool {
-	target := parse(cluster.Spec.Version)
-	return target != nil && (p.Outdated || !sameVersion(p.Version, target))
-}
-
 // desiredSize is the desired number of voters.
 func desiredSize(cluster *v1beta2.EtcdCluster) int {
 	if cluster.Spec.Replicas == nil {
@@ -35,6 +22,24 @@ func desiredSize(cluster *v1beta2.EtcdCluster) int {
 // isPersistent is true if each member keeps its data on a PVC.
 func isPersistent(cluster *v1beta2.EtcdCluster) bool {
 	return cluster.Spec.Pod != nil && cluster.Spec.Pod.PersistentVolumeClaimSpec != nil
+}
+
+// recoversAutomatically is true if the spec allows it.
+func recoversAutomatically(cluster *v1beta2.EtcdCluster) bool {
+	policy := cluster.Spec.Recovery
+	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic
+}
+
+// replacesLostMembers is true if the spec lets the controller replace members that are away.
+func replacesLostMembers(cluster *v1beta2.EtcdCluster) bool {
+	r := cluster.Spec.Recovery
+	return r == nil || r.MemberLoss != v1beta2.RecoveryManual
+}
+
+// awaitsRestore is true for a cluster that was made to be filled from a backup. It must
+// never start empty.
+func awaitsRestore(cluster *v1beta2.EtcdCluster) bool {
+	return cluster.Annotations[v1beta2.AnnotationRestore] != ""
 }
 
 // hasFinalizer is true if the finalizer is on the cluster.
@@ -51,16 +56,11 @@ func isReplacementRequested(cluster *v1beta2.EtcdCluster, m *Member) bool {
 		cluster.Annotations[resources.AnnotationCancelOperation] != op.ID
 }
 
-// awaitsRestore is true for a cluster that was made to be filled from a backup. It must
-// never start empty.
-func awaitsRestore(cluster *v1beta2.EtcdCluster) bool {
-	return cluster.Annotations[v1beta2.AnnotationRestore] != ""
-}
-
-// recoversAutomatically is true if the spec allows it.
-func recoversAutomatically(cluster *v1beta2.EtcdCluster) bool {
-	policy := cluster.Spec.Recovery
-	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic
+// hasOtherImage is true for a pod that was made for another version, or from another
+// repository.
+func hasOtherImage(cluster *v1beta2.EtcdCluster, p *Pod) bool {
+	target := parse(cluster.Spec.Version)
+	return target != nil && (p.Outdated || !sameVersion(p.Version, target))
 }
 
 // declaration is what decides whether a pod was created from what is declared now.

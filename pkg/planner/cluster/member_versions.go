@@ -26,12 +26,12 @@ func versionsOf(o *Observed) memberVersions {
 // runs returns the version that a member says it runs, or last said; if it never
 // said one, the version that its pod was made for. It is nil if nothing is known.
 func (v memberVersions) runs(m *Member) *version.Version {
-	if v := parse(m.Version); v != nil {
-		return v
+	if says := parse(m.Version); says != nil {
+		return says
 	}
 	if s := reportedMember(v.reported, m); s != nil {
-		if v := parse(s.Version); v != nil {
-			return v
+		if said := parse(s.Version); said != nil {
+			return said
 		}
 	}
 	if p := podByName(v.pods, m.Name); p != nil {
@@ -62,8 +62,8 @@ func (v memberVersions) lowestRun() *version.Version {
 	var low *version.Version
 	for i := range v.members {
 		m := &v.members[i]
-		if v := parse(m.Version); v != nil {
-			low = oldest(low, v)
+		if says := parse(m.Version); says != nil {
+			low = oldest(low, says)
 			continue
 		}
 		if s := reportedMember(v.reported, m); s != nil {

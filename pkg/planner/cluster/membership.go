@@ -10,14 +10,15 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
-// findCorrupt returns a member that says that data was found to be corrupt, or nil.
-func findCorrupt(members []Member) *Member {
+// listVoters returns the voting members.
+func listVoters(members []Member) []*Member {
+	var voters []*Member
 	for i := range members {
-		if m := &members[i]; slices.ContainsFunc(m.Alarms, func(a string) bool { return strings.HasPrefix(a, alarmCorrupt) }) {
-			return m
+		if m := &members[i]; !m.Learner {
+			voters = append(voters, m)
 		}
 	}
-	return nil
+	return voters
 }
 
 // memberByName returns the member called name, or nil.
@@ -28,6 +29,56 @@ func memberByName(members []Member, name string) *Member {
 		}
 	}
 	return nil
+}
+
+// findLeader returns the member that most of the healthy voters see as leader, or nil
+// if they see none or do not agree.
+func findLeader(members []Member) *Member {
+	votes := map[uint64]int{}
+	total := 0
+	for _, m := range listVoters(members) {
+		if m.Health == Healthy && m.Leader != 0 {
+			votes[m.Leader]++
+			total++
+		}
+	}
+	for i := range members {
+		if m := &members[i]; 2*votes[m.ID] > total {
+			return m
+		}
+	}
+	return nil
+}
+
+// findJoiningMember returns the member whose joining is not finished, or nil.
+func findJoiningMember(members []Member) *Member {
+	for i := range members {
+		if m := &members[i]; m.Learner || !m.Started {
+			return m
+		}
+	}
+	return nil
+}
+
+// findBlockingMember returns the member that keeps new ones from joining, or nil. A new member asks
+// its peers for the member list in the order of their URLs. It ends if the first list that it
+// gets is not its own. A member whose disk takes no writes responds for ever with the list from
+// before. Source: GetClusterFromRemotePeers of etcd 3.5 and 3.6.
+func findBlockingMember(members []Member) *Member {
+	var first *Member
+	for i := range members {
+		m := &members[i]
+		if responseOf(m) == diagnosis.NoResponse || m.Unmanaged {
+			continue
+		}
+		if first == nil || m.Name+"." < first.Name+"." { // as in the URL
+			first = m
+		}
+	}
+	if first == nil || first.Health == Healthy {
+		return nil
+	}
+	return first
 }
 
 // listPeerNames lists all members, for the command line of a member that starts.
@@ -45,16 +96,6 @@ func listPeerNames(members []Member, pvcs []PVC) []string {
 		}
 	}
 	return names
-}
-
-// findJoiningMember returns the member whose joining is not finished, or nil.
-func findJoiningMember(members []Member) *Member {
-	for i := range members {
-		if m := &members[i]; m.Learner || !m.Started {
-			return m
-		}
-	}
-	return nil
 }
 
 // peersDiffer is true if a pod was started to join other members than there are.
@@ -89,51 +130,13 @@ func findFull(members []Member) *Member {
 	return nil
 }
 
-// findBlockingMember returns the member that keeps new ones from joining, or nil. A new member asks
-// its peers for the member list in the order of their URLs. It ends if the first list that it
-// gets is not its own. A member whose disk takes no writes responds for ever with the list from
-// before. Source: GetClusterFromRemotePeers of etcd 3.5 and 3.6.
-func findBlockingMember(members []Member) *Member {
-	var first *Member
-	for i := range members {
-		m := &members[i]
-		if responseOf(m) == diagnosis.NoResponse || m.Unmanaged {
-			continue
-		}
-		if first == nil || m.Name+"." < first.Name+"." { // as in the URL
-			first = m
-		}
-	}
-	if first == nil || first.Health == Healthy {
-		return nil
-	}
-	return first
-}
+// alarmCorrupt is how an alarm begins that says that members have different data.
+const alarmCorrupt = "CORRUPT"
 
-// listVoters returns the voting members.
-func listVoters(members []Member) []*Member {
-	var voters []*Member
+// findCorrupt returns a member that says that data was found to be corrupt, or nil.
+func findCorrupt(members []Member) *Member {
 	for i := range members {
-		if m := &members[i]; !m.Learner {
-			voters = append(voters, m)
-		}
-	}
-	return voters
-}
-
-// findLeader returns the member that most of the healthy voters see as leader, or nil
-// if they see none or do not agree.
-func findLeader(members []Member) *Member {
-	votes := map[uint64]int{}
-	total := 0
-	for _, m := range listVoters(members) {
-		if m.Health == Healthy && m.Leader != 0 {
-			votes[m.Leader]++
-			total++
-		}
-	}
-	for i := range members {
-		if m := &members[i]; 2*votes[m.ID] > total {
+		if m := &members[i]; slices.ContainsFunc(m.Alarms, func(a string) bool { return strings.HasPrefix(a, alarmCorrupt) }) {
 			return m
 		}
 	}
@@ -156,6 +159,3 @@ func responseOf(m *Member) diagnosis.Response {
 
 // Responds is true for a member that responded when it was probed.
 func Responds(m *Member) bool { return responseOf(m) != diagnosis.NoResponse }
-
-// alarmCorrupt is how an alarm begins that says that members have different data.
-const alarmCorrupt = "CORRUPT"

@@ -35,16 +35,6 @@ func (q quorum) stateOf(m *Member) diagnosis.MemberState {
 	return diagnosis.StateOf(signs)
 }
 
-// findUnready returns a voter other than m whose pod is not ready, or nil.
-func findUnready(members []Member, pods []Pod, m *Member) *Member {
-	for _, other := range listVoters(members) {
-		if pod := podByName(pods, other.Name); other != m && (isGone(pod) || !pod.Ready) {
-			return other
-		}
-	}
-	return nil
-}
-
 // countServing counts the voters that serve and whose pods are here to stay,
 // leaving out the ones named.
 func (q quorum) countServing(except ...*Member) int {
@@ -69,10 +59,12 @@ func (q quorum) countServingWithout(m *Member) int {
 	return q.countServing(except...)
 }
 
-// canPromoteEarly is true for a learner that has joined and does not respond yet, if the
-// voters that serve without it are a quorum of the cluster that it makes. A learner that
-// has ended before must respond: etcd goes by what it had then, and it may never come back.
-func (q quorum) canPromoteEarly(m *Member) bool {
-	pod := podByName(q.pods, m.Name)
-	return m.Learner && m.Started && pod != nil && pod.Running && pod.RestartCount == 0 && q.countServing() >= diagnosis.Quorum(len(listVoters(q.members))+1)
+// findUnready returns a voter other than m whose pod is not ready, or nil.
+func (q quorum) findUnready(m *Member) *Member {
+	for _, other := range listVoters(q.members) {
+		if pod := podByName(q.pods, other.Name); other != m && (isGone(pod) || !pod.Ready) {
+			return other
+		}
+	}
+	return nil
 }

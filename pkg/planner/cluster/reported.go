@@ -11,18 +11,34 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
-// isReportedClient is true if the status lists the Secret of a client.
-func isReportedClient(reported []v1beta2.ClientStatus, c *Client) bool {
-	return slices.ContainsFunc(reported, func(s v1beta2.ClientStatus) bool { return s.SecretName == c.Secret })
+// reportedCondition returns what the last status said; the zero value if it said nothing.
+func reportedCondition(conditions []v1beta2.ClusterCondition, t v1beta2.ClusterConditionType) v1beta2.ClusterCondition {
+	for _, c := range conditions {
+		if c.Type == t {
+			return c
+		}
+	}
+	return v1beta2.ClusterCondition{}
 }
 
-// hasUnreportedClients is true if the status is about to list another Secret, which is
-// created in the next step.
-func hasUnreportedClients(clients []Client, reported []v1beta2.ClientStatus) bool {
-	return slices.ContainsFunc(clients, func(c Client) bool { return !isReportedClient(reported, &c) })
+// sinceTransition is how long a condition of the last status has had its status; 0 if that is not
+// known.
+func sinceTransition(now time.Time, c v1beta2.ClusterCondition) time.Duration {
+	at, err := time.Parse(time.RFC3339, c.LastTransitionTime)
+	if err != nil {
+		return 0
+	}
+	return now.Sub(at)
+}
+
+// lastedFor is how long c has been what it is now.
+func lastedFor(conditions []v1beta2.ClusterCondition, now time.Time, c v1beta2.ClusterCondition) time.Duration {
+	if before := reportedCondition(conditions, c.Type); before.Status == c.Status {
+		return sinceTransition(now, before)
+	}
+	return 0
 }
 
 // unreadFor is how long the member list could not be read, by the last status.
@@ -62,34 +78,6 @@ func reportedMember(reported []v1beta2.MemberStatus, m *Member) *v1beta2.MemberS
 	return nil
 }
 
-// reportedCondition returns what the last status said; the zero value if it said nothing.
-func reportedCondition(conditions []v1beta2.ClusterCondition, t v1beta2.ClusterConditionType) v1beta2.ClusterCondition {
-	for _, c := range conditions {
-		if c.Type == t {
-			return c
-		}
-	}
-	return v1beta2.ClusterCondition{}
-}
-
-// sinceTransition is how long a condition of the last status has had its status; 0 if that is not
-// known.
-func sinceTransition(now time.Time, c v1beta2.ClusterCondition) time.Duration {
-	at, err := time.Parse(time.RFC3339, c.LastTransitionTime)
-	if err != nil {
-		return 0
-	}
-	return now.Sub(at)
-}
-
-// lastedFor is how long c has been what it is now.
-func lastedFor(conditions []v1beta2.ClusterCondition, now time.Time, c v1beta2.ClusterCondition) time.Duration {
-	if before := reportedCondition(conditions, c.Type); before.Status == c.Status {
-		return sinceTransition(now, before)
-	}
-	return 0
-}
-
 // isReportedStarted is true once the status says that a member has started. It comes before
 // the vote: should the quorum be lost next, a member that the status calls pending does not vote.
 func isReportedStarted(reported []v1beta2.MemberStatus, m *Member) bool {
@@ -97,7 +85,13 @@ func isReportedStarted(reported []v1beta2.MemberStatus, m *Member) bool {
 	return s != nil && s.Role != v1beta2.MemberRolePending
 }
 
-// currentRecovery returns the recovery that counts, or nil.
-func currentRecovery(recorded *v1beta2.RecoveryStatus, reported *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus {
-	return recovery.Current(recorded, reported)
+// isReportedClient is true if the status lists the Secret of a client.
+func isReportedClient(reported []v1beta2.ClientStatus, c *Client) bool {
+	return slices.ContainsFunc(reported, func(s v1beta2.ClientStatus) bool { return s.SecretName == c.Secret })
+}
+
+// hasUnreportedClients is true if the status is about to list another Secret, which is
+// created in the next step.
+func hasUnreportedClients(clients []Client, reported []v1beta2.ClientStatus) bool {
+	return slices.ContainsFunc(clients, func(c Client) bool { return !isReportedClient(reported, &c) })
 }

@@ -38,7 +38,7 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		return Plan{RequeueAfter: recheckNow}, true
 	case m.Learner && m.Health == Healthy:
 		return promote(o, m), true
-	case quorumOf(o).canPromoteEarly(m):
+	case canPromoteEarly(quorumOf(o), m):
 		// A learner that joined by a snapshot of the database may serve clients only
 		// seconds after it has caught up. Its vote is not needed for the quorum that it
 		// joins, and etcd rejects the promotion if it has not caught up, so there is nothing
@@ -63,6 +63,14 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		return wait(recheckCatchUp, ReasonWaitingForMember,
 			"member "+m.Name+" joins and does not serve yet"+waitingFor(pod), noActionNeeded), true
 	}
+}
+
+// canPromoteEarly is true for a learner that has joined and does not respond yet, if the
+// voters that serve without it are a quorum of the cluster that it makes. A learner that
+// has ended before must respond: etcd goes by what it had then, and it may never come back.
+func canPromoteEarly(q quorum, m *Member) bool {
+	pod := podByName(q.pods, m.Name)
+	return m.Learner && m.Started && pod != nil && pod.Running && pod.RestartCount == 0 && q.countServing() >= diagnosis.Quorum(len(listVoters(q.members))+1)
 }
 
 // crashLoopAfter is how often the container of a learner may end before a new member

@@ -131,7 +131,7 @@ func awaitOthers(q quorum, noSpace []uint64, m *Member) (Plan, bool) {
 			fmt.Sprintf("member %s cannot stop serving for a while: %d of the %d other voters serve", m.Name, others, voters-1),
 			serveAgain), true
 	}
-	if other := findUnready(q.members, q.pods, m); other != nil && other.Health == Healthy && voters > 1 {
+	if other := q.findUnready(m); other != nil && other.Health == Healthy && voters > 1 {
 		return waitReady(other), true
 	}
 	return Plan{}, false

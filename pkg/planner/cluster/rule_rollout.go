@@ -56,7 +56,7 @@ func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan
 			fmt.Sprintf("member %s cannot be restarted: %d of the %d other voters serve", m.Name, others, voters-1),
 			serveAgain)
 	}
-	if other := findUnready(o.Etcd.Members, o.Pods, m); other != nil && m.Health == Healthy {
+	if other := quorumOf(o).findUnready(m); other != nil && m.Health == Healthy {
 		// etcd serves a moment before Kubernetes sends clients to it again. A rollout that goes on at
 		// once takes the last member away from the service.
 		return waitReady(other)

@@ -28,7 +28,7 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 	if changeDue(o, candidate) != replace {
 		return removeVoter(o, candidate, RemoveScaleDown), true
 	}
-	if other := findUnready(o.Etcd.Members, o.Pods, candidate); other != nil && candidate.Health == Healthy {
+	if other := quorumOf(o).findUnready(candidate); other != nil && candidate.Health == Healthy {
 		return waitReady(other), true
 	}
 	if candidate.Health != Healthy && findLeader(o.Etcd.Members) == candidate {

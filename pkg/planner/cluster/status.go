@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
 // clientPort is the port of the client Service.
@@ -53,7 +54,7 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 
 // recoveryStatus repeats what stands in the record, and says what it waits for.
 func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
-	r := currentRecovery(o.Record.Recovery, o.Cluster.Status.Recovery).DeepCopy()
+	r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).DeepCopy()
 	if r.InProgress() && plan.Rule == RuleRecovery && plan.Wait != nil {
 		r.Message = plan.Wait.Message
 	}

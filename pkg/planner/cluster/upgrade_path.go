@@ -35,12 +35,28 @@ func upgradePathOf(o *Observed) upgradePath {
 	return upgradePath{memberVersions: versionsOf(o), declared: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: o.Etcd.ClusterID}
 }
 
-// recoveryVersion returns the version of etcd with which a recovery from a member starts.
-func (u upgradePath) recoveryVersion(source *Member) string {
-	if v := u.runs(source); v != nil {
-		return v.String()
+// joinVersion returns the version for a member that is new: the declared one, unless
+// that would be a step that the others may not take. Where there is no way back it is what
+// the last of the others may run by now, not what it ran before.
+func (u upgradePath) joinVersion() string {
+	target, low := parse(u.declared), u.lowest()
+	if target == nil || low == nil || u.canStep(low, target) {
+		return ""
 	}
-	return u.declared
+	if u.isLeftBehind(target) {
+		low = nil
+		for i := range u.members {
+			low = oldest(low, u.mayRun(&u.members[i]))
+		}
+	}
+	return u.pinned(low)
+}
+
+// canStep is true if members that run low may be joined by ones that run target.
+func (u upgradePath) canStep(low, target *version.Version) bool {
+	_, early := tooEarly(low, target)
+	_, _, unsafe := u.unsafeReturn(target)
+	return step(low, target) && !early && !unsafe && !u.isLeftBehind(target) && !u.logBars(low, target)
 }
 
 // logBars is true if members that run low must not be joined by ones that run target yet.
@@ -50,6 +66,14 @@ func (u upgradePath) logBars(low, target *version.Version) bool {
 	}
 	r := u.log
 	return !r.Readable || r.Minor < low.Minor() || r.ClusterID != hexID(u.clusterID)
+}
+
+// pinned returns a version for CreatePod; empty if it is the declared one or unknown.
+func (u upgradePath) pinned(v *version.Version) string {
+	if v == nil || sameVersion(u.declared, v) {
+		return ""
+	}
+	return v.String()
 }
 
 // knowsLearners is true if every member whose version is known knows learners, and
@@ -70,36 +94,12 @@ func (u upgradePath) knowsLearners() bool {
 	return true
 }
 
-// canStep is true if members that run low may be joined by ones that run target.
-func (u upgradePath) canStep(low, target *version.Version) bool {
-	_, early := tooEarly(low, target)
-	_, _, unsafe := u.unsafeReturn(target)
-	return step(low, target) && !early && !unsafe && !u.isLeftBehind(target) && !u.logBars(low, target)
-}
-
-// joinVersion returns the version for a member that is new: the declared one, unless
-// that would be a step that the others may not take. Where there is no way back it is what
-// the last of the others may run by now, not what it ran before.
-func (u upgradePath) joinVersion() string {
-	target, low := parse(u.declared), u.lowest()
-	if target == nil || low == nil || u.canStep(low, target) {
-		return ""
+// recoveryVersion returns the version of etcd with which a recovery from a member starts.
+func (u upgradePath) recoveryVersion(source *Member) string {
+	if v := u.runs(source); v != nil {
+		return v.String()
 	}
-	if u.isLeftBehind(target) {
-		low = nil
-		for i := range u.members {
-			low = oldest(low, u.mayRun(&u.members[i]))
-		}
-	}
-	return u.pinned(low)
-}
-
-// pinned returns a version for CreatePod; empty if it is the declared one or unknown.
-func (u upgradePath) pinned(v *version.Version) string {
-	if v == nil || sameVersion(u.declared, v) {
-		return ""
-	}
-	return v.String()
+	return u.declared
 }
 
 // bornReadable is the record of a cluster whose bootstrap member has just responded, if
