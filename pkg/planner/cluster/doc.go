@@ -18,11 +18,11 @@
 //   - observed.go and observed_etcd.go hold what is observed. These types have no methods.
 //   - Facts come next; each function takes only what it needs. objects.go finds pods and PVCs,
 //     membership.go reads the member list of etcd, and quorum.go counts the voters that serve.
-//     declared.go is about the spec, reported.go about the last status, bootstrapped.go about
+//     desired.go is about the spec, reported.go about the last status, bootstrapped.go about
 //     whether the cluster has served, and certificate_input.go about certificates.
 //     member_versions.go says what runs, and upgrade_path.go what may follow. versions.go
 //     compares versions of etcd, and cluster_id.go writes IDs.
-//   - Judgements follow. desired.go says what must change of a member, away.go which member is
+//   - Judgements follow. member_change.go says what must change of a member, away.go which member is
 //     overdue, cordon.go which member must leave its node, and restarts.go which member
 //     restarts. prepared.go says which pod joins next, and removal_candidate.go which voter goes.
 //     diagnosis.go asks package diagnosis about a quorum, and loss.go since when it is lost.

@@ -21,13 +21,13 @@ var (
 	// factFiles say what follows from the objects of Kubernetes, from the member list, from the
 	// declaration and from the last status. They judge no member, and no rule is in them.
 	factFiles = []string{
-		"bootstrapped.go", "certificate_input.go", "cluster_id.go", "declared.go", "member_versions.go", "membership.go",
+		"bootstrapped.go", "certificate_input.go", "cluster_id.go", "desired.go", "member_versions.go", "membership.go",
 		"objects.go", "quorum.go", "reported.go", "upgrade_path.go", "versions.go",
 	}
 	// judgementFiles say from facts what a member, a pod or the quorum needs. No rule, no plan and
 	// no action is in them.
 	judgementFiles = []string{
-		"away.go", "cordon.go", "desired.go", "diagnosis.go", "loss.go", "prepared.go", "removal_candidate.go", "restarts.go",
+		"away.go", "cordon.go", "diagnosis.go", "loss.go", "member_change.go", "prepared.go", "removal_candidate.go", "restarts.go",
 	}
 )
 

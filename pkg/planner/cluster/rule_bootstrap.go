@@ -43,8 +43,8 @@ func isBootstrapMemberServing(etcd *Etcd, pods []Pod, name string) bool {
 // bootstrapVersion returns the version that the bootstrap member starts with: the declared one,
 // unless its PVC was created for an older minor version. That version may have left a log that
 // the newer one cannot read. So it continues from there, and the rollout takes the step.
-func bootstrapVersion(declared string, pvc *PVC) string {
-	target, has := parse(declared), pvcVersion(pvc)
+func bootstrapVersion(desired string, pvc *PVC) string {
+	target, has := parse(desired), pvcVersion(pvc)
 	if target == nil || has == nil || target.Minor() <= has.Minor() {
 		return ""
 	}

@@ -24,22 +24,22 @@ const firstBarredMinor, lastBarredMinor = 5, 6
 // upgradePath is what decides which version may follow the versions that the members run.
 type upgradePath struct {
 	memberVersions
-	// declared is the version in the spec.
-	declared string
+	// desired is the version in the spec.
+	desired string
 	// log says which entries the log of the etcd with clusterID holds.
 	log       resources.LogRecord
 	clusterID uint64
 }
 
 func upgradePathOf(o *Observed) upgradePath {
-	return upgradePath{memberVersions: versionsOf(o), declared: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: o.Etcd.ClusterID}
+	return upgradePath{memberVersions: versionsOf(o), desired: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: o.Etcd.ClusterID}
 }
 
 // joinVersion returns the version for a member that is new: the declared one, unless
 // that would be a step that the others may not take. Where there is no way back it is what
 // the last of the others may run by now, not what it ran before.
 func (u upgradePath) joinVersion() string {
-	target, low := parse(u.declared), u.lowest()
+	target, low := parse(u.desired), u.lowest()
 	if target == nil || low == nil || u.canStep(low, target) {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (u upgradePath) logBars(low, target *version.Version) bool {
 
 // pinned returns a version for CreatePod; empty if it is the declared one or unknown.
 func (u upgradePath) pinned(v *version.Version) string {
-	if v == nil || sameVersion(u.declared, v) {
+	if v == nil || sameVersion(u.desired, v) {
 		return ""
 	}
 	return v.String()
@@ -81,7 +81,7 @@ func (u upgradePath) pinned(v *version.Version) string {
 func (u upgradePath) knowsLearners() bool {
 	joins := u.joinVersion()
 	if joins == "" {
-		joins = u.declared
+		joins = u.desired
 	}
 	if !resources.HasLearners(joins) {
 		return false
@@ -99,7 +99,7 @@ func (u upgradePath) recoveryVersion(source *Member) string {
 	if v := u.runs(source); v != nil {
 		return v.String()
 	}
-	return u.declared
+	return u.desired
 }
 
 // bornReadable is the record of a cluster whose bootstrap member has just responded, if
