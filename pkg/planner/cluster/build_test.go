@@ -301,7 +301,7 @@ func describeAction(action Action) string {
 		return kind + " " + a.Name
 	case RecordRecovery:
 		text := kind + " " + string(a.Recovery.Phase)
-		if a.Recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+		if a.Recovery.Phase == v1beta2.RecoveryPhaseFilling {
 			text += " from " + a.Recovery.Source.Member
 		}
 		if len(a.Lost) > 0 {

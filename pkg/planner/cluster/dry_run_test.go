@@ -94,7 +94,7 @@ func TestDryRunShowsWhatARecoveryDoes(t *testing.T) {
 // recordedBy returns the recovery that a plan begins, or nil.
 func recordedBy(plan Plan) *v1beta2.RecoveryStatus {
 	for _, a := range plan.Actions {
-		if record, ok := a.(RecordRecovery); ok && record.Recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+		if record, ok := a.(RecordRecovery); ok && record.Recovery.Phase == v1beta2.RecoveryPhaseFilling {
 			return &record.Recovery
 		}
 	}

@@ -47,7 +47,7 @@ func withoutLearners(o *Observed) {
 // TestLossIsProved: the cluster recovers by itself only if it counts every member that may
 // vote and may come back.
 func TestLossIsProved(t *testing.T) {
-	const goesOn = "recovery: RecordRecovery Seeding from a lost "
+	const goesOn = "recovery: RecordRecovery Filling from a lost "
 	const waits = "quorum: wait QuorumLost"
 	may := edits(noQuorum, automatic(time.Hour))
 	checkDecisions(t, []decision{

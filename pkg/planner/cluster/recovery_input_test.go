@@ -21,7 +21,7 @@ func TestRecoveryInput(t *testing.T) {
 	const away = "its node is not ready"
 	ends, made, since := testNow.Add(-time.Minute), testNow.Add(-time.Hour), metav1.NewTime(testNow.Add(-2*time.Hour))
 	o := observed(t, 3, "a:noleader,index=90,v=3.5.21 b:nopod,index=0 c:terminating,claim,index=0",
-		noQuorum, automatic(2*time.Hour), begun("zero", "one"), recorded(seeding), asked(later), pod("theirs", false), withPVC("theirs", false),
+		noQuorum, automatic(2*time.Hour), begun("zero", "one"), recorded(filling), asked(later), pod("theirs", false), withPVC("theirs", false),
 		recoveryPod(0xbeef, func(r *RecoveryMember) {
 			r.Pod.Finished, r.Pod.Terminating, r.Pod.Waiting, r.Pod.Made = true, true, "Evicted", made
 			r.Pod.Node, r.Pod.AwaySince, r.Pod.AwayWhy = "node-r", testNow.Add(-time.Hour), away
@@ -123,7 +123,7 @@ func TestRecoveryIsLookedAtInTime(t *testing.T) {
 		want time.Duration
 	}{
 		"an event":        {observed(t, 3, lost, noQuorum, asked()), recheckWaiting},
-		"a member":        {observed(t, 3, lost, noQuorum, recorded(seeding), recoveryPod(0)), recheckQuorum},
+		"a member":        {observed(t, 3, lost, noQuorum, recorded(filling), recoveryPod(0)), recheckQuorum},
 		"the next step":   {observed(t, 3, "", noQuorum, recorded(cleaning), func(o *Observed) { o.RecoveryMember.Hidden = true }), recheckNow},
 		"the EtcdRestore": {observed(t, 3, nothing, noQuorum, automatic(time.Hour)), recheckSteady},
 	} {

@@ -116,7 +116,7 @@ func recoveryWitness(witnesses *Witnesses, said *v1beta2.RecoveryStatus) *Recove
 // phaseOrder orders the phases of one recovery member.
 func phaseOrder(phase v1beta2.RecoveryPhase) int {
 	return slices.Index([]v1beta2.RecoveryPhase{
-		v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning,
+		v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning,
 		v1beta2.RecoveryPhaseSucceeded, v1beta2.RecoveryPhaseAbandoned,
 	}, phase)
 }
