@@ -147,9 +147,9 @@ func TestWithRecovery(t *testing.T) {
 		of    string
 		ids   []string
 	}{
-		{"one", v1beta2.RecoveryPhaseSeeding, "old c-old", []string{"one"}},
+		{"one", v1beta2.RecoveryPhaseFilling, "old c-old", []string{"one"}},
 		{"one", v1beta2.RecoveryPhaseAbandoned, "old c-old", []string{"one"}},
-		{"two", v1beta2.RecoveryPhaseSeeding, "old c-old", []string{"one", "two"}},
+		{"two", v1beta2.RecoveryPhaseFilling, "old c-old", []string{"one", "two"}},
 		{"two", v1beta2.RecoveryPhaseCutover, "old c-old", []string{"one", "two"}},
 		{"two", v1beta2.RecoveryPhaseCleaning, "new c-s", []string{"one", "two"}},
 		{"two", v1beta2.RecoveryPhaseSucceeded, "new c-s", []string{"one", "two"}},
@@ -183,9 +183,9 @@ func TestCopies(t *testing.T) {
 	if !CopyRecoveries(pvc, many) || CopyRecoveries(pvc, many) || !slices.Equal(RecoveriesOn(pvc), many) {
 		t.Errorf("it knows %d recoveries", len(RecoveriesOn(pvc)))
 	}
-	recovery := &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-s", Phase: v1beta2.RecoveryPhaseSeeding}
+	recovery := &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-s", Phase: v1beta2.RecoveryPhaseFilling}
 	made := RecoveryPVC(c, recovery)
-	if got := RecoveryOf(made); got == nil || got.Phase != v1beta2.RecoveryPhaseSeeding || RecoveryOf(pvc) != nil {
+	if got := RecoveryOf(made); got == nil || got.Phase != v1beta2.RecoveryPhaseFilling || RecoveryOf(pvc) != nil {
 		t.Errorf("it was created for %v", got)
 	}
 	recovery.Phase = v1beta2.RecoveryPhaseCutover

@@ -30,7 +30,7 @@ func lostCluster(volumes bool) *v1beta2.EtcdCluster {
 
 func recovery(edit func(*v1beta2.RecoveryStatus)) *v1beta2.RecoveryStatus {
 	r := &v1beta2.RecoveryStatus{
-		ID: "one", Phase: v1beta2.RecoveryPhaseSeeding, RecoveryMember: "c-new", RevisionBump: 7, Source: v1beta2.RecoverySource{Member: "c-old"},
+		ID: "one", Phase: v1beta2.RecoveryPhaseFilling, RecoveryMember: "c-new", RevisionBump: 7, Source: v1beta2.RecoverySource{Member: "c-old"},
 	}
 	edit(r)
 	return r

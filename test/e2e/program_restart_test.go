@@ -35,17 +35,17 @@ func TestRequestsSurviveProgramRestarts(t *testing.T) {
 	lost.awaitLoss(survivor.Name)
 	asked, err := lost.recoverNow()
 	s.must(err, "ask for the recovery")
-	seeding := func(object *clusterObject) bool {
+	filling := func(object *clusterObject) bool {
 		r := object.Status.Recovery
-		return r != nil && r.ID == asked.Status.ID && r.Phase == v1beta2.RecoveryPhaseSeeding
+		return r != nil && r.ID == asked.Status.ID && r.Phase == v1beta2.RecoveryPhaseFilling
 	}
-	lost.await(s.within(time.Minute), "the recovery to begin", seeding)
+	lost.await(s.within(time.Minute), "the recovery to begin", filling)
 
 	for _, program := range []string{harness.Controller, harness.APIServer} {
 		s.killProgram(program)
 	}
 	always := func(*clusterObject) bool { return true }
-	if object := lost.await(s.ctx(), "the API to respond", always); !seeding(object) {
+	if object := lost.await(s.ctx(), "the API to respond", always); !filling(object) {
 		t.Errorf("after every program was killed the recovery is %+v", object.Status.Recovery)
 	}
 	if op := waiting.await(s.ctx(), "the API to respond", always).Status.Operation; op == nil || op.ID != operation || op.Over() {

@@ -171,7 +171,7 @@ func TestRecoveryIsAbandoned(t *testing.T) {
 	_, err := c.recoverNow()
 	s.must(err, "ask for the recovery")
 	c.await(s.within(time.Minute), "the recovery to begin", func(object *clusterObject) bool {
-		return object.Status.Recovery != nil && object.Status.Recovery.Phase == v1beta2.RecoveryPhaseSeeding
+		return object.Status.Recovery != nil && object.Status.Recovery.Phase == v1beta2.RecoveryPhaseFilling
 	})
 	for _, p := range hung {
 		c.resume(p)

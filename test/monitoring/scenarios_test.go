@@ -87,8 +87,8 @@ var scenarios = []scenario{
 		labels: with("state", "unready"), summary: "1 members of etcd cluster n/c do not serve"},
 	{alert: "EtcdClusterBlocked", series: []series{{blockedSince, none, "3600"}},
 		labels: with("reason", "QuorumAtRisk"), summary: "the controller waits for QuorumAtRisk before it goes on with etcd cluster n/c"},
-	{alert: "EtcdClusterRecoveryStuck", series: []series{{`etcd_operator_cluster_recovery_in_progress{namespace="n",name="c",phase="Seeding",trigger="Request"}`, none, "1"}},
-		labels: with("phase", "Seeding"), summary: "the recovery of etcd cluster n/c is at Seeding and does not get on"},
+	{alert: "EtcdClusterRecoveryStuck", series: []series{{`etcd_operator_cluster_recovery_in_progress{namespace="n",name="c",phase="Filling",trigger="Request"}`, none, "1"}},
+		labels: with("phase", "Filling"), summary: "the recovery of etcd cluster n/c is at Filling and does not get on"},
 	{alert: "EtcdClusterRecoveryAbandoned", at: 100,
 		series: []series{
 			{`etcd_operator_cluster_last_recovery_timestamp_seconds{namespace="n",name="c",outcome="Abandoned"}`, none, "3600"},

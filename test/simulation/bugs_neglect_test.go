@@ -170,7 +170,7 @@ func mostMachinesDown(s *schedules.Schedule) {
 // keepCopy ignores which members respond once the recovery member is being filled.
 func keepCopy(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	r := o.Record.Recovery
-	if r == nil || r.Phase != v1beta2.RecoveryPhaseSeeding {
+	if r == nil || r.Phase != v1beta2.RecoveryPhaseFilling {
 		return decide(o)
 	}
 	o.Etcd.Members = slices.Clone(o.Etcd.Members)

@@ -211,7 +211,7 @@ func TestFenceWaitsForPods(t *testing.T) {
 func TestFenceRequiresItsRecord(t *testing.T) {
 	t.Parallel()
 	for name, since := range map[string]func(*shelf){
-		"it is not that far":           func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseSeeding, "old") },
+		"it is not that far":           func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseFilling, "old") },
 		"it is over":                   func(s *shelf) { s.record(t, v1beta2.RecoveryPhaseCleaning, "new") },
 		"it is wiped":                  func(s *shelf) { delete(s.kept.Data, "recovery") },
 		"the ConfigMap is not its own": func(s *shelf) { s.kept.OwnerReferences[0].UID = "other" },

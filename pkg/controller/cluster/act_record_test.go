@@ -73,14 +73,14 @@ func TestRecordLooksAgain(t *testing.T) {
 		{"the cluster was recreated", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.cluster.UID = "other" }, true},
 		{"the cluster goes away", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.cluster.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
 		{"another process has continued", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.record(t, v1beta2.RecoveryPhaseCutover, "old") }, true},
-		{"it stands for another etcd", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.record(t, v1beta2.RecoveryPhaseSeeding, "new") }, true},
+		{"it stands for another etcd", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.record(t, v1beta2.RecoveryPhaseFilling, "new") }, true},
 		{"the ConfigMap is another cluster's", planner.RecordRecovery{}, func(h *hiddenRecoveryMember) { h.kept.OwnerReferences[0].UID = "other" }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := &hiddenRecoveryMember{oneMember: stopped()}
 			h.pod, h.pvc, h.cluster.ResourceVersion = nil, nil, "7"
-			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
+			h.record(t, v1beta2.RecoveryPhaseFilling, "old")
 			s := h.observed()
 			test.since(h)
 			api := &notebook{hiddenRecoveryMember: h}
@@ -109,7 +109,7 @@ func TestRecordRemembersEveryRecovery(t *testing.T) {
 		api := &notebook{hiddenRecoveryMember: h}
 		r.Objects = api
 		s := h.observed()
-		a := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: id, Phase: v1beta2.RecoveryPhaseSeeding}}
+		a := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: id, Phase: v1beta2.RecoveryPhaseFilling}}
 		if err := recordRecovery(t.Context(), &run{Reconciler: r, seen: s}, a); err != nil {
 			t.Fatal(err)
 		}
@@ -141,8 +141,8 @@ func TestRecoveryEventsNameTheRequester(t *testing.T) {
 		by    string
 		want  string
 	}{
-		{v1beta2.RecoveryPhaseSeeding, "jane", "RecoveryStarted: Recovery from member c-a started in recovery member c-s, as requested by jane"},
-		{v1beta2.RecoveryPhaseSeeding, "", "RecoveryStarted: Recovery from member c-a started in recovery member c-s"},
+		{v1beta2.RecoveryPhaseFilling, "jane", "RecoveryStarted: Recovery from member c-a started in recovery member c-s, as requested by jane"},
+		{v1beta2.RecoveryPhaseFilling, "", "RecoveryStarted: Recovery from member c-a started in recovery member c-s"},
 		{v1beta2.RecoveryPhaseAbandoned, "jane", "RecoveryAbandoned: The recovery, as requested by jane, was abandoned: it was cancelled"},
 		{v1beta2.RecoveryPhaseAbandoned, "", "RecoveryAbandoned: The recovery was abandoned: it was cancelled"},
 	} {
@@ -166,7 +166,7 @@ func TestRecordOfTheNewCluster(t *testing.T) {
 	} {
 		h := &hiddenRecoveryMember{oneMember: stopped()}
 		h.pod = nil
-		h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
+		h.record(t, v1beta2.RecoveryPhaseFilling, "old")
 		s := h.observed()
 		api := &notebook{hiddenRecoveryMember: h}
 		action := planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-s", ClusterID: "new"}}
@@ -183,20 +183,20 @@ func TestRecordOfTheNewCluster(t *testing.T) {
 // the ConfigMap is exactly the observed record.
 func TestRecordIsTheOneThatWasSeen(t *testing.T) {
 	t.Parallel()
-	const seeding = v1beta2.RecoveryPhaseSeeding
+	const filling = v1beta2.RecoveryPhaseFilling
 	for name, test := range map[string]struct {
 		seen  v1beta2.RecoveryStatus
 		owner types.UID
 		stale bool
 	}{
-		"that recovery":    {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-a"}, "", false},
-		"another recovery": {v1beta2.RecoveryStatus{ID: "q", Phase: seeding, RecoveryMember: "c-a"}, "", true},
+		"that recovery":    {v1beta2.RecoveryStatus{ID: "r", Phase: filling, RecoveryMember: "c-a"}, "", false},
+		"another recovery": {v1beta2.RecoveryStatus{ID: "q", Phase: filling, RecoveryMember: "c-a"}, "", true},
 		"another phase":    {v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a"}, "", true},
-		"another member":   {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-b"}, "", true},
-		"not owned":        {v1beta2.RecoveryStatus{ID: "r", Phase: seeding, RecoveryMember: "c-a"}, "other", true},
+		"another member":   {v1beta2.RecoveryStatus{ID: "r", Phase: filling, RecoveryMember: "c-b"}, "", true},
+		"not owned":        {v1beta2.RecoveryStatus{ID: "r", Phase: filling, RecoveryMember: "c-a"}, "other", true},
 	} {
 		h := &hiddenRecoveryMember{oneMember: stopped()}
-		h.record(t, seeding, "old")
+		h.record(t, filling, "old")
 		if test.owner != "" {
 			h.kept.OwnerReferences[0].UID = test.owner
 		}
@@ -239,14 +239,14 @@ func TestNoCutoverWithQuorum(t *testing.T) {
 		trigger v1beta2.RecoveryTrigger
 		stale   bool
 	}{
-		{"it responds", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, true},
-		{"it responds to an automatic recovery", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerAutomatic, true},
-		{"a restore replaces serving members", leads, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRestore, false},
+		{"it responds", leads, nil, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryTriggerRequest, true},
+		{"it responds to an automatic recovery", leads, nil, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryTriggerAutomatic, true},
+		{"a restore replaces serving members", leads, nil, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryTriggerRestore, false},
 		{"the way back has ended before", leads, nil, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryTriggerRequest, false},
-		{"a member without a quorum responds", leads, errors.New("no leader"), v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
-		{"a member without a leader responds", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1}}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
-		{"a learner responds", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: 2, Learner: true}}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
-		{"no member responds", etcd.StatusResult{Err: errors.New("gone")}, nil, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryTriggerRequest, false},
+		{"a member without a quorum responds", leads, errors.New("no leader"), v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryTriggerRequest, false},
+		{"a member without a leader responds", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1}}, nil, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryTriggerRequest, false},
+		{"a learner responds", etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: 2, Learner: true}}, nil, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryTriggerRequest, false},
+		{"no member responds", etcd.StatusResult{Err: errors.New("gone")}, nil, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryTriggerRequest, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -290,7 +290,7 @@ func TestNoCutoverBesidePodsThatWereNotObserved(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := &hiddenRecoveryMember{oneMember: stopped()}
-			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
+			h.record(t, v1beta2.RecoveryPhaseFilling, "old")
 			observed := observedPod(h.cluster, h.pod)
 			test.edit(h.pod, &observed)
 			api := &notebook{hiddenRecoveryMember: h}

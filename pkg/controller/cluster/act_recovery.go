@@ -46,12 +46,12 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 		return err
 	}
 	before := resources.ParseRecord(live)
-	if a.Recovery.Phase == v1beta2.RecoveryPhaseSeeding && !slices.Contains(before.Recoveries, a.Recovery.ID) {
+	if a.Recovery.Phase == v1beta2.RecoveryPhaseFilling && !slices.Contains(before.Recoveries, a.Recovery.ID) {
 		if err := requireNotBegun(ctx, r, a.Recovery.ID); err != nil {
 			return err
 		}
 	}
-	if before.Recovery != nil && before.Recovery.Phase == v1beta2.RecoveryPhaseSeeding && a.Recovery.Phase == v1beta2.RecoveryPhaseCutover &&
+	if before.Recovery != nil && before.Recovery.Phase == v1beta2.RecoveryPhaseFilling && a.Recovery.Phase == v1beta2.RecoveryPhaseCutover &&
 		a.Recovery.Trigger != v1beta2.RecoveryTriggerRestore {
 		if err := requireNodesReport(ctx, r); err != nil {
 			return err
@@ -126,7 +126,7 @@ func announceRecovery(r *run, recovery *v1beta2.RecoveryStatus) {
 		aside = by + ","
 	}
 	switch recovery.Phase {
-	case v1beta2.RecoveryPhaseSeeding:
+	case v1beta2.RecoveryPhaseFilling:
 		warning(r, EventRecoveryStarted, "Recovery from %s started in recovery member %s%s", from, recovery.RecoveryMember, by)
 	case v1beta2.RecoveryPhaseCutover:
 		warning(r, EventRecoveryCutover, "Recovery member %s has committed a write; the old members are decommissioned", recovery.RecoveryMember)
@@ -170,7 +170,7 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 			if recovery.Source.Backup != nil {
 				// It had a volume before, if it has served: what was on that is lost, and the
 				// backup is still there.
-				filled.Phase = v1beta2.RecoveryPhaseSeeding
+				filled.Phase = v1beta2.RecoveryPhaseFilling
 			}
 		}
 	}

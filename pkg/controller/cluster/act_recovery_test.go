@@ -95,7 +95,7 @@ func TestDeleteRecoveryMember(t *testing.T) {
 			h.pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-a"})
 			h.pvc.UID, h.pvc.ResourceVersion = "pvc-uid", "9"
 			h.pod.Labels = h.pvc.Labels
-			h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
+			h.record(t, v1beta2.RecoveryPhaseFilling, "old")
 			s := h.observed()
 			test.since(t, h)
 			err := deleteRecoveryMember(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: h, Etcd: h, Gate: h, Recorder: h}}, seen: s}, planner.DeleteRecoveryMember{Name: "c-a"})
@@ -146,7 +146,7 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 	backup := v1beta2.RecoverySource{Backup: &v1beta2.BackupPlace{
 		StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/etcd"}},
 	}}
-	const seeding, cutover = v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseCutover
+	const filling, cutover = v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryPhaseCutover
 	for _, test := range []struct {
 		name     string
 		phase    v1beta2.RecoveryPhase
@@ -156,14 +156,14 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 		filled   bool
 		stale    bool
 	}{
-		{"from a member", seeding, member, false, seeding, true, false},
-		{"from a backup", seeding, backup, false, seeding, true, false},
-		{"on the volume of the attempt before", seeding, member, true, seeding, true, false},
+		{"from a member", filling, member, false, filling, true, false},
+		{"from a backup", filling, backup, false, filling, true, false},
+		{"on the volume of the attempt before", filling, member, true, filling, true, false},
 		{"it has served from its volume", cutover, member, true, cutover, false, false},
 		{"so it has from a backup", cutover, backup, true, cutover, false, false},
 		{"its volume went", cutover, backup, false, cutover, true, false},
 		{"its volume went, and it held the only copy", cutover, member, false, cutover, false, true},
-		{"another process has continued", seeding, member, false, cutover, false, true},
+		{"another process has continued", filling, member, false, cutover, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

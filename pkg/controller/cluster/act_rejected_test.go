@@ -59,7 +59,7 @@ func (s *strict) CreatePVC(_ context.Context, c *corev1.PersistentVolumeClaim) (
 func TestRejectedPods(t *testing.T) {
 	t.Parallel()
 	pods := schema.GroupResource{Resource: "pods"}
-	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, RecoveryMember: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
+	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseFilling, RecoveryMember: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
 	for what, action := range map[string]planner.Action{
 		"member": planner.PreparePod{Name: "c-a"}, "seed": planner.CreateRecoveryMember{Recovery: recovery},
 	} {
@@ -76,7 +76,7 @@ func TestRejectedPods(t *testing.T) {
 				t.Parallel()
 				h := &hiddenRecoveryMember{oneMember: stopped()}
 				h.pod, h.pvc = nil, nil
-				h.record(t, v1beta2.RecoveryPhaseSeeding, "old")
+				h.record(t, v1beta2.RecoveryPhaseFilling, "old")
 				api := &strict{h, test.response}
 				clock := noon()
 				r := &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h, Clock: clock, AgentImage: "agent:1"}}

@@ -44,7 +44,7 @@ func (s *seen) isHealthy(name string) bool {
 
 // responds is true for a member that responded when it was probed.
 func (s *seen) responds(name string) bool {
-	return slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.Name == name && m.Responds() })
+	return slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.Name == name && planner.Responds(&m) })
 }
 
 // away returns since when and why a pod cannot come back by itself; zero if it can, or

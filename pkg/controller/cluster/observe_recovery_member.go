@@ -43,7 +43,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	observed.Outdated = observed.Outdated || misplaced(r, r.seen.Cluster, pod)
 	r.seen.RecoveryMember.Pod = &observed
 	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.Hidden(pod.Labels, r.seen.Cluster.Name)
-	if recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+	if recovery.Phase == v1beta2.RecoveryPhaseFilling {
 		observed.AwaySince, observed.AwayWhy = away(ctx, r, pod)
 	}
 	if !observed.Running || pod.Status.PodIP == "" || recovery.Phase == v1beta2.RecoveryPhaseCleaning {
@@ -59,7 +59,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	}
 	r.seen.RecoveryMember.Serves = response.Health.Leader != 0 && response.Health.Leader == response.Health.ID
 	r.seen.RecoveryMember.ClusterID = response.Health.ClusterID
-	if r.seen.RecoveryMember.Serves && recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+	if r.seen.RecoveryMember.Serves && recovery.Phase == v1beta2.RecoveryPhaseFilling {
 		return observeNodes(ctx, r)
 	}
 	return nil

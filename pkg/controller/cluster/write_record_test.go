@@ -112,7 +112,7 @@ func TestRecordIsDeleted(t *testing.T) {
 func TestBootstrapBesideARestore(t *testing.T) {
 	t.Parallel()
 	for phase, begun := range map[v1beta2.RecoveryPhase]bool{
-		v1beta2.RecoveryPhaseSeeding: true, v1beta2.RecoveryPhaseCutover: true, v1beta2.RecoveryPhaseAbandoned: false,
+		v1beta2.RecoveryPhaseFilling: true, v1beta2.RecoveryPhaseCutover: true, v1beta2.RecoveryPhaseAbandoned: false,
 	} {
 		l, r := livingCluster(t)
 		recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-s"}
@@ -137,7 +137,7 @@ func TestBootstrapBesideARestore(t *testing.T) {
 func TestLostClusterIDDuringARecovery(t *testing.T) {
 	t.Parallel()
 	l, r := livingCluster(t)
-	written := resources.Record{ClusterID: "unknown"}.WithRecovery(&v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseSeeding, RecoveryMember: "c-s"})
+	written := resources.Record{ClusterID: "unknown"}.WithRecovery(&v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseFilling, RecoveryMember: "c-s"})
 	if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), written)); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestRecoveryThatMembersKnow(t *testing.T) {
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
 	l, _ := livingCluster(t)
-	recovery := &v1beta2.RecoveryStatus{ID: "two", RecoveryMember: "c-s", Phase: v1beta2.RecoveryPhaseSeeding}
+	recovery := &v1beta2.RecoveryStatus{ID: "two", RecoveryMember: "c-s", Phase: v1beta2.RecoveryPhaseFilling}
 	made := func(phase v1beta2.RecoveryPhase, published bool) metav1.Object {
 		pvc := resources.RecoveryPVC(l.c, recovery)
 		next := recovery.DeepCopy()
@@ -260,7 +260,7 @@ func TestWitnesses(t *testing.T) {
 		}
 		return pvc
 	}
-	const seeding, cutover = v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseCutover
+	const filling, cutover = v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryPhaseCutover
 	old := resources.PVC(l.c, "c-a")
 	resources.CopyRecoveries(old, []string{"one"})
 	for _, test := range []struct {
@@ -268,9 +268,9 @@ func TestWitnesses(t *testing.T) {
 		phase   v1beta2.RecoveryPhase
 		hidden  bool
 	}{
-		{[]metav1.Object{made(seeding, false), old}, seeding, true},
-		{[]metav1.Object{made(cutover, false), made(seeding, false), old}, cutover, true},
-		{[]metav1.Object{made(seeding, false), made(cutover, false), old}, cutover, true},
+		{[]metav1.Object{made(filling, false), old}, filling, true},
+		{[]metav1.Object{made(cutover, false), made(filling, false), old}, cutover, true},
+		{[]metav1.Object{made(filling, false), made(cutover, false), old}, cutover, true},
 		{[]metav1.Object{made(cutover, true), made(cutover, false), old}, cutover, true},
 		{[]metav1.Object{old, made(cutover, true), made(cutover, true)}, cutover, false},
 	} {
@@ -279,10 +279,10 @@ func TestWitnesses(t *testing.T) {
 			t.Errorf("%+v, want phase %s, hidden %t", w, test.phase, test.hidden)
 		}
 	}
-	gone := made(seeding, false)
+	gone := made(filling, false)
 	now := metav1.Now()
 	gone.SetDeletionTimestamp(&now)
-	other := made(seeding, false)
+	other := made(filling, false)
 	other.SetOwnerReferences(nil)
 	other.SetAnnotations(map[string]string{resources.AnnotationClusterUID: "other"})
 	if w := witnesses(l.c, []metav1.Object{gone, other}); len(w.RecoveryMembers) > 0 {

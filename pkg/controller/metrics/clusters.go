@@ -71,7 +71,7 @@ func (c *ClusterCollector) updated(before, after any) {
 			seen.recovered = 1
 		case v1beta2.RecoveryPhaseAbandoned:
 			seen.abandoned = 1
-		case v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning:
+		case v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning:
 		}
 	}
 	if seen == (counts{}) {

@@ -35,7 +35,7 @@ func measured(name string) *v1beta2.EtcdCluster {
 			},
 			BlockedBy:  &v1beta2.BlockedBy{Reason: "QuorumAtRisk", Since: metav1.NewTime(time.Unix(1000, 0))},
 			LastBackup: &v1beta2.LastBackup{Time: metav1.NewTime(time.Unix(2000, 0))},
-			Recovery:   &v1beta2.RecoveryStatus{ID: "1", Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhaseSeeding},
+			Recovery:   &v1beta2.RecoveryStatus{ID: "1", Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhaseFilling},
 		},
 	}
 }
@@ -90,7 +90,7 @@ last_backup_timestamp_seconds{name=a,namespace=n} 2000
 leader_changes_total{name=a,namespace=n} 1
 members{name=a,namespace=n,state=ready} 2
 members{name=a,namespace=n,state=unready} 1
-recovery_in_progress{name=a,namespace=n,phase=Seeding,trigger=Request} 1
+recovery_in_progress{name=a,namespace=n,phase=Filling,trigger=Request} 1
 size{name=a,namespace=n} 3
 tolerance{name=a,namespace=n} 0`
 	if got := scrape(t, registry); got != want {
@@ -123,7 +123,7 @@ func TestCollectorCountsRecoveries(t *testing.T) {
 	c := NewClusterCollector(nil, nil)
 	last := never
 	for _, next := range []*v1beta2.EtcdCluster{
-		at("1", v1beta2.RecoveryPhasePending), at("1", v1beta2.RecoveryPhaseSeeding), at("1", v1beta2.RecoveryPhaseAbandoned),
+		at("1", v1beta2.RecoveryPhasePending), at("1", v1beta2.RecoveryPhaseFilling), at("1", v1beta2.RecoveryPhaseAbandoned),
 		at("1", v1beta2.RecoveryPhaseAbandoned), at("2", v1beta2.RecoveryPhaseAbandoned), at("3", v1beta2.RecoveryPhaseCutover),
 		at("3", v1beta2.RecoveryPhaseCleaning), at("3", v1beta2.RecoveryPhaseSucceeded), at("3", v1beta2.RecoveryPhaseSucceeded),
 	} {

@@ -144,7 +144,7 @@ func TestDeletedIsSeenLive(t *testing.T) {
 	w.addCluster()
 	w.addRestore(nil)
 	before := w.live.clone().clusters
-	w.until(v1beta2.RecoveryPhaseSeeding)
+	w.until(v1beta2.RecoveryPhaseFilling)
 	w.delete()
 	w.sync()
 	w.restart()
@@ -185,7 +185,7 @@ func TestRecoveryMemberIsTheClusters(t *testing.T) {
 		w := newWorld(t)
 		w.addCluster()
 		w.addRestore(nil)
-		w.until(v1beta2.RecoveryPhaseSeeding)
+		w.until(v1beta2.RecoveryPhaseFilling)
 		result := agent.Result{Command: agent.CommandFetch, ID: "i", Started: epoch, Finished: epoch, Error: &agent.Error{Class: agent.ClassCorrupt, Message: "flipped"}}
 		raw, err := result.Encode()
 		if err != nil {

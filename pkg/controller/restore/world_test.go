@@ -235,12 +235,12 @@ func (w *world) clusters() {
 	c = c.DeepCopy()
 	r := c.Status.Recovery
 	switch r.Phase {
-	case v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseSeeding:
+	case v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseFilling:
 		switch {
 		case r.Cancelled:
 			r.Phase, r.Message = v1beta2.RecoveryPhaseAbandoned, "it was cancelled"
 		case r.Phase == v1beta2.RecoveryPhasePending:
-			r.Phase, r.RecoveryMember = v1beta2.RecoveryPhaseSeeding, "c-recovery"
+			r.Phase, r.RecoveryMember = v1beta2.RecoveryPhaseFilling, "c-recovery"
 		default:
 			r.Phase, w.touched = v1beta2.RecoveryPhaseCutover, true
 		}

@@ -4698,7 +4698,7 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase: Pending, Seeding, Cutover, Cleaning, Succeeded or Abandoned.",
+							Description: "phase: Pending, Filling, Cutover, Cleaning, Succeeded or Abandoned.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -17,33 +17,27 @@ func MemberLossTimeout(c *v1beta2.EtcdCluster) time.Duration {
 	return v1beta2.DefaultMemberLossTimeoutSeconds * time.Second
 }
 
-// replacesAway is true if the spec lets the controller replace members that are away.
-func (o *Observed) replacesAway() bool {
-	r := o.Cluster.Spec.Recovery
-	return r == nil || r.MemberLoss != v1beta2.RecoveryManual
-}
-
-// overdue is true for a pod that has been away for longer than a member may be.
-func (o *Observed) overdue(p *Pod) bool {
-	return p != nil && !p.AwaySince.IsZero() && o.Now.Sub(p.AwaySince) >= MemberLossTimeout(o.Cluster)
+// isOverdue is true for a pod that has been away for longer than a member may be.
+func isOverdue(cluster *v1beta2.EtcdCluster, now time.Time, p *Pod) bool {
+	return p != nil && !p.AwaySince.IsZero() && now.Sub(p.AwaySince) >= MemberLossTimeout(cluster)
 }
 
 // mustBeReplaced is true for a member that does not respond and whose pod has been away for
 // too long. It needs no proof that the member has ended: etcd removes a member by a decision
 // of the quorum, and what a removed member still does counts for nothing. Its clients behind
 // a partition cannot write: a member acknowledges nothing without the quorum.
-func (o *Observed) mustBeReplaced(m *Member) bool {
-	return m.Health != Healthy && o.replacesAway() && o.overdue(o.pod(m.Name))
+func mustBeReplaced(cluster *v1beta2.EtcdCluster, now time.Time, pods []Pod, m *Member) bool {
+	return m.Health != Healthy && replacesLostMembers(cluster) && isOverdue(cluster, now, podByName(pods, m.Name))
 }
 
 // describeAway says of members why they are away, and what follows.
-func (o *Observed) describeAway(members []*Member) string {
+func describeAway(cluster *v1beta2.EtcdCluster, now time.Time, pods []Pod, members []*Member) string {
 	text := ""
 	for _, m := range members {
-		p := o.pod(m.Name)
+		p := podByName(pods, m.Name)
 		switch {
-		case !o.overdue(p):
-		case o.replacesAway():
+		case !isOverdue(cluster, now, p):
+		case replacesLostMembers(cluster):
 			text += "; member " + m.Name + " is replaced: " + p.AwayWhy
 		default:
 			text += "; member " + m.Name + " is not replaced, because spec.recovery.memberLoss is Manual: " + p.AwayWhy

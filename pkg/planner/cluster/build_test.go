@@ -89,7 +89,7 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 		}
 	}
 	if size > 0 {
-		o.PodDisruptionBudget = PodDisruptionBudget{State: Current, MinAvailable: diagnosis.Quorum(max(len(o.voters()), size))}
+		o.PodDisruptionBudget = PodDisruptionBudget{State: Current, MinAvailable: diagnosis.Quorum(max(len(listVoters(o.Etcd.Members)), size))}
 	}
 	sayStarted(&o)
 	for _, edit := range edits {
@@ -107,15 +107,15 @@ func observed(t *testing.T, size int, text string, edits ...func(*Observed)) Obs
 func prepareMissing(o *Observed) {
 	o.Prepared, o.PreparedPVCs = []Pod{}, nil
 	version, names := o.Cluster.Spec.Version, []string{newName, newName + "2", newName + "3", newName + "4", newName + "5", newName + "6"}
-	if v := o.joinVersion(); v != "" {
+	if v := upgradePathOf(o).joinVersion(); v != "" {
 		version = v
 	}
-	for _, name := range names[:o.missing()] {
+	for _, name := range names[:countMissing(o)] {
 		o.Prepared = append(o.Prepared, Pod{
 			Name: name, UID: "pod-" + name, Owned: true, Running: true, Version: version, Template: testTemplate,
 			Restart: resources.RestartRequest(o.Cluster), Trust: o.Trust, Role: PodLearner,
 		})
-		if o.persistent() {
+		if isPersistent(o.Cluster) {
 			o.PreparedPVCs = append(o.PreparedPVCs, PVC{Name: name, UID: "claim-" + name, Owned: true, Version: version})
 		}
 	}
@@ -128,7 +128,7 @@ func unprepared(o *Observed) { o.Prepared = []Pod{} }
 func sayStarted(o *Observed) {
 	for i := range o.Etcd.Members {
 		if m := &o.Etcd.Members[i]; m.Learner && m.Started {
-			o.Cluster.Status.MemberStatuses = append(o.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{ID: m.id(), Name: m.Name, Role: v1beta2.MemberRoleLearner})
+			o.Cluster.Status.MemberStatuses = append(o.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{ID: hexID(m.ID), Name: m.Name, Role: v1beta2.MemberRoleLearner})
 		}
 	}
 }
@@ -141,10 +141,10 @@ func agree(o *Observed) {
 	}
 	list := slices.Clone(o.Etcd.Members)
 	for i := range list {
-		list[i].Learner = list[i].Learner || !list[i].Started && o.knowsLearners()
+		list[i].Learner = list[i].Learner || !list[i].Started && upgradePathOf(o).knowsLearners()
 	}
 	for i := range o.Etcd.Members {
-		if m := &o.Etcd.Members[i]; m.RaftIndex > 0 && m.View == nil && !o.pod(m.Name).gone() {
+		if m := &o.Etcd.Members[i]; m.RaftIndex > 0 && m.View == nil && !isGone(podByName(o.Pods, m.Name)) {
 			m.View = &View{Learner: m.Learner, Members: list}
 		}
 	}
@@ -301,7 +301,7 @@ func describeAction(action Action) string {
 		return kind + " " + a.Name
 	case RecordRecovery:
 		text := kind + " " + string(a.Recovery.Phase)
-		if a.Recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+		if a.Recovery.Phase == v1beta2.RecoveryPhaseFilling {
 			text += " from " + a.Recovery.Source.Member
 		}
 		if len(a.Lost) > 0 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // IssueCA creates a CA.
@@ -32,48 +31,10 @@ func (DropOldCAs) action()         {}
 func (RequestCertificate) action() {}
 func (RefreshPod) action()         {}
 
-// certificateFacts returns what package certificates needs to know of the cluster.
-func (o *Observed) certificateFacts() *certificates.Observed {
-	facts := &certificates.Observed{
-		Now:             o.Now,
-		Certificates:    o.Certificates,
-		CA:              o.CA,
-		CertManager:     o.CertManager,
-		Trust:           o.Trust,
-		MembersVerified: areVerified(o.Etcd.Members),
-		Linearizable:    o.Etcd.Linearizable,
-		RotateCA:        o.Cluster.Annotations[resources.AnnotationRotateCA],
-		DropOldCA:       o.Cluster.Annotations[resources.AnnotationDropOldCA],
-		Bootstrapped:    o.bootstrapped(),
-		Hibernated:      o.size() == 0,
-		Paused:          o.Cluster.Spec.Paused,
-		Deleting:        o.Cluster.DeletionTimestamp != nil,
-	}
-	for i := range o.Clients {
-		if c := &o.Clients[i]; c.Name != "" {
-			facts.Clients = append(facts.Clients, c.Certificate)
-		}
-	}
-	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Owned && !p.gone() {
-			facts.Pods = append(facts.Pods, certificates.Pod{
-				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, Notified: p.Certificates != "", Refreshed: p.Refreshed,
-			})
-		}
-	}
-	return facts
-}
-
-// areVerified is true if every member was seen to show certificates of the present CA, at both
-// its listeners.
-func areVerified(members []Member) bool {
-	return len(members) > 0 && !slices.ContainsFunc(members, func(m Member) bool { return !m.CertificateVerified })
-}
-
 // keepCertificates returns the actions that keep the certificates of the cluster valid. They
 // touch no member, so they go along with whatever else is done.
-func (o *Observed) keepCertificates(plan Plan) []Action {
-	facts := o.certificateFacts()
+func keepCertificates(o *Observed, plan Plan) []Action {
+	facts := certificateInput(o)
 	facts.AddsMember = slices.ContainsFunc(plan.Actions, func(a Action) bool {
 		_, adds := a.(AddMember)
 		return adds
@@ -100,16 +61,16 @@ func (o *Observed) keepCertificates(plan Plan) []Action {
 
 // certificatesValid is about clusters with certificates only.
 func certificatesValid(o *Observed, _ Plan) v1beta2.ClusterCondition {
-	facts := o.certificateFacts()
+	facts := certificateInput(o)
 	// What the controller issues after a pause counts as being issued.
 	facts.Paused, facts.Deleting = false, false
 	return facts.Condition()
 }
 
-func certificateStatuses(o *Observed) []v1beta2.CertificateStatus {
+func certificateStatuses(observed []certificates.Certificate) []v1beta2.CertificateStatus {
 	var list []v1beta2.CertificateStatus
-	for i := range o.Certificates {
-		list = append(list, o.Certificates[i].Status())
+	for i := range observed {
+		list = append(list, observed[i].Status())
 	}
 	return list
 }

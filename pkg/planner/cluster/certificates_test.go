@@ -83,7 +83,7 @@ func TestCertificateFacts(t *testing.T) {
 		o.Etcd.Members[2].CertificateVerified = false
 		o.Cluster.Annotations[resources.AnnotationRotateCA], o.Cluster.Annotations[resources.AnnotationDropOldCA] = "1", "2"
 	})
-	got := o.certificateFacts()
+	got := certificateInput(&o)
 	want := &certificates.Observed{
 		Now: testNow, Certificates: o.Certificates, Clients: []certificates.Certificate{o.Clients[1].Certificate}, CA: o.CA, Trust: "now",
 		Pods:         []certificates.Pod{{Name: "a", UID: "pod-a", Trust: "before", Accepts: true, Notified: true}},
@@ -96,7 +96,7 @@ func TestCertificateFacts(t *testing.T) {
 	o = observed(t, 0, "", unresponsive, requested(), pausedSpec, deleting)
 	if diff := cmp.Diff(&certificates.Observed{
 		Now: testNow, Certificates: o.Certificates, CertManager: o.CertManager, Hibernated: true, Paused: true, Deleting: true,
-	}, o.certificateFacts()); diff != "" {
+	}, certificateInput(&o)); diff != "" {
 		t.Errorf("a cluster that never started:\n%s", diff)
 	}
 }

@@ -4,27 +4,8 @@
 package cluster
 
 import (
-	"slices"
-
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 )
-
-// Client is what is known of the Secret of a client in spec.clients, or of a client that was
-// removed from it.
-type Client struct {
-	// Certificate is that of the client. In a cluster without TLS it says only whether the
-	// Secret exists and is owned by the cluster. State NotOwned also means a Secret
-	// of another type.
-	certificates.Certificate
-
-	// Name of the client; empty if it was removed.
-	Name string
-	// UID of the Secret; empty if there is none.
-	UID string
-	// EntriesMatch is true if everything in the Secret but the certificate is as declared.
-	EntriesMatch bool
-}
 
 // WriteClientSecret creates the Secret of a client, or writes what of it has changed.
 type WriteClientSecret struct {
@@ -40,8 +21,8 @@ func (DeleteClientSecret) action() {}
 
 // keepClients returns the actions that keep the Secrets of clients as declared. They touch
 // no member, so they go along with whatever else is done.
-func (o *Observed) keepClients() []Action {
-	facts := o.certificateFacts()
+func keepClients(o *Observed) []Action {
+	facts := certificateInput(o)
 	if facts.Deleting {
 		return nil // garbage collection deletes them
 	}
@@ -49,7 +30,7 @@ func (o *Observed) keepClients() []Action {
 	for i := range o.Clients {
 		c := &o.Clients[i]
 		switch {
-		case !o.isRecorded(c):
+		case !isReportedClient(o.Cluster.Status.Clients, c):
 			// A Secret that no status lists would not be found when its client is removed:
 			// the controller cannot list Secrets.
 		case c.Name == "":
@@ -57,7 +38,7 @@ func (o *Observed) keepClients() []Action {
 				actions = append(actions, DeleteClientSecret{Name: c.Secret, UID: c.UID})
 			}
 		default:
-			if change, due := c.change(facts); due {
+			if change, due := clientChange(c, facts); due {
 				actions = append(actions, WriteClientSecret{Client: c.Name, Change: change})
 			}
 		}
@@ -65,8 +46,8 @@ func (o *Observed) keepClients() []Action {
 	return actions
 }
 
-// change returns what of the Secret of a client is to be written now.
-func (c *Client) change(facts *certificates.Observed) (certificates.Change, bool) {
+// clientChange returns what of the Secret of a client is to be written now.
+func clientChange(c *Client, facts *certificates.Observed) (certificates.Change, bool) {
 	switch {
 	case facts.Hibernated || c.State == certificates.Unknown || c.State == certificates.NotOwned:
 		return "", false
@@ -79,15 +60,4 @@ func (c *Client) change(facts *certificates.Observed) (certificates.Change, bool
 		return change, due
 	}
 	return certificates.ChangeBundle, !c.EntriesMatch
-}
-
-// isRecorded is true if the status lists the Secret of a client.
-func (o *Observed) isRecorded(c *Client) bool {
-	return slices.ContainsFunc(o.Cluster.Status.Clients, func(s v1beta2.ClientStatus) bool { return s.SecretName == c.Secret })
-}
-
-// hasUnrecordedClients is true if the status is about to list another Secret, which is
-// created in the next step.
-func (o *Observed) hasUnrecordedClients() bool {
-	return slices.ContainsFunc(o.Clients, func(c Client) bool { return !o.isRecorded(&c) })
 }

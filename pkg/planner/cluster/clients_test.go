@@ -170,7 +170,7 @@ func TestClientsInStatus(t *testing.T) {
 // a name conflict takes a person.
 func TestClientsCountForReady(t *testing.T) {
 	o := observed(t, 3, "a b c", issuedHere(), withClients("x"), client(0, inState(certificates.NotOwned)))
-	s := o.standing(Decide(o))
+	s := standingOf(&o, Decide(o))
 	if s.ready || s.reason != "ClientsAsDeclared" || !strings.Contains(s.message, "s-x") {
 		t.Errorf("Ready says %+v", s)
 	}
@@ -178,11 +178,11 @@ func TestClientsCountForReady(t *testing.T) {
 		Type: v1beta2.ClusterConditionClientsAsDeclared, Status: corev1.ConditionFalse,
 		LastTransitionTime: testNow.Add(-2 * stalledSoon).Format(time.RFC3339),
 	}}
-	if s := o.standing(Decide(o)); !s.stalled {
+	if s := standingOf(&o, Decide(o)); !s.stalled {
 		t.Errorf("a name conflict that lasts says %+v", s)
 	}
 	o = observed(t, 3, "a b c", issuedHere(), withClients("x"))
-	if s := o.standing(Decide(o)); !s.ready {
+	if s := standingOf(&o, Decide(o)); !s.ready {
 		t.Errorf("a cluster that is as declared says %+v", s)
 	}
 }

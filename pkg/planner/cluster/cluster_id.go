@@ -6,9 +6,9 @@ package cluster
 import "strconv"
 
 // knownClusterID is what the planner knows of the cluster ID when its record no longer exists.
-func (o *Observed) knownClusterID() string {
-	if o.Etcd.ClusterID != 0 {
-		return o.clusterID()
+func knownClusterID(id uint64) string {
+	if id != 0 {
+		return hexID(id)
 	}
 	return unknownClusterID
 }
@@ -16,8 +16,6 @@ func (o *Observed) knownClusterID() string {
 // unknownClusterID stands in the record of a cluster that was bootstrapped, if its ID
 // could not be read when the record was created again.
 const unknownClusterID = "unknown"
-
-func (o *Observed) clusterID() string { return hexID(o.Etcd.ClusterID) }
 
 // hexID returns an ID as etcd and the API write it.
 func hexID(id uint64) string { return strconv.FormatUint(id, 16) }

@@ -45,7 +45,7 @@ func clientStatuses(o *Observed) []v1beta2.ClientStatus {
 		}
 		certificate := c.Status()
 		s := v1beta2.ClientStatus{SecretName: c.Secret, Name: c.Name, NotAfter: certificate.NotAfter, RenewalTime: certificate.RenewalTime}
-		ready, reason, message := o.clientState(c)
+		ready, reason, message := clientState(o, c)
 		if s.Ready = ready; ready != corev1.ConditionTrue {
 			s.Reason, s.Message = string(reason), message
 		}
@@ -56,7 +56,7 @@ func clientStatuses(o *Observed) []v1beta2.ClientStatus {
 
 // clientState says whether the Secret of a client is as declared. A renewal that is due
 // changes nothing about that.
-func (o *Observed) clientState(c *Client) (corev1.ConditionStatus, Reason, string) {
+func clientState(o *Observed, c *Client) (corev1.ConditionStatus, Reason, string) {
 	named := "Secret " + c.Secret + " of client " + c.Name
 	switch {
 	case c.State == certificates.Unknown:
@@ -69,13 +69,13 @@ func (o *Observed) clientState(c *Client) (corev1.ConditionStatus, Reason, strin
 	case c.State == certificates.Usable && c.EntriesMatch && (o.CA == nil || c.Issued.SANsMatch):
 		return corev1.ConditionTrue, ReasonAsDeclared, ""
 	}
-	if _, due := c.change(o.certificateFacts()); due {
+	if _, due := clientChange(c, certificateInput(o)); due {
 		return corev1.ConditionFalse, certificates.ReasonIssuing, named + " is being written"
 	}
 	switch {
 	case o.Cluster.Spec.Paused:
 		return corev1.ConditionFalse, ReasonPaused, named + " is not as declared, and the controller writes it after spec.paused=false"
-	case o.size() == 0:
+	case desiredSize(o.Cluster) == 0:
 		return corev1.ConditionFalse, ReasonHibernated, named + " is not as declared, and the controller writes it when spec.size is set"
 	case c.State != certificates.Missing && c.State != certificates.Usable:
 		return corev1.ConditionFalse, Reason(c.Reason()), c.Message

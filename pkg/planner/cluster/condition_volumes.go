@@ -15,7 +15,7 @@ import (
 // volumesAsDeclared is False while a volume is smaller than declared.
 func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionVolumesAsDeclared
-	if !o.persistent() {
+	if !isPersistent(o.Cluster) {
 		return v1beta2.ClusterCondition{}
 	}
 	var rejected, grows []string

@@ -24,7 +24,7 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 	computations := []condition{
 		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared, onCordonedNode,
 	}
-	list := o.standing(plan).conditions()
+	list := standingOf(o, plan).conditions()
 	for _, compute := range computations {
 		list = append(list, compute(o, plan))
 	}
@@ -34,7 +34,7 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 		if list[i].Status == "" {
 			continue // it is not about this cluster, or not there while it is not True
 		}
-		stamp(o, &list[i], now)
+		stamp(o.Cluster, &list[i], now)
 		result = append(result, list[i])
 	}
 	for i := range o.Cluster.Status.Conditions {
@@ -48,10 +48,10 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 
 // stamp gives a condition the times of the same condition in the last status, where it is
 // as it was then, and now elsewhere.
-func stamp(o *Observed, c *v1beta2.ClusterCondition, now string) {
-	c.LastUpdateTime, c.LastTransitionTime, c.ObservedGeneration = now, now, o.Cluster.Generation
-	for i := range o.Cluster.Status.Conditions {
-		old := &o.Cluster.Status.Conditions[i]
+func stamp(cluster *v1beta2.EtcdCluster, c *v1beta2.ClusterCondition, now string) {
+	c.LastUpdateTime, c.LastTransitionTime, c.ObservedGeneration = now, now, cluster.Generation
+	for i := range cluster.Status.Conditions {
+		old := &cluster.Status.Conditions[i]
 		if old.Type != c.Type {
 			continue
 		}
@@ -72,18 +72,18 @@ func is(t v1beta2.ClusterConditionType, s corev1.ConditionStatus, reason Reason,
 func available(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionAvailable
 	switch {
-	case !o.bootstrapped() && !o.Etcd.Linearizable:
+	case !isBootstrapped(o) && !o.Etcd.Linearizable:
 		return is(t, corev1.ConditionFalse, ReasonCreating, "the cluster has not started yet")
-	case o.size() == 0:
+	case desiredSize(o.Cluster) == 0:
 		return is(t, corev1.ConditionFalse, ReasonHibernated, "the cluster was scaled to 0; its volumes are kept")
-	case o.Etcd.Linearizable && o.corrupt() != nil:
+	case o.Etcd.Linearizable && findCorrupt(o.Etcd.Members) != nil:
 		return is(t, corev1.ConditionFalse, ReasonDataCorrupt,
-			"etcd has found that the data of its members differs, and rejects writes: "+strings.Join(o.corrupt().Alarms, ", ")+
+			"etcd has found that the data of its members differs, and rejects writes: "+strings.Join(findCorrupt(o.Etcd.Members).Alarms, ", ")+
 				". Save the data of each member, replace the member that differs, and disarm the alarm with etcdctl alarm disarm.")
 	case o.Etcd.Linearizable:
 		return is(t, corev1.ConditionTrue, ReasonQuorumHealthy, "Cluster available")
 	default:
-		loss := o.quorumLoss()
+		loss := diagnoseQuorumLoss(o)
 		status := corev1.ConditionUnknown
 		if loss.Certain {
 			status = corev1.ConditionFalse
@@ -92,29 +92,16 @@ func available(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	}
 }
 
-// alarmCorrupt is how an alarm begins that says that members have different data.
-const alarmCorrupt = "CORRUPT"
-
-// corrupt returns a member that says that data was found to be corrupt, or nil.
-func (o *Observed) corrupt() *Member {
-	for i := range o.Etcd.Members {
-		if m := &o.Etcd.Members[i]; slices.ContainsFunc(m.Alarms, func(a string) bool { return strings.HasPrefix(a, alarmCorrupt) }) {
-			return m
-		}
-	}
-	return nil
-}
-
 // quorumLost is True only if that is proved.
 func quorumLost(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionQuorumLost
-	if o.Etcd.Linearizable || !o.bootstrapped() || o.size() == 0 {
+	if o.Etcd.Linearizable || !isBootstrapped(o) || desiredSize(o.Cluster) == 0 {
 		return is(t, corev1.ConditionFalse, ReasonQuorumNotLost, "")
 	}
-	facts := o.facts()
+	facts := diagnosisInput(o)
 	loss := facts.QuorumLoss()
 	for i := range o.Etcd.Members {
-		facts.Members[i].RaftIndex = o.reportedRaftIndex(&o.Etcd.Members[i])
+		facts.Members[i].RaftIndex = reportedRaftIndex(o, &o.Etcd.Members[i])
 	}
 	return is(t, loss.Status(), Reason(loss.Reason), loss.Message+" "+facts.DescribeSurvivors()+" "+loss.Remediation)
 }
@@ -138,21 +125,21 @@ func recovering(o *Observed, plan Plan) v1beta2.ClusterCondition {
 // declared, by a larger size, is not.
 func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionDegraded
-	if !o.bootstrapped() {
+	if !isBootstrapped(o) {
 		return is(t, corev1.ConditionFalse, ReasonCreating, "the cluster has not started yet")
 	}
-	if o.size() == 0 {
+	if desiredSize(o.Cluster) == 0 {
 		return is(t, corev1.ConditionFalse, ReasonHibernated, "")
 	}
 	if !o.Etcd.Linearizable {
-		loss := o.quorumLoss()
+		loss := diagnoseQuorumLoss(o)
 		return is(t, loss.Status(), Reason(loss.Reason), loss.Message)
 	}
 	var sick []*Member
 	alarms := ""
-	for _, m := range o.voters() {
-		onPurpose := m.Name == plan.Draining && len(o.voters()) > o.size()
-		if !onPurpose && !o.state(m).IsServing() {
+	for _, m := range listVoters(o.Etcd.Members) {
+		onPurpose := m.Name == plan.Draining && len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster)
+		if !onPurpose && !quorumOf(o).stateOf(m).IsServing() {
 			sick = append(sick, m)
 		}
 		for _, a := range m.Alarms {
@@ -161,11 +148,11 @@ func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	}
 	switch {
 	case len(sick) > 0:
-		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, "voters that do not serve: "+names(sick)+o.describeAway(sick))
+		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, "voters that do not serve: "+names(sick)+describeAway(o.Cluster, o.Now, o.Pods, sick))
 	case alarms != "":
 		return is(t, corev1.ConditionTrue, ReasonAlarmRaised, "member"+alarms)
-	case len(o.voters()) < o.size() && o.condition(t).Status == corev1.ConditionTrue:
-		return is(t, corev1.ConditionTrue, ReasonMembersMissing, sizes(len(o.voters()), o.size()))
+	case len(listVoters(o.Etcd.Members)) < desiredSize(o.Cluster) && reportedCondition(o.Cluster.Status.Conditions, t).Status == corev1.ConditionTrue:
+		return is(t, corev1.ConditionTrue, ReasonMembersMissing, sizes(len(listVoters(o.Etcd.Members)), desiredSize(o.Cluster)))
 	default:
 		return is(t, corev1.ConditionFalse, ReasonAllMembersHealthy, "")
 	}
@@ -216,7 +203,7 @@ func progressReason(o *Observed, rule RuleName) Reason {
 // scaling is True while the number of voters is not the declared one.
 func scaling(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionScaling
-	have, want := len(o.voters()), o.size()
+	have, want := len(listVoters(o.Etcd.Members)), desiredSize(o.Cluster)
 	switch {
 	case have == want || want == 0:
 		return is(t, corev1.ConditionFalse, ReasonSizeReached, "")
@@ -231,11 +218,11 @@ func scaling(o *Observed, _ Plan) v1beta2.ClusterCondition {
 func upgrading(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionUpgrading
 	target := parse(o.Cluster.Spec.Version)
-	low := o.lowest()
+	low := versionsOf(o).lowest()
 	if target == nil || low == nil {
 		return is(t, corev1.ConditionFalse, ReasonVersionUnknown, "")
 	}
-	for _, m := range o.voters() {
+	for _, m := range listVoters(o.Etcd.Members) {
 		if m.Version != "" && !sameVersion(m.Version, target) {
 			return is(t, corev1.ConditionTrue, ReasonVersionChange, fmt.Sprintf("from %s to %s", low, target))
 		}

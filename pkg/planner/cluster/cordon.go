@@ -15,25 +15,25 @@ const undisruptedSize = 2
 
 // mustLeaveNode is true for a voter on a cordoned node that no eviction can move: the budget of
 // a cluster of one or two voters allows none. Another member on another node replaces it.
-func (o *Observed) mustLeaveNode(m *Member) bool {
-	p, size := o.pod(m.Name), o.size()
+func mustLeaveNode(cluster *v1beta2.EtcdCluster, pods []Pod, m *Member) bool {
+	p, size := podByName(pods, m.Name), desiredSize(cluster)
 	return p != nil && p.Cordoned && !m.Learner && m.Started &&
-		size > 0 && size <= undisruptedSize && !o.Cluster.Spec.Paused &&
-		o.Cluster.Spec.PodDisruptionBudget != v1beta2.PodDisruptionBudgetDisabled
+		size > 0 && size <= undisruptedSize && !cluster.Spec.Paused &&
+		cluster.Spec.PodDisruptionBudget != v1beta2.PodDisruptionBudgetDisabled
 }
 
 // replacesOnCordonedNode is true for a voter that must leave its node once its successor has
 // found a node. Before that the voter stays as it is, so that no other rule waits for a node
 // that may never exist.
-func (o *Observed) replacesOnCordonedNode(m *Member) bool {
-	return o.mustLeaveNode(m) && (len(o.voters()) > o.size() || o.joiningMember() != nil || o.joining() != nil)
+func replacesOnCordonedNode(o *Observed, m *Member) bool {
+	return mustLeaveNode(o.Cluster, o.Pods, m) && (len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) || findJoiningMember(o.Etcd.Members) != nil || nextPrepared(o) != nil)
 }
 
-// onCordonedNodes returns the voters whose successor needs a pod, in the order of the member list.
-func (o *Observed) onCordonedNodes() []*Member {
+// listOnCordonedNodes returns the voters whose successor needs a pod, in the order of the member list.
+func listOnCordonedNodes(cluster *v1beta2.EtcdCluster, members []Member, pods []Pod) []*Member {
 	var list []*Member
-	for _, m := range o.voters() {
-		if o.mustLeaveNode(m) && !o.pod(m.Name).gone() {
+	for _, m := range listVoters(members) {
+		if mustLeaveNode(cluster, pods, m) && !isGone(podByName(pods, m.Name)) {
 			list = append(list, m)
 		}
 	}
@@ -43,9 +43,9 @@ func (o *Observed) onCordonedNodes() []*Member {
 // room is how many pods of members there may be above the desired size. It is one for the successor
 // of a voter that must be replaced or that is on a cordoned node. A voter that is lost needs no room:
 // it is missing already.
-func (o *Observed) room() int {
-	replaced := func(m *Member) bool { return o.due(m) == replace && !o.isLost(m) }
-	if len(o.onCordonedNodes()) > 0 || slices.ContainsFunc(o.voters(), replaced) {
+func room(o *Observed) int {
+	replaced := func(m *Member) bool { return changeDue(o, m) == replace && !isLost(o, m) }
+	if len(listOnCordonedNodes(o.Cluster, o.Etcd.Members, o.Pods)) > 0 || slices.ContainsFunc(listVoters(o.Etcd.Members), replaced) {
 		return 1
 	}
 	return 0

@@ -17,7 +17,7 @@ import (
 func cordoned(names ...string) func(*Observed) {
 	return func(o *Observed) {
 		for _, name := range names {
-			o.pod(name).Cordoned = true
+			podByName(o.Pods, name).Cordoned = true
 		}
 	}
 }
@@ -28,7 +28,7 @@ func unschedulable(o *Observed) {
 		Name: newName, UID: "pod-" + newName, Owned: true, Version: testVersion, Template: testTemplate, Trust: o.Trust,
 		Role: PodLearner, Made: testNow, AwaySince: testNow, AwayWhy: "no node could take its pod", Waiting: "Unschedulable: 0/1 nodes are available",
 	}}
-	if o.persistent() {
+	if isPersistent(o.Cluster) {
 		o.PreparedPVCs = []PVC{{Name: newName, UID: "claim-" + newName, Owned: true}}
 	}
 }
@@ -82,7 +82,7 @@ func TestReplaceOnCordonedNode(t *testing.T) {
 func upgradedPrepared(o *Observed) { o.Prepared[0].Version = o.Cluster.Spec.Version }
 
 func defragAsked(o *Observed) {
-	start := *o.stampNow()
+	start := *timestamp(o.Now)
 	o.Cluster.Status.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationDefrag, ID: "asked", Phase: v1beta2.OperationRunning, StartTime: &start}
 }
 

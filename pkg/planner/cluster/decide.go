@@ -65,11 +65,11 @@ func Decide(o Observed) Plan {
 	for _, r := range rules {
 		if plan, spoke := r.decide(&o); spoke {
 			plan.Rule = r.name
-			issue := slices.Concat(o.keepCertificates(plan), o.keepClients())
-			if (len(issue) > 0 || o.hasUnrecordedClients()) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {
+			issue := slices.Concat(keepCertificates(&o, plan), keepClients(&o))
+			if (len(issue) > 0 || hasUnreportedClients(o.Clients, o.Cluster.Status.Clients)) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {
 				plan.RequeueAfter = recheckIssued
 			}
-			plan.Actions = slices.Concat(o.marks(plan), o.addFinalizer(plan), issue, upkeep(&o, plan), plan.Actions)
+			plan.Actions = slices.Concat(labelObjects(&o, plan), addFinalizer(o.Cluster, plan), issue, upkeep(&o, plan), plan.Actions)
 			return plan
 		}
 	}

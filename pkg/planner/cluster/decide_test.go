@@ -166,7 +166,7 @@ func TestBudgetThroughTransitions(t *testing.T) {
 
 func checkBudget(t *testing.T, members string, o *Observed, plan Plan) {
 	t.Helper()
-	guarded, voters := o.PodDisruptionBudget.MinAvailable, len(o.voters())
+	guarded, voters := o.PodDisruptionBudget.MinAvailable, len(listVoters(o.Etcd.Members))
 	for _, a := range plan.Actions {
 		switch a := a.(type) {
 		case EnsurePodDisruptionBudget:
@@ -183,11 +183,11 @@ func checkBudget(t *testing.T, members string, o *Observed, plan Plan) {
 			continue
 		}
 		if guarded < voters/2+1 {
-			t.Errorf("%q of %d, budget %d: %s leaves %d voters with a budget of %d", members, o.size(), o.PodDisruptionBudget.MinAvailable, describe(plan), voters, guarded)
+			t.Errorf("%q of %d, budget %d: %s leaves %d voters with a budget of %d", members, desiredSize(o.Cluster), o.PodDisruptionBudget.MinAvailable, describe(plan), voters, guarded)
 		}
 	}
-	if want := max(voters, o.size())/2 + 1; guarded != want && guarded != want+o.draining(plan) {
-		t.Errorf("%q of %d, budget %d: %s ends with a budget of %d, not %d", members, o.size(), o.PodDisruptionBudget.MinAvailable, describe(plan), guarded, want)
+	if want := max(voters, desiredSize(o.Cluster))/2 + 1; guarded != want && guarded != want+countDraining(o.Etcd.Members, o.Pods, plan) {
+		t.Errorf("%q of %d, budget %d: %s ends with a budget of %d, not %d", members, desiredSize(o.Cluster), o.PodDisruptionBudget.MinAvailable, describe(plan), guarded, want)
 	}
 }
 

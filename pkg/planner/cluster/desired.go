@@ -4,89 +4,81 @@
 package cluster
 
 import (
-	"k8s.io/apimachinery/pkg/util/version"
+	"slices"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// change is what must happen to a member so that its pod is what is declared.
-type change int
-
-const (
-	// asDeclared: nothing.
-	asDeclared change = iota
-	// reimage: its container restarts in place with another image, on its data.
-	reimage
-	// recreate: its pod is made again, on its volume.
-	recreate
-	// replace: another member takes its place, because its data goes with its pod or is on
-	// a node that does not come back. A cordoned node and a request of a user are reasons, too.
-	// That one joins first, so it is for the rules about the membership.
-	replace
-)
-
-// due returns what must happen to a member.
-func (o *Observed) due(m *Member) change {
-	if o.replaceRequested(m) || o.replacesOnCordonedNode(m) {
-		return replace
+// desiredSize is the desired number of voters.
+func desiredSize(cluster *v1beta2.EtcdCluster) int {
+	if cluster.Spec.Replicas == nil {
+		return 0
 	}
-	return o.dueUnrequested(m)
+	return int(*cluster.Spec.Replicas)
 }
 
-// dueUnrequested returns what must happen to a member even if no user has asked to replace it, or to
-// drain its node.
-func (o *Observed) dueUnrequested(m *Member) change {
-	pod := o.pod(m.Name)
-	switch {
-	case o.mustBeReplaced(m):
-		return replace
-	case pod.gone():
-		return asDeclared // it comes back as declared, or a new member replaces it
-	case o.stale(pod) && o.pvc(m.Name) != nil:
-		return recreate
-	case o.stale(pod):
-		return replace
-	case o.otherImage(pod):
-		return reimage
-	default:
-		return asDeclared
-	}
+// isPersistent is true if each member keeps its data on a PVC.
+func isPersistent(cluster *v1beta2.EtcdCluster) bool {
+	return cluster.Spec.Pod != nil && cluster.Spec.Pod.PersistentVolumeClaimSpec != nil
 }
 
-// stale is true for a pod that was created from an earlier declaration, before the last
-// request to restart, or while members had to trust other CAs.
-func (o *Observed) stale(p *Pod) bool {
-	request := resources.RestartRequest(o.Cluster)
-	return (p.Template != "" && o.Template != "" && p.Template != o.Template) || (request != "" && p.Restart != request) || o.certificateFacts().Distrusts(p.Trust)
+// recoversAutomatically is true if the spec allows it.
+func recoversAutomatically(cluster *v1beta2.EtcdCluster) bool {
+	policy := cluster.Spec.Recovery
+	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic
 }
 
-// otherImage is true for a pod that was made for another version, or from another
+// replacesLostMembers is true if the spec lets the controller replace members that are away.
+func replacesLostMembers(cluster *v1beta2.EtcdCluster) bool {
+	r := cluster.Spec.Recovery
+	return r == nil || r.MemberLoss != v1beta2.RecoveryManual
+}
+
+// awaitsRestore is true for a cluster that was made to be filled from a backup. It must
+// never start empty.
+func awaitsRestore(cluster *v1beta2.EtcdCluster) bool {
+	return cluster.Annotations[v1beta2.AnnotationRestore] != ""
+}
+
+// hasFinalizer is true if the finalizer is on the cluster.
+func hasFinalizer(cluster *v1beta2.EtcdCluster) bool {
+	return slices.Contains(cluster.Finalizers, resources.Finalizer)
+}
+
+// isReplacementRequested is true for a voter that a user has asked to replace. The rules about the
+// membership do it, one voter at a time: scale-up adds another member, and scale-down removes
+// the named member when the other votes.
+func isReplacementRequested(cluster *v1beta2.EtcdCluster, m *Member) bool {
+	op := cluster.Status.Operation
+	return !m.Learner && !op.Over() && op.Type == v1beta2.OperationReplace && slices.Contains(op.Members, m.Name) &&
+		cluster.Annotations[resources.AnnotationCancelOperation] != op.ID
+}
+
+// hasOtherImage is true for a pod that was made for another version, or from another
 // repository.
-func (o *Observed) otherImage(p *Pod) bool {
-	target := parse(o.Cluster.Spec.Version)
+func hasOtherImage(cluster *v1beta2.EtcdCluster, p *Pod) bool {
+	target := parse(cluster.Spec.Version)
 	return target != nil && (p.Outdated || !sameVersion(p.Version, target))
 }
 
-// surge is how many voters there may be above the desired size: one while a new member
-// must replace another.
-func (o *Observed) surge() int {
-	for _, m := range o.voters() {
-		if o.due(m) == replace {
-			return 1
-		}
-	}
-	return 0
+// declaration is what decides whether a pod was created from what is declared now.
+type declaration struct {
+	cluster *v1beta2.EtcdCluster
+	// template is the hash of what is declared about pods.
+	template string
+	// certificates say which CAs a pod must trust.
+	certificates *certificates.Observed
 }
 
-// renew returns the action that makes the pod of a member what is declared. If it may
-// not be upgraded now, a pod that is made again keeps its version.
-func (o *Observed) renew(m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
-	pod, v := o.pod(m.Name), target.String()
-	if o.due(m) == reimage {
-		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
-	}
-	if !upgrade {
-		v = pod.Version
-	}
-	return RecreatePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
+func declarationOf(o *Observed) declaration {
+	return declaration{cluster: o.Cluster, template: o.Template, certificates: certificateInput(o)}
+}
+
+// isStale is true for a pod that was created from an earlier declaration, before the last
+// request to restart, or while members had to trust other CAs.
+func (d declaration) isStale(p *Pod) bool {
+	request := resources.RestartRequest(d.cluster)
+	return (p.Template != "" && d.template != "" && p.Template != d.template) || (request != "" && p.Restart != request) || d.certificates.Distrusts(p.Trust)
 }

@@ -20,23 +20,23 @@ import (
 //
 // The last member that clients reach stays in the Service: a restart costs an outage then,
 // and nothing is won by beginning it earlier.
-func (o *Observed) drain(m *Member) (Plan, bool) {
-	pod := o.pod(m.Name)
-	if pod.gone() {
+func drain(members []Member, pods []Pod, m *Member) (Plan, bool) {
+	pod := podByName(pods, m.Name)
+	if isGone(pod) {
 		return Plan{}, false
 	}
 	plan, waits := Plan{}, true
-	to := o.successor(m)
-	switch beside := o.routedBeside(m); {
+	to := findSuccessor(members, pods, m)
+	switch beside := hasRoutedBeside(members, pods, m); {
 	case m.Health != Healthy:
 		// The controller does not reach it, but the others may follow it.
-		if waits = to != nil && o.leader() == m; waits {
+		if waits = to != nil && findLeader(members) == m; waits {
 			plan = moveLeader(m, to)
 		}
 		return plan, waits
 	case beside && pod.Role != PodDraining:
 		plan = Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodDraining}}, RequeueAfter: recheckWaiting}
-	case to != nil && o.leader() == m:
+	case to != nil && findLeader(members) == m:
 		plan = moveLeader(m, to)
 	case beside && pod.InEndpoints:
 		plan = wait(recheckWaiting, ReasonWaitingForService,
@@ -52,12 +52,12 @@ func (o *Observed) drain(m *Member) (Plan, bool) {
 // awaitService waits until the client Service leads to each voter that is ready again. A
 // rollout that does not wait takes one member after the other away from the Service,
 // faster than Kubernetes gives them back.
-func (o *Observed) awaitService(m *Member) (Plan, bool) {
-	if m.Health != Healthy || !o.routedBeside(m) {
+func awaitService(members []Member, pods []Pod, m *Member) (Plan, bool) {
+	if m.Health != Healthy || !hasRoutedBeside(members, pods, m) {
 		return Plan{}, false
 	}
-	for _, other := range o.voters() {
-		if pod := o.pod(other.Name); other != m && other.Health == Healthy && !pod.gone() && pod.Ready && !pod.InEndpoints {
+	for _, other := range listVoters(members) {
+		if pod := podByName(pods, other.Name); other != m && other.Health == Healthy && !isGone(pod) && pod.Ready && !pod.InEndpoints {
 			return wait(recheckWaiting, ReasonWaitingForService,
 				"the client Service does not lead to member "+other.Name+" yet, which is ready",
 				noActionNeeded+" Then find out why the EndpointSlices of the client Service are not updated."), true
@@ -66,10 +66,10 @@ func (o *Observed) awaitService(m *Member) (Plan, bool) {
 	return Plan{}, false
 }
 
-// routedBeside is true if the client Service leads to a voter other than m that serves.
-func (o *Observed) routedBeside(m *Member) bool {
-	for _, other := range o.voters() {
-		if pod := o.pod(other.Name); other != m && other.Health == Healthy && !pod.gone() && pod.InEndpoints {
+// hasRoutedBeside is true if the client Service leads to a voter other than m that serves.
+func hasRoutedBeside(members []Member, pods []Pod, m *Member) bool {
+	for _, other := range listVoters(members) {
+		if pod := podByName(pods, other.Name); other != m && other.Health == Healthy && !isGone(pod) && pod.InEndpoints {
 			return true
 		}
 	}
@@ -79,11 +79,11 @@ func (o *Observed) routedBeside(m *Member) bool {
 // staysOut is true for a pod that is out of the client Service and must not come back yet.
 // Its removal or its drain goes on, or its container is about to be replaced.
 // Kubernetes may call a pod ready because of the container before.
-func (o *Observed) staysOut(m *Member, plan Plan) bool {
-	if o.pod(m.Name).Role != PodDraining {
+func staysOut(o *Observed, m *Member, plan Plan) bool {
+	if podByName(o.Pods, m.Name).Role != PodDraining {
 		return false
 	}
-	return plan.Draining == m.Name || plan.Draining == "" && len(o.voters()) > o.size() || o.restarts(m)
+	return plan.Draining == m.Name || plan.Draining == "" && len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) || isRestarting(o.Pods, m)
 }
 
 // drainBeforeRemoval drains the clients of a voter that serves before it is removed. etcd
@@ -94,12 +94,12 @@ func (o *Observed) staysOut(m *Member, plan Plan) bool {
 //
 // Four voters that are to be three tolerate no failure in between, as three do while one
 // of them restarts.
-func (o *Observed) drainBeforeRemoval(m *Member, reason RemoveReason) (Plan, bool) {
-	pod := o.pod(m.Name)
+func drainBeforeRemoval(now time.Time, q quorum, m *Member, reason RemoveReason) (Plan, bool) {
+	pod := podByName(q.pods, m.Name)
 	switch {
 	case pod == nil || pod.Finished:
 		return Plan{}, false
-	case m.Health != Healthy && o.stops(pod):
+	case m.Health != Healthy && isStopping(now, pod):
 		return wait(recheckWaiting, ReasonWaitingForPod,
 			"the container of member "+m.Name+" is stopping", noActionNeeded), true
 	case m.Health != Healthy && !pod.InEndpoints:
@@ -108,15 +108,15 @@ func (o *Observed) drainBeforeRemoval(m *Member, reason RemoveReason) (Plan, boo
 	if !pod.Terminating && pod.Role != PodDraining {
 		return Plan{Actions: []Action{LabelPod{Name: pod.Name, UID: pod.UID, Role: PodDraining}}, RequeueAfter: recheckWaiting}, true
 	}
-	if plan, leads := o.handOver(m); leads {
+	if plan, leads := handOver(q.members, q.pods, m); leads {
 		return plan, true
 	}
-	voters := len(o.voters())
+	voters := len(listVoters(q.members))
 	switch {
 	case !pod.Terminating && pod.InEndpoints:
 		return wait(recheckWaiting, ReasonWaitingForService,
 			"the client Service still leads to member "+m.Name+", which is about to be removed", noActionNeeded), true
-	case m.Health != Healthy || o.without(m) < diagnosis.Quorum(voters):
+	case m.Health != Healthy || q.countServingWithout(m) < diagnosis.Quorum(voters):
 		return Plan{}, false
 	case pod.Terminating:
 		return wait(recheckWaiting, ReasonWaitingForPod,
@@ -134,19 +134,19 @@ func (o *Observed) drainBeforeRemoval(m *Member, reason RemoveReason) (Plan, boo
 // end: the kubelet of a lost node never says so.
 const stopLimit = 15 * time.Second
 
-// stops is true while the container of a terminating pod runs, for up to stopLimit. etcd
+// isStopping is true while the container of a terminating pod runs, for up to stopLimit. etcd
 // closes the client port first. A member that is removed between that moment and the end
 // of its container drops the writes that it has accepted and not acknowledged.
-func (o *Observed) stops(pod *Pod) bool {
-	return pod.Terminating && pod.Running && o.Now.Sub(pod.DeletionRequested) < stopLimit
+func isStopping(now time.Time, pod *Pod) bool {
+	return pod.Terminating && pod.Running && now.Sub(pod.DeletionRequested) < stopLimit
 }
 
 // handOver lets a leader that serves hand over to another voter before it stops. etcd itself
 // does that only after the last client has left, up to 7 s later, and writes that other members
 // forward to it meanwhile may be lost.
-func (o *Observed) handOver(m *Member) (Plan, bool) {
-	to := o.successor(m)
-	if to == nil || o.leader() != m || m.Health != Healthy {
+func handOver(members []Member, pods []Pod, m *Member) (Plan, bool) {
+	to := findSuccessor(members, pods, m)
+	if to == nil || findLeader(members) != m || m.Health != Healthy {
 		return Plan{}, false
 	}
 	return moveLeader(m, to), true
@@ -156,11 +156,11 @@ func moveLeader(from, to *Member) Plan {
 	return Plan{Actions: []Action{MoveLeader{From: from.ID, FromName: from.Name, To: to.ID, ToName: to.Name}}, RequeueAfter: recheckNow}
 }
 
-// successor is the healthy follower that is furthest ahead.
-func (o *Observed) successor(leader *Member) *Member {
+// findSuccessor is the healthy follower that is furthest ahead.
+func findSuccessor(members []Member, pods []Pod, leader *Member) *Member {
 	var best *Member
-	for _, m := range o.voters() {
-		if m == leader || m.Health != Healthy || o.pod(m.Name).gone() {
+	for _, m := range listVoters(members) {
+		if m == leader || m.Health != Healthy || isGone(podByName(pods, m.Name)) {
 			continue
 		}
 		if best == nil || m.RaftIndex > best.RaftIndex {

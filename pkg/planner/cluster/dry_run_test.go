@@ -94,7 +94,7 @@ func TestDryRunShowsWhatARecoveryDoes(t *testing.T) {
 // recordedBy returns the recovery that a plan begins, or nil.
 func recordedBy(plan Plan) *v1beta2.RecoveryStatus {
 	for _, a := range plan.Actions {
-		if record, ok := a.(RecordRecovery); ok && record.Recovery.Phase == v1beta2.RecoveryPhaseSeeding {
+		if record, ok := a.(RecordRecovery); ok && record.Recovery.Phase == v1beta2.RecoveryPhaseFilling {
 			return &record.Recovery
 		}
 	}
@@ -112,7 +112,7 @@ func TestRecoveryIsAcceptedOnlyAfterALoss(t *testing.T) {
 		o, text := randomLoss(t, dice)
 		status := Status(o, Decide(o))
 		c := find(status, v1beta2.ClusterConditionQuorumLost)
-		if loss := o.quorumLoss(); (c.Status == corev1.ConditionTrue) != loss.Certain || loss.Permanent && !loss.Certain {
+		if loss := diagnoseQuorumLoss(&o); (c.Status == corev1.ConditionTrue) != loss.Certain || loss.Permanent && !loss.Certain {
 			t.Fatalf("%s: the condition is %s and the diagnosis %+v", text, c.Status, loss)
 		}
 	}

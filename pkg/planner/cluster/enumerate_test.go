@@ -184,7 +184,7 @@ func (s surroundings) build(members []shape, o *Observed) {
 	case askedToRecover:
 		asked()(o)
 	case recoveryUnderWay:
-		recorded(v1beta2.RecoveryPhaseSeeding)(o)
+		recorded(v1beta2.RecoveryPhaseFilling)(o)
 		recoveryPod(0xbeef)(o)
 	case living, situations, unpreparedPods, startingPods, interrupted, drained:
 	}

@@ -32,7 +32,7 @@ func checkDeletePod(f *facts, p Plan) string {
 		case m == nil && f.Etcd.Linearizable:
 		case d.Why == DeleteBootstrapPod && !f.born && !f.Pods[i].Running:
 		case f.Pods[i].Finished && (kept || !f.born):
-		case c < 0 && !f.Pods[i].Running && d.Why == DeleteWithoutPVC && f.persistent():
+		case c < 0 && !f.Pods[i].Running && d.Why == DeleteWithoutPVC && isPersistent(f.Cluster):
 		case f.Cluster.Spec.Replicas != nil && *f.Cluster.Spec.Replicas == 0 && kept:
 		case isDrain(d) && m != nil && f.mayLeave(m, i):
 		default:
@@ -112,7 +112,7 @@ func checkPrepared(f *facts, p Plan) string {
 				return "adds member " + a.Name + " although no pod waits for it"
 			}
 			c := slices.IndexFunc(f.PreparedPVCs, func(c PVC) bool { return c.Name == a.Name && !c.Terminating })
-			if f.persistent() != (c >= 0) {
+			if isPersistent(f.Cluster) != (c >= 0) {
 				return "adds member " + a.Name + " without its volume"
 			}
 		case AdmitPod:

@@ -226,7 +226,7 @@ func checkRemove(f *facts, p Plan) string {
 // saidStarted is true if the last status does not call a member pending.
 func (f *facts) saidStarted(m *Member) bool {
 	return slices.ContainsFunc(f.Cluster.Status.MemberStatuses, func(s v1beta2.MemberStatus) bool {
-		return s.ID == m.id() && s.Role != v1beta2.MemberRolePending
+		return s.ID == hexID(m.ID) && s.Role != v1beta2.MemberRolePending
 	})
 }
 

@@ -7,20 +7,18 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
-// permanentlyLost is true while it is proven that the quorum cannot come back.
-func (o *Observed) permanentlyLost() bool {
-	return !o.Etcd.Linearizable && o.bootstrapped() && o.size() != 0 && o.quorumLoss().Permanent
+// isPermanentlyLost is true while it is proven that the quorum cannot come back.
+func isPermanentlyLost(o *Observed) bool {
+	return !o.Etcd.Linearizable && isBootstrapped(o) && desiredSize(o.Cluster) != 0 && diagnoseQuorumLoss(o).Permanent
 }
 
 // permanentLossSince returns since when the loss is proven without a break; nil while it is
 // not. The time is that of the status in which it was first written, so that another
 // controller goes on counting from it. Rounding is up: no recovery begins too soon.
-func (o *Observed) permanentLossSince() *metav1.Time {
-	if !o.permanentlyLost() {
+func permanentLossSince(o *Observed) *metav1.Time {
+	if !isPermanentlyLost(o) {
 		return nil
 	}
 	if since := o.Cluster.Status.PermanentQuorumLossSince; since != nil {
@@ -28,13 +26,4 @@ func (o *Observed) permanentLossSince() *metav1.Time {
 	}
 	now := metav1.NewTime(o.Now.Add(time.Second - time.Nanosecond).Truncate(time.Second))
 	return &now
-}
-
-// untilRecovery is how long to wait for the next look at a permanent loss.
-func (o *Observed) untilRecovery() time.Duration {
-	since := o.permanentLossSince()
-	if since == nil || !o.recoversByItself() {
-		return recheckSteady
-	}
-	return min(recheckSteady, max(recheckQuorum, since.Add(recovery.Grace).Sub(o.Now)))
 }

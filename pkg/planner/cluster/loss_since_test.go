@@ -84,7 +84,7 @@ func TestRequesterIsTold(t *testing.T) {
 	if by := plan.Actions[0].(RecordRecovery).Recovery.RequestedBy; by != "jane" {
 		t.Errorf("the record says that %q asked", by)
 	}
-	o = observed(t, 3, lost, noQuorum, recorded(seeding, requestedBy("jane")))
+	o = observed(t, 3, lost, noQuorum, recorded(filling, requestedBy("jane")))
 	status := Status(o, Decide(o))
 	if message := find(status, v1beta2.ClusterConditionRecovering).Message; !strings.Contains(message, "as requested by jane") {
 		t.Errorf("the condition Recovering says %q", message)

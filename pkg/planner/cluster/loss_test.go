@@ -16,13 +16,13 @@ func viewOf(name string, voters ...string) func(*Observed) {
 		for _, voter := range voters {
 			v.Members = append(v.Members, Member{Name: voter})
 		}
-		o.member(name).View = v
+		memberByName(o.Etcd.Members, name).View = v
 	}
 }
 
 // labelled has the pod of a member say what that is.
 func labelled(name string, role PodRole) func(*Observed) {
-	return func(o *Observed) { o.pod(name).Role = role }
+	return func(o *Observed) { podByName(o.Pods, name).Role = role }
 }
 
 // unmanagedPod is a pod of a member that the last status does not know.
@@ -47,7 +47,7 @@ func withoutLearners(o *Observed) {
 // TestLossIsProved: the cluster recovers by itself only if it counts every member that may
 // vote and may come back.
 func TestLossIsProved(t *testing.T) {
-	const goesOn = "recovery: RecordRecovery Seeding from a lost "
+	const goesOn = "recovery: RecordRecovery Filling from a lost "
 	const waits = "quorum: wait QuorumLost"
 	may := edits(noQuorum, automatic(time.Hour))
 	checkDecisions(t, []decision{
@@ -60,7 +60,7 @@ func TestLossIsProved(t *testing.T) {
 		{"not one that has ended", 3, lost, append(may, unmanagedPod("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Finished = true }), goesOn + "b c"},
 		{"a deletion that was requested proves nothing", 3, "a:noleader,index=90 b:terminating,index=0 c:terminating,index=0", may, waits},
 		{"nor does it for one of two that are missing", 3, "a:noleader,index=90 b:nopod,index=0 c:terminating,index=0", may, waits},
-		{"a pod that was ended by its node does", 3, "a:noleader,index=90 b:nopod,index=0 c:terminating,index=0", append(may, func(o *Observed) { o.pod("c").Finished = true }), goesOn + "b c"},
+		{"a pod that was ended by its node does", 3, "a:noleader,index=90 b:nopod,index=0 c:terminating,index=0", append(may, func(o *Observed) { podByName(o.Pods, "c").Finished = true }), goesOn + "b c"},
 		{"nor one that is not owned", 3, lost, append(may, unmanagedPod("d", PodVoter), func(o *Observed) { o.Pods[len(o.Pods)-1].Owned = false }), goesOn + "b c"},
 		{"unless etcd knows no learners", 3, "a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", append(may, withoutLearners), waits},
 		{"an unresponsive learner may vote by now", 3, "a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", may, waits},
@@ -73,7 +73,7 @@ func TestLossIsProved(t *testing.T) {
 			append(may, viewOf("a", "a", "b", "c")), waits},
 		{"and of one that is lost, too", 3, "a:noleader,index=90 b:nopod,index=0 c:nopod,index=0 d:nopod,index=0",
 			append(may, viewOf("a", "a", "b", "x")), goesOn + "b c d x"},
-		{"the survivor does not report a member list", 3, lost, append(may, func(o *Observed) { o.member("a").View = &View{} }),
+		{"the survivor does not report a member list", 3, lost, append(may, func(o *Observed) { memberByName(o.Etcd.Members, "a").View = &View{} }),
 			"quorum: wait QuorumLost"},
 		{"a majority is lost, whichever members vote", 5, "a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0 f:learner,down,index=0", may,
 			goesOn + "c d e"},
@@ -81,7 +81,7 @@ func TestLossIsProved(t *testing.T) {
 		{"a member that comes back to its PVC counts by the survivor's list", 3, "a:noleader,index=90 b:terminating,claim,index=0 c:nopod,index=0 d:nopod,index=0",
 			append(may, viewOf("a", "a", "b", "c")), waits},
 		{"so does an unmanaged member, whose state is unknown", 3, lost,
-			append(may, viewOf("a", "a", "b", "x"), func(o *Observed) { o.member("a").View.Members[2].Unmanaged = true }), waits},
+			append(may, viewOf("a", "a", "b", "x"), func(o *Observed) { memberByName(o.Etcd.Members, "a").View.Members[2].Unmanaged = true }), waits},
 		{"a member that comes back is not lost where a majority is", 5, "a:noleader,index=90 b:terminating,claim,index=0 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0", may,
 			goesOn + "c d e"},
 	})
@@ -97,13 +97,13 @@ func TestWhatTheProofWaitsFor(t *testing.T) {
 		{"a:noleader,index=90 b:nopod,index=0 d:learner,down,index=0", nil, "unconfirmed until member d, which may vote by now, responds"},
 		{"a:noleader,index=90 b:nopod,index=0 d:unstarted,down,index=0", edits(withoutLearners), "unconfirmed until member d, which may vote by now, responds"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:nopod,index=0", edits(viewOf("a", "a", "b", "c")), "by the member list of a enough voters may come back"},
-		{lost, edits(func(o *Observed) { o.member("a").View = &View{} }), "the member list of a could not be read"},
+		{lost, edits(func(o *Observed) { memberByName(o.Etcd.Members, "a").View = &View{} }), "the member list of a could not be read"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,noleader,index=80", edits(viewOf("d", "a", "b", "c", "d")), "of 4 voters do not serve"},
 		{"a:noleader,index=90 b:down,index=0 c:nopod,index=0 d:learner,nopod,index=0", nil, "3 of 3 voters do not serve"},
 		{"a:noleader,index=90 b:terminating,index=0 c:terminating,index=0", nil, "pod b is being deleted, and its node "},
 	} {
 		o := observed(t, 3, tt.members, append(edits(noQuorum, automatic(time.Hour)), tt.edits...)...)
-		if loss := o.quorumLoss(); loss.Permanent || !strings.Contains(loss.Message, tt.want) || !strings.Contains(loss.Remediation, "/recover ") {
+		if loss := diagnoseQuorumLoss(&o); loss.Permanent || !strings.Contains(loss.Message, tt.want) || !strings.Contains(loss.Remediation, "/recover ") {
 			t.Errorf("%s: permanent %t: %q; %q", tt.members, loss.Permanent, loss.Message, loss.Remediation)
 		}
 	}
@@ -112,7 +112,7 @@ func TestWhatTheProofWaitsFor(t *testing.T) {
 // TestMembersThatDecideNothing: no member is named whose vote would change nothing.
 func TestMembersThatDecideNothing(t *testing.T) {
 	o := observed(t, 3, "a:noleader,index=90 b:down,index=0 c:down,index=0 d:learner,down,index=0", noQuorum, automatic(time.Hour))
-	if loss := o.quorumLoss(); loss.Permanent || strings.Contains(loss.Message, "unconfirmed until") || !strings.Contains(loss.Message, "voters do not serve") {
+	if loss := diagnoseQuorumLoss(&o); loss.Permanent || strings.Contains(loss.Message, "unconfirmed until") || !strings.Contains(loss.Message, "voters do not serve") {
 		t.Errorf("permanent %t: %q", loss.Permanent, loss.Message)
 	}
 }

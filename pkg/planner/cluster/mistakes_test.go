@@ -36,7 +36,7 @@ func waiting(reason Reason, act func(*Observed) []Action) func(*Observed, Plan) 
 func onEach(act func(*Observed, *Member) Action) func(*Observed) []Action {
 	return func(o *Observed) []Action {
 		var actions []Action
-		for _, m := range o.voters() {
+		for _, m := range listVoters(o.Etcd.Members) {
 			actions = append(actions, act(o, m))
 		}
 		return actions
@@ -44,7 +44,7 @@ func onEach(act func(*Observed, *Member) Action) func(*Observed) []Action {
 }
 
 func onFirst(act func(*Observed, *Member) Action) func(*Observed) []Action {
-	return func(o *Observed) []Action { return onEach(act)(o)[:min(1, len(o.voters()))] }
+	return func(o *Observed) []Action { return onEach(act)(o)[:min(1, len(listVoters(o.Etcd.Members)))] }
 }
 
 func removal(_ *Observed, m *Member) Action {
@@ -78,13 +78,13 @@ var mistakes = []mistake{
 	})},
 	{name: "removes without counting", rule: "S2 remove", do: waiting("QuorumAtRisk", onFirst(removal))},
 	{name: "promotes without counting", rule: "S2 promote", do: waiting("QuorumAtRisk", func(o *Observed) []Action {
-		if m := o.joiningMember(); m != nil && m.Learner {
+		if m := findJoiningMember(o.Etcd.Members); m != nil && m.Learner {
 			return []Action{PromoteMember{ID: m.ID, Name: m.Name}}
 		}
 		return nil
 	})},
 	{name: "promotes a member that the status calls pending", rule: "S2 promote", do: func(o *Observed, p Plan) Plan {
-		if m := o.joiningMember(); p.Rule == "joining" && m.Learner && m.Started && !o.saidToHaveStarted(m) {
+		if m := findJoiningMember(o.Etcd.Members); p.Rule == "joining" && m.Learner && m.Started && !isReportedStarted(o.Cluster.Status.MemberStatuses, m) {
 			p.Actions = []Action{PromoteMember{ID: m.ID, Name: m.Name}}
 		}
 		return p
@@ -96,7 +96,7 @@ var mistakes = []mistake{
 		return []Action{AddMember{Name: o.NewName, As: JoinAsLearner}}
 	})},
 	{name: "removes the leader", rule: "S2 leader", do: instead(func(o *Observed, a RemoveMember) []Action {
-		if leader := o.leader(); leader != nil && a.Reason == RemoveScaleDown {
+		if leader := findLeader(o.Etcd.Members); leader != nil && a.Reason == RemoveScaleDown {
 			return []Action{removal(o, leader)}
 		}
 		return []Action{a}
@@ -116,19 +116,19 @@ var mistakes = []mistake{
 		return []Action{WriteRecord{Record: resources.Record{BootstrapMember: o.NewName}}}
 	})},
 	{name: "deletes the pods of members", rule: "S5 delete pod", do: waiting("QuorumAtRisk", onFirst(func(o *Observed, m *Member) Action {
-		if p := o.pod(m.Name); p != nil {
+		if p := podByName(o.Pods, m.Name); p != nil {
 			return DeletePod{Name: p.Name, UID: p.UID}
 		}
 		return FindMember{Name: m.Name}
 	}))},
 	{name: "deletes the PVCs of members", rule: "S5 delete PVC", do: waiting("QuorumAtRisk", onFirst(func(o *Observed, m *Member) Action {
-		if c := o.pvc(m.Name); c != nil {
+		if c := pvcByName(o.PVCs, m.Name); c != nil {
 			return DeletePVC{Name: c.Name, UID: c.UID}
 		}
 		return FindMember{Name: m.Name}
 	}))},
 	{name: "starts a member again without its data", rule: "S5 create pod", do: instead(func(o *Observed, a RemoveMember) []Action {
-		return []Action{CreatePod{Name: a.Name, Peers: o.peerNames()}}
+		return []Action{CreatePod{Name: a.Name, Peers: listPeerNames(o.Etcd.Members, o.PVCs)}}
 	})},
 	{name: "takes its own pod off the list of peers", rule: "S5 create pod", do: instead(func(_ *Observed, a CreatePod) []Action {
 		a.Peers = slices.DeleteFunc(slices.Clone(a.Peers), func(name string) bool { return name == a.Name })
@@ -148,8 +148,8 @@ var mistakes = []mistake{
 		}
 	}},
 	{name: "removes a member that is away before another votes", rule: "size", pods: awayPods, do: func(o *Observed, p Plan) Plan {
-		for _, m := range o.voters() {
-			if p.Rule == RuleScaleUp && o.mustBeReplaced(m) {
+		for _, m := range listVoters(o.Etcd.Members) {
+			if p.Rule == RuleScaleUp && mustBeReplaced(o.Cluster, o.Now, o.Pods, m) {
 				p.Actions = []Action{RemoveMember{ID: m.ID, Name: m.Name, Reason: RemoveAway}}
 			}
 		}

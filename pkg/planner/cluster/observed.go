@@ -207,12 +207,6 @@ const (
 	PodDraining PodRole = "leaving"
 )
 
-// gone is true if nothing may count on the pod any more: there is none, or it is about to
-// end. Its member may serve on meanwhile, for as long as its node hears nothing of it.
-func (p *Pod) gone() bool {
-	return p.evidence().IsEnding()
-}
-
 // PVC is a PersistentVolumeClaim that holds the data of one member.
 type PVC struct {
 	Name        string
@@ -228,4 +222,49 @@ type PVC struct {
 	// is in the way.
 	Growth    resources.Growth
 	GrowthWhy string
+}
+
+// Task is something that takes longer than a reconcile and goes on beside it. It is
+// forgotten when the controller ends; what it was for is in the status.
+type Task struct {
+	// ID of the last task of this cluster; empty if there was none.
+	ID string
+	// Done is true when it has ended, Err says why it failed.
+	Done bool
+	Err  string
+}
+
+// Client is what is known of the Secret of a client in spec.clients, or of a client that was
+// removed from it.
+type Client struct {
+	// Certificate is that of the client. In a cluster without TLS it says only whether the
+	// Secret exists and is owned by the cluster. State NotOwned also means a Secret
+	// of another type.
+	certificates.Certificate
+
+	// Name of the client; empty if it was removed.
+	Name string
+	// UID of the Secret; empty if there is none.
+	UID string
+	// EntriesMatch is true if everything in the Secret but the certificate is as declared.
+	EntriesMatch bool
+}
+
+// ObjectKind is the kind of an object of a cluster.
+type ObjectKind string
+
+// Values of ObjectKind.
+const (
+	KindPod     ObjectKind = "pod"
+	KindPVC     ObjectKind = "PVC"
+	KindService ObjectKind = "service"
+	KindRecord  ObjectKind = "record"
+	KindBudget  ObjectKind = "pod disruption budget"
+	KindSecret  ObjectKind = "secret"
+)
+
+// Object names an object of a cluster.
+type Object struct {
+	Kind      ObjectKind
+	Name, UID string
 }

@@ -69,4 +69,12 @@ type Member struct {
 	View *View
 }
 
-func (m *Member) id() string { return hexID(m.ID) }
+// View is what a member says of the membership by itself, while no list can be read
+// through a quorum.
+type View struct {
+	// Learner is true if it has not heard that it votes.
+	Learner bool
+	// Members is the list as far as it has applied the log; nil if it could not be read.
+	// Learners give none away.
+	Members []Member
+}

@@ -17,33 +17,23 @@ import (
 // the operation fails: an operation that waits for ever keeps all others out.
 const operationPatience = time.Hour
 
-// Task is something that takes longer than a reconcile and goes on beside it. It is
-// forgotten when the controller ends; what it was for is in the status.
-type Task struct {
-	// ID of the last task of this cluster; empty if there was none.
-	ID string
-	// Done is true when it has ended, Err says why it failed.
-	Done bool
-	Err  string
-}
-
 // taskID names the task of one member in an operation.
 func taskID(op *v1beta2.ClusterOperation, member string) string { return op.ID + "/" + member }
 
-// operation returns that of the last status with what has come of it since.
-func (o *Observed) operation() *v1beta2.ClusterOperation {
+// followOperation returns that of the last status with what has come of it since.
+func followOperation(o *Observed) *v1beta2.ClusterOperation {
 	op := o.Cluster.Status.Operation.DeepCopy()
 	if op.Over() {
 		return op
 	}
 	if op.Type == v1beta2.OperationRestart {
-		o.followRestart(op)
+		followRestart(o, op)
 		return op
 	}
 	if op.Type == v1beta2.OperationReplace {
-		o.followReplacement(op)
+		followReplacement(o, op)
 		if !op.Over() && o.Cluster.Annotations[resources.AnnotationCancelOperation] == op.ID {
-			o.endReplacement(op, "the replacement was cancelled with the annotation "+resources.AnnotationCancelOperation)
+			endReplacement(o.Now, op, "the replacement was cancelled with the annotation "+resources.AnnotationCancelOperation)
 		}
 		return op
 	}
@@ -52,7 +42,7 @@ func (o *Observed) operation() *v1beta2.ClusterOperation {
 		if r.State != v1beta2.OperationRunning {
 			continue
 		}
-		m := o.member(r.Member)
+		m := memberByName(o.Etcd.Members, r.Member)
 		switch {
 		case o.Etcd.Linearizable && m == nil:
 			r.State, r.Message = v1beta2.OperationFailed, "it is no longer a member"
@@ -63,43 +53,43 @@ func (o *Observed) operation() *v1beta2.ClusterOperation {
 		}
 	}
 	if op.ID != "" && o.Cluster.Annotations[resources.AnnotationCancelOperation] == op.ID {
-		o.cancel(op)
+		cancelOperation(o.Now, op)
 	}
 	return op
 }
 
-// cancel closes an operation at the wish of a user, whatever it waits for. What a
+// cancelOperation closes an operation at the wish of a user, whatever it waits for. What a
 // member is at goes on in etcd, which cannot be stopped; until it has ended no other
 // operation is begun on a member.
-func (o *Observed) cancel(op *v1beta2.ClusterOperation) {
+func cancelOperation(now time.Time, op *v1beta2.ClusterOperation) {
 	for i := range op.Results {
 		if r := &op.Results[i]; r.State == v1beta2.OperationRunning {
 			r.State, r.Message = v1beta2.OperationFailed, "the operation was cancelled while this member carried it out"
 		}
 	}
 	if op.StartTime == nil {
-		op.StartTime = o.stampNow()
+		op.StartTime = timestamp(now)
 	}
 	op.Message = "the operation was cancelled with the annotation " + resources.AnnotationCancelOperation
-	o.end(op, v1beta2.OperationFailed)
+	endOperation(now, op, v1beta2.OperationFailed)
 }
 
-func (o *Observed) stampNow() *metav1.Time {
-	now := metav1.NewTime(o.Now.Truncate(time.Second))
-	return &now
+func timestamp(now time.Time) *metav1.Time {
+	seconds := metav1.NewTime(now.Truncate(time.Second))
+	return &seconds
 }
 
-// end closes an operation.
-func (o *Observed) end(op *v1beta2.ClusterOperation, phase v1beta2.OperationPhase) Plan {
-	op.Phase, op.CompletionTime = phase, o.stampNow()
+// endOperation closes an operation.
+func endOperation(now time.Time, op *v1beta2.ClusterOperation, phase v1beta2.OperationPhase) Plan {
+	op.Phase, op.CompletionTime = phase, timestamp(now)
 	return Plan{Operation: op, RequeueAfter: recheckNow}
 }
 
-// hold waits for the cluster to be fit for the next step, but not for ever.
-func (o *Observed) hold(op *v1beta2.ClusterOperation, plan Plan) Plan {
-	if plan.Wait != nil && o.Now.Sub(op.StartTime.Time) > operationPatience {
+// holdOperation waits for the cluster to be fit for the next step, but not for ever.
+func holdOperation(now time.Time, op *v1beta2.ClusterOperation, plan Plan) Plan {
+	if plan.Wait != nil && now.Sub(op.StartTime.Time) > operationPatience {
 		op.Message = fmt.Sprintf("the operation failed after it had waited for %s: %s", operationPatience, plan.Wait.Message)
-		return o.end(op, v1beta2.OperationFailed)
+		return endOperation(now, op, v1beta2.OperationFailed)
 	}
 	plan.Operation = op
 	return plan

@@ -59,7 +59,7 @@ func TestReplaceOnRequest(t *testing.T) {
 // onlyResponds makes a member one that responds and completes no linearizable read.
 func onlyResponds(name string) func(*Observed) {
 	return func(o *Observed) {
-		m := o.member(name)
+		m := memberByName(o.Etcd.Members, name)
 		m.Health, m.Reason = Unhealthy, ReasonNotServing
 	}
 }

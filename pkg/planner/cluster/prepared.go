@@ -3,75 +3,65 @@
 
 package cluster
 
-// missing is how many members must be added. The pods of all of them are prepared
+import "time"
+
+// preparedPatience is how long a prepared pod may take until it waits for its member. Then
+// a new pod with a new PVC replaces it: the old PVC may be tied to a node that does not
+// come back.
+const preparedPatience = 10 * time.Minute
+
+// countMissing is how many members must be added. The pods of all of them are prepared
 // together; the members are added one after the other. A voter without its pod and its
 // data is already missing. So is the successor of a voter on a cordoned node.
-func (o *Observed) missing() int {
-	if !o.bootstrapped() {
-		return max(0, o.size()-1)
+func countMissing(o *Observed) int {
+	if !isBootstrapped(o) {
+		return max(0, desiredSize(o.Cluster)-1)
 	}
 	have := 0
 	for i := range o.Etcd.Members {
-		if !o.isLost(&o.Etcd.Members[i]) {
+		if !isLost(o, &o.Etcd.Members[i]) {
 			have++
 		}
 	}
-	return max(0, o.size()+o.room()-have)
+	return max(0, desiredSize(o.Cluster)+room(o)-have)
 }
 
 // isLost is true for a member whose pod and data no longer exist.
-func (o *Observed) isLost(m *Member) bool {
-	return o.pod(m.Name).gone() && o.pvc(m.Name) == nil && !o.admissible(m)
+func isLost(o *Observed, m *Member) bool {
+	return isGone(podByName(o.Pods, m.Name)) && pvcByName(o.PVCs, m.Name) == nil && !isAdmissible(o, m)
 }
 
-// usable is true for a prepared pod that will wait for a member as it is declared now.
-func (o *Observed) usable(p *Pod) bool {
+// isUsable is true for a prepared pod that will wait for a member as it is declared now.
+func isUsable(o *Observed, p *Pod) bool {
 	switch {
-	case p.gone(), p.Running && o.overdue(p), o.stale(p), o.persistent() != (o.preparedPVC(p.Name) != nil):
+	case isGone(p), p.Running && isOverdue(o.Cluster, o.Now, p), declarationOf(o).isStale(p), isPersistent(o.Cluster) != (preparedPVCByName(o.PreparedPVCs, p.Name) != nil):
 		return false
 	case !p.Running && o.Now.Sub(p.Made) > preparedPatience:
 		return false
-	case o.joinVersion() != "":
-		return sameVersion(p.Version, parse(o.joinVersion()))
+	case upgradePathOf(o).joinVersion() != "":
+		return sameVersion(p.Version, parse(upgradePathOf(o).joinVersion()))
 	default:
-		return !o.otherImage(p)
+		return !hasOtherImage(o.Cluster, p)
 	}
 }
 
-// waits is true for a prepared pod in which nothing but the membership is missing.
-func (o *Observed) waits(p *Pod) bool {
-	return p != nil && !p.gone() && p.Running
+// isWaiting is true for a prepared pod in which nothing but the membership is missing.
+func isWaiting(p *Pod) bool {
+	return p != nil && !isGone(p) && p.Running
 }
 
-// joining returns the prepared pod whose member is added next; nil if none waits yet.
-func (o *Observed) joining() *Pod {
+// nextPrepared returns the prepared pod whose member is added next; nil if none waits yet.
+func nextPrepared(o *Observed) *Pod {
 	for i := range o.Prepared {
-		if p := &o.Prepared[i]; o.waits(p) && o.usable(p) && o.member(p.Name) == nil {
+		if p := &o.Prepared[i]; isWaiting(p) && isUsable(o, p) && memberByName(o.Etcd.Members, p.Name) == nil {
 			return p
 		}
 	}
 	return nil
 }
 
-// admissible is true for a member whose prepared pod still waits and has its volume. If the
+// isAdmissible is true for a member whose prepared pod still waits and has its volume. If the
 // PVC was deleted, the pod must not start: the volume goes with the pod.
-func (o *Observed) admissible(m *Member) bool {
-	return !o.prepared(m.Name).gone() && (!o.persistent() || o.pvc(m.Name) != nil || o.preparedPVC(m.Name) != nil)
-}
-
-// admit lets etcd start in the prepared pod of a member that was added.
-func (o *Observed) admit(m *Member) AdmitPod {
-	return AdmitPod{Name: m.Name, UID: o.prepared(m.Name).UID, Peers: o.peerNames()}
-}
-
-// awaitPrepared waits for the pod of the next member. upkeepPrepared makes it.
-func (o *Observed) awaitPrepared() Plan {
-	message := "the pod of the next member is being created"
-	for i := range o.Prepared {
-		if p := &o.Prepared[i]; o.usable(p) && o.member(p.Name) == nil {
-			message = "pod " + p.Name + " of the next member does not run yet" + waitingFor(p)
-			break
-		}
-	}
-	return wait(recheckWaiting, ReasonWaitingForPod, message, noActionNeeded)
+func isAdmissible(o *Observed, m *Member) bool {
+	return !isGone(preparedPodByName(o.Prepared, m.Name)) && (!isPersistent(o.Cluster) || pvcByName(o.PVCs, m.Name) != nil || preparedPVCByName(o.PreparedPVCs, m.Name) != nil)
 }

@@ -17,7 +17,7 @@ func waitingPod(name string, changes ...func(*Pod)) func(*Observed) {
 			change(&p)
 		}
 		o.Prepared = append(o.Prepared, p)
-		if o.persistent() {
+		if isPersistent(o.Cluster) {
 			o.PreparedPVCs = append(o.PreparedPVCs, PVC{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
 		}
 	}
@@ -92,7 +92,7 @@ func TestPreparedPodsGiveWay(t *testing.T) {
 		"it has a node":     {func(r *RecoveryMember) { unscheduled(r); r.Pod.Node = "n1" }, 0},
 		"it is not told of": {func(r *RecoveryMember) { unscheduled(r); r.Pod.Waiting = "" }, 0},
 	} {
-		o := observed(t, 3, lost, noQuorum, recorded(seeding), recoveryPod(0, test.member))
+		o := observed(t, 3, lost, noQuorum, recorded(filling), recoveryPod(0, test.member))
 		o.Prepared = []Pod{{Name: "next", UID: "pod-next", Owned: true, Running: true}}
 		var dropped int
 		for _, a := range Decide(o).Actions {

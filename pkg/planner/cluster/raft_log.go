@@ -8,21 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// Some versions end as soon as they read log entries of certain older versions:
-//   - 3.6 ends at requests of members before 3.5. Each health check leaves one there.
-//   - 3.7 ends at requests of members before 3.6. They are written when a member starts and
-//     when the version of the cluster changes.
-//
-// A member reads such entries on its own disk, from the last snapshot on, and in what a
-// leader sends to a member that joins or lags. So before a member may take such a step, the
-// log must have grown without such requests. It has grown enough when every member has made
-// a snapshot behind them and no leader keeps them in memory. In a quiet cluster the
-// controller adds entries that change nothing.
 const (
-	firstBarredMinor, lastBarredMinor = 5, 6
 	// catchUpEntries are what a leader keeps in memory for members that lag.
 	catchUpEntries = 5000
 	// logSlack is for snapshots that are made beside the log, and for what an earlier leader
@@ -32,18 +22,9 @@ const (
 	padStep = 2000
 )
 
-// logBars is true if members that run low must not be joined by ones that run target yet.
-func (o *Observed) logBars(low, target *version.Version) bool {
-	if target.Minor() <= low.Minor() || low.Minor() < firstBarredMinor || low.Minor() > lastBarredMinor {
-		return false
-	}
-	r := o.Record.Log
-	return !r.Readable || r.Minor < low.Minor() || r.ClusterID != o.clusterID()
-}
-
 // prepareLog returns what must be done and waited for before a member that runs low may
 // run the next minor version.
-func (o *Observed) prepareLog(low *version.Version) Plan {
+func prepareLog(o *Observed, low *version.Version) Plan {
 	minor := low.Minor()
 	plan := wait(recheckQuorum, ReasonPreparingLog,
 		fmt.Sprintf("members of 3.%d cannot read log entries of members before 3.%d: the log is advanced past them first", minor+1, minor),
@@ -55,7 +36,7 @@ func (o *Observed) prepareLog(low *version.Version) Plan {
 	behind := ^uint64(0)
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
-		if has := newest(parse(m.Version), o.pod(m.Name).version()); has != nil && has.Minor() > minor {
+		if has := newest(parse(m.Version), podVersion(podByName(o.Pods, m.Name))); has != nil && has.Minor() > minor {
 			continue // it took the step before
 		}
 		if m.Health != Healthy || m.RaftApplied == 0 {
@@ -63,8 +44,8 @@ func (o *Observed) prepareLog(low *version.Version) Plan {
 		}
 		ahead, behind = max(ahead, m.RaftIndex), min(behind, m.RaftApplied)
 	}
-	id, r := o.clusterID(), o.Record.Log
-	goal := r.Index + o.logDistance(minor)
+	id, r := hexID(o.Etcd.ClusterID), o.Record.Log
+	goal := r.Index + logDistance(o.Cluster, minor)
 	switch {
 	case r.ClusterID != id || r.Minor < minor:
 		plan.Actions = []Action{RecordLog{Log: resources.LogRecord{ClusterID: id, Minor: minor, Index: ahead}}}
@@ -80,19 +61,10 @@ func (o *Observed) prepareLog(low *version.Version) Plan {
 // logDistance is how far the log must go on until no member needs the entries before. From
 // 3.6 on a leader keeps dropping what it need not keep in memory; older versions do so
 // when they make a snapshot.
-func (o *Observed) logDistance(minor uint) uint64 {
-	count := resources.SnapshotCount(o.Cluster, minor)
+func logDistance(cluster *v1beta2.EtcdCluster, minor uint) uint64 {
+	count := resources.SnapshotCount(cluster, minor)
 	if minor < lastBarredMinor {
 		return count + catchUpEntries + logSlack
 	}
 	return max(count, catchUpEntries) + logSlack
-}
-
-// bornReadable is the record of a cluster whose bootstrap member has just responded, if
-// there is a version that could not read an entry in its log.
-func (o *Observed) bornReadable() resources.LogRecord {
-	if low := o.lowest(); low != nil && low.Minor() >= firstBarredMinor {
-		return resources.LogRecord{ClusterID: o.clusterID(), Minor: low.Minor(), Readable: true}
-	}
-	return resources.LogRecord{}
 }

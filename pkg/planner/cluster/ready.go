@@ -70,30 +70,30 @@ func (s standing) conditions() []v1beta2.ClusterCondition {
 	}
 }
 
-// standing says whether the cluster is as declared. If not, it says whether the controller
+// standingOf says whether the cluster is as declared. If not, it says whether the controller
 // works on that or waits for a user.
-func (o *Observed) standing(plan Plan) standing {
-	unmet := o.unmet(plan)
+func standingOf(o *Observed, plan Plan) standing {
+	unmet := findUnmet(o, plan)
 	switch {
-	case unmet == nil && o.size() == 0:
+	case unmet == nil && desiredSize(o.Cluster) == 0:
 		return standing{ready: true, reason: ReasonHibernated, message: "spec.size is 0 and no pod is left"}
 	case unmet == nil:
-		return standing{ready: true, reason: ReasonAsDeclared, message: diagnosis.Count(o.size(), "voter") + " of etcd " + o.Cluster.Spec.Version + " are healthy"}
-	case o.holdsReady(plan):
-		return standing{ready: true, reason: ReasonAsDeclared, message: o.condition(v1beta2.ClusterConditionReady).Message}
+		return standing{ready: true, reason: ReasonAsDeclared, message: diagnosis.Count(desiredSize(o.Cluster), "voter") + " of etcd " + o.Cluster.Spec.Version + " are healthy"}
+	case holdsReady(o, plan):
+		return standing{ready: true, reason: ReasonAsDeclared, message: reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady).Message}
 	case o.Cluster.Spec.Paused:
 		return standing{stalled: true, reason: ReasonPaused, message: "spec.paused is true and the cluster is not as declared: " + unmet.message + ". Set spec.paused=false."}
 	case plan.Wait != nil:
-		return standing{stalled: o.waitsTooLong(plan), reason: plan.Wait.Reason, message: plan.Wait.Message}
+		return standing{stalled: waitsTooLong(o, plan), reason: plan.Wait.Reason, message: plan.Wait.Message}
 	default:
 		return *unmet
 	}
 }
 
-// unmet returns what the cluster lacks of its declaration; nil if that is nothing.
-func (o *Observed) unmet(plan Plan) *standing {
-	if o.size() == 0 {
-		return o.unmetAsleep(plan)
+// findUnmet returns what the cluster lacks of its declaration; nil if that is nothing.
+func findUnmet(o *Observed, plan Plan) *standing {
+	if desiredSize(o.Cluster) == 0 {
+		return findUnmetAsleep(o.Pods, plan)
 	}
 	if plan.Wait != nil && plan.Rule != RuleOperation {
 		return &standing{reason: plan.Wait.Reason, message: plan.Wait.Message}
@@ -104,48 +104,48 @@ func (o *Observed) unmet(plan Plan) *standing {
 	if a := available(o, plan); a.Status != corev1.ConditionTrue {
 		return &standing{stalled: a.Reason == string(ReasonDataCorrupt), reason: Reason(a.Reason), message: a.Message}
 	}
-	if s := scaling(o, plan); s.Status == corev1.ConditionTrue || len(o.Etcd.Members) != o.size() {
-		return &standing{reason: ReasonMembersDiffer, message: sizes(len(o.voters()), o.size())}
+	if s := scaling(o, plan); s.Status == corev1.ConditionTrue || len(o.Etcd.Members) != desiredSize(o.Cluster) {
+		return &standing{reason: ReasonMembersDiffer, message: sizes(len(listVoters(o.Etcd.Members)), desiredSize(o.Cluster))}
 	}
-	if lacking := o.lacking(); len(lacking) > 0 {
+	if lacking := listLacking(o); len(lacking) > 0 {
 		return &standing{reason: ReasonMembersUnhealthy, message: "members that are not healthy and as declared: " + strings.Join(lacking, ", ")}
 	}
 	for _, c := range []v1beta2.ClusterCondition{volumesAsDeclared(o, plan), serviceAsDeclared(o, plan), clientsAsDeclared(o, plan)} {
 		if c.Status == corev1.ConditionFalse {
 			reason := Reason(c.Reason)
 			rejected := reason != ReasonGrowing && reason != ReasonMissing && reason != certificates.ReasonIssuing && reason != ReasonRemovingClient
-			return &standing{stalled: rejected && o.lastedFor(c) >= stalledSoon, reason: Reason(c.Type), message: c.Message}
+			return &standing{stalled: rejected && lastedFor(o.Cluster.Status.Conditions, o.Now, c) >= stalledSoon, reason: Reason(c.Type), message: c.Message}
 		}
 	}
 	return nil
 }
 
-// unmetAsleep is about a cluster that is to have no members.
-func (o *Observed) unmetAsleep(plan Plan) *standing {
+// findUnmetAsleep is about a cluster that is to have no members.
+func findUnmetAsleep(pods []Pod, plan Plan) *standing {
 	switch {
 	case plan.Wait != nil && plan.Wait.Reason != ReasonDesiredSizeZero:
 		return &standing{reason: plan.Wait.Reason, message: plan.Wait.Message}
-	case len(o.Pods) > 0:
-		return &standing{reason: ReasonHibernating, message: diagnosis.Count(len(o.Pods), "pod") + " still exist"}
+	case len(pods) > 0:
+		return &standing{reason: ReasonHibernating, message: diagnosis.Count(len(pods), "pod") + " still exist"}
 	default:
 		return nil
 	}
 }
 
-// lacking says of each voter that is not healthy, or not as declared, what it lacks.
-func (o *Observed) lacking() []string {
+// listLacking says of each voter that is not healthy, or not as declared, what it lacks.
+func listLacking(o *Observed) []string {
 	var lacking []string
 	target := parse(o.Cluster.Spec.Version)
-	for _, m := range o.voters() {
-		pod := o.pod(m.Name)
+	for _, m := range listVoters(o.Etcd.Members) {
+		pod := podByName(o.Pods, m.Name)
 		switch {
-		case pod.gone():
+		case isGone(pod):
 			lacking = append(lacking, m.Name+" (no pod)")
 		case m.Health != Healthy:
 			lacking = append(lacking, m.Name+" (not healthy)")
 		case !pod.Ready:
 			lacking = append(lacking, m.Name+" (pod not ready)")
-		case o.due(m) != asDeclared:
+		case changeDue(o, m) != asDeclared:
 			lacking = append(lacking, m.Name+" (pod not as declared)")
 		case target != nil && m.Version != "" && !sameVersion(m.Version, target):
 			lacking = append(lacking, fmt.Sprintf("%s (runs etcd %s)", m.Name, m.Version))
@@ -157,8 +157,8 @@ func (o *Observed) lacking() []string {
 // holdsReady is true while a cluster that was Ready at this generation lacks nothing but
 // responses of etcd, and only for a moment. Users and programs that wait for the cluster
 // need not see a change of leader.
-func (o *Observed) holdsReady(plan Plan) bool {
-	was := o.condition(v1beta2.ClusterConditionReady)
+func holdsReady(o *Observed, plan Plan) bool {
+	was := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady)
 	if was.Status != corev1.ConditionTrue || was.ObservedGeneration != o.Cluster.Generation || was.Reason != string(ReasonAsDeclared) {
 		return false
 	}
@@ -167,57 +167,29 @@ func (o *Observed) holdsReady(plan Plan) bool {
 	default:
 		return false
 	}
-	voters := o.voters()
-	if len(voters) != o.size() || len(voters) != len(o.Etcd.Members) || o.corrupt() != nil {
+	voters := listVoters(o.Etcd.Members)
+	if len(voters) != desiredSize(o.Cluster) || len(voters) != len(o.Etcd.Members) || findCorrupt(o.Etcd.Members) != nil {
 		return false
 	}
 	for _, m := range voters {
-		if pod := o.pod(m.Name); pod.gone() || !pod.Running || !pod.Ready || o.due(m) != asDeclared {
+		if pod := podByName(o.Pods, m.Name); isGone(pod) || !pod.Running || !pod.Ready || changeDue(o, m) != asDeclared {
 			return false
 		}
 	}
-	before := o.condition(v1beta2.ClusterConditionDegraded)
-	return before.Status == corev1.ConditionFalse || o.since(before) < readyHold
+	before := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
+	return before.Status == corev1.ConditionFalse || sinceTransition(o.Now, before) < readyHold
 }
 
 // waitsTooLong is true once the plan has waited for the same thing for so long that it
 // will probably not come without a person.
-func (o *Observed) waitsTooLong(plan Plan) bool {
-	waited := o.Now.Sub(blockedBy(o, plan).Since.Time)
+func waitsTooLong(o *Observed, plan Plan) bool {
+	waited := o.Now.Sub(blockedBy(o.Now, o.Cluster.Status.BlockedBy, plan).Since.Time)
 	switch reason := plan.Wait.Reason; {
 	case transfersData[reason], plan.Rule == RuleRecovery && !needsPerson[reason]:
 		return false
-	case needsPerson[reason], plan.Rule == RuleQuorum && o.quorumLoss().Permanent && !o.recoversByItself():
+	case needsPerson[reason], plan.Rule == RuleQuorum && diagnoseQuorumLoss(o).Permanent && !recoversAutomatically(o.Cluster):
 		return waited >= stalledSoon
 	default:
 		return waited >= stalledLate
 	}
-}
-
-// condition returns what the last status said; the zero value if it said nothing.
-func (o *Observed) condition(t v1beta2.ClusterConditionType) v1beta2.ClusterCondition {
-	for _, c := range o.Cluster.Status.Conditions {
-		if c.Type == t {
-			return c
-		}
-	}
-	return v1beta2.ClusterCondition{}
-}
-
-// since is how long a condition of the last status has had its status; 0 if that is not
-// known.
-func (o *Observed) since(c v1beta2.ClusterCondition) time.Duration {
-	at, err := time.Parse(time.RFC3339, c.LastTransitionTime)
-	if err != nil {
-		return 0
-	}
-	return o.Now.Sub(at)
-}
-
-// lastedFor is how long c has been what it is now.
-func (o *Observed) lastedFor(c v1beta2.ClusterCondition) time.Duration {
-	if before := o.condition(c.Type); before.Status == c.Status {
-		return o.since(before)
-	}
-	return 0
 }

@@ -186,14 +186,14 @@ func checkReady(o *Observed, s v1beta2.ClusterStatus) string {
 	if len(yes) != 1 {
 		return "not one of Ready, Reconciling and Stalled: " + strings.Join(yes, ", ")
 	}
-	if yes[0] != v1beta2.ConditionReady || o.size() == 0 {
+	if yes[0] != v1beta2.ConditionReady || desiredSize(o.Cluster) == 0 {
 		return ""
 	}
-	held := o.condition(v1beta2.ClusterConditionReady).Status == corev1.ConditionTrue
+	held := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady).Status == corev1.ConditionTrue
 	switch {
-	case len(o.voters()) != o.size() || len(o.Etcd.Members) != o.size():
+	case len(listVoters(o.Etcd.Members)) != desiredSize(o.Cluster) || len(o.Etcd.Members) != desiredSize(o.Cluster):
 		return "Ready with other members than declared"
-	case !held && (!o.Etcd.Linearizable || o.healthyVoters() != o.size() || len(s.Members.Ready) != o.size()):
+	case !held && (!o.Etcd.Linearizable || quorumOf(o).countServing() != desiredSize(o.Cluster) || len(s.Members.Ready) != desiredSize(o.Cluster)):
 		return "Ready although not every voter is healthy"
 	case s.TargetVersion != "":
 		return "Ready during a change of version"

@@ -21,13 +21,13 @@ func TestRecoveryInput(t *testing.T) {
 	const away = "its node is not ready"
 	ends, made, since := testNow.Add(-time.Minute), testNow.Add(-time.Hour), metav1.NewTime(testNow.Add(-2*time.Hour))
 	o := observed(t, 3, "a:noleader,index=90,v=3.5.21 b:nopod,index=0 c:terminating,claim,index=0",
-		noQuorum, automatic(2*time.Hour), begun("zero", "one"), recorded(seeding), asked(later), pod("theirs", false), withPVC("theirs", false),
+		noQuorum, automatic(2*time.Hour), begun("zero", "one"), recorded(filling), asked(later), pod("theirs", false), withPVC("theirs", false),
 		recoveryPod(0xbeef, func(r *RecoveryMember) {
 			r.Pod.Finished, r.Pod.Terminating, r.Pod.Waiting, r.Pod.Made = true, true, "Evicted", made
 			r.Pod.Node, r.Pod.AwaySince, r.Pod.AwayWhy = "node-r", testNow.Add(-time.Hour), away
 		}),
 		func(o *Observed) {
-			o.pod("c").EndsBy, o.pod("c").NodeNotReady = ends, true
+			podByName(o.Pods, "c").EndsBy, podByName(o.Pods, "c").NodeNotReady = ends, true
 			o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly"}
 		})
 	want := &recovery.Input{
@@ -35,7 +35,7 @@ func TestRecoveryInput(t *testing.T) {
 		Desired:  recovery.Desired{Cluster: "c", Size: 3, Automatic: true, Persistent: true},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: []string{"zero", "one"},
 		RecordedID: "c0ffee", ReplacedID: "c0ffee", Bootstrapped: true, LastBackup: &v1beta2.LastBackup{Name: "nightly"},
-		ClusterID: "c0ffee", Facts: o.facts(),
+		ClusterID: "c0ffee", Facts: diagnosisInput(&o),
 		Members: []recovery.Member{{ID: "1", Name: "a", Version: "3.5.21"}, {ID: "2", Name: "b", Version: testVersion}, {ID: "3", Name: "c", Version: testVersion}},
 		Pods: []recovery.Pod{
 			{Name: "a", Node: "node-a", Evidence: diagnosis.PodExists},
@@ -80,7 +80,7 @@ func TestRecoveryInput(t *testing.T) {
 		changed.RecoveryMember.Pod, expected.RecoveryMember.Pod, changed.Cluster = &member, &pod, cluster
 		test.edit(&changed)
 		test.want(&expected)
-		expected.Facts = changed.facts()
+		expected.Facts = diagnosisInput(&changed)
 		if diff := cmp.Diff(&expected, recoveryInput(&changed)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -123,7 +123,7 @@ func TestRecoveryIsLookedAtInTime(t *testing.T) {
 		want time.Duration
 	}{
 		"an event":        {observed(t, 3, lost, noQuorum, asked()), recheckWaiting},
-		"a member":        {observed(t, 3, lost, noQuorum, recorded(seeding), recoveryPod(0)), recheckQuorum},
+		"a member":        {observed(t, 3, lost, noQuorum, recorded(filling), recoveryPod(0)), recheckQuorum},
 		"the next step":   {observed(t, 3, "", noQuorum, recorded(cleaning), func(o *Observed) { o.RecoveryMember.Hidden = true }), recheckNow},
 		"the EtcdRestore": {observed(t, 3, nothing, noQuorum, automatic(time.Hour)), recheckSteady},
 	} {

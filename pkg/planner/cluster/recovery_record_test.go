@@ -33,7 +33,7 @@ func TestRulesBesideRecovery(t *testing.T) {
 		{"no member was ever there", 3, "", edits(unresponsive, automatic(time.Hour)), "bootstrap: CreateBootstrapPod a"},
 		{"the volume of the only new member is left", 3, "seed:nopod,claim", edits(noQuorum, recorded(cleaning), published), "recreate-pods: CreatePod seed[seed]"},
 		{"others may bring the new quorum back", 3, "seed:nopod d:down e:down", edits(noQuorum, recorded(cleaning), published), "quorum: wait QuorumLost"},
-		{"a recovery member that runs is waited for, however old", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, madeAgo(time.Minute))), "steady"},
+		{"a recovery member that runs is waited for, however old", 3, "a b c", edits(recorded(filling, restores, early), recoveryPod(0, madeAgo(time.Minute))), "steady"},
 	})
 }
 
@@ -51,7 +51,7 @@ func TestSourceVersion(t *testing.T) {
 func TestWritesProveTheRightOne(t *testing.T) {
 	published := func(o *Observed) { o.Etcd.ClusterID, o.Record.ClusterID = 0xbeef, "beef" }
 	for hidden, o := range map[bool]Observed{
-		true:  observed(t, 3, lost, noQuorum, recorded(seeding), recoveryPod(0xbeef)),
+		true:  observed(t, 3, lost, noQuorum, recorded(filling), recoveryPod(0xbeef)),
 		false: observed(t, 3, "seed", recorded(cleaning), published),
 	} {
 		if write, ok := Decide(o).Actions[0].(VerifyWrite); !ok || (write.Of == WriteToRecoveryMember) != hidden {
@@ -67,12 +67,12 @@ func TestDropsRequest(t *testing.T) {
 		edits []func(*Observed)
 		want  bool
 	}{
-		"a request during a recovery": {edits(noQuorum, recorded(seeding), asked(two)), true},
+		"a request during a recovery": {edits(noQuorum, recorded(filling), asked(two)), true},
 		"a request after a recovery":  {edits(noQuorum, recorded(v1beta2.RecoveryPhaseSucceeded), asked(two)), false},
 		"the first request":           {edits(noQuorum, asked(two)), false},
-		"the recovery of the request": {edits(noQuorum, recorded(seeding), asked()), false},
-		"a recovery that has begun":   {edits(noQuorum, recorded(cutover), asked(func(r *v1beta2.RecoveryStatus) { r.ID, r.Phase = "two", seeding })), false},
-		"no request":                  {edits(noQuorum, recorded(seeding)), false},
+		"the recovery of the request": {edits(noQuorum, recorded(filling), asked()), false},
+		"a recovery that has begun":   {edits(noQuorum, recorded(cutover), asked(func(r *v1beta2.RecoveryStatus) { r.ID, r.Phase = "two", filling })), false},
+		"no request":                  {edits(noQuorum, recorded(filling)), false},
 	} {
 		o := observed(t, 3, lost, test.edits...)
 		if after := statusOf(o); DropsRequest(&o.Cluster.Status, &after) != test.want {

@@ -12,8 +12,8 @@ import (
 
 // dropPVC deletes the PVC of a member that was removed, or gives it up where
 // the user wants to keep it.
-func (o *Observed) dropPVC(c *PVC) Action {
-	if pod := o.Cluster.Spec.Pod; pod != nil && pod.PersistentVolumeClaimRetentionPolicy != nil &&
+func dropPVC(cluster *v1beta2.EtcdCluster, c *PVC) Action {
+	if pod := cluster.Spec.Pod; pod != nil && pod.PersistentVolumeClaimRetentionPolicy != nil &&
 		pod.PersistentVolumeClaimRetentionPolicy.WhenScaled == v1beta2.PVCRetain {
 		return ReleasePVC{Name: c.Name, UID: c.UID}
 	}
@@ -33,14 +33,14 @@ func removeUnstarted(o *Observed, m *Member, reason RemoveReason) Plan {
 // cluster that remains (S2). A leader hands over first, and clients are served until
 // they are elsewhere.
 func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
-	voters := len(o.voters())
-	healthy := o.without(m)
+	voters := len(listVoters(o.Etcd.Members))
+	healthy := quorumOf(o).countServingWithout(m)
 	if voters == 1 || healthy < diagnosis.Quorum(voters-1) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("member %s cannot be removed: %d of the %d other voters serve and %d must", m.Name, healthy, voters-1, diagnosis.Quorum(voters-1)),
 			serveAgain)
 	}
-	plan, leaves := o.drainBeforeRemoval(m, reason)
+	plan, leaves := drainBeforeRemoval(o.Now, quorumOf(o), m, reason)
 	if !leaves {
 		plan = removeMember(o, m, reason)
 	}
@@ -52,11 +52,11 @@ func removeVoter(o *Observed, m *Member, reason RemoveReason) Plan {
 // pod and its PVC.
 func removeMember(o *Observed, m *Member, reason RemoveReason) Plan {
 	actions := []Action{RemoveMember{ID: m.ID, Name: m.Name, Reason: reason}}
-	if p := o.pod(m.Name); p != nil && !p.Terminating {
+	if p := podByName(o.Pods, m.Name); p != nil && !p.Terminating {
 		actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
 	}
-	if c := o.pvc(m.Name); c != nil {
-		actions = append(actions, o.dropPVC(c))
+	if c := pvcByName(o.PVCs, m.Name); c != nil {
+		actions = append(actions, dropPVC(o.Cluster, c))
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckNow}
 }

@@ -6,14 +6,14 @@ package cluster
 // removalCandidate returns the voter whose removal costs least. With replaced, a new member
 // replaces it. Then another voter is chosen only if it does not run and does not come back,
 // because the pod of a replaced member ends before the member is removed.
-func (o *Observed) removalCandidate(replaced bool) *Member {
+func removalCandidate(o *Observed, replaced bool) *Member {
 	var candidate *Member
-	leader := o.leader()
-	for _, m := range o.voters() {
-		if p := o.pod(m.Name); replaced && o.due(m) != replace && (o.returns(m) || !p.gone() && p.Running) {
+	leader := findLeader(o.Etcd.Members)
+	for _, m := range listVoters(o.Etcd.Members) {
+		if p := podByName(o.Pods, m.Name); replaced && changeDue(o, m) != replace && (returns(o.Pods, o.PVCs, m) || !isGone(p) && p.Running) {
 			continue
 		}
-		if candidate == nil || o.removalPreference(m, leader) >= o.removalPreference(candidate, leader) {
+		if candidate == nil || removalPreference(o, m, leader) >= removalPreference(o, candidate, leader) {
 			candidate = m
 		}
 	}
@@ -21,32 +21,32 @@ func (o *Observed) removalCandidate(replaced bool) *Member {
 }
 
 // returns is true for a member that has a PVC and no pod: the pod is created again.
-func (o *Observed) returns(m *Member) bool {
-	return o.pod(m.Name).gone() && o.pvc(m.Name) != nil
+func returns(pods []Pod, pvcs []PVC, m *Member) bool {
+	return isGone(podByName(pods, m.Name)) && pvcByName(pvcs, m.Name) != nil
 }
 
 // removalPreference is higher for members that may better be missed: those that do not serve, then
 // those that were chosen before, then those that are to be replaced.
-func (o *Observed) removalPreference(m, leader *Member) int {
-	rank, replaced := o.rank(m, leader), o.due(m) == replace
+func removalPreference(o *Observed, m, leader *Member) int {
+	base, replaced := rank(o.Pods, m, leader), changeDue(o, m) == replace
 	switch {
-	case rank >= 2:
-		return rank + 2
-	case rank == 1 && replaced:
+	case base >= 2:
+		return base + 2
+	case base == 1 && replaced:
 		return 3
-	case rank == 0 && replaced && m.Health == Healthy:
+	case base == 0 && replaced && m.Health == Healthy:
 		return 2
 	default:
-		return rank
+		return base
 	}
 }
 
 // rank is higher for members whose removal costs less. The member that the others follow is
 // the leader even if it does not respond to the controller.
-func (o *Observed) rank(m, leader *Member) int {
-	pod := o.pod(m.Name)
+func rank(pods []Pod, m, leader *Member) int {
+	pod := podByName(pods, m.Name)
 	switch {
-	case pod.gone():
+	case isGone(pod):
 		return 4
 	case m == leader:
 		return 0

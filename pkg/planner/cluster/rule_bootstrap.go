@@ -14,43 +14,37 @@ import (
 // and the status say so. So no client can have written to a bootstrap member that is lost
 // before. It is created again under the same name and token, and is the same member.
 func ruleBootstrap(o *Observed) (Plan, bool) {
-	if o.bootstrapped() {
+	if isBootstrapped(o) {
 		return Plan{}, false
 	}
-	if o.bootstrapMemberServes() {
-		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: o.bornReadable()}}, RequeueAfter: recheckWaiting}, true
+	if isBootstrapMemberServing(&o.Etcd, o.Pods, o.BootstrapName) {
+		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: upgradePathOf(o).bornReadable()}}, RequeueAfter: recheckWaiting}, true
 	}
-	if o.awaitsRestore() {
+	if awaitsRestore(o.Cluster) {
 		return wait(recheckWaiting, ReasonWaitingForRestore,
 			"the cluster starts with the data of EtcdRestore "+o.Cluster.Annotations[v1beta2.AnnotationRestore],
 			noActionNeeded+" See the status of that EtcdRestore."), true
 	}
-	if o.size() == 0 {
+	if desiredSize(o.Cluster) == 0 {
 		return wait(0, ReasonDesiredSizeZero, "the cluster was created with size 0 and has no data yet", "Set spec.size."), true
 	}
 	plan := startBootstrapMember(o)
-	if o.pod(o.BootstrapName) != nil {
-		plan.Actions = append(plan.Actions, o.prepare()...)
+	if podByName(o.Pods, o.BootstrapName) != nil {
+		plan.Actions = append(plan.Actions, prepare(o)...)
 	}
 	return plan, true
 }
 
-// awaitsRestore is true for a cluster that was made to be filled from a backup. It must
-// never start empty.
-func (o *Observed) awaitsRestore() bool {
-	return o.Cluster.Annotations[v1beta2.AnnotationRestore] != ""
-}
-
-// bootstrapMemberServes is true if the bootstrap member responds and its pod stays.
-func (o *Observed) bootstrapMemberServes() bool {
-	return o.Etcd.Linearizable && o.member(o.BootstrapName) != nil && !o.pod(o.BootstrapName).gone()
+// isBootstrapMemberServing is true if the bootstrap member responds and its pod stays.
+func isBootstrapMemberServing(etcd *Etcd, pods []Pod, name string) bool {
+	return etcd.Linearizable && memberByName(etcd.Members, name) != nil && !isGone(podByName(pods, name))
 }
 
 // bootstrapVersion returns the version that the bootstrap member starts with: the declared one,
 // unless its PVC was created for an older minor version. That version may have left a log that
 // the newer one cannot read. So it continues from there, and the rollout takes the step.
-func (o *Observed) bootstrapVersion() string {
-	target, has := parse(o.Cluster.Spec.Version), o.pvc(o.BootstrapName).version()
+func bootstrapVersion(desired string, pvc *PVC) string {
+	target, has := parse(desired), pvcVersion(pvc)
 	if target == nil || has == nil || target.Minor() <= has.Minor() {
 		return ""
 	}
@@ -59,7 +53,7 @@ func (o *Observed) bootstrapVersion() string {
 
 func startBootstrapMember(o *Observed) Plan {
 	name := o.BootstrapName
-	pod, pinned := o.pod(name), o.bootstrapVersion()
+	pod, pinned := podByName(o.Pods, name), bootstrapVersion(o.Cluster.Spec.Version, pvcByName(o.PVCs, name))
 	outdated := pod != nil && pod.Outdated
 	next := noActionNeeded
 	if pinned != "" {
@@ -70,17 +64,17 @@ func startBootstrapMember(o *Observed) Plan {
 	switch {
 	case pod == nil:
 		var actions []Action
-		if o.persistent() && o.pvc(name) == nil {
+		if isPersistent(o.Cluster) && pvcByName(o.PVCs, name) == nil {
 			actions = append(actions, CreatePVC{Name: name})
 		}
 		return Plan{Actions: append(actions, CreateBootstrapPod{Name: name, Version: pinned}), RequeueAfter: recheckWaiting}
-	case !pod.Terminating && (pod.Finished || !pod.Running && (outdated || o.stale(pod))):
+	case !pod.Terminating && (pod.Finished || !pod.Running && (outdated || declarationOf(o).isStale(pod))):
 		// It ended as a whole, or it does not run as it was declared before.
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Why: DeleteBootstrapPod}}, RequeueAfter: recheckWaiting}
 	default:
 		plan := wait(recheckWaiting, ReasonWaitingForBootstrapMember,
 			"the bootstrap member "+name+" does not respond yet"+waitingFor(pod), next)
-		if o.persistent() && o.pvc(name) == nil && !pod.Running {
+		if isPersistent(o.Cluster) && pvcByName(o.PVCs, name) == nil && !pod.Running {
 			// A user deleted the PVC before the pod could use it.
 			plan.Actions = []Action{CreatePVC{Name: name}}
 		}

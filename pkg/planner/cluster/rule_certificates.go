@@ -7,7 +7,7 @@ package cluster
 // now could not speak to the others, and to run without encryption would be worse
 // than not to run. Members that run are left as they are. Going to sleep needs none.
 func ruleCertificates(o *Observed) (Plan, bool) {
-	facts := o.certificateFacts()
+	facts := certificateInput(o)
 	c := facts.FirstUnusable()
 	if c == nil || facts.Hibernated {
 		return Plan{}, false

@@ -9,7 +9,7 @@ func ruleDeleting(o *Observed) (Plan, bool) {
 	if o.Cluster.DeletionTimestamp == nil {
 		return Plan{}, false
 	}
-	if !o.held() {
+	if !hasFinalizer(o.Cluster) {
 		return Plan{}, true
 	}
 	return Plan{Actions: []Action{FinishDeletion{}}, RequeueAfter: recheckWaiting}, true

@@ -6,13 +6,13 @@ package cluster
 // ruleHibernate deletes the pods of a cluster of size 0. Members and PVCs stay. It needs no
 // quorum: data on a PVC is not lost, and a member without a PVC is never touched.
 func ruleHibernate(o *Observed) (Plan, bool) {
-	if o.size() != 0 {
+	if desiredSize(o.Cluster) != 0 {
 		return Plan{}, false
 	}
 	var actions []Action
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if p.Owned && !p.Terminating && o.pvc(p.Name) != nil {
+		if p.Owned && !p.Terminating && pvcByName(o.PVCs, p.Name) != nil {
 			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID, Why: DeleteHibernated})
 		}
 	}

@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -15,39 +14,39 @@ import (
 // ruleJoining finishes the membership change that is under way: a learner is
 // promoted, or removed when it is not wanted or has lost what it had.
 func ruleJoining(o *Observed) (Plan, bool) {
-	m := o.joiningMember()
+	m := findJoiningMember(o.Etcd.Members)
 	if m == nil {
 		return Plan{}, false
 	}
-	pod := o.pod(m.Name)
+	pod := podByName(o.Pods, m.Name)
 	switch {
-	case m.Learner && len(o.voters()) >= o.size()+o.surge():
+	case m.Learner && len(listVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+surge(o):
 		return removeMember(o, m, RemoveSurplus), true
-	case !m.Started && o.admissible(m):
+	case !m.Started && isAdmissible(o, m):
 		// The controller stopped before it admitted the pod.
-		return Plan{Actions: []Action{o.admit(m)}, RequeueAfter: recheckWaiting}, true
-	case o.mustBeReplaced(m), m.Learner && m.Health != Healthy && o.overdue(pod):
+		return Plan{Actions: []Action{admit(preparedPodByName(o.Prepared, m.Name), listPeerNames(o.Etcd.Members, o.PVCs))}, RequeueAfter: recheckWaiting}, true
+	case mustBeReplaced(o.Cluster, o.Now, o.Pods, m), m.Learner && m.Health != Healthy && isOverdue(o.Cluster, o.Now, pod):
 		// A learner has no vote, and what it holds is a copy: it needs no permission.
 		return removeUnstarted(o, m, RemoveAway), true
-	case pod.gone() && o.pvc(m.Name) == nil:
+	case isGone(pod) && pvcByName(o.PVCs, m.Name) == nil:
 		// The pod is lost with its disk. A member must never start again with less than
 		// it had: this member is removed and a new member joins.
 		return removeUnstarted(o, m, RemoveLost), true
-	case pod.gone():
+	case isGone(pod):
 		return wait(recheckWaiting, ReasonWaitingForPod, "pod "+m.Name+" is being deleted and is created again with its PVC", noActionNeeded), true
-	case m.Learner && m.Started && !o.saidToHaveStarted(m):
+	case m.Learner && m.Started && !isReportedStarted(o.Cluster.Status.MemberStatuses, m):
 		return Plan{RequeueAfter: recheckNow}, true
 	case m.Learner && m.Health == Healthy:
 		return promote(o, m), true
-	case o.mayPromoteEarly(m):
+	case canPromoteEarly(quorumOf(o), m):
 		// A learner that joined by a snapshot of the database may serve clients only
 		// seconds after it has caught up. Its vote is not needed for the quorum that it
 		// joins, and etcd rejects the promotion if it has not caught up, so there is nothing
 		// to wait for.
 		return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: recheckCatchUp}, true
-	case o.stale(pod) && (!m.Started || !pod.Running):
+	case declarationOf(o).isStale(pod) && (!m.Started || !pod.Running):
 		return recreateJoining(o, m), true
-	case pod.Outdated && !pod.Running && o.joinVersion() == "":
+	case pod.Outdated && !pod.Running && upgradePathOf(o).joinVersion() == "":
 		// It waits for an image that is not wanted any more.
 		return Plan{Actions: []Action{
 			UpgradePod{Name: pod.Name, UID: pod.UID, Version: o.Cluster.Spec.Version, Mode: RestartIdle},
@@ -56,7 +55,7 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		// What it has may be damaged, and no other member may join beside it. It has no vote,
 		// and what it holds is a copy.
 		return removeMember(o, m, RemoveCrashLooping), true
-	case !m.Started && o.peersDiffer(pod):
+	case !m.Started && peersDiffer(o.Etcd.Members, pod):
 		// etcd does not start a member whose configured peers differ from the member list,
 		// so this member will never join.
 		return removeUnstarted(o, m, RemovePeersDiffer), true
@@ -66,11 +65,12 @@ func ruleJoining(o *Observed) (Plan, bool) {
 	}
 }
 
-// saidToHaveStarted is true once the status says that a member has started. It comes before
-// the vote: should the quorum be lost next, a member that the status calls pending does not vote.
-func (o *Observed) saidToHaveStarted(m *Member) bool {
-	s := o.lastMemberStatus(m)
-	return s != nil && s.Role != v1beta2.MemberRolePending
+// canPromoteEarly is true for a learner that has joined and does not respond yet, if the
+// voters that serve without it are a quorum of the cluster that it makes. A learner that
+// has ended before must respond: etcd goes by what it had then, and it may never come back.
+func canPromoteEarly(q quorum, m *Member) bool {
+	pod := podByName(q.pods, m.Name)
+	return m.Learner && m.Started && pod != nil && pod.Running && pod.RestartCount == 0 && q.countServing() >= diagnosis.Quorum(len(listVoters(q.members))+1)
 }
 
 // crashLoopAfter is how often the container of a learner may end before a new member
@@ -79,8 +79,8 @@ const crashLoopAfter = 5
 
 // recreateJoining starts a member again that has not joined yet, as it is declared now.
 func recreateJoining(o *Observed, m *Member) Plan {
-	pod := o.pod(m.Name)
-	if o.pvc(m.Name) == nil {
+	pod := podByName(o.Pods, m.Name)
+	if pvcByName(o.PVCs, m.Name) == nil {
 		return removeUnstarted(o, m, RemoveSurplus)
 	}
 	mode := RestartRolling
@@ -92,51 +92,21 @@ func recreateJoining(o *Observed, m *Member) Plan {
 	}, RequeueAfter: recheckWaiting}
 }
 
-// mayPromoteEarly is true for a learner that has joined and does not respond yet, if the
-// voters that serve without it are a quorum of the cluster that it makes. A learner that
-// has ended before must respond: etcd goes by what it had then, and it may never come back.
-func (o *Observed) mayPromoteEarly(m *Member) bool {
-	pod := o.pod(m.Name)
-	return m.Learner && m.Started && pod != nil && pod.Running && pod.RestartCount == 0 && o.healthyVoters() >= diagnosis.Quorum(len(o.voters())+1)
-}
-
-// peersDiffer is true if a pod was started to join other members than there are.
-func (o *Observed) peersDiffer(p *Pod) bool {
-	if p.Peers == nil {
-		return false
-	}
-	for i := range o.Etcd.Members {
-		if !slices.Contains(p.Peers, o.Etcd.Members[i].Name) {
-			return true
-		}
-	}
-	return len(p.Peers) != len(o.Etcd.Members)
-}
-
-// ahead is the newest raft entry that a voter has.
-func (o *Observed) ahead() uint64 {
-	var newest uint64
-	for _, m := range o.voters() {
-		newest = max(newest, m.RaftIndex)
-	}
-	return newest
-}
-
 // promote makes a learner a voter if the voters that serve, with it, are a quorum
 // of the cluster that it makes.
 func promote(o *Observed, m *Member) Plan {
-	if o.restarts(m) {
+	if isRestarting(o.Pods, m) {
 		return wait(recheckWaiting, ReasonWaitingForMember,
 			"member "+m.Name+" restarts with another version", noActionNeeded)
 	}
-	voters, healthy := len(o.voters()), o.healthyVoters()-len(o.restarting())
+	voters, healthy := len(listVoters(o.Etcd.Members)), quorumOf(o).countServing()-len(listRestarting(o.Etcd.Members, o.Pods))
 	if healthy+1 < diagnosis.Quorum(voters+1) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("%d of %d voters serve; one more voter would raise the quorum to %d", healthy, voters, diagnosis.Quorum(voters+1)),
 			serveAgain)
 	}
-	if ahead := o.ahead(); m.RaftIndex < ahead/10*9 {
-		return wait(o.catchUpPace(), ReasonLearnerCatchingUp,
+	if ahead := newestRaftIndex(o.Etcd.Members); m.RaftIndex < ahead/10*9 {
+		return wait(catchUpPace(o.Now, o.Cluster.Status.BlockedBy), ReasonLearnerCatchingUp,
 			fmt.Sprintf("member %s has read about %d %% of the log", m.Name, m.RaftIndex*10/ahead*10), noActionNeeded)
 	}
 	needed := healthy < diagnosis.Quorum(voters+1)
@@ -145,10 +115,15 @@ func promote(o *Observed, m *Member) Plan {
 
 // catchUpPace is how soon to look again at a learner that reads the log. One that takes long
 // reads a large database, or nothing at all.
-func (o *Observed) catchUpPace() time.Duration {
+func catchUpPace(now time.Time, blocked *v1beta2.BlockedBy) time.Duration {
 	const long = time.Minute
-	if b := o.Cluster.Status.BlockedBy; b != nil && b.Reason == string(ReasonLearnerCatchingUp) && o.Now.Sub(b.Since.Time) > long {
+	if b := blocked; b != nil && b.Reason == string(ReasonLearnerCatchingUp) && now.Sub(b.Since.Time) > long {
 		return recheckWaiting
 	}
 	return recheckCatchUp
+}
+
+// admit lets etcd start in the prepared pod of a member that was added.
+func admit(p *Pod, peers []string) AdmitPod {
+	return AdmitPod{Name: p.Name, UID: p.UID, Peers: peers}
 }

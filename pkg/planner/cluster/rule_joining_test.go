@@ -60,7 +60,7 @@ func TestRuleJoining(t *testing.T) {
 
 // started says with which peers the pod of a member was made.
 func started(name string, peers ...string) func(*Observed) {
-	return func(o *Observed) { o.pod(name).Peers = peers }
+	return func(o *Observed) { podByName(o.Pods, name).Peers = peers }
 }
 
 // TestProgressOfALearnerChangesTenTimes: the status says how far a learner is, without a write

@@ -6,6 +6,7 @@ package cluster
 import (
 	"time"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -23,11 +24,11 @@ func ruleNameConflict(o *Observed) (Plan, bool) {
 			"Service "+o.Cluster.Name+" exists and is not owned by this cluster",
 			"Delete that Service, or give the cluster another name."), true
 	}
-	if o.bootstrapped() {
+	if isBootstrapped(o) {
 		return Plan{}, false
 	}
 	if o.ClientService == NotOwned {
-		return o.waitForName(recheckWaiting), true
+		return waitForName(o.Cluster, recheckWaiting), true
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; !p.Owned {
@@ -40,8 +41,8 @@ func ruleNameConflict(o *Observed) (Plan, bool) {
 }
 
 // waitForName waits while the name of the client Service is taken.
-func (o *Observed) waitForName(again time.Duration) Plan {
-	name := o.Cluster.Name + "-client"
+func waitForName(cluster *v1beta2.EtcdCluster, again time.Duration) Plan {
+	name := cluster.Name + "-client"
 	return wait(again, ReasonNameConflict,
 		"Service "+name+" exists and is not owned by this cluster, so this cluster has no client Service",
 		"Delete that Service or its owner, such as a cluster called "+name+", or give this cluster another name.")

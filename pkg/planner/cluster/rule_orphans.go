@@ -10,21 +10,21 @@ import "slices"
 func ruleOrphans(o *Observed) (Plan, bool) {
 	var actions []Action
 	for i := range o.Pods {
-		if p := &o.Pods[i]; o.awaitsAddition(p) {
+		if p := &o.Pods[i]; awaitsAddition(o, p) {
 			return wait(recheckCatchUp, ReasonWaitingForMember,
 				"pod "+p.Name+" was admitted as the second member, and etcd may still be adding that member", noActionNeeded), true
 		}
 	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if p.Owned && !p.Terminating && o.member(p.Name) == nil {
+		if p.Owned && !p.Terminating && memberByName(o.Etcd.Members, p.Name) == nil {
 			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
 		}
 	}
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if c.Owned && !c.Terminating && o.member(c.Name) == nil {
-			actions = append(actions, o.dropPVC(c))
+		if c.Owned && !c.Terminating && memberByName(o.Etcd.Members, c.Name) == nil {
+			actions = append(actions, dropPVC(o.Cluster, c))
 		}
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckWaiting}, len(actions) > 0
@@ -34,9 +34,9 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 // before its member is added. The controller may have stopped waiting for the response, or ended, and etcd
 // may carry it out all the same a moment later. Without the pod, the new voter would end the quorum for
 // ever. So the pod stays until etcd in it has ended often enough, which takes half a minute.
-func (o *Observed) awaitsAddition(p *Pod) bool {
+func awaitsAddition(o *Observed, p *Pod) bool {
 	const ends = 3
-	if !p.Owned || p.gone() || len(o.Etcd.Members) != 1 || o.member(p.Name) != nil || o.knowsLearners() {
+	if !p.Owned || isGone(p) || len(o.Etcd.Members) != 1 || memberByName(o.Etcd.Members, p.Name) != nil || upgradePathOf(o).knowsLearners() {
 		return false
 	}
 	return p.MayFill && len(p.Peers) == 2 && slices.Contains(p.Peers, o.Etcd.Members[0].Name) &&

@@ -27,9 +27,9 @@ func TestRuleOrphans(t *testing.T) {
 		{"a pod that is not owned", 3, "a b c", edits(pod("x", false)), "steady"},
 		{"the second voter before learners, which may yet be added", 3, "a:v=3.3.27,podv=3.3.27", secondVoter(0), "orphans: wait WaitingForMember"},
 		{"that has ended too often", 3, "a:v=3.3.27,podv=3.3.27", secondVoter(3), "orphans: DeletePod x"},
-		{"that has waited too long", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { o.pod("x").Made = o.Now.Add(-time.Hour) }), "orphans: DeletePod x"},
-		{"that has joined before", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { o.pod("x").MayFill = false }), "orphans: DeletePod x"},
-		{"that was to join other members", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { o.pod("x").Peers = []string{"b", "x"} }), "orphans: DeletePod x"},
+		{"that has waited too long", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { podByName(o.Pods, "x").Made = o.Now.Add(-time.Hour) }), "orphans: DeletePod x"},
+		{"that has joined before", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { podByName(o.Pods, "x").MayFill = false }), "orphans: DeletePod x"},
+		{"that was to join other members", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { podByName(o.Pods, "x").Peers = []string{"b", "x"} }), "orphans: DeletePod x"},
 		{"that joins an etcd with learners", 3, "a", secondVoter(0)[1:], "orphans: DeletePod x"},
 		{"before a change goes on", 3, "a b c:learner", edits(pod("x", true)), "orphans: DeletePod x"},
 	})
@@ -39,7 +39,7 @@ func TestRuleOrphans(t *testing.T) {
 // container has ended so often.
 func secondVoter(ends int) []func(*Observed) {
 	return edits(wants("3.3.27"), pod("x", true), func(o *Observed) {
-		p := o.pod("x")
+		p := podByName(o.Pods, "x")
 		p.MayFill, p.Peers, p.RestartCount, p.Made = true, []string{"a", "x"}, ends, o.Now
 	})
 }

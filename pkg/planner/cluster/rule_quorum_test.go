@@ -46,7 +46,7 @@ func TestRuleQuorum(t *testing.T) {
 		{"too few are left for an election", 3, "a:noleader b:down c:down", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"no member is known, and neither pods nor PVCs exist", 3, "", edits(noQuorum), "quorum: FindMember a, wait QuorumLost"},
 		{"no member is known, and a pod that runs serves no client", 3, "", edits(noQuorum, pod("a", true)), "quorum: wait QuorumLost"},
-		{"no member is known, and a pod is ready", 3, "", edits(noQuorum, pod("a", true), func(o *Observed) { o.pod("a").Ready = true }),
+		{"no member is known, and a pod is ready", 3, "", edits(noQuorum, pod("a", true), func(o *Observed) { podByName(o.Pods, "a").Ready = true }),
 			"quorum: wait EtcdUnreachable"},
 		{"only a learner is known, and no pod of the bootstrap member is seen", 3, "b:learner", edits(noQuorum), "quorum: FindMember a, wait EtcdUnreachable"},
 		{"only a learner is known, and the bootstrap member has its pod", 3, "b:learner", edits(noQuorum, pod("a", true)), "quorum: wait EtcdUnreachable"},

@@ -13,7 +13,7 @@ import (
 // ruleRecord creates the record before anything else of the cluster, and completes one that
 // has lost something. Nothing goes on meanwhile: each later rule relies on the record.
 func ruleRecord(o *Observed) (Plan, bool) {
-	complete := o.completeRecord()
+	complete := completeRecord(o)
 	if o.Record.State != Missing && complete.Equal(o.Record.Record) {
 		return Plan{}, false
 	}
@@ -26,11 +26,11 @@ func ruleRecord(o *Observed) (Plan, bool) {
 
 // completeRecord returns the record with what is missing from it, as members, pods, PVCs
 // and the status tell it. A record from which nothing is missing stays as it is.
-func (o *Observed) completeRecord() resources.Record {
+func completeRecord(o *Observed) resources.Record {
 	r := o.Record.Record
-	r.Recoveries = resources.MergeRecoveries(o.witnessedRecoveries(), r.Recoveries)
+	r.Recoveries = resources.MergeRecoveries(witnessedRecoveries(&o.Witnesses), r.Recoveries)
 	if r.Recovery == nil {
-		r.Recovery = o.witnessedRecovery()
+		r.Recovery = witnessedRecovery(&o.Witnesses, o.Cluster.Status.Recovery)
 		if r.Recovery != nil {
 			r.Recoveries = resources.MergeRecoveries(r.Recoveries, []string{r.Recovery.ID})
 		}
@@ -40,8 +40,8 @@ func (o *Observed) completeRecord() resources.Record {
 	}
 	switch {
 	case r.ClusterID != "":
-	case o.hasBegun():
-		r.ClusterID = o.knownClusterID()
+	case hasBegun(o):
+		r.ClusterID = knownClusterID(o.Etcd.ClusterID)
 	default:
 		r.BootstrapMember = o.BootstrapName
 	}
@@ -50,19 +50,19 @@ func (o *Observed) completeRecord() resources.Record {
 
 // hasBegun is true if the cluster was bootstrapped, or anything exists of a member other
 // than the bootstrap member, which joined after that.
-func (o *Observed) hasBegun() bool {
-	return o.bootstrapped() || slices.ContainsFunc(o.facts().Remains(), func(name string) bool { return name != o.BootstrapName })
+func hasBegun(o *Observed) bool {
+	return isBootstrapped(o) || slices.ContainsFunc(diagnosisInput(o).Remains(), func(name string) bool { return name != o.BootstrapName })
 }
 
 // witnessedRecovery returns the last recovery if the record does not have it: as the
 // recovery member says it, or as the status does if that is newer; nil if neither shows one.
 // What only the status shows as under way is for the rule for recoveries to judge.
-func (o *Observed) witnessedRecovery() *v1beta2.RecoveryStatus {
-	said := o.Cluster.Status.Recovery
+func witnessedRecovery(witnesses *Witnesses, reported *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus {
+	said := reported
 	if said != nil && said.Phase == v1beta2.RecoveryPhasePending {
 		said = nil // it has not begun
 	}
-	witness := o.recoveryWitness(said)
+	witness := recoveryWitness(witnesses, said)
 	switch {
 	case witness == nil && said != nil && !said.InProgress():
 		return said.DeepCopy()
@@ -81,11 +81,11 @@ func (o *Observed) witnessedRecovery() *v1beta2.RecoveryStatus {
 
 // witnessedRecoveries returns the IDs of the recoveries that pods and PVCs know. A recovery
 // member that is not hidden was there first.
-func (o *Observed) witnessedRecoveries() []string {
-	list := o.Witnesses.Recoveries
+func witnessedRecoveries(witnesses *Witnesses) []string {
+	list := witnesses.Recoveries
 	for _, hidden := range []bool{false, true} {
-		for i := range o.Witnesses.RecoveryMembers {
-			if w := &o.Witnesses.RecoveryMembers[i]; w.Hidden == hidden {
+		for i := range witnesses.RecoveryMembers {
+			if w := &witnesses.RecoveryMembers[i]; w.Hidden == hidden {
 				list = resources.MergeRecoveries(list, []string{w.Recovery.ID})
 			}
 		}
@@ -95,14 +95,14 @@ func (o *Observed) witnessedRecoveries() []string {
 
 // recoveryWitness returns the recovery member of the recovery that has begun last, or nil.
 // One of an earlier recovery tells nothing: that recovery is over.
-func (o *Observed) recoveryWitness(said *v1beta2.RecoveryStatus) *RecoveryWitness {
-	began := o.witnessedRecoveries()
+func recoveryWitness(witnesses *Witnesses, said *v1beta2.RecoveryStatus) *RecoveryWitness {
+	began := witnessedRecoveries(witnesses)
 	if said != nil {
 		began = resources.MergeRecoveries(began, []string{said.ID})
 	}
 	var found *RecoveryWitness
-	for i := range o.Witnesses.RecoveryMembers {
-		w := &o.Witnesses.RecoveryMembers[i]
+	for i := range witnesses.RecoveryMembers {
+		w := &witnesses.RecoveryMembers[i]
 		if w.Recovery.ID != began[len(began)-1] {
 			continue
 		}
@@ -116,7 +116,7 @@ func (o *Observed) recoveryWitness(said *v1beta2.RecoveryStatus) *RecoveryWitnes
 // phaseOrder orders the phases of one recovery member.
 func phaseOrder(phase v1beta2.RecoveryPhase) int {
 	return slices.Index([]v1beta2.RecoveryPhase{
-		v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning,
+		v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning,
 		v1beta2.RecoveryPhaseSucceeded, v1beta2.RecoveryPhaseAbandoned,
 	}, phase)
 }

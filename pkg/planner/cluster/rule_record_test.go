@@ -49,22 +49,22 @@ func TestRuleRecord(t *testing.T) {
 		{"no member responds", 3, "a b c", edits(noRecord, noQuorum, noID), "record: WriteRecord unknown"},
 		{"the cluster ID was removed", 3, "a b c", edits(func(o *Observed) { o.Record.ClusterID = "" }), "record: WriteRecord c0ffee"},
 
-		{"a recovery that fills its member", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", seeding, true)), "record: WriteRecord c0ffee Seeding one"},
-		{"the status has not heard of it", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", seeding, true), said("one", "", pending)), "record: WriteRecord c0ffee Seeding one"},
-		{"the status knows more", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", seeding, true), said("one", "seed", cutover)), "record: WriteRecord c0ffee Cutover one"},
-		{"the status knows less", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", cutover, true), said("one", "seed", seeding)), "record: WriteRecord c0ffee Cutover one"},
-		{"the status has the member of an earlier attempt", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", seeding, true), said("one", "before", cutover)), "record: WriteRecord c0ffee Seeding one"},
+		{"a recovery that fills its member", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", filling, true)), "record: WriteRecord c0ffee Filling one"},
+		{"the status has not heard of it", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", filling, true), said("one", "", pending)), "record: WriteRecord c0ffee Filling one"},
+		{"the status knows more", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", filling, true), said("one", "seed", cutover)), "record: WriteRecord c0ffee Cutover one"},
+		{"the status knows less", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", cutover, true), said("one", "seed", filling)), "record: WriteRecord c0ffee Cutover one"},
+		{"the status has the member of an earlier attempt", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", filling, true), said("one", "before", cutover)), "record: WriteRecord c0ffee Filling one"},
 		{"its member was published", 3, "seed", edits(noRecord, createdFor("one", "seed", cutover, false), said("one", "seed", cutover)), "record: WriteRecord c0ffee Cleaning one"},
 		{"it has ended", 3, "seed", edits(noRecord, createdFor("one", "seed", cutover, false), said("one", "seed", succeeded)), "record: WriteRecord c0ffee Succeeded one"},
-		{"it was cancelled, and its member is about to be deleted", 3, "a b c", edits(noRecord, createdFor("one", "seed", seeding, true), said("one", "seed", abandoned)), "record: WriteRecord c0ffee Abandoned one"},
-		{"a member that was created for an earlier recovery", 3, "a b c", edits(noRecord, createdFor("one", "seed", seeding, true), said("two", "other", abandoned)), "record: WriteRecord c0ffee Abandoned two"},
-		{"other members know a later recovery", 3, "a b c", edits(noRecord, createdFor("one", "seed", seeding, true), known("one", "two")), "record: WriteRecord c0ffee"},
+		{"it was cancelled, and its member is about to be deleted", 3, "a b c", edits(noRecord, createdFor("one", "seed", filling, true), said("one", "seed", abandoned)), "record: WriteRecord c0ffee Abandoned one"},
+		{"a member that was created for an earlier recovery", 3, "a b c", edits(noRecord, createdFor("one", "seed", filling, true), said("two", "other", abandoned)), "record: WriteRecord c0ffee Abandoned two"},
+		{"other members know a later recovery", 3, "a b c", edits(noRecord, createdFor("one", "seed", filling, true), known("one", "two")), "record: WriteRecord c0ffee"},
 		{"the first member of the cluster is from an earlier recovery", 3, "a b c",
-			edits(noRecord, createdFor("one", "a", cutover, false), createdFor("two", "seed", seeding, true)), "record: WriteRecord c0ffee Seeding two"},
+			edits(noRecord, createdFor("one", "a", cutover, false), createdFor("two", "seed", filling, true)), "record: WriteRecord c0ffee Filling two"},
 		{"only the status shows one that is over", 3, "a b c", edits(noRecord, said("one", "seed", succeeded)), "record: WriteRecord c0ffee Succeeded one"},
-		{"only the status shows one that is under way", 3, "a b c", edits(noRecord, said("one", "seed", seeding)), "record: WriteRecord c0ffee"},
+		{"only the status shows one that is under way", 3, "a b c", edits(noRecord, said("one", "seed", filling)), "record: WriteRecord c0ffee"},
 		{"a request has not begun", 3, "a b c", edits(noRecord, said("one", "", pending)), "record: WriteRecord c0ffee"},
-		{"only the recovery was removed from the record", 3, "a b c", edits(createdFor("one", "seed", seeding, true)), "record: WriteRecord c0ffee Seeding one"},
+		{"only the recovery was removed from the record", 3, "a b c", edits(createdFor("one", "seed", filling, true)), "record: WriteRecord c0ffee Filling one"},
 		{"only the IDs were removed from the record", 3, "a b c", edits(known("one")), "record: WriteRecord c0ffee"},
 		{"nothing is missing", 3, "a b c", edits(known("one"), begun("one", "two"), recorded(succeeded, later)), "steady"},
 	})
@@ -78,18 +78,18 @@ func TestRecordIsCompletedOnce(t *testing.T) {
 		"new":                    edits(unresponsive, noRecord),
 		"living":                 edits(noRecord),
 		"wiped":                  edits(emptied),
-		"recovering":             edits(noRecord, createdFor("one", "seed", seeding, true), said("one", "", pending)),
+		"recovering":             edits(noRecord, createdFor("one", "seed", filling, true), said("one", "", pending)),
 		"recovered":              edits(noRecord, createdFor("two", "seed", cutover, false), known("one")),
-		"recovered twice":        edits(noRecord, createdFor("two", "seed", cutover, false), createdFor("three", "next", seeding, true), known("one", "two")),
+		"recovered twice":        edits(noRecord, createdFor("two", "seed", cutover, false), createdFor("three", "next", filling, true), known("one", "two")),
 		"told by the status":     edits(noRecord, said("one", "seed", abandoned), known("zero")),
 		"IDs in another order":   edits(begun("two", "one"), known("one", "two")),
 		"the status is older":    edits(noRecord, said("one", "seed", succeeded), known("one", "two")),
-		"the ID is not recorded": edits(recorded(seeding), known("zero")),
+		"the ID is not recorded": edits(recorded(filling), known("zero")),
 	} {
 		o := observed(t, 3, "a b c", edit...)
-		first := o.completeRecord()
+		first := completeRecord(&o)
 		o.Record = Record{State: Current, Record: first}
-		if second := o.completeRecord(); !second.Equal(first) {
+		if second := completeRecord(&o); !second.Equal(first) {
 			t.Errorf("%s: %+v, then %+v", name, first, second)
 		}
 	}
@@ -97,16 +97,16 @@ func TestRecordIsCompletedOnce(t *testing.T) {
 
 // TestRecordRemembersWhatMembersKnow: IDs come back from wherever they are.
 func TestRecordRemembersWhatMembersKnow(t *testing.T) {
-	o := observed(t, 3, "a b c", noRecord, known("one", "two"), createdFor("three", "seed", seeding, true))
-	if got := o.completeRecord().Recoveries; !slices.Equal(got, []string{"one", "two", "three"}) {
+	o := observed(t, 3, "a b c", noRecord, known("one", "two"), createdFor("three", "seed", filling, true))
+	if got := completeRecord(&o).Recoveries; !slices.Equal(got, []string{"one", "two", "three"}) {
 		t.Errorf("it remembers %q", got)
 	}
 	o = observed(t, 3, "a b c", noRecord, known("one"), said("two", "seed", succeeded))
-	if got := o.completeRecord().Recoveries; !slices.Equal(got, []string{"one", "two"}) {
+	if got := completeRecord(&o).Recoveries; !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("with the status it remembers %q", got)
 	}
 	o = observed(t, 3, "a b c", noRecord, known("one"), asked(restores))
-	written := o.completeRecord()
+	written := completeRecord(&o)
 	o.Record = Record{State: Current, Record: written}
 	if plan := describe(Decide(o)); plan != "recovery: RecordRecovery Abandoned" {
 		t.Errorf("a request that was carried out before leads to %s", plan)

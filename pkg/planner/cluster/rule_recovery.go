@@ -6,7 +6,6 @@ package cluster
 import (
 	"time"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
@@ -22,7 +21,7 @@ var recoveryRechecks = map[recovery.Recheck]time.Duration{
 // quorum or from a backup. Package recovery decides how; here are what it decides from, and the
 // actions of each of its steps.
 func ruleRecovery(o *Observed) (Plan, bool) {
-	if !o.recovery().InProgress() && !o.recoversByItself() {
+	if !recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).InProgress() && !recoversAutomatically(o.Cluster) {
 		return Plan{}, false // nothing to gather the facts for
 	}
 	d, decides := recovery.Decide(recoveryInput(o))
@@ -36,42 +35,31 @@ func ruleRecovery(o *Observed) (Plan, bool) {
 	return plan, true
 }
 
-// recovery returns the recovery that counts, or nil.
-func (o *Observed) recovery() *v1beta2.RecoveryStatus {
-	return recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)
-}
-
-// recoversByItself is true if the spec allows it.
-func (o *Observed) recoversByItself() bool {
-	policy := o.Cluster.Spec.Recovery
-	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic
-}
-
 // recoveryInput is what of the observation decides about a recovery.
 func recoveryInput(o *Observed) *recovery.Input {
 	in := &recovery.Input{
 		Now: o.Now, NewName: o.NewName,
 		Desired: recovery.Desired{
-			Cluster: o.Cluster.Name, Size: o.size(), Automatic: o.recoversByItself(), Persistent: o.persistent(),
+			Cluster: o.Cluster.Name, Size: desiredSize(o.Cluster), Automatic: recoversAutomatically(o.Cluster), Persistent: isPersistent(o.Cluster),
 		},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: o.Record.Recoveries,
 		RecordedID: o.Record.ClusterID, ReplacedID: o.Record.ClusterID,
-		Bootstrapped: o.bootstrapped(), LostSince: o.permanentLossSince(), LastBackup: o.Cluster.Status.LastBackup,
-		Linearizable: o.Etcd.Linearizable, ClusterID: o.clusterID(), Facts: o.facts(),
+		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup,
+		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
 			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),
 		},
 	}
 	if o.Record.ClusterID == unknownClusterID {
-		in.RecordedID, in.ReplacedID = "", o.knownClusterID()
+		in.RecordedID, in.ReplacedID = "", knownClusterID(o.Etcd.ClusterID)
 	}
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
-		in.Members = append(in.Members, recovery.Member{ID: m.id(), Name: m.Name, Version: o.recoveryVersion(m)})
+		in.Members = append(in.Members, recovery.Member{ID: hexID(m.ID), Name: m.Name, Version: upgradePathOf(o).recoveryVersion(m)})
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned {
-			in.Pods = append(in.Pods, recovery.Pod{Name: p.Name, Node: p.Node, Evidence: p.evidence(), EndsBy: p.EndsBy, NodeNotReady: p.NodeNotReady})
+			in.Pods = append(in.Pods, recovery.Pod{Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), EndsBy: p.EndsBy, NodeNotReady: p.NodeNotReady})
 		}
 	}
 	return in
@@ -84,8 +72,8 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 		return nil
 	}
 	return &recovery.RecoveryPod{
-		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running, Outdated: p.Outdated || o.stale(p),
-		Away: o.overdue(p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made,
+		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running, Outdated: p.Outdated || declarationOf(o).isStale(p),
+		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made,
 	}
 }
 

@@ -64,7 +64,7 @@ func recoveryPod(id uint64, edit ...func(*RecoveryMember)) func(*Observed) {
 func ready(names ...string) func(*Observed) {
 	return func(o *Observed) {
 		for _, name := range names {
-			o.pod(name).Ready = true
+			podByName(o.Pods, name).Ready = true
 		}
 	}
 }
@@ -113,7 +113,7 @@ func early(r *v1beta2.RecoveryStatus)    { r.RequestedAt = metav1.NewTime(testNo
 
 const (
 	pending   = v1beta2.RecoveryPhasePending
-	seeding   = v1beta2.RecoveryPhaseSeeding
+	filling   = v1beta2.RecoveryPhaseFilling
 	cutover   = v1beta2.RecoveryPhaseCutover
 	cleaning  = v1beta2.RecoveryPhaseCleaning
 	succeeded = v1beta2.RecoveryPhaseSucceeded
@@ -123,11 +123,11 @@ const (
 func TestRecoveryStarts(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"no request", 3, lost, edits(noQuorum), "quorum: FindMember b, FindMember c, wait QuorumLost"},
-		{"a request", 3, lost, edits(noQuorum, asked()), "recovery: RecordRecovery Seeding from a"},
+		{"a request", 3, lost, edits(noQuorum, asked()), "recovery: RecordRecovery Filling from a"},
 		{"not while a quorum responds", 3, "a b c:nopod", edits(asked()), "recovery: RecordRecovery Abandoned"},
 		{"not for a cluster that sleeps", 0, lost, edits(noQuorum, asked()), "recovery: RecordRecovery Abandoned"},
 		{"no member responds yet", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, asked()), "recovery: wait WaitingForSurvivor"},
-		{"by itself, after a while", 3, lost, edits(noQuorum, automatic(time.Hour)), "recovery: RecordRecovery Seeding from a lost b c"},
+		{"by itself, after a while", 3, lost, edits(noQuorum, automatic(time.Hour)), "recovery: RecordRecovery Filling from a lost b c"},
 		{"by itself, but not at once", 3, lost, edits(noQuorum, automatic(time.Second)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
 		{"by itself, but not when the loss was proven just now", 3, lost, edits(noQuorum, unproven), "quorum: FindMember b, FindMember c, wait QuorumLost"},
 		{"by itself, but not a moment too soon", 3, lost, edits(noQuorum, automatic(recovery.Grace-time.Millisecond)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
@@ -166,42 +166,42 @@ func TestNothingIsLeft(t *testing.T) {
 
 func TestFillRecoveryMember(t *testing.T) {
 	checkDecisions(t, []decision{
-		{"the recovery member is made", 3, lost, edits(noQuorum, recorded(seeding)), "recovery: CreateRecoveryMember seed"},
+		{"the recovery member is made", 3, lost, edits(noQuorum, recorded(filling)), "recovery: CreateRecoveryMember seed"},
 		{"others may come back meanwhile", 3, "a:noleader,claim,index=90 b:claim,nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: CreatePod b[a b c], wait WaitingForRecoveryMember"},
-		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(seeding), recoveryPod(0xbeef)),
+			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: CreatePod b[a b c], wait WaitingForRecoveryMember"},
+		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(filling), recoveryPod(0xbeef)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
-		{"it serves", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0xbeef)), "recovery: VerifyWrite, RecordRecovery Cutover"},
-		{"the recovery member is taken away", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })),
+		{"it serves", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: VerifyWrite, RecordRecovery Cutover"},
+		{"the recovery member is taken away", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, crashes, stale)),
+		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes, stale)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
-		{"it never starts from its image", 3, lost, edits(noQuorum, recorded(seeding), recoveryPod(0, crashes, otherImage)),
+		{"it never starts from its image", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes, otherImage)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"it may hold the only copy", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
+			edits(noQuorum, recorded(filling), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"members that can come back do, meanwhile", 3, "a:nopod,index=0 b:claim,nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: CreatePod b[a b c], wait SourceLost"},
+			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: CreatePod b[a b c], wait SourceLost"},
 		{"members with a bad spec are repaired, meanwhile", 3, "a:claim,down,index=0 b:claim,down,stale,index=0 c:claim,down,stale,index=0",
-			edits(noQuorum, recorded(seeding), recoveryPod(0)), "recovery: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle, wait WaitingForRecoveryMember"},
-		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(seeding, restores), recoveryPod(0)), "steady"},
-		{"and looks after it", 3, "a b", edits(recorded(seeding, restores), recoveryPod(0)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
-		{"a restore whose recovery member was evicted twice", 3, "a b c", edits(recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute))), "steady"},
-		{"a new cluster waits, too", 3, "", edits(unresponsive, recorded(seeding, restores, early), recoveryPod(0, evicted(time.Minute))), "recovery: wait WaitingForRecoveryMember"},
+			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle, wait WaitingForRecoveryMember"},
+		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(filling, restores), recoveryPod(0)), "steady"},
+		{"and looks after it", 3, "a b", edits(recorded(filling, restores), recoveryPod(0)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"a restore whose recovery member was evicted twice", 3, "a b c", edits(recorded(filling, restores, early), recoveryPod(0, evicted(time.Minute))), "steady"},
+		{"a new cluster waits, too", 3, "", edits(unresponsive, recorded(filling, restores, early), recoveryPod(0, evicted(time.Minute))), "recovery: wait WaitingForRecoveryMember"},
 		{"a survivor names a quorum that may serve, and the status does not", 3, lost,
-			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), ready("d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), recoveryPod(0xbeef)),
+			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), ready("d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), recoveryPod(0xbeef)),
 			"recovery: wait OldMemberMayRun"},
 		{"two pods are being deleted and may serve until then", 3, "a:noleader,index=90 b:unknown,terminating,index=0 c:unknown,terminating,index=0",
-			edits(noQuorum, recorded(seeding), recoveryPod(0xbeef), func(o *Observed) { o.pod("b").EndsBy, o.pod("c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
-		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(seeding, restores), recoveryPod(0xbeef)), "recovery: wait OldMemberMayRun"},
-		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(seeding, restores), recoveryPod(0xbeef), func(o *Observed) { o.pod("c").EndsBy = o.Now }),
+			edits(noQuorum, recorded(filling), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "b").EndsBy, podByName(o.Pods, "c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
+		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(filling, restores), recoveryPod(0xbeef)), "recovery: wait OldMemberMayRun"},
+		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(filling, restores), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "c").EndsBy = o.Now }),
 			"recovery: VerifyWrite, RecordRecovery Cutover"},
-		{"a restore of a new cluster", 3, "", edits(unresponsive, recorded(seeding, restores), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
-		{"a record that a user deleted", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID = seeding, "c0ffee" })),
-			"recovery: RecordRecovery Seeding from "},
-		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = seeding, "0ld", "x" })),
+		{"a restore of a new cluster", 3, "", edits(unresponsive, recorded(filling, restores), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
+		{"a record that a user deleted", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID = filling, "c0ffee" })),
+			"recovery: RecordRecovery Filling from "},
+		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" })),
 			"recovery: DeleteRecoveryMember x, RecordRecovery Abandoned"},
-		{"and everything in the record was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = seeding, "0ld", "x" }),
+		{"and everything in the record was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" }),
 			func(o *Observed) { o.Record.ClusterID = "" }), "record: WriteRecord c0ffee"},
 	})
 }
@@ -243,7 +243,7 @@ func TestACloneNeverStartsEmpty(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"it waits", 3, "", edits(clone), "bootstrap: wait WaitingForRestore"},
 		{"and starts from the backup", 3, "", edits(clone, asked(restores, func(r *v1beta2.RecoveryStatus) { r.OldMembers = nil })),
-			"recovery: RecordRecovery Seeding from "},
+			"recovery: RecordRecovery Filling from "},
 	})
 }
 
@@ -297,7 +297,7 @@ func TestRecoveryOfAnEtcdThatCannotRaiseTheRevision(t *testing.T) {
 
 // TestSourceLostIsReported: the status names the lost member, and what a person can do.
 func TestSourceLostIsReported(t *testing.T) {
-	o := observed(t, 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", noQuorum, recorded(seeding), recoveryPod(0))
+	o := observed(t, 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", noQuorum, recorded(filling), recoveryPod(0))
 	status := Status(o, Decide(o))
 	if b := status.BlockedBy; b == nil || b.Reason != "SourceLost" || !strings.Contains(b.Message, "member a") || !strings.Contains(b.Unblock, "delete pod seed") {
 		t.Errorf("blocked by %+v", b)
@@ -314,7 +314,7 @@ func TestWayOut(t *testing.T) {
 		"a:noleader,index=90 b:down,index=0 c:nopod,index=0":  false,
 	} {
 		o := observed(t, 3, text, noQuorum, automatic(time.Second))
-		loss := o.quorumLoss()
+		loss := diagnoseQuorumLoss(&o)
 		if loss.Permanent != byItself || strings.Contains(loss.Remediation, "needed: after") != byItself || strings.Contains(loss.Remediation, "/recover ") == byItself {
 			t.Errorf("%s: permanent %t: %s", text, loss.Permanent, loss.Remediation)
 		}
@@ -337,7 +337,7 @@ func TestWayOutByABackup(t *testing.T) {
 	} {
 		o := observed(t, 3, test.members, noQuorum)
 		o.Cluster.Status.LastBackup = test.last
-		way := o.quorumLoss().Remediation
+		way := diagnoseQuorumLoss(&o).Remediation
 		if named := strings.Contains(way, "etcdclusters/c/restore") && strings.Contains(way, "EtcdBackup nightly"); named != test.named || !strings.Contains(way, "with an EtcdRestore") {
 			t.Errorf("%s with %+v: %s", test.members, test.last, way)
 		}

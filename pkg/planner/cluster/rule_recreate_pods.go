@@ -3,7 +3,11 @@
 
 package cluster
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
 
 // ruleRecreatePods creates the pods of members whose data is on a PVC. It changes no
 // membership, so it needs no quorum: this is how a quorum comes back.
@@ -11,19 +15,19 @@ func ruleRecreatePods(o *Observed) (Plan, bool) {
 	var actions []Action
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if o.pvc(c.Name) == nil || (o.Etcd.Linearizable && o.member(c.Name) == nil) {
+		if pvcByName(o.PVCs, c.Name) == nil || (o.Etcd.Linearizable && memberByName(o.Etcd.Members, c.Name) == nil) {
 			continue // released, going away, or no longer a member: not ours to start
 		}
-		switch p := o.pod(c.Name); {
-		case o.prepared(c.Name) != nil: // it is admitted, or deleted first
+		switch p := podByName(o.Pods, c.Name); {
+		case preparedPodByName(o.Prepared, c.Name) != nil: // it is admitted, or deleted first
 		case p == nil:
-			actions = append(actions, o.recreatePod(c.Name))
+			actions = append(actions, recreatePod(o, c.Name))
 		case p.Finished && !p.Terminating:
 			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
 		}
 	}
 	for i := range o.Pods {
-		if p := &o.Pods[i]; o.lacksPVC(p) {
+		if p := &o.Pods[i]; lacksPVC(o.Cluster, o.PVCs, p) {
 			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID, Why: DeleteWithoutPVC})
 		}
 	}
@@ -32,24 +36,24 @@ func ruleRecreatePods(o *Observed) (Plan, bool) {
 
 // lacksPVC is true for a pod that waits for a PVC that was deleted. The pod will never run,
 // and a member without pod and PVC is replaced.
-func (o *Observed) lacksPVC(p *Pod) bool {
-	return o.persistent() && p.Owned && !p.gone() && !p.Running &&
-		!slices.ContainsFunc(o.PVCs, func(c PVC) bool { return c.Name == p.Name })
+func lacksPVC(cluster *v1beta2.EtcdCluster, pvcs []PVC, p *Pod) bool {
+	return isPersistent(cluster) && p.Owned && !isGone(p) && !p.Running &&
+		!slices.ContainsFunc(pvcs, func(c PVC) bool { return c.Name == p.Name })
 }
 
 // recreatePod creates the pod of a member that has a PVC, with the version that it ran
 // before: a change of version is for rule rollout.
-func (o *Observed) recreatePod(name string) CreatePod {
-	pod := CreatePod{Name: name, Peers: o.peerNames(), Version: o.joinVersion()}
-	m := o.member(name)
-	pod.Joined = o.mayHaveData(name, m)
+func recreatePod(o *Observed, name string) CreatePod {
+	pod := CreatePod{Name: name, Peers: listPeerNames(o.Etcd.Members, o.PVCs), Version: upgradePathOf(o).joinVersion()}
+	m := memberByName(o.Etcd.Members, name)
+	pod.Joined = mayHaveData(o, name, m)
 	if m != nil {
 		pod.Learner = m.Learner
 	}
-	if c := o.pvc(name); c != nil && parse(c.Version) != nil {
-		pod.Version = o.pinned(parse(c.Version))
-	} else if m != nil && o.runs(m) != nil {
-		pod.Version = o.pinned(o.runs(m))
+	if c := pvcByName(o.PVCs, name); c != nil && parse(c.Version) != nil {
+		pod.Version = upgradePathOf(o).pinned(parse(c.Version))
+	} else if m != nil && versionsOf(o).runs(m) != nil {
+		pod.Version = upgradePathOf(o).pinned(versionsOf(o).runs(m))
 	}
 	if !slices.Contains(pod.Peers, name) {
 		// The last status did not know it. Without its own name it could not start.
@@ -67,14 +71,14 @@ func (o *Observed) recreatePod(name string) CreatePod {
 // as soon as there is one. In an etcd without learners a member that has just been added is
 // needed for the quorum, so there the status decides. If the status was not written since, the
 // only other voter does: of two voters each has every acknowledged write.
-func (o *Observed) mayHaveData(name string, m *Member) bool {
+func mayHaveData(o *Observed, name string, m *Member) bool {
 	switch {
 	case o.Etcd.Linearizable:
 		return m == nil || m.Started && !m.Learner
-	case o.knowsLearners():
+	case upgradePathOf(o).knowsLearners():
 		return true
 	case m == nil:
-		return !o.onlyVoterAwaits(name)
+		return !onlyVoterAwaits(o, name)
 	default:
 		return m.Started && !m.Learner
 	}
@@ -83,12 +87,12 @@ func (o *Observed) mayHaveData(name string, m *Member) bool {
 // onlyVoterAwaits is true if the list of the only known voter holds just itself and a member of
 // this name that has not started. Its list may be from before a third member joined; so there
 // must be no other pod or PVC but those that wait for their membership.
-func (o *Observed) onlyVoterAwaits(name string) bool {
+func onlyVoterAwaits(o *Observed, name string) bool {
 	if len(o.Etcd.Members) != 1 || o.Etcd.Members[0].View == nil || len(o.Etcd.Members[0].View.Members) != 2 {
 		return false
 	}
 	only := &o.Etcd.Members[0]
-	other := func(n string) bool { return n != name && n != only.Name && o.prepared(n) == nil }
+	other := func(n string) bool { return n != name && n != only.Name && preparedPodByName(o.Prepared, n) == nil }
 	if slices.ContainsFunc(o.PVCs, func(c PVC) bool { return other(c.Name) }) || slices.ContainsFunc(o.Pods, func(p Pod) bool { return other(p.Name) }) {
 		return false
 	}

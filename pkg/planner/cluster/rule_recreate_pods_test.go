@@ -37,7 +37,7 @@ func TestRuleRecreatePods(t *testing.T) {
 // awaits makes voter a list itself, and b as a member that has not started.
 func awaits(a, b string) func(*Observed) {
 	return func(o *Observed) {
-		o.member(a).View = &View{Members: []Member{{ID: 1, Name: a, Started: true}, {ID: 2, Name: b}}}
+		memberByName(o.Etcd.Members, a).View = &View{Members: []Member{{ID: 1, Name: a, Started: true}, {ID: 2, Name: b}}}
 	}
 }
 
@@ -58,7 +58,7 @@ func TestAMemberIsRecreatedOnItsDataOnly(t *testing.T) {
 		{"the same in an etcd without learners", "a:claim", edits(noQuorum, withoutLearners, withPVC("b", true)), true},
 		{"one that the only voter has added since, in an etcd without learners", "a:claim", edits(noQuorum, withoutLearners, withPVC("b", true), awaits("a", "b")), false},
 		{"the same where a third member may have joined", "a:claim", edits(noQuorum, withoutLearners, withPVC("b", true), withPVC("c", true), awaits("a", "b")), true},
-		{"one that the only voter has seen start", "a:claim", edits(noQuorum, withoutLearners, withPVC("b", true), awaits("a", "b"), func(o *Observed) { o.member("a").View.Members[1].Started = true }), true},
+		{"one that the only voter has seen start", "a:claim", edits(noQuorum, withoutLearners, withPVC("b", true), awaits("a", "b"), func(o *Observed) { memberByName(o.Etcd.Members, "a").View.Members[1].Started = true }), true},
 		{"one that the only voter has added since, in an etcd with learners", "a:claim", edits(noQuorum, withPVC("b", true), awaits("a", "b")), true},
 		{"members without any list", "", edits(noQuorum, withPVC("a", true), withPVC("b", true)), true},
 	} {

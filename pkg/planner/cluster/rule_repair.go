@@ -9,30 +9,30 @@ import "k8s.io/apimachinery/pkg/util/version"
 // that serves, so it needs no quorum and waits for no other member. It brings members back
 // that a wrong declaration has stopped.
 func ruleRepair(o *Observed) (Plan, bool) {
-	target, low := parse(o.Cluster.Spec.Version), o.lowest()
+	target, low := parse(o.Cluster.Spec.Version), versionsOf(o).lowest()
 	if target == nil {
 		return Plan{}, false
 	}
 	var actions []Action
 	if !o.Etcd.Linearizable {
-		actions = o.repairUnnamed(target)
+		actions = repairUnnamed(o, target)
 	}
 	if low == nil {
 		return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
 	}
-	_, rejected := o.rejectStep(low, target)
+	_, rejected := rejectStep(o, low, target)
 	for i := range o.Etcd.Members {
 		// Without a quorum a learner may be a voter by now whose promotion was the last
 		// thing that happened, and it may be the one that the others need.
 		m := &o.Etcd.Members[i]
-		pod := o.pod(m.Name)
-		if pod.gone() || pod.Running || (m.Learner && o.Etcd.Linearizable) {
+		pod := podByName(o.Pods, m.Name)
+		if isGone(pod) || pod.Running || (m.Learner && o.Etcd.Linearizable) {
 			continue
 		}
 		// A request to replace it waits for a quorum, which may be what it brings back.
-		switch c := o.dueUnrequested(m); {
+		switch c := changeDueUnrequested(o, m); {
 		case c == recreate, c == reimage && !rejected:
-			actions = append(actions, onlyIdle(o.renew(m, target, !rejected, RestartRolling)))
+			actions = append(actions, onlyIdle(renew(o, m, target, !rejected, RestartRolling)))
 		}
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
@@ -41,13 +41,13 @@ func ruleRepair(o *Observed) (Plan, bool) {
 // repairUnnamed does the same for members that the status of a cluster that has served does not
 // name: it has not named a member yet, or it is from an earlier time. Their PVCs name them. No
 // status says which version they run, so they keep the version that they were made for.
-func (o *Observed) repairUnnamed(target *version.Version) []Action {
+func repairUnnamed(o *Observed, target *version.Version) []Action {
 	var actions []Action
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		switch {
-		case !p.Owned || p.gone() || p.Running || o.pvc(p.Name) == nil || o.member(p.Name) != nil:
-		case o.stale(p):
+		case !p.Owned || isGone(p) || p.Running || pvcByName(o.PVCs, p.Name) == nil || memberByName(o.Etcd.Members, p.Name) != nil:
+		case declarationOf(o).isStale(p):
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
 		case p.Outdated && sameVersion(p.Version, target): // from another repository
 			actions = append(actions, UpgradePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})

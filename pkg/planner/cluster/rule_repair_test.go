@@ -51,7 +51,7 @@ func TestRestartThatCannotStart(t *testing.T) {
 	o := observed(t, 3, "a b c", func(o *Observed) {
 		o.Pods[1].Restarting, o.Pods[1].Waiting = true, "ImagePullBackOff: there is no such image"
 	})
-	if plan, found := o.awaitRestarts(false); !found || !strings.Contains(plan.Wait.Message, "there is no such image") {
+	if plan, found := awaitRestarts(&o, false); !found || !strings.Contains(plan.Wait.Message, "there is no such image") {
 		t.Errorf("waits for %+v", plan.Wait)
 	}
 }

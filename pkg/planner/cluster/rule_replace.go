@@ -14,37 +14,37 @@ import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 // until its successor votes: it may come back with data that another loss makes precious.
 // Rules scale-up and scale-down see to that. Two kinds of voters go first, because nothing
 // could join beside them: in an etcd without learners one that does not respond, and one that
-// blocksJoining names.
+// findBlockingMember returns.
 func ruleReplace(o *Observed) (Plan, bool) {
-	if len(o.voters()) > o.size() {
+	if len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) {
 		return Plan{}, false
 	}
-	for _, m := range o.voters() {
-		pod := o.pod(m.Name)
-		away, reason := o.mustBeReplaced(m), RemoveAway
-		if !away && m.Health != Healthy && !pod.gone() && o.replaceRequested(m) {
+	for _, m := range listVoters(o.Etcd.Members) {
+		pod := podByName(o.Pods, m.Name)
+		away, reason := mustBeReplaced(o.Cluster, o.Now, o.Pods, m), RemoveAway
+		if !away && m.Health != Healthy && !isGone(pod) && isReplacementRequested(o.Cluster, m) {
 			away, reason = true, RemoveReplaced
 		}
 		switch {
-		case away && o.knowsLearners() && o.blocksJoining() != m:
+		case away && upgradePathOf(o).knowsLearners() && findBlockingMember(o.Etcd.Members) != m:
 			continue
-		case away && o.joining() != nil:
+		case away && nextPrepared(o) != nil:
 			return removeVoter(o, m, reason), true
 		case away:
-			return o.awaitPrepared(), true
-		case !pod.gone():
+			return awaitPrepared(o), true
+		case !isGone(pod):
 			continue
 		}
-		if o.pvc(m.Name) != nil {
-			if plan, leads := o.handOver(m); leads {
+		if pvcByName(o.PVCs, m.Name) != nil {
+			if plan, leads := handOver(o.Etcd.Members, o.Pods, m); leads {
 				return plan, true
 			}
 			return wait(recheckWaiting, ReasonWaitingForPod,
 				"pod "+m.Name+" is being deleted and is created again with its PVC",
 				noActionNeeded+" "+diagnosis.ConfirmNodeOff), true
 		}
-		if o.joining() == nil {
-			return o.awaitPrepared(), true
+		if nextPrepared(o) == nil {
+			return awaitPrepared(o), true
 		}
 		return removeVoter(o, m, RemoveLost), true
 	}

@@ -14,31 +14,31 @@ import (
 // ruleRollout makes the members what is declared, one by one: a broken one first, the
 // leader last, each only while the others are a quorum without it.
 func ruleRollout(o *Observed) (Plan, bool) {
-	target, low := parse(o.Cluster.Spec.Version), o.lowest()
+	target, low := parse(o.Cluster.Spec.Version), versionsOf(o).lowest()
 	if target == nil || low == nil {
 		return Plan{}, false
 	}
-	rejection, rejected := o.rejectStep(low, target)
-	next := o.nextDue(!rejected)
-	if plan, waits := o.awaitRestarts(next != nil); waits {
+	rejection, rejected := rejectStep(o, low, target)
+	next := nextDue(o, !rejected)
+	if plan, waits := awaitRestarts(o, next != nil); waits {
 		return plan, true
 	}
 	if next != nil {
 		return restart(o, next, target, !rejected), true
 	}
-	return rejection, rejected && o.nextDue(true) != nil
+	return rejection, rejected && nextDue(o, true) != nil
 }
 
 // nextDue returns the member that goes next, or nil; without images only members whose
 // pods must be made again.
-func (o *Observed) nextDue(images bool) *Member {
+func nextDue(o *Observed, images bool) *Member {
 	var next *Member
-	leader := o.leader()
-	for _, m := range o.voters() {
-		if c := o.due(m); c != recreate && (c != reimage || !images) {
+	leader := findLeader(o.Etcd.Members)
+	for _, m := range listVoters(o.Etcd.Members) {
+		if c := changeDue(o, m); c != recreate && (c != reimage || !images) {
 			continue
 		}
-		if next == nil || o.rank(m, leader) > o.rank(next, leader) {
+		if next == nil || rank(o.Pods, m, leader) > rank(o.Pods, next, leader) {
 			next = m
 		}
 	}
@@ -49,34 +49,84 @@ func (o *Observed) nextDue(images bool) *Member {
 // voters the others are no quorum meanwhile, so there it costs a short outage, and
 // every other voter must serve before.
 func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan {
-	voters, others := len(o.voters()), o.without(m)
+	voters, others := len(listVoters(o.Etcd.Members)), quorumOf(o).countServingWithout(m)
 	outage := others < diagnosis.Quorum(voters)
 	if (outage && (voters > 2 || others < voters-1)) || (m.Health == Healthy && others < voters-1) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("member %s cannot be restarted: %d of the %d other voters serve", m.Name, others, voters-1),
 			serveAgain)
 	}
-	if other := o.notReady(m); other != nil && m.Health == Healthy {
+	if other := quorumOf(o).findUnready(m); other != nil && m.Health == Healthy {
 		// etcd serves a moment before Kubernetes sends clients to it again. A rollout that goes on at
 		// once takes the last member away from the service.
 		return waitReady(other)
 	}
-	if plan, waits := o.awaitService(m); waits {
+	if plan, waits := awaitService(o.Etcd.Members, o.Pods, m); waits {
 		return plan
 	}
-	leader := o.leader()
+	leader := findLeader(o.Etcd.Members)
 	if leader == nil && m.Health == Healthy && voters > 1 {
 		// It may be the leader, which transfers its leadership first.
 		plan := wait(recheckWaiting, ReasonNoLeader, "most members do not agree on a leader yet", noActionNeeded)
 		plan.Draining = m.Name
 		return plan
 	}
-	if plan, waits := o.drain(m); waits {
+	if plan, waits := drain(o.Etcd.Members, o.Pods, m); waits {
 		return plan
 	}
 	mode := RestartRolling
 	if outage {
 		mode = RestartWithOutage
 	}
-	return Plan{Actions: []Action{o.renew(m, target, upgrade, mode)}, RequeueAfter: recheckWaiting, Draining: m.Name}
+	return Plan{Actions: []Action{renew(o, m, target, upgrade, mode)}, RequeueAfter: recheckWaiting, Draining: m.Name}
+}
+
+// rejectStep says why the members may not be brought from their versions to target; ok
+// is false if they may.
+func rejectStep(o *Observed, low, target *version.Version) (plan Plan, ok bool) {
+	if !step(low, target) || versionsOf(o).isLeftBehind(target) {
+		return wait(recheckSteady, ReasonVersionStep,
+			fmt.Sprintf("members run %s and %s is declared: etcd moves up one minor version at a time", low, target),
+			fmt.Sprintf("Set spec.version to a version of %d.%d or %d.%d.", low.Major(), low.Minor(), low.Major(), low.Minor()+1)), true
+	}
+	if patch, early := tooEarly(low, target); early {
+		return wait(recheckSteady, ReasonVersionStep,
+			fmt.Sprintf("members run %s and %s is declared: before %s, %s", low, target, patch.Version, patch.Because),
+			fmt.Sprintf("Set spec.version to %s or a later %d.%d first.", patch.Version, low.Major(), low.Minor())), true
+	}
+	if ahead, patch, unsafe := versionsOf(o).unsafeReturn(target); unsafe {
+		return wait(recheckSteady, ReasonVersionStep,
+			fmt.Sprintf("a member may run %s and %s is declared: before %s, %s", ahead, target, patch.Version, patch.Because),
+			fmt.Sprintf("Set spec.version to %s or a later %d.%d first.", patch.Version, target.Major(), target.Minor())), true
+	}
+	if upgradePathOf(o).logBars(low, target) {
+		return prepareLog(o, low), true
+	}
+	return Plan{}, false
+}
+
+// awaitRestarts waits for members that restart, or are about to. It waits for an
+// unresponsive member only if other members must restart after it.
+func awaitRestarts(o *Observed, more bool) (Plan, bool) {
+	for _, m := range listVoters(o.Etcd.Members) {
+		pod := podByName(o.Pods, m.Name)
+		if isRestarting(o.Pods, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
+			return wait(recheckWaiting, ReasonWaitingForMember,
+				"member "+m.Name+" restarts with version "+pod.Version+waitingFor(pod), noActionNeeded), true
+		}
+	}
+	return Plan{}, false
+}
+
+// renew returns the action that makes the pod of a member what is declared. If it may
+// not be upgraded now, a pod that is made again keeps its version.
+func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
+	pod, v := podByName(o.Pods, m.Name), target.String()
+	if changeDue(o, m) == reimage {
+		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
+	}
+	if !upgrade {
+		v = pod.Version
+	}
+	return RecreatePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
 }

@@ -14,7 +14,7 @@ func lastSaid(version string) func(*Observed) {
 	return func(o *Observed) {
 		for i := range o.Etcd.Members {
 			m := &o.Etcd.Members[i]
-			o.Cluster.Status.MemberStatuses = append(o.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{Name: m.Name, ID: m.id(), Version: version})
+			o.Cluster.Status.MemberStatuses = append(o.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{Name: m.Name, ID: hexID(m.ID), Version: version})
 		}
 	}
 }

@@ -7,35 +7,35 @@ package cluster
 // no other can be removed, the youngest otherwise. If there is one voter too many because one
 // is replaced, it removes the replaced one.
 func ruleScaleDown(o *Observed) (Plan, bool) {
-	surplus := len(o.voters()) - o.size()
+	surplus := len(listVoters(o.Etcd.Members)) - desiredSize(o.Cluster)
 	if surplus <= 0 {
 		return Plan{}, false
 	}
-	candidate := o.removalCandidate(surplus <= o.surge())
-	if candidate.Health == Healthy && o.leader() == nil {
+	candidate := removalCandidate(o, surplus <= surge(o))
+	if candidate.Health == Healthy && findLeader(o.Etcd.Members) == nil {
 		return wait(recheckQuorum, ReasonNoLeader,
 			"the members do not agree on a leader, and the leader must not be removed", noActionNeeded), true
 	}
-	for _, m := range o.restarting() {
+	for _, m := range listRestarting(o.Etcd.Members, o.Pods) {
 		if m != candidate {
 			return wait(recheckWaiting, ReasonWaitingForMember,
 				"member "+m.Name+" restarts with another version, and no other member is removed meanwhile", noActionNeeded), true
 		}
 	}
-	if p := o.pod(candidate.Name); p.gone() && p != nil && o.stale(p) && o.pvc(candidate.Name) == nil {
+	if p := podByName(o.Pods, candidate.Name); isGone(p) && p != nil && declarationOf(o).isStale(p) && pvcByName(o.PVCs, candidate.Name) == nil {
 		return removeVoter(o, candidate, RemoveReplaced), true // its pod was sent away before
 	}
-	if o.due(candidate) != replace {
+	if changeDue(o, candidate) != replace {
 		return removeVoter(o, candidate, RemoveScaleDown), true
 	}
-	if other := o.notReady(candidate); other != nil && candidate.Health == Healthy {
+	if other := quorumOf(o).findUnready(candidate); other != nil && candidate.Health == Healthy {
 		return waitReady(other), true
 	}
-	if candidate.Health != Healthy && o.leader() == candidate {
+	if candidate.Health != Healthy && findLeader(o.Etcd.Members) == candidate {
 		return wait(recheckQuorum, ReasonWaitingForMember,
 			"member "+candidate.Name+" leads and does not respond, so it cannot transfer its leadership before it is replaced", noActionNeeded), true
 	}
-	if o.mustBeReplaced(candidate) {
+	if mustBeReplaced(o.Cluster, o.Now, o.Pods, candidate) {
 		return removeVoter(o, candidate, RemoveAway), true
 	}
 	return removeVoter(o, candidate, RemoveReplaced), true

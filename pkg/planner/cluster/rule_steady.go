@@ -9,7 +9,7 @@ import "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 func ruleSteady(o *Observed) (Plan, bool) {
 	switch {
 	case o.ClientService == NotOwned:
-		return o.waitForName(recheckSteady), true
+		return waitForName(o.Cluster, recheckSteady), true
 	case o.PodDisruptionBudget.State == NotOwned && o.Cluster.Spec.PodDisruptionBudget != v1beta2.PodDisruptionBudgetDisabled:
 		return wait(recheckSteady, ReasonNameConflict,
 			"PodDisruptionBudget "+o.Cluster.Name+" exists and is not owned by this cluster, so evictions may cost the quorum",

@@ -11,8 +11,8 @@ func ruleUnmanagedMembers(o *Observed) (Plan, bool) {
 	for i := range o.Etcd.Members {
 		if m := &o.Etcd.Members[i]; m.Unmanaged {
 			return wait(recheckWaiting, ReasonUnmanagedMember,
-				fmt.Sprintf("member %s (%s) was not added by this controller", m.id(), m.Name),
-				"Remove that member with etcdctl member remove "+m.id()+"."), true
+				fmt.Sprintf("member %s (%s) was not added by this controller", hexID(m.ID), m.Name),
+				"Remove that member with etcdctl member remove "+hexID(m.ID)+"."), true
 		}
 	}
 	return Plan{}, false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
 // clientPort is the port of the client Service.
@@ -32,7 +33,7 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 		Operation:          plan.Operation,
 	}
 	if status.Operation == nil {
-		status.Operation = o.operation()
+		status.Operation = followOperation(&o)
 	}
 	if o.ClientService == Current || o.ClientService == Drifted {
 		status.ServiceName = o.Cluster.Name + "-client"
@@ -41,19 +42,19 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 	memberStatus(&o, &status)
 	versions(&o, &status)
 	status.Phase, status.Reason = phase(&o)
-	status.BlockedBy = blockedBy(&o, plan)
-	status.Certificates = certificateStatuses(&o)
+	status.BlockedBy = blockedBy(o.Now, o.Cluster.Status.BlockedBy, plan)
+	status.Certificates = certificateStatuses(o.Certificates)
 	status.Clients = clientStatuses(&o)
 	status.Binding = binding(&o, status.Clients)
 	status.Recovery = recoveryStatus(&o, plan)
-	status.PermanentQuorumLossSince = o.permanentLossSince()
+	status.PermanentQuorumLossSince = permanentLossSince(&o)
 	status.Conditions = conditions(&o, plan)
 	return status
 }
 
 // recoveryStatus repeats what stands in the record, and says what it waits for.
 func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
-	r := o.recovery().DeepCopy()
+	r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).DeepCopy()
 	if r.InProgress() && plan.Rule == RuleRecovery && plan.Wait != nil {
 		r.Message = plan.Wait.Message
 	}
@@ -68,7 +69,7 @@ func DropsRequest(before, after *v1beta2.ClusterStatus) bool {
 }
 
 func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
-	leader := o.leader()
+	leader := findLeader(o.Etcd.Members)
 	var ahead uint64
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
@@ -81,7 +82,7 @@ func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
 		m := &o.Etcd.Members[i]
 		s := oneMember(o, m, leader, ahead)
 		status.MemberStatuses = append(status.MemberStatuses, s)
-		if o.state(m).IsServing() && o.pod(m.Name).Ready {
+		if quorumOf(o).stateOf(m).IsServing() && podByName(o.Pods, m.Name).Ready {
 			status.Members.Ready = append(status.Members.Ready, m.Name)
 		} else {
 			status.Members.Unready = append(status.Members.Unready, m.Name)
@@ -100,18 +101,18 @@ func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
 // tolerance is how many more voters may fail. It is not known while etcd cannot be
 // asked and nothing proves that the quorum is lost.
 func tolerance(o *Observed) *int32 {
-	voters := len(o.voters())
-	if voters == 0 || (!o.Etcd.Linearizable && !o.quorumLoss().Certain) {
+	voters := len(listVoters(o.Etcd.Members))
+	if voters == 0 || (!o.Etcd.Linearizable && !diagnoseQuorumLoss(o).Certain) {
 		return nil
 	}
-	t := diagnosis.FaultTolerance(voters, o.healthyVoters(), o.Etcd.Linearizable)
+	t := diagnosis.FaultTolerance(voters, quorumOf(o).countServing(), o.Etcd.Linearizable)
 	return &t
 }
 
 func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.MemberStatus {
 	s := v1beta2.MemberStatus{
 		Name:    m.Name,
-		ID:      m.id(),
+		ID:      hexID(m.ID),
 		Version: m.Version,
 		Role:    role(m, leader),
 		Healthy: corev1.ConditionUnknown,
@@ -127,19 +128,19 @@ func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.Mem
 		s.Healthy = corev1.ConditionFalse
 	case Unknown:
 	}
-	if pod := o.pod(m.Name); pod != nil {
+	if pod := podByName(o.Pods, m.Name); pod != nil {
 		s.Pod, s.Node = pod.Name, pod.Node
 	}
-	if o.pvc(m.Name) != nil {
+	if pvcByName(o.PVCs, m.Name) != nil {
 		s.Claim = m.Name
 	}
-	if !o.Etcd.Linearizable && !o.pod(m.Name).evidence().IsEnding() {
-		s.RaftIndex = o.reportedRaftIndex(m) // that of a member from which a recovery may continue
+	if !o.Etcd.Linearizable && !evidenceOf(podByName(o.Pods, m.Name)).IsEnding() {
+		s.RaftIndex = reportedRaftIndex(o, m) // that of a member from which a recovery may continue
 	}
 	if m.RaftIndex > 0 && ahead-m.RaftIndex >= diagnosis.NoticeableLag {
 		s.RaftLag = int64(ahead - m.RaftIndex)
 	}
-	if before := o.lastMemberStatus(m); before != nil {
+	if before := reportedMember(o.Cluster.Status.MemberStatuses, m); before != nil {
 		keepUnlessNoticeable(&s, before)
 	}
 	return s
@@ -151,9 +152,9 @@ const raftIndexPause = 30 * time.Second
 // reportedRaftIndex returns the raft index that the status reports. A quorum that the controller
 // does not reach may serve, and then the index grows all the time: it is written again after
 // raftIndexPause, or with another reason. An index that has stopped is exact after that time.
-func (o *Observed) reportedRaftIndex(m *Member) int64 {
-	index, member, written := signed(m.RaftIndex), o.lastMemberStatus(m), o.condition(v1beta2.ClusterConditionQuorumLost)
-	if member == nil || member.RaftIndex == 0 || index <= member.RaftIndex || written.Reason != o.quorumLoss().Reason {
+func reportedRaftIndex(o *Observed, m *Member) int64 {
+	index, member, written := signed(m.RaftIndex), reportedMember(o.Cluster.Status.MemberStatuses, m), reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionQuorumLost)
+	if member == nil || member.RaftIndex == 0 || index <= member.RaftIndex || written.Reason != diagnoseQuorumLoss(o).Reason {
 		return index
 	}
 	at, err := time.Parse(time.RFC3339, written.LastUpdateTime)
@@ -198,7 +199,7 @@ func role(m, leader *Member) v1beta2.MemberRole {
 // versions fills what runs now and, while they differ, what is being moved to.
 func versions(o *Observed, status *v1beta2.ClusterStatus) {
 	status.CurrentVersion = o.Cluster.Status.CurrentVersion
-	if low := o.lowestRun(); low != nil {
+	if low := versionsOf(o).lowestRun(); low != nil {
 		status.CurrentVersion = low.String()
 	}
 	if target := parse(o.Cluster.Spec.Version); target != nil && status.CurrentVersion != "" && !sameVersion(status.CurrentVersion, target) {
@@ -208,21 +209,21 @@ func versions(o *Observed, status *v1beta2.ClusterStatus) {
 
 func phase(o *Observed) (v1beta2.ClusterPhase, string) {
 	switch {
-	case !o.bootstrapped():
+	case !isBootstrapped(o):
 		return v1beta2.ClusterPhaseCreating, ""
-	case o.size() == 0:
+	case desiredSize(o.Cluster) == 0:
 		return v1beta2.ClusterPhaseHibernated, ""
 	case o.Etcd.Linearizable:
 		return v1beta2.ClusterPhaseRunning, ""
 	}
-	if loss := o.quorumLoss(); loss.Certain {
+	if loss := diagnoseQuorumLoss(o); loss.Certain {
 		return v1beta2.ClusterPhaseFailed, loss.Message
 	}
 	return v1beta2.ClusterPhaseRunning, ""
 }
 
 // blockedBy keeps the time since which the same thing has been waited for.
-func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
+func blockedBy(now time.Time, before *v1beta2.BlockedBy, plan Plan) *v1beta2.BlockedBy {
 	if plan.Wait == nil {
 		return nil
 	}
@@ -230,10 +231,10 @@ func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
 		Reason:  string(plan.Wait.Reason),
 		Message: plan.Wait.Message,
 		Unblock: plan.Wait.Remedy,
-		Since:   metav1.NewTime(o.Now.Truncate(1e9)),
+		Since:   metav1.NewTime(now.Truncate(time.Second)),
 	}
-	if old := o.Cluster.Status.BlockedBy; old != nil && old.Reason == b.Reason {
-		b.Since = old.Since
+	if before != nil && before.Reason == b.Reason {
+		b.Since = before.Since
 	}
 	return b
 }

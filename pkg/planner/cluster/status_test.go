@@ -99,7 +99,7 @@ func TestMemberStatuses(t *testing.T) {
 		o.Etcd.Members[0].RaftIndex = 5000
 		o.Etcd.Members[1].RaftIndex = 3000
 		o.Etcd.Members[0].DBSize = 7
-		o.pod("c").Waiting = "ImagePullBackOff"
+		podByName(o.Pods, "c").Waiting = "ImagePullBackOff"
 	})
 	got := statusOf(o)
 	if !slices.Equal(got.Members.Ready, []string{"b"}) || !slices.Equal(got.Members.Unready, []string{"a", "c", "d", "e", "f"}) {

@@ -6,7 +6,7 @@ package cluster
 // upkeep returns the actions that keep the services and the budget right. They
 // touch no member, so they go along with whatever else is done.
 func upkeep(o *Observed, plan Plan) []Action {
-	if !o.keepsUp(plan) {
+	if !keepsUp(o, plan) {
 		return nil
 	}
 	var actions []Action
@@ -20,7 +20,7 @@ func upkeep(o *Observed, plan Plan) []Action {
 	if o.Record.State == Current && o.Record.Undeclared {
 		actions = append(actions, RecordDeclaration{})
 	}
-	if o.ClientService == Drifted || (o.ClientService == Missing && o.statusSaysServed()) {
+	if o.ClientService == Drifted || (o.ClientService == Missing && isReportedServed(o.Cluster.Status.Phase)) {
 		actions = append(actions, EnsureClientService{})
 	}
 	actions = append(actions, upkeepBudget(o, plan)...)
@@ -29,14 +29,14 @@ func upkeep(o *Observed, plan Plan) []Action {
 	actions = append(actions, upkeepPrepared(o, plan)...)
 	if plan.Wait != nil && o.Etcd.Linearizable {
 		// Before it waits for ever: perhaps fewer members are lost than it seems.
-		actions = append(actions, o.findLost()...)
+		actions = append(actions, findLost(quorumOf(o), o.Record.BootstrapMember)...)
 	}
 	return actions
 }
 
 // keepsUp is true while services, PVCs and the budget are kept as they should be.
-func (o *Observed) keepsUp(plan Plan) bool {
-	return plan.Rule != RuleDeleting && plan.Rule != RulePaused && plan.Rule != RuleNameConflict && o.bootstrapped()
+func keepsUp(o *Observed, plan Plan) bool {
+	return plan.Rule != RuleDeleting && plan.Rule != RulePaused && plan.Rule != RuleNameConflict && isBootstrapped(o)
 }
 
 // upkeepRoles labels the pods with what their members are, and those that do not say
@@ -49,15 +49,15 @@ func upkeepRoles(o *Observed, plan Plan) []Action {
 	var actions []Action
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
-		p := o.pod(m.Name)
-		if p.gone() {
+		p := podByName(o.Pods, m.Name)
+		if isGone(p) {
 			continue
 		}
 		role := PodVoter
 		switch {
 		case m.Learner:
 			role = PodLearner
-		case o.staysOut(m, plan):
+		case staysOut(o, m, plan):
 			role = PodDraining
 		}
 		joined := m.Started && !m.Learner

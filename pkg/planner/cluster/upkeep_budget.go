@@ -16,7 +16,7 @@ import (
 // controller raises it right before the voter stops.
 func upkeepBudget(o *Observed, plan Plan) []Action {
 	budget := o.PodDisruptionBudget
-	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled || o.size() == 0 {
+	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled || desiredSize(o.Cluster) == 0 {
 		if budget.State == Current || budget.State == Drifted {
 			return []Action{DeletePodDisruptionBudget{}}
 		}
@@ -25,22 +25,22 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 	if !o.Etcd.Linearizable || budget.State == NotOwned {
 		return nil
 	}
-	live := len(o.voters())
+	live := len(listVoters(o.Etcd.Members))
 	if slices.ContainsFunc(plan.Actions, addsVoter) {
 		live++
 	}
-	voters := max(live, o.size())
+	voters := max(live, desiredSize(o.Cluster))
 	quorum := diagnosis.Quorum(voters)
-	if budget.State == Current && budget.MinAvailable >= quorum && budget.MinAvailable <= quorum+o.draining(plan) {
+	if budget.State == Current && budget.MinAvailable >= quorum && budget.MinAvailable <= quorum+countDraining(o.Etcd.Members, o.Pods, plan) {
 		return nil
 	}
 	return []Action{EnsurePodDisruptionBudget{MinAvailable: quorum}}
 }
 
-// draining is 1 while a voter stops for a while, or for ever, by a decision of the controller.
-func (o *Observed) draining(plan Plan) int {
-	for _, m := range o.voters() {
-		if p := o.pod(m.Name); !p.gone() && (m.Name == plan.Draining || p.Role == PodDraining) {
+// countDraining is 1 while a voter stops for a while, or for ever, by a decision of the controller.
+func countDraining(members []Member, pods []Pod, plan Plan) int {
+	for _, m := range listVoters(members) {
+		if p := podByName(pods, m.Name); !isGone(p) && (m.Name == plan.Draining || p.Role == PodDraining) {
 			return 1
 		}
 	}

@@ -14,7 +14,7 @@ func upkeepPVCs(o *Observed) []Action {
 	var actions []Action
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if o.Etcd.Linearizable && o.member(c.Name) == nil {
+		if o.Etcd.Linearizable && memberByName(o.Etcd.Members, c.Name) == nil {
 			continue // it is deleted or released
 		}
 		if c.Owned && !c.Terminating && (c.Drifted || c.Growth == resources.GrowthDue) {

@@ -49,3 +49,15 @@ func waitReady(m *Member) Plan {
 	return wait(recheckWaiting, ReasonWaitingForReady,
 		"member "+m.Name+" serves and its pod is not ready yet", noActionNeeded)
 }
+
+// awaitPrepared waits for the pod of the next member. upkeepPrepared makes it.
+func awaitPrepared(o *Observed) Plan {
+	message := "the pod of the next member is being created"
+	for i := range o.Prepared {
+		if p := &o.Prepared[i]; isUsable(o, p) && memberByName(o.Etcd.Members, p.Name) == nil {
+			message = "pod " + p.Name + " of the next member does not run yet" + waitingFor(p)
+			break
+		}
+	}
+	return wait(recheckWaiting, ReasonWaitingForPod, message, noActionNeeded)
+}

@@ -42,7 +42,7 @@ func Decide(in *Input) (Decision, bool) {
 	switch r.Phase {
 	case v1beta2.RecoveryPhasePending:
 		return in.start(r), true
-	case v1beta2.RecoveryPhaseSeeding:
+	case v1beta2.RecoveryPhaseFilling:
 		return in.fill(r)
 	case v1beta2.RecoveryPhaseCutover:
 		return in.cutOver(r), true
@@ -111,7 +111,7 @@ func (in *Input) recoversNow() bool {
 func (in *Input) start(r *v1beta2.RecoveryStatus) Decision {
 	next := r.DeepCopy()
 	// The message stays: it says why there is another recovery member.
-	next.Phase, next.RecoveryMember, next.ClusterID = v1beta2.RecoveryPhaseSeeding, in.NewName, ""
+	next.Phase, next.RecoveryMember, next.ClusterID = v1beta2.RecoveryPhaseFilling, in.NewName, ""
 	next.OldMembers, next.OldClusterID = in.everyName(), in.ReplacedID
 	switch {
 	case r.Cancelled:

@@ -13,7 +13,7 @@ import (
 )
 
 func TestStart(t *testing.T) {
-	from := func(name string) string { return "Record Seeding from " + name }
+	from := func(name string) string { return "Record Filling from " + name }
 	five := "a:noleader,index=90 b:noleader,index=95 c:nopod d:nopod e:nopod"
 	noSource := "a:down b:nopod c:nopod"
 	checkDecisions(t, []decision{
@@ -54,15 +54,15 @@ func TestStart(t *testing.T) {
 // is in.
 func TestCurrent(t *testing.T) {
 	checkDecisions(t, []decision{
-		{"a request during a recovery", noLeader, edits(recorded(seeding), asked(later)), "Fill " + recoveryMember},
-		{"that is cancelled", noLeader, edits(recorded(seeding), asked(later, cancelled)), "Fill " + recoveryMember},
+		{"a request during a recovery", noLeader, edits(recorded(filling), asked(later)), "Fill " + recoveryMember},
+		{"that is cancelled", noLeader, edits(recorded(filling), asked(later, cancelled)), "Fill " + recoveryMember},
 		{"the record is wiped after the recovery member has served", noLeader, edits(wiped(cutover, oldID, ""), memberPod(newID)), "Record Cutover"},
 		{"and while the old volumes are kept", noLeader, edits(wiped(cleaning, oldID, ""), memberPod(newID)), "Record Cleaning"},
-		{"a record that a user deleted", noLeader, edits(wiped(seeding, oldID, "")), "Record Seeding from "},
-		{"a status from before a later recovery", serving, edits(wiped(seeding, "0ld", "")), "Abandon"},
-		{"a status from before a later recovery, without a quorum", noLeader, edits(wiped(seeding, "0ld", "")), "Abandon"},
-		{"the recorded ID is not known", noLeader, edits(wiped(seeding, "0ld", ""), func(in *Input) { in.RecordedID = "" }), "Record Seeding from "},
-		{"the recorded ID is not known, and a quorum has another ID", serving, edits(wiped(seeding, "0ld", ""), func(in *Input) { in.RecordedID = "" }), "Abandon"},
+		{"a record that a user deleted", noLeader, edits(wiped(filling, oldID, "")), "Record Filling from "},
+		{"a status from before a later recovery", serving, edits(wiped(filling, "0ld", "")), "Abandon"},
+		{"a status from before a later recovery, without a quorum", noLeader, edits(wiped(filling, "0ld", "")), "Abandon"},
+		{"the recorded ID is not known", noLeader, edits(wiped(filling, "0ld", ""), func(in *Input) { in.RecordedID = "" }), "Record Filling from "},
+		{"the recorded ID is not known, and a quorum has another ID", serving, edits(wiped(filling, "0ld", ""), func(in *Input) { in.RecordedID = "" }), "Abandon"},
 		{"a recovery member that was published is a member", "a b " + recoveryMember, edits(wiped(cutover, "0ld", oldID, restores)), "Abandon"},
 		{"one whose pod is lost has its PVC", "a b", edits(wiped(cutover, "0ld", oldID, restores), recoveryPVC), "Abandon"},
 		{"but for the end of that", "a b " + recoveryMember, edits(wiped(cleaning, "0ld", oldID, restores)), "Record Cleaning"},
@@ -74,12 +74,12 @@ func TestCurrent(t *testing.T) {
 func TestOldMembers(t *testing.T) {
 	for name, in := range map[string]*Input{
 		"it begins":                  input(t, "a:noleader,index=90 b:nopod d:nopod", asked(), unmanagedPods(false, "x")),
-		"the recovery member serves": input(t, "a b d", recorded(seeding, restores), memberPod(newID), unmanagedPods(false, "x")),
+		"the recovery member serves": input(t, "a b d", recorded(filling, restores), memberPod(newID), unmanagedPods(false, "x")),
 		"the cutover":                input(t, "a b d", recorded(cutover), memberPod(newID), unmanagedPods(false, "x"), recoveryPVC),
 	} {
 		r := recordOf(t, in)
 		want := []string{"a", "b", "c", "d", "x"}
-		if r.Phase == seeding {
+		if r.Phase == filling {
 			want = []string{"a", "b", "d", "x"} // c does not exist, and did not exist before
 		}
 		if !slices.Equal(r.OldMembers, want) {

@@ -18,42 +18,42 @@ func TestFill(t *testing.T) {
 	otherSource := "a:nopod b:noleader,index=80 c:nopod"
 	noResponse := "a:down b:nopod c:nopod"
 	checkDecisions(t, []decision{
-		{"the recovery member is made", noLeader, edits(recorded(seeding)), "Fill " + recoveryMember},
-		{"and waited for", noLeader, edits(recorded(seeding), memberPod("")), revives},
-		{"a quorum that comes back goes on untouched", serving, edits(recorded(seeding), memberPod(newID)), "Abandon"},
-		{"it serves", noLeader, edits(recorded(seeding), memberPod(newID)), "BeginCutover"},
-		{"as another cluster it must", noLeader, edits(recorded(seeding), memberPod(oldID)), revives},
-		{"cancelled", noLeader, edits(recorded(seeding), memberPod(newID), asked(cancelled)), "Abandon"},
-		{"asleep", noLeader, edits(recorded(seeding), memberPod(newID), size(0)), "Abandon"},
-		{"the source has accepted writes meanwhile", advanced, edits(recorded(seeding), memberPod(newID)), "StartAgain"},
-		{"a better source responds", better, edits(recorded(seeding), memberPod(newID)), "StartAgain"},
-		{"unless the request names this source", better, edits(recorded(seeding, choosesA), memberPod(newID)), "BeginCutover"},
-		{"and the requested source has accepted writes meanwhile", advanced, edits(recorded(seeding, choosesA), memberPod(newID)), "StartAgain"},
-		{"the source no longer exists and the recovery member serves", otherSource, edits(recorded(seeding), memberPod(newID)), "BeginCutover"},
-		{"the source no longer exists before it serves", otherSource, edits(recorded(seeding), memberPod("")), "StartAgain"},
-		{"the source does not respond before it serves", "a:down b:noleader,index=80 c:nopod", edits(recorded(seeding), memberPod("")), revives},
-		{"the recovery member is taken away", noLeader, edits(recorded(seeding), memberPod("", terminating)), "StartAgain"},
-		{"it never starts as it was declared", noLeader, edits(recorded(seeding), memberPod("", crashes, outdated)), "StartAgain"},
-		{"it never starts as it is declared", noLeader, edits(recorded(seeding), memberPod("", crashes)), revives},
-		{"it runs as it was declared", noLeader, edits(recorded(seeding), memberPod("", outdated)), revives},
-		{"it may hold the only copy", noResponse, edits(recorded(seeding), memberPod("", crashes, outdated)), revives},
-		{"no member responds, and the source may come back", noResponse, edits(recorded(seeding), memberPod("")), revives},
-		{"the source no longer exists, and no other member responds", "a:nopod b:down c:nopod", edits(recorded(seeding), memberPod("")), "ReviveOldMembers, wait SourceLost"},
-		{"the source has only its PVC, and no other member responds", "a:nopod,claim b:down c:nopod", edits(recorded(seeding), memberPod("")), revives},
-		{"a person deletes the recovery member", nothing, edits(recorded(seeding), memberPod("", terminating)), "StartAgain"},
-		{"and the recovery member no longer exists", nothing, edits(recorded(seeding)), "StartAgain"},
-		{"a recovery member without its pod has its volume", nothing, edits(recorded(seeding), recoveryPVC), "Fill " + recoveryMember},
+		{"the recovery member is made", noLeader, edits(recorded(filling)), "Fill " + recoveryMember},
+		{"and waited for", noLeader, edits(recorded(filling), memberPod("")), revives},
+		{"a quorum that comes back goes on untouched", serving, edits(recorded(filling), memberPod(newID)), "Abandon"},
+		{"it serves", noLeader, edits(recorded(filling), memberPod(newID)), "BeginCutover"},
+		{"as another cluster it must", noLeader, edits(recorded(filling), memberPod(oldID)), revives},
+		{"cancelled", noLeader, edits(recorded(filling), memberPod(newID), asked(cancelled)), "Abandon"},
+		{"asleep", noLeader, edits(recorded(filling), memberPod(newID), size(0)), "Abandon"},
+		{"the source has accepted writes meanwhile", advanced, edits(recorded(filling), memberPod(newID)), "StartAgain"},
+		{"a better source responds", better, edits(recorded(filling), memberPod(newID)), "StartAgain"},
+		{"unless the request names this source", better, edits(recorded(filling, choosesA), memberPod(newID)), "BeginCutover"},
+		{"and the requested source has accepted writes meanwhile", advanced, edits(recorded(filling, choosesA), memberPod(newID)), "StartAgain"},
+		{"the source no longer exists and the recovery member serves", otherSource, edits(recorded(filling), memberPod(newID)), "BeginCutover"},
+		{"the source no longer exists before it serves", otherSource, edits(recorded(filling), memberPod("")), "StartAgain"},
+		{"the source does not respond before it serves", "a:down b:noleader,index=80 c:nopod", edits(recorded(filling), memberPod("")), revives},
+		{"the recovery member is taken away", noLeader, edits(recorded(filling), memberPod("", terminating)), "StartAgain"},
+		{"it never starts as it was declared", noLeader, edits(recorded(filling), memberPod("", crashes, outdated)), "StartAgain"},
+		{"it never starts as it is declared", noLeader, edits(recorded(filling), memberPod("", crashes)), revives},
+		{"it runs as it was declared", noLeader, edits(recorded(filling), memberPod("", outdated)), revives},
+		{"it may hold the only copy", noResponse, edits(recorded(filling), memberPod("", crashes, outdated)), revives},
+		{"no member responds, and the source may come back", noResponse, edits(recorded(filling), memberPod("")), revives},
+		{"the source no longer exists, and no other member responds", "a:nopod b:down c:nopod", edits(recorded(filling), memberPod("")), "ReviveOldMembers, wait SourceLost"},
+		{"the source has only its PVC, and no other member responds", "a:nopod,claim b:down c:nopod", edits(recorded(filling), memberPod("")), revives},
+		{"a person deletes the recovery member", nothing, edits(recorded(filling), memberPod("", terminating)), "StartAgain"},
+		{"and the recovery member no longer exists", nothing, edits(recorded(filling)), "StartAgain"},
+		{"a recovery member without its pod has its volume", nothing, edits(recorded(filling), recoveryPVC), "Fill " + recoveryMember},
 		{"then the recovery is abandoned", nothing, edits(recorded(pending, early)), "Abandon"},
 		{"a survivor names a quorum that may serve, and the status does not", noLeader,
-			edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), memberPod(newID)), "wait OldMemberMayRun"},
+			edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), memberPod(newID)), "wait OldMemberMayRun"},
 		{"as soon as Kubernetes knows that the pods are not ready", noLeader,
-			edits(unmanagedPods(false, "d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding), memberPod(newID)), "BeginCutover"},
+			edits(unmanagedPods(false, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), memberPod(newID)), "BeginCutover"},
 		{"a restore does not ask for such a quorum", noLeader,
-			edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(seeding, restores), memberPod(newID)), "BeginCutover"},
+			edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling, restores), memberPod(newID)), "BeginCutover"},
 		{"two pods are being deleted and may serve until then", "a:noleader,index=90 b:unreachable,terminating c:unreachable,terminating",
-			edits(recorded(seeding), memberPod(newID), podOf("b", endsNow), podOf("c", endsNow)), "wait OldMemberMayRun"},
-		{"the node of an old member is not ready", "a:noleader,index=90 b:down c:nopod", edits(recorded(seeding), memberPod(newID), podOf("b", notReadyNode)), "wait OldMemberMayRun"},
-		{"the node of one that has ended is not ready", "a:noleader,index=90 b:finished c:nopod", edits(recorded(seeding), memberPod(newID), podOf("b", notReadyNode)), "BeginCutover"},
+			edits(recorded(filling), memberPod(newID), podOf("b", endsNow), podOf("c", endsNow)), "wait OldMemberMayRun"},
+		{"the node of an old member is not ready", "a:noleader,index=90 b:down c:nopod", edits(recorded(filling), memberPod(newID), podOf("b", notReadyNode)), "wait OldMemberMayRun"},
+		{"the node of one that has ended is not ready", "a:noleader,index=90 b:finished c:nopod", edits(recorded(filling), memberPod(newID), podOf("b", notReadyNode)), "BeginCutover"},
 	})
 }
 
@@ -63,7 +63,7 @@ func notReadyNode(p *Pod) { p.NodeNotReady = true }
 // member beside it.
 func TestFillFromABackup(t *testing.T) {
 	restoring := func(edit ...func(*RecoveryMember)) []func(*Input) {
-		return edits(recorded(seeding, restores, early), memberPod("", edit...))
+		return edits(recorded(filling, restores, early), memberPod("", edit...))
 	}
 	made := func(ago time.Duration) func(*RecoveryMember) {
 		return func(m *RecoveryMember) { m.Pod.Made = testNow.Add(-ago) }
@@ -75,8 +75,8 @@ func TestFillFromABackup(t *testing.T) {
 		{"however old the recovery member is", serving, restoring(made(time.Minute)), goesOn},
 		{"it never starts as it was declared", serving, restoring(crashes, outdated), "StartAgain"},
 		{"its recovery member is away", serving, restoring(away), "StartAgain"},
-		{"one that serves is not", serving, edits(recorded(seeding, restores), memberPod(newID, away)), "BeginCutover"},
-		{"nor is one that may hold the only copy", "a:down b:nopod c:nopod", edits(recorded(seeding), memberPod("", away)), "ReviveOldMembers, wait WaitingForRecoveryMember"},
+		{"one that serves is not", serving, edits(recorded(filling, restores), memberPod(newID, away)), "BeginCutover"},
+		{"nor is one that may hold the only copy", "a:down b:nopod c:nopod", edits(recorded(filling), memberPod("", away)), "ReviveOldMembers, wait WaitingForRecoveryMember"},
 		{"its recovery member is evicted", serving, restoring(evicted(time.Hour - time.Second)), "StartAgain"},
 		{"and evicted again", serving, restoring(evicted(time.Minute)), goesOn},
 		{"until it is declared otherwise", serving, restoring(evicted(time.Minute), outdated), "StartAgain"},
@@ -85,12 +85,12 @@ func TestFillFromABackup(t *testing.T) {
 		{"and not a moment before", serving, restoring(evicted(maxPause - time.Second)), goesOn},
 		{"a new cluster waits, too", "", append(restoring(evicted(time.Minute)), unborn), "wait WaitingForRecoveryMember"},
 		{"by a clock that was set back it does not", serving, restoring(evicted(-time.Minute)), "StartAgain"},
-		{"a survivor is never waited with", noLeader, edits(recorded(seeding, early), memberPod("", evicted(time.Minute))), "StartAgain"},
-		{"it serves", serving, edits(recorded(seeding, restores), memberPod(newID)), "BeginCutover"},
-		{"beside an old member whose end is overdue", ending, edits(recorded(seeding, restores), memberPod(newID)), "wait OldMemberMayRun"},
-		{"beside one that is about to end", ending, edits(recorded(seeding, restores), memberPod(newID), podOf("c", endsNow)), "BeginCutover"},
-		{"beside one that has ended", "a b c:terminating,finished", edits(recorded(seeding, restores), memberPod(newID)), "BeginCutover"},
-		{"a new cluster", "", edits(unborn, recorded(seeding, restores), memberPod("")), "ReviveOldMembers, wait WaitingForRecoveryMember"},
+		{"a survivor is never waited with", noLeader, edits(recorded(filling, early), memberPod("", evicted(time.Minute))), "StartAgain"},
+		{"it serves", serving, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
+		{"beside an old member whose end is overdue", ending, edits(recorded(filling, restores), memberPod(newID)), "wait OldMemberMayRun"},
+		{"beside one that is about to end", ending, edits(recorded(filling, restores), memberPod(newID), podOf("c", endsNow)), "BeginCutover"},
+		{"beside one that has ended", "a b c:terminating,finished", edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
+		{"a new cluster", "", edits(unborn, recorded(filling, restores), memberPod("")), "ReviveOldMembers, wait WaitingForRecoveryMember"},
 	})
 }
 
@@ -98,20 +98,20 @@ func TestFillFromABackup(t *testing.T) {
 // ended the one before. Once the new one serves, the status no longer does.
 func TestSecondRecoveryMemberSaysWhy(t *testing.T) {
 	why := func(r *v1beta2.RecoveryStatus) { restores(r); r.Message = "it was evicted" }
-	if r := recordOf(t, input(t, serving, recorded(pending, why))); r.Phase != seeding || r.Message != "it was evicted" {
+	if r := recordOf(t, input(t, serving, recorded(pending, why))); r.Phase != filling || r.Message != "it was evicted" {
 		t.Errorf("the next recovery member: %s %q", r.Phase, r.Message)
 	}
-	if r := recordOf(t, input(t, serving, recorded(seeding, why), memberPod(newID))); r.Phase != cutover || r.Message != "" || r.ClusterID != newID {
+	if r := recordOf(t, input(t, serving, recorded(filling, why), memberPod(newID))); r.Phase != cutover || r.Message != "" || r.ClusterID != newID {
 		t.Errorf("it serves: %s %q, cluster ID %s", r.Phase, r.Message, r.ClusterID)
 	}
 	for want, in := range map[string]*Input{
-		"was deleted: Evicted: disk":          input(t, serving, recorded(seeding, restores, early), memberPod("", evicted(maxPause))),
-		"member a has accepted writes":        input(t, "a:noleader,index=91 b:nopod", recorded(seeding), memberPod("")),
-		"member b responds and has lost less": input(t, "a:noleader,index=90 b:noleader,index=91", recorded(seeding), memberPod("")),
-		"member a no longer exists":           input(t, "a:nopod b:noleader,index=80", recorded(seeding), memberPod("")),
-		"no data was copied from it yet":      input(t, nothing, recorded(seeding)),
-		"the spec has changed since its pod":  input(t, noLeader, recorded(seeding), memberPod("", crashes, outdated)),
-		"is away: its node is not ready (r)":  input(t, noLeader, recorded(seeding), memberPod("", func(m *RecoveryMember) { m.Pod.Away, m.Pod.AwayWhy = true, "its node is not ready (r)" })),
+		"was deleted: Evicted: disk":          input(t, serving, recorded(filling, restores, early), memberPod("", evicted(maxPause))),
+		"member a has accepted writes":        input(t, "a:noleader,index=91 b:nopod", recorded(filling), memberPod("")),
+		"member b responds and has lost less": input(t, "a:noleader,index=90 b:noleader,index=91", recorded(filling), memberPod("")),
+		"member a no longer exists":           input(t, "a:nopod b:noleader,index=80", recorded(filling), memberPod("")),
+		"no data was copied from it yet":      input(t, nothing, recorded(filling)),
+		"the spec has changed since its pod":  input(t, noLeader, recorded(filling), memberPod("", crashes, outdated)),
+		"is away: its node is not ready (r)":  input(t, noLeader, recorded(filling), memberPod("", func(m *RecoveryMember) { m.Pod.Away, m.Pod.AwayWhy = true, "its node is not ready (r)" })),
 	} {
 		if r := recordOf(t, in); r.Phase != pending || !strings.Contains(r.Message, want) {
 			t.Errorf("the recovery becomes %s, because %q, want %q", r.Phase, r.Message, want)
@@ -126,10 +126,10 @@ func TestWaitNamesTheWayOut(t *testing.T) {
 		in              *Input
 		message, remedy string
 	}{
-		{"the source is lost", input(t, nothing, recorded(seeding), memberPod("")), "member a, its source, no longer exists, and no other member responds", "delete pod r"},
-		{"the source does not respond", input(t, "a:down b:nopod c:nopod", recorded(seeding), memberPod("")), "member a, its source, does not respond", "delete pod r"},
-		{"an old member may run", input(t, "a b c:terminating", recorded(seeding, restores), memberPod(newID)), "pod c", "Bring the node back."},
-		{"the pod does not run", input(t, noLeader, recorded(seeding), memberPod("", func(m *RecoveryMember) { m.Pod.Waiting = "ImagePullBackOff" })),
+		{"the source is lost", input(t, nothing, recorded(filling), memberPod("")), "member a, its source, no longer exists, and no other member responds", "delete pod r"},
+		{"the source does not respond", input(t, "a:down b:nopod c:nopod", recorded(filling), memberPod("")), "member a, its source, does not respond", "delete pod r"},
+		{"an old member may run", input(t, "a b c:terminating", recorded(filling, restores), memberPod(newID)), "pod c", "Bring the node back."},
+		{"the pod does not run", input(t, noLeader, recorded(filling), memberPod("", func(m *RecoveryMember) { m.Pod.Waiting = "ImagePullBackOff" })),
 			"recovery member r does not serve yet: ImagePullBackOff", "No action needed"},
 	} {
 		d, _ := Decide(tt.in)

@@ -32,7 +32,7 @@ const (
 	serving  = "a b c"
 
 	pending   = v1beta2.RecoveryPhasePending
-	seeding   = v1beta2.RecoveryPhaseSeeding
+	filling   = v1beta2.RecoveryPhaseFilling
 	cutover   = v1beta2.RecoveryPhaseCutover
 	cleaning  = v1beta2.RecoveryPhaseCleaning
 	succeeded = v1beta2.RecoveryPhaseSucceeded
@@ -298,7 +298,7 @@ func describeStep(step Step) string {
 	switch s := step.(type) {
 	case Record:
 		text := kind + " " + string(s.Recovery.Phase)
-		if s.Recovery.Phase == seeding {
+		if s.Recovery.Phase == filling {
 			text += " from " + s.Recovery.Source.Member
 		}
 		if len(s.Lost) > 0 {

@@ -23,7 +23,7 @@ func TestAutomaticRestore(t *testing.T) {
 		{"not unless it may", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) { in.Desired.Automatic = false }), goesOn},
 		{"not one that was not verified", nothing, edits(lostFor(time.Hour), backedUp(false)), "wait BackupNotVerified"},
 		{"there is none", nothing, edits(lostFor(time.Hour)), "wait NoBackup"},
-		{"not while a member responds", noLeader, edits(lostFor(time.Hour), backedUp(true)), "Record Seeding from a lost b c"},
+		{"not while a member responds", noLeader, edits(lostFor(time.Hour), backedUp(true)), "Record Filling from a lost b c"},
 		{"not while a pod is left", "a:down b:nopod c:nopod", edits(lostFor(time.Hour), backedUp(true)), goesOn},
 		{"not while a volume is left", "a:nopod,claim b:nopod c:nopod", edits(lostFor(time.Hour), backedUp(true)), goesOn},
 		{"again after other members are lost", nothing, edits(lostFor(time.Hour), backedUp(true), recorded(succeeded), func(in *Input) {

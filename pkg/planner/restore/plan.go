@@ -134,7 +134,7 @@ func cancelled(o *Observed) (Plan, bool) {
 
 // reversible is true while the recovery has touched nothing that was there before.
 func reversible(r *v1beta2.RecoveryStatus) bool {
-	return r != nil && (r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseSeeding)
+	return r != nil && (r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseFilling)
 }
 
 // over cleans up after a restore that has ended. The newest Job that failed stays, so that
@@ -185,7 +185,7 @@ func follow(o *Observed) (Plan, bool) {
 		plan.Phase = v1beta2.RestorePhaseStarting
 		plan.Wait = o.blockedOr(&Wait{Reason: string(r.Phase), Message: "the cluster cuts over to the restored data" + job.WithCause(r.Message)})
 	default:
-		return o.seeding(plan, r), true
+		return o.awaitFilled(plan, r), true
 	}
 	if plan.Record != nil {
 		plan.Delete, plan.RequeueAfter = nil, 0
@@ -193,8 +193,8 @@ func follow(o *Observed) (Plan, bool) {
 	return plan, true
 }
 
-// seeding waits for the new bootstrap member, and cancels a recovery that cannot succeed.
-func (o *Observed) seeding(plan Plan, r *v1beta2.RecoveryStatus) Plan {
+// awaitFilled waits for the new bootstrap member, and cancels a recovery that cannot succeed.
+func (o *Observed) awaitFilled(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 	rejected := o.rejection()
 	switch {
 	case rejected != nil && !r.Cancelled:

@@ -111,7 +111,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("it is over: %+v", over.Progress)
 	}
 	for bump, o := range map[int64]Observed{
-		1000: observed(held, recovery(v1beta2.RecoveryPhaseSeeding), filled(RecoveryMember{Revision: 1042})),
+		1000: observed(held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Revision: 1042})),
 		0:    observed(held, recovery(v1beta2.RecoveryPhasePending), checked(1, good())),
 	} {
 		if plan := Decide(o); plan.Revision != 42 || Status(o, plan).Revision != 42 {
@@ -126,7 +126,7 @@ func TestProgress(t *testing.T) {
 // TestStatusGoesOn: the status keeps what it reports until there is more.
 func TestStatusGoesOn(t *testing.T) {
 	t.Parallel()
-	o := observed(held, recovery(v1beta2.RecoveryPhaseSeeding), filled(RecoveryMember{Revision: 1042}))
+	o := observed(held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Revision: 1042}))
 	status := Status(o, Decide(o))
 	if status.Phase != v1beta2.RestorePhaseStarting || !status.StartTime.Time.Equal(o.Now) {
 		t.Errorf("it starts: %+v", status)
@@ -135,7 +135,7 @@ func TestStatusGoesOn(t *testing.T) {
 	if again := Status(o, Decide(o)); again.Phase != v1beta2.RestorePhaseStarting || again.Revision != 42 || !again.StartTime.Equal(status.StartTime) {
 		t.Errorf("it goes back: %+v", again)
 	}
-	o = observed(held, recovery(v1beta2.RecoveryPhaseSeeding), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}))
+	o = observed(held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}))
 	if status := Status(o, Decide(o)); status.Reason != "flipped" || status.CompletionTime != nil ||
 		!meta.IsStatusConditionFalse(status.Conditions, ConditionSucceeded) {
 		t.Errorf("a refusal: %+v", status)

@@ -65,7 +65,7 @@ func scenes() map[string]*scene {
 	upgrading.target = nextVersion
 	upgrading.members[1].version, upgrading.members[2].restarts = nextVersion, true
 	restoring.recovery = &v1beta2.RecoveryStatus{
-		ID: "r1", Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSeeding, RecoveryMember: recoveryMember, Version: firstVersion,
+		ID: "r1", Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseFilling, RecoveryMember: recoveryMember, Version: firstVersion,
 		Source: v1beta2.RecoverySource{Restore: "main-20260304"}, OldMembers: []string{"main-a7k2", "main-f9x4", "main-q3m8"},
 		OldClusterID: strconv.FormatUint(etcdID, 16), RequestedAt: metav1.NewTime(plugintest.Now.Add(-time.Minute)),
 	}

@@ -84,7 +84,7 @@ func describeRecovery(t *target, r *v1beta2.RecoveryStatus) []string {
 
 // phases of a recovery, in their order.
 var phases = []v1beta2.RecoveryPhase{
-	v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseSeeding, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning, v1beta2.RecoveryPhaseSucceeded,
+	v1beta2.RecoveryPhasePending, v1beta2.RecoveryPhaseFilling, v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning, v1beta2.RecoveryPhaseSucceeded,
 }
 
 func lookAtRecovery(ctx context.Context, t *target, id string) (state, error) {

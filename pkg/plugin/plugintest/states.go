@@ -205,10 +205,10 @@ func Upgrading() *State {
 func Restoring() *State {
 	s := Healthy()
 	s.Cluster.Status.Recovery = &v1beta2.RecoveryStatus{
-		ID: "r1", Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSeeding, Message: "recovery member main-z1 does not serve yet",
+		ID: "r1", Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseFilling, Message: "recovery member main-z1 does not serve yet",
 		Source: v1beta2.RecoverySource{Restore: "main-20260304"}, RecoveryMember: "main-z1", OldMembers: names, RequestedAt: ago(time.Minute),
 	}
-	s.Condition(v1beta2.ClusterConditionRecovering, corev1.ConditionTrue, "Seeding",
+	s.Condition(v1beta2.ClusterConditionRecovering, corev1.ConditionTrue, "Filling",
 		"the cluster goes on from EtcdRestore main-20260304 in the new member main-z1: recovery member main-z1 does not serve yet")
 	s.Condition(v1beta2.ClusterConditionProgressing, corev1.ConditionTrue, "WaitingForRecoveryMember", "")
 	s.Condition(v1beta2.ClusterConditionReconciling, corev1.ConditionTrue, "WaitingForRecoveryMember", "")

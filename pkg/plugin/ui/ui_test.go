@@ -255,7 +255,7 @@ func TestView(t *testing.T) {
 	}
 	p.show(plugintest.Restoring())
 	p.later()
-	if work := p.view().Clusters[0].Work; len(work) != 2 || !strings.HasPrefix(work[1], "Recovering (Seeding) for 4m: the cluster goes on from EtcdRestore main-20260304") {
+	if work := p.view().Clusters[0].Work; len(work) != 2 || !strings.HasPrefix(work[1], "Recovering (Filling) for 4m: the cluster goes on from EtcdRestore main-20260304") {
 		t.Errorf("unexpected work %q", work)
 	}
 }

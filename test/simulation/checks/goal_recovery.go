@@ -24,7 +24,7 @@ import (
 // can know that the recovery member holds nothing either.
 func (c *Checks) sourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
 	r, b := cluster.Status.Recovery, cluster.Status.BlockedBy
-	return r.InProgress() && r.Phase == v1beta2.RecoveryPhaseSeeding && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == string(planner.ReasonSourceLost) && !l.VoterRemains()
+	return r.InProgress() && r.Phase == v1beta2.RecoveryPhaseFilling && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == string(planner.ReasonSourceLost) && !l.VoterRemains()
 }
 
 // giveUpRecoveryMember ends such a recovery, as the status tells a user to do.

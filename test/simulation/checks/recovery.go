@@ -127,7 +127,7 @@ func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
 // beginning is called with every record: what begins by itself must not, while members may
 // come back that are enough. That is judged by what each of them has applied.
 func (c *Checks) beginning(written *corev1.ConfigMap, record *v1beta2.RecoveryStatus) {
-	if record == nil || record.Phase != v1beta2.RecoveryPhaseSeeding || record.Trigger != v1beta2.RecoveryTriggerAutomatic {
+	if record == nil || record.Phase != v1beta2.RecoveryPhaseFilling || record.Trigger != v1beta2.RecoveryTriggerAutomatic {
 		return
 	}
 	if l := c.recorded[simetcd.OwnerOf(written)]; l != nil && c.acting != nil && !c.w.Disturbed(&c.acting.Observed) && c.w.Recoverable(l) {

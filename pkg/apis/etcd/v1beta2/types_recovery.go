@@ -58,10 +58,10 @@ type RecoveryPhase string
 const (
 	// RecoveryPhasePending: it was requested.
 	RecoveryPhasePending RecoveryPhase = "Pending"
-	// RecoveryPhaseSeeding: a new bootstrap member is being filled, out of sight of clients
+	// RecoveryPhaseFilling: a new bootstrap member is being filled, out of sight of clients
 	// and of the members that are left. Those are untouched, and go on if their quorum
 	// comes back.
-	RecoveryPhaseSeeding RecoveryPhase = "Seeding"
+	RecoveryPhaseFilling RecoveryPhase = "Filling"
 	// RecoveryPhaseCutover: the recovery member has served a write. The controller fences
 	// the old members, then publishes the recovery member to clients. There is no way back.
 	RecoveryPhaseCutover RecoveryPhase = "Cutover"
@@ -81,7 +81,7 @@ type RecoveryStatus struct {
 	ID string `json:"id,omitempty" protobuf:"bytes,1,opt,name=id"`
 	// trigger: Request, Automatic or Restore.
 	Trigger RecoveryTrigger `json:"trigger,omitempty" protobuf:"bytes,2,opt,name=trigger,casttype=RecoveryTrigger"`
-	// phase: Pending, Seeding, Cutover, Cleaning, Succeeded or Abandoned.
+	// phase: Pending, Filling, Cutover, Cleaning, Succeeded or Abandoned.
 	Phase RecoveryPhase `json:"phase,omitempty" protobuf:"bytes,3,opt,name=phase,casttype=RecoveryPhase"`
 	// message for a reader: what it waits for, or why it was abandoned.
 	Message string `json:"message,omitempty" protobuf:"bytes,4,opt,name=message"`
@@ -166,7 +166,7 @@ func (r *RecoveryStatus) InProgress() bool {
 		return false
 	}
 	switch r.Phase {
-	case RecoveryPhasePending, RecoveryPhaseSeeding, RecoveryPhaseCutover, RecoveryPhaseCleaning:
+	case RecoveryPhasePending, RecoveryPhaseFilling, RecoveryPhaseCutover, RecoveryPhaseCleaning:
 		return true
 	case RecoveryPhaseSucceeded, RecoveryPhaseAbandoned:
 		return false

@@ -219,7 +219,7 @@ func TestRestoreRejects(t *testing.T) {
 	orphan.Status.LastBackup = &v1beta2.LastBackup{Name: "deleted", Time: metav1.NewTime(orphan.CreationTimestamp.Add(time.Minute)), Revision: 9, Verified: true}
 	write(t, storage.Status, "etcdclusters", orphan, "orphan")
 	recovering := create(t, storage, valid("recovering")).DeepCopy()
-	recovering.Status.Recovery = &v1beta2.RecoveryStatus{ID: "x", Phase: v1beta2.RecoveryPhaseSeeding}
+	recovering.Status.Recovery = &v1beta2.RecoveryStatus{ID: "x", Phase: v1beta2.RecoveryPhaseFilling}
 	write(t, storage.Status, "etcdclusters", recovering, "recovering")
 
 	spec := func(s v1beta2.RestoreSpec) v1beta2.EtcdRestore { return v1beta2.EtcdRestore{Spec: s} }

@@ -20,7 +20,7 @@ type RecoveryStatusApplyConfiguration struct {
 	ID *string `json:"id,omitempty"`
 	// trigger: Request, Automatic or Restore.
 	Trigger *etcdv1beta2.RecoveryTrigger `json:"trigger,omitempty"`
-	// phase: Pending, Seeding, Cutover, Cleaning, Succeeded or Abandoned.
+	// phase: Pending, Filling, Cutover, Cleaning, Succeeded or Abandoned.
 	Phase *etcdv1beta2.RecoveryPhase `json:"phase,omitempty"`
 	// message for a reader: what it waits for, or why it was abandoned.
 	Message *string `json:"message,omitempty"`

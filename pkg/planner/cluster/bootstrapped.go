@@ -1,0 +1,16 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+// isBootstrapped is true if this cluster has ever served. More than one place is
+// asked, so that losing one of them never leads to a second bootstrap member.
+func isBootstrapped(o *Observed) bool {
+	if o.Record.ClusterID != "" && o.Record.State != NotOwned {
+		return true
+	}
+	if o.ClientService == Current || o.ClientService == Drifted {
+		return true // clients are published to only after the record was written
+	}
+	return isReportedServed(o.Cluster.Status.Phase) // even if a bootstrap member has responded: it was not published to clients
+}

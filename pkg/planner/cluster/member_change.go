@@ -1,0 +1,62 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+// change is what must happen to a member so that its pod is what is declared.
+type change int
+
+const (
+	// asDeclared: nothing.
+	asDeclared change = iota
+	// reimage: its container restarts in place with another image, on its data.
+	reimage
+	// recreate: its pod is made again, on its volume.
+	recreate
+	// replace: another member takes its place, because its data goes with its pod or is on
+	// a node that does not come back. A cordoned node and a request of a user are reasons, too.
+	// That one joins first, so it is for the rules about the membership.
+	replace
+)
+
+// changeDue returns what must happen to a member.
+func changeDue(o *Observed, m *Member) change {
+	if isReplacementRequested(o.Cluster, m) || replacesOnCordonedNode(o, m) {
+		return replace
+	}
+	return changeDueUnrequested(o, m)
+}
+
+// changeDueUnrequested returns what must happen to a member even if no user has asked to replace it, or to
+// drain its node.
+func changeDueUnrequested(o *Observed, m *Member) change {
+	pod := podByName(o.Pods, m.Name)
+	switch {
+	case mustBeReplaced(o.Cluster, o.Now, o.Pods, m):
+		return replace
+	case isGone(pod):
+		return asDeclared // it comes back as declared, or a new member replaces it
+	}
+	stale := declarationOf(o).isStale(pod)
+	switch {
+	case stale && pvcByName(o.PVCs, m.Name) != nil:
+		return recreate
+	case stale:
+		return replace
+	case hasOtherImage(o.Cluster, pod):
+		return reimage
+	default:
+		return asDeclared
+	}
+}
+
+// surge is how many voters there may be above the desired size: one while a new member
+// must replace another.
+func surge(o *Observed) int {
+	for _, m := range listVoters(o.Etcd.Members) {
+		if changeDue(o, m) == replace {
+			return 1
+		}
+	}
+	return 0
+}

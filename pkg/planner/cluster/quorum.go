@@ -1,0 +1,70 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
+
+// quorum is what decides whether the voters serve: the member list, with the pods and PVCs that
+// show whether a member comes back.
+type quorum struct {
+	members []Member
+	pods    []Pod
+	pvcs    []PVC
+}
+
+func quorumOf(o *Observed) quorum {
+	return quorum{members: o.Etcd.Members, pods: o.Pods, pvcs: o.PVCs}
+}
+
+// stateOf returns the state of a member in the member list. Where no list could be read, it
+// is the list of the last status.
+func (q quorum) stateOf(m *Member) diagnosis.MemberState {
+	pod := podByName(q.pods, m.Name)
+	signs := diagnosis.Signs{Vote: diagnosis.Votes, Response: responseOf(m), Evidence: evidenceOf(pod), HasPVC: pvcByName(q.pvcs, m.Name) != nil}
+	if m.Learner {
+		signs.Vote = diagnosis.DoesNotVote
+	}
+	if pod != nil {
+		signs.Running, signs.Ready = pod.Running, pod.Ready
+	}
+	return diagnosis.StateOf(signs)
+}
+
+// countServing counts the voters that serve and whose pods are here to stay,
+// leaving out the ones named.
+func (q quorum) countServing(except ...*Member) int {
+	n := 0
+	for _, m := range listVoters(q.members) {
+		if q.stateOf(m).IsServing() && !slices.Contains(except, m) {
+			n++
+		}
+	}
+	return n
+}
+
+// countServingWithout counts the voters that serve when m does not. A voter that follows another leader
+// than most voters may not reach their leader, and does not count when m goes.
+func (q quorum) countServingWithout(m *Member) int {
+	except, leader := []*Member{m}, findLeader(q.members)
+	for _, other := range listVoters(q.members) {
+		if leader != nil && other.Leader != leader.ID {
+			except = append(except, other)
+		}
+	}
+	return q.countServing(except...)
+}
+
+// findUnready returns a voter other than m whose pod is not ready, or nil.
+func (q quorum) findUnready(m *Member) *Member {
+	for _, other := range listVoters(q.members) {
+		if pod := podByName(q.pods, other.Name); other != m && (isGone(pod) || !pod.Ready) {
+			return other
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// Some versions end as soon as they read log entries of certain older versions:
+//   - 3.6 ends at requests of members before 3.5. Each health check leaves one there.
+//   - 3.7 ends at requests of members before 3.6. They are written when a member starts and
+//     when the version of the cluster changes.
+//
+// A member reads such entries on its own disk, from the last snapshot on, and in what a
+// leader sends to a member that joins or lags. So before a member may take such a step, the
+// log must have grown without such requests. It has grown enough when every member has made
+// a snapshot behind them and no leader keeps them in memory. In a quiet cluster the
+// controller adds entries that change nothing.
+const firstBarredMinor, lastBarredMinor = 5, 6
+
+// upgradePath is what decides which version may follow the versions that the members run.
+type upgradePath struct {
+	memberVersions
+	// desired is the version in the spec.
+	desired string
+	// log says which entries the log of the etcd with clusterID holds.
+	log       resources.LogRecord
+	clusterID uint64
+}
+
+func upgradePathOf(o *Observed) upgradePath {
+	return upgradePath{memberVersions: versionsOf(o), desired: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: o.Etcd.ClusterID}
+}
+
+// joinVersion returns the version for a member that is new: the declared one, unless
+// that would be a step that the others may not take. Where there is no way back it is what
+// the last of the others may run by now, not what it ran before.
+func (u upgradePath) joinVersion() string {
+	target, low := parse(u.desired), u.lowest()
+	if target == nil || low == nil || u.canStep(low, target) {
+		return ""
+	}
+	if u.isLeftBehind(target) {
+		low = nil
+		for i := range u.members {
+			low = oldest(low, u.mayRun(&u.members[i]))
+		}
+	}
+	return u.pinned(low)
+}
+
+// canStep is true if members that run low may be joined by ones that run target.
+func (u upgradePath) canStep(low, target *version.Version) bool {
+	_, early := tooEarly(low, target)
+	_, _, unsafe := u.unsafeReturn(target)
+	return step(low, target) && !early && !unsafe && !u.isLeftBehind(target) && !u.logBars(low, target)
+}
+
+// logBars is true if members that run low must not be joined by ones that run target yet.
+func (u upgradePath) logBars(low, target *version.Version) bool {
+	if target.Minor() <= low.Minor() || low.Minor() < firstBarredMinor || low.Minor() > lastBarredMinor {
+		return false
+	}
+	r := u.log
+	return !r.Readable || r.Minor < low.Minor() || r.ClusterID != hexID(u.clusterID)
+}
+
+// pinned returns a version for CreatePod; empty if it is the declared one or unknown.
+func (u upgradePath) pinned(v *version.Version) string {
+	if v == nil || sameVersion(u.desired, v) {
+		return ""
+	}
+	return v.String()
+}
+
+// knowsLearners is true if every member whose version is known knows learners, and
+// one that joins now will.
+func (u upgradePath) knowsLearners() bool {
+	joins := u.joinVersion()
+	if joins == "" {
+		joins = u.desired
+	}
+	if !resources.HasLearners(joins) {
+		return false
+	}
+	for i := range u.members {
+		if v := u.runs(&u.members[i]); v != nil && !resources.HasLearners(v.String()) {
+			return false
+		}
+	}
+	return true
+}
+
+// recoveryVersion returns the version of etcd with which a recovery from a member starts.
+func (u upgradePath) recoveryVersion(source *Member) string {
+	if v := u.runs(source); v != nil {
+		return v.String()
+	}
+	return u.desired
+}
+
+// bornReadable is the record of a cluster whose bootstrap member has just responded, if
+// there is a version that could not read an entry in its log.
+func (u upgradePath) bornReadable() resources.LogRecord {
+	if low := u.lowest(); low != nil && low.Minor() >= firstBarredMinor {
+		return resources.LogRecord{ClusterID: hexID(u.clusterID), Minor: low.Minor(), Readable: true}
+	}
+	return resources.LogRecord{}
+}
