@@ -104,6 +104,7 @@ run_e2e_oldest() {
 
 # The core cells of the fault matrix, which take less than two minutes; `make faults` runs others.
 run_faults() { on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/faults -core; }
+# shellcheck disable=SC2317 # run_e2e names it in AFTER
 core_faults() { gotest -count=1 -timeout=20m ./test/faults -core; }
 
 # on_cluster NODES KUBERNETES DEFAULT_NODES ARGUMENT...: end-to-end tests, and then the command AFTER,

@@ -80,7 +80,7 @@ func hashComments(text string) []block {
 		if !own {
 			end()
 		}
-		if match == nil || strings.HasPrefix(t, "#!") || strings.Contains(t, "shellcheck ") || notProse(match[1]) {
+		if match == nil || strings.HasPrefix(t, "#!") || strings.Contains(t, "shellcheck ") || isNotProse(match[1]) {
 			continue
 		}
 		current = append(current, line{i + 1, match[1]})
@@ -92,7 +92,7 @@ func hashComments(text string) []block {
 	return blocks
 }
 
-func notProse(comment string) bool {
+func isNotProse(comment string) bool {
 	return strings.HasPrefix(comment, "Copyright ") || strings.HasPrefix(comment, "SPDX-")
 }
 

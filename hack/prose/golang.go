@@ -53,7 +53,7 @@ func comment(set *token.FileSet, group *ast.CommentGroup) block {
 		}
 		for i, t := range strings.Split(text, "\n") {
 			t = strings.TrimPrefix(t, " ")
-			if strings.HasPrefix(t, "+") || notProse(t) {
+			if strings.HasPrefix(t, "+") || isNotProse(t) {
 				t = ""
 			}
 			if strings.HasPrefix(t, "\t") {

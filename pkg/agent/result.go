@@ -113,8 +113,8 @@ const (
 	ClassInternal ErrorClass = "Internal"
 )
 
-// Retryable is true if the same request may succeed later.
-func (c ErrorClass) Retryable() bool {
+// IsRetryable is true if the same request may succeed later.
+func (c ErrorClass) IsRetryable() bool {
 	switch c {
 	case ClassRequest, ClassCorrupt, ClassUnsupported, ClassExists, ClassNotFound:
 		return false

@@ -130,15 +130,15 @@ func (c *Client) Members(ctx context.Context) (Membership, error) {
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
-		if !passing(err) || !pause(ctx, readRetryDelay) {
+		if !isPassing(err) || !pause(ctx, readRetryDelay) {
 			return Membership{}, last
 		}
 		timeout *= 2
 	}
 }
 
-// passing is true for errors that may go away by themselves.
-func passing(err error) bool {
+// isPassing is true for errors that may go away by themselves.
+func isPassing(err error) bool {
 	return isAny(err, ErrNoQuorum, ErrUnavailable, ErrLearner)
 }
 

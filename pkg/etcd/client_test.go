@@ -66,10 +66,10 @@ func TestMembershipLife(t *testing.T) {
 		t.Errorf("the learner's status: %+v, %v", h, err)
 	}
 
-	if _, err := c.Client().AddLearner(ctx, learner.PeerURL); !errors.Is(err, etcd.ErrMemberExists) || !etcd.Rejected(err) {
+	if _, err := c.Client().AddLearner(ctx, learner.PeerURL); !errors.Is(err, etcd.ErrMemberExists) || !etcd.IsRejected(err) {
 		t.Errorf("the same peer URL again: %v", err)
 	}
-	if _, err := c.Client().AddLearner(ctx, etcdtest.Nowhere(t)); !errors.Is(err, etcd.ErrTooManyLearners) || !etcd.Rejected(err) {
+	if _, err := c.Client().AddLearner(ctx, etcdtest.Nowhere(t)); !errors.Is(err, etcd.ErrTooManyLearners) || !etcd.IsRejected(err) {
 		t.Errorf("a second learner: %v", err)
 	}
 	c.Promote(learner)
@@ -90,7 +90,7 @@ func TestMembershipLife(t *testing.T) {
 	if err := c.ClientOf(seed).Remove(ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ClientOf(seed).Remove(ctx, id); !errors.Is(err, etcd.ErrMemberNotFound) || !etcd.Rejected(err) {
+	if err := c.ClientOf(seed).Remove(ctx, id); !errors.Is(err, etcd.ErrMemberNotFound) || !etcd.IsRejected(err) {
 		t.Errorf("a second removal: %v", err)
 	}
 	last, err := c.ClientOf(seed).Members(ctx)
@@ -120,7 +120,7 @@ func TestLearnerThatNeverStartedIsNotReady(t *testing.T) {
 	c := etcdtest.New(t)
 	c.Member("m0").Put(50)
 	id := c.Added("m1").ID()
-	if err := c.Client().Promote(ctx, id); !errors.Is(err, etcd.ErrLearnerNotReady) || !etcd.Rejected(err) {
+	if err := c.Client().Promote(ctx, id); !errors.Is(err, etcd.ErrLearnerNotReady) || !etcd.IsRejected(err) {
 		t.Errorf("promoted: %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestMembersAsksVoters(t *testing.T) {
 		}
 	}
 	alone := c.ClientOf(learner)
-	if _, err := alone.Members(within(t, 300*time.Millisecond)); !errors.Is(err, etcd.ErrUnavailable) || etcd.Rejected(err) {
+	if _, err := alone.Members(within(t, 300*time.Millisecond)); !errors.Is(err, etcd.ErrUnavailable) || etcd.IsRejected(err) {
 		t.Errorf("a learner alone: %v", err)
 	}
 	if err := alone.Promote(within(t, limit), learner.ID()); !errors.Is(err, etcd.ErrUnavailable) {
@@ -179,7 +179,7 @@ func TestLostQuorumIsSaidInTime(t *testing.T) {
 	if s.Err != nil || len(s.Health.Errors) == 0 || len(s.Health.Alarms) != 0 {
 		t.Errorf("the survivor's status: %+v", s)
 	}
-	if err := c.Client().Remove(within(t, limit), 1); !errors.Is(err, etcd.ErrNoQuorum) || etcd.Rejected(err) {
+	if err := c.Client().Remove(within(t, limit), 1); !errors.Is(err, etcd.ErrNoQuorum) || etcd.IsRejected(err) {
 		t.Errorf("a change without a quorum: %v", err)
 	}
 	own, err := c.Client().OwnMembers(within(t, limit), left.Endpoint())
@@ -300,7 +300,7 @@ func TestMoveLeader(t *testing.T) {
 	if err := c.Client().MoveLeader(ctx, 42); !errors.Is(err, etcd.ErrBadTransferee) {
 		t.Errorf("to no member: %v", err)
 	}
-	if err := c.ClientOf(from).MoveLeader(ctx, from.ID()); !errors.Is(err, etcd.ErrNotLeader) || !etcd.Rejected(err) {
+	if err := c.ClientOf(from).MoveLeader(ctx, from.ID()); !errors.Is(err, etcd.ErrNotLeader) || !etcd.IsRejected(err) {
 		t.Errorf("at a follower: %v", err)
 	}
 }

@@ -117,9 +117,9 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Cause}
 }
 
-// Rejected is true if etcd itself said no, so that a change certainly did not happen.
+// IsRejected is true if etcd itself said no, so that a change certainly did not happen.
 // After any other error of a change it may have happened, or happen yet.
-func Rejected(err error) bool {
+func IsRejected(err error) bool {
 	return isAny(err, ErrDenied, ErrLearner, ErrLearnerNotReady, ErrNotLearner, ErrTooManyLearners, ErrMemberNotFound,
 		ErrMemberExists, ErrUnhealthy, ErrNotLeader, ErrBadTransferee)
 }

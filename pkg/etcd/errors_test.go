@@ -60,15 +60,15 @@ func TestErrorsAreMapped(t *testing.T) {
 				t.Errorf("%v: is %v", tc.err, sentinel)
 			}
 		}
-		if Rejected(got) != tc.rejected {
-			t.Errorf("%v: refused %v", tc.err, Rejected(got))
+		if IsRejected(got) != tc.rejected {
+			t.Errorf("%v: refused %v", tc.err, IsRejected(got))
 		}
 		var e *Error
 		if !errors.As(got, &e) || e.Op != "op" || e.Member != "m0" {
 			t.Errorf("%v: %v", tc.err, got)
 		}
 	}
-	if wrap("op", "m0", nil) != nil || Rejected(nil) || Rejected(errors.New("x")) {
+	if wrap("op", "m0", nil) != nil || IsRejected(nil) || IsRejected(errors.New("x")) {
 		t.Error("errors out of nothing")
 	}
 	if got := wrap("promote", "m0", rpctypes.ErrGRPCLearnerNotReady); !errors.Is(got, rpctypes.ErrMemberLearnerNotReady) {

@@ -149,14 +149,14 @@ func (p *Pool) call(ctx context.Context, t Target, e Endpoint, op string, f func
 		return wrap(op, e.Name, err)
 	}
 	err = wrap(op, e.Name, f(ctx, c.cc))
-	p.release(c, c.good(ctx, err))
+	p.release(c, c.isGood(ctx, err))
 	return err
 }
 
-// good is true if the connection proved to work: etcd responded, if only to reject. A
+// isGood is true if the connection proved to work: etcd responded, if only to reject. A
 // canceled call proves nothing. A new connection works before gRPC calls
 // it ready.
-func (c *conn) good(ctx context.Context, err error) bool {
+func (c *conn) isGood(ctx context.Context, err error) bool {
 	if errors.Is(err, ErrTimeout) && errors.Is(ctx.Err(), context.Canceled) {
 		return c.cc.GetState() == connectivity.Ready
 	}

@@ -72,7 +72,7 @@ func (r *resumer) Read(p []byte) (int, error) {
 		if err == nil {
 			continue
 		}
-		if final(err) || r.ctx.Err() != nil || r.retries >= maxResumes {
+		if isFinal(err) || r.ctx.Err() != nil || r.retries >= maxResumes {
 			return 0, err
 		}
 		r.closeBody()
@@ -111,8 +111,8 @@ func (r *resumer) Close() error {
 	return nil
 }
 
-// final is true for errors that trying again does not heal. A stall had its time.
-func final(err error) bool {
+// isFinal is true for errors that trying again does not heal. A stall had its time.
+func isFinal(err error) bool {
 	if IsFinal(err) {
 		return true
 	}

@@ -264,7 +264,7 @@ func backupPlace(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, store *agent.Sto
 	if c != nil {
 		owner.Name, owner.UID = c.Name, string(c.UID)
 	} else if store.Key != "" {
-		if periodicBackup(b) {
+		if isPeriodicBackup(b) {
 			return manifest.LayoutSeries, owner
 		}
 		return manifest.LayoutObject, owner
@@ -273,13 +273,13 @@ func backupPlace(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, store *agent.Sto
 	return manifest.LayoutDirectory, owner
 }
 
-func periodicBackup(b *v1beta2.EtcdBackup) bool {
+func isPeriodicBackup(b *v1beta2.EtcdBackup) bool {
 	p := b.Spec.BackupPolicy
 	return p != nil && (p.Schedule != "" || p.BackupIntervalInSecond > 0)
 }
 
 func pruneOf(b *v1beta2.EtcdBackup, layout manifest.Layout, owner manifest.Owner) *agent.Prune {
-	if !periodicBackup(b) {
+	if !isPeriodicBackup(b) {
 		return nil
 	}
 	p := &agent.Prune{Layout: layout, Owner: owner, BackupUID: string(b.UID), Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}

@@ -41,7 +41,7 @@ const (
 // MakesBindings is true if the controller can make the Secrets of the clients of c: clients
 // need no certificate, or the controller issues it.
 func MakesBindings(c *v1beta2.EtcdCluster) bool {
-	return !SecureClient(c) || IssuesCertificates(c)
+	return !HasClientTLS(c) || IssuesCertificates(c)
 }
 
 // ClientHost returns the DNS name of the client Service.
@@ -57,7 +57,7 @@ func ClientHost(c *v1beta2.EtcdCluster) string {
 // name the client Service only, which leads to whatever members serve: the names of members
 // change.
 func BindingEntries(c *v1beta2.EtcdCluster) map[string][]byte {
-	uri := memberURL(SecureClient(c), ClientHost(c), ClientPort)
+	uri := memberURL(HasClientTLS(c), ClientHost(c), ClientPort)
 	entries := map[string][]byte{}
 	for entry, value := range map[string]string{
 		BindingEntryType: bindingType, BindingEntryProvider: bindingProvider,

@@ -37,9 +37,9 @@ func PodDisruptionBudget(c *v1beta2.EtcdCluster, minAvailable int) *policyv1.Pod
 	}
 }
 
-// PodDisruptionBudgetDrifted is true if live differs from what it should be in more
+// HasPodDisruptionBudgetDrifted is true if live differs from what it should be in more
 // than the number of pods that it keeps.
-func PodDisruptionBudgetDrifted(c *v1beta2.EtcdCluster, live *policyv1.PodDisruptionBudget) bool {
+func HasPodDisruptionBudgetDrifted(c *v1beta2.EtcdCluster, live *policyv1.PodDisruptionBudget) bool {
 	want := PodDisruptionBudget(c, 0)
 	want.Spec.MinAvailable = live.Spec.MinAvailable
 	_, drifted := repairBudget(c, live, want)

@@ -54,8 +54,8 @@ func command(c *v1beta2.EtcdCluster, m MemberPod) []string {
 		"--data-dir=" + dataDir,
 		"--name=" + m.Name,
 		"--initial-advertise-peer-urls=" + PeerURL(c, m.Name),
-		"--listen-peer-urls=" + listenURL(SecurePeer(c), PeerPort),
-		"--listen-client-urls=" + listenURL(SecureClient(c), ClientPort),
+		"--listen-peer-urls=" + listenURL(HasPeerTLS(c), PeerPort),
+		"--listen-client-urls=" + listenURL(HasClientTLS(c), ClientPort),
 		"--advertise-client-urls=" + ClientURL(c, m.Name),
 	}
 	args = append(args, tlsArgs(c, m)...)

@@ -52,8 +52,8 @@ func Mark(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	return changed
 }
 
-// Marked is true if Mark would change nothing.
-func Marked(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+// IsMarked is true if Mark would change nothing.
+func IsMarked(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	_, labelled := obj.GetLabels()[LabelProtected]
 	if c.Spec.DeletionProtection {
 		labelled = obj.GetLabels()[LabelProtected] == protected
@@ -61,9 +61,9 @@ func Marked(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	return labelled == c.Spec.DeletionProtection && obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
 }
 
-// MarkedAlone is true if MarkAlone would change nothing.
-func MarkedAlone(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
-	return Marked(c, obj) && !slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == c.UID })
+// IsMarkedAlone is true if MarkAlone would change nothing.
+func IsMarkedAlone(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	return IsMarked(c, obj) && !slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == c.UID })
 }
 
 // HandOver gives obj, which is to go with the deleted c, an owner reference to c: garbage
@@ -92,9 +92,9 @@ func MarkOwned(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	return putOwner(obj, Owner(c)) || marked
 }
 
-// Orphaned is true for an object of c that MarkOwned marked and from which something
+// IsOrphaned is true for an object of c that MarkOwned marked and from which something
 // else removed the owner reference, as garbage collection does for --cascade=orphan.
-func Orphaned(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+func IsOrphaned(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	return metav1.GetControllerOfNoCopy(obj) == nil && Owns(c, obj)
 }
 

@@ -27,7 +27,7 @@ func TestMarks(t *testing.T) {
 	}
 	of := objects(closed)
 	for name, obj := range objects(open) {
-		if !Marked(open, obj) || Marked(closed, obj) || !Marked(closed, of[name]) || Marked(open, of[name]) {
+		if !IsMarked(open, obj) || IsMarked(closed, obj) || !IsMarked(closed, of[name]) || IsMarked(open, of[name]) {
 			t.Errorf("%s: the marks are %v %v, and protected %v", name, obj.GetLabels(), obj.GetAnnotations(), of[name].GetLabels())
 		}
 		if !Owns(open, obj) {
@@ -36,7 +36,7 @@ func TestMarks(t *testing.T) {
 		if metav1.GetControllerOf(obj) == nil {
 			t.Errorf("a new %s has no owner reference: nothing would delete it if its cluster no longer exists", name)
 		}
-		if !Mark(closed, obj) || !Marked(closed, obj) || Mark(closed, obj) || !Mark(open, obj) || !Marked(open, obj) {
+		if !Mark(closed, obj) || !IsMarked(closed, obj) || Mark(closed, obj) || !Mark(open, obj) || !IsMarked(open, obj) {
 			t.Errorf("%s cannot be marked: %v", name, obj.GetLabels())
 		}
 	}
@@ -48,10 +48,10 @@ func TestMarkAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	secret := CertificateSecret(c, CASecret(c), nil)
-	if MarkedAlone(c, secret) || !MarkAlone(c, secret) || !MarkedAlone(c, secret) || MarkAlone(c, secret) || len(secret.OwnerReferences) > 0 {
+	if IsMarkedAlone(c, secret) || !MarkAlone(c, secret) || !IsMarkedAlone(c, secret) || MarkAlone(c, secret) || len(secret.OwnerReferences) > 0 {
 		t.Errorf("confirmed: %+v", secret.ObjectMeta)
 	}
-	if !HandOver(c, secret) || HandOver(c, secret) || metav1.GetControllerOf(secret).UID != c.UID || MarkedAlone(c, secret) {
+	if !HandOver(c, secret) || HandOver(c, secret) || metav1.GetControllerOf(secret).UID != c.UID || IsMarkedAlone(c, secret) {
 		t.Errorf("handed over: %+v", secret.ObjectMeta)
 	}
 	if fresh := CertificateSecret(c, CASecret(c), nil); !HandOver(c, fresh) {
@@ -65,14 +65,14 @@ func TestOrphaned(t *testing.T) {
 	t.Parallel()
 	c := newCluster()
 	pod := Pod(c, MemberPod{Name: first})
-	if Orphaned(c, pod) {
+	if IsOrphaned(c, pod) {
 		t.Error("a new pod counts as orphaned")
 	}
 	pod.OwnerReferences = nil
-	if !Orphaned(c, pod) {
+	if !IsOrphaned(c, pod) {
 		t.Error("a pod without its owner reference does not count as orphaned")
 	}
-	if Orphaned(c, &corev1.Pod{}) {
+	if IsOrphaned(c, &corev1.Pod{}) {
 		t.Error("a pod without an owner counts as orphaned")
 	}
 }

@@ -193,16 +193,16 @@ func RequestedImage(pod *corev1.Pod) string {
 	return desiredImage(pod, imageOf(pod))
 }
 
-// Misplaced is true for the pod of a member of c whose image would be pulled from another
+// IsMisplaced is true for the pod of a member of c whose image would be pulled from another
 // registry if it was made now. That matters only while its container does not run.
-func (p Platform) Misplaced(c *v1beta2.EtcdCluster, pod *corev1.Pod) bool {
+func (p Platform) IsMisplaced(c *v1beta2.EtcdCluster, pod *corev1.Pod) bool {
 	return pod.Annotations[AnnotationImageRegistry] != p.registryOf(c)
 }
 
 // WithVersion is WithVersion with the images where the platform has them.
 func (p Platform) WithVersion(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 	pod, changed := WithVersion(c, live)
-	misplaced := p.Misplaced(c, live)
+	misplaced := p.IsMisplaced(c, live)
 	p.moveImages(c, pod)
 	if !changed && misplaced {
 		supersede(pod, imageOf(live))

@@ -46,7 +46,7 @@ func TestAnotherRegistryRestartsNoMember(t *testing.T) {
 		if pod.Annotations[AnnotationTemplate] != plain.Annotations[AnnotationTemplate] {
 			t.Errorf("registry %q changes the template", p.ImageRegistry)
 		}
-		if _, changed := p.WithVersion(c, pod); changed || p.Misplaced(c, pod) {
+		if _, changed := p.WithVersion(c, pod); changed || p.IsMisplaced(c, pod) {
 			t.Errorf("registry %q: a pod as it is made now is changed", p.ImageRegistry)
 		}
 	}
@@ -65,11 +65,11 @@ func TestPodThatWaitsForItsImageMovesToTheRegistry(t *testing.T) {
 		"none now":      {old, Platform{}, "quay.io/coreos/etcd:v3.6.16"},
 	} {
 		pod := test.from.Member(c, Pod(c, MemberPod{Name: first}))
-		if !test.to.Misplaced(c, pod) {
+		if !test.to.IsMisplaced(c, pod) {
 			t.Errorf("%s: the pod is not misplaced", name)
 		}
 		moved, changed := test.to.WithVersion(c, pod)
-		if !changed || imageOf(moved) != test.want || test.to.Misplaced(c, moved) || RequestedImage(moved) != Image(c) {
+		if !changed || imageOf(moved) != test.want || test.to.IsMisplaced(c, moved) || RequestedImage(moved) != Image(c) {
 			t.Errorf("%s: changed %t, image %s, requested %s", name, changed, imageOf(moved), RequestedImage(moved))
 		}
 	}

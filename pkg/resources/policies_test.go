@@ -31,7 +31,7 @@ func TestNetworkPoliciesSelectMembersAndJobs(t *testing.T) {
 	}
 	draining, fenced := maps.Clone(member), maps.Clone(member)
 	draining[LabelRole] = RoleDraining
-	Fenced(&fenced, "c")
+	IsFenced(&fenced, "c")
 	policies := map[string]*networkingv1.NetworkPolicy{}
 	for _, p := range readPolicies(t) {
 		policies[p.Name] = p

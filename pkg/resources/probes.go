@@ -61,7 +61,7 @@ const probeTimeoutSeconds = 5
 
 // addProbes gives the container the probes that its version of etcd can respond.
 func addProbes(c *v1beta2.EtcdCluster, container *corev1.Container) {
-	alive, ready := probeHandlers(featuresOf(Version(c)), SecureClient(c))
+	alive, ready := probeHandlers(featuresOf(Version(c)), HasClientTLS(c))
 	container.StartupProbe = &corev1.Probe{
 		ProbeHandler:     alive,
 		PeriodSeconds:    startupPeriodSeconds,

@@ -35,8 +35,8 @@ func PVCDrift(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (*core
 	return pvc, repairPVC(c, pvc)
 }
 
-// PVCDrifted is true if PVCDrift would change something.
-func PVCDrifted(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) bool {
+// HasPVCDrifted is true if PVCDrift would change something.
+func HasPVCDrifted(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) bool {
 	pvc := *live
 	pvc.ObjectMeta = editableMeta(&live.ObjectMeta)
 	return repairPVC(c, &pvc)
@@ -73,7 +73,7 @@ func putOwner(obj metav1.Object, owner metav1.OwnerReference) bool {
 		if refs[i].UID != owner.UID {
 			continue
 		}
-		if sameOwner(refs[i], owner) {
+		if isSameOwner(refs[i], owner) {
 			return false
 		}
 		refs[i] = owner
@@ -97,8 +97,8 @@ func dropOwner(obj metav1.Object, c *v1beta2.EtcdCluster) bool {
 	return len(kept) != len(refs)
 }
 
-// sameOwner compares what matters: the reference that makes a controller.
-func sameOwner(a, b metav1.OwnerReference) bool {
+// isSameOwner compares what matters: the reference that makes a controller.
+func isSameOwner(a, b metav1.OwnerReference) bool {
 	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&
 		a.Controller != nil && b.Controller != nil && *a.Controller == *b.Controller
 }

@@ -156,10 +156,10 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 // Equal is true if both say the same.
 func (r Record) Equal(other Record) bool {
 	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log &&
-		slices.Equal(r.Recoveries, other.Recoveries) && sameRecovery(r.Recovery, other.Recovery)
+		slices.Equal(r.Recoveries, other.Recoveries) && isSameRecovery(r.Recovery, other.Recovery)
 }
 
-func sameRecovery(a, b *v1beta2.RecoveryStatus) bool {
+func isSameRecovery(a, b *v1beta2.RecoveryStatus) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}

@@ -168,20 +168,20 @@ func hide(labels *map[string]string, cluster string) {
 	moveLabel(labels, LabelCluster, LabelRecovery, cluster)
 }
 
-// Hidden is true for the recovery member, and its PVC, until it is published to clients.
-func Hidden(labels map[string]string, cluster string) bool {
+// IsHidden is true for the recovery member, and its PVC, until it is published to clients.
+func IsHidden(labels map[string]string, cluster string) bool {
 	return labels[LabelRecovery] == cluster && labels[LabelCluster] == ""
 }
 
-// Published puts the recovery member behind the Services, and says whether that is a
+// IsPublished puts the recovery member behind the Services, and says whether that is a
 // change.
-func Published(labels *map[string]string, cluster string) bool {
+func IsPublished(labels *map[string]string, cluster string) bool {
 	return moveLabel(labels, LabelRecovery, LabelCluster, cluster)
 }
 
-// Fenced takes an object of an old member from behind the Services permanently, and says
+// IsFenced takes an object of an old member from behind the Services permanently, and says
 // whether that is a change.
-func Fenced(labels *map[string]string, cluster string) bool {
+func IsFenced(labels *map[string]string, cluster string) bool {
 	return moveLabel(labels, LabelCluster, LabelFenced, cluster)
 }
 

@@ -76,7 +76,7 @@ func TestRecoveryPodFromMember(t *testing.T) {
 	if images := []string{pod.Spec.InitContainers[0].Image, pod.Spec.InitContainers[1].Image, pod.Spec.InitContainers[2].Image}; !slices.Equal(images, []string{"agent:1", "agent:1", pod.Spec.Containers[0].Image}) {
 		t.Errorf("images %v", images)
 	}
-	if !Hidden(pod.Labels, "c") || pod.Labels[LabelCluster] != "" {
+	if !IsHidden(pod.Labels, "c") || pod.Labels[LabelCluster] != "" {
 		t.Errorf("clients see it: %v", pod.Labels)
 	}
 	if MayFill(pod) {
@@ -139,7 +139,7 @@ func TestRecoveryPodFromStore(t *testing.T) {
 			t.Errorf("secret %s is not mounted: %v", want, secrets)
 		}
 	}
-	if pvc := RecoveryPVC(lostCluster(true), &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-new"}); !Hidden(pvc.Labels, "c") {
+	if pvc := RecoveryPVC(lostCluster(true), &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-new"}); !IsHidden(pvc.Labels, "c") {
 		t.Errorf("the PVC is not hidden: %v", pvc.Labels)
 	}
 
@@ -176,11 +176,11 @@ func TestRecoveryPodTrustsTheStore(t *testing.T) {
 func TestLabelsOfALineage(t *testing.T) {
 	t.Parallel()
 	labels := map[string]string{LabelApp: AppName, LabelCluster: "c"}
-	if !Fenced(&labels, "c") || labels[LabelCluster] != "" || labels[LabelFenced] != "c" || Fenced(&labels, "c") {
+	if !IsFenced(&labels, "c") || labels[LabelCluster] != "" || labels[LabelFenced] != "c" || IsFenced(&labels, "c") {
 		t.Errorf("retired: %v", labels)
 	}
 	labels = map[string]string{LabelApp: AppName, LabelRecovery: "c"}
-	if !Published(&labels, "c") || labels[LabelCluster] != "c" || labels[LabelRecovery] != "" || Published(&labels, "c") {
+	if !IsPublished(&labels, "c") || labels[LabelCluster] != "c" || labels[LabelRecovery] != "" || IsPublished(&labels, "c") {
 		t.Errorf("revealed: %v", labels)
 	}
 }

@@ -24,10 +24,10 @@ func supersede(pod *corev1.Pod, image string) {
 	pod.Annotations[AnnotationSuperseded] = id + " " + image
 }
 
-// Settled is true if the container of a member is the one that the pod asks for. After
+// IsSettled is true if the container of a member is the one that the pod asks for. After
 // a change of the image etcd may respond again before the kubelet has said that the
 // container was restarted; the pod is called ready meanwhile because of the one before.
-func Settled(pod *corev1.Pod) bool {
+func IsSettled(pod *corev1.Pod) bool {
 	if seen := pod.Status.ObservedGeneration; seen != 0 && seen < pod.Generation {
 		return false
 	}

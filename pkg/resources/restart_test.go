@@ -56,7 +56,7 @@ func TestSettled(t *testing.T) {
 		if step.report != nil {
 			step.report(pod)
 		}
-		if got := Settled(pod); got != step.want {
+		if got := IsSettled(pod); got != step.want {
 			t.Errorf("%s: settled %t, want %t (%v)", step.name, got, step.want, pod.Annotations)
 		}
 	}

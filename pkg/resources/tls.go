@@ -86,13 +86,13 @@ func Secrets(c *v1beta2.EtcdCluster) TLSSecrets {
 	}
 }
 
-// SecurePeer is true if the members speak TLS to each other.
-func SecurePeer(c *v1beta2.EtcdCluster) bool { return Secrets(c).Peer != "" }
+// HasPeerTLS is true if the members speak TLS to each other.
+func HasPeerTLS(c *v1beta2.EtcdCluster) bool { return Secrets(c).Peer != "" }
 
-// SecureClient is true if the members speak TLS to clients. A secret for the
+// HasClientTLS is true if the members speak TLS to clients. A secret for the
 // controller alone counts too: the pod then names no server secret and is rejected,
 // instead of serving without TLS.
-func SecureClient(c *v1beta2.EtcdCluster) bool {
+func HasClientTLS(c *v1beta2.EtcdCluster) bool {
 	s := Secrets(c)
 	return s.Server != "" || s.Operator != ""
 }
@@ -108,7 +108,7 @@ const (
 // tlsArgs returns the flags for the certificates.
 func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
 	var args []string
-	if SecurePeer(c) {
+	if HasPeerTLS(c) {
 		f := Files(UsePeer, secretFormat(c, m.PeerFormat))
 		args = append(args,
 			"--peer-client-cert-auth=true",
@@ -119,7 +119,7 @@ func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
 			args = append(args, "--peer-cert-allowed-cn="+v1beta2.PeerCommonName) // since the same release
 		}
 	}
-	if SecureClient(c) {
+	if HasClientTLS(c) {
 		f := Files(UseServer, secretFormat(c, m.ServerFormat))
 		args = append(args,
 			"--client-cert-auth=true",
@@ -136,7 +136,7 @@ func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
 // that is upgraded in place may start a release without the old name, which ignores the
 // variable.
 func tlsEnv(c *v1beta2.EtcdCluster) []corev1.EnvVar {
-	if !SecurePeer(c) {
+	if !HasPeerTLS(c) {
 		return nil
 	}
 	name := "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
@@ -166,10 +166,10 @@ func tlsVolumes(c *v1beta2.EtcdCluster) ([]corev1.Volume, []corev1.VolumeMount) 
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: dir, ReadOnly: true})
 	}
 	secrets := Secrets(c)
-	if SecurePeer(c) {
+	if HasPeerTLS(c) {
 		add(peerTLSVolume, secrets.Peer, peerTLSDir)
 	}
-	if SecureClient(c) {
+	if HasClientTLS(c) {
 		add(serverTLSVolume, secrets.Server, serverTLSDir)
 	}
 	return volumes, mounts

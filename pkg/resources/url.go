@@ -31,12 +31,12 @@ func Host(c *v1beta2.EtcdCluster, member string) string {
 
 // PeerURL returns the URL at which the other members reach a member.
 func PeerURL(c *v1beta2.EtcdCluster, member string) string {
-	return memberURL(SecurePeer(c), Host(c, member), PeerPort)
+	return memberURL(HasPeerTLS(c), Host(c, member), PeerPort)
 }
 
 // ClientURL returns the URL at which clients reach a member.
 func ClientURL(c *v1beta2.EtcdCluster, member string) string {
-	return memberURL(SecureClient(c), Host(c, member), ClientPort)
+	return memberURL(HasClientTLS(c), Host(c, member), ClientPort)
 }
 
 // MemberFromPeerURL returns the name of the member that PeerURL gave this URL to. The

@@ -108,8 +108,8 @@ func TestHalfATLSPolicyDoesNotServePlainly(t *testing.T) {
 	c := newCluster(func(c *v1beta2.EtcdCluster) {
 		c.Spec.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{OperatorSecret: "etcd-client-tls"}}
 	})
-	if !SecureClient(c) || SecurePeer(c) {
-		t.Errorf("client %v, peer %v", SecureClient(c), SecurePeer(c))
+	if !HasClientTLS(c) || HasPeerTLS(c) {
+		t.Errorf("client %v, peer %v", HasClientTLS(c), HasPeerTLS(c))
 	}
 	pod := seed(c)
 	if n := len(pod.Spec.Volumes); n != 2 || pod.Spec.Volumes[1].Secret.SecretName != "" {

@@ -148,7 +148,7 @@ func (b *bench) awaitAllAtRest(ctx context.Context, namespace string) error {
 	defer clusters.Close()
 	return clusters.Await(ctx, func(list []*v1beta2.EtcdCluster) bool {
 		for _, c := range list {
-			if !atRest(c, 1) {
+			if !isAtRest(c, 1) {
 				return false
 			}
 		}

@@ -120,7 +120,7 @@ func (s *subject) settle(ctx context.Context, n int) error {
 	}
 	defer view.Close()
 	err = view.Await(ctx, func(list []*v1beta2.EtcdCluster) bool {
-		return len(list) == 1 && atRest(list[0], n)
+		return len(list) == 1 && isAtRest(list[0], n)
 	})
 	if err != nil {
 		return fmt.Errorf("cluster %s does not settle at %d members: %w", s.name, n, err)
@@ -128,7 +128,7 @@ func (s *subject) settle(ctx context.Context, n int) error {
 	return s.members.Pods.Await(ctx, harness.AllReady(n))
 }
 
-func atRest(c *v1beta2.EtcdCluster, n int) bool {
+func isAtRest(c *v1beta2.EtcdCluster, n int) bool {
 	if c.Status.ObservedGeneration != c.Generation || len(c.Status.Members.Ready) != n || int(c.Status.Replicas) != n {
 		return false
 	}

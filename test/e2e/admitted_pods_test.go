@@ -93,7 +93,7 @@ func TestPodsChangedByPolicy(t *testing.T) {
 	w := c.write()
 	s.kubectl(patchVersion("changed", etcdVersion)...)
 	c.await(s.ctx(), "the new version", func(object *clusterObject) bool {
-		return settled(object, 3) && object.Status.CurrentVersion == etcdVersion && object.Status.TargetVersion == ""
+		return isSettled(object, 3) && object.Status.CurrentVersion == etcdVersion && object.Status.TargetVersion == ""
 	})
 	c.stopped(w)
 	c.holds(data)
@@ -165,7 +165,7 @@ func TestQuotaDelaysMembersOnly(t *testing.T) {
 	}
 	s.kubectl("patch", "quota", "full", "--type=merge", "-p", `{"spec":{"hard":{"pods":"3"}}}`)
 	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
+		return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	c.holds(data)
 }

@@ -80,12 +80,12 @@ func TestBackupToS3(t *testing.T) {
 	s.apply(backupManifest("other", "  etcdEndpoints: [\"http://cloudy-client:2379\"]"+toS3("older/etcd.backup", "aws")))
 	s.apply(backupManifest("series", "  etcdCluster: {name: cloudy}\n  backupPolicy: {backupIntervalInSecond: 4, maxBackups: 2}"+toS3("backups/series", "aws")))
 
-	old := s.awaitBackup(s.ctx(), "old", "success", succeeded)
+	old := s.awaitBackup(s.ctx(), "old", "success", hasSucceeded)
 	if old.Status.URI != "s3://backups/etcd.backup" {
 		t.Errorf("the old manifest stores at %s", old.Status.URI)
 	}
 	s.hasSnapshot(s.fetch(old.Status.URI), data)
-	s.awaitBackup(s.ctx(), "other", "success", succeeded)
+	s.awaitBackup(s.ctx(), "other", "success", hasSucceeded)
 	if object, err := s.client.HeadObject(s.ctx(), &awss3.HeadObjectInput{Bucket: aws.String("older"), Key: aws.String("etcd.backup")}); err != nil || *object.ContentLength == 0 {
 		t.Errorf("the other bucket has %+v, %v", object, err)
 	}
@@ -94,7 +94,7 @@ func TestBackupToS3(t *testing.T) {
 	})
 	s.kubectl("patch", "etcdbackup", "series", "--type=merge", "-p", `{"spec":{"backupPolicy":{"suspend":true}}}`)
 	series := s.awaitBackup(s.ctx(), "series", "rest", func(b *v1beta2.EtcdBackup) bool {
-		return b.Status.ObservedGeneration == b.Generation && succeeded(b)
+		return b.Status.ObservedGeneration == b.Generation && hasSucceeded(b)
 	})
 	if n := s.backups("series/"); n != 2 || len(goodOnes(series)) != 2 {
 		t.Errorf("%d backups are stored, %d in the history; 2 must be kept: %v", n, len(goodOnes(series)), s.list())

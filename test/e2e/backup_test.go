@@ -68,7 +68,7 @@ func (s *scenario) awaitBackup(ctx context.Context, name, what string, done func
 	return last
 }
 
-func succeeded(b *v1beta2.EtcdBackup) bool { return b.Status.Phase == v1beta2.BackupPhaseSucceeded }
+func hasSucceeded(b *v1beta2.EtcdBackup) bool { return b.Status.Phase == v1beta2.BackupPhaseSucceeded }
 
 func goodOnes(b *v1beta2.EtcdBackup) []v1beta2.BackupRecord {
 	var good []v1beta2.BackupRecord
@@ -88,7 +88,7 @@ func TestBackup(t *testing.T) {
 	c := s.create("kept", 3, etcdVersion)
 	c.fill()
 	s.apply(backupManifest("once", "  etcdCluster: {name: kept}\n  compression: Zstd\n  verify: Restore"+toVolume))
-	b := s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	b := s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	status := &b.Status
 	for what, ok := range map[string]bool{
 		"succeeded":       status.Succeeded,
@@ -125,7 +125,7 @@ func TestBackup(t *testing.T) {
 	// Two of three members are permanently lost: the last member, without a quorum, serves.
 	s.stopTwo(c)
 	s.apply(backupManifest("survivor", "  etcdCluster: {name: kept}"+toVolume))
-	b = s.awaitBackup(s.ctx(), "survivor", "success", succeeded)
+	b = s.awaitBackup(s.ctx(), "survivor", "success", hasSucceeded)
 	s.must(s.checkStored(b.Status.URI), "the backup of the survivor")
 }
 
@@ -160,7 +160,7 @@ func TestBackupSchedule(t *testing.T) {
 	})
 	s.kubectl("patch", "etcdcluster", "scheduled", "--type=merge", "-p", `{"spec":{"backup":{"schedule":""}}}`)
 	b = s.awaitBackup(s.ctx(), "scheduled-scheduled", "rest", func(b *v1beta2.EtcdBackup) bool {
-		return b.Spec.BackupPolicy.Suspend && succeeded(b) && b.Status.NextScheduleTime == nil
+		return b.Spec.BackupPolicy.Suspend && hasSucceeded(b) && b.Status.NextScheduleTime == nil
 	})
 	good := goodOnes(b)
 	if len(good) != 2 {
@@ -193,7 +193,7 @@ func TestBackupCron(t *testing.T) {
 	if !b.Status.NextScheduleTime.Time.Equal(due) || b.Status.Attempts != 0 {
 		t.Errorf("it is due at %v, not at %v; attempts: %d", b.Status.NextScheduleTime, due, b.Status.Attempts)
 	}
-	b = s.awaitBackup(s.ctx(), "nightly", "success", succeeded)
+	b = s.awaitBackup(s.ctx(), "nightly", "success", hasSucceeded)
 	next := due.In(zone).AddDate(0, 0, 1)
 	if !b.Status.LastScheduleTime.Time.Equal(due) || b.Status.LastSuccessDate.Time.Before(due) || !b.Status.NextScheduleTime.Time.Equal(next) {
 		t.Errorf("made for %v at %v, the next one is due at %v; want %v and %v", b.Status.LastScheduleTime, b.Status.LastSuccessDate, b.Status.NextScheduleTime, due, next)
@@ -242,7 +242,7 @@ func TestBackupsThatCannotSucceed(t *testing.T) {
 		return waits("PodNotStarted")(b) && strings.Contains(c.Message, `"missing" not found`)
 	})
 	s.awaitBackup(s.ctx(), "no-store", "a failure", func(b *v1beta2.EtcdBackup) bool { return b.Status.Phase == v1beta2.BackupPhaseFailed })
-	s.awaitBackup(s.ctx(), "good", "success", succeeded)
+	s.awaitBackup(s.ctx(), "good", "success", hasSucceeded)
 	s.kubectl("delete", "etcdbackup", "no-pvc", "--timeout=30s")
 
 	s.kubectl("create", "secret", "generic", "missing", "--from-literal=credentials=x", "--from-literal=config=x")
@@ -287,7 +287,7 @@ func TestBackupsThroughCrashes(t *testing.T) {
 			s.kubectl("delete", "pod", c.members.Live()[0].Name, "--grace-period=0", "--force", "--wait=false")
 		}
 	}
-	s.awaitBackup(s.ctx(), "often", "three good ones", func(b *v1beta2.EtcdBackup) bool { return len(goodOnes(b)) >= 3 && succeeded(b) })
+	s.awaitBackup(s.ctx(), "often", "three good ones", func(b *v1beta2.EtcdBackup) bool { return len(goodOnes(b)) >= 3 && hasSucceeded(b) })
 	s.kubectl("patch", "etcdbackup", "often", "--type=merge", "-p", `{"spec":{"backupPolicy":{"suspend":true}}}`)
 	b := s.awaitBackup(s.ctx(), "often", "rest", func(b *v1beta2.EtcdBackup) bool {
 		return b.Status.ObservedGeneration == b.Generation && b.Status.Phase != v1beta2.BackupPhaseRunning && b.Status.Phase != v1beta2.BackupPhasePending
@@ -328,7 +328,7 @@ func TestBackupOfASecureCluster(t *testing.T) {
 	s.apply(backupManifest("by-endpoint", "  clientTLSSecret: sealed-client-tls\n"+fmt.Sprintf(endpoints, "with")))
 	s.apply(backupManifest("naked", fmt.Sprintf(endpoints, "without")))
 	for _, name := range []string{"by-name", "by-endpoint"} {
-		b := s.awaitBackup(s.ctx(), name, "success", succeeded)
+		b := s.awaitBackup(s.ctx(), name, "success", hasSucceeded)
 		s.must(s.checkStored(b.Status.URI), "backup %s", name)
 	}
 	s.awaitBackup(s.ctx(), "naked", "a failure", func(b *v1beta2.EtcdBackup) bool { return b.Status.Phase == v1beta2.BackupPhaseFailed })

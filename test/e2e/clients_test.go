@@ -86,7 +86,7 @@ func TestClients(t *testing.T) {
 	s.awaitSecret("bound-shop-binding", "only the new CA", func(secret *corev1.Secret) bool { return cas(secret) == 1 })
 	c.await(s.ctx(), "the members to trust nothing else", func(object *v1beta2.EtcdCluster) bool {
 		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
-		return settled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable"
+		return isSettled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable"
 	})
 	stop()
 	c.holds(data)

@@ -113,13 +113,13 @@ func describe(object *v1beta2.EtcdCluster) string {
 func (c *cluster) settle(n int) *v1beta2.EtcdCluster {
 	c.Helper()
 	object := c.await(c.ctx(), fmt.Sprintf("%d members as declared", n), func(object *v1beta2.EtcdCluster) bool {
-		return settled(object, n)
+		return isSettled(object, n)
 	})
 	c.must(c.members.AwaitVoters(c.within(10*time.Second), n), "the status of %s says %d members", c.name, n)
 	return object
 }
 
-func settled(object *v1beta2.EtcdCluster, n int) bool { return harness.Settled(object, n) }
+func isSettled(object *v1beta2.EtcdCluster, n int) bool { return harness.IsSettled(object, n) }
 
 func condition(object *v1beta2.EtcdCluster, t v1beta2.ClusterConditionType) v1beta2.ClusterCondition {
 	return harness.Condition(object, t)

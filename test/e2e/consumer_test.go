@@ -40,8 +40,8 @@ const (
 // handOver are the errors of etcd for writes that are under way while one member hands over
 // to another. Some of these writes were sent to the leader, others were forwarded to it. A
 // member that stops drops what it has accepted and not proposed yet. A leader that hands over
-// drops what is forwarded to it without an answer, and the member that forwarded it gives up
-// after 7 s. It names the previous leader only if no other was elected in that time.
+// drops what is forwarded to it without a response. The member that forwarded it responds with a
+// time-out after 7 s, which names the previous leader only if no other was elected in that time.
 var handOver = []string{"raft proposal dropped", "etcdserver: request timed out", "raft: stopped", "error reading from server"}
 
 // handOverShare is one in how many writes at most fails while members hand over. Without a
@@ -169,7 +169,7 @@ func (u *consumption) upgrade(int) {
 		v = previousVersion
 	}
 	u.kubectl(patchVersion(u.cluster.name, v)...)
-	u.await(u.ctx(), "version "+v, func(o *clusterObject) bool { return o.Status.CurrentVersion == v && settled(o, 3) })
+	u.await(u.ctx(), "version "+v, func(o *clusterObject) bool { return o.Status.CurrentVersion == v && isSettled(o, 3) })
 }
 
 // operate asks for an operation and waits until it is over.
@@ -178,7 +178,7 @@ func (c *cluster) operate(operation string, size int) {
 	asked := post[v1beta2.EtcdClusterOperation](c, operation, "{}")
 	object := c.await(c.ctx(), "the end of the operation", func(object *clusterObject) bool {
 		op := object.Status.Operation
-		return op != nil && op.ID == asked.Status.ID && op.Over()
+		return op != nil && op.ID == asked.Status.ID && op.IsOver()
 	})
 	if op := object.Status.Operation; op.Phase != v1beta2.OperationSucceeded {
 		c.Errorf("%s came to %+v", operation, op)
@@ -297,7 +297,7 @@ func (c *cluster) endRotation(request, secret, before string) {
 	c.await(c.ctx(), "the members to trust only the new CA", func(object *v1beta2.EtcdCluster) bool {
 		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
 		trust := c.trust(secret)
-		return settled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" &&
+		return isSettled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" &&
 			trust != before && strings.Count(trust, "BEGIN CERTIFICATE") == 1
 	})
 	c.settle(3)

@@ -67,7 +67,7 @@ func TestControllerKilled(t *testing.T) {
 }
 
 func reached(size int) func([]*v1beta2.EtcdCluster) bool {
-	return func(list []*v1beta2.EtcdCluster) bool { return len(list) == 1 && settled(list[0], size) }
+	return func(list []*v1beta2.EtcdCluster) bool { return len(list) == 1 && isSettled(list[0], size) }
 }
 
 // looksUntouched fails the test unless the objects of the cluster are those of one
@@ -115,7 +115,7 @@ func TestInstalledProgramsKilled(t *testing.T) {
 		s.killProgram(step.program)
 		from := time.Now()
 		c.await(s.ctx(), "the size after "+step.program+" was killed", func(object *clusterObject) bool {
-			return settled(object, step.size)
+			return isSettled(object, step.size)
 		})
 		t.Logf("%s killed: %d members after %v", step.program, step.size, time.Since(from).Round(100*time.Millisecond))
 		c.must(c.members.AwaitVoters(s.ctx(), step.size), "after %s was killed", step.program)
@@ -143,7 +143,7 @@ func (s *scenario) killProgram(name string) {
 	s.must(harness.Signal(list[0], list[0].Spec.Containers[0].Name, syscall.SIGKILL), "kill %s", name)
 	err = pods.Await(s.ctx(), func(now []*corev1.Pod) bool {
 		return slices.ContainsFunc(now, func(p *corev1.Pod) bool {
-			return p.UID == list[0].UID && harness.PodReady(p) && p.Status.ContainerStatuses[0].RestartCount > restarts
+			return p.UID == list[0].UID && harness.IsPodReady(p) && p.Status.ContainerStatuses[0].RestartCount > restarts
 		})
 	})
 	s.must(err, "%s to be restarted", name)

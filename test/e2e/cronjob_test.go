@@ -50,14 +50,14 @@ func TestBackupSubresource(t *testing.T) {
 	} else {
 		var second v1beta2.EtcdBackup
 		s.must(json.Unmarshal([]byte(out), &second), "read the second one")
-		s.awaitBackup(s.ctx(), second.Name, "success", succeeded)
+		s.awaitBackup(s.ctx(), second.Name, "success", hasSucceeded)
 	}
-	done := s.awaitBackup(s.ctx(), made.Name, "success", succeeded)
+	done := s.awaitBackup(s.ctx(), made.Name, "success", hasSucceeded)
 	s.must(s.checkStored(done.Status.URI), "the requested backup")
 
 	body := `{"metadata":{"name":"elsewhere","labels":{"why":"upgrade"}},"spec":{"storageType":"PersistentVolumeClaim","persistentVolumeClaim":{"claimName":"backups","path":"else"}}}`
 	post[v1beta2.EtcdBackup](c, "backup", body)
-	other := s.awaitBackup(s.ctx(), "elsewhere", "success", succeeded)
+	other := s.awaitBackup(s.ctx(), "elsewhere", "success", hasSucceeded)
 	s.contains(other.Status.URI, "pvc://backups/else/")
 	if other.Labels["why"] != "upgrade" {
 		t.Errorf("labels %v", other.Labels)
@@ -105,10 +105,10 @@ func TestBackupCronJob(t *testing.T) {
 	s.kubectl("create", "job", "now", "--from=cronjob/etcd-backup")
 	s.kubectl("wait", "--for=condition=complete", "job/now", "--timeout=100s")
 	first := s.awaitBackups(1)
-	done := s.awaitBackup(s.ctx(), first[0].Name, "success", succeeded)
+	done := s.awaitBackup(s.ctx(), first[0].Name, "success", hasSucceeded)
 	s.must(s.checkStored(done.Status.URI), "the backup that a Job has asked for")
 	second := s.awaitBackups(2)
-	last := s.awaitBackup(s.ctx(), second[1].Name, "success", succeeded)
+	last := s.awaitBackup(s.ctx(), second[1].Name, "success", hasSucceeded)
 	s.must(s.checkStored(last.Status.URI), "the backup that was made on schedule")
 	s.kubectl("delete", "cronjob", "etcd-backup")
 }

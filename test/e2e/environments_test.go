@@ -22,7 +22,7 @@ func (s *scenario) roundTrip(name, backup string, more ...string) *cluster {
 	c := s.create(name, 1, etcdVersion, more...)
 	data := c.fill()
 	s.apply(backupManifest(name, "  etcdCluster: {name: "+name+"}"+toVolume+backup))
-	s.awaitBackup(s.ctx(), name, "success", succeeded)
+	s.awaitBackup(s.ctx(), name, "success", hasSucceeded)
 	c.spoil(data)
 	s.apply(restoreManifest(name, name, "  backup: {name: "+name+"}"))
 	s.restored(name)
@@ -169,7 +169,7 @@ func TestContainerLimits(t *testing.T) {
 		return c != nil && c.Reason == v1beta2.ReasonPodRejected && strings.Contains(c.Message, "maximum memory usage per Container is 128Mi")
 	})
 	s.apply(fmt.Sprintf(limits, "1Gi"))
-	s.awaitBackup(s.ctx(), "tight", "success", succeeded)
+	s.awaitBackup(s.ctx(), "tight", "success", hasSucceeded)
 }
 
 // watchUsers remembers the users of all pods that there ever are.

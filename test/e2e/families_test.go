@@ -134,7 +134,7 @@ func TestIPv6Service(t *testing.T) {
 	s.kubectl("delete", "service", "six-client")
 	c.addresses(corev1.IPv4Protocol)
 	c.await(s.ctx(), "the service to be as declared", func(object *v1beta2.EtcdCluster) bool {
-		return settled(object, 3) && is(object, v1beta2.ClusterConditionServiceAsDeclared, corev1.ConditionTrue)
+		return isSettled(object, 3) && is(object, v1beta2.ClusterConditionServiceAsDeclared, corev1.ConditionTrue)
 	})
 	c.holds(data)
 }

@@ -180,7 +180,7 @@ func (s *scenario) killOne(selector string) {
 	s.must(harness.Signal(target, target.Spec.Containers[0].Name, syscall.SIGKILL), "kill %s", target.Name)
 	s.must(pods.Await(s.ctx(), func(now []*corev1.Pod) bool {
 		return slices.ContainsFunc(now, func(p *corev1.Pod) bool {
-			return p.UID == target.UID && harness.PodReady(p) && p.Status.ContainerStatuses[0].RestartCount > restarts
+			return p.UID == target.UID && harness.IsPodReady(p) && p.Status.ContainerStatuses[0].RestartCount > restarts
 		})
 	}), "%s to be restarted", target.Name)
 }

@@ -67,7 +67,7 @@ func TestScaleBesideHungDisks(t *testing.T) {
 		c.await(s.within(2*time.Minute), "four members", func(object *clusterObject) bool { return len(object.Status.MemberStatuses) == 4 })
 		s.kubectl("scale", "etcdcluster/slate", "--replicas=3")
 	}
-	object := c.await(s.within(3*time.Minute), "three members", func(object *clusterObject) bool { return settled(object, 3) })
+	object := c.await(s.within(3*time.Minute), "three members", func(object *clusterObject) bool { return isSettled(object, 3) })
 	t.Logf("three members after %v", time.Since(from).Round(10*time.Millisecond))
 	for i := range object.Status.MemberStatuses {
 		if m := object.Status.MemberStatuses[i].Name; slices.Contains(hung, m) {

@@ -187,12 +187,12 @@ func (s *scenario) identify(e *tokenExchange) {
 	probe := s.probePod(nil)
 	probe.Spec.ServiceAccountName, probe.Spec.AutomountServiceAccountToken = "backups", new(bool)
 	probe.Spec.Volumes = []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
-	s.mutatePods(probe, func(p *corev1.Pod) bool { return identified(&p.Spec.Containers[0]) }, identityPolicy,
+	s.mutatePods(probe, func(p *corev1.Pod) bool { return isIdentified(&p.Spec.Containers[0]) }, identityPolicy,
 		fmt.Sprintf(identityOf, "containers", e.url), fmt.Sprintf(identityOf, "initContainers", e.url))
 }
 
-// identified is true for a container that has the path of its token, and can read it.
-func identified(c *corev1.Container) bool {
+// isIdentified is true for a container that has the path of its token, and can read it.
+func isIdentified(c *corev1.Container) bool {
 	return slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == tokenVariable }) &&
 		slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "aws-iam-token" })
 }
@@ -217,7 +217,7 @@ func TestIdentityOfTheWorkload(t *testing.T) {
   s3: {path: backups/trusted, endpoint: "http://store:7070", forcePathStyle: true}`))
 	s.awaitBackup(s.ctx(), "trusted", "a refusal", func(b *v1beta2.EtcdBackup) bool { return reasonOf(b) == string(agent.ClassStoreDenied) })
 	sts.reject(false)
-	backup := s.awaitBackup(s.ctx(), "trusted", "success", succeeded)
+	backup := s.awaitBackup(s.ctx(), "trusted", "success", hasSucceeded)
 	s.hasSnapshot(store.fetch(backup.Status.URI), data)
 
 	c.spoil(data)
@@ -232,11 +232,11 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 		t.Errorf("the new member is %q", seed.Spec.ServiceAccountName)
 	}
 	for i := range seed.Spec.InitContainers {
-		if ctr := &seed.Spec.InitContainers[i]; identified(ctr) != (ctr.Name == resources.InitFetch) {
-			t.Errorf("container %s has a token: %t", ctr.Name, identified(ctr))
+		if ctr := &seed.Spec.InitContainers[i]; isIdentified(ctr) != (ctr.Name == resources.InitFetch) {
+			t.Errorf("container %s has a token: %t", ctr.Name, isIdentified(ctr))
 		}
 	}
-	if identified(&seed.Spec.Containers[0]) {
+	if isIdentified(&seed.Spec.Containers[0]) {
 		t.Error("etcd has a token")
 	}
 	sts.mu.Lock()

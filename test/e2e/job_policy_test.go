@@ -72,7 +72,7 @@ func TestJobPolicy(t *testing.T) {
 	if made.Spec.Job == nil || made.Spec.Job.Labels["team"] != "data" {
 		t.Errorf("the request has made %+v", made.Spec)
 	}
-	backup := s.awaitBackup(s.ctx(), made.Name, "success", succeeded)
+	backup := s.awaitBackup(s.ctx(), made.Name, "success", hasSucceeded)
 	s.must(s.checkStored(backup.Status.URI), "the stored backup")
 	s.placedAsSaid(pods(resources.BackupAppName), resources.ContainerSave)
 

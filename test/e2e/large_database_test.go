@@ -108,7 +108,7 @@ func (c *cluster) endMember(pod *corev1.Pod) {
 	err := c.members.Pods.Await(c.ctx(), func(pods []*corev1.Pod) bool {
 		for _, p := range pods {
 			if p.UID == pod.UID {
-				return p.Status.ContainerStatuses[0].RestartCount == 1 && harness.PodReady(p)
+				return p.Status.ContainerStatuses[0].RestartCount == 1 && harness.IsPodReady(p)
 			}
 		}
 		return false

@@ -33,7 +33,7 @@ func TestLinearizableSecure(t *testing.T) {
 	step("the next minor version", func() {
 		s.kubectl(patchVersion("proven", etcdVersion)...)
 		c.await(s.ctx(), "the version", func(object *clusterObject) bool {
-			return settled(object, 3) && object.Status.CurrentVersion == etcdVersion
+			return isSettled(object, 3) && object.Status.CurrentVersion == etcdVersion
 		})
 	})
 	step("asleep, and awake again", func() {
@@ -118,7 +118,7 @@ func (c *cluster) rotate(request string) {
 		now, _ := issued(object)
 		was, _ := issued(before)
 		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
-		return now[v1beta2.CertificateUseCA] != was[v1beta2.CertificateUseCA] && settled(object, len(pods)) &&
-			valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.renewed(pods)
+		return now[v1beta2.CertificateUseCA] != was[v1beta2.CertificateUseCA] && isSettled(object, len(pods)) &&
+			valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.isRenewed(pods)
 	})
 }

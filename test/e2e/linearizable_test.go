@@ -68,7 +68,7 @@ func TestLinearizable(t *testing.T) {
 		c.await(s.ctx(), "the first member to be moved", func(object *clusterObject) bool { return object.Status.TargetVersion != "" })
 		p.restart()
 		c.await(s.ctx(), "the version", func(object *clusterObject) bool {
-			return settled(object, 3) && object.Status.CurrentVersion == etcdVersion
+			return isSettled(object, 3) && object.Status.CurrentVersion == etcdVersion
 		})
 	})
 
@@ -112,7 +112,7 @@ func (c *cluster) lose(target *corev1.Pod) {
 	c.Helper()
 	c.kubectl("delete", "pod", target.Name, "--force", "--grace-period=0")
 	c.await(c.ctx(), "the lost member to be replaced", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Name)
+		return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Name)
 	})
 	c.must(c.members.AwaitVoters(c.ctx(), 3, target.UID), "after a member was lost")
 }

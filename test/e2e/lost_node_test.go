@@ -42,7 +42,7 @@ func TestMemberOnALostNode(t *testing.T) {
 	s.awaitNode(lost.Spec.NodeName, corev1.ConditionUnknown)
 	noticed := time.Now()
 	c.await(s.within(timeout+2*time.Minute), "another member in the place of the lost one", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, lost.Name)
+		return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, lost.Name)
 	})
 	t.Logf("three members serve %v after the node was lost and %v after Kubernetes noticed", time.Since(from).Round(time.Second), time.Since(noticed).Round(time.Second))
 	if early := timeout - 2*time.Second; time.Since(noticed) < early {

@@ -37,7 +37,7 @@ func TestMemberLost(t *testing.T) {
 		s.kubectl(append([]string{"delete", "pod", target.Pod.Name, "--wait=false"}, loss.args...)...)
 		c.readyPodsServe(target.Pod)
 		c.await(s.ctx(), "the lost member to be replaced", func(object *clusterObject) bool {
-			return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
+			return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 		})
 		c.must(c.members.AwaitVoters(s.ctx(), 3), "after a member was lost")
 		t.Logf("%s: 3 voters again after %v", loss.name, time.Since(from).Round(10*time.Millisecond))

@@ -35,7 +35,7 @@ func TestConsumerNames(t *testing.T) {
 
 	n.whole("upgrade", func() {
 		n.kubectl(patchVersion("names", etcdVersion)...)
-		n.await(s.ctx(), "version "+etcdVersion, func(o *clusterObject) bool { return o.Status.CurrentVersion == etcdVersion && settled(o, 3) })
+		n.await(s.ctx(), "version "+etcdVersion, func(o *clusterObject) bool { return o.Status.CurrentVersion == etcdVersion && isSettled(o, 3) })
 	})
 	before := n.trust(n.secret)
 	n.whole("rotation", func() { n.beginRotation("1") })

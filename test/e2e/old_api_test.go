@@ -34,7 +34,7 @@ func TestOldAPI(t *testing.T) {
 	c := s.create("returned", 1, etcdVersion)
 	data := c.fill()
 	s.apply(backupManifest("once", "  etcdCluster: {name: returned}"+toVolume))
-	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 
 	// The API is saved while a restore has not begun: its Job has no place.
 	s.kubectl("create", "quota", "full", "--hard=pods=0")

@@ -233,7 +233,7 @@ func (c *cluster) fullAndBack() {
 	s.must(json.Unmarshal([]byte(out), asked), "read %s", out)
 	object := c.await(s.ctx(), "the end of the operation", func(object *clusterObject) bool {
 		op := object.Status.Operation
-		return op != nil && op.ID == asked.Status.ID && op.Over()
+		return op != nil && op.ID == asked.Status.ID && op.IsOver()
 	})
 	op := object.Status.Operation
 	if op.Phase != v1beta2.OperationSucceeded || len(op.Results) != len(c.members.Live()) || !strings.Contains(op.Message, "disarmed") {

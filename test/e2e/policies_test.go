@@ -131,7 +131,7 @@ func TestNetworkPolicies(t *testing.T) {
 
 	// A Job saves it, and a recovery, which fetches the data itself, restores it.
 	s.apply(backupManifest("saved", "  etcdCluster: {name: plain}"+toS3("backups/plain", "aws")))
-	s.awaitBackup(s.ctx(), "saved", "success", succeeded)
+	s.awaitBackup(s.ctx(), "saved", "success", hasSucceeded)
 	s.apply(restoreManifest("back", "plain", "  backup: {name: saved}"))
 	s.restored("back")
 	plain.settle(3)
@@ -155,7 +155,7 @@ func TestNetworkPoliciesWithTLS(t *testing.T) {
 	c.await(s.ctx(), "only the new CA to be trusted", func(object *v1beta2.EtcdCluster) bool {
 		now, _ := issued(object)
 		return now[v1beta2.CertificateUseCA] != before[v1beta2.CertificateUseCA] &&
-			strings.Contains(strings.Join(c.reasons(), " "), "CADropped") && settled(object, 3)
+			strings.Contains(strings.Join(c.reasons(), " "), "CADropped") && isSettled(object, 3)
 	})
 	c.holds(data)
 }
@@ -229,7 +229,7 @@ func (s *scenario) reachesController(pod string, want bool) {
 	pods, err := env.Kube.CoreV1().Pods(harness.SystemNamespace).List(s.ctx(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=controller"})
 	s.must(err, "find the controller")
 	for i := range pods.Items {
-		if program := &pods.Items[i]; harness.PodReady(program) {
+		if program := &pods.Items[i]; harness.IsPodReady(program) {
 			s.awaitExit(want, fmt.Sprintf("pod %s to reach the controller: %t", pod, want),
 				"exec", pod, "-c", "nc", "--", "nc", "-w", "2", program.Status.PodIP, "8080")
 		}

@@ -53,7 +53,7 @@ func TestPreRestoreBackupFails(t *testing.T) {
 	c := s.create("dear", 1, etcdVersion, copiesTo("later/copies", "aws-wrong"))
 	data := c.fill()
 	s.apply(backupManifest("once", "  etcdCluster: {name: dear}"+toS3("backups/once", "aws")))
-	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	kept := c.state(data)
 
 	s.apply(restoreManifest("back", "dear", "  backup: {name: once}"))
@@ -94,7 +94,7 @@ func TestPreRestoreBackupSuspended(t *testing.T) {
 	c := s.create("cheap", 1, etcdVersion, copiesTo("none/copies", "aws"))
 	data := c.fill()
 	s.apply(backupManifest("once", "  etcdCluster: {name: cheap}"+toS3("backups/once", "aws")))
-	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	kept := c.state(data)
 	s.apply(restoreManifest("back", "cheap", "  backup: {name: once}"))
 	c.awaitNoCopy("back", kept, string(agent.ClassNoBucket))

@@ -48,7 +48,7 @@ func TestRequestsSurviveProgramRestarts(t *testing.T) {
 	if object := lost.await(s.ctx(), "the API to respond", always); !filling(object) {
 		t.Errorf("after every program was killed the recovery is %+v", object.Status.Recovery)
 	}
-	if op := waiting.await(s.ctx(), "the API to respond", always).Status.Operation; op == nil || op.ID != operation || op.Over() {
+	if op := waiting.await(s.ctx(), "the API to respond", always).Status.Operation; op == nil || op.ID != operation || op.IsOver() {
 		t.Errorf("after every program was killed the operation is %+v", op)
 	}
 	waiting.resume(hung)
@@ -57,7 +57,7 @@ func TestRequestsSurviveProgramRestarts(t *testing.T) {
 		t.Errorf("the recovery that was requested as %s came to %+v", asked.Status.ID, object.Status.Recovery)
 	}
 	lost.holds(data)
-	object := waiting.await(s.within(time.Minute), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.Over() })
+	object := waiting.await(s.within(time.Minute), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.IsOver() })
 	if op := object.Status.Operation; op.ID != operation || op.Phase != v1beta2.OperationSucceeded {
 		t.Errorf("the operation came to %+v", op)
 	}

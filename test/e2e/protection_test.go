@@ -139,7 +139,7 @@ func TestProtectedMembersMove(t *testing.T) {
 	c.awaitDisruptionsAllowed(1)
 	one := c.members.Live()[0]
 	s.must(evict(s, one), "evict pod %s", one.Name)
-	c.await(s.ctx(), "the eviction to be noticed", func(object *v1beta2.EtcdCluster) bool { return !settled(object, 3) })
+	c.await(s.ctx(), "the eviction to be noticed", func(object *v1beta2.EtcdCluster) bool { return !isSettled(object, 3) })
 	c.settle(3)
 	s.kubectl("delete", "pod", c.members.Live()[1].Name)
 	c.settle(3)

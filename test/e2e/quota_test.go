@@ -38,7 +38,7 @@ func TestPodsRejectedByQuota(t *testing.T) {
 		return reportsRejection(b.Status.Conditions)
 	})
 	room("9", "9")
-	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	c.spoil(data)
 
 	room("0", "9")

@@ -196,7 +196,7 @@ func TestAirGapped(t *testing.T) {
 	c.settle(1)
 	data := c.fill()
 	s.apply(backupManifest("saved", "  etcdCluster: {name: mirrored}\n  verify: Restore"+toVolume))
-	s.awaitBackup(s.ctx(), "saved", "success", succeeded)
+	s.awaitBackup(s.ctx(), "saved", "success", hasSucceeded)
 	c.spoil(data)
 	s.apply(restoreManifest("back", "mirrored", "  backup: {name: saved}"))
 	s.restored("back")

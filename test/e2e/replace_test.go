@@ -72,7 +72,7 @@ func (c *cluster) replace(member string, size int) {
 	asked := post[v1beta2.EtcdClusterOperation](c, "replace", `{"spec":{"members":["`+member+`"]}}`)
 	object := c.await(c.ctx(), "the end of the replacement", func(object *clusterObject) bool {
 		op := object.Status.Operation
-		return op != nil && op.ID == asked.Status.ID && op.Over() && settled(object, size)
+		return op != nil && op.ID == asked.Status.ID && op.IsOver() && isSettled(object, size)
 	})
 	if op := object.Status.Operation; op.Phase != v1beta2.OperationSucceeded || len(op.Results) != 1 || op.Results[0].Member != member {
 		c.Errorf("it came to %+v", op)

@@ -33,7 +33,7 @@ func TestRestart(t *testing.T) {
 	}
 	object := c.await(s.ctx(), "the end of the restart", func(object *clusterObject) bool {
 		op := object.Status.Operation
-		return op != nil && op.ID == asked.Status.ID && op.Over()
+		return op != nil && op.ID == asked.Status.ID && op.IsOver()
 	})
 	if op := object.Status.Operation; op.Phase != v1beta2.OperationSucceeded || len(op.Results) != 3 {
 		t.Errorf("it came to %+v", op)

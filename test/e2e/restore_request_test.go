@@ -47,7 +47,7 @@ func TestRestoreSubresource(t *testing.T) {
 
 	s.contains(s.rejected("{}", "create", "--raw", c.raw("restore"), "-f", "-", senior), "spec.backup", "no backup of this cluster is known", "get etcdbackups")
 	made := postAs[v1beta2.EtcdBackup](c, "backup", onCall...)
-	backup := s.awaitBackup(s.ctx(), made.Name, "success", succeeded)
+	backup := s.awaitBackup(s.ctx(), made.Name, "success", hasSucceeded)
 	c.spoil(data)
 	// A dry run finds the backup before the status of the cluster reports it.
 	dry := postAs[v1beta2.EtcdRestore](c, "restore?dryRun=All", senior)
@@ -76,7 +76,7 @@ func TestRestoreSubresource(t *testing.T) {
 	if copied == nil || copied.Revision <= r.Status.Revision {
 		t.Fatalf("the pre-restore backup is %+v", copied)
 	}
-	safety := s.awaitBackup(s.ctx(), copied.Backup, "success", succeeded)
+	safety := s.awaitBackup(s.ctx(), copied.Backup, "success", hasSucceeded)
 	s.must(s.checkStored(safety.Status.URI), "the pre-restore backup")
 	c.lostAndRestored(made.Name)
 	c.holds(data)

@@ -42,7 +42,7 @@ func TestRestoreNeedsDiskSpace(t *testing.T) {
 		s.must(err, "write ballast")
 	}
 	s.apply(backupManifest("once", "  etcdCluster: {name: snug}"+toVolume))
-	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	kept := c.state(data)
 	s.apply(restoreManifest("back", "snug", "  backup: {name: once}"))
 	s.rejectedRestore("back", "Unsupported", "there is room for", "ephemeral-storage")
@@ -70,7 +70,7 @@ func TestRecoveryMemberEvicted(t *testing.T) {
 	c := s.create("crowded", 1, etcdVersion, withVolumes)
 	data := c.fill()
 	s.apply(backupManifest("once", "  etcdCluster: {name: crowded}"+toS3("backups/once", "aws")))
-	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	kept := c.state(data)
 	// The new member gets no volume yet.
 	s.kubectl("create", "quota", "full", "--hard=persistentvolumeclaims=1")

@@ -49,7 +49,7 @@ func TestRestoreFromS3(t *testing.T) {
 	store := s.s3()
 	store.bucket("bucket")
 	s.apply(backupManifest("old", "  etcdEndpoints: [\"http://cloudy-client:2379\"]"+toS3("bucket/etcd.backup", "aws")))
-	backup := s.awaitBackup(s.ctx(), "old", "success", succeeded)
+	backup := s.awaitBackup(s.ctx(), "old", "success", hasSucceeded)
 	whole := store.object("bucket", "etcd.backup")
 	kept := c.state(data)
 

@@ -63,7 +63,7 @@ func TestRestoreFromEachStore(t *testing.T) {
 		c := s.create("gone", 1, etcdVersion)
 		data := c.fill()
 		s.apply(s.backup("last", "gone", "  compression: Zstd\n  encryption: {ageRecipientsSecret: ours}"))
-		backup := s.awaitBackup(s.ctx(), "last", "success", succeeded)
+		backup := s.awaitBackup(s.ctx(), "last", "success", hasSucceeded)
 		key, err := (&agent.Store{Type: s.kind, Bucket: storeBucket}).KeyOf(backup.Status.URI)
 		s.must(err, "read URI %s", backup.Status.URI)
 		s.rejectsDamaged(c, key, c.state(data))

@@ -148,7 +148,7 @@ func (c *cluster) state(data harness.Data) state {
 func (c *cluster) untouched(was state) {
 	c.Helper()
 	c.serves(was)
-	if r := c.get().Status.Recovery; r.InProgress() {
+	if r := c.get().Status.Recovery; r.IsInProgress() {
 		c.Errorf("a recovery is under way: %+v", r)
 	}
 }
@@ -173,7 +173,7 @@ func TestRestoreInPlace(t *testing.T) {
 	c := s.create("spoilt", 3, etcdVersion)
 	data, clusterID := c.fill(), c.clusterID()
 	s.apply(backupManifest("once", "  etcdCluster: {name: spoilt}\n  compression: Zstd"+toVolume))
-	backup := s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	backup := s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	c.spoil(data)
 
 	s.apply(restoreManifest("back", "spoilt", "  backup: {name: once}"))
@@ -248,7 +248,7 @@ func TestRestoreSecured(t *testing.T) {
 	data := c.fill()
 	c.guard()
 	s.apply(backupManifest("sealed", "  etcdCluster: {name: vault}"+toVolume))
-	backup := s.awaitBackup(s.ctx(), "sealed", "success", succeeded)
+	backup := s.awaitBackup(s.ctx(), "sealed", "success", hasSucceeded)
 	for _, p := range c.members.Live() {
 		s.kubectl("delete", "pvc", p.Name, "--wait=false")
 	}
@@ -286,8 +286,8 @@ func TestRestoreAcrossVersions(t *testing.T) {
 	kept := here.state(here.fill())
 	s.apply(backupManifest("old", "  etcdCluster: {name: old}"+toVolume))
 	s.apply(backupManifest("newer", "  etcdCluster: {name: newer}"+toVolume))
-	s.awaitBackup(s.ctx(), "old", "success", succeeded)
-	s.awaitBackup(s.ctx(), "newer", "success", succeeded)
+	s.awaitBackup(s.ctx(), "old", "success", hasSucceeded)
+	s.awaitBackup(s.ctx(), "newer", "success", hasSucceeded)
 
 	s.apply(restoreManifest("backwards", "here", "  backup: {name: newer}"))
 	s.rejectedRestore("backwards", "Unsupported", "3.7", etcdVersion)
@@ -309,7 +309,7 @@ func TestRestoreCancelled(t *testing.T) {
 	s.volume()
 	c := s.create("spared", 1, etcdVersion, withVolumes)
 	s.apply(backupManifest("once", "  etcdCluster: {name: spared}"+toVolume))
-	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	s.kubectl("wait", "--for=delete", "jobs", "-l", "app=etcd-backup", "--timeout=60s")
 	kept := c.state(c.fill())
 	// There is room for the volumes of backups and of the member, for no more.
@@ -353,7 +353,7 @@ func TestRestoreAutomatic(t *testing.T) {
 	c := s.create("alone", 3, etcdVersion, "\n  recovery: {quorumLoss: Automatic}")
 	data := c.fill()
 	s.apply(backupManifest("once", "  etcdCluster: {name: alone}"+toVolume))
-	s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	c.await(s.ctx(), "its last backup", func(object *clusterObject) bool { return object.Status.LastBackup != nil })
 	name := "alone-first-aid-" + c.memberSum()
 	var pods []string

@@ -35,7 +35,7 @@ func (c *cluster) patch(patch string) {
 func (c *cluster) rolled(n int, matches func(*corev1.Pod) bool) {
 	c.Helper()
 	c.must(c.members.Pods.Await(c.ctx(), func(pods []*corev1.Pod) bool {
-		return len(pods) == n && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return !matches(p) || !harness.PodReady(p) })
+		return len(pods) == n && !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return !matches(p) || !harness.IsPodReady(p) })
 	}), "wait for the pods of %s to be as declared", c.name)
 	c.settle(n)
 }
@@ -110,7 +110,7 @@ func (c *cluster) followDown() func() int {
 	return c.follow(func(pods []*corev1.Pod) int {
 		up := 0
 		for _, p := range pods {
-			if !serving.stopped(p) {
+			if !serving.isStopped(p) {
 				up++
 			}
 		}

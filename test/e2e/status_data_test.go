@@ -50,7 +50,7 @@ func tryDamagedLog(t *testing.T) {
 	}), "what to do about the damaged member")
 	c.typed(command)
 	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
+		return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	c.settle(3)
 	for member, id := range c.ids() {
@@ -91,7 +91,7 @@ func tryCorrupt(t *testing.T) {
 	}
 	alarm(pb.AlarmRequest_DEACTIVATE)
 	c.await(s.within(time.Minute), "that it is available again", func(object *clusterObject) bool {
-		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && settled(object, 3)
+		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && isSettled(object, 3)
 	})
 	c.settle(3)
 	c.holds(data)
@@ -157,7 +157,7 @@ func tryTakenService(t *testing.T) {
 	first.holds(kept)
 	s.kubectl("delete", "etcd", "taken-client")
 	second.await(s.ctx(), "a service of its own", func(object *clusterObject) bool {
-		return settled(object, 1) && object.Status.ServiceName == "taken-client" && object.Status.BlockedBy == nil
+		return isSettled(object, 1) && object.Status.ServiceName == "taken-client" && object.Status.BlockedBy == nil
 	})
 	data := second.fill()
 	second.holds(data)
@@ -180,7 +180,7 @@ func TestEtcdAuthorization(t *testing.T) {
 	target := c.follower()
 	s.kubectl("delete", "pod", target.Pod.Name, "--wait=false")
 	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
+		return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	c.awaitVerdict(v1beta2.VerdictHealthy)
 	before := c.leader().Pod.Name
@@ -188,7 +188,7 @@ func TestEtcdAuthorization(t *testing.T) {
 		t.Errorf("the leadership was not moved: %+v", moved.Status)
 	}
 	asked := post[v1beta2.EtcdClusterOperation](c, "defrag", "{}").Status.ID
-	object := c.await(s.within(time.Minute), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.Over() })
+	object := c.await(s.within(time.Minute), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.IsOver() })
 	if op := object.Status.Operation; op.ID != asked || op.Phase != v1beta2.OperationSucceeded {
 		t.Errorf("the operation is %+v", op)
 	}

@@ -193,7 +193,7 @@ func tryReady(t *testing.T) {
 	seen := map[types.UID]bool{}
 	err := c.members.Pods.Await(s.ctx(), func(pods []*corev1.Pod) bool {
 		for _, p := range pods {
-			if seen[p.UID] || !harness.PodReady(p) || p.Labels["etcd_role"] != "voter" {
+			if seen[p.UID] || !harness.IsPodReady(p) || p.Labels["etcd_role"] != "voter" {
 				continue
 			}
 			seen[p.UID] = true
@@ -219,7 +219,7 @@ func tryEmptyVolume(t *testing.T) {
 	s.kubectl("delete", "pvc", target.Pod.Name, "--wait=false")
 	s.kubectl("delete", "pod", target.Pod.Name, "--force", "--grace-period=0")
 	c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
+		return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	c.settle(3)
 	for member, id := range c.ids() {
@@ -273,10 +273,10 @@ func tryShrinking(t *testing.T) {
 		}
 		object := list[0]
 		tolerance, scaling := ptr.Deref(object.Status.Tolerance, 99), is(object, v1beta2.ClusterConditionScaling, corev1.ConditionTrue)
-		if over := object.Status.Replicas == 3; over == scaling || over && tolerance != 1 || !over && settled(object, 3) {
+		if over := object.Status.Replicas == 3; over == scaling || over && tolerance != 1 || !over && isSettled(object, 3) {
 			t.Errorf("of a cluster that goes from 4 to 3 members the status says\n%s", describe(object))
 		}
-		return settled(object, 3)
+		return isSettled(object, 3)
 	})
 	s.must(err, "3 members")
 	c.settle(3)
@@ -298,14 +298,14 @@ func tryCancel(t *testing.T) {
 	first := post[v1beta2.EtcdClusterOperation](c, "defrag", "{}").Status.ID
 	s.contains(s.rejected("{}", "create", "--raw", c.raw("defrag"), "-f", "-"), first)
 	s.kubectl("annotate", "etcd", c.name, "etcd.database.coreos.com/cancel-operation="+first)
-	object := c.await(s.within(repairWithin), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.Over() })
+	object := c.await(s.within(repairWithin), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.IsOver() })
 	if op := object.Status.Operation; op.ID != first || op.Phase != v1beta2.OperationFailed || !strings.Contains(op.Message, "cancelled") {
 		t.Errorf("a cancelled operation is %+v", op)
 	}
 	c.resume(hung)
 	c.settle(3)
 	second := post[v1beta2.EtcdClusterOperation](c, "defrag", "{}").Status.ID
-	object = c.await(s.within(time.Minute), "the next operation to be over", func(object *clusterObject) bool { return object.Status.Operation.Over() })
+	object = c.await(s.within(time.Minute), "the next operation to be over", func(object *clusterObject) bool { return object.Status.Operation.IsOver() })
 	if op := object.Status.Operation; op.ID != second || op.Phase != v1beta2.OperationSucceeded {
 		t.Errorf("the operation after a cancelled one is %+v", op)
 	}

@@ -88,7 +88,7 @@ func tryEmptyDisk(t *testing.T) {
 		}
 		s.kubectl("delete", "pod", target.Name, "--wait=false")
 		c.await(s.ctx(), "another member in its place", func(object *clusterObject) bool {
-			return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Name)
+			return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Name)
 		})
 		c.settle(3)
 		if slices.Contains(slices.Collect(maps.Values(c.ids())), id) {
@@ -124,7 +124,7 @@ func trySpelledVersion(t *testing.T) {
 	runs := func(version string) {
 		t.Helper()
 		object := c.await(s.ctx(), "version "+version+" to be reported", func(object *clusterObject) bool {
-			return settled(object, 1) && object.Status.CurrentVersion == version && object.Status.TargetVersion == ""
+			return isSettled(object, 1) && object.Status.CurrentVersion == version && object.Status.TargetVersion == ""
 		})
 		responses, err := c.members.Ask(s.ctx())
 		s.must(err, "ask the member")

@@ -255,7 +255,7 @@ func TestBackupToEachStore(t *testing.T) {
 			s.apply(backupManifest("denied", fmt.Sprintf("  etcdCluster: {name: kept}\n  storageType: %s\n  %s", s.kind, s.at(storeBucket+"/denied", "store-wrong"))))
 		}
 		for _, name := range []string{"plain", "packed"} {
-			b := s.awaitBackup(s.ctx(), name, "success", succeeded)
+			b := s.awaitBackup(s.ctx(), name, "success", hasSucceeded)
 			found := s.hasSnapshot(s.fetch(b.Status.URI), data)
 			// An endpoint that is not that of a cloud is read back by default.
 			by, packed := v1beta2.VerificationHash, true
@@ -279,7 +279,7 @@ func TestBackupToEachStore(t *testing.T) {
 		if s.newBucket != nil {
 			s.awaitBackup(s.ctx(), "no-bucket", "BucketNotFound", func(b *v1beta2.EtcdBackup) bool { return reasonOf(b) == string(agent.ClassNoBucket) })
 			s.newBucket("later")
-			s.awaitBackup(s.ctx(), "no-bucket", "success once there is a bucket", succeeded)
+			s.awaitBackup(s.ctx(), "no-bucket", "success once there is a bucket", hasSucceeded)
 		}
 		// A backup is its snapshot and its manifest, and nothing else is there.
 		if keys := s.list(); len(keys) != 4 {

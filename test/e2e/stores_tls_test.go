@@ -56,7 +56,7 @@ func TestBackupToUntrustedStore(t *testing.T) {
 	right, err := env.Kube.CoreV1().Secrets(s.namespace).Get(s.ctx(), "store-ca", metav1.GetOptions{})
 	s.must(err, "read the right CA")
 	s.kubectl("patch", "secret", "other-ca", "--type=merge", "-p", fmt.Sprintf(`{"data":{"ca.crt":%q}}`, base64.StdEncoding.EncodeToString(right.Data["ca.crt"])))
-	s.awaitBackup(s.ctx(), "mended", "success", succeeded)
+	s.awaitBackup(s.ctx(), "mended", "success", hasSucceeded)
 	if keys := s.list(); len(keys) != 2 {
 		s.Errorf("stored are %v", keys)
 	}
@@ -138,6 +138,6 @@ func TestBackupToStoreThatThePodTrusts(t *testing.T) {
 	c := s.create("trusting", 1, etcdVersion)
 	data := c.fill()
 	s.apply(s.backup("once", "trusting", ""))
-	b := s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	b := s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	s.hasSnapshot(s.fetch(b.Status.URI), data)
 }

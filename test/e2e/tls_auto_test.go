@@ -84,7 +84,7 @@ func TestTLSAuto(t *testing.T) {
 	})
 	c.await(s.ctx(), "the members to trust nothing else", func(object *v1beta2.EtcdCluster) bool {
 		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
-		return settled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.renewed(pods)
+		return isSettled(object, 3) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.isRenewed(pods)
 	})
 	c.settle(3)
 	c.rejects(old)
@@ -128,8 +128,8 @@ func (c *cluster) rejects(config *tls.Config) {
 	}
 }
 
-// renewed is true if no pod is one of those of before.
-func (c *cluster) renewed(before map[string]types.UID) bool {
+// isRenewed is true if no pod is one of those of before.
+func (c *cluster) isRenewed(before map[string]types.UID) bool {
 	for name, uid := range c.uids() {
 		if before[name] == uid {
 			return false

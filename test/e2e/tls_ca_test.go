@@ -84,7 +84,7 @@ func (c *cluster) restarted(pods map[string]types.UID) {
 	c.kubectl("annotate", "etcd/"+c.name, "example.com/look=restarted", "--overwrite")
 	c.await(c.ctx(), "every member to restart", func(object *v1beta2.EtcdCluster) bool {
 		valid := condition(object, v1beta2.ClusterConditionCertificatesValid)
-		return settled(object, len(pods)) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.renewed(pods)
+		return isSettled(object, len(pods)) && valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" && c.isRenewed(pods)
 	})
 	c.settle(len(pods))
 }

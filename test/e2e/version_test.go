@@ -53,7 +53,7 @@ func TestPatchUpgrade(t *testing.T) {
 	from := time.Now()
 	s.kubectl(patchVersion("patched", etcdVersion)...)
 	object := c.await(s.ctx(), "the new version", func(object *clusterObject) bool {
-		return settled(object, 3) && object.Status.CurrentVersion == etcdVersion && object.Status.TargetVersion == ""
+		return isSettled(object, 3) && object.Status.CurrentVersion == etcdVersion && object.Status.TargetVersion == ""
 	})
 	t.Logf("upgraded in %v", time.Since(from).Round(10*time.Millisecond))
 	order, down := roll()
@@ -91,7 +91,7 @@ func (c *cluster) followRoll(version string) func() (order []string, down int) {
 			if p.Annotations["etcd.version"] == version && !slices.Contains(order, p.Name) {
 				order = append(order, p.Name)
 			}
-			if serving.stopped(p) {
+			if serving.isStopped(p) {
 				unready++
 			}
 		}
@@ -106,12 +106,12 @@ func (c *cluster) followRoll(version string) func() (order []string, down int) {
 // served remembers the container with which each pod was last ready.
 type served map[string]string
 
-// stopped is true for a pod whose member was stopped and is not back. It is not ready, and
+// isStopped is true for a pod whose member was stopped and is not back. It is not ready, and
 // not only because of a late probe on a busy machine.
-func (s served) stopped(p *corev1.Pod) bool {
+func (s served) isStopped(p *corev1.Pod) bool {
 	for i := range p.Status.ContainerStatuses {
 		container := &p.Status.ContainerStatuses[i]
-		if harness.PodReady(p) {
+		if harness.IsPodReady(p) {
 			s[p.Name] = container.ContainerID
 			return false
 		}
@@ -151,7 +151,7 @@ func (c *cluster) follow(counted func([]*corev1.Pod) int) (stop func() int) {
 func tell(pods []*corev1.Pod) string {
 	var b strings.Builder
 	for _, p := range pods {
-		fmt.Fprintf(&b, "\n%s: ready %t, version %s, going %t, resource version %s, generation %d seen %d", p.Name, harness.PodReady(p),
+		fmt.Fprintf(&b, "\n%s: ready %t, version %s, going %t, resource version %s, generation %d seen %d", p.Name, harness.IsPodReady(p),
 			p.Annotations["etcd.version"], p.DeletionTimestamp != nil, p.ResourceVersion, p.Generation, p.Status.ObservedGeneration)
 		for _, s := range p.Status.ContainerStatuses {
 			fmt.Fprintf(&b, ", container %s ready %t, %+v", s.ContainerID, s.Ready, s.State)
@@ -213,7 +213,7 @@ func (c *cluster) step(from, to string) {
 	})
 	c.contains(condition(object, v1beta2.ClusterConditionUpgrading).Message, from, to)
 	object = c.await(c.ctx(), "version "+to, func(o *clusterObject) bool {
-		return settled(o, 3) && o.Status.CurrentVersion == to && o.Status.TargetVersion == ""
+		return isSettled(o, 3) && o.Status.CurrentVersion == to && o.Status.TargetVersion == ""
 	})
 	c.Logf("from %s to %s in %v", from, to, time.Since(begun).Round(10*time.Millisecond))
 	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
@@ -242,7 +242,7 @@ func (c *cluster) kill() {
 	}
 	c.must(c.members.Pods.Await(c.ctx(), func(pods []*corev1.Pod) bool {
 		return !slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
-			return !harness.PodReady(p) || p.Status.ContainerStatuses[0].ContainerID == before[p.Name]
+			return !harness.IsPodReady(p) || p.Status.ContainerStatuses[0].ContainerID == before[p.Name]
 		})
 	}), "all members to be ready again")
 }
@@ -263,7 +263,7 @@ func TestMinorUpgrade(t *testing.T) {
 		}
 		s.kubectl(patchVersion(name, step.to)...)
 		c.await(s.ctx(), "version "+step.to, func(object *clusterObject) bool {
-			return settled(object, 3) && object.Status.CurrentVersion == step.to
+			return isSettled(object, 3) && object.Status.CurrentVersion == step.to
 		})
 		c.must(c.members.AwaitVoters(s.ctx(), 3), "after the upgrade to %s", step.to)
 		c.holds(data)

@@ -54,7 +54,7 @@ func (c *cluster) awaitPVCs(what string, n int, matches func(*corev1.PersistentV
 	c.must(err, "%d PVCs of %s %s", n, c.name, what)
 }
 
-func ownerless(p *corev1.PersistentVolumeClaim) bool { return len(p.OwnerReferences) == 0 }
+func isOwnerless(p *corev1.PersistentVolumeClaim) bool { return len(p.OwnerReferences) == 0 }
 
 func asks(size string) func(*corev1.PersistentVolumeClaim) bool {
 	return func(p *corev1.PersistentVolumeClaim) bool {
@@ -79,7 +79,7 @@ func TestVolumesKept(t *testing.T) {
 	s := start(t)
 	c := s.create("kept", 1, etcdVersion, withVolumes)
 	data, ids, before := c.fill(), c.ids(), c.pvcs()
-	c.awaitPVCs("without owner", 1, ownerless)
+	c.awaitPVCs("without owner", 1, isOwnerless)
 	c.patch(keepVolumes)
 	c.patch(dropVolumes)
 

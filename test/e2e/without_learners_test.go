@@ -41,7 +41,7 @@ func TestEtcdWithoutLearners(t *testing.T) {
 	s.kubectl("delete", "pod", target.Pod.Name, "--wait=false", "--force", "--grace-period=0")
 	c.readyPodsServe(target.Pod)
 	c.await(s.ctx(), "the lost member to be replaced", func(object *clusterObject) bool {
-		return settled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
+		return isSettled(object, 3) && !slices.Contains(object.Status.Members.Ready, target.Pod.Name)
 	})
 	ids := c.ids()
 	if slices.Contains(slices.Collect(maps.Values(ids)), target.ID) {
@@ -141,7 +141,7 @@ func TestRecoveryOfEtcdWithoutLearners(t *testing.T) {
 	checkEncrypted(c)
 	data := c.fill()
 	s.apply(backupManifest("once", "  etcdCluster: {name: sealed}\n  compression: Zstd\n  verify: Restore"+toVolume))
-	backup := s.awaitBackup(s.ctx(), "once", "success", succeeded)
+	backup := s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 	if backup.Status.EtcdVersion != beforeLearners || !backup.Status.Verified {
 		t.Errorf("the backup is %+v", backup.Status)
 	}

@@ -117,7 +117,7 @@ func restored(ctx context.Context, s *stage) (err error) {
 		return fmt.Errorf("follow the members of the restored cluster: %w", err)
 	}
 	defer func() { err = errors.Join(err, members.Close()) }()
-	err = s.await(ctx, restoredCluster, "its members", func(object *v1beta2.EtcdCluster) bool { return harness.Settled(object, restoredSize) })
+	err = s.await(ctx, restoredCluster, "its members", func(object *v1beta2.EtcdCluster) bool { return harness.IsSettled(object, restoredSize) })
 	if err != nil {
 		return err
 	}

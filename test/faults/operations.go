@@ -47,7 +47,7 @@ var operations = map[Operation]operation{
 		},
 		done: func(ctx context.Context, s *stage) error {
 			return s.await(ctx, clusterName, "version "+etcdVersion, func(object *v1beta2.EtcdCluster) bool {
-				return object.Status.CurrentVersion == etcdVersion && harness.Settled(object, s.cell.finalSize())
+				return object.Status.CurrentVersion == etcdVersion && harness.IsSettled(object, s.cell.finalSize())
 			})
 		},
 	},
@@ -116,7 +116,7 @@ func rotated(ctx context.Context, s *stage) error {
 	return s.await(ctx, clusterName, "every member to trust only the new CA", func(object *v1beta2.EtcdCluster) bool {
 		valid := harness.Condition(object, v1beta2.ClusterConditionCertificatesValid)
 		serial := serialOfCA(object)
-		return serial != "" && serial != s.caSerial && harness.Settled(object, s.cell.finalSize()) &&
+		return serial != "" && serial != s.caSerial && harness.IsSettled(object, s.cell.finalSize()) &&
 			valid.Status == corev1.ConditionTrue && valid.Reason == "AllUsable" &&
 			!slices.ContainsFunc(s.members.Live(), func(p *corev1.Pod) bool { return s.pods[p.UID] })
 	})

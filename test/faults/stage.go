@@ -103,7 +103,7 @@ func (s *stage) await(ctx context.Context, name, what string, done func(*v1beta2
 // settle waits until the status says that the cluster has n members and nothing is left to do,
 // and until etcd says the same.
 func (s *stage) settle(ctx context.Context, n int) error {
-	err := s.await(ctx, clusterName, fmt.Sprintf("%d members", n), func(object *v1beta2.EtcdCluster) bool { return harness.Settled(object, n) })
+	err := s.await(ctx, clusterName, fmt.Sprintf("%d members", n), func(object *v1beta2.EtcdCluster) bool { return harness.IsSettled(object, n) })
 	if err != nil {
 		return err
 	}

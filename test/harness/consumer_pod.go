@@ -57,7 +57,7 @@ func (e *Environment) runPod(ctx context.Context, pod *corev1.Pod) (string, erro
 	limited, cancel := context.WithTimeoutCause(ctx, consumerStart, fmt.Errorf("not within %v", consumerStart))
 	defer cancel()
 	err = view.Await(limited, func(pods []*corev1.Pod) bool {
-		if len(pods) != 1 || !PodReady(pods[0]) {
+		if len(pods) != 1 || !IsPodReady(pods[0]) {
 			return false
 		}
 		address = pods[0].Status.PodIP

@@ -7,7 +7,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -101,7 +103,8 @@ func CompareRights(granted, used map[Right]bool, elsewhere map[string]string) []
 	return wrong
 }
 
-// EachAuditEvent calls do with each event of an audit log. The error is that of os.Open.
+// EachAuditEvent calls do with each event of an audit log. The error of a log that does not exist is
+// fs.ErrNotExist.
 func EachAuditEvent(auditLog string, do func(*auditv1.Event)) error {
 	file, err := os.Open(auditLog)
 	if err != nil {
@@ -111,8 +114,11 @@ func EachAuditEvent(auditLog string, do func(*auditv1.Event)) error {
 	lines := bufio.NewReader(file)
 	for {
 		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			return nil //nolint:nilerr // the end, or a line that is being written
+		switch {
+		case errors.Is(err, io.EOF): // a line without an end is being written
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the audit log: %w", err)
 		}
 		var event auditv1.Event
 		if json.Unmarshal(line, &event) == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Settled is true if the status says that a cluster has n members and that nothing is left
+// IsSettled is true if the status says that a cluster has n members and that nothing is left
 // to do.
-func Settled(object *v1beta2.EtcdCluster, n int) bool {
+func IsSettled(object *v1beta2.EtcdCluster, n int) bool {
 	status := &object.Status
 	return status.ObservedGeneration == object.Generation && int(status.Replicas) == n &&
 		len(status.Members.Ready) == n && len(status.Members.Unready) == 0 &&

@@ -208,8 +208,8 @@ func (e *Environment) Node(ctx context.Context, name string) (*View[*corev1.Node
 	return follow(ctx, selected(e.Kube.CoreV1().Nodes(), "", named(name)), &corev1.Node{})
 }
 
-// PodReady is true of a pod that serves and is not going away.
-func PodReady(p *corev1.Pod) bool {
+// IsPodReady is true of a pod that serves and is not going away.
+func IsPodReady(p *corev1.Pod) bool {
 	if p.DeletionTimestamp != nil {
 		return false
 	}
@@ -225,7 +225,7 @@ func PodReady(p *corev1.Pod) bool {
 func AllReady(n int) func([]*corev1.Pod) bool {
 	return func(pods []*corev1.Pod) bool {
 		for _, p := range pods {
-			if !PodReady(p) {
+			if !IsPodReady(p) {
 				return false
 			}
 		}

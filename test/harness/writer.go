@@ -143,7 +143,7 @@ func start(ctx context.Context, interval time.Duration, m *Members, clients ...*
 func (m *Members) endpoints() []string {
 	var list []string
 	for _, p := range m.Pods.List() {
-		if PodReady(p) && p.Status.PodIP != "" && p.Labels["etcd_role"] == "voter" {
+		if IsPodReady(p) && p.Status.PodIP != "" && p.Labels["etcd_role"] == "voter" {
 			list = append(list, m.endpoint(p))
 		}
 	}

@@ -49,8 +49,8 @@ func bugsOfNeglect() []bug {
 // withoutCordons is a cache that knows of no cordoned node.
 type withoutCordons struct{ cluster.Cache }
 
-// Cordoned implements cluster.Cache.
-func (withoutCordons) Cordoned(string) bool { return false }
+// IsCordoned implements cluster.Cache.
+func (withoutCordons) IsCordoned(string) bool { return false }
 
 // drainForLong drains the node of the only member.
 func drainForLong(s *schedules.Schedule) {

@@ -236,7 +236,7 @@ func cacheOnly(m *manager.Manager, c cluster.Config) cluster.Config {
 type openGate struct{}
 
 // Ready, Note and Forget implement cluster.Gate.
-func (openGate) Ready(types.NamespacedName) bool { return true }
+func (openGate) IsReady(types.NamespacedName) bool { return true }
 
 func (openGate) Note(types.NamespacedName, metav1.Object) {}
 

@@ -159,7 +159,7 @@ func (o unlabelled) ListPVCs(context.Context, string, string) ([]corev1.Persiste
 
 // believeStatus goes by the status where that tells of a recovery.
 func believeStatus(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
-	if said := o.Cluster.Status.Recovery; said.InProgress() {
+	if said := o.Cluster.Status.Recovery; said.IsInProgress() {
 		o.Record.Recovery, o.Record.Recoveries, o.Witnesses = said, nil, planner.Witnesses{}
 	}
 	return decide(o)
@@ -185,9 +185,9 @@ func (g *patientGate) Note(key types.NamespacedName, object metav1.Object) {
 	g.Gate.Note(key, object)
 }
 
-// Ready implements cluster.Gate.
-func (g *patientGate) Ready(key types.NamespacedName) bool {
-	return g.Gate.Ready(key) && number(g.seen()) >= g.last
+// IsReady implements cluster.Gate.
+func (g *patientGate) IsReady(key types.NamespacedName) bool {
+	return g.Gate.IsReady(key) && number(g.seen()) >= g.last
 }
 
 func number(version string) int64 {

@@ -120,7 +120,7 @@ func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, err
 // count.
 func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) {
 	var newest *manifest.Stored
-	backups, err := t.list(ctx, key, func(manifestKey string) bool { return manifest.Below(key, manifestKey) })
+	backups, err := t.list(ctx, key, func(manifestKey string) bool { return manifest.IsBelow(key, manifestKey) })
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (t *run) expiredBySeries(ctx context.Context, place manifest.Place) ([]mani
 	if err != nil {
 		return nil, err
 	}
-	ours := slices.DeleteFunc(all, func(s manifest.Stored) bool { return !place.InPlace(s.Key, s.Manifest) })
+	ours := slices.DeleteFunc(all, func(s manifest.Stored) bool { return !place.IsInPlace(s.Key, s.Manifest) })
 	return manifest.Prunable(ours, t.retention(), t.Clock.Now()), nil
 }
 
@@ -208,7 +208,7 @@ func (t *run) readEntries(ctx context.Context, entries []entry, indexes []int) (
 	return slices.DeleteFunc(read, func(s manifest.Stored) bool {
 		place := manifest.Place{Layout: p.Layout, Key: t.request.Store.Key, Owner: p.Owner}
 		place.Owner.UID = uids[s.Key]
-		return !place.InPlace(s.Key, s.Manifest)
+		return !place.IsInPlace(s.Key, s.Manifest)
 	}), nil
 }
 

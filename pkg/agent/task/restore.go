@@ -178,7 +178,7 @@ func (t *run) checkFile() error {
 // too.
 func (t *run) snapshotStatus(ctx context.Context, tool string) error {
 	out, err := runTool(ctx, tool, []string{"snapshot", "status", t.request.Restore.File, "--write-out=json"})
-	if killed(err) {
+	if isKilled(err) {
 		return toolFailed("status", tool, out, err) // that says nothing about the file
 	}
 	if err != nil {
@@ -229,8 +229,8 @@ func runTool(ctx context.Context, tool string, args []string) (string, error) {
 	return stdout.String(), nil
 }
 
-// killed is true if another process has ended the program, such as the kernel for its memory.
-func killed(err error) bool {
+// isKilled is true if another process has ended the program, such as the kernel for its memory.
+func isKilled(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return false

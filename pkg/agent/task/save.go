@@ -109,7 +109,7 @@ func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Sto
 		case errors.Is(err, objectstore.ErrNotFound), errors.Is(err, manifest.ErrInvalid):
 		case err != nil:
 			return nil, err
-		case m.ID == t.request.ID && place.InPlace(object.Key, m):
+		case m.ID == t.request.ID && place.IsInPlace(object.Key, m):
 			if done, err := t.whole(ctx, &manifest.Stored{Key: object.Key, Manifest: m}); done != nil || err != nil {
 				return done, err
 			}

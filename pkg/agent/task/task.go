@@ -64,7 +64,7 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 	}
 	logger.Info("Started")
 	err := r.do(ctx, command, request, result)
-	for r.rejected(err) && r.Clock.Since(result.Started) < r.Patience {
+	for r.isRejected(err) && r.Clock.Since(result.Started) < r.Patience {
 		select {
 		case <-time.After(patienceStep):
 		case <-ctx.Done():
@@ -92,9 +92,9 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 	return result
 }
 
-// rejected is true if a request failed because nothing takes its connections, before any
+// isRejected is true if a request failed because nothing takes its connections, before any
 // byte was moved.
-func (r *Runner) rejected(err error) bool {
+func (r *Runner) isRejected(err error) bool {
 	_, moved, _ := r.Progress.Get()
 	return moved == 0 && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, etcd.ErrUnavailable))
 }

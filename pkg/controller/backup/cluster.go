@@ -48,7 +48,7 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 	if !r.Responsible(c) {
 		return 0, nil
 	}
-	if !r.Gate.Ready(key) {
+	if !r.Gate.IsReady(key) {
 		return reconcile.GateRetry, nil
 	}
 	o, size, err := r.observe(c)

@@ -60,7 +60,7 @@ func outcomeOf(j *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 			by = v1beta2.VerificationRestore
 		}
 	}
-	if saved == nil || !job.Succeeded(j, pod) {
+	if saved == nil || !job.HasSucceeded(j, pod) {
 		o.Reason, o.Message = job.PodReason(pod)
 		return finished(o)
 	}

@@ -84,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	if err != nil {
 		return 0, fmt.Errorf("read backup from the cache: %w", err)
 	}
-	if !r.Gate.Ready(key) {
+	if !r.Gate.IsReady(key) {
 		return reconcile.GateRetry, nil
 	}
 	r.limiter.cached(key)
@@ -92,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	if err != nil {
 		return 0, err
 	}
-	if !r.responsible(s) {
+	if !r.isResponsible(s) {
 		return 0, nil
 	}
 	plan := planner.Decide(s.Observed)
@@ -100,9 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	return r.act(ctx, key, s, plan)
 }
 
-// responsible goes by the cluster, so that a backup has the same controller; by the
+// isResponsible goes by the cluster, so that a backup has the same controller; by the
 // backup itself if it is of no cluster that is known.
-func (r *Reconciler) responsible(s *seen) bool {
+func (r *Reconciler) isResponsible(s *seen) bool {
 	if s.cluster != nil {
 		return r.Responsible(s.cluster)
 	}
@@ -273,7 +273,7 @@ func (r *Reconciler) running() ([]activeJob, error) {
 	var running []activeJob
 	for _, j := range jobs {
 		young := r.Clock.Since(j.CreationTimestamp.Time) < startGrace
-		moving := slices.ContainsFunc(made[j.UID], func(pod *corev1.Pod) bool { return job.Started(j, pod) })
+		moving := slices.ContainsFunc(made[j.UID], func(pod *corev1.Pod) bool { return job.HasStarted(j, pod) })
 		if job.Ended(j) == nil && j.DeletionTimestamp == nil && (young || moving) {
 			running = append(running, activeJob{
 				name:   types.NamespacedName{Namespace: j.Namespace, Name: j.Name},

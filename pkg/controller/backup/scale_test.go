@@ -84,7 +84,7 @@ func simulated() time.Duration {
 	return 2 * time.Hour
 }
 
-func broken(b string) bool { return b[len(b)-2:] == "-9" }
+func isBroken(b string) bool { return b[len(b)-2:] == "-9" }
 
 func (f *fleet) endJobs() {
 	f.running = slices.DeleteFunc(f.running, func(r running) bool {
@@ -94,7 +94,7 @@ func (f *fleet) endJobs() {
 		job, name := f.live.jobs[r.job], ""
 		name = job.Annotations[resources.AnnotationBackup]
 		class := agent.ErrorClass("")
-		if broken(name) {
+		if isBroken(name) {
 			class = agent.ClassStoreDenied
 		}
 		f.run(job, class)
@@ -172,7 +172,7 @@ func (f *fleet) startJobs() {
 
 func (f *fleet) began(job *batchv1.Job) {
 	name, scheduled := job.Annotations[resources.AnnotationBackup], job.Annotations[resources.AnnotationScheduledTime]
-	if broken(name) {
+	if isBroken(name) {
 		return
 	}
 	at, err := time.Parse(time.RFC3339, scheduled)
@@ -192,7 +192,7 @@ func (f *fleet) began(job *batchv1.Job) {
 func (f *fleet) verdict() {
 	f.Helper()
 	for name := range f.live.backups {
-		if broken(name.Name) {
+		if isBroken(name.Name) {
 			continue
 		}
 		// The backups of the last period may still be waiting.

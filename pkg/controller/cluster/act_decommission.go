@@ -40,7 +40,7 @@ func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) err
 	}
 	for i := range pvcs {
 		pvc := pvcs[i].DeepCopy()
-		if !resources.Fenced(&pvc.Labels, r.seen.Cluster.Name) {
+		if !resources.IsFenced(&pvc.Labels, r.seen.Cluster.Name) {
 			continue
 		}
 		if err := updatePVC(ctx, r, pvc); err != nil {
@@ -49,7 +49,7 @@ func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) err
 	}
 	for i := range pods {
 		pod := pods[i].DeepCopy()
-		if !resources.Fenced(&pod.Labels, r.seen.Cluster.Name) {
+		if !resources.IsFenced(&pod.Labels, r.seen.Cluster.Name) {
 			continue
 		}
 		if err := updatePod(ctx, r, pod); err != nil {
@@ -144,7 +144,7 @@ func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecover
 	}
 	if err == nil && resources.Owns(r.seen.Cluster, pvc) {
 		pvc = pvc.DeepCopy()
-		if resources.Published(&pvc.Labels, r.seen.Cluster.Name) {
+		if resources.IsPublished(&pvc.Labels, r.seen.Cluster.Name) {
 			if err := updatePVC(ctx, r, pvc); err != nil {
 				return err
 			}
@@ -161,7 +161,7 @@ func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecover
 		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
 	}
 	pod = pod.DeepCopy()
-	if !resources.Published(&pod.Labels, r.seen.Cluster.Name) {
+	if !resources.IsPublished(&pod.Labels, r.seen.Cluster.Name) {
 		return nil
 	}
 	return updatePod(ctx, r, pod)

@@ -262,7 +262,7 @@ func TestCleanUpOldPVCs(t *testing.T) {
 			s.cluster.Spec.Pod.PersistentVolumeClaimRetentionPolicy = &v1beta2.PersistentVolumeClaimRetentionPolicy{WhenScaled: v1beta2.PVCRetain}
 		}
 		for _, name := range []string{"c-old", "c-theirs"} {
-			resources.Fenced(&s.pvcs[name].Labels, "c")
+			resources.IsFenced(&s.pvcs[name].Labels, "c")
 		}
 		if err := cleanUpOldPVCs(t.Context(), &run{Reconciler: r, seen: seen}, planner.CleanUpOldPVCs{Recovery: *recovery}); err != nil {
 			t.Fatal(err)
@@ -294,7 +294,7 @@ func TestVolumesThatStay(t *testing.T) {
 	t.Parallel()
 	s, r, seen, recovery := twoLineages(t)
 	recovery.OldMembers = []string{"c-old"}
-	resources.Fenced(&s.pvcs["c-old"].Labels, "c")
+	resources.IsFenced(&s.pvcs["c-old"].Labels, "c")
 	r.Objects = stuck{s}
 	if err := cleanUpOldPVCs(t.Context(), &run{Reconciler: r, seen: seen}, planner.CleanUpOldPVCs{Recovery: *recovery}); !errors.Is(err, errMute) {
 		t.Errorf("the error is %v", err)

@@ -109,14 +109,14 @@ func isOrphaned(ctx context.Context, r *run, c *v1beta2.EtcdCluster) (bool, erro
 	if err != nil && !isNotFound(err) {
 		return false, fmt.Errorf("read Service %s: %w", resources.ClientServiceName(c), err)
 	}
-	if err == nil && resources.Orphaned(c, service) {
+	if err == nil && resources.IsOrphaned(c, service) {
 		return true, nil
 	}
 	pods, err := r.Objects.ListPods(ctx, c.Namespace, c.Name)
 	if err != nil {
 		return false, fmt.Errorf("list the pods: %w", err)
 	}
-	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return resources.Orphaned(c, &p) }), nil
+	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return resources.IsOrphaned(c, &p) }), nil
 }
 
 // ownedPVCs returns the PVCs of a cluster, whatever labels they have, in their order.

@@ -107,8 +107,8 @@ func (l *deletedCluster) left() (retentionReason, others []string) {
 	return retentionReason, others
 }
 
-// handedOver is true if the record and the CA go with the cluster.
-func (l *deletedCluster) handedOver() bool {
+// isHandedOver is true if the record and the CA go with the cluster.
+func (l *deletedCluster) isHandedOver() bool {
 	l.Helper()
 	record, err := l.GetConfigMap(l.Context(), "n", "c-record")
 	if err != nil {
@@ -181,7 +181,7 @@ func TestDissolve(t *testing.T) {
 					t.Errorf("PVC %s is deleted whatever it is by now: %+v", name, only)
 				}
 			}
-			if l.handedOver() != test.goes {
+			if l.isHandedOver() != test.goes {
 				t.Errorf("record and CA are handed over: %v", !test.goes)
 			}
 			live, err := l.GetCluster(t.Context(), "n", "c")
@@ -321,7 +321,7 @@ func TestMarkObject(t *testing.T) {
 	service, _ := l.GetService(t.Context(), "n", "c")
 	pod, _ := l.GetPod(t.Context(), "n", "c-a")
 	for _, object := range []metav1.Object{pvc, secret, record, service, pod} {
-		if !resources.Marked(desired, object) {
+		if !resources.IsMarked(desired, object) {
 			t.Errorf("%T has the labels %v", object, object.GetLabels())
 		}
 	}

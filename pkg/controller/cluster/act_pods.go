@@ -154,7 +154,7 @@ func confirmUnused(ctx context.Context, r *run, live *corev1.Pod, why planner.Po
 // announceReplaced says why a member goes. When it is removed from etcd its pod no longer
 // exists, perhaps, and nothing tells it from a member of a cluster that shrinks.
 func announceReplaced(r *run, name string) {
-	if op := r.seen.Cluster.Status.Operation; !op.Over() && op.Type == v1beta2.OperationReplace && slices.Contains(op.Members, name) {
+	if op := r.seen.Cluster.Status.Operation; !op.IsOver() && op.Type == v1beta2.OperationReplace && slices.Contains(op.Members, name) {
 		normal(r, EventMemberReplaced, "Another member replaces %s, as %s requested", name, cmp.Or(op.RequestedBy, "a user"))
 		return
 	}

@@ -278,8 +278,8 @@ func TestNoCutoverBesidePodsThatWereNotObserved(t *testing.T) {
 		{"it was observed", func(*corev1.Pod, *planner.Pod) {}, false},
 		{"it was not observed", func(_ *corev1.Pod, seen *planner.Pod) { seen.Name = "c-b" }, true},
 		{"it was replaced", func(_ *corev1.Pod, seen *planner.Pod) { seen.UID = "before" }, true},
-		{"it has become ready", func(live *corev1.Pod, _ *planner.Pod) { isReady(live) }, true},
-		{"it was ready", func(live *corev1.Pod, seen *planner.Pod) { isReady(live); seen.Ready = true }, false},
+		{"it has become ready", func(live *corev1.Pod, _ *planner.Pod) { makeReady(live) }, true},
+		{"it was ready", func(live *corev1.Pod, seen *planner.Pod) { makeReady(live); seen.Ready = true }, false},
 		{"it has ended", func(live *corev1.Pod, seen *planner.Pod) { live.Status.Phase, seen.Name = corev1.PodFailed, "c-b" }, false},
 		{"no member has used it", func(live *corev1.Pod, seen *planner.Pod) {
 			seen.Name = "c-b"
@@ -305,8 +305,8 @@ func TestNoCutoverBesidePodsThatWereNotObserved(t *testing.T) {
 	}
 }
 
-// isReady has a pod be ready with a container that runs.
-func isReady(pod *corev1.Pod) {
+// makeReady has a pod be ready with a container that runs.
+func makeReady(pod *corev1.Pod) {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: resources.ContainerName, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},

@@ -235,7 +235,7 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
-	if err == nil && pod.DeletionTimestamp == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && resources.Hidden(pod.Labels, r.seen.Cluster.Name) {
+	if err == nil && pod.DeletionTimestamp == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && resources.IsHidden(pod.Labels, r.seen.Cluster.Name) {
 		err := r.Objects.DeletePod(ctx, pod.Namespace, name, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 		if err != nil && !isNotFound(err) {
 			return reconcile.StaleOnConflict(err)
@@ -248,7 +248,7 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 	if err != nil {
 		return fmt.Errorf("read PVC %s: %w", name, err)
 	}
-	if pvc.DeletionTimestamp != nil || !resources.Owns(r.seen.Cluster, pvc) || !resources.Hidden(pvc.Labels, r.seen.Cluster.Name) {
+	if pvc.DeletionTimestamp != nil || !resources.Owns(r.seen.Cluster, pvc) || !resources.IsHidden(pvc.Labels, r.seen.Cluster.Name) {
 		return nil
 	}
 	err = r.Objects.DeletePVC(ctx, pvc.Namespace, name, metav1.Preconditions{UID: &pvc.UID, ResourceVersion: &pvc.ResourceVersion})

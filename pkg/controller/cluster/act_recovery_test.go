@@ -81,8 +81,8 @@ func TestDeleteRecoveryMember(t *testing.T) {
 			h.record(t, v1beta2.RecoveryPhaseCleaning, "new")
 		}, nil, true},
 		{"it was published", func(_ *testing.T, h *hiddenRecoveryMember) {
-			resources.Published(&h.pod.Labels, "c")
-			resources.Published(&h.pvc.Labels, "c")
+			resources.IsPublished(&h.pod.Labels, "c")
+			resources.IsPublished(&h.pvc.Labels, "c")
 		}, nil, false},
 		{"it belongs to another cluster", func(_ *testing.T, h *hiddenRecoveryMember) {
 			h.pod.OwnerReferences[0].UID, h.pvc.OwnerReferences[0].UID = "other", "other"
@@ -185,7 +185,7 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 			if err != nil || n.made == nil {
 				t.Fatalf("it made %v, error %v", n.made, err)
 			}
-			if filled := len(n.made.Spec.InitContainers) > 0; filled != test.filled || !resources.Hidden(n.made.Labels, "c") {
+			if filled := len(n.made.Spec.InitContainers) > 0; filled != test.filled || !resources.IsHidden(n.made.Labels, "c") {
 				t.Errorf("filled %t, labels %v", filled, n.made.Labels)
 			}
 			if began := resources.RecoveriesOn(n.made); !slices.Equal(began, []string{"before", "r"}) {

@@ -182,7 +182,7 @@ func (g *guarded) UpdateClusterStatus(_ context.Context, c *v1beta2.EtcdCluster)
 // Cluster and the others implement Cache.
 func (g *guarded) Cluster(string, string) (*v1beta2.EtcdCluster, error) { return g.cluster, nil }
 
-func (g *guarded) Cordoned(string) bool { return false }
+func (g *guarded) IsCordoned(string) bool { return false }
 
 func (g *guarded) Service(_, name string) (*corev1.Service, error) {
 	return nil, apierrors.NewNotFound(corev1.Resource("services"), name)

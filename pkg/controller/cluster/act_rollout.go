@@ -36,7 +36,7 @@ func requireNoListener(ctx context.Context, r *run, live *corev1.Pod) error {
 	if observedPod(r.seen.Cluster, live).Running {
 		return fmt.Errorf("pod %s runs: %w", live.Name, reconcile.ErrStale)
 	}
-	if live.Status.PodIP == "" || !r.seen.secure() {
+	if live.Status.PodIP == "" || !r.seen.canSendRequests() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)

@@ -80,7 +80,7 @@ func (m *oneMember) Statuses(_ context.Context, target etcd.Target) map[string]e
 }
 
 // Ready, Note and Forget implement Gate.
-func (m *oneMember) Ready(types.NamespacedName) bool          { return true }
+func (m *oneMember) IsReady(types.NamespacedName) bool        { return true }
 func (m *oneMember) Note(types.NamespacedName, metav1.Object) {}
 func (m *oneMember) Forget(types.NamespacedName)              {}
 

@@ -23,7 +23,7 @@ type cordons struct {
 	nodes map[string]bool
 }
 
-func (c cordons) Cordoned(node string) bool { return c.nodes[node] }
+func (c cordons) IsCordoned(node string) bool { return c.nodes[node] }
 
 // TestCordonedNodesAreObserved: a pod is on a cordoned node if the cache says so, unless
 // Kubernetes would place its successor there, too.

@@ -112,18 +112,18 @@ func unusedName(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim
 	return name
 }
 
-// misplaced is true for a pod whose container does not run and whose image is in another
+// isMisplaced is true for a pod whose container does not run and whose image is in another
 // registry by now. A member that runs needs no other registry.
-func misplaced(r *run, c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
-	return r.Platform.Misplaced(c, p) && !observedPod(c, p).Running
+func isMisplaced(r *run, c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
+	return r.Platform.IsMisplaced(c, p) && !observedPod(c, p).Running
 }
 
 // sortObjects tells the pods and PVCs of members from those that no member has used yet.
 func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim, routed map[types.UID]bool) {
 	for _, p := range sorted(pods) {
 		o := observedPod(r.seen.Cluster, p)
-		o.Cordoned = r.Cache.Cordoned(o.Node) && !toleratesCordon(p)
-		o.InEndpoints, o.Outdated = routed[p.UID], o.Outdated || misplaced(r, r.seen.Cluster, p)
+		o.Cordoned = r.Cache.IsCordoned(o.Node) && !toleratesCordon(p)
+		o.InEndpoints, o.Outdated = routed[p.UID], o.Outdated || isMisplaced(r, r.seen.Cluster, p)
 		if o.Owned && resources.IsPrepared(p.Annotations) {
 			r.seen.Prepared = append(r.seen.Prepared, o)
 		} else {
@@ -150,7 +150,7 @@ func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClai
 func sorted(pods []*corev1.Pod) []*corev1.Pod {
 	pods = slices.Clone(pods)
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		if ra, rb := ready(a), ready(b); ra != rb {
+		if ra, rb := isReady(a), isReady(b); ra != rb {
 			if ra {
 				return -1
 			}
@@ -208,7 +208,7 @@ func observeBudget(r *run) error {
 	if err != nil {
 		return fmt.Errorf("read the pod disruption budget from the cache: %w", err)
 	}
-	drifted := resources.PodDisruptionBudgetDrifted(r.seen.Cluster, pdb)
+	drifted := resources.HasPodDisruptionBudgetDrifted(r.seen.Cluster, pdb)
 	r.seen.observeMark(pdb)
 	r.seen.PodDisruptionBudget = planner.PodDisruptionBudget{State: state(r.seen.Cluster, pdb, drifted), MinAvailable: minAvailable(pdb)}
 	return nil
@@ -274,9 +274,9 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	if o.Finished && p.Status.Reason != "" {
 		o.Waiting = p.Status.Reason + ": " + p.Status.Message // such as Evicted
 	}
-	settled := resources.Settled(p)
+	settled := resources.IsSettled(p)
 	o.Unstarted = !o.Running && !settled
-	o.Restarting, o.Ready = o.Running && !settled, ready(p) && settled
+	o.Restarting, o.Ready = o.Running && !settled, isReady(p) && settled
 	return o
 }
 
@@ -287,13 +287,13 @@ func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planne
 		Owned:       resources.Owns(c, p),
 		Terminating: p.DeletionTimestamp != nil,
 		Version:     p.Annotations[resources.AnnotationVersion],
-		Drifted:     resources.PVCDrifted(c, p),
+		Drifted:     resources.HasPVCDrifted(c, p),
 	}
 	o.Growth, o.GrowthWhy = resources.PVCGrowth(c, p)
 	return o
 }
 
-func ready(p *corev1.Pod) bool {
+func isReady(p *corev1.Pod) bool {
 	for _, cond := range p.Status.Conditions {
 		if cond.Type == corev1.PodReady {
 			return cond.Status == corev1.ConditionTrue

@@ -203,10 +203,10 @@ func (s *seen) format(use v1beta2.CertificateUse) resources.SecretFormat {
 	return resources.FormatNamed
 }
 
-// secure is true if requests to members are possible as the cluster declares: with a client
+// canSendRequests is true if requests to members are possible as the cluster declares: with a client
 // certificate, or without one if the members use no TLS for clients.
-func (s *seen) secure() bool {
-	return !resources.SecureClient(s.Cluster) || s.certificates[v1beta2.CertificateUseOperator] != nil
+func (s *seen) canSendRequests() bool {
+	return !resources.HasClientTLS(s.Cluster) || s.certificates[v1beta2.CertificateUseOperator] != nil
 }
 
 // to returns a target of these endpoints, with the controller's certificate.
@@ -237,16 +237,16 @@ func (s *seen) observeTrust() {
 		p := &s.Pods[i]
 		accepts, known := accepted[p.PeerCAs]
 		if !known {
-			accepts = s.acceptedBy(p.PeerCAs)
+			accepts = s.isAcceptedBy(p.PeerCAs)
 			accepted[p.PeerCAs] = accepts
 		}
 		p.Refreshed, p.Accepts = p.Certificates == mounted, accepts
 	}
 }
 
-// acceptedBy is true if a member that was started with these trusted CAs accepts the
+// isAcceptedBy is true if a member that was started with these trusted CAs accepts the
 // certificates that the other members show now.
-func (s *seen) acceptedBy(trustedCAs string) bool {
+func (s *seen) isAcceptedBy(trustedCAs string) bool {
 	pair := s.certificates[v1beta2.CertificateUsePeer]
 	if pair == nil {
 		return len(s.certificates) > 0 // members speak plainly to each other

@@ -33,7 +33,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 		judge(r, nil)
 		return
 	}
-	if !r.seen.secure() {
+	if !r.seen.canSendRequests() {
 		r.seen.Etcd.Err = "there is no usable client certificate to ask with"
 		judge(r, nil)
 		return

@@ -36,9 +36,9 @@ func isMarked(s *seen, object metav1.Object) bool {
 		return false
 	}
 	if isLasting(object) {
-		return resources.MarkedAlone(s.Cluster, object)
+		return resources.IsMarkedAlone(s.Cluster, object)
 	}
-	return resources.Marked(s.Cluster, object)
+	return resources.IsMarked(s.Cluster, object)
 }
 
 // mark changes a copy of an object, and says whether that is a change.

@@ -66,7 +66,7 @@ func witnesses(c *v1beta2.EtcdCluster, objects []metav1.Object) planner.Witnesse
 			continue
 		}
 		// A pod and its PVC change one after the other.
-		hidden, other := resources.Hidden(object.GetLabels(), c.Name), members[recovery.RecoveryMember]
+		hidden, other := resources.IsHidden(object.GetLabels(), c.Name), members[recovery.RecoveryMember]
 		if other.Recovery.Phase == v1beta2.RecoveryPhaseCutover {
 			recovery = &other.Recovery
 		}

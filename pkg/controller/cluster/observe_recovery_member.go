@@ -21,7 +21,7 @@ import (
 // members.
 func observeRecoveryMember(ctx context.Context, r *run) error {
 	recovery := r.seen.Record.Recovery
-	if !recovery.InProgress() || recovery.RecoveryMember == "" {
+	if !recovery.IsInProgress() || recovery.RecoveryMember == "" {
 		return nil
 	}
 	pvc, err := r.Cache.PVC(r.key.Namespace, recovery.RecoveryMember)
@@ -31,7 +31,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	if err == nil {
 		r.seen.observeMark(pvc)
 	}
-	r.seen.RecoveryMember.Hidden = err == nil && resources.Owns(r.seen.Cluster, pvc) && resources.Hidden(pvc.Labels, r.seen.Cluster.Name)
+	r.seen.RecoveryMember.Hidden = err == nil && resources.Owns(r.seen.Cluster, pvc) && resources.IsHidden(pvc.Labels, r.seen.Cluster.Name)
 	pod, err := r.Cache.Pod(r.key.Namespace, recovery.RecoveryMember)
 	if isNotFound(err) || err == nil && !metav1.IsControlledBy(pod, r.seen.Cluster) {
 		return nil
@@ -40,9 +40,9 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 		return fmt.Errorf("read pod %s from the cache: %w", recovery.RecoveryMember, err)
 	}
 	observed := observedPod(atVersion(r.seen.Cluster, recovery.Version), pod)
-	observed.Outdated = observed.Outdated || misplaced(r, r.seen.Cluster, pod)
+	observed.Outdated = observed.Outdated || isMisplaced(r, r.seen.Cluster, pod)
 	r.seen.RecoveryMember.Pod = &observed
-	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.Hidden(pod.Labels, r.seen.Cluster.Name)
+	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.IsHidden(pod.Labels, r.seen.Cluster.Name)
 	if recovery.Phase == v1beta2.RecoveryPhaseFilling {
 		observed.AwaySince, observed.AwayWhy = away(ctx, r, pod)
 	}

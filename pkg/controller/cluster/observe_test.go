@@ -126,12 +126,12 @@ func TestPodThatWaitsForItsImage(t *testing.T) {
 		if running {
 			pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
 		}
-		if observedPod(c, pod).Outdated || misplaced(&run{Reconciler: r}, c, pod) == running {
-			t.Errorf("running %t: outdated %t, misplaced %t", running, observedPod(c, pod).Outdated, misplaced(&run{Reconciler: r}, c, pod))
+		if observedPod(c, pod).Outdated || isMisplaced(&run{Reconciler: r}, c, pod) == running {
+			t.Errorf("running %t: outdated %t, misplaced %t", running, observedPod(c, pod).Outdated, isMisplaced(&run{Reconciler: r}, c, pod))
 		}
 	}
 	moved, changed := r.Platform.WithVersion(c, pod)
-	if !changed || misplaced(&run{Reconciler: r}, c, moved) || observedPod(c, moved).Outdated {
+	if !changed || isMisplaced(&run{Reconciler: r}, c, moved) || observedPod(c, moved).Outdated {
 		t.Errorf("changed %t, image %s", changed, moved.Spec.Containers[0].Image)
 	}
 }

@@ -41,7 +41,7 @@ type Cache interface {
 	Routed(namespace, service string) (map[types.UID]bool, error)
 	// Cordoned is true for a node that is cordoned. It is false for every node if the
 	// controller may not watch nodes.
-	Cordoned(node string) bool
+	IsCordoned(node string) bool
 }
 
 // Objects reads and writes the live API. A read here is never older than the moment

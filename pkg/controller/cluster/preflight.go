@@ -110,7 +110,7 @@ func requireBootstrapMember(ctx context.Context, r *run, name string) error {
 
 // requireNoRecovery makes sure that no restore fills the cluster instead of its bootstrap member.
 func requireNoRecovery(record *resources.Record) error {
-	if record.Recovery.InProgress() {
+	if record.Recovery.IsInProgress() {
 		return fmt.Errorf("recovery %s has begun since the cluster was observed: %w", record.Recovery.ID, reconcile.ErrStale)
 	}
 	return nil
@@ -133,7 +133,7 @@ func requireSamePods(ctx context.Context, r *run) error {
 	}
 	for i := range pods {
 		live := observedPod(r.seen.Cluster, &pods[i])
-		if !live.Owned || live.Finished || resources.IsPrepared(pods[i].Annotations) || resources.Hidden(pods[i].Labels, r.seen.Cluster.Name) {
+		if !live.Owned || live.Finished || resources.IsPrepared(pods[i].Annotations) || resources.IsHidden(pods[i].Labels, r.seen.Cluster.Name) {
 			continue
 		}
 		if seen := r.seen.podOf(live.Name); seen == nil || seen.UID != live.UID || live.Ready && !seen.Ready {

@@ -95,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		r.keep(key)
 		return 0, nil
 	}
-	if !r.Gate.Ready(key) {
+	if !r.Gate.IsReady(key) {
 		return reconcile.GateRetry, nil
 	}
 	r.orphaned.Report(ctx, key, cluster)

@@ -28,7 +28,7 @@ func TestRenewal(t *testing.T) {
 
 	w.clock.SetTime(issued.Add(certificates.LeafLife/3*2 - time.Hour))
 	w.step()
-	if s := w.step(); !sameSerials(first, s) {
+	if s := w.step(); !isSameSerials(first, s) {
 		t.Errorf("certificates are renewed %v too early", time.Hour)
 	}
 	w.clock.SetTime(issued.Add(certificates.LeafLife / 3 * 2))
@@ -51,7 +51,7 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-func sameSerials(a, b *seen) bool {
+func isSameSerials(a, b *seen) bool {
 	for i := range a.Certificates {
 		if a.Certificates[i].Serial != b.Certificates[i].Serial {
 			return false

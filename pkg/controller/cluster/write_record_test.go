@@ -169,8 +169,8 @@ func TestDecommissionedMemberStaysAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resources.Fenced(&pvc.Labels, "c")
-		resources.Fenced(&pod.Labels, "c")
+		resources.IsFenced(&pvc.Labels, "c")
+		resources.IsFenced(&pod.Labels, "c")
 		if _, err := l.UpdatePVC(t.Context(), pvc); err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestWitnesses(t *testing.T) {
 		next.Phase = phase
 		resources.CopyRecovery(pvc, next)
 		if published {
-			resources.Published(&pvc.Labels, "c")
+			resources.IsPublished(&pvc.Labels, "c")
 		}
 		return pvc
 	}

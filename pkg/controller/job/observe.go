@@ -68,7 +68,7 @@ func (o Observer) Observe(ctx context.Context, job *batchv1.Job, pods []*corev1.
 	for _, pod := range pods {
 		s.PodMade = pod.CreationTimestamp.Time
 		switch {
-		case !Started(job, pod):
+		case !HasStarted(job, pod):
 			s.Waiting = WaitingFor(pod)
 		case pod.DeletionTimestamp == nil && pod.Status.PodIP != "":
 			progress, err := o.Progress.Of(ctx, pod.Status.PodIP)

@@ -60,8 +60,8 @@ func NewestFinished(job *batchv1.Job, pods []*corev1.Pod) *corev1.Pod {
 		switch {
 		case found == nil:
 			found = p
-		case Succeeded(job, p) != Succeeded(job, found):
-			if Succeeded(job, p) {
+		case HasSucceeded(job, p) != HasSucceeded(job, found):
+			if HasSucceeded(job, p) {
 				found = p
 			}
 		case found.CreationTimestamp.Before(&p.CreationTimestamp):
@@ -71,9 +71,9 @@ func NewestFinished(job *batchv1.Job, pods []*corev1.Pod) *corev1.Pod {
 	return found
 }
 
-// Succeeded is true if every container of the Job that ends its pod has ended well,
+// HasSucceeded is true if every container of the Job that ends its pod has ended well,
 // whatever became of containers that others have added, such as the proxy of a mesh.
-func Succeeded(job *batchv1.Job, pod *corev1.Pod) bool {
+func HasSucceeded(job *batchv1.Job, pod *corev1.Pod) bool {
 	if !haveEnded(job, pod) {
 		return pod.Status.Phase == corev1.PodSucceeded
 	}
@@ -130,8 +130,8 @@ func statuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return statuses
 }
 
-// Started is true once a container of the Job has been started in its pod.
-func Started(job *batchv1.Job, pod *corev1.Pod) bool {
+// HasStarted is true once a container of the Job has been started in its pod.
+func HasStarted(job *batchv1.Job, pod *corev1.Pod) bool {
 	for _, c := range Containers(job, pod) {
 		if c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil {
 			return true

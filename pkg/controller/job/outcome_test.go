@@ -51,7 +51,7 @@ func TestStarted(t *testing.T) {
 		"ended":    {newPod("p", state(corev1.ContainerState{Terminated: ended})), true},
 		"repeated": {repeated, true},
 	} {
-		if got := Started(newJob(), test.pod); got != test.want {
+		if got := HasStarted(newJob(), test.pod); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -90,13 +90,13 @@ func TestContainersOfOthers(t *testing.T) {
 			ContainerStatuses:     []corev1.ContainerStatus{{Name: "proxy", State: test.proxy}, {Name: "save", State: test.agent}},
 		}
 		job := newJob()
-		if got := Started(job, pod); got != test.started {
+		if got := HasStarted(job, pod); got != test.started {
 			t.Errorf("%s: started %t", name, got)
 		}
 		if got := NewestFinished(job, []*corev1.Pod{pod}) != nil; got != test.finished {
 			t.Errorf("%s: finished %t", name, got)
 		}
-		if got := Succeeded(job, pod); got != test.succeeded {
+		if got := HasSucceeded(job, pod); got != test.succeeded {
 			t.Errorf("%s: succeeded %t", name, got)
 		}
 	}

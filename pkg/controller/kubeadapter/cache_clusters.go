@@ -137,7 +137,7 @@ func hidden[T metav1.Object](set cache.Indexer, namespace, cluster string) ([]T,
 	}
 	list := make([]T, 0, len(found))
 	for _, object := range found {
-		if o, ok := object.(T); ok && resources.Hidden(o.GetLabels(), cluster) {
+		if o, ok := object.(T); ok && resources.IsHidden(o.GetLabels(), cluster) {
 			list = append(list, o)
 		}
 	}

@@ -121,8 +121,8 @@ func (c *Cordons) Notify(changed func(node string)) error {
 	return err
 }
 
-// Cordoned is true for a node that is cordoned, as far as is known.
-func (c *Cordons) Cordoned(node string) bool {
+// IsCordoned is true for a node that is cordoned, as far as is known.
+func (c *Cordons) IsCordoned(node string) bool {
 	_, found, err := c.informer.GetStore().GetByKey(node)
 	return err == nil && found
 }

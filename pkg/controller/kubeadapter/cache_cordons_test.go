@@ -72,8 +72,8 @@ func TestCordons(t *testing.T) {
 		t.Fatal("the cordoned nodes are not known")
 	}
 	next("one")
-	if !c.Cordoned("one") || c.Cordoned("two") || c.Cordoned("") {
-		t.Errorf("cordoned: one %t, two %t, none %t", c.Cordoned("one"), c.Cordoned("two"), c.Cordoned(""))
+	if !c.IsCordoned("one") || c.IsCordoned("two") || c.IsCordoned("") {
+		t.Errorf("cordoned: one %t, two %t, none %t", c.IsCordoned("one"), c.IsCordoned("two"), c.IsCordoned(""))
 	}
 	if node, _, _ := c.informer.GetStore().GetByKey("one"); len(node.(*metav1.PartialObjectMetadata).Labels) > 0 {
 		t.Error("more than the name is kept")
@@ -83,7 +83,7 @@ func TestCordons(t *testing.T) {
 		t.Fatal(err)
 	}
 	next("one")
-	if c.Cordoned("one") {
+	if c.IsCordoned("one") {
 		t.Error("an uncordoned node is still cordoned")
 	}
 	for _, action := range client.Actions() {
@@ -111,7 +111,7 @@ func TestCordonsWithoutTheRight(t *testing.T) {
 	if !c.WaitForSync(ctx) {
 		t.Error("the start is blocked")
 	}
-	if c.Cordoned("one") {
+	if c.IsCordoned("one") {
 		t.Error("a node is cordoned")
 	}
 }

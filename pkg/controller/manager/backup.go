@@ -48,7 +48,7 @@ func newBackupLoops(o *Options, c clients, caches caches, platform resources.Pla
 		AgentImage:  o.AgentImage,
 		Platform:    platform,
 		MaxRunning:  o.MaxBackups,
-		Responsible: o.Responsible,
+		Responsible: o.IsResponsible,
 		Wake:        backups.Enqueue,
 	})
 	if err != nil {

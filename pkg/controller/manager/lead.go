@@ -62,7 +62,7 @@ func lead(ctx context.Context, o *Options, c clients, work func(context.Context)
 		return fmt.Errorf("prepare the election: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() {
-		if t.first() {
+		if t.isFirst() {
 			t.stop()
 		}
 	})()
@@ -90,8 +90,8 @@ func newTenure(ctx context.Context) *tenure {
 	return t
 }
 
-// first is true for the first caller.
-func (t *tenure) first() bool {
+// isFirst is true for the first caller.
+func (t *tenure) isFirst() bool {
 	select {
 	case t.begun <- struct{}{}:
 		return true
@@ -102,7 +102,7 @@ func (t *tenure) first() bool {
 
 // work runs the work until the process ends or the lease, which leading stands for, is lost.
 func (t *tenure) work(ctx, leading context.Context, work func(context.Context) error) {
-	if !t.first() {
+	if !t.isFirst() {
 		return
 	}
 	defer t.stop()

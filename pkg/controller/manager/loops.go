@@ -171,7 +171,7 @@ func (s *shard) close() {
 // tell adds what the statuses of the clusters say to the metrics.
 func tell(o *Options, c caches) error {
 	clusters := c.etcd.Etcd().V1beta2().EtcdClusters()
-	told := func(object metav1.Object) bool { return metrics.IsLeader() && o.Responsible(object) }
+	told := func(object metav1.Object) bool { return metrics.IsLeader() && o.IsResponsible(object) }
 	collector := metrics.NewClusterCollector(clusters.Lister(), told)
 	if err := legacyregistry.CustomRegister(collector); err != nil {
 		return fmt.Errorf("add the metrics of clusters: %w", err)
@@ -262,7 +262,7 @@ func newClusterLoop(
 		Clock:       clock.RealClock{},
 		Decide:      planner.Decide,
 		Suffix:      func() string { return utilrand.String(suffixLength) },
-		Responsible: func(c *v1beta2.EtcdCluster) bool { return o.Responsible(c) },
+		Responsible: func(c *v1beta2.EtcdCluster) bool { return o.IsResponsible(c) },
 		AgentImage:  o.AgentImage,
 		Platform:    platform,
 	})

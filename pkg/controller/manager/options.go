@@ -158,5 +158,5 @@ func (o *Options) Complete() error {
 	return nil
 }
 
-// Responsible says whether a controller with these options looks after an object.
-func (o *Options) Responsible(object metav1.Object) bool { return o.scope().includes(object) }
+// IsResponsible says whether a controller with these options looks after an object.
+func (o *Options) IsResponsible(object metav1.Object) bool { return o.scope().includes(object) }

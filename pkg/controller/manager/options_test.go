@@ -46,7 +46,7 @@ func TestResponsible(t *testing.T) {
 			t.Parallel()
 			options := manager.NewOptions()
 			options.Namespace, options.ClusterWide = test.namespace, test.clusterWide
-			if got := options.Responsible(test.cluster); got != test.want {
+			if got := options.IsResponsible(test.cluster); got != test.want {
 				t.Errorf("responsible: %t, want %t", got, test.want)
 			}
 		})

@@ -41,7 +41,7 @@ func newRestoreLoop(o *Options, c clients, caches caches, platform resources.Pla
 		Clock:       clock.RealClock{},
 		AgentImage:  o.AgentImage,
 		Platform:    platform,
-		Responsible: o.Responsible,
+		Responsible: o.IsResponsible,
 	})
 	if err != nil {
 		return nil, err

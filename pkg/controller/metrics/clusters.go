@@ -177,7 +177,7 @@ var allSeries = []series{
 		}),
 	gauge("operation_in_progress", "1 while a defragmentation, a restart or a replacement is in progress; absent otherwise.",
 		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
-			if op := o.Status.Operation; !op.Over() && slices.Contains(operations, op.Type) {
+			if op := o.Status.Operation; !op.IsOver() && slices.Contains(operations, op.Type) {
 				add(1, string(op.Type))
 			}
 		}, "type"),
@@ -195,13 +195,13 @@ var allSeries = []series{
 		}),
 	gauge("recovery_in_progress", "1 while the data of the cluster goes on in new members, by why and by how far that is; absent otherwise.",
 		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
-			if r := o.Status.Recovery; r.InProgress() {
+			if r := o.Status.Recovery; r.IsInProgress() {
 				add(1, string(r.Trigger), string(r.Phase))
 			}
 		}, "trigger", "phase"),
 	gauge("last_recovery_timestamp_seconds", "When the last recovery was over, and what it came to; absent if there was none.",
 		func(_ *ClusterCollector, o *v1beta2.EtcdCluster, add func(float64, ...string)) {
-			if r := o.Status.Recovery; r != nil && !r.InProgress() && r.CompletionTime != nil {
+			if r := o.Status.Recovery; r != nil && !r.IsInProgress() && r.CompletionTime != nil {
 				add(float64(r.CompletionTime.Unix()), string(r.Phase))
 			}
 		}, "outcome"),

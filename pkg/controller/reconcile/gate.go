@@ -53,8 +53,8 @@ func (g *CacheGate) Note(key types.NamespacedName, object metav1.Object) {
 	}
 }
 
-// Ready implements Gate.
-func (g *CacheGate) Ready(key types.NamespacedName) bool {
+// IsReady implements Gate.
+func (g *CacheGate) IsReady(key types.NamespacedName) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forgetRolledBack()

@@ -26,7 +26,7 @@ func TestGateHoldsBackUntilTheCacheShowsTheLastWrite(t *testing.T) {
 	})
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	other := types.NamespacedName{Namespace: "ns", Name: "b"}
-	if !gate.Ready(key) {
+	if !gate.IsReady(key) {
 		t.Fatal("held back before any write")
 	}
 	gate.Note(key, pod("10"))
@@ -36,29 +36,29 @@ func TestGateHoldsBackUntilTheCacheShowsTheLastWrite(t *testing.T) {
 		want bool
 	}{{"5", false}, {"9", false}, {"10", true}, {"11", true}} {
 		pods = step.pods
-		if got := gate.Ready(key); got != step.want {
+		if got := gate.IsReady(key); got != step.want {
 			t.Errorf("cache at %s: ready is %t, want %t", pods, got, step.want)
 		}
 	}
 	pods = "1"
-	if !gate.Ready(key) {
+	if !gate.IsReady(key) {
 		t.Error("held back by a write that the cache has shown before")
 	}
 
 	gate.Note(key, pod("100"))
-	if !gate.Ready(other) {
+	if !gate.IsReady(other) {
 		t.Error("held back by another key's write")
 	}
 	gate.Forget(key)
-	if !gate.Ready(key) {
+	if !gate.IsReady(key) {
 		t.Error("held back by a write that was forgotten")
 	}
 	gate.Note(key, &corev1.Service{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "91"}})
-	if gate.Ready(key) {
+	if gate.IsReady(key) {
 		t.Error("not held back by a Service that the cache does not show")
 	}
 	services = "1000" // longer numbers are newer, whatever their first digit
-	if !gate.Ready(key) {
+	if !gate.IsReady(key) {
 		t.Error("resource versions were not compared as numbers")
 	}
 }
@@ -75,23 +75,23 @@ func TestGateForgetsWritesWhenAnAPIIsRolledBack(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	gate.Note(key, pod("510"))
 	gate.Note(key, &corev1.Service{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "501"}})
-	if gate.Ready(key) {
+	if gate.IsReady(key) {
 		t.Fatal("not held back by its own writes")
 	}
 	pods = "20"
-	if gate.Ready(key) {
+	if gate.IsReady(key) {
 		t.Error("not held back by a Service whose API was not rolled back")
 	}
 	services = "501"
-	if !gate.Ready(key) {
+	if !gate.IsReady(key) {
 		t.Error("held back by a version from before the rollback")
 	}
 	gate.Note(key, pod("21"))
-	if gate.Ready(key) {
+	if gate.IsReady(key) {
 		t.Error("not held back by a write after the rollback")
 	}
 	pods = "21"
-	if !gate.Ready(key) {
+	if !gate.IsReady(key) {
 		t.Error("held back although the cache shows the write")
 	}
 }

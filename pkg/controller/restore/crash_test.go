@@ -168,7 +168,7 @@ func TestCancelledAtAnyTime(t *testing.T) {
 						}
 					case existing:
 						untouched++
-						if c == nil || c.Status.Recovery.InProgress() || c.Status.Phase != v1beta2.ClusterPhaseRunning {
+						if c == nil || c.Status.Recovery.IsInProgress() || c.Status.Phase != v1beta2.ClusterPhaseRunning {
 							w.Errorf("%s: the cluster is %+v", name, c)
 						}
 					case c != nil:

@@ -121,7 +121,7 @@ func recoveryMemberOf(pod *corev1.Pod) *planner.RecoveryMember {
 			reason, message := job.EndedSilently(c.Name, end)
 			member.Failing = &planner.Wait{Reason: reason, Message: message}
 		case err != nil:
-		case result.Error != nil && !result.Error.Class.Retryable():
+		case result.Error != nil && !result.Error.Class.IsRetryable():
 			member.Rejected = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
 		case result.Error != nil:
 			member.Failing = &planner.Wait{Reason: string(result.Error.Class), Message: job.Shorten(result.Error.Message)}
@@ -203,7 +203,7 @@ func outcomeOf(j *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 		switch {
 		case err == nil && result.Error != nil:
 			o.Reason, o.Message = string(result.Error.Class), job.Shorten(job.Explain(j, result.Error))
-			o.Retryable = result.Error.Class.Retryable()
+			o.Retryable = result.Error.Class.IsRetryable()
 		case end.ExitCode != 0 || err != nil:
 			o.Reason, o.Message = job.EndedSilently(c.Name, end)
 		default:

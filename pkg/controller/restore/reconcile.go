@@ -64,14 +64,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	if err != nil {
 		return 0, fmt.Errorf("read the restore from the cache: %w", err)
 	}
-	if !r.Gate.Ready(key) {
+	if !r.Gate.IsReady(key) {
 		return reconcile.GateRetry, nil
 	}
 	s, err := r.observe(ctx, restore)
 	if err != nil {
 		return 0, err
 	}
-	if !r.responsible(s) {
+	if !r.isResponsible(s) {
 		return 0, nil
 	}
 	plan := planner.Decide(s.Observed)
@@ -79,9 +79,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	return r.act(ctx, key, s, plan)
 }
 
-// responsible goes by the cluster, so that a restore has the same controller; by the
+// isResponsible goes by the cluster, so that a restore has the same controller; by the
 // restore itself while there is none.
-func (r *Reconciler) responsible(s *seen) bool {
+func (r *Reconciler) isResponsible(s *seen) bool {
 	if s.Cluster != nil {
 		return r.Responsible(s.Cluster)
 	}

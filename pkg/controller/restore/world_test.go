@@ -229,7 +229,7 @@ func (w *world) copies() {
 // clusters lets the controller of clusters do one step of a recovery.
 func (w *world) clusters() {
 	c, found := w.live.clusters["c"]
-	if !found || !c.Status.Recovery.InProgress() {
+	if !found || !c.Status.Recovery.IsInProgress() {
 		return
 	}
 	c = c.DeepCopy()

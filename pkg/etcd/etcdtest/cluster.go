@@ -188,7 +188,7 @@ func (c *Cluster) Leader() *Member {
 		var id uint64
 		for name, s := range c.Client().Statuses(context.Background()) {
 			m := c.Member(name)
-			if !m.Running() {
+			if !m.IsRunning() {
 				continue
 			}
 			if s.Err != nil {

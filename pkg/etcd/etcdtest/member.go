@@ -25,8 +25,8 @@ func (m *Member) Endpoint() etcd.Endpoint { return etcd.Endpoint{Name: m.Name, U
 // Database returns the path of the member's database, which can be opened while it is stopped.
 func (m *Member) Database() string { return filepath.Join(m.config.Dir, "member", "snap", "db") }
 
-// Running is true between Start and Stop.
-func (m *Member) Running() bool {
+// IsRunning is true between Start and Stop.
+func (m *Member) IsRunning() bool {
 	m.cluster.mu.Lock()
 	defer m.cluster.mu.Unlock()
 	return m.server != nil

@@ -61,7 +61,7 @@ func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Tim
 func (s *Store) discard(ctx context.Context, item *container.BlobItem, before time.Time) (bool, error) {
 	client := s.client.NewBlockBlobClient(*item.Name)
 	etag := quoted(item.Properties.ETag) // one that is not committed has none
-	if !marked(item.Metadata) {
+	if !isMarked(item.Metadata) {
 		abandoned, err := abandoned(ctx, client, before)
 		if err != nil || !abandoned {
 			return false, err
@@ -120,9 +120,9 @@ func unless(kind error, key string, err error) error {
 	return err
 }
 
-// marked is true for a blob that a Sweep has made that was killed before it deleted it. The
+// isMarked is true for a blob that a Sweep has made that was killed before it deleted it. The
 // names of metadata have no case.
-func marked(metadata map[string]*string) bool {
+func isMarked(metadata map[string]*string) bool {
 	for name := range metadata {
 		if strings.EqualFold(name, sweepMark) {
 			return true

@@ -69,7 +69,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	if part := objectstore.ByteRange(offset, length); part != "" {
 		call.Header().Set("Range", part)
 	}
-	response, err := retry(ctx, passing, func() (*http.Response, error) { return call.Download() }) //nolint:bodyclose // the reader closes it
+	response, err := retry(ctx, isPassing, func() (*http.Response, error) { return call.Download() }) //nolint:bodyclose // the reader closes it
 	if err != nil {
 		return nil, s.missing(ctx, failed("get", key, err))
 	}
@@ -79,7 +79,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 // Stat implements objectstore.Store.
 func (s *Store) Stat(ctx context.Context, key string) (objectstore.Object, error) {
 	call := s.service.Objects.Get(s.bucket, key).Context(ctx)
-	object, err := retry(ctx, passing, func() (*storage.Object, error) { return call.Do() })
+	object, err := retry(ctx, isPassing, func() (*storage.Object, error) { return call.Do() })
 	if err != nil {
 		return objectstore.Object{}, s.missing(ctx, failed("stat", key, err))
 	}
@@ -114,7 +114,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.O
 		token := ""
 		for {
 			call := s.service.Objects.List(s.bucket).Prefix(prefix).PageToken(token).Context(ctx)
-			page, err := retry(ctx, passing, func() (*storage.Objects, error) { return call.Do() })
+			page, err := retry(ctx, isPassing, func() (*storage.Objects, error) { return call.Do() })
 			if err = failed("list", prefix, err); err != nil {
 				var e *objectstore.Error
 				if errors.As(err, &e) && errors.Is(e.Kind, objectstore.ErrNotFound) {
@@ -138,7 +138,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.O
 // Delete implements objectstore.Store.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	call := s.service.Objects.Delete(s.bucket, key).Context(ctx)
-	_, err := retry(ctx, passing, func() (struct{}, error) { return struct{}{}, call.Do() })
+	_, err := retry(ctx, isPassing, func() (struct{}, error) { return struct{}{}, call.Do() })
 	if err = failed("delete", key, err); errors.Is(err, objectstore.ErrNotFound) {
 		return nil
 	}
@@ -171,8 +171,8 @@ func retry[T any](ctx context.Context, again func(error) bool, call func() (T, e
 	}
 }
 
-// passing is true if the store says that it cannot respond now, or does not respond.
-func passing(err error) bool {
+// isPassing is true if the store says that it cannot respond now, or does not respond.
+func isPassing(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || objectstore.IsFinal(err) {
 		return false
 	}

@@ -78,7 +78,7 @@ func (u *upload) read(ctx context.Context, r io.Reader) (int64, error) {
 
 // again is true if it may be sent once more after this error.
 func (u *upload) again(err error) bool {
-	return passing(err) && !errors.Is(err, errEarly) && (u.rest == nil || !u.rest.begun)
+	return isPassing(err) && !errors.Is(err, errEarly) && (u.rest == nil || !u.rest.begun)
 }
 
 // send makes the request and returns what the store says of the object. When it returns, nothing
@@ -162,7 +162,7 @@ func (u *upload) compare(ctx context.Context, stored *storage.Object) (string, e
 	got := stored.Crc32c
 	if got == "" && u.options.Prove {
 		call := u.store.service.Objects.Get(u.store.bucket, u.key).Context(ctx)
-		asked, err := retry(ctx, passing, func() (*storage.Object, error) { return call.Do() })
+		asked, err := retry(ctx, isPassing, func() (*storage.Object, error) { return call.Do() })
 		if err != nil {
 			return "", nil //nolint:nilerr // it is stored, and not proved: it is read then, which says what is wrong
 		}

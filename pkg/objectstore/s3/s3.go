@@ -111,7 +111,7 @@ func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Tim
 	swept := 0
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
-		if notImplemented(err) {
+		if isNotImplemented(err) {
 			return swept, nil
 		}
 		if err != nil {
@@ -197,6 +197,6 @@ func status(err error) int {
 	return 0
 }
 
-func notImplemented(err error) bool {
+func isNotImplemented(err error) bool {
 	return err != nil && (code(err) == "NotImplemented" || status(err) == http.StatusNotImplemented)
 }

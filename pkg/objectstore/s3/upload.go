@@ -43,12 +43,12 @@ func (u *upload) condition() *string {
 // mayDrop is true if an upload may be tried without its condition: the store has none, and
 // Put has looked already.
 func (u *upload) mayDrop(condition *string, err error) bool {
-	return condition != nil && !u.unseen && notImplemented(err)
+	return condition != nil && !u.unseen && isNotImplemented(err)
 }
 
 // rejected explains the error of an upload whose condition the store does not have.
 func (u *upload) rejected(err error) error {
-	if !u.unseen || !notImplemented(err) {
+	if !u.unseen || !isNotImplemented(err) {
 		return err
 	}
 	return &objectstore.Error{Op: "put", Key: u.key, Kind: objectstore.ErrDenied, Cause: errors.New("the credentials may not see whether the object exists, " +
@@ -126,7 +126,7 @@ func (u *upload) Begin(ctx context.Context) error {
 
 // mayBeUnknown is true of an error by which a store may say that it does not know a header.
 func mayBeUnknown(err error) bool {
-	return notImplemented(err) || (status(err) == http.StatusBadRequest && kinds[code(err)] == nil)
+	return isNotImplemented(err) || (status(err) == http.StatusBadRequest && kinds[code(err)] == nil)
 }
 
 // PutPart implements objectstore.Parts.

@@ -34,7 +34,7 @@ type Attempt struct {
 	Number int32
 }
 
-func (a Attempt) same(b Attempt) bool {
+func (a Attempt) isSame(b Attempt) bool {
 	return a.Number == b.Number && a.ScheduledTime.Equal(b.ScheduledTime)
 }
 
@@ -97,10 +97,10 @@ func (o *Observed) policy() *v1beta2.BackupPolicy {
 	return o.Backup.Spec.BackupPolicy
 }
 
-// suspended is true for a periodic backup whose policy suspends it.
-func (o *Observed) suspended() bool { return o.periodic() && o.policy().Suspend }
+// isSuspended is true for a periodic backup whose policy suspends it.
+func (o *Observed) isSuspended() bool { return o.isPeriodic() && o.policy().Suspend }
 
-func (o *Observed) periodic() bool {
+func (o *Observed) isPeriodic() bool {
 	return o.policy().Schedule != "" || o.policy().BackupIntervalInSecond > 0
 }
 
@@ -110,14 +110,14 @@ func (o *Observed) current() Attempt {
 	return Attempt{ScheduledTime: timeOf(s.LastScheduleTime), Number: s.Attempts}
 }
 
-// running is true if the status says that an attempt is under way.
-func (o *Observed) running() bool {
+// isRunning is true if the status says that an attempt is under way.
+func (o *Observed) isRunning() bool {
 	s := &o.Backup.Status
 	return s.Attempts > 0 && s.StartTime != nil && s.CompletionTime == nil
 }
 
-// recorded is true if the status holds what came of an attempt.
-func (o *Observed) recorded(a Attempt) bool {
+// isRecorded is true if the status holds what came of an attempt.
+func (o *Observed) isRecorded(a Attempt) bool {
 	now := o.current()
 	switch {
 	case !a.ScheduledTime.Equal(now.ScheduledTime):
@@ -125,14 +125,14 @@ func (o *Observed) recorded(a Attempt) bool {
 	case a.Number != now.Number:
 		return a.Number < now.Number
 	default:
-		return !o.running()
+		return !o.isRunning()
 	}
 }
 
 // job returns the Job of an attempt, nil if there is none.
 func (o *Observed) job(a Attempt) *Job {
 	for i := range o.Jobs {
-		if j := &o.Jobs[i]; j.Attempt.same(a) {
+		if j := &o.Jobs[i]; j.Attempt.isSame(a) {
 			return j
 		}
 	}
@@ -144,7 +144,7 @@ func (o *Observed) pending() *Job {
 	var oldest *Job
 	for i := range o.Jobs {
 		j := &o.Jobs[i]
-		if o.recorded(j.Attempt) {
+		if o.isRecorded(j.Attempt) {
 			continue
 		}
 		if oldest == nil || j.Created.Before(oldest.Created) {

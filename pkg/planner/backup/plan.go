@@ -84,7 +84,7 @@ func Decide(o Observed) Plan {
 			break
 		}
 	}
-	if !o.suspended() {
+	if !o.isSuspended() {
 		plan.Next = next
 	}
 	if plan.Record == nil {
@@ -108,7 +108,7 @@ func (o *Observed) dueTime(schedule Schedule) (scheduled, next time.Time) {
 	} else if handled.IsZero() {
 		scheduled = created
 	}
-	if scheduled.IsZero() && o.failed() && o.Backup.Generation != o.Backup.Status.ObservedGeneration {
+	if scheduled.IsZero() && o.hasFailed() && o.Backup.Generation != o.Backup.Status.ObservedGeneration {
 		// The spec was changed after a failure: what was wrong may be right now.
 		// Scheduled times only go forward, even if the clock was set back.
 		scheduled = o.Now.Truncate(time.Second)
@@ -119,9 +119,9 @@ func (o *Observed) dueTime(schedule Schedule) (scheduled, next time.Time) {
 	return scheduled.Truncate(time.Second), next
 }
 
-// failed is true if the current attempt ended without a backup.
-func (o *Observed) failed() bool {
-	return o.current().Number > 0 && !o.running() && !o.Backup.Status.Succeeded
+// hasFailed is true if the current attempt ended without a backup.
+func (o *Observed) hasFailed() bool {
+	return o.current().Number > 0 && !o.isRunning() && !o.Backup.Status.Succeeded
 }
 
 // recordJob writes down what came of a Job.
@@ -132,7 +132,7 @@ func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 		return Plan{}, false
 	case j.Outcome != nil:
 		return Plan{Attempt: j.Attempt, Record: j.Outcome}, true
-	case j.Late(o.Now):
+	case j.IsLate(o.Now):
 		return Plan{Attempt: j.Attempt, Record: &Outcome{
 			Reason: ReasonNotStarted, Message: j.LateMessage(), Start: j.Created, Completion: o.Now,
 		}}, true
@@ -143,7 +143,7 @@ func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 
 // recordLost records that a Job no longer exists, and its outcome with it.
 func recordLost(o *Observed, _ time.Time) (Plan, bool) {
-	if !o.running() || o.job(o.current()) != nil {
+	if !o.isRunning() || o.job(o.current()) != nil {
 		return Plan{}, false
 	}
 	return Plan{Attempt: o.current(), Record: &Outcome{
@@ -178,7 +178,7 @@ func begin(o *Observed, scheduled time.Time) (Plan, bool) {
 func retry(o *Observed, _ time.Time) (Plan, bool) {
 	now := o.current()
 	switch {
-	case now.ScheduledTime.IsZero() || now.Number >= maxAttempts || (now.Number > 0 && !o.failed()):
+	case now.ScheduledTime.IsZero() || now.Number >= maxAttempts || (now.Number > 0 && !o.hasFailed()):
 		return Plan{}, false
 	case now.Number > 0:
 		at := timeOf(o.Backup.Status.CompletionTime).Add(backOff(now.Number))
@@ -193,7 +193,7 @@ func retry(o *Observed, _ time.Time) (Plan, bool) {
 // start makes an attempt, unless nothing can be backed up.
 func (o *Observed) start(a Attempt) Plan {
 	switch {
-	case o.suspended():
+	case o.isSuspended():
 		return Plan{Attempt: o.current()}
 	case o.Source != nil:
 		return Plan{Attempt: a, Wait: o.Source, RequeueAfter: sourcePeriod}
@@ -208,10 +208,10 @@ func (o *Observed) served() []string {
 	var names []string
 	for i := range o.Jobs {
 		j := &o.Jobs[i]
-		if j.Deleting || !o.recorded(j.Attempt) {
+		if j.Deleting || !o.isRecorded(j.Attempt) {
 			continue
 		}
-		if newest := j.Attempt.same(o.current()); !newest || j.Outcome == nil || j.Outcome.Succeeded {
+		if newest := j.Attempt.isSame(o.current()); !newest || j.Outcome == nil || j.Outcome.Succeeded {
 			names = append(names, j.Name)
 		}
 	}

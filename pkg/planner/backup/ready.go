@@ -30,11 +30,11 @@ func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) job.Standin
 	switch {
 	case plan.Wait != nil && o.waitsTooLong(plan):
 		return job.Standing{Stalled: true, Reason: plan.Wait.Reason, Message: plan.Wait.Message}
-	case good && (o.periodic() || !goesOn):
+	case good && (o.isPeriodic() || !goesOn):
 		return job.Standing{Ready: true, Reason: ReasonStored, Message: stored.Message}
-	case o.periodic() && !tried && o.suspended():
+	case o.isPeriodic() && !tried && o.isSuspended():
 		return job.Standing{Ready: true, Reason: reason, Message: message}
-	case o.periodic() && !tried && status.Phase == v1beta2.BackupPhasePending && plan.Action == ActionNone && plan.Wait == nil:
+	case o.isPeriodic() && !tried && status.Phase == v1beta2.BackupPhasePending && plan.Action == ActionNone && plan.Wait == nil:
 		return job.Standing{Ready: true, Reason: "NoneDueYet", Message: "no backup has been due yet"}
 	case goesOn:
 		return job.Standing{Reason: reason, Message: message}

@@ -19,7 +19,7 @@ type Retention struct {
 	Age time.Duration
 }
 
-func (r Retention) unlimited() bool { return r.Count <= 0 && r.Age <= 0 }
+func (r Retention) isUnlimited() bool { return r.Count <= 0 && r.Age <= 0 }
 
 // RetentionOf returns the retention that a policy asks for. It is that of periodic
 // backups: what was made once is kept.
@@ -40,7 +40,7 @@ func RetentionOf(policy *v1beta2.BackupPolicy) Retention {
 // returns none while the newest attempt has failed. So a store with a problem, or a
 // cluster that was deleted, never costs a backup.
 func Expired(history []v1beta2.BackupRecord, keep Retention, now time.Time) []v1beta2.BackupRecord {
-	if keep.unlimited() {
+	if keep.isUnlimited() {
 		return nil
 	}
 	newestFirst := slices.Clone(history)

@@ -94,7 +94,7 @@ func checkRetention(t *testing.T, history []v1beta2.BackupRecord, keep Retention
 		t.Fatalf("%+v: the newest verified one is deleted: %+v", keep, history)
 	case len(expired) > 0 && !newest.Succeeded:
 		t.Fatalf("%+v: something is deleted while the newest attempt has failed: %+v", keep, history)
-	case keep.unlimited() && len(expired) > 0:
+	case keep.isUnlimited() && len(expired) > 0:
 		t.Fatalf("no limit, and something is deleted")
 	case newest != nil && newest.Succeeded && keep.Count > 0 && kept > int(keep.Count)+1:
 		t.Fatalf("%+v: %d are kept: %+v", keep, kept, history)

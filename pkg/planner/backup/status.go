@@ -85,7 +85,7 @@ func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outco
 	} else {
 		status.Reason = outcome.Message
 	}
-	if o.periodic() {
+	if o.isPeriodic() {
 		remember(o, status, a, outcome)
 	}
 }
@@ -154,7 +154,7 @@ func run(status *v1beta2.BackupStatus, j *Job) {
 	if j.Attempt.Number == 1 {
 		status.Reason = ""
 	}
-	if job.Noticeable(status.Progress, j.Progress) {
+	if job.IsNoticeable(status.Progress, j.Progress) {
 		status.Progress = j.Progress.DeepCopy()
 	}
 }
@@ -203,7 +203,7 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	}
 	is, reason, message := progressing(o, status, plan)
 	set(ConditionProgressing, is, reason, message)
-	if plan.Record == nil || !plan.Record.Succeeded || retention(o).unlimited() {
+	if plan.Record == nil || !plan.Record.Succeeded || retention(o).isUnlimited() {
 		return
 	}
 	if plan.Record.Warning != "" {
@@ -235,7 +235,7 @@ func progressing(o *Observed, status *v1beta2.BackupStatus, plan Plan) (is metav
 		return metav1.ConditionTrue, "Running", fmt.Sprintf("attempt %d runs", status.Attempts)
 	case plan.Wait != nil:
 		return metav1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message
-	case o.suspended():
+	case o.isSuspended():
 		return metav1.ConditionFalse, "Suspended", "spec.backupPolicy.suspend is true"
 	case status.Phase == v1beta2.BackupPhasePending:
 		return metav1.ConditionTrue, "Due", "the backup is about to begin"

@@ -66,7 +66,7 @@ func (w *walk) step() {
 	w.o.Backup.Status = status
 	if plan.Record == nil && plan.Action == ActionNone && len(plan.Delete) == 0 {
 		w.settles()
-		if plan.RequeueAfter <= 0 && w.unfinished() {
+		if plan.RequeueAfter <= 0 && w.isUnfinished() {
 			w.fail("the planner does not look again at %+v", status)
 		}
 	}
@@ -83,18 +83,18 @@ func (w *walk) settles() {
 	}
 }
 
-func (w *walk) unfinished() bool {
+func (w *walk) isUnfinished() bool {
 	s := &w.o.Backup.Status
-	return !w.o.suspended() && (s.Phase == v1beta2.BackupPhaseRunning || s.Phase == v1beta2.BackupPhasePending ||
-		(s.Phase == v1beta2.BackupPhaseFailed && s.Attempts < maxAttempts) || w.o.periodic())
+	return !w.o.isSuspended() && (s.Phase == v1beta2.BackupPhaseRunning || s.Phase == v1beta2.BackupPhasePending ||
+		(s.Phase == v1beta2.BackupPhaseFailed && s.Attempts < maxAttempts) || w.o.isPeriodic())
 }
 
 func (w *walk) begin(a Attempt) {
-	if w.o.suspended() || w.o.Source != nil {
+	if w.o.isSuspended() || w.o.Source != nil {
 		w.fail("begun although it is suspended, or nothing can be backed up")
 	}
 	for i := range w.o.Jobs {
-		if j := &w.o.Jobs[i]; j.Outcome == nil && !w.o.recorded(j.Attempt) {
+		if j := &w.o.Jobs[i]; j.Outcome == nil && !w.o.isRecorded(j.Attempt) {
 			w.fail("begun while %s runs", j.Name)
 		}
 	}
@@ -148,7 +148,7 @@ func (w *walk) happen() {
 		for i := range w.o.Jobs { // a Job is deleted by hand
 			if w.dice.IntN(8) == 0 && w.o.Jobs[i].Outcome == nil {
 				w.log = append(w.log, "Job "+w.o.Jobs[i].Name+" vanishes")
-				if !w.o.Jobs[i].Attempt.same(w.o.current()) {
+				if !w.o.Jobs[i].Attempt.isSame(w.o.current()) {
 					// No status names the Job yet: it is created again, with the same name.
 					delete(w.made, w.o.Jobs[i].Name)
 				}

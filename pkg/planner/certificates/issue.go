@@ -151,7 +151,7 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	}
 	renew := c.isAbsent() || c.State == Expired || !o.Now.Before(c.Renewal) || !c.Issued.SANsMatch
 	switch {
-	case renew, !c.Issued.Signed && o.accepted():
+	case renew, !c.Issued.Signed && o.isAccepted():
 		return ChangeAll, true
 	case !c.Issued.BundleMatches && !c.Issued.Signed:
 		// Every client and member accepts the certificate as it is, and not yet a
@@ -166,7 +166,7 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 // is accepted.
 func (o *Observed) runsOut(c *Certificate) bool {
 	runsOut := c.State == Expired || c.State == Usable && !o.Now.Before(c.Renewal)
-	return runsOut && (c.Issued.Signed || o.accepted())
+	return runsOut && (c.Issued.Signed || o.isAccepted())
 }
 
 // endOverlap drops the old CA once nothing presents a certificate that it signed: no

@@ -38,9 +38,9 @@ func (o *Observed) untrusting() *Pod {
 	return nil
 }
 
-// accepted is true if every member accepts what the present CA signs: because the CA before
+// isAccepted is true if every member accepts what the present CA signs: because the CA before
 // it cross-signed it, or because each member has started since it is trusted.
-func (o *Observed) accepted() bool {
+func (o *Observed) isAccepted() bool {
 	return o.CA.CrossSigned || o.allTrust()
 }
 

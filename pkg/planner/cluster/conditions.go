@@ -111,7 +111,7 @@ func recovering(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionRecovering
 	r := recoveryStatus(o, plan)
 	switch {
-	case r.InProgress():
+	case r.IsInProgress():
 		return is(t, corev1.ConditionTrue, Reason(r.Phase), recovery.Describe(r))
 	case r != nil:
 		return is(t, corev1.ConditionFalse, Reason(r.Phase), r.Message)
@@ -223,7 +223,7 @@ func upgrading(o *Observed, _ Plan) v1beta2.ClusterCondition {
 		return is(t, corev1.ConditionFalse, ReasonVersionUnknown, "")
 	}
 	for _, m := range listVoters(o.Etcd.Members) {
-		if m.Version != "" && !sameVersion(m.Version, target) {
+		if m.Version != "" && !isSameVersion(m.Version, target) {
 			return is(t, corev1.ConditionTrue, ReasonVersionChange, fmt.Sprintf("from %s to %s", low, target))
 		}
 	}

@@ -52,7 +52,7 @@ func hasFinalizer(cluster *v1beta2.EtcdCluster) bool {
 // the named member when the other votes.
 func isReplacementRequested(cluster *v1beta2.EtcdCluster, m *Member) bool {
 	op := cluster.Status.Operation
-	return !m.Learner && !op.Over() && op.Type == v1beta2.OperationReplace && slices.Contains(op.Members, m.Name) &&
+	return !m.Learner && !op.IsOver() && op.Type == v1beta2.OperationReplace && slices.Contains(op.Members, m.Name) &&
 		cluster.Annotations[resources.AnnotationCancelOperation] != op.ID
 }
 
@@ -60,7 +60,7 @@ func isReplacementRequested(cluster *v1beta2.EtcdCluster, m *Member) bool {
 // repository.
 func hasOtherImage(cluster *v1beta2.EtcdCluster, p *Pod) bool {
 	target := parse(cluster.Spec.Version)
-	return target != nil && (p.Outdated || !sameVersion(p.Version, target))
+	return target != nil && (p.Outdated || !isSameVersion(p.Version, target))
 }
 
 // declaration is what decides whether a pod was created from what is declared now.

@@ -24,7 +24,7 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	if b := o.Cluster.Status.LastBackup; resources.Restorable(b) == nil {
 		c.Options.LastBackup = b.Name
 	}
-	if r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery); r.InProgress() {
+	if r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery); r.IsInProgress() {
 		c.RecoveryMember = r.RecoveryMember
 	}
 	for i := range o.Etcd.Members {

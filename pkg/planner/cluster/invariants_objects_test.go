@@ -50,7 +50,7 @@ func (f *facts) mayLeave(m *Member, pod int) bool {
 		others--
 	}
 	return f.Etcd.Linearizable && !m.Learner && f.voters > int(*f.Cluster.Spec.Replicas) && f.ledBy() != m.ID &&
-		f.Pods[pod].Role == PodDraining && !f.Pods[pod].InEndpoints && majority(others, f.voters)
+		f.Pods[pod].Role == PodDraining && !f.Pods[pod].InEndpoints && isMajority(others, f.voters)
 }
 
 func removes(p Plan, name string) bool {

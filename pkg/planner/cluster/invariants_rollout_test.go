@@ -57,7 +57,7 @@ func (f *facts) checkMeanwhile(m *Member, outage bool) string {
 	if f.serves(m) {
 		serving--
 	}
-	if outage == majority(serving, f.voters) {
+	if outage == isMajority(serving, f.voters) {
 		return fmt.Sprintf("restarts %s: outage %t", m.Name, outage)
 	}
 	if outage && (f.voters > 2 || serving < f.voters-1) {

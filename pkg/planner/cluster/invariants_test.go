@@ -95,7 +95,7 @@ func (f *facts) ledBy() uint64 {
 	return 0
 }
 
-func majority(serving, of int) bool { return 2*serving > of }
+func isMajority(serving, of int) bool { return 2*serving > of }
 
 // planInvariants holds for every plan. An entry is named after the safety rule of
 // docs/explanation/safety-rules.md that it belongs to, if there is one.
@@ -216,7 +216,7 @@ func checkRemove(f *facts, p Plan) string {
 		if f.serves(m) {
 			serving--
 		}
-		if !majority(serving, f.voters-1) {
+		if !isMajority(serving, f.voters-1) {
 			return fmt.Sprintf("removes voter %s: %d of the %d that remain serve", m.Name, serving, f.voters-1)
 		}
 	}
@@ -242,7 +242,7 @@ func checkPromote(f *facts, p Plan) string {
 			if f.serves(m) {
 				serving++
 			}
-			if !majority(serving, f.voters+1) {
+			if !isMajority(serving, f.voters+1) {
 				return fmt.Sprintf("promotes %s: %d of %d voters would serve", m.Name, serving, f.voters+1)
 			}
 			if !f.saidStarted(m) {
@@ -252,7 +252,7 @@ func checkPromote(f *facts, p Plan) string {
 			if a.As == JoinAsVoter && f.serving < f.voters {
 				return fmt.Sprintf("adds a voter while %d of %d serve", f.serving, f.voters)
 			}
-			if !majority(f.serving, f.voters) {
+			if !isMajority(f.serving, f.voters) {
 				return fmt.Sprintf("adds a member while %d of %d voters serve", f.serving, f.voters)
 			}
 			if f.memberNamed(a.Name) != nil || f.podIndex(a.Name) >= 0 || f.pvcIndex(a.Name) >= 0 {

@@ -23,7 +23,7 @@ func taskID(op *v1beta2.ClusterOperation, member string) string { return op.ID +
 // followOperation returns that of the last status with what has come of it since.
 func followOperation(o *Observed) *v1beta2.ClusterOperation {
 	op := o.Cluster.Status.Operation.DeepCopy()
-	if op.Over() {
+	if op.IsOver() {
 		return op
 	}
 	if op.Type == v1beta2.OperationRestart {
@@ -32,7 +32,7 @@ func followOperation(o *Observed) *v1beta2.ClusterOperation {
 	}
 	if op.Type == v1beta2.OperationReplace {
 		followReplacement(o, op)
-		if !op.Over() && o.Cluster.Annotations[resources.AnnotationCancelOperation] == op.ID {
+		if !op.IsOver() && o.Cluster.Annotations[resources.AnnotationCancelOperation] == op.ID {
 			endReplacement(o.Now, op, "the replacement was cancelled with the annotation "+resources.AnnotationCancelOperation)
 		}
 		return op

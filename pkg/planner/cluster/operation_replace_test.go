@@ -97,7 +97,7 @@ func TestReplaceInStatus(t *testing.T) {
 			if op == nil || op.Phase != test.phase || show(op) != test.results || !strings.Contains(op.Message, test.says) || test.says == "" && op.Message != "" {
 				t.Errorf("%+v with %q, want %s with %q and %q", op, show(op), test.phase, test.results, test.says)
 			}
-			if op.Over() != (op.CompletionTime != nil) || op.StartTime == nil {
+			if op.IsOver() != (op.CompletionTime != nil) || op.StartTime == nil {
 				t.Errorf("phase %s and times %v, %v", op.Phase, op.StartTime, op.CompletionTime)
 			}
 		})

@@ -39,7 +39,7 @@ func isUsable(o *Observed, p *Pod) bool {
 	case !p.Running && o.Now.Sub(p.Made) > preparedPatience:
 		return false
 	case upgradePathOf(o).joinVersion() != "":
-		return sameVersion(p.Version, parse(upgradePathOf(o).joinVersion()))
+		return isSameVersion(p.Version, parse(upgradePathOf(o).joinVersion()))
 	default:
 		return !hasOtherImage(o.Cluster, p)
 	}

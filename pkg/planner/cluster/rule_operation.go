@@ -17,7 +17,7 @@ import (
 // replacement for the rules about the membership.
 func ruleOperation(o *Observed) (Plan, bool) {
 	op := followOperation(o)
-	if op.Over() || op.Type == v1beta2.OperationRestart || op.Type == v1beta2.OperationReplace {
+	if op.IsOver() || op.Type == v1beta2.OperationRestart || op.Type == v1beta2.OperationReplace {
 		return Plan{}, false
 	}
 	if op.StartTime == nil {

@@ -152,7 +152,7 @@ func TestOperationInStatus(t *testing.T) {
 			if op == nil || op.Phase != test.phase || show(op) != test.results || !strings.Contains(op.Message, test.says) {
 				t.Errorf("%+v with %q, want %s with %q and %q", op, show(op), test.phase, test.results, test.says)
 			}
-			if op.Over() != (op.CompletionTime != nil) || (op.Phase != v1beta2.OperationPending) != (op.StartTime != nil) {
+			if op.IsOver() != (op.CompletionTime != nil) || (op.Phase != v1beta2.OperationPending) != (op.StartTime != nil) {
 				t.Errorf("phase %s and times %v, %v", op.Phase, op.StartTime, op.CompletionTime)
 			}
 			if before.Phase != o.Cluster.Status.Operation.Phase || len(before.Results) != len(o.Cluster.Status.Operation.Results) {

@@ -64,7 +64,7 @@ func witnessedRecovery(witnesses *Witnesses, reported *v1beta2.RecoveryStatus) *
 	}
 	witness := recoveryWitness(witnesses, said)
 	switch {
-	case witness == nil && said != nil && !said.InProgress():
+	case witness == nil && said != nil && !said.IsInProgress():
 		return said.DeepCopy()
 	case witness == nil:
 		return nil

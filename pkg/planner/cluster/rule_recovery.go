@@ -21,7 +21,7 @@ var recoveryRechecks = map[recovery.Recheck]time.Duration{
 // quorum or from a backup. Package recovery decides how; here are what it decides from, and the
 // actions of each of its steps.
 func ruleRecovery(o *Observed) (Plan, bool) {
-	if !recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).InProgress() && !recoversAutomatically(o.Cluster) {
+	if !recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() && !recoversAutomatically(o.Cluster) {
 		return Plan{}, false // nothing to gather the facts for
 	}
 	d, decides := recovery.Decide(recoveryInput(o))

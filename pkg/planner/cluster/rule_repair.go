@@ -49,7 +49,7 @@ func repairUnnamed(o *Observed, target *version.Version) []Action {
 		case !p.Owned || isGone(p) || p.Running || pvcByName(o.PVCs, p.Name) == nil || memberByName(o.Etcd.Members, p.Name) != nil:
 		case declarationOf(o).isStale(p):
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
-		case p.Outdated && sameVersion(p.Version, target): // from another repository
+		case p.Outdated && isSameVersion(p.Version, target): // from another repository
 			actions = append(actions, UpgradePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
 		}
 	}

@@ -55,7 +55,7 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 // recoveryStatus repeats what stands in the record, and says what it waits for.
 func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
 	r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).DeepCopy()
-	if r.InProgress() && plan.Rule == RuleRecovery && plan.Wait != nil {
+	if r.IsInProgress() && plan.Rule == RuleRecovery && plan.Wait != nil {
 		r.Message = plan.Wait.Message
 	}
 	return r
@@ -167,10 +167,10 @@ func reportedRaftIndex(o *Observed, m *Member) int64 {
 // keepUnlessNoticeable keeps figures that change all the time at their last written
 // value until they differ by a tenth: a status write for every one would be noise.
 func keepUnlessNoticeable(s, before *v1beta2.MemberStatus) {
-	if s.DBSize == 0 || near(s.DBSize, before.DBSize) {
+	if s.DBSize == 0 || isNear(s.DBSize, before.DBSize) {
 		s.DBSize = before.DBSize
 	}
-	if near(s.RaftLag, before.RaftLag) {
+	if isNear(s.RaftLag, before.RaftLag) {
 		s.RaftLag = before.RaftLag
 	}
 	if s.Version == "" {
@@ -178,7 +178,7 @@ func keepUnlessNoticeable(s, before *v1beta2.MemberStatus) {
 	}
 }
 
-func near(a, b int64) bool {
+func isNear(a, b int64) bool {
 	diff := max(a, b) - min(a, b)
 	return 10*diff < max(a, b)
 }
@@ -202,7 +202,7 @@ func versions(o *Observed, status *v1beta2.ClusterStatus) {
 	if low := versionsOf(o).lowestRun(); low != nil {
 		status.CurrentVersion = low.String()
 	}
-	if target := parse(o.Cluster.Spec.Version); target != nil && status.CurrentVersion != "" && !sameVersion(status.CurrentVersion, target) {
+	if target := parse(o.Cluster.Spec.Version); target != nil && status.CurrentVersion != "" && !isSameVersion(status.CurrentVersion, target) {
 		status.TargetVersion = target.String()
 	}
 }

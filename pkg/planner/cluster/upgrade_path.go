@@ -70,7 +70,7 @@ func (u upgradePath) logBars(low, target *version.Version) bool {
 
 // pinned returns a version for CreatePod; empty if it is the declared one or unknown.
 func (u upgradePath) pinned(v *version.Version) string {
-	if v == nil || sameVersion(u.desired, v) {
+	if v == nil || isSameVersion(u.desired, v) {
 		return ""
 	}
 	return v.String()

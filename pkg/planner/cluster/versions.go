@@ -87,7 +87,7 @@ func tooEarly(low, target *version.Version) (patch validation.SafePatch, ok bool
 	return patch, bound && low.LessThan(parse(patch.Version))
 }
 
-func sameVersion(v string, target *version.Version) bool {
+func isSameVersion(v string, target *version.Version) bool {
 	parsed := parse(v)
 	return parsed != nil && parsed.EqualTo(target)
 }

@@ -58,9 +58,9 @@ type Job struct {
 	Progress *v1beta2.TransferProgress
 }
 
-// Late is true if Kubernetes has had its time to start the pod. For a pod that Kubernetes
+// IsLate is true if Kubernetes has had its time to start the pod. For a pod that Kubernetes
 // rejected at first, that time counts from the creation of the pod.
-func (j *Job) Late(now time.Time) bool {
+func (j *Job) IsLate(now time.Time) bool {
 	since := j.Created
 	if j.PodMade.After(since) {
 		since = j.PodMade
@@ -93,9 +93,9 @@ func (j *Job) Unstarted() *Wait {
 	}
 }
 
-// Noticeable is true if a transfer has come a tenth of its way further, so that a large
+// IsNoticeable is true if a transfer has come a tenth of its way further, so that a large
 // one costs few writes of the status.
-func Noticeable(before, now *v1beta2.TransferProgress) bool {
+func IsNoticeable(before, now *v1beta2.TransferProgress) bool {
 	switch {
 	case now == nil:
 		return false

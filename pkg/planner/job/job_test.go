@@ -34,7 +34,7 @@ func TestJobs(t *testing.T) {
 				t.Errorf("%s: the wait has no message", name)
 			}
 		}
-		if late := test.job.Late(epoch); late != test.late || wait != test.wait {
+		if late := test.job.IsLate(epoch); late != test.late || wait != test.wait {
 			t.Errorf("%s: late %t, waits for %q; want %t, %q", name, late, wait, test.late, test.wait)
 		}
 	}
@@ -57,7 +57,7 @@ func TestNoticeable(t *testing.T) {
 		"unknown total":   {at(50, 0), at(60, 0), true},
 		"another attempt": {at(50, 100), at(5, 100), false},
 	} {
-		if got := Noticeable(test.before, test.now); got != test.want {
+		if got := IsNoticeable(test.before, test.now); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -31,10 +31,10 @@ const (
 // cluster is looked after as every cluster is.
 func Decide(in *Input) (Decision, bool) {
 	r := Current(in.Recorded, in.Reported)
-	if r.InProgress() && in.Recorded == nil && r.Phase != v1beta2.RecoveryPhasePending {
+	if r.IsInProgress() && in.Recorded == nil && r.Phase != v1beta2.RecoveryPhasePending {
 		return in.recordAgain(r), true
 	}
-	if !r.InProgress() {
+	if !r.IsInProgress() {
 		if r = in.automaticRecovery(); r == nil {
 			return in.automaticRestore()
 		}
@@ -61,7 +61,7 @@ func Current(recorded, reported *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus
 	switch {
 	case recorded == nil:
 		return reported
-	case reported == nil || recorded.InProgress() && reported.ID != recorded.ID:
+	case reported == nil || recorded.IsInProgress() && reported.ID != recorded.ID:
 		return recorded
 	case reported.ID != recorded.ID && reported.Phase == v1beta2.RecoveryPhasePending:
 		return reported

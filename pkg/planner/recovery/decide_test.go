@@ -132,7 +132,7 @@ func TestEndIsRecorded(t *testing.T) {
 		"the new members were lost before the PVCs of the old members were released; those PVCs are kept": input(t, recoveryMember+":nopod", recorded(cleaning), published),
 	} {
 		in.Now = testNow.Add(time.Millisecond)
-		if r := recordOf(t, in); r.InProgress() || r.Message != want || !r.CompletionTime.Time.Equal(testNow) {
+		if r := recordOf(t, in); r.IsInProgress() || r.Message != want || !r.CompletionTime.Time.Equal(testNow) {
 			t.Errorf("it ended as %s at %v: %q, want %q", r.Phase, r.CompletionTime, r.Message, want)
 		}
 	}

@@ -107,14 +107,14 @@ const (
 	ReasonRejected = job.ReasonRejected
 )
 
-// ended is true once nothing more is done for the restore.
-func (o *Observed) ended() bool {
+// hasEnded is true once nothing more is done for the restore.
+func (o *Observed) hasEnded() bool {
 	phase := o.Restore.Status.Phase
 	return phase == v1beta2.RestorePhaseSucceeded || phase == v1beta2.RestorePhaseFailed
 }
 
-// asked is true if the status records that the cluster got the request for a recovery.
-func (o *Observed) asked() bool {
+// isRequested is true if the status records that the cluster got the request for a recovery.
+func (o *Observed) isRequested() bool {
 	phase := o.Restore.Status.Phase
 	return phase == v1beta2.RestorePhaseRestoring || phase == v1beta2.RestorePhaseStarting
 }
@@ -134,22 +134,22 @@ func (o *Observed) recovery() *v1beta2.RecoveryStatus {
 // id of the recovery that this restore asks for.
 func (o *Observed) id() string { return string(o.Restore.UID) }
 
-func (o *Observed) held() bool { return slices.Contains(o.Restore.Finalizers, Finalizer) }
+func (o *Observed) isHeld() bool { return slices.Contains(o.Restore.Finalizers, Finalizer) }
 
-// made is true of a cluster that this restore has made.
-func (o *Observed) made() bool {
+// isMade is true of a cluster that this restore has made.
+func (o *Observed) isMade() bool {
 	return o.Cluster != nil && o.Cluster.Annotations[AnnotationRestoreUID] == o.id()
 }
 
-// served is true if the cluster has ever had data.
-func (o *Observed) served() bool {
+// isServed is true if the cluster has ever had data.
+func (o *Observed) isServed() bool {
 	phase := o.Cluster.Status.Phase
 	return phase != v1beta2.ClusterPhaseNone && phase != v1beta2.ClusterPhaseCreating
 }
 
 // fills is true if the cluster is new and no client has ever used it.
 func (o *Observed) fills() bool {
-	return o.Cluster.Annotations[v1beta2.AnnotationRestore] != "" && !o.served()
+	return o.Cluster.Annotations[v1beta2.AnnotationRestore] != "" && !o.isServed()
 }
 
 // newest returns the newest Job, nil if there is none.

@@ -119,28 +119,28 @@ func cancelled(o *Observed) (Plan, bool) {
 	}
 	r := o.recovery()
 	switch {
-	case !o.held():
+	case !o.isHeld():
 		return Plan{}, true
-	case reversible(r) && !r.Cancelled:
+	case isReversible(r) && !r.Cancelled:
 		return Plan{Action: ActionCancel}, true
-	case reversible(r):
+	case isReversible(r):
 		return Plan{RequeueAfter: waitPeriod}, true
-	case o.made() && !o.served() && !r.InProgress() && o.Cluster.DeletionTimestamp == nil:
+	case o.isMade() && !o.isServed() && !r.IsInProgress() && o.Cluster.DeletionTimestamp == nil:
 		return Plan{Action: ActionDiscard}, true
 	default:
 		return Plan{Action: ActionRelease}, true
 	}
 }
 
-// reversible is true while the recovery has touched nothing that was there before.
-func reversible(r *v1beta2.RecoveryStatus) bool {
+// isReversible is true while the recovery has touched nothing that was there before.
+func isReversible(r *v1beta2.RecoveryStatus) bool {
 	return r != nil && (r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseFilling)
 }
 
 // over cleans up after a restore that has ended. The newest Job that failed stays, so that
 // a user can read its log.
 func over(o *Observed) (Plan, bool) {
-	if !o.ended() {
+	if !o.hasEnded() {
 		return Plan{}, false
 	}
 	plan := Plan{Phase: o.Restore.Status.Phase}
@@ -151,7 +151,7 @@ func over(o *Observed) (Plan, bool) {
 			plan.Delete = append(plan.Delete, j.Name)
 		}
 	}
-	if o.held() {
+	if o.isHeld() {
 		plan.Action = ActionRelease
 	}
 	return plan, true
@@ -238,7 +238,7 @@ func (o *Observed) everyJob() []string {
 
 // lost ends a restore whose request no longer exists, so that its outcome is unknown.
 func lost(o *Observed) (Plan, bool) {
-	if !o.asked() {
+	if !o.isRequested() {
 		return Plan{}, false
 	}
 	record := &Record{Reason: "RecoveryLost", Message: "the status of the EtcdCluster no longer holds the request of this restore; check the data of the cluster before another restore"}
@@ -251,7 +251,7 @@ func lost(o *Observed) (Plan, bool) {
 // verify has the backup read and checked before anything else is done.
 func verify(o *Observed) (Plan, bool) {
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying}
-	if o.Restore.Spec.ClusterTemplate != nil && o.Cluster != nil && !o.made() {
+	if o.Restore.Spec.ClusterTemplate != nil && o.Cluster != nil && !o.isMade() {
 		return plan.failed("ClusterExists", fmt.Sprintf(
 			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: name another cluster, or remove the template to restore in place",
 			o.Cluster.Name)), true
@@ -270,7 +270,7 @@ func verify(o *Observed) (Plan, bool) {
 	}
 	plan.Delete = o.superseded(j)
 	switch {
-	case j.Outcome == nil && !j.Rejected && j.Late(o.Now):
+	case j.Outcome == nil && !j.Rejected && j.IsLate(o.Now):
 		return plan.failed(ReasonNotStarted, j.LateMessage()), true
 	case j.Outcome == nil:
 		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
@@ -292,7 +292,7 @@ func verify(o *Observed) (Plan, bool) {
 // follows is true of a cluster that was made for what the Job has found, which therefore
 // fits it.
 func (o *Observed) follows(j *Job) bool {
-	if !o.made() || !o.followsVersion() || resources.Version(o.Cluster) != j.Outcome.EtcdVersion {
+	if !o.isMade() || !o.followsVersion() || resources.Version(o.Cluster) != j.Outcome.EtcdVersion {
 		return false
 	}
 	fits := resources.RestoreTargetOf(o.Cluster)
@@ -347,7 +347,7 @@ func (o *Observed) superseded(newest *Job) []string {
 func prepare(o *Observed) (Plan, bool) {
 	found := o.newest().Outcome
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
-	if !o.held() {
+	if !o.isHeld() {
 		plan.Action = ActionHold
 		return plan, true
 	}

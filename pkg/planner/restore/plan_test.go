@@ -315,7 +315,7 @@ func TestDecide(t *testing.T) {
 			if status.Succeeded && (plan.Record == nil || !plan.Record.Succeeded) {
 				t.Errorf("succeeded without a reason: %+v", status)
 			}
-			waits := plan.Action == ActionNone && plan.Record == nil && plan.Rejected == nil && !o.ended() && o.Restore.DeletionTimestamp == nil
+			waits := plan.Action == ActionNone && plan.Record == nil && plan.Rejected == nil && !o.hasEnded() && o.Restore.DeletionTimestamp == nil
 			if waits && plan.RequeueAfter <= 0 {
 				t.Error("it waits and is never looked at again")
 			}

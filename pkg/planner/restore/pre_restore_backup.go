@@ -40,7 +40,7 @@ const (
 // replaces it. Without that backup the restore continues only if the cluster never had
 // data, or if no member exists that could send a snapshot.
 func preRestoreBackup(o *Observed) (Plan, bool) {
-	if o.Cluster == nil || !o.served() || o.hasPreRestoreBackup() {
+	if o.Cluster == nil || !o.isServed() || o.hasPreRestoreBackup() {
 		return Plan{}, false
 	}
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: o.newest().Outcome.Revision}
@@ -147,7 +147,7 @@ func (o *Observed) unresponsive() (bool, *Wait) {
 // PreRestoreBackupName is the name of the EtcdBackup that stores the current data of the
 // cluster; empty if none is needed, or if its location is unknown.
 func (o *Observed) PreRestoreBackupName() string {
-	if o.Cluster == nil || !o.served() || o.asked() || o.ended() || o.Restore.Spec.Backup != nil && o.Backup == nil {
+	if o.Cluster == nil || !o.isServed() || o.isRequested() || o.hasEnded() || o.Restore.Spec.Backup != nil && o.Backup == nil {
 		return ""
 	}
 	made, wait := o.newPreRestoreBackup()

@@ -26,7 +26,7 @@ const (
 func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 	status := *o.Restore.Status.DeepCopy()
 	status.ObservedGeneration = o.Restore.Generation
-	if o.ended() {
+	if o.hasEnded() {
 		o.standing(&status, plan).Write(&status.Conditions, o.Restore.Generation, o.Now)
 		return status
 	}
@@ -45,7 +45,7 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 	switch {
 	case plan.Progress == nil && (plan.Phase != v1beta2.RestorePhaseVerifying || plan.Record != nil || plan.Action != ActionNone):
 		status.Progress = nil
-	case job.Noticeable(status.Progress, plan.Progress):
+	case job.IsNoticeable(status.Progress, plan.Progress):
 		status.Progress = plan.Progress.DeepCopy()
 	}
 	switch {

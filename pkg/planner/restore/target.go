@@ -90,7 +90,7 @@ func (o *Observed) obstacle() *Wait {
 		return &Wait{Reason: "ClusterPaused", Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
 	case ptr.Deref(c.Spec.Replicas, 0) == 0:
 		return &Wait{Reason: "ClusterHibernated", Message: fmt.Sprintf("EtcdCluster %s is declared to have no members: set spec.size", c.Name)}
-	case c.Status.Recovery.InProgress():
+	case c.Status.Recovery.IsInProgress():
 		return &Wait{Reason: "RecoveryUnderWay", Message: fmt.Sprintf("another recovery of EtcdCluster %s is under way; see its status.recovery", c.Name)}
 	}
 	for _, other := range o.Others {

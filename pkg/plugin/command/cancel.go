@@ -34,7 +34,7 @@ func (a *app) cancel(ctx context.Context, o *changeOptions, name string) error {
 		return err
 	}
 	op := t.cluster.Status.Operation
-	if op.Over() {
+	if op.IsOver() {
 		fmt.Fprintf(a.Out, "No operation of %s is under way.\n", t)
 		return nil
 	}
@@ -68,7 +68,7 @@ func lookAtCancellation(t *target, cancelled *v1beta2.ClusterOperation) state {
 		return state{done: true, outcome: fmt.Sprintf("%s of %s had succeeded before it could be cancelled: %s.", op.Type, t, report.OperationAmount(op))}
 	default:
 		return state{
-			step: progress.Step{Text: op.Message}, done: op.Over(),
+			step: progress.Step{Text: op.Message}, done: op.IsOver(),
 			outcome: fmt.Sprintf("%s of %s has ended: %s. %s", op.Type, t, report.OperationAmount(op), op.Message),
 		}
 	}

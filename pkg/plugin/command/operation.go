@@ -152,7 +152,7 @@ func lookAtOperation(ctx context.Context, t *target, id string) (state, error) {
 	if b := cluster.Status.BlockedBy; text == "" && b != nil {
 		text = "waits: " + b.Message
 	}
-	now := state{step: progress.Step{Text: text, Total: int64(len(op.Members))}, done: op.Over()}
+	now := state{step: progress.Step{Text: text, Total: int64(len(op.Members))}, done: op.IsOver()}
 	if now.step.Total == 0 {
 		now.step.Total = int64(ptr.Deref(cluster.Spec.Replicas, 0))
 	}

@@ -223,7 +223,7 @@ func operation(op *v1beta2.ClusterOperation, style Style) string {
 
 // recovery shows one that is under way.
 func recovery(r *v1beta2.RecoveryStatus) string {
-	if !r.InProgress() {
+	if !r.IsInProgress() {
 		return ""
 	}
 	from := "member " + r.Source.Member
@@ -349,7 +349,7 @@ func drawSteps(w io.Writer, steps []v1beta2.NextStep, indent string, style Style
 // Summary says in one line what is known of a cluster.
 func Summary(s *report.Status) string {
 	parts := []string{s.Namespace + "/" + s.Name, string(s.Verdict), "etcd " + versions(s), "voters: " + voters(s)}
-	if op := s.Cluster.Status.Operation; !op.Over() {
+	if op := s.Cluster.Status.Operation; !op.IsOver() {
 		parts = append(parts, fmt.Sprintf("%s %s: %s", op.Type, strings.ToLower(string(op.Phase)), report.OperationAmount(op)))
 	}
 	if r := recovery(s.Cluster.Status.Recovery); r != "" {

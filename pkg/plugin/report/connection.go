@@ -69,7 +69,7 @@ func NewConnection(cluster *v1beta2.EtcdCluster) *Connection {
 	}
 	c := &Connection{
 		TypeMeta:  metav1.TypeMeta{APIVersion: APIVersion, Kind: "Connection"},
-		Namespace: cluster.Namespace, Name: cluster.Name, Service: service, TLS: resources.SecureClient(cluster),
+		Namespace: cluster.Namespace, Name: cluster.Name, Service: service, TLS: resources.HasClientTLS(cluster),
 	}
 	c.Endpoint = fmt.Sprintf("%s://%s.%s.svc%s:%d", scheme(c.TLS), service, cluster.Namespace, domain(cluster), resources.ClientPort)
 	for i := range cluster.Status.MemberStatuses {

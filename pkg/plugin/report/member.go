@@ -78,7 +78,7 @@ func fromHealth(m *v1beta2.MemberHealth, cluster *v1beta2.EtcdCluster) Member {
 			result.PVCState = "Terminating"
 		}
 	}
-	if r := cluster.Status.Recovery; r.InProgress() && r.RecoveryMember == m.Name {
+	if r := cluster.Status.Recovery; r.IsInProgress() && r.RecoveryMember == m.Name {
 		result.Role = roleRecovery
 		if !m.Answered && m.Pod != nil && m.Pod.Phase == corev1.PodRunning && m.Pod.Restarts == 0 {
 			result.State = "filling"

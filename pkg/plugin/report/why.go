@@ -110,7 +110,7 @@ func sentence(c v1beta2.ClusterCondition) string {
 
 // OperationWork says how far an operation is; empty if none is under way.
 func OperationWork(op *v1beta2.ClusterOperation) string {
-	if op.Over() {
+	if op.IsOver() {
 		return ""
 	}
 	text := fmt.Sprintf("%s %s is %s: %s.", op.Type, op.ID, strings.ToLower(string(op.Phase)), OperationAmount(op))

@@ -82,9 +82,9 @@ func (p Place) SnapshotKey(id string, started time.Time, revision int64, compres
 	}
 }
 
-// NamedEncrypted is true if the name of a stored snapshot, a key or a URI, says that it is
+// IsNamedEncrypted is true if the name of a stored snapshot, a key or a URI, says that it is
 // encrypted. Only LayoutDirectory names it so.
-func NamedEncrypted(key string) bool { return strings.HasSuffix(key, suffixAge) }
+func IsNamedEncrypted(key string) bool { return strings.HasSuffix(key, suffixAge) }
 
 // AttemptPrefix is what the keys of a transfer begin with, whatever revision it got:
 // a later attempt finds there what an earlier one has done.
@@ -144,19 +144,19 @@ func Candidates(key string) []string {
 	return candidates
 }
 
-// InPlace is true if a manifest with this key is of the place's owner. A manifest
+// IsInPlace is true if a manifest with this key is of the place's owner. A manifest
 // that lies elsewhere, or has another owner, is never deleted.
-func (p Place) InPlace(key string, m *Manifest) bool {
+func (p Place) IsInPlace(key string, m *Manifest) bool {
 	return IsManifest(key) && strings.HasPrefix(key, p.Prefix()) && m.Layout == p.Layout && m.Owner == p.Owner
 }
 
 // seriesPattern is what LayoutSeries appends to a key.
 var seriesPattern = regexp.MustCompile(`^_v[0-9]+_[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}`)
 
-// Below is true if a manifest is of a backup that was stored at this key: in a directory
+// IsBelow is true if a manifest is of a backup that was stored at this key: in a directory
 // below it, or as one of a series. Another key that only begins with the same letters is
 // another location. An empty key is the location of all backups.
-func Below(key, manifestKey string) bool {
+func IsBelow(key, manifestKey string) bool {
 	rest, found := strings.CutPrefix(manifestKey, key)
 	return found && (key == "" || strings.HasPrefix(rest, "/") || seriesPattern.MatchString(rest))
 }

@@ -129,12 +129,12 @@ func TestKeys(t *testing.T) {
 				t.Errorf("the manifest leads to %s, want %s", got, snapshot)
 			}
 			m.Layout = test.place.Layout
-			if !test.place.InPlace(key, m) {
+			if !test.place.IsInPlace(key, m) {
 				t.Error("the manifest is not in its place")
 			}
 			other := test.place
 			other.Owner.UID = "another"
-			if other.InPlace(key, m) {
+			if other.IsInPlace(key, m) {
 				t.Error("the manifest is in the place of another owner")
 			}
 		})
@@ -206,7 +206,7 @@ func TestInPlace(t *testing.T) {
 		"another life":   {inside, LayoutDirectory, Owner{Namespace: "ns", Name: "c", UID: "v"}, false},
 		"another space":  {inside, LayoutDirectory, Owner{Namespace: "x", Name: "c", UID: "u"}, false},
 	} {
-		if got := place.InPlace(test.key, &Manifest{Layout: test.layout, Owner: test.owner}); got != test.want {
+		if got := place.IsInPlace(test.key, &Manifest{Layout: test.layout, Owner: test.owner}); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -228,7 +228,7 @@ func TestBelow(t *testing.T) {
 		{"prod/a", "prod/ab.manifest.json", false},
 		{"", "v1/ns/c-u/20260102T030405Z-1-id/manifest.json", true},
 	} {
-		if got := Below(test.key, test.manifest); got != test.below {
+		if got := IsBelow(test.key, test.manifest); got != test.below {
 			t.Errorf("%s below %q: %t", test.manifest, test.key, got)
 		}
 	}

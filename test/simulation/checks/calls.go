@@ -23,9 +23,9 @@ import (
 // oldestLook is how old an observation may be when it is acted on.
 const oldestLook = 12 * time.Second
 
-// judged returns whether a disturbing call was decided on a list that a quorum
+// isJudged returns whether a disturbing call was decided on a list that a quorum
 // confirmed after the last own change.
-func (c *Checks) judged(by *manager.Manager, what string) bool {
+func (c *Checks) isJudged(by *manager.Manager, what string) bool {
 	l := &by.Observed
 	switch {
 	case !l.FromQuorum:
@@ -42,7 +42,7 @@ func (c *Checks) judged(by *manager.Manager, what string) bool {
 
 // Changing is called before a change of the membership is proposed.
 func (c *Checks) Changing(by *manager.Manager, l *simetcd.Lineage) {
-	c.judged(by, "a change of the membership")
+	c.isJudged(by, "a change of the membership")
 	c.unsettled = l.Members.Unsettled()
 }
 
@@ -70,7 +70,7 @@ func (c *Checks) Changed(by *manager.Manager, l *simetcd.Lineage, err error) {
 // Removing is called before a removal is proposed.
 func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 	look := &by.Observed
-	if !c.judged(by, "a removal") || !look.Members.IsVoter(id) {
+	if !c.isJudged(by, "a removal") || !look.Members.IsVoter(id) {
 		return
 	}
 	remain := look.Members.Voters() - 1
@@ -78,14 +78,14 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 		c.w.Violated("S2", "removal of %x: %d of the %d that remain were seen to serve", id, serving, remain)
 	}
 	p := c.w.Etcd.Member(l, id)
-	if c.w.Disturbed(look) {
+	if c.w.IsDisturbed(look) {
 		return
 	}
 	if writing := look.Writing(l, id); 2*writing <= remain {
 		c.w.Violated("S2", "removal of %x: the disks of %d of the %d that remain take writes", id, writing, remain)
 	}
 	if p == nil {
-		if c.isDesired(l) && c.kept(l.Dirs[id]) && !c.w.Away(l.Dirs[id].Name) {
+		if c.isDesired(l) && c.isKept(l.Dirs[id]) && !c.w.IsAway(l.Dirs[id].Name) {
 			c.w.Violated("S5", "removal of %s, which is desired and has its data on its volume", l.Dirs[id].Name)
 		}
 		return
@@ -93,7 +93,7 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 	if p.Dir.Doomed {
 		return
 	}
-	if c.w.Etcd.Unreachable[p.Run.Name()] && c.requestedAway(p.Run.Name()) {
+	if c.w.Etcd.Unreachable[p.Run.Name()] && c.isRequestedAway(p.Run.Name()) {
 		return // the controller does not reach it for a hand-over, and a person wants it to go
 	}
 	if look.Leads(id) {
@@ -104,14 +104,14 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 	}
 }
 
-// requestedAway is true if a person has requested another member in the place of a member.
-func (c *Checks) requestedAway(name string) bool {
+// isRequestedAway is true if a person has requested another member in the place of a member.
+func (c *Checks) isRequestedAway(name string) bool {
 	cluster, found := kubernetes.Lookup[*v1beta2.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	if !found || cluster.Status.Operation == nil {
 		return false
 	}
 	op := cluster.Status.Operation
-	return op.Type == v1beta2.OperationReplace && !op.Over() && slices.Contains(op.Members, name)
+	return op.Type == v1beta2.OperationReplace && !op.IsOver() && slices.Contains(op.Members, name)
 }
 
 // isDesired is true if an etcd has no more voters than the desired size, which did not change
@@ -121,8 +121,8 @@ func (c *Checks) isDesired(l *simetcd.Lineage) bool {
 	return found && l.Members.Voters() <= int(*cluster.Spec.Replicas) && c.w.Elapsed-c.sizeChanged > 2*time.Minute
 }
 
-// kept is true if a data directory is on a volume that stays.
-func (c *Checks) kept(d *simetcd.DataDir) bool {
+// isKept is true if a data directory is on a volume that stays.
+func (c *Checks) isKept(d *simetcd.DataDir) bool {
 	if d == nil || d.Doomed || d.Destroyed {
 		return false
 	}
@@ -167,7 +167,7 @@ func (c *Checks) RecordChanged(written *corev1.ConfigMap) {
 		return
 	}
 	c.published(is)
-	if was != nil && is.Predecessor != nil && (was.Replaced || c.filledAgain(was, is)) {
+	if was != nil && is.Predecessor != nil && (was.Replaced || c.isFilledAgain(was, is)) {
 		c.goOn(was, is)
 	} else if was != nil && c.Published[owner] {
 		c.w.Violated("S4", "the bootstrap record moves from %s to %s after the cluster was published to clients", was.BootstrapMember, is.BootstrapMember)
@@ -204,7 +204,7 @@ func (c *Checks) lineageOf(owner, id string, orLast bool) *simetcd.Lineage {
 // one restarts; then all of them must serve before.
 func (c *Checks) restarting(by *manager.Manager, pod *corev1.Pod) {
 	p := c.w.Etcd.ByIP(pod.Status.PodIP)
-	if p == nil || startsJustNow(by, pod, p) || !c.judged(by, "a restart") || !by.Observed.Members.IsVoter(p.Dir.Id) {
+	if p == nil || startsJustNow(by, pod, p) || !c.isJudged(by, "a restart") || !by.Observed.Members.IsVoter(p.Dir.Id) {
 		return
 	}
 	voters, serving := by.Observed.Members.Voters(), by.Observed.Serving(p.Dir.Id)
@@ -212,10 +212,10 @@ func (c *Checks) restarting(by *manager.Manager, pod *corev1.Pod) {
 	if 2*serving <= voters && !c.short {
 		c.w.Violated("S2", "restart of %s: %d of %d voters were seen to serve meanwhile", pod.Name, serving, voters)
 	}
-	if writing := by.Observed.Writing(p.Dir.Lineage, p.Dir.Id); 2*writing <= voters && !c.short && !c.w.Disturbed(&by.Observed) {
+	if writing := by.Observed.Writing(p.Dir.Lineage, p.Dir.Id); 2*writing <= voters && !c.short && !c.w.IsDisturbed(&by.Observed) {
 		c.w.Violated("S2", "restart of %s: the disks of %d of %d voters take writes meanwhile", pod.Name, writing, voters)
 	}
-	if by.Observed.Leads(p.Dir.Id) && serving > 0 && !c.w.Disturbed(&by.Observed) {
+	if by.Observed.Leads(p.Dir.Id) && serving > 0 && !c.w.IsDisturbed(&by.Observed) {
 		c.w.Violated("S8", "restart of %s, which leads", pod.Name)
 	}
 	if kubernetes.IsReady(pod) { // otherwise it is not behind the service
@@ -278,11 +278,11 @@ func (c *Checks) Deleting(by *manager.Manager, k kubernetes.Kind, name string, o
 // the cluster has more voters than desired, and the others are a quorum.
 func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
 	p := c.w.Etcd.ByIP(pod.Status.PodIP)
-	if p == nil || p.Dir.Doomed || kubernetes.Finished(pod) || pod.DeletionTimestamp != nil || c.sleeping() || startsJustNow(by, pod, p) {
+	if p == nil || p.Dir.Doomed || kubernetes.HasFinished(pod) || pod.DeletionTimestamp != nil || c.isSleeping() || startsJustNow(by, pod, p) {
 		return // it does not vote, or its deletion was requested before
 	}
 	l := p.Dir.Lineage
-	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) || !c.judged(by, "a stop") {
+	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) || !c.isJudged(by, "a stop") {
 		return
 	}
 	pvc, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
@@ -297,7 +297,7 @@ func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
 	switch {
 	case 2*serving <= voters:
 		c.w.Violated("S2", "stop of %s: %d of %d voters were seen to serve meanwhile", pod.Name, serving, voters)
-	case by.Observed.Leads(p.Dir.Id) && !c.w.Disturbed(&by.Observed):
+	case by.Observed.Leads(p.Dir.Id) && !c.w.IsDisturbed(&by.Observed):
 		c.w.Violated("S2", "stop of %s, which leads", pod.Name)
 	case found && voters <= int(*cluster.Spec.Replicas) && c.w.Elapsed-c.sizeChanged > 2*time.Minute:
 		c.w.Violated("S2", "deletion of pod %s, whose member votes and is desired", pod.Name)
@@ -339,7 +339,7 @@ func (c *Checks) Joining(in simetcd.Container, d *simetcd.DataDir, id uint64, l 
 
 // Starting is called when a container is about to run etcd on a directory.
 func (c *Checks) Starting(r *kubernetes.Run, d *simetcd.DataDir) {
-	if d.Empty() {
+	if d.IsEmpty() {
 		return
 	}
 	if d.Name != r.Name() {

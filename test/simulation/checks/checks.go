@@ -91,7 +91,7 @@ func (c *Checks) After(by *manager.Manager, name string) {
 			c.w.Violated("S1", "%s (%s) took the quorum of %s permanently", name, by.Name, simetcd.DescribeMembers(l.Members))
 		case was.Recoverable && !is.Recoverable:
 			l.QuorumLost = true
-		case was.Live && !is.Live && !c.w.Disturbed(&by.Observed) && !c.sleeping() && !l.SecondVoter() && !c.short:
+		case was.Live && !is.Live && !c.w.IsDisturbed(&by.Observed) && !c.isSleeping() && !l.AwaitsSecondVoter() && !c.short:
 			c.w.Violated("S2", "%s (%s) took the quorum of %s", name, by.Name, simetcd.DescribeMembers(l.Members))
 		}
 	}
@@ -106,8 +106,8 @@ func (c *Checks) Matters(l *simetcd.Lineage) bool {
 	return c.recorded[l.Owner] == l && c.Published[l.Owner] && !c.Deleted[l.Owner] && !l.QuorumLost && !l.Replaced
 }
 
-// sleeping is true if the cluster is, or was a moment ago, declared to have no pods.
-func (c *Checks) sleeping() bool { return c.w.Elapsed-c.sleepy < 2*time.Minute }
+// isSleeping is true if the cluster is, or was a moment ago, declared to have no pods.
+func (c *Checks) isSleeping() bool { return c.w.Elapsed-c.sleepy < 2*time.Minute }
 
 // Doomed is called when the end of a data directory was decided.
 func (c *Checks) Doomed(d *simetcd.DataDir) {
@@ -164,7 +164,7 @@ func (c *Checks) BeforeEviction(pod *corev1.Pod, budget bool) {
 			other := c.w.Etcd.Member(l, m.Id)
 			serves := other != nil && other.Leader != 0 && !other.Dir.Doomed && !other.Dir.Hung
 			if known, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, m.Name); found &&
-				((kubernetes.IsReady(known) && known.DeletionTimestamp == nil) != serves || !guarded(known) || known.Labels[resources.LabelApp] == "") {
+				((kubernetes.IsReady(known) && known.DeletionTimestamp == nil) != serves || !isGuarded(known) || known.Labels[resources.LabelApp] == "") {
 				return // Kubernetes does not know yet, the controller was stopped after a promotion, or a person took it out
 			}
 			if serves && m.Id != p.Dir.Id {
@@ -177,8 +177,8 @@ func (c *Checks) BeforeEviction(pod *corev1.Pod, budget bool) {
 	}
 }
 
-// guarded is true for a pod that the disruption budget counts.
-func guarded(pod *corev1.Pod) bool {
+// isGuarded is true for a pod that the disruption budget counts.
+func isGuarded(pod *corev1.Pod) bool {
 	role := pod.Labels[resources.LabelRole]
 	return role == resources.RoleVoter || role == resources.RoleDraining
 }

@@ -28,7 +28,7 @@ func (c *Checks) Goal() string {
 	if l != nil && !c.w.Standing(l).Recoverable {
 		l.QuorumLost = true
 	}
-	if !c.Published[string(cluster.UID)] && c.unborn(cluster) {
+	if !c.Published[string(cluster.UID)] && c.isUnborn(cluster) {
 		return ""
 	}
 	if l != nil && !c.Matters(l) {
@@ -48,12 +48,12 @@ func (c *Checks) Goal() string {
 	return ""
 }
 
-// unborn is true for a cluster that was never started because it was never wanted to
+// isUnborn is true for a cluster that was never started because it was never wanted to
 // have a member. The status must report that. The same holds if the local volume of the bootstrap member was on a node that no longer exists.
-func (c *Checks) unborn(cluster *v1beta2.EtcdCluster) bool {
+func (c *Checks) isUnborn(cluster *v1beta2.EtcdCluster) bool {
 	b := cluster.Status.BlockedBy
 	if b != nil && b.Reason == string(planner.ReasonWaitingForBootstrapMember) && c.w.Plan.LocalVolumes {
-		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.Away(pod.GetName()) })
+		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.IsAway(pod.GetName()) })
 	}
 	return b != nil && b.Reason == string(planner.ReasonDesiredSizeZero)
 }
@@ -88,7 +88,7 @@ func (c *Checks) goalMembers(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) s
 	}
 	for i := range l.Members.Peers {
 		p := c.w.Etcd.Member(l, l.Members.Peers[i].Id)
-		if p == nil || !c.w.Etcd.Ready(p) {
+		if p == nil || !c.w.Etcd.IsReady(p) {
 			return "member " + l.Members.Peers[i].Name + " does not serve"
 		}
 		if p.Version != resources.Version(cluster) && !c.waitsWithVersion(cluster) {

@@ -51,8 +51,8 @@ func (c *Checks) goalTemplates(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage)
 	return ""
 }
 
-// heldByPerson is true for a deleted PVC whose pod a person has taken out of the cluster.
-func (c *Checks) heldByPerson(pvc metav1.Object) bool {
+// isHeldByPerson is true for a deleted PVC whose pod a person has taken out of the cluster.
+func (c *Checks) isHeldByPerson(pvc metav1.Object) bool {
 	pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, pvc.GetName())
 	return pvc.GetDeletionTimestamp() != nil && found && pod.Labels[resources.LabelApp] == ""
 }
@@ -75,7 +75,7 @@ func (c *Checks) goalPods(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) stri
 		}
 	}
 	for _, object := range c.w.Store.List(kubernetes.KindPVC) {
-		if c.heldByPerson(object) {
+		if c.isHeldByPerson(object) {
 			continue
 		}
 		if resources.Owns(cluster, object) && l.Members.Find(c.w.Etcd.IdOf(object)) == nil {
@@ -122,7 +122,7 @@ func (c *Checks) goalVolumes(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage) s
 		if pvc.Labels[resources.LabelApp] == "" || pvc.DeletionTimestamp != nil || !resources.Owns(cluster, pvc) {
 			continue
 		}
-		if resources.PVCDrifted(cluster, pvc) {
+		if resources.HasPVCDrifted(cluster, pvc) {
 			return "PVC " + pvc.Name + " is not as declared"
 		}
 		growth, _ := resources.PVCGrowth(cluster, pvc)

@@ -19,12 +19,12 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
-// sourceless is true for a recovery that waits, and reports that, because the last member was
+// isSourceless is true for a recovery that waits, and reports that, because the last member was
 // lost while it was read. No data of a voter is left, and a learner is no source. Only a person
 // can know that the recovery member holds nothing either.
-func (c *Checks) sourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
+func (c *Checks) isSourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
 	r, b := cluster.Status.Recovery, cluster.Status.BlockedBy
-	return r.InProgress() && r.Phase == v1beta2.RecoveryPhaseFilling && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == string(planner.ReasonSourceLost) && !l.VoterRemains()
+	return r.IsInProgress() && r.Phase == v1beta2.RecoveryPhaseFilling && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == string(planner.ReasonSourceLost) && !l.VoterRemains()
 }
 
 // giveUpRecoveryMember ends such a recovery, as the status tells a user to do.
@@ -41,10 +41,10 @@ const askedToRecover = "a recovery was requested"
 // goalRecovered returns what a cluster that has lost its quorum still waits for if it
 // can go on from a member that responds.
 func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
-	if c.sourceless(cluster, l) {
+	if c.isSourceless(cluster, l) {
 		return c.giveUpRecoveryMember(cluster.Status.Recovery.RecoveryMember)
 	}
-	if cluster.Status.Recovery.InProgress() {
+	if cluster.Status.Recovery.IsInProgress() {
 		return fmt.Sprintf("a recovery is under way: %s, blocked by %+v", cluster.Status.Recovery.Phase, cluster.Status.BlockedBy)
 	}
 	survivors, gone, voters := 0, 0, 0
@@ -68,7 +68,7 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 		// It was done once for this loss, and the status asks a person for the next one.
 		c.w.AskRestore(fmt.Sprintf("asked-%d", len(c.w.Restores)), cluster.Status.LastBackup.Name)
 		return "another restore was requested"
-	case survivors == 0 && c.w.Plan.Automatic && *cluster.Spec.Replicas > 0 && cluster.Status.LastBackup != nil && c.w.NothingIsLeft():
+	case survivors == 0 && c.w.Plan.Automatic && *cluster.Spec.Replicas > 0 && cluster.Status.LastBackup != nil && c.w.IsNothingLeft():
 		return "it does not restore its last backup by itself"
 	case survivors == 0 || *cluster.Spec.Replicas == 0:
 		return ""

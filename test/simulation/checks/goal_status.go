@@ -20,7 +20,7 @@ import (
 // reports the result for each member.
 func (c *Checks) goalOperation(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage) string {
 	op := cluster.Status.Operation
-	if !op.Over() {
+	if !op.IsOver() {
 		return fmt.Sprintf("operation %s is %s: %+v", op.ID, op.Phase, op.Results)
 	}
 	if op == nil {

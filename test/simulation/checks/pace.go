@@ -25,9 +25,9 @@ type pace struct {
 	writes, changes int
 }
 
-// calm is true if nothing was disturbed for so long that a controller has no reason to go on.
+// isCalm is true if nothing was disturbed for so long that a controller has no reason to go on.
 // It begins a new count when the last one is over.
-func (c *Checks) calm() bool {
+func (c *Checks) isCalm() bool {
 	if c.w.Elapsed-c.w.DisturbedAt < calmTime {
 		return false
 	}
@@ -39,7 +39,7 @@ func (c *Checks) calm() bool {
 
 // countWrite is called after each write of a controller.
 func (c *Checks) countWrite() {
-	if !c.calm() {
+	if !c.isCalm() {
 		return
 	}
 	if c.pace.writes++; c.pace.writes == mostWrites {
@@ -49,7 +49,7 @@ func (c *Checks) countWrite() {
 
 // countChange is called after each change of the membership.
 func (c *Checks) countChange() {
-	if !c.calm() {
+	if !c.isCalm() {
 		return
 	}
 	if c.pace.changes++; c.pace.changes > mostChanges {

@@ -24,7 +24,7 @@ func (c *Checks) FillingRecoveryMember(l *simetcd.Lineage, pod *corev1.Pod) {
 	if written := c.record(); written != nil {
 		record = resources.ParseRecord(written).Recovery
 	}
-	if !resources.Hidden(pod.Labels, schedules.ClusterName) {
+	if !resources.IsHidden(pod.Labels, schedules.ClusterName) {
 		c.w.Violated("S4", "recovery member %s is filled while it is published to clients", l.BootstrapMember)
 	}
 	if l.Token == l.Owner || !strings.HasPrefix(l.Token, l.Owner) {
@@ -63,7 +63,7 @@ func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 	if l == nil || l.Replaced || fmt.Sprintf("%x", l.ClusterID) == record.ClusterID {
 		return
 	}
-	if c.acting != nil && record.Trigger != v1beta2.RecoveryTriggerRestore && c.w.Standing(l).Live && !c.justElected(l) && !c.w.Disturbed(&c.acting.Observed) {
+	if c.acting != nil && record.Trigger != v1beta2.RecoveryTriggerRestore && c.w.Standing(l).Live && !c.justElected(l) && !c.w.IsDisturbed(&c.acting.Observed) {
 		c.w.Violated("S1", "recovery of %s, whose quorum serves", simetcd.DescribeMembers(l.Members))
 	}
 	c.overtaken(l, record)
@@ -87,17 +87,17 @@ func (c *Checks) published(is *simetcd.Lineage) {
 	}
 	for _, p := range c.w.Etcd.Processes {
 		pod, found := p.Run.Pod()
-		if p.Dir.Lineage == is || p.Dir.Lineage.Owner != is.Owner || !found || kubernetes.Finished(pod) || resources.Hidden(pod.Labels, schedules.ClusterName) {
+		if p.Dir.Lineage == is || p.Dir.Lineage.Owner != is.Owner || !found || kubernetes.HasFinished(pod) || resources.IsHidden(pod.Labels, schedules.ClusterName) {
 			continue
 		}
 		c.w.Violated("S1", "recovery member %s is published, and %s of the etcd before runs", is.BootstrapMember, p.Run.Name())
 	}
 }
 
-// filledAgain is true for a recovery member that is filled a second time under its name, after
+// isFilledAgain is true for a recovery member that is filled a second time under its name, after
 // nothing was left of what it had become. The API was brought back, so that the status shows
 // the recovery as under way again.
-func (c *Checks) filledAgain(was, is *simetcd.Lineage) bool {
+func (c *Checks) isFilledAgain(was, is *simetcd.Lineage) bool {
 	return was.ClusterID == is.ClusterID && was.Predecessor != nil && !c.remains(was)
 }
 
@@ -106,7 +106,7 @@ func (c *Checks) filledAgain(was, is *simetcd.Lineage) bool {
 func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
 	h := c.w.Histories[l.Owner]
 	filled := c.w.Etcd.RecoveryMember(record)
-	if c.acting == nil || record.Trigger == v1beta2.RecoveryTriggerRestore || record.Member != "" || c.w.Disturbed(&c.acting.Observed) ||
+	if c.acting == nil || record.Trigger == v1beta2.RecoveryTriggerRestore || record.Member != "" || c.w.IsDisturbed(&c.acting.Observed) ||
 		filled == nil || h == nil || h.Lineage != l {
 		return
 	}
@@ -130,7 +130,7 @@ func (c *Checks) beginning(written *corev1.ConfigMap, record *v1beta2.RecoverySt
 	if record == nil || record.Phase != v1beta2.RecoveryPhaseFilling || record.Trigger != v1beta2.RecoveryTriggerAutomatic {
 		return
 	}
-	if l := c.recorded[simetcd.OwnerOf(written)]; l != nil && c.acting != nil && !c.w.Disturbed(&c.acting.Observed) && c.w.Recoverable(l) {
+	if l := c.recorded[simetcd.OwnerOf(written)]; l != nil && c.acting != nil && !c.w.IsDisturbed(&c.acting.Observed) && c.w.IsRecoverable(l) {
 		c.w.Violated("S1", "a recovery begins by itself although %s may come back", simetcd.DescribeMembers(l.Members))
 	}
 }

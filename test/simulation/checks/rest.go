@@ -23,8 +23,8 @@ const (
 	leastPace = 40 * time.Second
 )
 
-// stalled is true while the status reports that the cluster waits for a user.
-func (c *Checks) stalled() bool {
+// isStalled is true while the status reports that the cluster waits for a user.
+func (c *Checks) isStalled() bool {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	return found && slices.ContainsFunc(cluster.Status.Conditions, func(c v1beta2.ClusterCondition) bool {
 		return c.Type == v1beta2.ClusterConditionStalled && c.Status == corev1.ConditionTrue
@@ -38,7 +38,7 @@ func (c *Checks) Rests() bool {
 	// What has made it so may have been a moment ago, and the status has yet to report it.
 	c.w.Advance(sayTime)
 	only := c.w.Controllers[0]
-	writes, reconciles, recovered, stalled := only.Writes, only.Reconciles, c.w.Stats.Recovered, c.stalled()
+	writes, reconciles, recovered, stalled := only.Writes, only.Reconciles, c.w.Stats.Recovered, c.isStalled()
 	c.w.Advance(c.Rest)
 	if c.w.Stats.Recovered > recovered {
 		return false // a member has come back late, and the cluster has recovered from it
@@ -54,7 +54,7 @@ func (c *Checks) Rests() bool {
 	cluster, _ := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	l := c.recorded[string(cluster.UID)]
 	lost := l != nil && l.QuorumLost
-	if !stalled && c.stalled() {
+	if !stalled && c.isStalled() {
 		writes++ // it reports once that the same wait has lasted for too long
 	}
 	if n := only.Writes - writes; n > 0 && (!lost || n > 5) { // a lost cluster has pods that crash, and reports that

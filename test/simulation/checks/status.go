@@ -61,7 +61,7 @@ func (c *Checks) waitsForDisk(l *simetcd.Lineage, name string) bool {
 func (c *Checks) isLinked(p *simetcd.Process) bool {
 	return slices.ContainsFunc(c.w.Etcd.Processes, func(other *simetcd.Process) bool {
 		return other != p && other.Dir.Lineage == p.Dir.Lineage && other.Leader != 0 && !other.Stuck &&
-			other.Run.Severed() == p.Run.Severed() && !c.w.Etcd.Cut[simetcd.Pair(p.Run.Name(), other.Run.Name())]
+			other.Run.IsSevered() == p.Run.IsSevered() && !c.w.Etcd.Cut[simetcd.Pair(p.Run.Name(), other.Run.Name())]
 	})
 }
 
@@ -78,7 +78,7 @@ func (c *Checks) Tick() {
 	if found && cluster.Spec.Replicas != nil && *cluster.Spec.Replicas == 0 {
 		c.sleepy = c.w.Elapsed
 	}
-	excused := !found || cluster.DeletionTimestamp != nil || c.recorded[string(cluster.UID)] == nil || cluster.Spec.Paused || c.sleeping() || !c.attended()
+	excused := !found || cluster.DeletionTimestamp != nil || c.recorded[string(cluster.UID)] == nil || cluster.Spec.Paused || c.isSleeping() || !c.isAttended()
 	for i := range statements {
 		if excused || statements[i].true(c, cluster, c.recorded[string(cluster.UID)]) {
 			c.truthful[i] = c.w.Elapsed
@@ -89,8 +89,8 @@ func (c *Checks) Tick() {
 	}
 }
 
-// attended is true if there is a controller, and every one sees what happens.
-func (c *Checks) attended() bool {
+// isAttended is true if there is a controller, and every one sees what happens.
+func (c *Checks) isAttended() bool {
 	for _, c := range c.w.Controllers {
 		for k := range c.Cache.Kinds {
 			if c.Cache.Kinds[k].FrozenUntil > c.W.Elapsed {

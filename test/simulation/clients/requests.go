@@ -20,7 +20,7 @@ import (
 // status says that the quorum is lost and no recovery is under way.
 func (w *World) RequestRecovery() {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
-	if !found || !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) || cluster.Status.Recovery.InProgress() {
+	if !found || !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) || cluster.Status.Recovery.IsInProgress() {
 		return
 	}
 	var members []string
@@ -50,7 +50,7 @@ func (w *World) RequestRecovery() {
 // cluster to go on from it, unless it has done so before.
 func (w *World) AskRestore(id, backup string) {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
-	if !found || cluster.Status.Recovery.InProgress() || w.Restores[id] || w.Etcd.Backups[backup] == nil {
+	if !found || cluster.Status.Recovery.IsInProgress() || w.Restores[id] || w.Etcd.Backups[backup] == nil {
 		return
 	}
 	w.Restores[id], w.Asked[id] = true, backup

@@ -31,8 +31,8 @@ func (e *World) QuorumLeader(p *Process) *Process {
 	return leader
 }
 
-// Ready is what the readiness probe of a member asks.
-func (e *World) Ready(p *Process) bool {
+// IsReady is what the readiness probe of a member asks.
+func (e *World) IsReady(p *Process) bool {
 	if p.Leader == 0 || !p.Serves || p.Stuck {
 		return false
 	}
@@ -209,7 +209,7 @@ func (e *World) MoveLeader(p *Process, to uint64) error {
 	}
 	e.replicate(p)
 	target := e.Member(p.Dir.Lineage, to)
-	if target == nil || !p.Leads() || !e.reaches(p, target) || !target.Dir.newer(p.Dir) || !e.campaign(target, true) {
+	if target == nil || !p.Leads() || !e.reaches(p, target) || !target.Dir.isNewer(p.Dir) || !e.campaign(target, true) {
 		return Rejected(op, p, etcd.ErrTimeout) // the old leader goes on
 	}
 	p.Leader = target.Dir.Id

@@ -63,8 +63,8 @@ func (d *DataDir) index(n int) uint64 {
 	return uint64(n) + d.Log[n-1].Extra
 }
 
-// Empty is true while a directory holds no member.
-func (d *DataDir) Empty() bool { return d.Id == 0 }
+// IsEmpty is true while a directory holds no member.
+func (d *DataDir) IsEmpty() bool { return d.Id == 0 }
 
 // last returns the term of the last entry, and how many there are.
 func (d *DataDir) last() (term uint64, length int) {
@@ -74,8 +74,8 @@ func (d *DataDir) last() (term uint64, length int) {
 	return d.Log[len(d.Log)-1].term, len(d.Log)
 }
 
-// newer is true if the log of d is at least as new as that of other.
-func (d *DataDir) newer(other *DataDir) bool {
+// isNewer is true if the log of d is at least as new as that of other.
+func (d *DataDir) isNewer(other *DataDir) bool {
 	dt, dl := d.last()
 	ot, ol := other.last()
 	return dt > ot || (dt == ot && dl >= ol)

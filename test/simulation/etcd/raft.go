@@ -14,24 +14,24 @@ const TickEvery = 500 * time.Millisecond
 // Tick lets every member do what time makes it do: leaders send, members without a
 // leader call elections, new members say their names.
 func (e *World) Tick() {
-	names := e.Network.Resolvable()
+	names := e.Network.IsResolvable()
 	for _, p := range e.Processes {
 		p.linked = p.linked || names
 	}
 	for _, p := range slices.Clone(e.Processes) {
-		if p.Leads() && e.alive(p) && !p.Stuck {
+		if p.Leads() && e.isAlive(p) && !p.Stuck {
 			e.lead(p)
 		}
 	}
 	for _, p := range slices.Clone(e.Processes) {
-		if e.alive(p) && !p.Stuck {
+		if e.isAlive(p) && !p.Stuck {
 			e.follow(p)
 			e.stopWaiting(p)
 		}
 	}
 }
 
-func (e *World) alive(p *Process) bool { return slices.Contains(e.Processes, p) }
+func (e *World) isAlive(p *Process) bool { return slices.Contains(e.Processes, p) }
 
 // lead sends to all members, and steps down if too few respond.
 func (e *World) lead(p *Process) {
@@ -105,7 +105,7 @@ func (e *World) campaign(p *Process, transfer bool) bool {
 			continue
 		}
 		following := other.Leader != 0 && other != p && !transfer
-		if !following && p.Dir.newer(other.Dir) && other.writes() {
+		if !following && p.Dir.isNewer(other.Dir) && other.writes() {
 			votes++
 			electors = append(electors, other)
 		}
@@ -147,7 +147,7 @@ func (e *World) Append(p *Process, new Entry) bool {
 func (e *World) replicate(leader *Process) {
 	leader.match[leader.Dir.Id] = len(leader.Dir.Log)
 	for _, p := range slices.Clone(e.Processes) {
-		if p == leader || !e.reaches(leader, p) || leader.Members.Find(p.Dir.Id) == nil || !e.alive(p) {
+		if p == leader || !e.reaches(leader, p) || leader.Members.Find(p.Dir.Id) == nil || !e.isAlive(p) {
 			continue
 		}
 		if p.Dir.Term > leader.Dir.Term {

@@ -92,7 +92,7 @@ func (e *World) fetch(request *agent.Request) *Snapshot {
 
 // snapshotOf returns the member that a snapshot is fetched from by its name.
 func (e *World) snapshotOf(name string) *Process {
-	if !e.Network.Resolvable() {
+	if !e.Network.IsResolvable() {
 		return nil
 	}
 	return e.Serving(e.Network.Address(name))

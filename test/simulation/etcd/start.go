@@ -94,12 +94,12 @@ func (e *World) Start(r Container, dir *DataDir, pod *corev1.Pod) (*Process, err
 	if dir.Damaged {
 		return nil, errDamaged
 	}
-	if dir.Empty() && fetches(pod) {
+	if dir.IsEmpty() && fetches(pod) {
 		if err := e.fill(r, dir, pod); err != nil {
 			return nil, err
 		}
 	}
-	if dir.Empty() {
+	if dir.IsEmpty() {
 		if err := e.initialize(r, dir, args); err != nil {
 			return nil, err
 		}
@@ -209,7 +209,7 @@ func hash(parts ...string) uint64 {
 // firstPeer returns the member of the initial cluster that responds and whose URL sorts first:
 // etcd asks in this order, and believes the first list.
 func (e *World) firstPeer(r Container, args arguments) *Process {
-	if !e.Network.Resolvable() {
+	if !e.Network.IsResolvable() {
 		return nil
 	}
 	var first *Process

@@ -36,9 +36,9 @@ func (e *World) QuorumServes(l *Lineage) bool {
 	return live >= l.Members.Quorum()
 }
 
-// SecondVoter is true for an etcd that knows no learners and has just been given its
+// AwaitsSecondVoter is true for an etcd that knows no learners and has just been given its
 // second member: until that has started there is no quorum, whatever one does.
-func (l *Lineage) SecondVoter() bool {
+func (l *Lineage) AwaitsSecondVoter() bool {
 	return l.Members.Voters() == 2 && l.Members.Unsettled() == 1 && l.Members.Peers[0].Learner == l.Members.Peers[1].Learner && !l.learners
 }
 
@@ -71,11 +71,11 @@ func (e *World) IdOf(pvc metav1.Object) uint64 {
 	return 0
 }
 
-// Hidden is true while the controllers reach no member in a pod.
-func (e *World) Hidden(r Container) bool { return e.Unreachable[r.Name()] || r.Severed() }
+// IsHidden is true while the controllers reach no member in a pod.
+func (e *World) IsHidden(r Container) bool { return e.Unreachable[r.Name()] || r.IsSevered() }
 
 // ForAPerson is true for data that only a user may delete: it is wiped, or it is damaged and
 // its member votes.
 func (d *DataDir) ForAPerson() bool {
-	return d.Wiped && d.Empty() || d.Damaged && d.Lineage != nil && d.Lineage.Members.IsVoter(d.Id)
+	return d.Wiped && d.IsEmpty() || d.Damaged && d.Lineage != nil && d.Lineage.Members.IsVoter(d.Id)
 }

@@ -46,7 +46,7 @@ type Container interface {
 	// Mounts is what the volumes hold, by the name of the Secret.
 	Mounts() map[string]*corev1.Secret
 	// Severed is true while the node is cut off.
-	Severed() bool
+	IsSevered() bool
 	// Exited is called when the process has ended by itself.
 	Exited()
 }
@@ -54,7 +54,7 @@ type Container interface {
 // network is what members need of Kubernetes to find each other.
 type network interface {
 	// Resolvable is true while members find each other by name.
-	Resolvable() bool
+	IsResolvable() bool
 	// Address is that of a pod of the cluster; "" if there is none.
 	Address(pod string) string
 }
@@ -119,8 +119,8 @@ func (e *World) Destroy(d *DataDir) {
 	}
 }
 
-// InUse is true while a process runs on a directory.
-func (e *World) InUse(d *DataDir) bool {
+// IsInUse is true while a process runs on a directory.
+func (e *World) IsInUse(d *DataDir) bool {
 	return slices.ContainsFunc(e.Processes, func(p *Process) bool { return p.Dir == d })
 }
 

@@ -47,7 +47,7 @@ func (w *World) wipe(e schedules.Event) {
 		return
 	}
 	r, dir := w.RunOf(string(pod.UID)), w.dirOf(pod)
-	if r == nil || r.Over || dir == nil || dir.Empty() || dir.Doomed {
+	if r == nil || r.Over || dir == nil || dir.IsEmpty() || dir.Doomed {
 		return
 	}
 	for _, l := range w.Etcd.Lineages {

@@ -201,7 +201,7 @@ func (w *World) harmPod(kind schedules.EventKind, pod *corev1.Pod) {
 	case schedules.EventEvict:
 		w.Evict(pod)
 	case schedules.EventPressure:
-		if r := w.RunOf(string(uid)); r != nil && r.Severed() {
+		if r := w.RunOf(string(uid)); r != nil && r.IsSevered() {
 			return // the kubelet evicts pods, and reports nothing from a node that is cut off
 		}
 		kubernetes.Edit(w.Store, kubernetes.KindPod, pod.Name, func(p *corev1.Pod) {

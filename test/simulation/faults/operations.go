@@ -63,7 +63,7 @@ func (w *World) askForReplacement(which int) {
 				voters = append(voters, m.Name)
 			}
 		}
-		if !c.Status.Operation.Over() || len(voters) == 0 || c.Status.Recovery.InProgress() ||
+		if !c.Status.Operation.IsOver() || len(voters) == 0 || c.Status.Recovery.IsInProgress() ||
 			kubernetes.ConditionIs(c, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) {
 			return
 		}
@@ -78,7 +78,7 @@ func (w *World) askForReplacement(which int) {
 // CancelOperation is a user that stops waiting.
 func (w *World) CancelOperation() {
 	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
-		if op := c.Status.Operation; !op.Over() {
+		if op := c.Status.Operation; !op.IsOver() {
 			w.Trace("a person cancels %s", op.ID)
 			metav1.SetMetaDataAnnotation(&c.ObjectMeta, resources.AnnotationCancelOperation, op.ID)
 		}
@@ -93,7 +93,7 @@ func (w *World) AskForDefrag() {
 	}
 	w.operations++
 	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
-		if c.Status.Operation.Over() {
+		if c.Status.Operation.IsOver() {
 			w.Trace("a person asks for operation-%d", w.operations)
 			c.Status.Operation = &v1beta2.ClusterOperation{
 				Type: v1beta2.OperationDefrag, ID: fmt.Sprint("operation-", w.operations), Phase: v1beta2.OperationPending,
@@ -107,7 +107,7 @@ func (w *World) AskForRestart(e schedules.Event) {
 	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
 		request := strconv.Itoa(e.A)
 		if e.B%2 == 0 {
-			if !c.Status.Operation.Over() {
+			if !c.Status.Operation.IsOver() {
 				return
 			}
 			c.Status.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationRestart, ID: request, Phase: v1beta2.OperationPending}

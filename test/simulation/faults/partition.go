@@ -63,7 +63,7 @@ func (w *World) published(side []*kubernetes.Node) []string {
 func (w *World) severedClient(side []*kubernetes.Node, known []string) {
 	var serving []*simetcd.Process
 	for _, p := range w.Etcd.Processes {
-		if p.Run.Severed() && slices.Contains(known, p.Run.UID()) && p.Serves {
+		if p.Run.IsSevered() && slices.Contains(known, p.Run.UID()) && p.Serves {
 			serving = append(serving, p)
 		}
 	}

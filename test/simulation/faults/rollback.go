@@ -126,7 +126,7 @@ func (w *World) askOnceMore(id string) {
 	switch {
 	case !found || w.Quiet:
 	case cluster.Status.Recovery != nil && cluster.Status.Recovery.ID == id:
-	case cluster.Status.Recovery.InProgress():
+	case cluster.Status.Recovery.IsInProgress():
 		w.After(5*time.Second, func() { w.askOnceMore(id) })
 	default:
 		w.Trace("EtcdRestore %s asks once more", id)

@@ -184,7 +184,7 @@ func (c *Cache) HiddenPVCs(_, name string) ([]*corev1.PersistentVolumeClaim, err
 func hidden[T metav1.Object](c *Cache, k Kind, cluster string) []T {
 	var list []T
 	for _, name := range c.Kinds[k].table.names {
-		if object := c.Kinds[k].table.byName[name].(T); resources.Hidden(object.GetLabels(), cluster) {
+		if object := c.Kinds[k].table.byName[name].(T); resources.IsHidden(object.GetLabels(), cluster) {
 			list = append(list, object)
 		}
 	}

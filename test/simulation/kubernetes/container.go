@@ -48,14 +48,14 @@ func (r *Run) startIn(d time.Duration) {
 func (r *Run) start() {
 	r.starting = false
 	pod, found := r.Pod()
-	if !found || pod.DeletionTimestamp != nil || Finished(pod) || !r.Node.Hears() || r.Process != nil {
+	if !found || pod.DeletionTimestamp != nil || HasFinished(pod) || !r.Node.Hears() || r.Process != nil {
 		return
 	}
 	dir := r.EmptyDir
 	if dir == nil {
 		dir = r.w.PVCDir(PVCName(pod))
 	}
-	if dir == nil || r.w.Etcd.InUse(dir) {
+	if dir == nil || r.w.Etcd.IsInUse(dir) {
 		r.startIn(r.w.Dice.Between(time.Second, 2*time.Second)) // the volume is not there yet, or still elsewhere
 		return
 	}
@@ -206,7 +206,7 @@ func (r *Run) unchanged(image string) {
 // probe compares what the readiness probe would say with the pod, and lets the
 // kubelet notice a difference after a while.
 func (r *Run) probe() {
-	serves := r.Process != nil && r.w.Etcd.Ready(r.Process)
+	serves := r.Process != nil && r.w.Etcd.IsReady(r.Process)
 	if serves == r.ready || r.probing || r.Process == nil || !r.Node.Hears() {
 		return
 	}
@@ -217,7 +217,7 @@ func (r *Run) probe() {
 	r.probing = true
 	r.w.After(delay, func() {
 		r.probing = false
-		if r.Process == nil || r.Over || !r.Node.Hears() || r.w.Etcd.Ready(r.Process) != serves {
+		if r.Process == nil || r.Over || !r.Node.Hears() || r.w.Etcd.IsReady(r.Process) != serves {
 			return
 		}
 		r.ready, r.Rolling = serves, r.Rolling && !serves

@@ -33,8 +33,8 @@ func (c *Cache) hearOfCordon(n *Node) {
 	}
 }
 
-// Cordoned implements cluster.Cache.
-func (c *Cache) Cordoned(node string) bool { return c.cordoned[node] }
+// IsCordoned implements cluster.Cache.
+func (c *Cache) IsCordoned(node string) bool { return c.cordoned[node] }
 
 // Drain cordons a node and asks for the eviction of each pod on it that may go, again and again
 // until none is left or the node is uncordoned.

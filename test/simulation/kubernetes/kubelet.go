@@ -70,8 +70,8 @@ func (w *World) podChanged(pod *corev1.Pod, deleted bool) {
 		w.After(w.Dice.Between(5*time.Millisecond, 100*time.Millisecond), r.schedule)
 	case pod.DeletionTimestamp != nil:
 		r.terminate()
-	case r.Severed(): // it hears of it later
-	case Finished(pod):
+	case r.IsSevered(): // it hears of it later
+	case HasFinished(pod):
 		r.Halt()
 		w.Etcd.Doom(r.EmptyDir)
 		w.finalizePVCs()
@@ -116,12 +116,12 @@ func (r *Run) Pod() (*corev1.Pod, bool) {
 // schedule binds the pod to a node, when there is one and its volume exists.
 func (r *Run) schedule() {
 	pod, found := r.Pod()
-	if !found || pod.DeletionTimestamp != nil || Finished(pod) {
+	if !found || pod.DeletionTimestamp != nil || HasFinished(pod) {
 		return
 	}
 	n := r.w.placeOf(pod)
 	if n == nil || !r.volumeExists(pod) {
-		if !unschedulable(pod) {
+		if !isUnschedulable(pod) {
 			Edit(r.w.Store, KindPod, r.name, func(pod *corev1.Pod) { r.w.SetCondition(pod, corev1.PodScheduled, corev1.ConditionFalse) })
 		}
 		r.w.After(r.w.Dice.Between(time.Second, 2*time.Second), r.schedule)
@@ -177,7 +177,7 @@ func (r *Run) forget() {
 	if r.Over {
 		return
 	}
-	if r.Severed() {
+	if r.IsSevered() {
 		r.Halt() // removing such a pod states that its machine is off
 	}
 	r.Over = true

@@ -99,9 +99,9 @@ func (w *World) NodeReports(name string) bool {
 	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.name == name && n.Hears() })
 }
 
-// Away is true for a pod that has not been able to run for as long as Kubernetes leaves pods on
+// IsAway is true for a pod that has not been able to run for as long as Kubernetes leaves pods on
 // a node that does not respond.
-func (w *World) Away(name string) bool {
+func (w *World) IsAway(name string) bool {
 	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
 	if !found {
 		return false

@@ -12,8 +12,8 @@ import (
 // Hears is true while the kubelet of a node talks to the API server.
 func (n *Node) Hears() bool { return n.Up && !n.Severed }
 
-// Severed is true while a pod is on the other side of a cut.
-func (r *Run) Severed() bool { return r.Node != nil && r.Node.Severed }
+// IsSevered is true while a pod is on the other side of a cut.
+func (r *Run) IsSevered() bool { return r.Node != nil && r.Node.Severed }
 
 // Sever cuts some nodes off together.
 func (w *World) Sever(side []*Node) {

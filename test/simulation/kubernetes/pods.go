@@ -93,8 +93,8 @@ func (w *World) budgetAllows(budget Budget, pod *corev1.Pod) bool {
 	return healthy-1 >= need
 }
 
-// Finished is true for a pod whose containers have ended permanently.
-func Finished(pod *corev1.Pod) bool {
+// HasFinished is true for a pod whose containers have ended permanently.
+func HasFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
@@ -108,8 +108,8 @@ func ConditionIs(cluster *v1beta2.EtcdCluster, t v1beta2.ClusterConditionType, s
 	return false
 }
 
-// unschedulable is true for a pod that no node could take so far.
-func unschedulable(pod *corev1.Pod) bool {
+// isUnschedulable is true for a pod that no node could take so far.
+func isUnschedulable(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse
 	})

@@ -16,12 +16,12 @@ type Standing struct{ Recoverable, Live bool }
 
 // Standing returns how an etcd stands.
 func (w *World) Standing(l *simetcd.Lineage) Standing {
-	return Standing{Recoverable: w.Recoverable(l), Live: w.Etcd.QuorumServes(l)}
+	return Standing{Recoverable: w.IsRecoverable(l), Live: w.Etcd.QuorumServes(l)}
 }
 
-// Recoverable is true if a member could win an election once all members with data are back.
+// IsRecoverable is true if a member could win an election once all members with data are back.
 // Each member counts by the list that it has applied itself.
-func (w *World) Recoverable(l *simetcd.Lineage) bool {
+func (w *World) IsRecoverable(l *simetcd.Lineage) bool {
 	for i := range l.Members.Peers {
 		d := l.Dirs[l.Members.Peers[i].Id]
 		if d == nil || d.Doomed || d.Destroyed || !d.Members.IsVoter(d.Id) {
@@ -48,5 +48,5 @@ func (w *World) mayStart(m *simetcd.Peer) bool {
 	name, _, _ := strings.Cut(m.Url[strings.LastIndexByte(m.Url, '/')+1:], ".")
 	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
 	pvc, kept := Lookup[PVC](w.Store, KindPVC, name)
-	return found && pod.DeletionTimestamp == nil && !Finished(pod) || kept && pvc.DeletionTimestamp == nil
+	return found && pod.DeletionTimestamp == nil && !HasFinished(pod) || kept && pvc.DeletionTimestamp == nil
 }

@@ -44,7 +44,7 @@ func (s *Store) deletePVC(pvc *corev1.PersistentVolumeClaim) {
 func (s *Store) pvcInUse(name string) bool {
 	for _, object := range s.List(KindPod) {
 		pod := object.(*corev1.Pod)
-		if PVCName(pod) == name && pod.Spec.NodeName != "" && !Finished(pod) {
+		if PVCName(pod) == name && pod.Spec.NodeName != "" && !HasFinished(pod) {
 			return true
 		}
 	}

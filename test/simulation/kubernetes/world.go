@@ -96,8 +96,8 @@ func (w *World) Address(name string) string {
 	return pod.Status.PodIP
 }
 
-// Resolvable is true while members find each other by name.
-func (w *World) Resolvable() bool {
+// IsResolvable is true while members find each other by name.
+func (w *World) IsResolvable() bool {
 	service, found := Lookup[*corev1.Service](w.Store, KindService, schedules.ClusterName)
 	return found && service.Spec.Selector[resources.LabelCluster] == schedules.ClusterName && service.Spec.PublishNotReadyAddresses
 }
@@ -116,12 +116,12 @@ func (w *World) AnyPod(i int) *corev1.Pod {
 // all.
 func (w *World) RefusesConnections(ip string) bool {
 	return slices.ContainsFunc(w.Runs, func(r *Run) bool {
-		return r.ip == ip && r.Process == nil && !r.Over && r.Node.Up && !w.Etcd.Hidden(r)
+		return r.ip == ip && r.Process == nil && !r.Over && r.Node.Up && !w.Etcd.IsHidden(r)
 	})
 }
 
-// NothingIsLeft is true if the cluster has neither a pod nor a volume.
-func (w *World) NothingIsLeft() bool {
+// IsNothingLeft is true if the cluster has neither a pod nor a volume.
+func (w *World) IsNothingLeft() bool {
 	for _, k := range []Kind{KindPod, KindPVC} {
 		for _, object := range w.Store.List(k) {
 			if object.GetLabels()[resources.LabelCluster] == schedules.ClusterName && !resources.IsPrepared(object.GetAnnotations()) {

@@ -62,7 +62,7 @@ func (l *Observation) asked(w *World, results map[string]etcd.StatusResult) {
 		if r, asked := results[p.Run.Name()]; asked && r.Err == nil {
 			l.Applied[p.Run.Name()] = p.Applied
 		}
-		if p.Leader != 0 && p.Serves && !w.Etcd.Hidden(p.Run) {
+		if p.Leader != 0 && p.Serves && !w.Etcd.IsHidden(p.Run) {
 			l.Healthy = append(l.Healthy, p.Dir.Id)
 			l.leaders[p.Leader]++
 		}
@@ -106,9 +106,9 @@ func (l *Observation) Writing(lineage *simetcd.Lineage, except uint64) int {
 	return n
 }
 
-// Disturbed is true if something happened since a controller began to look, or so
+// IsDisturbed is true if something happened since a controller began to look, or so
 // shortly before that it was not noticed.
-func (w *World) Disturbed(l *Observation) bool {
+func (w *World) IsDisturbed(l *Observation) bool {
 	return l.Disturbed != w.Disturbances || w.Elapsed-w.DisturbedAt < unnoticed
 }
 

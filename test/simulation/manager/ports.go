@@ -240,7 +240,7 @@ func (p objectsPort) DeleteSecret(ctx context.Context, _, name string, only meta
 func (p objectsPort) CreateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
 	return call(ctx, p.c, "create etcdrestores "+restore.Name, true, false, func() (*v1beta2.EtcdRestore, error) {
 		w := p.c.W
-		if !w.NothingIsLeft() && !w.Disturbed(&p.c.Observed) {
+		if !w.IsNothingLeft() && !w.IsDisturbed(&p.c.Observed) {
 			w.Violated("L2", "a backup is restored although something is left")
 		}
 		w.AskRestore(restore.Name, restore.Spec.Backup.Name)

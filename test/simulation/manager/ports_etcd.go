@@ -30,7 +30,7 @@ func addressOf(endpoint etcd.Endpoint) string {
 // at returns the process behind an endpoint, if the controller reaches it.
 func (p etcdPort) at(endpoint etcd.Endpoint) *simetcd.Process {
 	found := p.c.W.Etcd.Serving(addressOf(endpoint))
-	if found == nil || p.c.W.Etcd.Hidden(found.Run) {
+	if found == nil || p.c.W.Etcd.IsHidden(found.Run) {
 		return nil
 	}
 	return found

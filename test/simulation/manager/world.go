@@ -132,7 +132,7 @@ func (w *World) Served() {
 		c.ended()
 		for _, p := range w.Etcd.Processes {
 			until, awaited := c.awaited[p.Run.IP()]
-			if !awaited || w.Etcd.Hidden(p.Run) || !p.Serves {
+			if !awaited || w.Etcd.IsHidden(p.Run) || !p.Serves {
 				continue
 			}
 			delete(c.awaited, p.Run.IP())

@@ -99,8 +99,8 @@ type OperationResult struct {
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 }
 
-// Over is true if nothing is left to be done.
-func (o *ClusterOperation) Over() bool {
+// IsOver is true if nothing is left to be done.
+func (o *ClusterOperation) IsOver() bool {
 	return o == nil || o.Phase == OperationSucceeded || o.Phase == OperationFailed
 }
 

@@ -160,8 +160,8 @@ type RecoverySurvivor struct {
 	DBSize int64 `json:"dbSize,omitempty" protobuf:"varint,3,opt,name=dbSize"`
 }
 
-// InProgress is true for a recovery that has not come to an end.
-func (r *RecoveryStatus) InProgress() bool {
+// IsInProgress is true for a recovery that has not come to an end.
+func (r *RecoveryStatus) IsInProgress() bool {
 	if r == nil {
 		return false
 	}

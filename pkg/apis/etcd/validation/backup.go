@@ -85,7 +85,7 @@ func ValidateEtcdBackupUpdate(newBackup, oldBackup *v1beta2.EtcdBackup) field.Er
 	return bounded(append(errs, validateBackupChange(&newBackup.Spec, &oldBackup.Spec, field.NewPath("spec"))...))
 }
 
-func periodic(spec *v1beta2.BackupSpec) bool {
+func isPeriodic(spec *v1beta2.BackupSpec) bool {
 	return spec.BackupPolicy != nil && (spec.BackupPolicy.Schedule != "" || spec.BackupPolicy.BackupIntervalInSecond > 0)
 }
 
@@ -95,8 +95,8 @@ func periodic(spec *v1beta2.BackupSpec) bool {
 func validateBackupChange(newSpec, oldSpec *v1beta2.BackupSpec, path *field.Path) field.ErrorList {
 	const another = "may not change: %s; make another EtcdBackup"
 	var errs field.ErrorList
-	wasPeriodic := periodic(oldSpec)
-	switch isPeriodic := periodic(newSpec); {
+	wasPeriodic := isPeriodic(oldSpec)
+	switch isPeriodic := isPeriodic(newSpec); {
 	case wasPeriodic && !isPeriodic:
 		errs = append(errs, forbidden(path.Child("backupPolicy"), "a periodic backup cannot become a single one; set suspend to stop it, or make another EtcdBackup"))
 	case !wasPeriodic && isPeriodic:

@@ -148,7 +148,7 @@ func validateVolumeChange(newCluster, oldCluster *v1beta2.EtcdCluster, path *fie
 	}
 	var errs field.ErrorList
 	was, is := before.Resources.Requests[corev1.ResourceStorage], now.Resources.Requests[corev1.ResourceStorage]
-	if measurable(is) && measurable(was) && is.Cmp(was) < 0 && !growthRejected(oldCluster) {
+	if hasExactValue(is) && hasExactValue(was) && is.Cmp(was) < 0 && !growthRejected(oldCluster) {
 		errs = append(errs, invalid(path.Child("resources", "requests").Key(string(corev1.ResourceStorage)), is.String(),
 			"must not be less than %s: volumes can grow but not shrink; make a new EtcdCluster and restore a backup of this EtcdCluster into it", was.String()))
 	}

@@ -29,7 +29,7 @@ func validateEtcdOptions(options *v1beta2.EtcdOptions, path *field.Path) field.E
 	var errs field.ErrorList
 	if quota := options.QuotaBackendBytes; quota != nil {
 		switch at := path.Child("quotaBackendBytes"); {
-		case !measurable(*quota):
+		case !hasExactValue(*quota):
 			errs = append(errs, validateMeasurable(*quota, at)...)
 		case quota.Cmp(*resource.NewQuantity(quota.Value(), resource.BinarySI)) != 0:
 			errs = append(errs, invalid(at, quota.String(), "must be a whole number of bytes, such as 8Gi"))

@@ -173,7 +173,7 @@ func TestMeasurable(t *testing.T) {
 		"0": true, "-1": true, "1n": true, "8Ei": true, "1e30": true, "1e31": false, "-1e31": false, "1e999999999": false,
 		"340282366920938463463374607431": true, "340282366920938463463374607432": false,
 	} {
-		if got := measurable(resource.MustParse(text)); got != want {
+		if got := hasExactValue(resource.MustParse(text)); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
 	}

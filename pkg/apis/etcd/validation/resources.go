@@ -22,16 +22,16 @@ const (
 	outOfRange = "must be a quantity that something can have, such as 8Gi"
 )
 
-// measurable says whether a quantity may be compared. A quantity such as 1e999999999
+// hasExactValue says whether a quantity may be compared. A quantity such as 1e999999999
 // is parsed at once, and comparing it writes out a billion digits.
-func measurable(quantity resource.Quantity) bool {
+func hasExactValue(quantity resource.Quantity) bool {
 	copied := quantity.DeepCopy()
 	decimal := copied.AsDec()
 	return decimal.Scale() >= -maxDigits && decimal.UnscaledBig().BitLen() <= maxBits
 }
 
 func validateMeasurable(quantity resource.Quantity, path *field.Path) field.ErrorList {
-	if measurable(quantity) {
+	if hasExactValue(quantity) {
 		return nil
 	}
 	return field.ErrorList{invalid(path, quantity.String(), outOfRange)}

@@ -125,7 +125,7 @@ func optionWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 		}
 	}
 	quota := spec.Etcd.QuotaBackendBytes
-	if quota == nil || !measurable(*quota) {
+	if quota == nil || !hasExactValue(*quota) {
 		return warnings
 	}
 	at := path.Child("quotaBackendBytes")
@@ -133,7 +133,7 @@ func optionWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 		warnings = append(warnings, fmt.Sprintf("%s: more than 8Gi is more than etcd is tested with", at))
 	}
 	if pvc := pvcSpecOf(spec); pvc != nil {
-		if storage, found := pvc.Resources.Requests[corev1.ResourceStorage]; found && measurable(storage) && quota.Cmp(storage) >= 0 {
+		if storage, found := pvc.Resources.Requests[corev1.ResourceStorage]; found && hasExactValue(storage) && quota.Cmp(storage) >= 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: the volume of %s is full before the quota is reached; request more storage", at, storage.String()))
 		}
 	}
@@ -184,9 +184,9 @@ func WarningsForEtcdBackup(backup *v1beta2.EtcdBackup) []string {
 		name string
 		set  bool
 	}{
-		{"maxBackups", policy.MaxBackups > 0 && !periodic(spec)},
-		{"maxAge", policy.MaxAge != nil && !periodic(spec)},
-		{"suspend", policy.Suspend && !periodic(spec)},
+		{"maxBackups", policy.MaxBackups > 0 && !isPeriodic(spec)},
+		{"maxAge", policy.MaxAge != nil && !isPeriodic(spec)},
+		{"suspend", policy.Suspend && !isPeriodic(spec)},
 	} {
 		if unused.set {
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect on a single backup; set schedule or backupIntervalInSecond", at.Child(unused.name)))

@@ -221,7 +221,7 @@ func (r *BackupREST) checkMemberResponds(ctx context.Context, cluster *v1beta2.E
 		return err
 	}
 	// Without a client certificate no member can be reached, so nothing is known of them.
-	if !p.CouldProbe() {
+	if !p.CanProbe() {
 		return nil
 	}
 	for i := range p.Responses {

@@ -47,7 +47,7 @@ func (r *operationREST) newOperation(ctx context.Context, kind v1beta2.Operation
 // checkNoOperation rejects a request while an operation is pending or running.
 func (r *operationREST) checkNoOperation(cluster *v1beta2.EtcdCluster) error {
 	running := cluster.Status.Operation
-	if running.Over() {
+	if running.IsOver() {
 		return nil
 	}
 	return r.conflict(cluster.Name, "operation %s %s, requested at %s, is %s; wait until status.operation shows that it has ended",

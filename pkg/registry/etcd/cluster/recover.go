@@ -115,7 +115,7 @@ func rejectRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterRe
 	switch uid := request.Spec.ClusterUID; {
 	case uid != "" && uid != string(cluster.UID):
 		return errOtherUID
-	case cluster.Status.Recovery.InProgress():
+	case cluster.Status.Recovery.IsInProgress():
 		return errInProgress
 	case !isQuorumLost(cluster):
 		return errQuorumMayRespond

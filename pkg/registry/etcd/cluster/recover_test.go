@@ -79,7 +79,7 @@ func TestRecoverPlans(t *testing.T) {
 	if s := plan.Status; s.Source.Member != "a-1" || s.Member != "a-1" || !strings.Contains(s.ExpectedLoss, "Member a-2 has 20 raft entries") {
 		t.Errorf("the plan is %+v", s)
 	}
-	if stored := storedRecovery(t, storage); stored == nil || stored.ID != plan.Status.ID || !stored.InProgress() || len(stored.OldMembers) != 5 {
+	if stored := storedRecovery(t, storage); stored == nil || stored.ID != plan.Status.ID || !stored.IsInProgress() || len(stored.OldMembers) != 5 {
 		t.Errorf("stored is %+v", stored)
 	}
 	if _, err := ask(t, storage, &v1beta2.EtcdClusterRecovery{}); !apierrors.IsConflict(err) {

@@ -67,7 +67,7 @@ func (r *ReplaceREST) checkReplaceable(cluster *v1beta2.EtcdCluster) error {
 	switch {
 	case isQuorumLost(cluster):
 		return r.conflict(cluster.Name, "the quorum is lost, so no member can join or be removed; see the condition QuorumLost for what brings it back")
-	case cluster.Status.Recovery.InProgress():
+	case cluster.Status.Recovery.IsInProgress():
 		return r.conflict(cluster.Name, "a recovery is under way, which replaces all members; wait until status.recovery shows that it has ended")
 	}
 	return nil

@@ -79,7 +79,7 @@ func (r *RestartREST) Create(
 
 func isRestarting(cluster *v1beta2.EtcdCluster) bool {
 	operation := cluster.Status.Operation
-	return !operation.Over() && operation.Type == v1beta2.OperationRestart
+	return !operation.IsOver() && operation.Type == v1beta2.OperationRestart
 }
 
 // setRestartAnnotation sets the annotation to a value that no pod of the cluster has yet.

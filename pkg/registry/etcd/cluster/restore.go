@@ -123,7 +123,7 @@ func (r *RestoreREST) authorize(ctx context.Context, name string, request *v1bet
 // checkRestorable rejects a request for a cluster on which an EtcdRestore could only wait.
 func (r *RestoreREST) checkRestorable(cluster *v1beta2.EtcdCluster) error {
 	switch {
-	case cluster.Status.Recovery.InProgress():
+	case cluster.Status.Recovery.IsInProgress():
 		return r.conflict(cluster.Name, "recovery %s is in progress; wait until status.recovery shows that it has ended", cluster.Status.Recovery.ID)
 	case cluster.Spec.Paused:
 		return r.conflict(cluster.Name, "spec.paused is true, so the controller does not start the restore; set spec.paused=false first")
@@ -221,7 +221,7 @@ func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.Etcd
 		if b.Name != last.Name || !b.Status.LastSuccessDate.Equal(&last.Time) {
 			continue
 		}
-		if spec.Decryption == nil && manifest.NamedEncrypted(b.Status.URI) {
+		if spec.Decryption == nil && manifest.IsNamedEncrypted(b.Status.URI) {
 			return field.ErrorList{field.Required(path.Child("decryption"), fmt.Sprintf(
 				"the newest backup, EtcdBackup %s, is encrypted; set spec.decryption.ageIdentitiesSecret to the Secret with the identities", b.Name))}, nil
 		}

@@ -22,7 +22,7 @@ func (p *Probe) facts() *diagnosis.Cluster {
 	c.Pods, c.PVCs, c.PodsUnknown = nil, nil, !p.PodsKnown
 	c.HasLearners = p.hasLearners()
 	c.Options = diagnosis.Options{Cluster: p.Cluster.Name}
-	if r := p.Cluster.Status.Recovery; r.InProgress() {
+	if r := p.Cluster.Status.Recovery; r.IsInProgress() {
 		c.RecoveryMember = r.RecoveryMember
 	}
 	for i := range c.Members {

@@ -179,7 +179,7 @@ func (f *findings) space() (full, waste bool) {
 // waits for it. After fillingLimit its log is worth a look.
 func (f *findings) isBeingFilled(m *v1beta2.MemberHealth) bool {
 	r := f.Cluster.Status.Recovery
-	return r.InProgress() && f.ProbedAt.Sub(r.RequestedAt.Time) < fillingLimit && m.Name == r.RecoveryMember && m.Pod != nil && m.Pod.Restarts == 0 && isRunning(f.pod(m.Name))
+	return r.IsInProgress() && f.ProbedAt.Sub(r.RequestedAt.Time) < fillingLimit && m.Name == r.RecoveryMember && m.Pod != nil && m.Pod.Restarts == 0 && isRunning(f.pod(m.Name))
 }
 
 // memberSteps are about members that do not serve.

@@ -59,9 +59,9 @@ type Response struct {
 	Took time.Duration
 }
 
-// CouldProbe reports whether the members could be probed at all. If not, a missing
+// CanProbe reports whether the members could be probed at all. If not, a missing
 // response means nothing.
-func (p *Probe) CouldProbe() bool { return p.CertificateErr == nil }
+func (p *Probe) CanProbe() bool { return p.CertificateErr == nil }
 
 // responded returns the responses of the members that responded.
 func (p *Probe) responded() []*Response {

@@ -112,7 +112,7 @@ func (p *Prober) findPVCs(ctx context.Context, cluster *v1beta2.EtcdCluster, fou
 
 // findCertificates reads the Secret of a cluster with TLS.
 func (p *Prober) findCertificates(ctx context.Context, cluster *v1beta2.EtcdCluster, found *Discovery) error {
-	if !resources.SecureClient(cluster) {
+	if !resources.HasClientTLS(cluster) {
 		return nil
 	}
 	name := resources.Secrets(cluster).Operator
