@@ -95,6 +95,19 @@ func (s server) QueryRange(ctx context.Context, expr string, window panels.Windo
 	return matrix, nil
 }
 
+// Query implements panels.Querier.
+func (s server) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
+	value, warnings, err := s.API.Query(ctx, expr, at)
+	if err != nil {
+		return nil, err
+	}
+	vector, ok := value.(model.Vector)
+	if !ok || len(warnings) > 0 {
+		return nil, fmt.Errorf("%w: %s is a %v with warnings %q", errQueries, expr, value.Type(), warnings)
+	}
+	return vector, nil
+}
+
 func (s server) record(ctx context.Context, run panels.Run, queries []panels.Query, monitoring, file string) error {
 	rules, err := recording.ReadRules(monitoring)
 	if err != nil {

@@ -6,6 +6,7 @@ package panels
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -38,9 +39,34 @@ func (r Run) Values(rateInterval time.Duration) map[string]string {
 	return map[string]string{"namespace": r.Namespace, "name": r.Cluster, "__rate_interval": model.Duration(rateInterval).String()}
 }
 
-// Querier evaluates an expression at each step of a window.
+// Querier evaluates an expression at each step of a window, as graphs need it, or at one time,
+// as tables need it.
 type Querier interface {
 	QueryRange(ctx context.Context, expr string, window Window, step time.Duration) (model.Matrix, error)
+	Query(ctx context.Context, expr string, at time.Time) (model.Vector, error)
+}
+
+// evaluate evaluates a query as Grafana does: that of a table at each step by itself.
+func evaluate(ctx context.Context, querier Querier, q Query, window Window, step time.Duration) (model.Matrix, error) {
+	if !q.Instant {
+		return querier.QueryRange(ctx, q.Expr, window, step)
+	}
+	rows := map[string]*model.SampleStream{}
+	for at := window.From; !at.After(window.To); at = at.Add(step) {
+		vector, err := querier.Query(ctx, q.Expr, at)
+		if err != nil {
+			return nil, err
+		}
+		for _, sample := range vector {
+			row := rows[sample.Metric.String()]
+			if row == nil {
+				row = &model.SampleStream{Metric: sample.Metric}
+				rows[sample.Metric.String()] = row
+			}
+			row.Values = append(row.Values, model.SamplePair{Timestamp: sample.Timestamp, Value: sample.Value})
+		}
+	}
+	return slices.Collect(maps.Values(rows)), nil
 }
 
 // Report is the outcome of Check.
@@ -65,7 +91,7 @@ func Check(ctx context.Context, querier Querier, run Run, queries []Query, step 
 		for _, event := range Events {
 			window := run.Windows[event]
 			window.To = window.To.Add(step)
-			matrix, err := querier.QueryRange(ctx, q.Expr, window, step)
+			matrix, err := evaluate(ctx, querier, q, window, step)
 			if err != nil {
 				report.problem(q, event, "%v", err)
 				continue

@@ -22,6 +22,8 @@ type Query struct {
 	// Legend names the series. It is empty for tables and variables.
 	Legend string
 	Expr   string
+	// Instant is true for a table, which shows one time.
+	Instant bool
 	// Labels are what the reader sees of each series.
 	Labels []string
 }
@@ -39,7 +41,10 @@ func (q Query) ID() string {
 type file struct {
 	Panels []struct {
 		Title, Type string
-		Targets     []struct{ Expr, LegendFormat string }
+		Targets     []struct {
+			Expr, LegendFormat string
+			Instant            bool
+		}
 	}
 	Annotations struct {
 		List []struct{ Name, Expr, TextFormat string }
@@ -98,7 +103,7 @@ func (f file) queries(dashboard string) ([]Query, error) {
 	var all []Query
 	for _, p := range f.Panels {
 		for _, t := range p.Targets {
-			q := Query{Dashboard: dashboard, Panel: p.Title, Legend: t.LegendFormat, Expr: t.Expr, Labels: labelsOf(t.LegendFormat)}
+			q := Query{Dashboard: dashboard, Panel: p.Title, Legend: t.LegendFormat, Expr: t.Expr, Instant: t.Instant, Labels: labelsOf(t.LegendFormat)}
 			if p.Type == "table" {
 				q.Labels = []string{"namespace"}
 			}

@@ -18,9 +18,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/prometheus/panels"
 )
 
-// End is the time of the last sample.
-func (f File) End() time.Time { return f.Run.Whole.To }
-
 // Load appends all samples to a storage.
 func (f File) Load(ctx context.Context, to storage.Appendable) error {
 	lines := parser.NewParser(parser.Options{})
@@ -77,6 +74,24 @@ func (e Engine) QueryRange(ctx context.Context, expr string, window panels.Windo
 		matrix = append(matrix, stream)
 	}
 	return matrix, nil
+}
+
+// Query implements panels.Querier.
+func (e Engine) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
+	query, err := e.NewInstantQuery(ctx, e.Storage, nil, expr, at)
+	if err != nil {
+		return nil, err
+	}
+	defer query.Close()
+	result, err := query.Exec(ctx).Vector()
+	if err != nil {
+		return nil, err
+	}
+	var vector model.Vector
+	for _, sample := range result {
+		vector = append(vector, &model.Sample{Metric: metricOf(sample.Metric), Timestamp: model.Time(sample.T), Value: model.SampleValue(sample.F)})
+	}
+	return vector, nil
 }
 
 func metricOf(of labels.Labels) model.Metric {

@@ -43,9 +43,14 @@ var dropped = []model.LabelName{"container", "endpoint", "instance"}
 // Those that do not change in the run are left out.
 var broad = []string{"grpc_server_", "apiserver_request_", "rest_client_", "workqueue_", "etcd_operator_reconcile_", "etcd_network_peer_"}
 
+// Source is a Prometheus.
+type Source interface {
+	QueryRange(ctx context.Context, expr string, window panels.Window, step time.Duration) (model.Matrix, error)
+}
+
 // Record copies the series of metrics during a run: those of the cluster and of the programs of
 // the operator.
-func Record(ctx context.Context, from panels.Querier, run panels.Run, metrics []string, step time.Duration) (File, error) {
+func Record(ctx context.Context, from Source, run panels.Run, metrics []string, step time.Duration) (File, error) {
 	f := File{Run: run, Start: run.Whole.From, Step: duration{step}}
 	steps := int(run.Whole.To.Sub(run.Whole.From)/step) + 1
 	for _, metric := range metrics {
@@ -63,13 +68,14 @@ func Record(ctx context.Context, from panels.Querier, run panels.Run, metrics []
 			}
 			values := slices.Repeat([]float64{none}, steps)
 			for _, pair := range series.Values {
-				values[pair.Timestamp.Time().Sub(f.Start)/step] = float64(pair.Value)
+				// Rounded, because a Prometheus has times in milliseconds.
+				values[(pair.Timestamp.Time().Sub(f.Start)+step/2)/step] = float64(pair.Value)
 			}
 			f.Series = append(f.Series, name(series.Metric)+" "+encode(values))
 		}
 	}
 	slices.Sort(f.Series)
-	for i := range f.Series[1:] {
+	for i := range max(len(f.Series)-1, 0) {
 		if before, _, _ := strings.Cut(f.Series[i], "} "); strings.HasPrefix(f.Series[i+1], before+"} ") {
 			return f, fmt.Errorf("%w: two series have the labels %s}", errFormat, before)
 		}
