@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus-operator/prometheus-operator/pkg/assets"
@@ -88,9 +89,16 @@ func generate(ctx context.Context, secrets interface {
 	return adapt(text, o, rules)
 }
 
+// environment are the variables that the config-reloader of the Prometheus Operator replaces in a pod.
+var environment = strings.NewReplacer("$(POD_NAME)", "prometheus-test-0", "$(SHARD)", "0")
+
 // adapt changes what is different outside of a pod: Prometheus reads a kubeconfig, and rules where they
 // are. A limit of the namespaces spares clusters of other tests the scrapes.
 func adapt(text []byte, o options, rules []string) ([]byte, error) {
+	text = []byte(environment.Replace(string(text)))
+	if at := bytes.Index(text, []byte("$(")); at >= 0 {
+		return nil, fmt.Errorf("%w: a variable has no value: %.40s", errPodMonitors, text[at:])
+	}
 	config := map[string]any{}
 	if err := yaml.Unmarshal(text, &config); err != nil {
 		return nil, fmt.Errorf("read the generated configuration: %w", err)
