@@ -93,7 +93,7 @@ func generate(ctx context.Context, secrets interface {
 var environment = strings.NewReplacer("$(POD_NAME)", "prometheus-test-0", "$(SHARD)", "0")
 
 // adapt changes what is different outside of a pod: Prometheus reads a kubeconfig, and rules where they
-// are. A limit of the namespaces spares clusters of other tests the scrapes.
+// are. A limit of the namespaces leaves out clusters of other tests.
 func adapt(text []byte, o options, rules []string) ([]byte, error) {
 	text = []byte(environment.Replace(string(text)))
 	if at := bytes.Index(text, []byte("$(")); at >= 0 {

@@ -39,8 +39,8 @@ func Metrics(exprs []string) ([]string, error) {
 // dropped are labels that no dashboard and no rule reads.
 var dropped = []model.LabelName{"container", "endpoint", "instance"}
 
-// broad are metrics with a series for each method or resource, most of which never change.
-// Those that do not change in the run are left out.
+// broad are metrics with a series for each method or resource. Most of these series never change;
+// a recording has only those that do.
 var broad = []string{"grpc_server_", "apiserver_request_", "rest_client_", "workqueue_", "etcd_operator_reconcile_", "etcd_network_peer_"}
 
 // Source is a Prometheus.
