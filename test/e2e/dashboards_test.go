@@ -22,7 +22,8 @@ var updateRecording = flag.Bool("update", false, "TestDashboards writes the seri
 type recorded struct {
 	Namespace string            `json:"namespace"`
 	Cluster   string            `json:"cluster"`
-	Versions  []string          `json:"versions"`
+	From      string            `json:"from"`
+	To        string            `json:"to"`
 	Whole     window            `json:"whole"`
 	Windows   map[string]window `json:"windows"`
 }
@@ -60,7 +61,9 @@ func (c *cluster) watch() *watched {
 			c.Errorf("stop Prometheus: %v", err)
 		}
 	})
-	return &watched{cluster: c, server: server, run: recorded{Namespace: c.namespace, Cluster: c.name, Windows: map[string]window{}}}
+	return &watched{cluster: c, server: server, run: recorded{
+		Namespace: c.namespace, Cluster: c.name, From: previousVersion, To: etcdVersion, Windows: map[string]window{},
+	}}
 }
 
 // until asks Prometheus until something is true.
@@ -117,12 +120,14 @@ func (w *watched) awaitTargets() {
 	})
 }
 
-// during keeps when an event began and ended. The API server probes members meanwhile.
+// during keeps when an event began and ended. The API server probes members meanwhile, and etcd
+// measures a round trip, which it does seconds after a start and twice a minute.
 func (w *watched) during(event string, do func()) {
 	w.Helper()
 	from := time.Now()
 	w.health()
 	do()
+	w.shows("rate(etcd_network_peer_round_trip_time_seconds_count{$of}[10s]) > 0", true)
 	w.health()
 	w.run.Windows[event] = window{from, time.Now()}
 	w.Logf("%s took %v", event, time.Since(from).Round(100*time.Millisecond))
@@ -146,7 +151,6 @@ func TestDashboards(t *testing.T) {
 	w.shows("etcd_operator_apiserver_probe_member_responses_total", true)
 	data := c.fill()
 	writer := c.write()
-	w.run.Versions = []string{previousVersion, etcdVersion}
 	w.run.Whole.From = time.Now()
 
 	w.during("upgrade", func() {

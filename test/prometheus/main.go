@@ -70,9 +70,6 @@ func check(ctx context.Context, url, runFile, monitoring, record string) error {
 	}
 	report := panels.Check(ctx, server, run, queries, liveStep)
 	fmt.Printf("%d queries, evaluated in %d windows\n", len(queries), len(run.Windows))
-	for _, outdated := range report.Outdated {
-		fmt.Println("more than expected:", outdated)
-	}
 	if len(report.Problems) > 0 {
 		return fmt.Errorf("%w:\n%s", errQueries, strings.Join(report.Problems, "\n"))
 	}
