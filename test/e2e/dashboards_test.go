@@ -143,7 +143,7 @@ func TestDashboards(t *testing.T) {
 	s.volume()
 	c := s.cluster("seen")
 	c.secure("seen-client-tls", "tls.crt", "tls.key", "ca.crt")
-	s.apply(manifest("seen", 3, previousVersion, withAutoTLS))
+	s.apply(manifest("seen", 3, previousVersion, withAutoTLS, withVolumes))
 	w := c.watch()
 	c.settle(3)
 	w.awaitTargets()
@@ -161,6 +161,10 @@ func TestDashboards(t *testing.T) {
 		w.shows(`etcd_operator_cluster_info{$of,version="`+etcdVersion+`"}`, true)
 	})
 	w.during("backup", func() {
+		// The pod is created again with the same name and another address. Graphs show one line for both.
+		follower := c.follower().Pod
+		s.kubectl("delete", "pod", follower.Name)
+		s.must(c.members.AwaitVoters(s.ctx(), 3, follower.UID), "a member restarts")
 		s.apply(backupManifest("once", "  etcdCluster: {name: seen}"+toVolume))
 		s.awaitBackup(s.ctx(), "once", "success", succeeded)
 		w.shows(`etcd_operator_cluster_last_backup_timestamp_seconds{$of}`, true)
