@@ -57,7 +57,8 @@ run_unit() {
   hack/object-stores.sh || return
   # shellcheck disable=SC2046
   gotest -race -timeout=30m -skip '^TestKilledAtEveryRequest$' $(unit_packages | grep -v /pkg/planner/cluster$) &&
-    (cd hack/local && gotest ./...) && (cd hack/release && gotest ./...) && (cd test/charts && gotest -count=1 ./...)
+    (cd hack/local && gotest ./...) && (cd hack/release && gotest ./...) && (cd test/charts && gotest -count=1 ./...) &&
+    (cd test/prometheus && gotest ./...) && (cd test/prometheus/podmonitors && gotest ./...)
 }
 
 # Unit tests that take minutes of a processor, without the race detector. The planner of clusters
@@ -90,9 +91,9 @@ run_integration() {
 # controller are logged, so that a right that it never uses is found. Then the core cells of the
 # fault matrix.
 run_e2e() {
-  # TestFlux runs a module of its own, which is compiled before anything is measured.
+  # TestFlux and TestDashboards use modules of their own, which are compiled before anything is measured.
   make --no-print-directory local-tool && (cd hack/local && "$LOCAL" build network-policies) && (cd test/flux && go test -run '^$' .) &&
-    AUDIT=yes AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
+    hack/prometheus.sh && AUDIT=yes AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
 # The core suite and the demo on the oldest supported Kubernetes, and whether what it serves is what

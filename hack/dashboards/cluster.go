@@ -7,6 +7,9 @@ package main
 func cluster() dashboard {
 	const half, full = 12, 24
 	const of = `{namespace="$namespace",name="$name"}`
+	// A pod that was created again has the name and not the address of the pod before it, so it has
+	// other series. By its name it has one line.
+	byPod := func(metric string) string { return "max by (pod) (" + metric + of + ")" }
 	rate := func(metric string) string { return "rate(" + metric + of + "[$__rate_interval])" }
 	p99 := func(metric, by string) string {
 		return "histogram_quantile(0.99, sum by (" + by + ", le) (" + rate(metric+"_bucket") + "))"
@@ -42,15 +45,15 @@ func cluster() dashboard {
 				title: "Leader changes and restarts in an hour", kind: timeSeries, width: half, unit: "short",
 				help: "Leader changes that a member has seen, and starts of its etcd.",
 				queries: []query{
-					{"increase(etcd_server_leader_changes_seen_total" + of + "[1h])", "{{pod}} leader changes"},
-					{"changes(process_start_time_seconds" + of + "[1h])", "{{pod}} restarts"},
+					{"sum by (pod) (increase(etcd_server_leader_changes_seen_total" + of + "[1h]))", "{{pod}} leader changes"},
+					{"changes(" + byPod("process_start_time_seconds") + "[1h:15s])", "{{pod}} restarts"},
 				},
 			}, {
 				title: "Database", kind: timeSeries, width: half, unit: "bytes",
 				help: "Size of the database file, the part of it in use, and the quota at which etcd rejects writes.",
 				queries: []query{
-					{"etcd_mvcc_db_total_size_in_bytes" + of, "{{pod}} size"},
-					{"etcd_mvcc_db_total_size_in_use_in_bytes" + of, "{{pod}} in use"},
+					{byPod("etcd_mvcc_db_total_size_in_bytes"), "{{pod}} size"},
+					{byPod("etcd_mvcc_db_total_size_in_use_in_bytes"), "{{pod}} in use"},
 					{"max(etcd_server_quota_backend_bytes" + of + ")", "quota"},
 				},
 			}, {
@@ -59,7 +62,7 @@ func cluster() dashboard {
 				queries: []query{
 					{"max(" + rate("etcd_server_proposals_committed_total") + ")", "committed"},
 					{"sum(" + rate("etcd_server_proposals_failed_total") + ")", "failed"},
-					{"etcd_server_proposals_pending" + of, "{{pod}} pending"},
+					{byPod("etcd_server_proposals_pending"), "{{pod}} pending"},
 				},
 			}, {
 				title: "Log write, 99th percentile", kind: timeSeries, width: half, unit: "s",
@@ -84,7 +87,7 @@ func cluster() dashboard {
 			}, {
 				title: "Members with a leader", kind: timeSeries, width: half, unit: "short",
 				help:    "1 for a member that knows a leader.",
-				queries: []query{{"etcd_server_has_leader" + of, "{{pod}}"}},
+				queries: []query{{byPod("etcd_server_has_leader"), "{{pod}}"}},
 			},
 		},
 	}

@@ -38,7 +38,7 @@ cyclonedx_gomod() { install_tool sbom github.com/CycloneDX/cyclonedx-gomod/cmd/c
 
 # go_modules lists the directories of the modules that hold code of this project.
 go_modules() {
-  printf '%s\n' "$ROOT" "$ROOT/hack/local" "$ROOT/hack/release" "$ROOT/test/charts"
+  printf '%s\n' "$ROOT" "$ROOT/hack/local" "$ROOT/hack/release" "$ROOT/test/charts" "$ROOT/test/prometheus" "$ROOT/test/prometheus/podmonitors"
 }
 
 # files PATTERN... lists the files of the work tree that are, or could be, committed.
