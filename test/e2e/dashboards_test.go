@@ -154,7 +154,7 @@ func TestDashboards(t *testing.T) {
 	w.during("upgrade", func() {
 		s.kubectl(patchVersion("seen", etcdVersion)...)
 		c.await(s.ctx(), "the new version", func(object *clusterObject) bool {
-			return settled(object, 3) && object.Status.CurrentVersion == etcdVersion && object.Status.TargetVersion == ""
+			return isSettled(object, 3) && object.Status.CurrentVersion == etcdVersion && object.Status.TargetVersion == ""
 		})
 		w.shows(`etcd_operator_cluster_info{$of,version="`+etcdVersion+`"}`, true)
 	})
@@ -164,7 +164,7 @@ func TestDashboards(t *testing.T) {
 		s.kubectl("delete", "pod", follower.Name)
 		s.must(c.members.AwaitVoters(s.ctx(), 3, follower.UID), "a member restarts")
 		s.apply(backupManifest("once", "  etcdCluster: {name: seen}"+toVolume))
-		s.awaitBackup(s.ctx(), "once", "success", succeeded)
+		s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
 		w.shows(`etcd_operator_cluster_last_backup_timestamp_seconds{$of}`, true)
 		// A member measures twice a minute.
 		w.shows("rate(etcd_network_peer_round_trip_time_seconds_count{$of}[10s]) > 0", true)
