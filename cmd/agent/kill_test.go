@@ -195,7 +195,7 @@ func killAgain(t *testing.T, s *realStore, k killer, place *agent.Store, member 
 		}
 		for at := 1; ; at++ {
 			request := encode(t, agent.CommandSave, saveTo(place, fmt.Sprintf("id-%d-%t", at, responded), member))
-			if !killedAt(t, k, at, responded, request) {
+			if !runsUntilKilled(t, k, at, responded, request) {
 				break // it made fewer requests than that
 			}
 			kills++
@@ -277,8 +277,8 @@ func mustHaveNoBlocks(t *testing.T, s *realStore) {
 	}
 }
 
-// killedAt runs the agent and returns whether it was killed.
-func killedAt(t *testing.T, k killer, at int, responded bool, request string) bool {
+// runsUntilKilled runs the agent and returns whether it was killed.
+func runsUntilKilled(t *testing.T, k killer, at int, responded bool, request string) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

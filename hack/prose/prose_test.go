@@ -30,6 +30,7 @@ func TestPredicates(t *testing.T) {
 		"func usable(p int) bool": true, "func isUsable(p int) bool": false, "func (p pod) Finished() bool": true, "func sameVersion(a, b string) bool": true,
 		"func ownsPod() bool": false, "func setLabels() bool": false, "func feed() bool": false, "func mustLeave() bool": false,
 		"func ready() (bool, error)": false, "func started() time": false, "func ready() (yes bool)": false,
+		"// Enabled implements x.Gate.\nfunc (g gate) Enabled() bool": false, "// Enabled is true.\nfunc (g gate) Enabled() bool": true,
 	} {
 		_, findings, err := extractGo("p.go", []byte("package p\n\n"+declaration+" {\n}\n"), nil)
 		if err != nil {

@@ -90,8 +90,8 @@ func Binding(c *v1beta2.EtcdCluster, client *v1beta2.ClusterClient, live *corev1
 	return secret
 }
 
-// BindingMatches is true if Binding would change nothing of a Secret but its certificate.
-func BindingMatches(c *v1beta2.EtcdCluster, client *v1beta2.ClusterClient, live *corev1.Secret) bool {
+// MatchesBinding is true if Binding would change nothing of a Secret but its certificate.
+func MatchesBinding(c *v1beta2.EtcdCluster, client *v1beta2.ClusterClient, live *corev1.Secret) bool {
 	for entry, value := range BindingEntries(c) {
 		if got, has := live.Data[entry]; !has || !bytes.Equal(got, value) {
 			return false

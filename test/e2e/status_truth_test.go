@@ -70,9 +70,9 @@ func (c *cluster) becomes(d time.Duration, is func(*clusterObject) bool) bool {
 	return view.Await(c.within(d), func(list []*clusterObject) bool { return slices.ContainsFunc(list, is) }) == nil
 }
 
-// lostAsSaid is true for a status that says that the quorum is lost in each of the fields
+// isReportedLost is true for a status that says that the quorum is lost in each of the fields
 // that are about it.
-func lostAsSaid(object *clusterObject) bool {
+func isReportedLost(object *clusterObject) bool {
 	s := &object.Status
 	return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue) &&
 		is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionFalse) &&
@@ -91,12 +91,12 @@ func (c *cluster) loses(targets []*corev1.Pod) {
 	}
 	from := time.Now()
 	c.kubectl(args...)
-	object := c.await(c.within(truthWithin), "the loss of the quorum in every field", lostAsSaid)
+	object := c.await(c.within(truthWithin), "the loss of the quorum in every field", isReportedLost)
 	c.Logf("reported in every field after %v", time.Since(from).Round(10*time.Millisecond))
 	if n := len(object.Status.Members.Unready); n != 3 {
 		c.Errorf("%d members are called unready, not 3:\n%s", n, describe(object))
 	}
-	c.keeps(restWithin, "that the quorum is lost", func(object *clusterObject) bool { return !lostAsSaid(object) })
+	c.keeps(restWithin, "that the quorum is lost", func(object *clusterObject) bool { return !isReportedLost(object) })
 	c.contains(c.kubectl("get", "etcd", c.name, "--no-headers"), " 0/3 ", "Failed")
 }
 

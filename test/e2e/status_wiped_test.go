@@ -107,8 +107,8 @@ func tryEmptyVolumes(t *testing.T) {
 	data := c.fill()
 	survivor := c.leader().Pod
 	c.wipe(slices.DeleteFunc(c.members.Live(), func(p *corev1.Pod) bool { return p.Name == survivor.Name })...)
-	c.await(s.within(noticeWithin), "the loss of the quorum in every field", lostAsSaid)
-	c.keeps(restWithin, "that the quorum is lost", func(object *clusterObject) bool { return !lostAsSaid(object) })
+	c.await(s.within(noticeWithin), "the loss of the quorum in every field", isReportedLost)
+	c.keeps(restWithin, "that the quorum is lost", func(object *clusterObject) bool { return !isReportedLost(object) })
 	c.has(survivor, data)
 	_, err := c.recoverNow()
 	s.must(err, "ask for the recovery")

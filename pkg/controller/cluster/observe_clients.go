@@ -74,7 +74,7 @@ func observeClient(ctx context.Context, r *run, set *secretSet, s clientSecret) 
 	if err == nil {
 		o.UID = string(secret.UID)
 		if s.client != nil {
-			o.EntriesMatch = resources.BindingMatches(r.seen.Cluster, s.client, secret)
+			o.EntriesMatch = resources.MatchesBinding(r.seen.Cluster, s.client, secret)
 			err = observeClientCertificate(r, &o, s.client, secret)
 		}
 	}

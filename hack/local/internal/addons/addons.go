@@ -102,7 +102,7 @@ type deployment struct {
 	} `json:"status"`
 }
 
-func (d deployment) ready() bool {
+func (d deployment) isReady() bool {
 	return d.Status.ObservedGeneration >= d.Metadata.Generation &&
 		d.Status.UpdatedReplicas == d.Spec.Replicas && d.Status.ReadyReplicas >= d.Spec.Replicas
 }
@@ -113,7 +113,7 @@ func Wait(ctx context.Context, client *apiclient.Client) error {
 		for {
 			var d deployment
 			err := client.Get(ctx, "/apis/apps/v1/namespaces/kube-system/deployments/"+name, &d)
-			if err == nil && d.ready() {
+			if err == nil && d.isReady() {
 				break
 			}
 			if err == nil {

@@ -123,7 +123,7 @@ func (b *Builder) item(ctx context.Context, name, what string, done bool, step f
 
 func (b *Builder) image(ctx context.Context, r recipe) error {
 	archive := b.archive(r)
-	err := b.item(ctx, r.ref, "packed as an image", upToDate(archive, r.inputs), func() error {
+	err := b.item(ctx, r.ref, "packed as an image", isUpToDate(archive, r.inputs), func() error {
 		spec, err := r.spec(ctx)
 		if err != nil {
 			return err

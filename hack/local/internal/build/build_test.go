@@ -158,7 +158,7 @@ func TestUpToDate(t *testing.T) {
 	input, target := filepath.Join(dir, "input"), filepath.Join(dir, "target")
 	check := func(want bool, what string) {
 		t.Helper()
-		if upToDate(target, []string{input}) != want {
+		if isUpToDate(target, []string{input}) != want {
 			t.Errorf("%s: up to date is not %v", what, want)
 		}
 	}

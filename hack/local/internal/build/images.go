@@ -146,8 +146,8 @@ func (b *Builder) archive(r recipe) string {
 	return filepath.Join(b.Layout.Images(), r.name+".tar")
 }
 
-// upToDate says whether target exists and is no older than any of its inputs.
-func upToDate(target string, inputs []string) bool {
+// isUpToDate says whether target exists and is no older than any of its inputs.
+func isUpToDate(target string, inputs []string) bool {
 	made, err := os.Stat(target)
 	if err != nil {
 		return false

@@ -121,7 +121,7 @@ func (c *Cluster) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, fmt.Errorf("locking the cluster: %w", err)
 		}
 		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			if sameFile(file, c.Layout.Lock()) {
+			if isSameFile(file, c.Layout.Lock()) {
 				return func() { file.Close() }, nil
 			}
 			file.Close()
@@ -153,7 +153,7 @@ func (c *Cluster) checkState() error {
 	return nil
 }
 
-func sameFile(open *os.File, path string) bool {
+func isSameFile(open *os.File, path string) bool {
 	one, err := open.Stat()
 	if err != nil {
 		return false

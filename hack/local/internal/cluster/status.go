@@ -71,7 +71,7 @@ func (c *Cluster) nodeStatus(ctx context.Context, table io.Writer, machine node.
 	if connected, err := network.Connected(ctx, n); err == nil && !connected {
 		state += ", partitioned"
 	}
-	if !machine.KubeletRunning() {
+	if !machine.IsKubeletRunning() {
 		state += ", kubelet stopped"
 	}
 	family, err := process.Descendants(pid)

@@ -190,7 +190,7 @@ func (c *Cluster) endStrays(ctx context.Context) error {
 	}
 	var strays []process.Stat
 	for _, stat := range marked[c.Layout.State] {
-		if !known[stat.PID] && stat.Alive() {
+		if !known[stat.PID] && stat.IsAlive() {
 			c.Progress.Step("ending process %d (%s), left by an interrupted run", stat.PID, process.Program(stat.PID))
 			strays = append(strays, stat)
 		}
@@ -297,7 +297,7 @@ func (c *Cluster) repair(ctx context.Context, machine node.Machine) (bool, error
 		}
 		repaired = true
 	}
-	if !machine.KubeletRunning() {
+	if !machine.IsKubeletRunning() {
 		c.Progress.Step("starting the kubelet of node %s", machine.Node.Name())
 		if err := machine.StartKubelet(ctx); err != nil {
 			return false, err

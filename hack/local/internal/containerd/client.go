@@ -29,8 +29,8 @@ const pinnedLabel = "io.cri-containerd.pinned=pinned"
 // Client drives one containerd through its socket, with the ctr command.
 type Client struct{ Socket string }
 
-// Ready says whether containerd responds.
-func (c Client) Ready(ctx context.Context) bool {
+// IsReady says whether containerd responds.
+func (c Client) IsReady(ctx context.Context) bool {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", c.Socket)
 	if err != nil {

@@ -121,7 +121,7 @@ func fillStore(ctx context.Context, work, root string, archives []string) (err e
 
 	starting, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if err := process.Poll(starting, func() bool { return client.Ready(starting) }); err != nil {
+	if err := process.Poll(starting, func() bool { return client.IsReady(starting) }); err != nil {
 		return fmt.Errorf("containerd does not respond: %w; its last words:\n%s", err, process.LogTail(logFile, 5))
 	}
 	for _, archive := range archives {

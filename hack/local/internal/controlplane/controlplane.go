@@ -169,7 +169,7 @@ func (c *ControlPlane) wait(ctx context.Context, record process.Record, check fu
 		if err == nil {
 			return nil
 		}
-		if !record.Alive() {
+		if !record.IsAlive() {
 			return fmt.Errorf("%s does not become ready: %w; the end of %s:\n%s", record.Name, errEnded, record.Log, process.LogTail(record.Log, 10))
 		}
 		select {

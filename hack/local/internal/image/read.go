@@ -45,7 +45,7 @@ func inspect(in io.Reader) ([]Info, error) {
 	archive := tar.NewReader(in)
 	var manifest []manifestEntry
 	ids := map[string]string{} // of every small file: any may turn out to be a configuration
-	for !complete(manifest, ids) {
+	for !isComplete(manifest, ids) {
 		entry, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("no complete %s in it: is this an archive that docker save or the image command wrote?", manifestName)
@@ -80,7 +80,7 @@ func inspect(in io.Reader) ([]Info, error) {
 	return infos, nil
 }
 
-func complete(manifest []manifestEntry, ids map[string]string) bool {
+func isComplete(manifest []manifestEntry, ids map[string]string) bool {
 	for _, entry := range manifest {
 		if ids[entry.Config] == "" {
 			return false

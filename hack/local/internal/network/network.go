@@ -52,15 +52,15 @@ func batch(ctx context.Context, netns string, commands ...string) error {
 	return nil
 }
 
-// alive says whether a namespace's file is really a namespace: after a restart of
+// isAlive says whether a namespace's file is really a namespace: after a restart of
 // the machine or an interrupted run it may be an empty file.
-func alive(name string) bool {
+func isAlive(name string) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(Netns(name), &fs) == nil && fs.Type == unix.NSFS_MAGIC
 }
 
 func ensureNetns(ctx context.Context, name string) error {
-	if alive(name) {
+	if isAlive(name) {
 		return nil
 	}
 	if err := os.Remove(Netns(name)); err != nil && !os.IsNotExist(err) {
@@ -216,7 +216,7 @@ func EnsureRoutes(ctx context.Context, nodes []topology.Node, families topology.
 func netnsOf(nodes []topology.Node) []string {
 	var names []string
 	for _, node := range nodes {
-		if alive(node.Netns()) {
+		if isAlive(node.Netns()) {
 			names = append(names, node.Netns())
 		}
 	}
@@ -226,7 +226,7 @@ func netnsOf(nodes []topology.Node) []string {
 // RemoveNode removes a node's namespace and links, and with them whatever the
 // node's programs configured in it. Its processes must have ended before.
 func RemoveNode(ctx context.Context, node topology.Node) error {
-	if alive(topology.ControlPlaneNetns) {
+	if isAlive(topology.ControlPlaneNetns) {
 		_, _ = ip(ctx, "-n", topology.ControlPlaneNetns, "link", "del", node.Port())
 	}
 	return removeNetns(ctx, node.Netns())
@@ -236,7 +236,7 @@ func removeNetns(ctx context.Context, name string) error {
 	if _, err := os.Lstat(Netns(name)); os.IsNotExist(err) {
 		return nil
 	}
-	if alive(name) {
+	if isAlive(name) {
 		_, err := ip(ctx, "netns", "del", name)
 		return err
 	}

@@ -115,7 +115,7 @@ func (i *initProcess) run(signals <-chan os.Signal) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		client := containerd.Client{Socket: i.paths.socket()}
-		_ = process.Poll(ctx, func() bool { return client.Ready(ctx) && apiServerReady(ctx, i.families.APIServer()) })
+		_ = process.Poll(ctx, func() bool { return client.IsReady(ctx) && apiServerReady(ctx, i.families.APIServer()) })
 	}()
 	for {
 		select {

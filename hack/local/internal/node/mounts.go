@@ -62,7 +62,7 @@ func (p paths) setupMounts() error {
 		return err
 	}
 	for _, dir := range keep {
-		if !covered(dir) {
+		if !isCovered(dir) {
 			continue
 		}
 		if !strings.HasPrefix(dir, "/sys/") {
@@ -100,7 +100,7 @@ func (p paths) hideNameServers() error {
 	return nil
 }
 
-func covered(dir string) bool {
+func isCovered(dir string) bool {
 	for _, cover := range []string{"/sys", "/run", "/var/lib", "/var/log"} {
 		if dir == cover || strings.HasPrefix(dir, cover+"/") {
 			return true

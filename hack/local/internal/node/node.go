@@ -93,11 +93,11 @@ func (m Machine) WaitRuntime(ctx context.Context) error {
 	record, _ := m.Table.Get(m.record())
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	up := func() bool { return m.Runtime().Ready(ctx) || !record.Alive() }
+	up := func() bool { return m.Runtime().IsReady(ctx) || !record.IsAlive() }
 	if err := process.Poll(ctx, up); err != nil {
 		return fmt.Errorf("the container runtime of node %s does not respond: %w; see %s", m.Node.Name(), err, m.paths().log("containerd"))
 	}
-	if !record.Alive() {
+	if !record.IsAlive() {
 		return fmt.Errorf("node %s did not boot; the end of %s:\n%s", m.Node.Name(), record.Log, process.LogTail(record.Log, 5))
 	}
 	return nil
@@ -193,27 +193,27 @@ func (m Machine) kubelet() (process.Stat, bool) {
 		return process.Stat{}, false
 	}
 	for _, stat := range all {
-		if stat.Parent == pid && stat.Running() && process.Program(stat.PID) == kubeletName {
+		if stat.Parent == pid && stat.IsRunning() && process.Program(stat.PID) == kubeletName {
 			return stat, true
 		}
 	}
 	return process.Stat{}, false
 }
 
-// KubeletRunning says whether the node's kubelet runs.
-func (m Machine) KubeletRunning() bool {
+// IsKubeletRunning says whether the node's kubelet runs.
+func (m Machine) IsKubeletRunning() bool {
 	_, ok := m.kubelet()
 	return ok
 }
 
 // StopKubelet kills the kubelet and keeps it from being restarted; pods run on.
 func (m Machine) StopKubelet(ctx context.Context) error {
-	return m.tell(ctx, kubeletStopSignal, func() bool { return !m.KubeletRunning() })
+	return m.tell(ctx, kubeletStopSignal, func() bool { return !m.IsKubeletRunning() })
 }
 
 // StartKubelet starts the kubelet again.
 func (m Machine) StartKubelet(ctx context.Context) error {
-	return m.tell(ctx, kubeletStartSignal, m.KubeletRunning)
+	return m.tell(ctx, kubeletStartSignal, m.IsKubeletRunning)
 }
 
 func (m Machine) tell(ctx context.Context, sig syscall.Signal, done func() bool) error {

@@ -108,7 +108,7 @@ func TestCovered(t *testing.T) {
 		"/root/.cache/etcd-operator":   false,
 		"/srv":                         false,
 	} {
-		if covered(dir) != want {
+		if isCovered(dir) != want {
 			t.Errorf("covered(%s) is not %v", dir, want)
 		}
 	}

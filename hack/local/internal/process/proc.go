@@ -56,10 +56,10 @@ func parseStat(pid int, raw string) (Stat, error) {
 	return Stat{PID: pid, Parent: parent, State: fields[0][0], Start: start}, nil
 }
 
-// Running says whether the process still runs: it may linger as a zombie until
+// IsRunning says whether the process still runs: it may linger as a zombie until
 // its parent takes notice. It looks like one, too, when its first thread has ended
 // and others are still busy ending, with all its ports and children in their hands.
-func (s Stat) Running() bool {
+func (s Stat) IsRunning() bool {
 	switch s.State {
 	case 'X':
 		return false
@@ -160,7 +160,7 @@ func Marked() (map[string][]Stat, error) {
 			continue // gone, or a kernel thread
 		}
 		for entry := range bytes.SplitSeq(environ, []byte{0}) {
-			if value, ok := bytes.CutPrefix(entry, []byte(MarkEnv+"=")); ok && stat.Running() {
+			if value, ok := bytes.CutPrefix(entry, []byte(MarkEnv+"=")); ok && stat.IsRunning() {
 				marked[string(value)] = append(marked[string(value)], stat)
 			}
 		}
@@ -172,7 +172,7 @@ func Marked() (map[string][]Stat, error) {
 // to another program by now. Between the check and the signal the pid cannot be reused in
 // practice: the kernel hands out pids in a circle.
 func (s Stat) Signal(sig syscall.Signal) error {
-	if now, err := ReadStat(s.PID); err != nil || now.Start != s.Start || !now.Running() {
+	if now, err := ReadStat(s.PID); err != nil || now.Start != s.Start || !now.IsRunning() {
 		return nil //nolint:nilerr // what cannot be read has ended
 	}
 	if err := syscall.Kill(s.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -181,8 +181,8 @@ func (s Stat) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Alive says whether this very process still runs.
-func (s Stat) Alive() bool {
+// IsAlive says whether this very process still runs.
+func (s Stat) IsAlive() bool {
 	now, err := ReadStat(s.PID)
-	return err == nil && now.Start == s.Start && now.Running()
+	return err == nil && now.Start == s.Start && now.IsRunning()
 }

@@ -65,7 +65,7 @@ func TestStartFindStop(t *testing.T) {
 	if err := table.Stop(ctx, "sleeper", time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if found.Alive() {
+	if found.IsAlive() {
 		t.Error("still alive after Stop")
 	}
 	if names, err := table.Names(); err != nil || len(names) != 0 {
@@ -106,7 +106,7 @@ func TestStaleRecordDoesNotSignalAnotherProgram(t *testing.T) {
 		if err := table.Stop(context.Background(), "x", 0); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if !stat.Alive() {
+		if !stat.IsAlive() {
 			t.Fatalf("%s: the other program was killed", name)
 		}
 	}

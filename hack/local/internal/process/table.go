@@ -51,8 +51,8 @@ type Record struct {
 
 func (r Record) stat() Stat { return Stat{PID: r.PID, Start: r.Start} }
 
-// Alive says whether the recorded program still runs.
-func (r Record) Alive() bool { return r.Boot == bootID() && r.stat().Alive() }
+// IsAlive says whether the recorded program still runs.
+func (r Record) IsAlive() bool { return r.Boot == bootID() && r.stat().IsAlive() }
 
 // Table is the set of programs of one cluster.
 type Table struct {
@@ -68,7 +68,7 @@ func (t Table) Get(name string) (record Record, ok bool) {
 	if err != nil || json.Unmarshal(raw, &record) != nil {
 		return Record{}, false
 	}
-	return record, record.Alive()
+	return record, record.IsAlive()
 }
 
 // Names returns the names of all recorded programs, whether they run or not.
@@ -167,7 +167,7 @@ func End(ctx context.Context, stats []Stat, grace time.Duration) error {
 		return nil
 	}
 	gone := func() bool {
-		return !slices.ContainsFunc(stats, Stat.Alive)
+		return !slices.ContainsFunc(stats, Stat.IsAlive)
 	}
 	if grace > 0 {
 		if err := signal(syscall.SIGTERM); err != nil {
