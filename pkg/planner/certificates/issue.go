@@ -149,9 +149,12 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	if o.Paused {
 		return ChangeAll, o.runsOut(c)
 	}
-	renew := c.isAbsent() || c.State == Expired || !o.Now.Before(c.Renewal) || !c.Issued.SANsMatch
+	accepted := c.Issued.Signed || o.isAccepted()
+	// A certificate that is due for renewal is good for a while: there is time to wait until
+	// what replaces it is accepted.
+	renew := c.isAbsent() || c.State == Expired || !c.Issued.SANsMatch || accepted && !o.Now.Before(c.Renewal)
 	switch {
-	case renew, !c.Issued.Signed && o.isAccepted():
+	case renew, !c.Issued.Signed && accepted:
 		return ChangeAll, true
 	case !c.Issued.BundleMatches && !c.Issued.Signed:
 		// Every client and member accepts the certificate as it is, and not yet a

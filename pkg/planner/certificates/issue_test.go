@@ -14,6 +14,7 @@ func renewNow(c *Certificate)     { c.Renewal = testNow }
 func otherSANs(c *Certificate)    { c.Issued.SANsMatch = false }
 func otherBundle(c *Certificate)  { c.Issued.BundleMatches = false }
 func unsigned(c *Certificate)     { c.Issued.Signed, c.Issued.BundleMatches = false, false }
+func signedBefore(c *Certificate) { c.Issued.Signed = false }
 func overlap(o *Observed)         { o.CA.Overlap = true }
 func notCrossSigned(o *Observed)  { o.CA.CrossSigned = false }
 func longAgo(o *Observed)         { o.CA.Since = testNow.Add(-clientGrace) }
@@ -28,6 +29,15 @@ func client(change func(*Certificate)) edit {
 		c := Certificate{Use: v1beta2.CertificateUseClient, State: Usable, Issued: Issued{Signed: true, BundleMatches: true, SANsMatch: true}}
 		change(&c)
 		o.Clients = append(o.Clients, c)
+	}
+}
+
+// operator adds the certificate of the controller.
+func operator(change func(*Certificate)) edit {
+	return func(o *Observed) {
+		c := Certificate{Use: v1beta2.CertificateUseOperator, State: Usable, Renewal: testNow.Add(time.Hour), Issued: Issued{Signed: true, BundleMatches: true, SANsMatch: true}}
+		change(&c)
+		o.Certificates = append(o.Certificates, c)
 	}
 }
 
@@ -81,8 +91,13 @@ func TestIssue(t *testing.T) {
 
 		{"cross-signed: the certificate is issued at once", issued(overlap, certificate(1, unsigned), trusts("before")), "issue Peer All"},
 		{"not cross-signed and not trusted: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, unsigned), trusts("before")), "issue Peer Bundle"},
-		{"not cross-signed and trusted: the certificate is issued", issued(overlap, notCrossSigned, certificate(1, unsigned)), "issue Peer All"},
-		{"the bundle has the CA that is not yet trusted", issued(overlap, notCrossSigned, certificate(1, func(c *Certificate) { c.Issued.Signed = false }), trusts("before")), ""},
+		{"not cross-signed and in no Secret: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, unsigned), certificate(2, unsigned)), "issue Peer Bundle, issue Server Bundle"},
+		{"not cross-signed and in one Secret: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, signedBefore), certificate(2, unsigned)), "issue Server Bundle"},
+		{"not cross-signed and in one Secret: no client is ahead", issued(overlap, notCrossSigned, certificate(2, unsigned), operator(signedBefore)), "issue Server Bundle"},
+		{"not cross-signed and trusted: the certificate is issued", issued(overlap, notCrossSigned, certificate(1, signedBefore)), "issue Peer All"},
+		{"the bundle has the CA that is not yet trusted", issued(overlap, notCrossSigned, certificate(1, signedBefore), trusts("before")), ""},
+		{"a renewal waits until the CA is trusted", issued(overlap, notCrossSigned, certificate(1, signedBefore), certificate(1, renewNow), trusts("before")), ""},
+		{"a renewal does not wait for ever", issued(overlap, notCrossSigned, certificate(1, signedBefore), inState(1, Expired), trusts("before")), "issue Peer All"},
 	} {
 		if got := describe(test.o.Decide()); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)

@@ -3,6 +3,8 @@
 
 package certificates
 
+import "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+
 // Distrusts is true for a pod that must start again because the set of trusted CAs has
 // changed. etcd reads its own certificate for each connection, and its trusted CAs only
 // when it starts. While an older CA is still trusted that cross-signed the present one, no
@@ -41,10 +43,23 @@ func (o *Observed) untrusting() *Pod {
 // isAccepted is true if every member accepts what the present CA signs: because the CA before
 // it cross-signed it, or because each member has started since it is trusted.
 func (o *Observed) isAccepted() bool {
-	return o.CA.CrossSigned || o.allTrust()
+	return o.CA.CrossSigned || o.isDistributed() && o.allTrust()
 }
 
-// allTrust is true if every pod was started with the present set of trusted CAs.
+// isDistributed is true if the Secrets of the members hold exactly the CAs that are to be
+// trusted. Before that, Trust names CAs that the present CA may not be among.
+func (o *Observed) isDistributed() bool {
+	for i := range o.Certificates {
+		c := &o.Certificates[i]
+		isOfMembers := c.Use == v1beta2.CertificateUsePeer || c.Use == v1beta2.CertificateUseServer
+		if isOfMembers && !c.Issued.BundleMatches {
+			return false
+		}
+	}
+	return true
+}
+
+// allTrust is true if every pod was started with the CAs that the Secrets of the members hold.
 func (o *Observed) allTrust() bool {
 	for i := range o.Pods {
 		if o.Pods[i].Trust != o.Trust {
