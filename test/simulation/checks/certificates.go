@@ -39,13 +39,12 @@ func (c *Checks) accepts(trusted []byte, shown *corev1.Secret, usage x509.ExtKey
 // CertificatesChanged makes sure that no two members reject each other's certificates, and
 // that no member rejects the current certificates of controllers and clients.
 func (c *Checks) CertificatesChanged() {
-	if c.w.Plan.CertificatesLost {
-		return // then it takes restarts until all trust each other
-	}
+	c.caReplaced()
 	var stay []*simetcd.Process
 	for _, p := range c.w.Etcd.Processes {
+		lost := c.lostCAs[p.Dir.Lineage.Owner]
 		// Secrets with the names of a deleted cluster may belong to the next one already.
-		if c.stays(p) && !c.Deleted[p.Dir.Lineage.Owner] {
+		if c.stays(p) && !c.Deleted[p.Dir.Lineage.Owner] && (lost == nil || !lost.certificate) {
 			stay = append(stay, p)
 		}
 	}

@@ -36,6 +36,8 @@ type Checks struct {
 	// sizeChanged is when the desired size changed last, sleepy when it was last 0.
 	sizeChanged, sleepy time.Duration
 	unsettled           int
+	// lostCAs are the clusters whose CA was lost, until all members trust the next one.
+	lostCAs map[string]*lostCA
 	// accepted holds pairs of CAs and certificates that were found to fit.
 	accepted [][2][]byte
 	// short is true while a call is carried out that costs a small cluster its quorum for
@@ -61,7 +63,7 @@ type Checks struct {
 
 // New watches a world.
 func New(w *manager.World) *Checks {
-	return &Checks{w: w, Rest: restTime, recorded: map[string]*simetcd.Lineage{}, Published: map[string]bool{}, Deleted: map[string]bool{}, made: map[[2]string]bool{}, restored: map[[2]string]string{}, unwitnessed: map[string]bool{}, elected: map[*simetcd.Lineage]time.Duration{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
+	return &Checks{w: w, Rest: restTime, recorded: map[string]*simetcd.Lineage{}, Published: map[string]bool{}, Deleted: map[string]bool{}, lostCAs: map[string]*lostCA{}, made: map[[2]string]bool{}, restored: map[[2]string]string{}, unwitnessed: map[string]bool{}, elected: map[*simetcd.Lineage]time.Duration{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
 }
 
 // Before keeps how each etcd stands before a call of a controller.

@@ -58,7 +58,10 @@ func (r *Run) remount(soon bool) {
 }
 
 // secretChanged is what the kubelets make of a change of a secret.
-func (w *World) secretChanged(secret *corev1.Secret) {
+func (w *World) secretChanged(secret *corev1.Secret, deleted bool) {
+	if deleted {
+		w.Observer.SecretRemoved(secret)
+	}
 	for _, r := range w.Runs {
 		if r.mounts[secret.Name] != nil {
 			r.remount(false)

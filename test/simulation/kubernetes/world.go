@@ -44,6 +44,8 @@ type Observer interface {
 	Starting(r *Run, d *simetcd.DataDir)
 	// CertificatesChanged is called when other certificates are shown or trusted.
 	CertificatesChanged()
+	// SecretRemoved is called when a Secret no longer exists.
+	SecretRemoved(secret *corev1.Secret)
 	// RemovingPVC is called when a PVC is about to go.
 	RemovingPVC(pvc PVC)
 	// ServiceChanged is called when a Service has changed.

@@ -23,8 +23,6 @@ func (s *Schedule) encrypt() {
 		e := Event{At: d.Between(0, 6*time.Minute), Kind: EventRotateCA, A: d.IntN(1 << 16), B: d.IntN(1 << 16), For: d.Between(time.Second, 50*time.Second)}
 		if d.Chance(25) {
 			e.Kind = EventDeleteSecret
-			// Members do not trust a CA at once that is not cross-signed.
-			s.CertificatesLost = s.CertificatesLost || e.SecretName() == CASecret
 		}
 		s.Events = append(s.Events, e)
 	}

@@ -14,9 +14,15 @@ const (
 	CASecret       = ClusterName + "-ca-tls"
 )
 
+// secretNames are the Secrets that an event may be about.
+var secretNames = []string{PeerSecret, ServerSecret, OperatorSecret, ClientSecret, CASecret}
+
+// SecretCA is A of an event about the Secret of the CA.
+const SecretCA = 4
+
 // SecretName returns the Secret that the event is about.
 func (e Event) SecretName() string {
-	return []string{PeerSecret, ServerSecret, OperatorSecret, ClientSecret, CASecret}[e.A%5]
+	return secretNames[e.A%len(secretNames)]
 }
 
 // Where the one EtcdCluster is.

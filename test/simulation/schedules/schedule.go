@@ -30,9 +30,8 @@ type Schedule struct {
 	LearnersReady bool
 	// Deadly schedules may destroy a quorum permanently.
 	Deadly bool
-	// Certificates is true if the cluster has spec.TLS.auto, and CertificatesLost if its
-	// CA gets lost.
-	Certificates, CertificatesLost bool
+	// Certificates is true if the cluster has spec.TLS.auto.
+	Certificates bool
 	// Automatic is true if the spec lets the cluster recover by itself.
 	Automatic bool
 	// Recovers is true if a person asks for a recovery once all faults are over.

@@ -1,0 +1,94 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+)
+
+// lostCA is what T1 must know of a cluster whose CA was lost with its key. No key can
+// cross-sign the CA that comes after it (ADR 5), so it takes restarts until all members
+// trust that one. Until then T1 holds only as long as every certificate is left.
+type lostCA struct {
+	// certificate is true if a certificate was lost as well. Only a CA that members do not
+	// trust yet can sign it again.
+	certificate bool
+}
+
+// leafSecrets are the Secrets with the certificates that the CA signs.
+var leafSecrets = []string{schedules.PeerSecret, schedules.ServerSecret, schedules.OperatorSecret, schedules.ClientSecret}
+
+// SecretRemoved notes that a cluster has lost its CA, or a certificate after that. A person
+// may have deleted the Secret, or garbage collection, to which a deleted cluster hands its
+// Secrets over: an API that is brought back then brings the cluster back, and no Secret.
+// What a controller deletes is no excuse.
+func (c *Checks) SecretRemoved(secret *corev1.Secret) {
+	owner := simetcd.OwnerOf(secret)
+	if c.acting != nil || owner == "" {
+		return
+	}
+	if secret.Name == schedules.CASecret {
+		c.lostCAs[owner] = &lostCA{}
+	}
+	lost := c.lostCAs[owner]
+	if lost == nil {
+		return
+	}
+	lost.certificate = lost.certificate || slices.ContainsFunc(leafSecrets, func(name string) bool {
+		leaf, exists := kubernetes.Lookup[*corev1.Secret](c.w.Store, kubernetes.KindSecret, name)
+		return !exists || simetcd.OwnerOf(leaf) != owner
+	})
+}
+
+// caReplaced ends what a lost CA excuses, once all that runs or is about to run trusts the CA
+// that came after it.
+func (c *Checks) caReplaced() {
+	for owner := range c.lostCAs {
+		ca, exists := kubernetes.Lookup[*corev1.Secret](c.w.Store, kubernetes.KindSecret, schedules.CASecret)
+		if exists && simetcd.OwnerOf(ca) == owner && c.allTrust(ca, owner) {
+			delete(c.lostCAs, owner)
+		}
+	}
+}
+
+// allTrust is true if a member of a cluster runs, and all that do were started with this CA.
+// The launcher in a prepared pod starts etcd with what the volumes hold by then, so they must
+// hold the CA, too.
+func (c *Checks) allTrust(ca *corev1.Secret, owner string) bool {
+	present := kubernetes.LeafOf(ca)
+	if present == nil {
+		return false
+	}
+	holds := func(bundle []byte) bool {
+		return slices.ContainsFunc(kubernetes.CertificatesIn(bundle), present.Equal)
+	}
+	runs := false
+	for _, p := range c.w.Etcd.Processes {
+		if pod, exists := p.Run.Pod(); p.Dir.Lineage.Owner != owner || !exists || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if p.Trust == nil || !holds(p.Trust[schedules.PeerSecret]) || !holds(p.Trust[schedules.ServerSecret]) {
+			return false
+		}
+		runs = true
+	}
+	for _, r := range c.w.Runs {
+		pod, exists := r.Pod()
+		if !exists || simetcd.OwnerOf(pod) != owner || r.Mounts() == nil {
+			continue
+		}
+		for _, name := range []string{schedules.PeerSecret, schedules.ServerSecret} {
+			if mounted := r.Mounts()[name]; mounted == nil || !holds(mounted.Data[corev1.ServiceAccountRootCAKey]) {
+				return false
+			}
+		}
+	}
+	return runs
+}
