@@ -14,8 +14,8 @@ import (
 )
 
 // lostCA is what T1 must know of a cluster whose CA was lost with its key. No key can
-// cross-sign the CA that comes after it (ADR 5), so it takes restarts until all members
-// trust that one. Until then T1 holds only as long as every certificate is left.
+// cross-sign the next CA (ADR 5), so it takes restarts until all members trust the next CA.
+// Until then T1 holds only as long as every certificate is left.
 type lostCA struct {
 	// certificate is true if a certificate was lost as well. Only a CA that members do not
 	// trust yet can sign it again.
@@ -26,9 +26,9 @@ type lostCA struct {
 var leafSecrets = []string{schedules.PeerSecret, schedules.ServerSecret, schedules.OperatorSecret, schedules.ClientSecret}
 
 // SecretRemoved notes that a cluster has lost its CA, or a certificate after that. A person
-// may have deleted the Secret, or garbage collection, to which a deleted cluster hands its
-// Secrets over: an API that is brought back then brings the cluster back, and no Secret.
-// What a controller deletes is no excuse.
+// may have deleted the Secret, or garbage collection after the cluster was deleted. An API
+// that is brought back brings back the cluster, and no Secret. What a controller deletes is
+// no excuse.
 func (c *Checks) SecretRemoved(secret *corev1.Secret) {
 	owner := simetcd.OwnerOf(secret)
 	if c.acting != nil || owner == "" {

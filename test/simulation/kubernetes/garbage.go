@@ -14,8 +14,9 @@ import (
 // CollectDelay is how long garbage collection takes at most.
 const CollectDelay = 5 * time.Second
 
-// collectWindow is between the look of garbage collection at an object and its deletion. Before
-// Kubernetes 1.34, a change of the owner references in between did not keep the object.
+// collectWindow is between the look of garbage collection at an object and its deletion. In
+// older releases of Kubernetes, a change of the owner references in between does not keep the
+// object.
 const collectWindow = 10 * time.Millisecond
 
 // changed lets every watch know.
