@@ -126,6 +126,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		2080968: "the first voter of an etcd without learners was upgraded while the second one had not started",
 		2095788: "all members were lost, and again what the restore of the last backup had made",
 		2101334: "the pod of the bootstrap member lost its labels before a status named that member",
+		5009420: "a cache stood still during the restart of the last member at a newer version, and that member was lost before it was seen to run it",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
