@@ -168,7 +168,8 @@ func TestDashboards(t *testing.T) {
 		s.must(c.members.AwaitVoters(s.ctx(), 3, follower.UID), "a member restarts")
 		s.apply(backupManifest("once", "  etcdCluster: {name: seen}"+toVolume))
 		s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
-		w.shows(`etcd_operator_cluster_last_backup_timestamp_seconds{$of}`, true)
+		// For longer than the step of the recording, which would miss it otherwise.
+		w.shows(`count_over_time(etcd_operator_cluster_last_backup_timestamp_seconds{$of}[20s]) >= 5`, true)
 		w.shows("increase(etcd_operator_backup_attempts_total[1m])", true)
 		// A member measures twice a minute.
 		w.shows("rate(etcd_network_peer_round_trip_time_seconds_count{$of}[10s]) > 0", true)

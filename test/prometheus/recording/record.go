@@ -41,7 +41,7 @@ var dropped = []model.LabelName{"container", "endpoint"}
 
 // broad are metrics with a series for each method or resource. Most of these series never change;
 // a recording has only those that do.
-var broad = []string{"grpc_server_", "apiserver_request_", "rest_client_", "workqueue_", "etcd_operator_reconcile_", "etcd_network_peer_"}
+var broad = []string{"grpc_server_", "apiserver_request_", "rest_client_", "workqueue_queue_duration_", "workqueue_work_duration_", "etcd_operator_reconcile_", "etcd_network_peer_"}
 
 // Source is a Prometheus.
 type Source interface {
