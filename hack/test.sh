@@ -75,7 +75,7 @@ run_nightly() {
   local result=0
   gotest -count=1 -timeout=0 ./pkg/planner/cluster -exhaustive || result=1
   FORMAT=standard-verbose gotest -count=1 -timeout=0 ./test/simulation -schedules=100000 -node-schedules=5000 -sweep-every=1 || result=1
-  ETCD_OPERATOR_CONSUMER_ROUNDS=20 ETCD_OPERATOR_DATABASE_MIB=8192 TIMEOUT=6h run_e2e || result=1
+  ETCD_OPERATOR_CONSUMER_ROUNDS=20 ETCD_OPERATOR_DATABASE_MIB=8192 TIMEOUT=6h AUDIT=yes run_e2e || result=1
   ALL=1 hack/faults.sh || result=1
   { make --no-print-directory down up && make --no-print-directory charts-on-cluster; } || result=1
   make --no-print-directory down || result=1
@@ -87,13 +87,13 @@ run_integration() {
     ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir ${KUBERNETES:+--kubernetes "$KUBERNETES"}) gotest -race -count=1 ./test/integration/...
 }
 
-# Three nodes, so that nodes can fail; a cluster that is up is taken as it is. The requests of the
-# controller are logged, so that a right that it never uses is found. Then the core cells of the
-# fault matrix.
+# Three nodes, so that nodes can fail; a cluster that is up is taken as it is. With AUDIT=yes the
+# requests of the controller are logged, and a right that it never uses is a failure. Then the core
+# cells of the fault matrix.
 run_e2e() {
   # TestFlux and TestDashboards use modules of their own, which are compiled before anything is measured.
   make --no-print-directory local-tool && (cd hack/local && "$LOCAL" build network-policies) && (cd test/flux && go test -run '^$' .) &&
-    hack/prometheus.sh && AUDIT=yes AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
+    hack/prometheus.sh && AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
 # The core suite and the demo on the oldest supported Kubernetes, and whether what it serves is what

@@ -21,12 +21,12 @@ func fleet() dashboard {
 			queries: []query{{expr: `sort_desc(time() - etcd_operator_cluster_blocked_since_timestamp_seconds)`}},
 		}, {
 			title: "Clusters by phase", kind: timeSeries, width: half, unit: "short",
-			help:    "How many clusters are in each phase.",
-			queries: []query{{`count by (phase) (etcd_operator_cluster_info)`, "{{phase}}"}},
+			help:    "How many clusters are in each phase. A cluster that was just created has none.",
+			queries: []query{{`count by (phase) (etcd_operator_cluster_info{phase!=""})`, "{{phase}}"}},
 		}, {
 			title: "Clusters by version", kind: timeSeries, width: half, unit: "short",
-			help:    "How many clusters have each version of etcd. During an upgrade the lowest version of a member counts.",
-			queries: []query{{`count by (version) (etcd_operator_cluster_info)`, "{{version}}"}},
+			help:    "How many clusters have each version of etcd. During an upgrade the lowest version of a member counts. A cluster that has not started has none.",
+			queries: []query{{`count by (version) (etcd_operator_cluster_info{version!=""})`, "{{version}}"}},
 		}, {
 			title: "Oldest backups", kind: table, width: third, unit: "s",
 			help:    "Age of the newest good backup of a cluster. Clusters that never had a backup have no row.",

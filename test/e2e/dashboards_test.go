@@ -18,6 +18,9 @@ import (
 
 var updateRecording = flag.Bool("update", false, "TestDashboards writes the series that it saw to test/prometheus/testdata/run.txt")
 
+// dashboardsTimeout is for a machine that is busy with three other tests.
+const dashboardsTimeout = 5 * time.Minute
+
 // recorded says what happened to a cluster when. test/prometheus reads it.
 type recorded struct {
 	Namespace string            `json:"namespace"`
@@ -137,7 +140,7 @@ func (w *watched) during(event string, do func()) {
 func TestDashboards(t *testing.T) {
 	t.Parallel()
 	env.RequireLocal(t, harness.PodNetwork)
-	s := start(t)
+	s := startFor(t, dashboardsTimeout)
 	s.volume()
 	c := s.cluster("seen")
 	c.secure("seen-client-tls", "tls.crt", "tls.key", "ca.crt")
@@ -165,7 +168,9 @@ func TestDashboards(t *testing.T) {
 		s.must(c.members.AwaitVoters(s.ctx(), 3, follower.UID), "a member restarts")
 		s.apply(backupManifest("once", "  etcdCluster: {name: seen}"+toVolume))
 		s.awaitBackup(s.ctx(), "once", "success", hasSucceeded)
-		w.shows(`etcd_operator_cluster_last_backup_timestamp_seconds{$of}`, true)
+		// For longer than the step of the recording, which would miss it otherwise.
+		w.shows(`count_over_time(etcd_operator_cluster_last_backup_timestamp_seconds{$of}[20s]) >= 5`, true)
+		w.shows("increase(etcd_operator_backup_attempts_total[1m])", true)
 		// A member measures twice a minute.
 		w.shows("rate(etcd_network_peer_round_trip_time_seconds_count{$of}[10s]) > 0", true)
 	})
@@ -193,7 +198,7 @@ func (w *watched) loseQuorum() {
 	w.destroy(survivor)
 	w.awaitLoss(survivor.Name)
 	w.shows(firing, true)
-	w.shows("count_over_time("+firing+"[1m]) >= 3", true)
+	w.shows("count_over_time("+firing+"[1m]) > 1", true)
 	_, err := w.recoverNow()
 	w.must(err, "ask for the recovery")
 	w.recovered(3)

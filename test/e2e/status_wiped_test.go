@@ -62,14 +62,18 @@ func tryEmptyDisk(t *testing.T) {
 	s := start(t)
 	c := s.create("wiped", 3, etcdVersion)
 	data := c.fill()
-	for what, choose := range map[string]func() *corev1.Pod{
-		"the bootstrap member": c.seedPod,
-		"one that joined last": func() *corev1.Pod {
+	// In this order: all first pods may be of the same second, so that any of them joined last.
+	for _, kind := range []struct {
+		what   string
+		choose func() *corev1.Pod
+	}{
+		{"the bootstrap member", c.seedPod},
+		{"one that joined last", func() *corev1.Pod {
 			live := c.members.Live()
 			return slices.MaxFunc(live, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-		},
+		}},
 	} {
-		target := choose()
+		what, target := kind.what, kind.choose()
 		id, others := c.ids()[target.Name], slices.DeleteFunc(c.members.Live(), func(p *corev1.Pod) bool { return p.Name == target.Name })
 		c.wipe(target)
 		missed := func(object *clusterObject) bool {

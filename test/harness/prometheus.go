@@ -35,7 +35,7 @@ type Prometheus struct {
 }
 
 // prometheusInterval is the time between two scrapes, and between two evaluations of the rules.
-const prometheusInterval = "1s"
+const prometheusInterval = "2s"
 
 var (
 	listening = regexp.MustCompile(`msg="Listening on" .*address=(\S+)`)
@@ -151,8 +151,11 @@ func (p *Prometheus) get(ctx context.Context, path string, data any) error {
 		Status, Error string
 		Data          json.RawMessage
 	}
-	if err := json.NewDecoder(response.Body).Decode(&envelope); err != nil || envelope.Status != "success" {
-		return fmt.Errorf("%w: %s: %s: %w", errPrometheus, response.Status, envelope.Error, err)
+	if err := json.NewDecoder(response.Body).Decode(&envelope); err != nil {
+		return fmt.Errorf("%w: %s: %w", errPrometheus, response.Status, err)
+	}
+	if envelope.Status != "success" {
+		return fmt.Errorf("%w: %s: %s", errPrometheus, response.Status, envelope.Error)
 	}
 	return json.Unmarshal(envelope.Data, data)
 }

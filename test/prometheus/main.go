@@ -24,7 +24,7 @@ import (
 
 const (
 	// liveStep is between two evaluations, and liveRate the interval of rates, of a Prometheus
-	// that scrapes each second.
+	// that scrapes every two seconds.
 	liveStep = time.Second
 	liveRate = 10 * time.Second
 	// recordedStep is between two samples of a recording.

@@ -109,29 +109,6 @@ const notServing = "it responds, and it does not complete a linearizable read: i
 // read tells whether its disk takes writes.
 const stillLearner = "it responds as a learner: it has not applied yet that it votes"
 
-// observeClusterVersion asks the voters for the cluster version while a pod waits for its
-// membership in an etcd without learners. A member that joins there before the version is
-// decided counts for the quorum that decides it. That member cannot start without the
-// version, so neither ever happens.
-// A voter that does not respond counts as one that knows none.
-func observeClusterVersion(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
-	if len(r.seen.Prepared) == 0 || !r.seen.Etcd.Linearizable {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	for _, e := range r.seen.voters.Endpoints {
-		if resources.HasLearners(statuses[e.Name].Health.Version) {
-			continue
-		}
-		if _, err := r.Etcd.ClusterVersion(ctx, r.seen.target, e); err != nil {
-			klog.FromContext(ctx).V(2).Info("The cluster version is unknown", "member", e.Name, "err", err)
-			r.seen.Etcd.VersionUndecided = true
-			return
-		}
-	}
-}
-
 // observeViews asks the members that respond what each of them knows of the membership.
 func observeViews(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)

@@ -21,6 +21,9 @@ type Etcd struct {
 	// VersionUndecided is true while a voter before 3.4 does not say a cluster version. It is
 	// observed only while a pod waits for its membership.
 	VersionUndecided bool
+	// ClusterVersion is the newest cluster version that a voter says, such as 3.6.0. It is observed
+	// only if NeedsClusterVersion, and is empty otherwise, or if none says one.
+	ClusterVersion string
 	// NoSpace holds the IDs of the members that have raised the alarm of a full
 	// database, in their order.
 	NoSpace []uint64

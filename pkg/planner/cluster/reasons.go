@@ -21,7 +21,7 @@ const (
 	ReasonBackupNotVerified Reason = recovery.ReasonBackupNotVerified
 	// ReasonClusterIDMismatch: the members respond with the cluster ID of another etcd. Ends when they respond with the recorded one.
 	ReasonClusterIDMismatch Reason = "ClusterIDMismatch"
-	// ReasonClusterVersionUndecided: etcd before 3.4 has not decided its cluster version. Ends by itself some seconds after the bootstrap member serves.
+	// ReasonClusterVersionUndecided: etcd before 3.4 has not decided its cluster version, or no voter says it while members run different minor versions. Ends by itself some seconds after the bootstrap member, or a voter, serves.
 	ReasonClusterVersionUndecided Reason = "ClusterVersionUndecided"
 	// ReasonDesiredSizeZero: the cluster was created with size 0 and has no data yet. Ends when spec.size is set.
 	ReasonDesiredSizeZero Reason = "DesiredSizeZero"

@@ -30,6 +30,11 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 			"etcd before 3.4 has not decided its cluster version; a member that joins before that never starts",
 			"No action needed unless this persists. etcd decides it some seconds after the bootstrap member serves."), true
 	}
+	if o.Etcd.ClusterVersion == "" && NeedsClusterVersion(o) {
+		return wait(recheckCatchUp, ReasonClusterVersionUndecided,
+			"no voter says the cluster version, which decides the version of a new member",
+			noActionNeeded), true
+	}
 	if m := findBlockingMember(o.Etcd.Members); m != nil {
 		return wait(recheckQuorum, ReasonWaitingForMember,
 			"member "+m.Name+" responds and does not serve; with the member list that it returns no other member would start",

@@ -3,9 +3,23 @@
 
 package cluster
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
 
 func versionUndecided(o *Observed) { o.Etcd.VersionUndecided = true }
+
+// seenBefore has the last status report member c at a version before that of its pod, and the record
+// lose what it knew of the log.
+func seenBefore(o *Observed) {
+	o.Record.Log = resources.LogRecord{}
+	o.Cluster.Status.MemberStatuses = []v1beta2.MemberStatus{{ID: hexID(3), Name: "c", Version: "3.5.27"}}
+}
+
+func decided(v string) func(*Observed) { return func(o *Observed) { o.Etcd.ClusterVersion = v } }
 
 func TestRuleScaleUp(t *testing.T) {
 	checkDecisions(t, []decision{
@@ -26,6 +40,8 @@ func TestRuleScaleUp(t *testing.T) {
 			"scale-up: wait QuorumAtRisk"},
 		{"a voter waits for the cluster version, without which it could not start", 3, "a:v=3.3.9,podv=3.3.9", edits(wants("3.3.9"), versionUndecided),
 			"scale-up: wait ClusterVersionUndecided"},
+		{"a member that is not seen may have run a version that none may follow", 5, "a b c:sick,podv=3.6.11", edits(seenBefore), "scale-up: wait ClusterVersionUndecided"},
+		{"it has not", 5, "a b c:sick,podv=3.6.11", edits(seenBefore, decided("3.5.0")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"a learner does not", 3, "a", edits(versionUndecided), "scale-up: AddLearner c-new, AdmitPod c-new[a c-new]"},
 		{"a learner next to members that know them, whatever is declared", 3, "a b", edits(wants("3.3.9"), unprepared),
 			"scale-up: PreparePod c-new 3.6.11, wait WaitingForPod"},

@@ -29,27 +29,69 @@ type upgradePath struct {
 	// log says which entries the log of the etcd with clusterID holds.
 	log       resources.LogRecord
 	clusterID uint64
+	// decided is the cluster version; nil where it is not known.
+	decided *version.Version
 }
 
 func upgradePathOf(o *Observed) upgradePath {
-	return upgradePath{memberVersions: versionsOf(o), desired: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: o.Etcd.ClusterID}
+	return upgradePath{memberVersions: versionsOf(o), desired: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: o.Etcd.ClusterID, decided: parse(o.Etcd.ClusterVersion)}
+}
+
+// NeedsClusterVersion is true if every member that responds runs a newer minor version than a member
+// that joins now would. Whether it may join depends on members that do not respond: if they have run
+// the newer version once, the cluster version has risen, and etcd lets no older member start. The
+// cluster version tells, and what was last seen of these members does not.
+func NeedsClusterVersion(o *Observed) bool {
+	joins := parse(upgradePathOf(o).joinVersion())
+	if joins == nil {
+		joins = parse(o.Cluster.Spec.Version)
+	}
+	var says *version.Version
+	for i := range o.Etcd.Members {
+		says = oldest(says, parse(o.Etcd.Members[i].Version))
+	}
+	return joins != nil && says != nil && says.Minor() > joins.Minor()
 }
 
 // joinVersion returns the version for a member that is new: the declared one, unless
 // that would be a step that the others may not take. Where there is no way back it is what
 // the last of the others may run by now, not what it ran before.
 func (u upgradePath) joinVersion() string {
-	target, low := parse(u.desired), u.lowest()
+	target, low := parse(u.desired), u.lowestDecided()
 	if target == nil || low == nil || u.canStep(low, target) {
 		return ""
 	}
 	if u.isLeftBehind(target) {
-		low = nil
-		for i := range u.members {
-			low = oldest(low, u.mayRun(&u.members[i]))
-		}
+		low = u.lowestPossible()
 	}
 	return u.pinned(low)
+}
+
+// lowestDecided is the lowest version that a member runs. Every member has run the minor version that
+// etcd has decided on, so what says less of a member is from before.
+func (u upgradePath) lowestDecided() *version.Version {
+	low := u.lowest()
+	if low == nil || u.decided == nil || low.Minor() >= u.decided.Minor() {
+		return low
+	}
+	return u.lowestPossible()
+}
+
+// lowestPossible is the lowest of the newest versions that the members may run by now.
+func (u upgradePath) lowestPossible() *version.Version {
+	var low *version.Version
+	for i := range u.members {
+		if has := u.mayRun(&u.members[i]); has != nil && (u.decided == nil || has.Minor() >= u.decided.Minor()) {
+			low = oldest(low, has)
+		}
+	}
+	return low
+}
+
+// isLeftBehind is true if there is no way back to the minor version of target: etcd has decided on
+// a newer one, or no member keeps it from that.
+func (u upgradePath) isLeftBehind(target *version.Version) bool {
+	return u.decided != nil && u.decided.Minor() > target.Minor() || u.memberVersions.isLeftBehind(target)
 }
 
 // canStep is true if members that run low may be joined by ones that run target.

@@ -112,7 +112,8 @@ func Check(ctx context.Context, querier Querier, run Run, queries []Query, step 
 				}
 			}
 		}
-		if isException && withData == len(Events) {
+		// Others have data by chance, if another cluster is upgraded or a member is slow.
+		if isException && len(want.events) == 0 && withData == len(Events) {
 			report.Outdated = append(report.Outdated, q.ID()+" has data at each event and needs no exception")
 		}
 	}

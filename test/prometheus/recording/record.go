@@ -37,16 +37,20 @@ func Metrics(exprs []string) ([]string, error) {
 }
 
 // dropped are labels that no dashboard and no rule reads.
-var dropped = []model.LabelName{"container", "endpoint", "instance"}
+var dropped = []model.LabelName{"container", "endpoint"}
 
 // broad are metrics with a series for each method or resource. Most of these series never change;
 // a recording has only those that do.
-var broad = []string{"grpc_server_", "apiserver_request_", "rest_client_", "workqueue_", "etcd_operator_reconcile_", "etcd_network_peer_"}
+var broad = []string{"grpc_server_", "apiserver_request_", "rest_client_", "workqueue_queue_duration_", "workqueue_work_duration_", "etcd_operator_reconcile_", "etcd_network_peer_"}
 
 // Source is a Prometheus.
 type Source interface {
 	QueryRange(ctx context.Context, expr string, window panels.Window, step time.Duration) (model.Matrix, error)
 }
+
+// requests begins the names of metrics of every API server. Only requests for the objects of the
+// operator are recorded.
+const requests = "apiserver_request_"
 
 // Record copies the series of metrics during a run: those of the cluster and of the programs of
 // the operator.
@@ -56,6 +60,9 @@ func Record(ctx context.Context, from Source, run panels.Run, metrics []string, 
 	for _, metric := range metrics {
 		// The empty namespace is that of series without the label.
 		selector := fmt.Sprintf(`%s{namespace=~"|%s|%s"}`, metric, run.Namespace, panels.SystemNamespace)
+		if strings.HasPrefix(metric, requests) {
+			selector = metric + `{group="etcd.database.coreos.com"}`
+		}
 		matrix, err := from.QueryRange(ctx, selector, run.Whole, step)
 		if err != nil {
 			return f, fmt.Errorf("read %s: %w", metric, err)

@@ -29,7 +29,7 @@ func (s source) QueryRange(_ context.Context, expr string, _ panels.Window, step
 	name, _, _ := strings.Cut(expr, "{")
 	var matrix model.Matrix
 	for le, values := range s {
-		stream := &model.SampleStream{Metric: model.Metric{"__name__": model.LabelValue(name), "le": model.LabelValue(le), "pod": "p", "instance": "i"}}
+		stream := &model.SampleStream{Metric: model.Metric{"__name__": model.LabelValue(name), "le": model.LabelValue(le), "pod": "p", "container": "etcd"}}
 		for i, v := range values {
 			at := from.Add(time.Duration(i) * step)
 			stream.Values = append(stream.Values, model.SamplePair{Timestamp: model.TimeFromUnixNano(at.UnixNano()), Value: model.SampleValue(v)})

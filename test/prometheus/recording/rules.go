@@ -79,6 +79,12 @@ func (r Rules) Evaluate(ctx context.Context, f File, on Engine, to storage.Appen
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
+	for _, group := range groups {
+		for _, alert := range group.AlertingRules() {
+			// There is no state of an earlier process, and without this mark no series ALERTS.
+			alert.SetRestored(true)
+		}
+	}
 	var failed []error
 	for at := f.Start; !at.After(f.Run.Whole.To); at = at.Add(f.Step.Duration) {
 		for _, group := range groups {

@@ -6,6 +6,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
@@ -90,10 +91,15 @@ func (p etcdPort) checked(at *simetcd.Process, change func() error) error {
 
 // ClusterVersion implements cluster.Etcd. Simulated etcd decides it at once.
 func (p etcdPort) ClusterVersion(_ context.Context, _ etcd.Target, endpoint etcd.Endpoint) (string, error) {
-	if p.at(endpoint) == nil {
+	at := p.at(endpoint)
+	if at == nil {
 		return "", etcd.ErrUnavailable
 	}
-	return "3.3.0", nil
+	low := at.Dir.Lineage.LowestVersion()
+	if low == nil {
+		return "", etcd.ErrVersionUndecided
+	}
+	return fmt.Sprintf("%d.%d.0", low.Major(), low.Minor()), nil
 }
 
 // ProveWrite implements cluster.Etcd.
