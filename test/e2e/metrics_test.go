@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
@@ -135,8 +136,9 @@ func TestMetrics(t *testing.T) {
 	p.await(harness.Controller, "no member more may fail", is("tolerance", 0))
 	p.await(harness.Controller, "three members serve again", of(3))
 
-	changes, _ := before.Value("etcd_operator_cluster_leader_changes_total", mine...)
 	leader, heir := c.leader(), c.follower()
+	c.await(c.within(time.Minute), "the status to name the leader", func(object *v1beta2.EtcdCluster) bool { return object.Status.Leader == leader.Pod.Name })
+	changes, _ := p.await(harness.Controller, "three members serve", of(3)).Value("etcd_operator_cluster_leader_changes_total", mine...)
 	client, err := c.members.Client(leader.Pod)
 	s.must(err, "reach the leader")
 	_, err = client.MoveLeader(s.ctx(), heir.ID)

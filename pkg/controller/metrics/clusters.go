@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,8 +36,12 @@ type ClusterCollector struct {
 }
 
 // counts is what was seen to happen to one cluster: the changes of its leader, and its
-// recoveries by what they came to.
-type counts struct{ leaders, recovered, abandoned int }
+// recoveries by what they came to. A cluster has no leader for a moment during an election;
+// lastLeader is who led before, so that the change counts when the next one leads.
+type counts struct {
+	leaders, recovered, abandoned int
+	lastLeader                    string
+}
 
 // NewClusterCollector returns a collector of the clusters that responsible is true for.
 func NewClusterCollector(clusters etcdlisters.EtcdClusterLister, responsible func(metav1.Object) bool) *ClusterCollector {
@@ -62,8 +67,8 @@ func (c *ClusterCollector) updated(before, after any) {
 		return
 	}
 	var seen counts
-	if was.Status.Leader != is.Status.Leader && was.Status.Leader != "" && is.Status.Leader != "" {
-		seen.leaders = 1
+	if was.Status.Leader != is.Status.Leader {
+		seen.lastLeader = cmp.Or(is.Status.Leader, was.Status.Leader)
 	}
 	if r, last := is.Status.Recovery, was.Status.Recovery; r != nil && (last == nil || last.ID != r.ID || last.Phase != r.Phase) {
 		switch r.Phase {
@@ -84,7 +89,10 @@ func (c *ClusterCollector) updated(before, after any) {
 		sum = &counts{}
 		c.counts[is.UID] = sum
 	}
-	sum.leaders += seen.leaders
+	if before := cmp.Or(was.Status.Leader, sum.lastLeader); is.Status.Leader != "" && before != "" && before != is.Status.Leader {
+		sum.leaders++
+	}
+	sum.lastLeader = cmp.Or(seen.lastLeader, sum.lastLeader)
 	sum.recovered += seen.recovered
 	sum.abandoned += seen.abandoned
 }

@@ -81,13 +81,16 @@ func TestCollectorSaysWhatTheStatusSays(t *testing.T) {
 	leaderless.Status.Leader = ""
 	c.updated(measured("a"), moved)
 	c.updated(moved, leaderless) // no leader: that is no change of leader yet
+	c.updated(leaderless, moved) // the same one leads again
+	c.updated(moved, leaderless)
+	c.updated(leaderless, measured("a")) // another one does
 	want := `blocked_since_timestamp_seconds{name=a,namespace=n,reason=QuorumAtRisk} 1000
 condition{condition=Available,name=a,namespace=n,status=True} 1
 condition{condition=QuorumLost,name=a,namespace=n,status=Unknown} 1
 db_size_bytes{name=a,namespace=n} 4096
 info{name=a,namespace=n,phase=Running,version=3.6.16} 1
 last_backup_timestamp_seconds{name=a,namespace=n} 2000
-leader_changes_total{name=a,namespace=n} 1
+leader_changes_total{name=a,namespace=n} 2
 members{name=a,namespace=n,state=ready} 2
 members{name=a,namespace=n,state=unready} 1
 recovery_in_progress{name=a,namespace=n,phase=Filling,trigger=Request} 1
