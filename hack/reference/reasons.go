@@ -45,7 +45,7 @@ func kindOf(file string) string {
 	switch {
 	case strings.Contains(file, "planner/backup/cluster"), strings.Contains(file, "controller/backup/cluster"):
 		return kinds[0]
-	case strings.Contains(file, "/agent"), strings.Contains(file, "objectstore"), strings.Contains(file, "transfer"),
+	case strings.Contains(file, "/agent"), strings.Contains(file, "objectstore"),
 		strings.Contains(file, "planner/job"), strings.Contains(file, "controller/job"), strings.Contains(file, "pkg/snapshot"):
 		return kinds[3]
 	case strings.Contains(file, "/backup/"):
