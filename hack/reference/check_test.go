@@ -94,6 +94,14 @@ type Wait struct {
 	Message string
 }
 
+// ConditionGood: all is well.
+const ConditionGood = "Good"
+
+func conditions() {
+	set := func(condition, reason string) {}
+	set(ConditionGood, string(ReasonLost))
+}
+
 func rule() (Wait, AddReason) {
 	reason := AddMissing
 	return Wait{Reason: ReasonLost, Message: "member " + name() + " is lost"}, reason
@@ -104,7 +112,7 @@ func rule() (Wait, AddReason) {
 		t.Fatal(err)
 	}
 	page := src.conditionsPage(src.find())
-	const want = "| `Lost` | `Progressing`, `status.blockedBy` | A member is lost. Ends when it is back.<br>“member … is lost” |"
+	const want = "| `Lost` | `Good`, `Progressing`, `status.blockedBy` | A member is lost. Ends when it is back.<br>“member … is lost” |"
 	if !strings.Contains(page, want) {
 		t.Errorf("the page lacks %q:\n%s", want, page)
 	}

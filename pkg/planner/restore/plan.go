@@ -174,12 +174,12 @@ func follow(o *Observed) (Plan, bool) {
 		if r.Message != "" {
 			plan.Record = &Record{Reason: ReasonNotProved, Message: r.Message}
 		} else {
-			plan.Record = &Record{Succeeded: true, Reason: "Restored", Message: "the cluster has committed a write with the restored data"}
+			plan.Record = &Record{Succeeded: true, Reason: ReasonRestored, Message: "the cluster has committed a write with the restored data"}
 		}
 	case v1beta2.RecoveryPhaseAbandoned:
 		plan.Record = o.rejection()
 		if plan.Record == nil {
-			plan.Record = &Record{Reason: "Abandoned", Message: "the cluster was left as it was: " + r.Message}
+			plan.Record = &Record{Reason: ReasonAbandoned, Message: "the cluster was left as it was: " + r.Message}
 		}
 	case v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning:
 		plan.Phase = v1beta2.RestorePhaseStarting
@@ -241,9 +241,9 @@ func lost(o *Observed) (Plan, bool) {
 	if !o.isRequested() {
 		return Plan{}, false
 	}
-	record := &Record{Reason: "RecoveryLost", Message: "the status of the EtcdCluster no longer holds the request of this restore; check the data of the cluster before another restore"}
+	record := &Record{Reason: ReasonRecoveryLost, Message: "the status of the EtcdCluster no longer holds the request of this restore; check the data of the cluster before another restore"}
 	if o.Cluster == nil || o.Cluster.DeletionTimestamp != nil {
-		record = &Record{Reason: "ClusterDeleted", Message: fmt.Sprintf("EtcdCluster %s was deleted during the restore", o.Restore.Spec.EtcdCluster.Name)}
+		record = &Record{Reason: ReasonClusterDeleted, Message: fmt.Sprintf("EtcdCluster %s was deleted during the restore", o.Restore.Spec.EtcdCluster.Name)}
 	}
 	return Plan{Phase: o.Restore.Status.Phase, Record: record}, true
 }
@@ -252,12 +252,12 @@ func lost(o *Observed) (Plan, bool) {
 func verify(o *Observed) (Plan, bool) {
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying}
 	if o.Restore.Spec.ClusterTemplate != nil && o.Cluster != nil && !o.isMade() {
-		return plan.failed("ClusterExists", fmt.Sprintf(
+		return plan.failed(ReasonClusterExists, fmt.Sprintf(
 			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: name another cluster, or remove the template to restore in place",
 			o.Cluster.Name)), true
 	}
 	if why := o.cannotBump(); why != "" {
-		return plan.failed("Unsupported", why), true
+		return plan.failed(ReasonUnsupported, why), true
 	}
 	place, wait := o.source()
 	if wait != nil {
@@ -281,9 +281,9 @@ func verify(o *Observed) (Plan, bool) {
 	case j.Target != o.target().String() && !o.follows(j):
 		return o.check(plan, place, j.Attempt+1), true // the target has changed since
 	case j.Outcome.Encrypted && o.Restore.Spec.Decryption == nil:
-		return plan.failed("Encrypted", "the backup is encrypted: name the Secret with the identities in spec.decryption of another EtcdRestore"), true
+		return plan.failed(ReasonEncrypted, "the backup is encrypted: name the Secret with the identities in spec.decryption of another EtcdRestore"), true
 	case !j.Outcome.Verified || j.Outcome.SHA256 == "" || j.Outcome.Key == "":
-		return plan.failed("Internal", "the agent did not report what it has verified; delete this EtcdRestore and create it again"), true
+		return plan.failed(ReasonInternal, "the agent did not report what it has verified; delete this EtcdRestore and create it again"), true
 	default:
 		return Plan{}, false
 	}
@@ -357,14 +357,14 @@ func prepare(o *Observed) (Plan, bool) {
 	}
 	if o.Restore.Spec.ClusterTemplate == nil {
 		if left := o.Restore.CreationTimestamp.Add(createGrace).Sub(o.Now); left > 0 && left <= createGrace {
-			plan.Wait, plan.RequeueAfter = &Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf(
+			plan.Wait, plan.RequeueAfter = &Wait{Reason: ReasonClusterNotFound, Message: fmt.Sprintf(
 				"EtcdCluster %s does not exist; if it is still missing in a few seconds, it is created with %d members", o.Restore.Spec.EtcdCluster.Name, defaultSize)},
 				left
 			return plan, true
 		}
 	}
 	if o.Restore.Spec.ClusterTemplate == nil && strings.TrimSpace(found.EtcdVersion) == "" {
-		plan.Wait = &Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf(
+		plan.Wait = &Wait{Reason: ReasonClusterNotFound, Message: fmt.Sprintf(
 			"EtcdCluster %s does not exist, and the backup does not say which version of etcd it is of: create the cluster, or give spec.clusterTemplate in another EtcdRestore",
 			o.Restore.Spec.EtcdCluster.Name)}
 

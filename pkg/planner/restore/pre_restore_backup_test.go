@@ -122,7 +122,7 @@ func TestPreRestoreBackup(t *testing.T) {
 		"stored beside the root of the PVC": {[]func(*Observed){uncopied, fromBackup(nil), func(o *Observed) {
 			o.Backup.Spec.PersistentVolumeClaim.Path, o.Backup.Status.URI = "", "pvc://backups/b/new/snapshot.db"
 		}}, "Verifying: copy to backups:backups-pre-restore wait PreRestoreBackup"},
-		"never stored unencrypted beside an encrypted backup":     {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoPlaceForPreRestoreBackup"},
+		"never stored unencrypted beside an encrypted backup":     {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoLocationForPreRestoreBackup"},
 		"encrypted backup, stored in the location of the cluster": {[]func(*Observed){uncopied, members(serves), decrypted, ownStore}, "Verifying: copy to its/own wait PreRestoreBackup"},
 
 		"the backup runs":                           {[]func(*Observed){uncopied, copiedTo(runs)}, "Verifying: wait PreRestoreBackup"},

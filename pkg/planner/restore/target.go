@@ -85,19 +85,19 @@ func (o *Observed) obstacle() *Wait {
 	c := o.Cluster
 	switch {
 	case c.DeletionTimestamp != nil:
-		return &Wait{Reason: "ClusterTerminating", Message: fmt.Sprintf("EtcdCluster %s is being deleted", c.Name)}
+		return &Wait{Reason: ReasonClusterTerminating, Message: fmt.Sprintf("EtcdCluster %s is being deleted", c.Name)}
 	case c.Spec.Paused:
-		return &Wait{Reason: "ClusterPaused", Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
+		return &Wait{Reason: ReasonClusterPaused, Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
 	case ptr.Deref(c.Spec.Replicas, 0) == 0:
-		return &Wait{Reason: "ClusterHibernated", Message: fmt.Sprintf("EtcdCluster %s is declared to have no members: set spec.size", c.Name)}
+		return &Wait{Reason: ReasonClusterHibernated, Message: fmt.Sprintf("EtcdCluster %s is declared to have no members: set spec.size", c.Name)}
 	case c.Status.Recovery.IsInProgress():
-		return &Wait{Reason: "RecoveryUnderWay", Message: fmt.Sprintf("another recovery of EtcdCluster %s is under way; see its status.recovery", c.Name)}
+		return &Wait{Reason: ReasonRecoveryUnderWay, Message: fmt.Sprintf("another recovery of EtcdCluster %s is under way; see its status.recovery", c.Name)}
 	}
 	for _, other := range o.Others {
 		// The cluster must respond to one request before another restore makes the next.
 		phase := other.Status.Phase
 		if phase == v1beta2.RestorePhaseRestoring || phase == v1beta2.RestorePhaseStarting {
-			return &Wait{Reason: "AnotherRestore", Message: fmt.Sprintf("EtcdRestore %s of the same cluster is under way", other.Name)}
+			return &Wait{Reason: ReasonAnotherRestore, Message: fmt.Sprintf("EtcdRestore %s of the same cluster is under way", other.Name)}
 		}
 	}
 	return nil
