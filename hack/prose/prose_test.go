@@ -17,7 +17,7 @@ func TestNames(t *testing.T) {
 	for name, bad := range map[string]bool{
 		"memberClaim": true, "claims": true, "volumeClaimTemplate": false, "PersistentVolumeClaimSpec": false,
 		"newAuthority": true, "CertificateAuthority": false, "recoverySeed": false, "reseed_pod": true,
-		"errForeign": true, "declaredType": false, "whose": false, "nobodyListens": true,
+		"errForeign": true, "declaredType": false, "unvouched": true, "whose": false, "nobodyListens": true,
 	} {
 		if got := len(avoided(name, list)) > 0; got != bad {
 			t.Errorf("name %s: avoided is %t, want %t", name, got, bad)
@@ -110,6 +110,10 @@ func TestDescriptionsOfYAML(t *testing.T) {
 	blocks := descriptions("a:\n  summary: One line\n  expr: a b c\n  description: >-\n    Two\n    lines\n  other: x y\n")
 	if len(blocks) != 2 || len(blocks[1]) != 2 || blocks[1][0].number != 5 {
 		t.Errorf("blocks: %v", blocks)
+	}
+	blocks = descriptions("deny:\n  - {pkg: net, desc: \"no network here\"}\n")
+	if len(blocks) != 1 || blocks[0][0] != (line{2, "no network here"}) {
+		t.Errorf("blocks of a map on one line: %v", blocks)
 	}
 }
 

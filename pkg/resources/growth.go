@@ -15,7 +15,7 @@ import (
 
 // AnnotationGrowthRejected on a PVC is the size that its volume was not allowed to grow
 // to, and why: "<size> <why>". While it is there the same is not asked for again.
-const AnnotationGrowthRejected = "etcd.database.coreos.com/growth-refused"
+const AnnotationGrowthRejected = "etcd.database.coreos.com/growth-rejected"
 
 // Growth compares the size of a volume with the declared one.
 type Growth int

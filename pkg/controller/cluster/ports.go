@@ -37,8 +37,8 @@ type Cache interface {
 	HiddenPVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
 	// PVCs lists the PVCs that carry the labels of the cluster called name.
 	PVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
-	// Routed returns the UIDs of the pods that a service leads clients to.
-	Routed(namespace, service string) (map[types.UID]bool, error)
+	// PodsInEndpoints returns the UIDs of the pods in the ready endpoints of a Service.
+	PodsInEndpoints(namespace, service string) (map[types.UID]bool, error)
 	// Cordoned is true for a node that is cordoned. It is false for every node if the
 	// controller may not watch nodes.
 	IsCordoned(node string) bool

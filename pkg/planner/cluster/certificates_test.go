@@ -136,7 +136,7 @@ func TestIssuing(t *testing.T) {
 		}
 	}
 	overlap := func(o *Observed) { o.CA.Overlap = true }
-	unvouched := func(o *Observed) { o.CA.CrossSigned = false }
+	notCrossSigned := func(o *Observed) { o.CA.CrossSigned = false }
 	asks := func(name, value string) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Annotations["etcd.database.coreos.com/"+name] = value }
 	}
@@ -183,7 +183,7 @@ func TestIssuing(t *testing.T) {
 		{"a restart of a member that does not say what it trusts", 3, "a b:leads c", edits(issuedHere(noTrust, volumes)), "rollout: RecreatePod a " + testVersion},
 		{"one at a time", 3, "a b:leads c:sick", edits(issuedHere(otherTrust, volumes)), "rollout: wait WaitingForMember"},
 		{"without a PVC a new member joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
-		{"a restart where the CA is not cross-signed", 3, "a b:leads c", edits(issuedHere(overlap, unvouched, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"a restart where the CA is not cross-signed", 3, "a b:leads c", edits(issuedHere(overlap, notCrossSigned, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
 		{"the set of trusted CAs is unknown", 3, "a b c", edits(issuedHere(otherTrust, volumes, func(o *Observed) { o.Trust = "" })), "steady"},
 	})
 }

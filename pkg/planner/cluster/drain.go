@@ -27,7 +27,7 @@ func drain(members []Member, pods []Pod, m *Member) (Plan, bool) {
 	}
 	plan, waits := Plan{}, true
 	to := findSuccessor(members, pods, m)
-	switch beside := hasRoutedBeside(members, pods, m); {
+	switch beside := hasOtherEndpoint(members, pods, m); {
 	case m.Health != Healthy:
 		// The controller does not reach it, but the others may follow it.
 		if waits = to != nil && findLeader(members) == m; waits {
@@ -53,7 +53,7 @@ func drain(members []Member, pods []Pod, m *Member) (Plan, bool) {
 // rollout that does not wait takes one member after the other away from the Service,
 // faster than Kubernetes gives them back.
 func awaitService(members []Member, pods []Pod, m *Member) (Plan, bool) {
-	if m.Health != Healthy || !hasRoutedBeside(members, pods, m) {
+	if m.Health != Healthy || !hasOtherEndpoint(members, pods, m) {
 		return Plan{}, false
 	}
 	for _, other := range listVoters(members) {
@@ -66,8 +66,8 @@ func awaitService(members []Member, pods []Pod, m *Member) (Plan, bool) {
 	return Plan{}, false
 }
 
-// hasRoutedBeside is true if the client Service leads to a voter other than m that serves.
-func hasRoutedBeside(members []Member, pods []Pod, m *Member) bool {
+// hasOtherEndpoint is true if the client Service leads to a voter other than m that serves.
+func hasOtherEndpoint(members []Member, pods []Pod, m *Member) bool {
 	for _, other := range listVoters(members) {
 		if pod := podByName(pods, other.Name); other != m && other.Health == Healthy && !isGone(pod) && pod.InEndpoints {
 			return true
