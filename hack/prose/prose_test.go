@@ -42,6 +42,28 @@ func TestPredicates(t *testing.T) {
 	}
 }
 
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	for declaration, bad := range map[string]bool{
+		"// declaredImage returns it.\nfunc desiredImage() {}": true, "// desiredImage returns it.\nfunc desiredImage() {}": false,
+		"// TestOld: it works.\nfunc TestNew() {}": true, "// What a user does.\nfunc TestNew() {}": false,
+		"type t interface {\n// Ready is true at the end.\nIsReady() bool\n}":                     true,
+		"type t struct {\n// clusterUID is its UID.\nClusterUID string\n}":                        false,
+		"const (\n// maxAnswer bounds it.\nmaxResponse = 1\n)":                                    true,
+		"// MaxTries of each kind.\nconst MaxTries = 1":                                           false,
+		"// EtcdCluster's name, and how often it changed.\nvar name, changes string":              false,
+		"// Values of Change.\nconst (\n// ChangeAll: everything is new.\nChangeAll = \"All\"\n)": false,
+	} {
+		_, findings, err := extractGo("p.go", []byte("package p\n\n"+declaration+"\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(findings) > 0; got != bad {
+			t.Errorf("%s: findings %v, want any: %t", declaration, findings, bad)
+		}
+	}
+}
+
 func TestGoProse(t *testing.T) {
 	const file = `package p
 
