@@ -107,11 +107,29 @@ func rule() (Wait, AddReason) {
 	return Wait{Reason: ReasonLost, Message: "member " + name() + " is lost"}, reason
 }
 `)
+	write(t, filepath.Join(root, "pkg/planner/backup/status.go"), `package backup
+
+// Conditions of an EtcdBackup.
+const (
+	// ConditionStored: it is stored.
+	ConditionStored = "Stored"
+)
+
+func status() { set(ConditionStored, "True") }
+`)
+	write(t, filepath.Join(root, "pkg/planner/backup/ready.go"), `package backup
+
+func isReady(c condition) bool { return FindStatusCondition(ConditionStored) != nil && c.Type == ConditionStored }
+`)
 	src, err := load(root, "pkg")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := src.conditionsPage(src.find())
+	const stored = "| `Stored` | It is stored. | [pkg/planner/backup/status.go](../../pkg/planner/backup/status.go) |"
+	if !strings.Contains(page, stored) {
+		t.Errorf("the page lacks %q:\n%s", stored, page)
+	}
 	const want = "| `Lost` | `Good`, `Progressing`, `status.blockedBy` | A member is lost. Ends when it is back.<br>“member … is lost” |"
 	if !strings.Contains(page, want) {
 		t.Errorf("the page lacks %q:\n%s", want, page)
@@ -140,6 +158,7 @@ func validate(s size) error {
 	reject("must be at least "+fmt.Sprint(1, "of the members")+advice)
 	fs.IntVar(&s.Value, "size", 1, "how many members")
 	_ = metric{Help: "Number of members."}
+	_ = status{Reason: "TooSmall"}
 	return fmt.Errorf("the value %[1]T of %q is %03d: %w", s, "a", 1, nil)
 }
 `)
@@ -160,6 +179,7 @@ func validate(s size) error {
 - ; choose another size
 - must be at least …; choose another size
 - of the members
+- reason TooSmall
 - the value … of … is …: …
 
 ## kubectl etcd

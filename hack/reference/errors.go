@@ -102,6 +102,10 @@ func (m *messages) visit(n ast.Node) bool {
 		}
 		return false
 	case *ast.KeyValueExpr:
+		// A reason of one word that no condition has, such as that of an error of the API server.
+		if reason := m.value(m.file, n.Value); ident(n.Key) == "Reason" && camel.MatchString(reason) && programOf(m.file.path) == 0 {
+			m.texts = appendNew(m.texts, "reason "+reason)
+		}
 		return !slices.Contains(helpKeys, ident(n.Key))
 	case *ast.CallExpr:
 		return !isHelp(n)
