@@ -4697,7 +4697,7 @@ func (m *EtcdClusterHealth) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x82
 	{
-		size, err := m.AskedAt.MarshalToSizedBuffer(dAtA[:i])
+		size, err := m.ProbedAt.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -4747,7 +4747,7 @@ func (m *EtcdClusterHealth) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x5a
 	i--
-	if m.QuorumAnswered {
+	if m.QuorumResponded {
 		dAtA[i] = 1
 	} else {
 		dAtA[i] = 0
@@ -4760,7 +4760,7 @@ func (m *EtcdClusterHealth) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i = encodeVarintGenerated(dAtA, i, uint64(m.Voters))
 	i--
 	dAtA[i] = 0x40
-	i = encodeVarintGenerated(dAtA, i, uint64(m.Declared))
+	i = encodeVarintGenerated(dAtA, i, uint64(m.DesiredSize))
 	i--
 	dAtA[i] = 0x38
 	i -= len(m.Leader)
@@ -4941,7 +4941,7 @@ func (m *EtcdClusterMembers) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x4a
 	{
-		size, err := m.AskedAt.MarshalToSizedBuffer(dAtA[:i])
+		size, err := m.ProbedAt.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -6047,7 +6047,7 @@ func (m *MemberHealth) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x22
 	i--
-	if m.Answered {
+	if m.Responded {
 		dAtA[i] = 1
 	} else {
 		dAtA[i] = 0
@@ -8684,7 +8684,7 @@ func (m *EtcdClusterHealth) Size() (n int) {
 	}
 	l = len(m.Leader)
 	n += 1 + l + sovGenerated(uint64(l))
-	n += 1 + sovGenerated(uint64(m.Declared))
+	n += 1 + sovGenerated(uint64(m.DesiredSize))
 	n += 1 + sovGenerated(uint64(m.Voters))
 	n += 1 + sovGenerated(uint64(m.Serving))
 	n += 2
@@ -8706,7 +8706,7 @@ func (m *EtcdClusterHealth) Size() (n int) {
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
-	l = m.AskedAt.Size()
+	l = m.ProbedAt.Size()
 	n += 1 + l + sovGenerated(uint64(l))
 	l = m.Took.Size()
 	n += 2 + l + sovGenerated(uint64(l))
@@ -8779,7 +8779,7 @@ func (m *EtcdClusterMembers) Size() (n int) {
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
-	l = m.AskedAt.Size()
+	l = m.ProbedAt.Size()
 	n += 1 + l + sovGenerated(uint64(l))
 	l = m.Took.Size()
 	n += 1 + l + sovGenerated(uint64(l))
@@ -10356,15 +10356,15 @@ func (this *EtcdClusterHealth) String() string {
 		`NextSteps:` + repeatedStringForNextSteps + `,`,
 		`Tolerance:` + valueToStringGenerated(this.Tolerance) + `,`,
 		`Leader:` + fmt.Sprintf("%v", this.Leader) + `,`,
-		`Declared:` + fmt.Sprintf("%v", this.Declared) + `,`,
+		`DesiredSize:` + fmt.Sprintf("%v", this.DesiredSize) + `,`,
 		`Voters:` + fmt.Sprintf("%v", this.Voters) + `,`,
 		`Serving:` + fmt.Sprintf("%v", this.Serving) + `,`,
-		`QuorumAnswered:` + fmt.Sprintf("%v", this.QuorumAnswered) + `,`,
+		`QuorumResponded:` + fmt.Sprintf("%v", this.QuorumResponded) + `,`,
 		`ClusterID:` + fmt.Sprintf("%v", this.ClusterID) + `,`,
 		`Members:` + repeatedStringForMembers + `,`,
 		`ClientCertificateExpiry:` + strings.Replace(fmt.Sprintf("%v", this.ClientCertificateExpiry), "Time", "v11.Time", 1) + `,`,
 		`Problems:` + fmt.Sprintf("%v", this.Problems) + `,`,
-		`AskedAt:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.AskedAt), "MicroTime", "v11.MicroTime", 1), `&`, ``, 1) + `,`,
+		`ProbedAt:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.ProbedAt), "MicroTime", "v11.MicroTime", 1), `&`, ``, 1) + `,`,
 		`Took:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.Took), "Duration", "v11.Duration", 1), `&`, ``, 1) + `,`,
 		`}`,
 	}, "")
@@ -10420,7 +10420,7 @@ func (this *EtcdClusterMembers) String() string {
 		`Views:` + repeatedStringForViews + `,`,
 		`Confirmed:` + fmt.Sprintf("%v", this.Confirmed) + `,`,
 		`Problems:` + fmt.Sprintf("%v", this.Problems) + `,`,
-		`AskedAt:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.AskedAt), "MicroTime", "v11.MicroTime", 1), `&`, ``, 1) + `,`,
+		`ProbedAt:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.ProbedAt), "MicroTime", "v11.MicroTime", 1), `&`, ``, 1) + `,`,
 		`Took:` + strings.Replace(strings.Replace(fmt.Sprintf("%v", this.Took), "Duration", "v11.Duration", 1), `&`, ``, 1) + `,`,
 		`}`,
 	}, "")
@@ -10677,7 +10677,7 @@ func (this *MemberHealth) String() string {
 	s := strings.Join([]string{`&MemberHealth{`,
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`ID:` + fmt.Sprintf("%v", this.ID) + `,`,
-		`Answered:` + fmt.Sprintf("%v", this.Answered) + `,`,
+		`Responded:` + fmt.Sprintf("%v", this.Responded) + `,`,
 		`Error:` + fmt.Sprintf("%v", this.Error) + `,`,
 		`Role:` + fmt.Sprintf("%v", this.Role) + `,`,
 		`Leader:` + fmt.Sprintf("%v", this.Leader) + `,`,
@@ -18134,9 +18134,9 @@ func (m *EtcdClusterHealth) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 7:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Declared", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field DesiredSize", wireType)
 			}
-			m.Declared = 0
+			m.DesiredSize = 0
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return ErrIntOverflowGenerated
@@ -18146,7 +18146,7 @@ func (m *EtcdClusterHealth) Unmarshal(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Declared |= int32(b&0x7F) << shift
+				m.DesiredSize |= int32(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -18191,7 +18191,7 @@ func (m *EtcdClusterHealth) Unmarshal(dAtA []byte) error {
 			}
 		case 10:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field QuorumAnswered", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field QuorumResponded", wireType)
 			}
 			var v int
 			for shift := uint(0); ; shift += 7 {
@@ -18208,7 +18208,7 @@ func (m *EtcdClusterHealth) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.QuorumAnswered = bool(v != 0)
+			m.QuorumResponded = bool(v != 0)
 		case 11:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field ClusterID", wireType)
@@ -18345,7 +18345,7 @@ func (m *EtcdClusterHealth) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 15:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field AskedAt", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field ProbedAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -18372,7 +18372,7 @@ func (m *EtcdClusterHealth) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if err := m.AskedAt.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ProbedAt.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -18932,7 +18932,7 @@ func (m *EtcdClusterMembers) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 8:
 			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field AskedAt", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field ProbedAt", wireType)
 			}
 			var msglen int
 			for shift := uint(0); ; shift += 7 {
@@ -18959,7 +18959,7 @@ func (m *EtcdClusterMembers) Unmarshal(dAtA []byte) error {
 			if postIndex > l {
 				return io.ErrUnexpectedEOF
 			}
-			if err := m.AskedAt.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+			if err := m.ProbedAt.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
 			iNdEx = postIndex
@@ -22024,7 +22024,7 @@ func (m *MemberHealth) Unmarshal(dAtA []byte) error {
 			iNdEx = postIndex
 		case 3:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Answered", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Responded", wireType)
 			}
 			var v int
 			for shift := uint(0); ; shift += 7 {
@@ -22041,7 +22041,7 @@ func (m *MemberHealth) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
-			m.Answered = bool(v != 0)
+			m.Responded = bool(v != 0)
 		case 4:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field Error", wireType)
