@@ -113,7 +113,7 @@ func (r *Reconciler) isResponsible(s *seen) bool {
 func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) (time.Duration, error) {
 	var failed error
 	switch plan.Action {
-	case planner.ActionRelease:
+	case planner.ActionRemoveFinalizer:
 		return 0, r.release(ctx, key, s)
 	case planner.ActionSave:
 		var made bool

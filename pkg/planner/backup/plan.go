@@ -17,8 +17,8 @@ const (
 	ActionNone Action = ""
 	// ActionSave makes the Job of Plan.Attempt.
 	ActionSave Action = "save"
-	// ActionRelease takes AncestorFinalizer off an object that is being deleted.
-	ActionRelease Action = "release"
+	// ActionRemoveFinalizer takes AncestorFinalizer off an object that is being deleted.
+	ActionRemoveFinalizer Action = "removeFinalizer"
 )
 
 // AncestorFinalizer is what the original etcd-operator put on periodic backups, to
@@ -65,7 +65,7 @@ func (p Plan) Postponed(why Wait) Plan {
 func Decide(o Observed) Plan {
 	if o.Backup.DeletionTimestamp != nil {
 		if slices.Contains(o.Backup.Finalizers, AncestorFinalizer) {
-			return Plan{Action: ActionRelease}
+			return Plan{Action: ActionRemoveFinalizer}
 		}
 		return Plan{}
 	}

@@ -346,7 +346,7 @@ func TestEndOfAnEtcdBackup(t *testing.T) {
 		t.Errorf("plan %+v", plan)
 	}
 	s.Backup.Finalizers = append(s.Backup.Finalizers, AncestorFinalizer)
-	if plan := Decide(s.Observed); plan.Action != ActionRelease {
+	if plan := Decide(s.Observed); plan.Action != ActionRemoveFinalizer {
 		t.Errorf("plan %+v", plan)
 	}
 }

@@ -36,10 +36,10 @@ const (
 	maxObjectName    = 253
 )
 
-// preRestoreBackup has an EtcdBackup store the current data of the cluster before a restore
+// rulePreRestoreBackup has an EtcdBackup store the current data of the cluster before a restore
 // replaces it. Without that backup the restore continues only if the cluster never had
 // data, or if no member exists that could send a snapshot.
-func preRestoreBackup(o *Observed) (Plan, bool) {
+func rulePreRestoreBackup(o *Observed) (Plan, bool) {
 	if o.Cluster == nil || !o.isServed() || o.hasPreRestoreBackup() {
 		return Plan{}, false
 	}
@@ -56,7 +56,7 @@ func preRestoreBackup(o *Observed) (Plan, bool) {
 	b := o.PreRestore
 	switch {
 	case b == nil:
-		plan.Action, plan.Copy = ActionCopy, made
+		plan.Action, plan.Copy = ActionBackUpFirst, made
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
 	case b.DeletionTimestamp != nil:
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: EtcdBackup %s is being deleted; it is created again afterwards", b.Name)}

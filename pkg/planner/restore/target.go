@@ -144,8 +144,8 @@ func (o *Observed) cannotBump() string {
 // defaultBump is far more than a cluster writes between a backup and its restore.
 const defaultBump = 1_000_000_000
 
-// ask asks the cluster to go on from the backup.
-func ask(o *Observed) Plan {
+// requestRecovery asks the cluster to continue from the backup.
+func requestRecovery(o *Observed) Plan {
 	found := o.newest().Outcome
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
 	place, wait := o.source()
@@ -156,7 +156,7 @@ func ask(o *Observed) Plan {
 		plan.Wait = wait
 		return plan
 	}
-	plan.Action = ActionAsk
+	plan.Action = ActionRequestRecovery
 	plan.Recovery = &v1beta2.RecoveryStatus{
 		ID: o.id(), Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
 		Source:       v1beta2.RecoverySource{Restore: o.Restore.Name, Backup: place},
