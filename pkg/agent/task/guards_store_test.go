@@ -39,7 +39,7 @@ func same(raw []byte) []byte { return raw }
 
 func isSnapshot(key string) bool { return !manifest.IsManifest(key) }
 
-// TestAnswersThatAreLost: a store that has what was sent, and rejects it when it is sent
+// TestLostResponses: a store that has what was sent, and rejects it when it is sent
 // again, has it from this transfer only if it is the same.
 func TestLostResponses(t *testing.T) {
 	cluster := etcdtest.New(t)

@@ -76,9 +76,9 @@ func hasOtherEndpoint(members []Member, pods []Pod, m *Member) bool {
 	return false
 }
 
-// staysOut is true for a pod that is out of the client Service and must not come back yet.
-// Its removal or its drain goes on, or its container is about to be replaced.
-// Kubernetes may call a pod ready because of the container before.
+// staysOut is true for a pod that is not in the client Service and must not return to it yet. Its
+// member is being removed or drained, or its container is about to be replaced. Until then Kubernetes
+// may call the pod ready because of the present container.
 func staysOut(o *Observed, m *Member, plan Plan) bool {
 	if podByName(o.Pods, m.Name).Role != PodDraining {
 		return false
@@ -92,8 +92,8 @@ func staysOut(o *Observed, m *Member, plan Plan) bool {
 // wherever the other voters are a quorum meanwhile. The member votes until its container
 // has ended.
 //
-// Four voters that are to be three tolerate no failure in between, as three do while one
-// of them restarts.
+// While a cluster of four voters becomes one of three, it tolerates no failure. The same holds for
+// three voters while one of them restarts.
 func drainBeforeRemoval(now time.Time, q quorum, m *Member, reason RemoveReason) (Plan, bool) {
 	pod := podByName(q.pods, m.Name)
 	switch {
@@ -130,8 +130,8 @@ func drainBeforeRemoval(now time.Time, q quorum, m *Member, reason RemoveReason)
 	}
 }
 
-// stopLimit bounds how long a member that does not respond is kept for its container to
-// end: the kubelet of a lost node never says so.
+// stopLimit bounds how long a member that does not respond is kept until its container ends. The
+// kubelet of a lost node never reports the end.
 const stopLimit = 15 * time.Second
 
 // isStopping is true while the container of a terminating pod runs, for up to stopLimit. etcd

@@ -65,10 +65,10 @@ func TestPrepareLog(t *testing.T) {
 		{"nor from 3.7 on", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:v=3.7.0,podv=3.7.0", edits(wants("3.8.0"), logIs(resources.LogRecord{}, 120)), "rollout: UpgradePod b 3.8.0"},
 		{"one that does not run is not repaired with the new version", 3, "a b c:down", edits(up, logIs(begun, 120)), "rollout: wait PreparingLog"},
 		{"other changes go on meanwhile", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(up, logIs(begun, 120)), "rollout: RecreatePod b 3.6.11"},
-		{"the bootstrap member of a new cluster is noted as readable", 3, "a", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},
+		{"the bootstrap member of a new cluster is noted as readable", 3, "a", edits(neverServed), "bootstrap: RecordBootstrap c0ffee"},
 	})
 	for version, want := range map[string]uint{"3.4.30": 0, "3.5.35": 5, "3.6.11": 6, "3.7.3": 7} {
-		o := observed(t, 3, "a:v="+version+",podv="+version, unborn)
+		o := observed(t, 3, "a:v="+version+",podv="+version, neverServed)
 		got := Decide(o).Actions[0].(RecordBootstrap)
 		if got.Log.Readable != (want > 0) || got.Log.Minor != want || (want > 0 && got.Log.ClusterID != "c0ffee") {
 			t.Errorf("a cluster that is born on %s: %+v", version, got)

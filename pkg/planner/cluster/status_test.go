@@ -34,7 +34,7 @@ func TestPhase(t *testing.T) {
 	}{
 		{"nothing yet", 3, "", edits(unresponsive), v1beta2.ClusterPhaseCreating, ""},
 		{"the record of an earlier cluster", 3, "", edits(unresponsive, recordNotOwned), v1beta2.ClusterPhaseCreating, ""},
-		{"the bootstrap member responds, nothing recorded", 3, "a", edits(unborn), v1beta2.ClusterPhaseCreating, ""},
+		{"the bootstrap member responds, nothing recorded", 3, "a", edits(neverServed), v1beta2.ClusterPhaseCreating, ""},
 		{"recorded", 3, "a", edits(served), v1beta2.ClusterPhaseRunning, ""},
 		{"a minority is down", 3, "a b c:down", nil, v1beta2.ClusterPhaseRunning, ""},
 		{"cut off from the controller", 3, "a:unknown b:unknown c:unknown", edits(noQuorum), v1beta2.ClusterPhaseRunning, ""},

@@ -76,7 +76,7 @@ func TestRecheck(t *testing.T) {
 		{"its source does not respond", input(t, "a:down b:nopod c:nopod", recorded(filling), memberPod("")), OnResponse},
 		{"its source is lost", input(t, nothing, recorded(filling), memberPod("")), OnResponse},
 		{"an unseen quorum may serve", input(t, noLeader, unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), memberPod(newID)), OnEvent},
-		{"it pauses", input(t, "", unborn, recorded(filling, restores, early), memberPod("", evicted(time.Minute))), OnEvent},
+		{"it pauses", input(t, "", neverServed, recorded(filling, restores, early), memberPod("", evicted(time.Minute))), OnEvent},
 		{"a restore is requested", input(t, nothing, lostFor(time.Hour), func(in *Input) {
 			in.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: true}
 		}), AtRest},

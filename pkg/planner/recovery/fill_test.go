@@ -83,14 +83,14 @@ func TestFillFromABackup(t *testing.T) {
 		{"or its pod goes", serving, restoring(evicted(time.Minute), terminating), "StartAgain"},
 		{"or has waited", serving, restoring(evicted(maxPause)), "StartAgain"},
 		{"and not a moment before", serving, restoring(evicted(maxPause - time.Second)), goesOn},
-		{"a new cluster waits, too", "", append(restoring(evicted(time.Minute)), unborn), "wait WaitingForRecoveryMember"},
+		{"a new cluster waits, too", "", append(restoring(evicted(time.Minute)), neverServed), "wait WaitingForRecoveryMember"},
 		{"by a clock that was set back it does not", serving, restoring(evicted(-time.Minute)), "StartAgain"},
 		{"a survivor is never waited with", noLeader, edits(recorded(filling, early), memberPod("", evicted(time.Minute))), "StartAgain"},
 		{"it serves", serving, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
 		{"beside an old member whose end is overdue", ending, edits(recorded(filling, restores), memberPod(newID)), "wait OldMemberMayRun"},
 		{"beside one that is about to end", ending, edits(recorded(filling, restores), memberPod(newID), podOf("c", endsNow)), "BeginCutover"},
 		{"beside one that has ended", "a b c:terminating,finished", edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
-		{"a new cluster", "", edits(unborn, recorded(filling, restores), memberPod("")), "ReviveOldMembers, wait WaitingForRecoveryMember"},
+		{"a new cluster", "", edits(neverServed, recorded(filling, restores), memberPod("")), "ReviveOldMembers, wait WaitingForRecoveryMember"},
 	})
 }
 

@@ -245,7 +245,9 @@ func (c *Cache) leadsTo(pod *corev1.Pod) bool {
 }
 
 // PodsInEndpoints implements cluster.Cache.
-func (c *Cache) PodsInEndpoints(string, string) (map[types.UID]bool, error) { return c.inEndpoints, nil }
+func (c *Cache) PodsInEndpoints(string, string) (map[types.UID]bool, error) {
+	return c.inEndpoints, nil
+}
 
 // Pod implements cluster.Cache.
 func (c *Cache) Pod(_, name string) (*corev1.Pod, error) {
