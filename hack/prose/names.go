@@ -25,6 +25,7 @@ type names struct {
 }
 
 func (n *names) visit(node ast.Node) bool {
+	n.checkTestName(node)
 	switch d := node.(type) {
 	case *ast.File:
 		n.check(d.Name)

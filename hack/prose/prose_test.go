@@ -64,6 +64,25 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+func TestTestNames(t *testing.T) {
+	t.Parallel()
+	for body, bad := range map[string]bool{
+		`_ = []row{{"then the next", 1}}`: true, `_ = []row{{"the next member follows", 1}}`: false, `_ = map[string]row{"nor one that ends": {1}}`: true,
+		`t.Run("and again", nil)`: true, `t.Errorf("and again: %v", nil)`: false, `_ = map[string]row{"android": {1}}`: false,
+		`_ = []string{"such as a list", "of words"}`: false,
+	} {
+		for path, want := range map[string]bool{"p_test.go": bad, "p.go": false} {
+			_, findings, err := extractGo(path, []byte("package p\n\nfunc f() { "+body+" }\n"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(findings) > 0; got != want {
+				t.Errorf("%s: %s: findings %v, want any: %t", path, body, findings, want)
+			}
+		}
+	}
+}
+
 func TestGoProse(t *testing.T) {
 	const file = `package p
 

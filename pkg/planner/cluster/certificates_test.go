@@ -153,7 +153,7 @@ func TestIssuing(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"nothing is due", 3, "a b c", edits(issuedHere()), "steady"},
 		{"a new cluster", 3, "", edits(unresponsive, issuedHere(missing(0), missing(1), missing(2))), "certificates: IssueCA"},
-		{"then what it signs", 3, "", edits(unresponsive, issuedHere(missing(1), missing(2))),
+		{"the certificates of a new cluster are issued after its CA", 3, "", edits(unresponsive, issuedHere(missing(1), missing(2))),
 			"certificates: IssueCertificate Peer, IssueCertificate Server"},
 		{"renewal goes along with what else is done", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow }))),
 			"steady: IssueCertificate Peer"},

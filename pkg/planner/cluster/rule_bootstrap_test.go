@@ -55,7 +55,7 @@ func TestRuleBootstrap(t *testing.T) {
 			}
 		}), "bootstrap: CreateBootstrapPod a"},
 		{"not published to clients before the status says that it serves", 1, "a", edits(clients(Missing), created), "steady"},
-		{"then it is published", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
+		{"the cluster is published when the status says that it serves", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
 		{"not published to clients before it is recorded", 3, "", edits(unresponsive, bootstrapPod(nil), clients(Missing)), "bootstrap: wait WaitingForBootstrapMember"},
 	})
 }

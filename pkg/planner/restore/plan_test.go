@@ -196,7 +196,7 @@ func TestDecide(t *testing.T) {
 		"it runs":           {[]func(*Observed){checked(1, nil)}, "Verifying:"},
 		"it does not start": {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no PVC", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
 		"it gets no pod":    {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Rejected, j.Waiting = false, true, "quota" })}, "Verifying: wait PodRejected"},
-		"however long": {[]func(*Observed){checked(1, nil, func(j *Job) {
+		"it gets no pod for ten minutes": {[]func(*Observed){checked(1, nil, func(j *Job) {
 			j.Started, j.Rejected, j.Waiting, j.Created = false, true, "quota", epoch.Add(-time.Hour)
 		})}, "Verifying: wait PodRejected"},
 		"it has got one":          {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Created, j.PodMade = false, epoch.Add(-time.Hour), epoch })}, "Verifying:"},
@@ -209,7 +209,7 @@ func TestDecide(t *testing.T) {
 		"it is encrypted":         {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: record false Encrypted"},
 		"nothing was verified":    {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a"})}, "Verifying: record false Internal"},
 		"its checksum is unknown": {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, Key: "k"})}, "Verifying: record false Internal"},
-		"nor where it is":         {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, SHA256: "a"})}, "Verifying: record false Internal"},
+		"its location is unknown": {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, SHA256: "a"})}, "Verifying: record false Internal"},
 		"it is opened":            {[]func(*Observed){held, decrypted, checked(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: requestRecovery from bucket/k sum a bump 1000000000"},
 		"the template is taken":   {[]func(*Observed){templated}, "Verifying: record false ClusterExists"},
 
@@ -226,8 +226,8 @@ func TestDecide(t *testing.T) {
 		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, checked(1, good())}, "Verifying: requestRecovery from key/dir/snapshot.db sum abc bump 1000000000"},
 
 		// In place.
-		"it is held first":                        {[]func(*Observed){checked(1, good())}, "Verifying: addFinalizer"},
-		"then the cluster gets the request":       {[]func(*Observed){checked(1, good()), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"it is held first": {[]func(*Observed){checked(1, good())}, "Verifying: addFinalizer"},
+		"the cluster gets the request after the finalizer": {[]func(*Observed){checked(1, good()), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
 		"with another bump":                       {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
 		"by an etcd that cannot bump":             {[]func(*Observed){of("3.4.26"), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
 		"a bump that etcd does not support":       {[]func(*Observed){of("3.4.26"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: record false Unsupported"},
@@ -266,11 +266,11 @@ func TestDecide(t *testing.T) {
 		"not verified is no rejection":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
 		"Jobs stay until the status records them": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good()), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: record true Restored"},
 		"a Job that goes, goes once":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), checked(1, nil, going)}, "Restoring: wait Filling"},
-		"also when it is over":                    {[]func(*Observed){in(v1beta2.RestorePhaseSucceeded), checked(1, good(), going)}, "Succeeded:"},
-		"nothing runs on":                         {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, nil)}, "Failed: without j1"},
-		"so is the cluster":                       {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
-		"it is over":                              {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good())}, "Succeeded: removeFinalizer without j1"},
-		"a log stays":                             {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, bad("x", true)), checked(2, bad("x", true))}, "Failed: without j1"},
+		"a Job that is being deleted is not deleted again when the restore has ended": {[]func(*Observed){in(v1beta2.RestorePhaseSucceeded), checked(1, good(), going)}, "Succeeded:"},
+		"no Job runs after the end":    {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, nil)}, "Failed: without j1"},
+		"the cluster no longer exists": {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
+		"it is over":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good())}, "Succeeded: removeFinalizer without j1"},
+		"a log stays":                  {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, bad("x", true)), checked(2, bad("x", true))}, "Failed: without j1"},
 
 		// New clusters.
 		"by template":           {[]func(*Observed){homeless, templated, checked(1, good()), held}, "Verifying: createCluster 3.6.16 of 1"},
@@ -281,13 +281,13 @@ func TestDecide(t *testing.T) {
 		"that cannot bump": {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true, EtcdVersion: "3.4.23"}, unknownTarget), func(o *Observed) {
 			o.Restore.Spec.RevisionBump = ptr.To[int64](1)
 		}}, "Verifying: record false Unsupported"},
-		"of an unknown version": {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
-		"it fits what it made":  {[]func(*Observed){filling, held, checked(1, good(), unknownTarget)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"not if it is larger":   {[]func(*Observed){filling, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", EtcdVersion: "3.6.16", Verified: true, Size: 1 << 40}, unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
-		"nor of that version":   {[]func(*Observed){filling, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
-		"nor looked at so":      {[]func(*Observed){filling, held, checked(1, good(), func(j *Job) { j.Target = "3.6.16/1" })}, "Verifying: verify 2 of bucket/key against " + target},
-		"nor by template":       {[]func(*Observed){filling, templated, held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
-		"a user made it":        {[]func(*Observed){held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"of an unknown version":                            {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
+		"it fits what it made":                             {[]func(*Observed){filling, held, checked(1, good(), unknownTarget)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"not if it is larger":                              {[]func(*Observed){filling, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", EtcdVersion: "3.6.16", Verified: true, Size: 1 << 40}, unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"not if the backup is of another version":          {[]func(*Observed){filling, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
+		"not if the backup was checked for another target": {[]func(*Observed){filling, held, checked(1, good(), func(j *Job) { j.Target = "3.6.16/1" })}, "Verifying: verify 2 of bucket/key against " + target},
+		"not if the template declares another target":      {[]func(*Observed){filling, templated, held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"a user made it":                                   {[]func(*Observed){held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
 
 		// Deletion.
 		"deleted before":                       {[]func(*Observed){deleted, checked(1, good())}, ":"},
@@ -297,12 +297,12 @@ func TestDecide(t *testing.T) {
 		"deleted too late":                     {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseCutover)}, ": removeFinalizer"},
 		"deleted and abandoned":                {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": removeFinalizer"},
 		"what it has made goes":                {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": deleteCluster"},
-		"also if it never began":               {[]func(*Observed){deleted, held, filling}, ": deleteCluster"},
-		"not what serves":                      {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": removeFinalizer"},
-		"nor what goes already":                {[]func(*Observed){deleted, held, filling, terminating}, ": removeFinalizer"},
-		"not past the cutover":                 {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": removeFinalizer"},
-		"not a cluster of another restore":     {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": removeFinalizer"},
-		"nothing is left":                      {[]func(*Observed){deleted, held, homeless}, ": removeFinalizer"},
+		"the cluster that the restore has made is deleted if no recovery began": {[]func(*Observed){deleted, held, filling}, ": deleteCluster"},
+		"not what serves": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": removeFinalizer"},
+		"a cluster that is already being deleted is not deleted again": {[]func(*Observed){deleted, held, filling, terminating}, ": removeFinalizer"},
+		"not past the cutover":             {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": removeFinalizer"},
+		"not a cluster of another restore": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": removeFinalizer"},
+		"nothing is left":                  {[]func(*Observed){deleted, held, homeless}, ": removeFinalizer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
