@@ -34,7 +34,7 @@ type storeFault struct {
 	arrange func(t *testing.T, s *realStore, front *storetest.Proxy, r *agent.Request)
 	// classes are the allowed classes of the result; empty if the backup must succeed.
 	classes []agent.ErrorClass
-	// leaves is true if it may leave something that only a sweep takes away.
+	// leaves is true if it may leave something that only AbortUploads deletes.
 	leaves bool
 	// happened is false if nothing was tested.
 	happened func(front *storetest.Proxy, took time.Duration) bool

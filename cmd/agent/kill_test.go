@@ -209,14 +209,14 @@ func killAgain(t *testing.T, s *realStore, k killer, place *agent.Store, member 
 	if kills < 14 {
 		t.Errorf("it was killed %d times: nothing was tested", kills)
 	}
-	swept, err := store.AbortUploads(t.Context(), "", time.Now().Add(time.Hour))
+	aborted, err := store.AbortUploads(t.Context(), "", time.Now().Add(time.Hour))
 	// At Google an upload is one request, which leaves nothing; at Azure the attempt after each
 	// kill has taken the place of what was sent for the same key.
 	byItself := s.kind == v1beta2.BackupStorageTypeGCS || s.kind == v1beta2.BackupStorageTypeABS
-	if err != nil || (swept == 0) != byItself {
-		t.Errorf("swept %d, %v: a killed upload was to be found", swept, err)
+	if err != nil || (aborted == 0) != byItself {
+		t.Errorf("aborted %d, %v: a killed upload was to be found", aborted, err)
 	}
-	t.Logf("%d kills, %d interrupted uploads swept", kills, swept)
+	t.Logf("%d kills, %d interrupted uploads aborted", kills, aborted)
 	mustAbortUploads(t, s, place)
 	if s.kind == v1beta2.BackupStorageTypeABS {
 		mustHaveNoBlocks(t, s)
@@ -228,12 +228,12 @@ func killAgain(t *testing.T, s *realStore, k killer, place *agent.Store, member 
 	}
 }
 
-// mustSweep sweeps what is older than a second until no object is left that belongs to no
+// mustAbortUploads deletes what is older than a second until no object is left that belongs to no
 // backup, and no upload.
 func mustAbortUploads(t *testing.T, s *realStore, place *agent.Store) {
 	t.Helper()
 	store := s.open(t)
-	r := &agent.Request{ID: "s", Store: place, Sweep: &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: manifest.Owner{Namespace: "n", Name: "c", UID: "u"}, OlderThanSeconds: 1}}
+	r := &agent.Request{ID: "s", Store: place, AbortUploads: &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: manifest.Owner{Namespace: "n", Name: "c", UID: "u"}, OlderThanSeconds: 1}}
 	request := encode(t, agent.CommandAbortUploads, r)
 	for begin := time.Now(); ; {
 		old := time.Since(begin) > 2*time.Second // whatever was there
@@ -245,7 +245,7 @@ func mustAbortUploads(t *testing.T, s *realStore, place *agent.Store) {
 			break
 		}
 		if time.Since(begin) > time.Minute {
-			t.Fatalf("not swept: %v", orphans)
+			t.Fatalf("not aborted: %v", orphans)
 		}
 	}
 	if again, err := store.AbortUploads(t.Context(), place.Key+"/", time.Now().Add(time.Hour)); err != nil || again != 0 {

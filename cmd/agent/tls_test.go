@@ -31,7 +31,7 @@ import (
 // notTrusted is what Go says of a certificate that no trusted CA has signed.
 var notTrusted = x509.UnknownAuthorityError{}.Error()
 
-// TestStoresWithAnAuthorityOfTheirOwn: the certificate of a store of any kind is trusted if it
+// TestStoresWithTheirOwnCA: the certificate of a store of any kind is trusted if it
 // is signed by the CA that the user names, or by one that the pod has. Otherwise the
 // message says which field names it, and nothing is stored.
 func TestStoresWithTheirOwnCA(t *testing.T) {
@@ -157,7 +157,7 @@ func trustedRoots() ([]string, error) {
 	return names, nil
 }
 
-// TestPublicAuthoritiesWithoutASystemPool: where a pod has no certificates, as in the image,
+// TestPublicCAsWithoutSystemPool: where a pod has no certificates, as in the image,
 // the agent trusts the CAs of the clouds; where it has some, those and no others.
 func TestPublicCAsWithoutSystemPool(t *testing.T) {
 	got := childRoots(t, noSystemPool(t)...)

@@ -84,7 +84,7 @@ func (l *launch) await(ctx context.Context) (string, error) {
 	}
 }
 
-// response lets the startup and liveness probes of etcd succeed while etcd is not
+// respond lets the startup and liveness probes of etcd succeed while etcd is not
 // started yet: a wait may be long, and is no failure. The ports are free again when
 // the returned function has returned.
 func (l *launch) respond(ctx context.Context) (func(), error) {

@@ -3,7 +3,8 @@
 
 // Command prose checks words and sentences. It takes the prose out of source files, gives
 // that prose to Vale with the styles beside it, and reports the findings at the lines of
-// the source files. It also checks the names that Go files declare.
+// the source files. It also checks the names that Go files declare, the names of subtests, and
+// which name a comment begins with.
 //
 // Prose is: Markdown, comments, string literals of Go with more than one word, texts that
 // scripts print, help texts of the Makefile, and descriptions in YAML. In code fences of Markdown,

@@ -49,7 +49,10 @@ var (
 	cellBreak   = regexp.MustCompile(`[.:;]?<br>`)
 	quoted      = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"|'([^']*)'`)
 	description = regexp.MustCompile(`^(\s*)(?:- )?(?:description|summary|message|impact|action): *(.*)$`)
-	twoWords    = regexp.MustCompile(`[A-Za-z]{2,}[^A-Za-z ]* +[^A-Za-z ]*[A-Za-z]{2,}`)
+	// inlineDescription is in a map such as {pkg: net, desc: "this package does no I/O"}.
+	inlineDescription = regexp.MustCompile(`\{.*\bdesc: *"([^"]*)"`)
+
+	twoWords = regexp.MustCompile(`[A-Za-z]{2,}[^A-Za-z ]* +[^A-Za-z ]*[A-Za-z]{2,}`)
 )
 
 // document returns the lines of a Markdown file without quotations of other programs. A line
@@ -112,8 +115,8 @@ func printed(text string) []block {
 	return blocks
 }
 
-// descriptions returns the values of keys that hold text for people, on the line of the
-// key or in the indented lines after it.
+// descriptions returns the values of keys that hold text for people: on the line of the key, in
+// the indented lines after it, or in a map on one line.
 func descriptions(text string) []block {
 	var blocks []block
 	var current block
@@ -128,6 +131,10 @@ func descriptions(text string) []block {
 			blocks = append(blocks, current)
 		}
 		current, indent = nil, -1
+		if match := inlineDescription.FindStringSubmatch(t); match != nil {
+			blocks = append(blocks, block{{i + 1, plain(match[1])}})
+			continue
+		}
 		if match := description.FindStringSubmatch(t); match != nil {
 			indent = len(match[1])
 			if value := strings.Trim(match[2], `>|-"' `); value != "" {

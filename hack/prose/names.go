@@ -25,17 +25,24 @@ type names struct {
 }
 
 func (n *names) visit(node ast.Node) bool {
+	n.checkTestName(node)
 	switch d := node.(type) {
 	case *ast.File:
 		n.check(d.Name)
 	case *ast.FuncDecl:
 		n.check(d.Name)
 		n.checkPredicate(d)
+		n.checkDoc(d.Doc, d.Name)
+	case *ast.GenDecl:
+		n.checkDoc(d.Doc, specNames(d)...)
 	case *ast.TypeSpec:
 		n.check(d.Name)
+		n.checkDoc(d.Doc, d.Name)
 	case *ast.ValueSpec:
 		n.check(d.Names...)
+		n.checkDoc(d.Doc, d.Names...)
 	case *ast.Field:
+		n.checkDoc(d.Doc, d.Names...)
 		if !isWireName(d) {
 			n.check(d.Names...)
 		}

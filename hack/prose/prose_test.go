@@ -17,7 +17,7 @@ func TestNames(t *testing.T) {
 	for name, bad := range map[string]bool{
 		"memberClaim": true, "claims": true, "volumeClaimTemplate": false, "PersistentVolumeClaimSpec": false,
 		"newAuthority": true, "CertificateAuthority": false, "recoverySeed": false, "reseed_pod": true,
-		"errForeign": true, "declaredType": false, "whose": false, "nobodyListens": true,
+		"errForeign": true, "declaredType": false, "unvouched": true, "whose": false, "nobodyListens": true,
 	} {
 		if got := len(avoided(name, list)) > 0; got != bad {
 			t.Errorf("name %s: avoided is %t, want %t", name, got, bad)
@@ -38,6 +38,47 @@ func TestPredicates(t *testing.T) {
 		}
 		if got := len(findings) > 0; got != bad {
 			t.Errorf("%s: findings %v, want any: %t", declaration, findings, bad)
+		}
+	}
+}
+
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	for declaration, bad := range map[string]bool{
+		"// declaredImage returns it.\nfunc desiredImage() {}": true, "// desiredImage returns it.\nfunc desiredImage() {}": false,
+		"// TestOld: it works.\nfunc TestNew() {}": true, "// What a user does.\nfunc TestNew() {}": false,
+		"type t interface {\n// Ready is true at the end.\nIsReady() bool\n}":                     true,
+		"type t struct {\n// clusterUID is its UID.\nClusterUID string\n}":                        false,
+		"const (\n// maxAnswer bounds it.\nmaxResponse = 1\n)":                                    true,
+		"// MaxTries of each kind.\nconst MaxTries = 1":                                           false,
+		"// EtcdCluster's name, and how often it changed.\nvar name, changes string":              false,
+		"// Values of Change.\nconst (\n// ChangeAll: everything is new.\nChangeAll = \"All\"\n)": false,
+	} {
+		_, findings, err := extractGo("p.go", []byte("package p\n\n"+declaration+"\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(findings) > 0; got != bad {
+			t.Errorf("%s: findings %v, want any: %t", declaration, findings, bad)
+		}
+	}
+}
+
+func TestTestNames(t *testing.T) {
+	t.Parallel()
+	for body, bad := range map[string]bool{
+		`_ = []row{{"then the next", 1}}`: true, `_ = []row{{"the next member follows", 1}}`: false, `_ = map[string]row{"nor one that ends": {1}}`: true,
+		`t.Run("and again", nil)`: true, `t.Errorf("and again: %v", nil)`: false, `_ = map[string]row{"android": {1}}`: false,
+		`_ = []string{"such as a list", "of words"}`: false,
+	} {
+		for path, want := range map[string]bool{"p_test.go": bad, "p.go": false} {
+			_, findings, err := extractGo(path, []byte("package p\n\nfunc f() { "+body+" }\n"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(findings) > 0; got != want {
+				t.Errorf("%s: %s: findings %v, want any: %t", path, body, findings, want)
+			}
 		}
 	}
 }
@@ -110,6 +151,10 @@ func TestDescriptionsOfYAML(t *testing.T) {
 	blocks := descriptions("a:\n  summary: One line\n  expr: a b c\n  description: >-\n    Two\n    lines\n  other: x y\n")
 	if len(blocks) != 2 || len(blocks[1]) != 2 || blocks[1][0].number != 5 {
 		t.Errorf("blocks: %v", blocks)
+	}
+	blocks = descriptions("deny:\n  - {pkg: net, desc: \"no network here\"}\n")
+	if len(blocks) != 1 || blocks[0][0] != (line{2, "no network here"}) {
+		t.Errorf("blocks of a map on one line: %v", blocks)
 	}
 }
 

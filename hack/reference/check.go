@@ -174,15 +174,45 @@ func checkFlags(root string) []error {
 // checkSentences looks for sentences of the README that are too long.
 func checkSentences(root string) []error {
 	var found []error
-	for _, paragraph := range strings.Split(withoutFences(read(root, "README.md")), "\n\n") {
-		if strings.HasPrefix(paragraph, "|") || strings.HasPrefix(paragraph, "#") {
-			continue
-		}
-		for _, sentence := range regexp.MustCompile(`[.:;!?](\s|$)|\n[-*|] `).Split(paragraph, -1) {
+	for _, text := range units(withoutFences(read(root, "README.md"))) {
+		for _, sentence := range sentenceEnd.Split(text, -1) {
 			if words := strings.Fields(sentence); len(words) > longestSentence {
 				found = append(found, fmt.Errorf("README.md: a sentence of %d words: %s …", len(words), strings.Join(words[:8], " ")))
 			}
 		}
 	}
 	return found
+}
+
+var (
+	// sentenceEnd is no colon and no semicolon: what follows them belongs to the sentence.
+	sentenceEnd = regexp.MustCompile(`[.!?][)*"]*(\s|$)`)
+	listItem    = regexp.MustCompile(`^\s*([-*]|\d+\.) `)
+	linkTarget  = regexp.MustCompile(`\]\([^)]*\)`)
+)
+
+// units returns the texts of a page that hold whole sentences: paragraphs, items of lists, cells
+// of tables and headings.
+func units(page string) []string {
+	var list []string
+	continues := false // the next line belongs to the last text
+	for line := range strings.Lines(linkTarget.ReplaceAllString(page, "]")) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			continues = false
+		case strings.HasPrefix(line, "|"):
+			list = append(list, strings.Split(strings.Trim(line, "|"), "|")...)
+			continues = false
+		case strings.HasPrefix(line, "#"):
+			list = append(list, line)
+			continues = false
+		case continues && !listItem.MatchString(line):
+			list[len(list)-1] += " " + line
+		default:
+			list = append(list, listItem.ReplaceAllString(line, ""))
+			continues = true
+		}
+	}
+	return list
 }

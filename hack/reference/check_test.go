@@ -45,6 +45,10 @@ func TestCheck(t *testing.T) {
 		"cell with a vertical bar":     {"docs/reference/conditions.md", "| `Lost` | \\| |\n", ""},
 		"flag that is not documented":  {"artifacts/install/controller.yaml", "args:\n  - /controller\n  - --gone\n", "flag --gone"},
 		"sentence that is too long":    {"README.md", strings.Repeat("word ", longestSentence+1), "a sentence of 31 words"},
+		"long sentence in a list":      {"README.md", "- short.\n- **Long.** " + strings.Repeat("word ", longestSentence) + "\n  word.\n", "a sentence of 31 words"},
+		"long sentence in a table":     {"README.md", "| a | " + strings.Repeat("word ", longestSentence+1) + "|\n", "a sentence of 31 words"},
+		"long sentence with a colon":   {"README.md", strings.Repeat("word ", longestSentence) + "word: word.", "a sentence of 32 words"},
+		"sentences that are not long":  {"README.md", strings.Repeat("word ", longestSentence) + "\n- " + strings.Repeat("word ", longestSentence-1) + "word. Word?\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,22 +94,102 @@ type Wait struct {
 	Message string
 }
 
+// ConditionGood: all is well.
+const ConditionGood = "Good"
+
+func conditions() {
+	set := func(condition, reason string) {}
+	set(ConditionGood, string(ReasonLost))
+}
+
 func rule() (Wait, AddReason) {
 	reason := AddMissing
 	return Wait{Reason: ReasonLost, Message: "member " + name() + " is lost"}, reason
 }
+`)
+	write(t, filepath.Join(root, "pkg/planner/backup/status.go"), `package backup
+
+// Conditions of an EtcdBackup.
+const (
+	// ConditionStored: it is stored.
+	ConditionStored = "Stored"
+)
+
+func status() { set(ConditionStored, "True") }
+`)
+	write(t, filepath.Join(root, "pkg/planner/backup/ready.go"), `package backup
+
+func isReady(c condition) bool { return FindStatusCondition(ConditionStored) != nil && c.Type == ConditionStored }
 `)
 	src, err := load(root, "pkg")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := src.conditionsPage(src.find())
-	const want = "| `Lost` | `Progressing`, `status.blockedBy` | A member is lost. Ends when it is back.<br>“member … is lost” |"
+	const stored = "| `Stored` | It is stored. | [pkg/planner/backup/status.go](../../pkg/planner/backup/status.go) |"
+	if !strings.Contains(page, stored) {
+		t.Errorf("the page lacks %q:\n%s", stored, page)
+	}
+	const want = "| `Lost` | `Good`, `Progressing`, `status.blockedBy` | A member is lost. Ends when it is back.<br>“member … is lost” |"
 	if !strings.Contains(page, want) {
 		t.Errorf("the page lacks %q:\n%s", want, page)
 	}
 	if strings.Contains(page, "Missing") {
 		t.Errorf("the page has a reason that no object shows:\n%s", page)
+	}
+}
+
+// TestErrorsPage: a message is found whatever makes it, also in the plugin. What other pages
+// explain is not repeated.
+func TestErrorsPage(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "pkg/apis/validation/size.go"), `package validation
+
+import "fmt"
+
+const advice = "; choose another size"
+
+type size struct {
+	Value int `+"`json:\"not a message\"`"+`
+}
+
+func validate(s size) error {
+	reject("must be at least "+fmt.Sprint(1, "of the members")+advice)
+	fs.IntVar(&s.Value, "size", 1, "how many members")
+	_ = metric{Help: "Number of members."}
+	_ = status{Reason: "TooSmall"}
+	return fmt.Errorf("the value %[1]T of %q is %03d: %w", s, "a", 1, nil)
+}
+`)
+	write(t, filepath.Join(root, "pkg/plugin/run.go"), "package plugin\n\nfunc run() { print(`no such cluster`, \"word\") }\n")
+	api, err := load(root, "pkg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := load(root, pluginDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(errorsPage(api, plugin), "\n## ")
+	const want = `API server
+
+### [pkg/apis/validation/size.go](../../pkg/apis/validation/size.go)
+
+- ; choose another size
+- must be at least …; choose another size
+- of the members
+- reason TooSmall
+- the value … of … is …: …
+
+## kubectl etcd
+
+### [pkg/plugin/run.go](../../pkg/plugin/run.go)
+
+- no such cluster
+`
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
 

@@ -7,70 +7,161 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// errorsPage lists the errors that the API server returns to requests.
-func (s *source) errorsPage() string {
+// program is a section of the page of messages: the files whose messages it prints, logs or
+// returns. The first program with a matching prefix counts.
+type program struct {
+	title    string
+	prefixes []string
+}
+
+var programs = []program{
+	{"API server", []string{"pkg/registry/", "pkg/apis/", "pkg/apiserver/", "cmd/apiserver/"}},
+	{"Controller", []string{"pkg/planner/", "pkg/controller/", "cmd/controller/"}},
+	{"Agent", []string{"pkg/agent/", "pkg/snapshot/", "pkg/objectstore/", "cmd/agent/"}},
+	{"Launcher", []string{"cmd/launcher/"}},
+	{"kubectl etcd", []string{"pkg/plugin/", "cmd/kubectl-etcd/"}},
+	{"Several programs", []string{""}},
+}
+
+// errorsPage lists every message of the programs by the file that decides it.
+func errorsPage(sources ...*source) string {
 	byFile := map[string][]string{}
-	for _, f := range s.files {
-		if !strings.HasPrefix(f.dir, "pkg/registry/") && !strings.HasPrefix(f.dir, "pkg/apis/etcd/validation") && !strings.HasPrefix(f.dir, "pkg/apiserver") {
-			continue
-		}
-		ast.Inspect(f.tree, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok {
-				for _, text := range s.errorTexts(f, call) {
-					byFile[f.path] = appendNew(byFile[f.path], text)
-				}
+	for _, s := range sources {
+		for _, f := range s.files {
+			if strings.HasSuffix(f.dir, "test") {
+				continue // a package for tests, such as etcdtest
 			}
-			return true
-		})
+			m := &messages{source: s, file: f}
+			ast.Inspect(f.tree, m.visit)
+			if len(m.texts) > 0 {
+				byFile[f.path] = m.texts
+			}
+		}
 	}
 	var b strings.Builder
 	b.WriteString(generated + `
-# Errors of requests
+# Errors and messages
 
-The responses of the API server when it rejects a request, by the file that decides it. Search the page for a part of the message. An ellipsis (…)
-stands for a name, a number or a longer explanation.
+Every message of the programs, by the file that decides it: errors of requests, messages of conditions and events, lines of logs, and what
+` + "`kubectl etcd`" + ` prints. Search the page for a part of the message. An ellipsis (…) stands for a name, a number or another message. An error may
+consist of several messages with colons between them: search for the last one, which is the cause.
+
+The help texts of flags are on the page of [flags](flags.md), those of metrics on the page of [metrics](metrics.md).
 `)
-	for _, path := range sortedKeys(byFile) {
-		fmt.Fprintf(&b, "\n## %s\n\n", path)
-		texts := byFile[path]
-		slices.Sort(texts)
-		for _, text := range texts {
-			fmt.Fprintf(&b, "- %s\n", escape(text))
+	for i, p := range programs {
+		title := false
+		for _, path := range sortedKeys(byFile) {
+			if programOf(path) != i {
+				continue
+			}
+			if !title {
+				fmt.Fprintf(&b, "\n## %s\n", p.title)
+				title = true
+			}
+			fmt.Fprintf(&b, "\n### %s\n\n", link(path))
+			slices.Sort(byFile[path])
+			for _, text := range byFile[path] {
+				fmt.Fprintf(&b, "- %s\n", escape(text))
+			}
 		}
 	}
 	return b.String()
 }
 
-// errorTexts returns the texts of a call that makes an error.
-func (s *source) errorTexts(f *file, call *ast.CallExpr) []string {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return nil
+// programOf returns the index of the program that a file belongs to.
+func programOf(path string) int {
+	return slices.IndexFunc(programs, func(p program) bool {
+		return slices.ContainsFunc(p.prefixes, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+	})
+}
+
+// messages collects the messages of one file.
+type messages struct {
+	*source
+	file  *file
+	texts []string
+}
+
+// helpKeys are fields that hold texts of other pages: help of metrics and commands, and columns
+// of tables.
+var helpKeys = []string{"Help", "Short", "Long", "Example", "Use", "Description"}
+
+func (m *messages) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.ImportSpec:
+		return false
+	case *ast.Field:
+		// The tag of a field is no message.
+		if n.Type != nil {
+			ast.Inspect(n.Type, m.visit)
+		}
+		return false
+	case *ast.KeyValueExpr:
+		// A reason of one word that no condition has, such as that of an error of the API server.
+		if reason := m.value(m.file, n.Value); ident(n.Key) == "Reason" && camel.MatchString(reason) && programOf(m.file.path) == 0 {
+			m.texts = appendNew(m.texts, "reason "+reason)
+		}
+		return !slices.Contains(helpKeys, ident(n.Key))
+	case *ast.CallExpr:
+		return !isHelp(n)
+	case *ast.BinaryExpr:
+		if n.Op != token.ADD || !hasLiteral(n) {
+			return true
+		}
+		m.add(n)
+		m.operands(n)
+		return false
+	case *ast.BasicLit:
+		if n.Kind == token.STRING && !strings.Contains(n.Value, "\n") {
+			m.add(n)
+		}
 	}
-	at := -1
-	switch pkg, name := ident(sel.X), sel.Sel.Name; {
-	case pkg == "field" && slices.Contains([]string{"Invalid", "Forbidden", "Required"}, name):
-		at = len(call.Args) - 1
-	case pkg == "errors" && name == "New", pkg == "fmt" && name == "Errorf":
-		at = 0
-	case pkg == "apierrors" && strings.HasPrefix(name, "New"):
-		at = len(call.Args) - 1
+	return true
+}
+
+var (
+	flagCall = regexp.MustCompile(`Var[A-Z]?$|^(Bool|Duration|Int|String)P?$`)
+	twoWords = regexp.MustCompile(`[A-Za-z]{2}.* [^ ]*[A-Za-z]{2}`)
+)
+
+// isHelp is true of a call that defines a flag or a metric.
+func isHelp(call *ast.CallExpr) bool {
+	name := typeName(call.Fun)
+	return flagCall.MatchString(name) || name == "NewDesc" || name == "desc"
+}
+
+func hasLiteral(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BinaryExpr:
+		return e.Op == token.ADD && (hasLiteral(e.X) || hasLiteral(e.Y))
+	case *ast.BasicLit:
+		return e.Kind == token.STRING
 	}
-	if at < 0 || at >= len(call.Args) {
-		return nil
+	return false
+}
+
+// operands looks for messages in the operands of a sum, which are arguments of functions.
+func (m *messages) operands(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.BinaryExpr:
+		m.operands(e.X)
+		m.operands(e.Y)
+	case *ast.BasicLit:
+	default:
+		ast.Inspect(e, m.visit)
 	}
-	if lit, ok := call.Args[at].(*ast.BasicLit); ok && lit.Kind != token.STRING {
-		return nil
+}
+
+func (m *messages) add(e ast.Expr) {
+	text := m.wholeMessage(m.file, e)
+	if twoWords.MatchString(text) {
+		m.texts = appendNew(m.texts, text)
 	}
-	const shortest = 12
-	if text := s.message(f, call.Args[at]); len(strings.ReplaceAll(text, "…", "")) >= shortest {
-		return []string{text}
-	}
-	return nil
 }
 
 func sortedKeys[T any](m map[string]T) []string {

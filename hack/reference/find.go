@@ -184,6 +184,8 @@ func (d *finder) call(call *ast.CallExpr) {
 		at = 2
 	} else if fn := d.functions[dir][name]; fn != nil {
 		at = reasonParameter(fn)
+	} else {
+		at = d.reasonAfterCondition(call)
 	}
 	if at < 0 || at >= len(call.Args) {
 		return
@@ -202,6 +204,23 @@ func (d *finder) call(call *ast.CallExpr) {
 		message = call.Args[at+1]
 	}
 	d.add(call.Args[at], where, message)
+}
+
+// reasonAfterCondition returns the index of an argument that is a constant reason, if the call
+// names its condition before. The function is a variable, so its parameters are unknown.
+func (d *finder) reasonAfterCondition(call *ast.CallExpr) int {
+	condition := false
+	for i, arg := range call.Args {
+		c := d.constantOf(d.file, arg)
+		switch {
+		case c == nil:
+		case strings.HasPrefix(c.name, "Condition"):
+			condition = true
+		case condition && isReasonConstant(c):
+			return i
+		}
+	}
+	return -1
 }
 
 // result names the type that a function returns.
@@ -260,6 +279,9 @@ func (s *source) references(found []choice) []choice {
 	}
 	var more []choice
 	for _, f := range s.files {
+		if strings.Contains(f.path, "/metrics") {
+			continue
+		}
 		skip := map[ast.Node]bool{}
 		ast.Inspect(f.tree, func(n ast.Node) bool {
 			switch n := n.(type) {

@@ -6,6 +6,9 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -45,7 +48,7 @@ func kindOf(file string) string {
 	switch {
 	case strings.Contains(file, "planner/backup/cluster"), strings.Contains(file, "controller/backup/cluster"):
 		return kinds[0]
-	case strings.Contains(file, "/agent"), strings.Contains(file, "objectstore"), strings.Contains(file, "transfer"),
+	case strings.Contains(file, "/agent"), strings.Contains(file, "objectstore"),
 		strings.Contains(file, "planner/job"), strings.Contains(file, "controller/job"), strings.Contains(file, "pkg/snapshot"):
 		return kinds[3]
 	case strings.Contains(file, "/backup/"):
@@ -154,17 +157,8 @@ func (s *source) conditionsPage(found []choice) string {
 Find the reason of a condition, of ` + "`status.blockedBy`" + ` or of a failed backup or restore here. The last column names the file that decides it.
 An ellipsis (…) stands for a name, a number or a longer explanation. What to do about alerts: [alerts](alerts.md). What each condition is for, in
 general tools: [GitOps](../how-to/gitops.md#ready-reconciling-and-stalled).
-
-## Conditions of an EtcdCluster
-
-| condition | meaning |
-|---|---|
 `)
-	for _, c := range sortedValues(s.constants["pkg/apis/etcd/v1beta2"]) {
-		if c.typ == "ClusterConditionType" {
-			fmt.Fprintf(&b, "| %s | %s |\n", code(s.value(c.file, c.value)), cell(s.describe(c)))
-		}
-	}
+	b.WriteString(s.conditionTables())
 	for _, kind := range kinds {
 		list := rows(found, kind, false)
 		if len(list) == 0 {
@@ -182,6 +176,56 @@ general tools: [GitOps](../how-to/gitops.md#ready-reconciling-and-stalled).
 		}
 	}
 	return b.String()
+}
+
+// conditionTables lists the conditions of each kind with the files that set them.
+func (s *source) conditionTables() string {
+	var b strings.Builder
+	for _, kind := range kinds[:3] {
+		fmt.Fprintf(&b, "\n## Conditions of an %s\n\n| condition | meaning | set in |\n|---|---|---|\n", kind)
+		for _, dir := range []string{apiDir, "pkg/planner/backup", "pkg/planner/restore"} {
+			for _, c := range sortedValues(s.constants[dir]) {
+				ofCluster := c.typ == "ClusterConditionType"
+				ofOthers := c.typ == "" && strings.HasPrefix(c.name, "Condition")
+				if ofCluster && kind == kinds[0] || ofOthers && kind != kinds[0] && (dir == apiDir || kindOf(dir+"/") == kind) {
+					fmt.Fprintf(&b, "| %s | %s | %s |\n", code(s.value(c.file, c.value)), cell(s.describe(c)), links(s.setters(s.value(c.file, c.value), kind)))
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// lookup is the name of a function that looks a condition up.
+var lookup = regexp.MustCompile(`^(Find|Is|is|has|reported)[A-Za-z]*Condition[A-Za-z]*$`)
+
+// setters returns the files of the planner that set a condition of a kind. What only compares or
+// looks a condition up does not set it.
+func (s *source) setters(condition, kind string) []string {
+	var files []string
+	for _, f := range s.files {
+		of := kindOf(f.path)
+		if !strings.HasPrefix(f.dir, "pkg/planner/") || of != kind && (of != kinds[3] || kind == kinds[0]) {
+			continue
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				return n.Op != token.EQL && n.Op != token.NEQ
+			case *ast.CallExpr:
+				return !lookup.MatchString(typeName(n.Fun))
+			case *ast.GenDecl:
+				return n.Tok != token.CONST || n.Lparen == token.NoPos
+			case ast.Expr:
+				if c := s.constantOf(f, n); c != nil && isNode(n) && strings.Contains(c.name, "Condition") && s.value(c.file, c.value) == condition {
+					files = appendNew(files, f.path)
+				}
+				return !isNode(n)
+			}
+			return true
+		})
+	}
+	return files
 }
 
 // describe says what a constant of the API means: its own comment, that of the function which

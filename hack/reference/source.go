@@ -35,8 +35,7 @@ type file struct {
 	imports   map[string]string // name in the file → directory in the module
 }
 
-// source is every Go file of some directories, without tests and generated code, and without
-// the plugin, which decides no reason and no message of the API.
+// source is every Go file of some directories, without tests and generated code.
 type source struct {
 	files     []*file
 	constants map[string]map[string]*constant // directory → name
@@ -45,7 +44,11 @@ type source struct {
 	docs      map[string]string // directory.Type → doc comment
 }
 
-// load parses the sources.
+// pluginDir has the plugin, which decides no reason and no message of the API.
+const pluginDir = "pkg/plugin"
+
+// load parses the sources below some directories. It leaves the plugin out unless that is one of
+// the directories.
 func load(root string, dirs ...string) (*source, error) {
 	s := &source{
 		constants: map[string]map[string]*constant{}, functions: map[string]map[string]*ast.FuncType{},
@@ -54,12 +57,18 @@ func load(root string, dirs ...string) (*source, error) {
 	set := token.NewFileSet()
 	for _, dir := range dirs {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(p string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
+			if err != nil {
 				return err
 			}
 			rel, err := filepath.Rel(root, p)
-			if err != nil || !isSource(rel) {
+			if err != nil {
 				return err
+			}
+			if filepath.ToSlash(rel) == pluginDir && dir != pluginDir {
+				return filepath.SkipDir
+			}
+			if entry.IsDir() || !isSource(rel) {
+				return nil
 			}
 			tree, err := parser.ParseFile(set, p, nil, parser.ParseComments)
 			if err != nil {
@@ -78,7 +87,7 @@ func load(root string, dirs ...string) (*source, error) {
 func isSource(rel string) bool {
 	name := filepath.Base(rel)
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "zz_generated") &&
-		!strings.HasSuffix(name, ".pb.go") && !strings.Contains(rel, "pkg/generated/") && !strings.Contains(rel, "pkg/plugin/")
+		!strings.HasSuffix(name, ".pb.go") && !strings.Contains(rel, "pkg/generated/")
 }
 
 func (s *source) add(f *file) {

@@ -16,13 +16,19 @@ const generated = "<!-- Written by hack/update-docs.sh from the Go sources. Do n
 // maxMessage is how much of a message a table shows, in characters.
 const maxMessage = 150
 
-var verbs = regexp.MustCompile(`%[+#]?[a-z]`)
+var verbs = regexp.MustCompile(`%[-+#0-9.\[\]*]*[a-zA-Z]`)
 
-// message renders an expression that makes a text: what is constant as it is, and the rest
+// wholeMessage renders an expression that makes a text: what is constant as it is, and the rest
 // as an ellipsis.
-func (s *source) message(f *file, e ast.Expr) string {
+func (s *source) wholeMessage(f *file, e ast.Expr) string {
 	text := strings.Join(strings.Fields(verbs.ReplaceAllString(s.parts(f, e), "…")), " ")
-	text = strings.ReplaceAll(text, "……", "…")
+	return strings.ReplaceAll(text, "……", "…")
+}
+
+// message renders an expression for a cell of a table: as wholeMessage, but not longer than
+// maxMessage.
+func (s *source) message(f *file, e ast.Expr) string {
+	text := s.wholeMessage(f, e)
 	if runes := []rune(text); len(runes) > maxMessage {
 		text = strings.TrimSpace(string(runes[:maxMessage])) + " …"
 	}

@@ -90,12 +90,12 @@ func (r *Request) Validate(command Command) error {
 func (r *Request) validateSections(command Command) error {
 	given := map[string]bool{
 		"etcd": r.Etcd != nil, "store": r.Store != nil, "save": r.Save != nil, "verify": r.Verify != nil,
-		"fetch": r.Fetch != nil, "restore": r.Restore != nil, "prune": r.Prune != nil, "sweep": r.Sweep != nil,
+		"fetch": r.Fetch != nil, "restore": r.Restore != nil, "prune": r.Prune != nil, "abortUploads": r.AbortUploads != nil,
 	}
 	var needed, allowed []string
 	switch command {
 	case CommandSave:
-		needed, allowed = []string{"etcd", "store", "save"}, []string{"prune", "sweep"}
+		needed, allowed = []string{"etcd", "store", "save"}, []string{"prune", "abortUploads"}
 	case CommandVerify:
 		needed = []string{"store", "verify"}
 	case CommandFetch:
@@ -105,7 +105,7 @@ func (r *Request) validateSections(command Command) error {
 	case CommandPrune:
 		needed = []string{"store", "prune"}
 	case CommandAbortUploads:
-		needed = []string{"store", "sweep"}
+		needed = []string{"store", "abortUploads"}
 	case CommandInstall:
 		return invalid("command", "%q takes no request", command)
 	default:
@@ -187,11 +187,11 @@ func (r *Request) validateOwners() error {
 			return err
 		}
 	}
-	if r.Sweep != nil {
-		if r.Sweep.OlderThanSeconds < 0 {
-			return invalid("sweep.olderThanSeconds", "must not be negative")
+	if r.AbortUploads != nil {
+		if r.AbortUploads.OlderThanSeconds < 0 {
+			return invalid("abortUploads.olderThanSeconds", "must not be negative")
 		}
-		return validateOwner("sweep", r.Sweep.Layout, r.Sweep.Owner, r.Store)
+		return validateOwner("abortUploads", r.AbortUploads.Layout, r.AbortUploads.Owner, r.Store)
 	}
 	return nil
 }

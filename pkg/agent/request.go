@@ -16,7 +16,7 @@ type Command string
 // Values of Command. Each but install takes a Request.
 const (
 	// CommandSave stores a snapshot of a member: needs etcd, store, save; and prune
-	// and sweep if they are to follow in the same run.
+	// and abortUploads if they are to follow in the same run.
 	CommandSave Command = "save"
 	// CommandVerify reads a stored backup and checks it: needs store, verify.
 	CommandVerify Command = "verify"
@@ -28,8 +28,8 @@ const (
 	CommandRestore Command = "restore"
 	// CommandPrune deletes what the retention lets go: needs store, prune.
 	CommandPrune Command = "prune"
-	// CommandAbortUploads deletes what interrupted transfers have left: needs store, sweep.
-	CommandAbortUploads Command = "sweep"
+	// CommandAbortUploads deletes what interrupted transfers have left: needs store, abortUploads.
+	CommandAbortUploads Command = "abort-uploads"
 	// CommandInstall copies the agent into a directory, its second argument, so that
 	// it can run in another image that shares it.
 	CommandInstall Command = "install"
@@ -72,14 +72,14 @@ type Request struct {
 	// ProgressPort serves ProgressPath while the agent runs. 0: nothing is served.
 	ProgressPort int32 `json:"progressPort,omitempty"`
 
-	Etcd    *Etcd         `json:"etcd,omitempty"`
-	Store   *Store        `json:"store,omitempty"`
-	Save    *Save         `json:"save,omitempty"`
-	Verify  *Verify       `json:"verify,omitempty"`
-	Fetch   *Fetch        `json:"fetch,omitempty"`
-	Restore *Restore      `json:"restore,omitempty"`
-	Prune   *Prune        `json:"prune,omitempty"`
-	Sweep   *AbortUploads `json:"sweep,omitempty"`
+	Etcd         *Etcd         `json:"etcd,omitempty"`
+	Store        *Store        `json:"store,omitempty"`
+	Save         *Save         `json:"save,omitempty"`
+	Verify       *Verify       `json:"verify,omitempty"`
+	Fetch        *Fetch        `json:"fetch,omitempty"`
+	Restore      *Restore      `json:"restore,omitempty"`
+	Prune        *Prune        `json:"prune,omitempty"`
+	AbortUploads *AbortUploads `json:"abortUploads,omitempty"`
 }
 
 // Etcd is the cluster that a snapshot is taken of. Any healthy member serves,

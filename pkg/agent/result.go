@@ -16,7 +16,7 @@ import (
 // MaxResultSize is how much of a termination message Kubernetes keeps, in bytes.
 const MaxResultSize = 4096
 
-// Result is what became of a request. Error is nil if and only if it was done.
+// Result is the outcome of a request. Error is nil if and only if it was done.
 type Result struct {
 	Command  Command   `json:"command"`
 	ID       string    `json:"id"`
@@ -56,9 +56,9 @@ type Result struct {
 	VerifiedBy v1beta2.Verification `json:"verifiedBy,omitempty"`
 	// AlreadyDone is true if an earlier attempt had done the work.
 	AlreadyDone bool `json:"alreadyDone,omitempty"`
-	// Pruned backups and Swept leftovers that were deleted.
-	Pruned int `json:"pruned,omitempty"`
-	Swept  int `json:"swept,omitempty"`
+	// Pruned backups, and AbortedUploads: what interrupted transfers had left, that were deleted.
+	Pruned         int `json:"pruned,omitempty"`
+	AbortedUploads int `json:"abortedUploads,omitempty"`
 	// Unproved backups are of another cluster of the same name, and nothing proves that
 	// this EtcdBackup has made them: they stay. UnprovedAt says where they are, in at most
 	// three places.
@@ -183,7 +183,7 @@ func DecodeResult(message string) (*Result, error) {
 // Progress is what the agent serves while it runs.
 type Progress struct {
 	ID string `json:"id"`
-	// Step is what is done now: Connect, Save, Verify, Fetch, Restore, Prune, Sweep.
+	// Step is what is done now: Connect, Save, Verify, Fetch, Restore, Prune, AbortUploads.
 	Step string `json:"step"`
 	// Bytes of TotalBytes; the latter is 0 while it is not known.
 	Bytes      int64 `json:"bytes"`

@@ -75,7 +75,7 @@ func Read(use resources.SecretUse, secret *corev1.Secret) (*Pair, error) {
 	}, nil
 }
 
-// wanted lists the entries of both formats for a message.
+// desired lists the entries of both formats for a message.
 func desired(use resources.SecretUse) string {
 	var sets []string
 	for _, format := range []resources.SecretFormat{resources.FormatNamed, resources.FormatKubernetes} {

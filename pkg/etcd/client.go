@@ -119,7 +119,7 @@ func (c *Client) Members(ctx context.Context) (Membership, error) {
 	defer cancel()
 	var last error
 	timeout := firstReadTimeout
-	voter := c.lastSaid()
+	voter := c.reportedVoter()
 	for {
 		m, err := c.tryMembers(ctx, voter, timeout)
 		voter = nil

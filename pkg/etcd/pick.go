@@ -50,16 +50,16 @@ func (c *Client) pick(ctx context.Context, op string) (response, error) {
 	}
 }
 
-// lastSaid returns what a voter has just said that knows a leader, the leader itself if
-// it is among them; nil if the endpoints do not tell.
-func (c *Client) lastSaid() *response {
+// reportedVoter returns the status of a voter that has just reported a leader, preferably of the
+// leader itself; nil if no endpoint has such a status.
+func (c *Client) reportedVoter() *response {
 	var follower *response
 	for _, e := range c.target.Endpoints {
-		if e.Said == nil || e.Said.Learner || e.Said.Leader == 0 {
+		if e.Status == nil || e.Status.Learner || e.Status.Leader == 0 {
 			continue
 		}
-		a := &response{endpoint: e, health: *e.Said}
-		if e.Said.Leader == e.Said.ID {
+		a := &response{endpoint: e, health: *e.Status}
+		if e.Status.Leader == e.Status.ID {
 			return a
 		}
 		if follower == nil {

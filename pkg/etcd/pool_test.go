@@ -288,7 +288,7 @@ func TestRoundAsksEachMemberOnce(t *testing.T) {
 	responses := p.Client(target).Statuses(t.Context())
 	for i, e := range target.Endpoints {
 		health := responses[e.Name].Health
-		target.Endpoints[i].Said = &health
+		target.Endpoints[i].Status = &health
 	}
 	if _, err := p.Client(target).Members(t.Context()); err != nil {
 		t.Fatal(err)

@@ -19,9 +19,9 @@ type Endpoint struct {
 	// URL. The certificate is still checked against the host of URL. An address of a
 	// pod works before its DNS name does, whose absence resolvers remember.
 	Address string
-	// Said, if not nil, is what the member has just said of itself. The member list is
+	// Status, if not nil, is the status that the member has just reported. The member list is
 	// then read without asking all members for their status once more.
-	Said *MemberHealth
+	Status *MemberHealth
 }
 
 // Target is how to reach the members of one cluster.

@@ -77,7 +77,7 @@ type Parts interface {
 
 // Upload reads r to its end and stores it. If r fails, or ctx ends, the upload is
 // aborted and the error is that of r or of ctx; nothing becomes visible. An error of
-// Abort is joined to it: parts may be left for a sweep.
+// Abort is joined to it: parts may be left for AbortUploads.
 func Upload(ctx context.Context, r io.Reader, parts Parts) (int64, error) {
 	size := PartSize
 	if known, ok := r.(interface{ Len() int }); ok {

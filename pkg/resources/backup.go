@@ -71,7 +71,7 @@ const (
 
 // BackupRun is one attempt at a backup.
 type BackupRun struct {
-	// Slot is the time for which it was due; it names the backup in the store.
+	// ScheduledTime is when the backup was due; it names the backup in the store.
 	ScheduledTime time.Time
 	Attempt       int32
 	// Image of the agent.
@@ -181,7 +181,7 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		Store:          store,
 		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.ScheduledTime.UTC(), BackupUID: string(b.UID), Compression: b.Spec.Compression, PreRestoreBackup: b.Annotations[AnnotationPreRestoreBackup] != ""},
 		Prune:          pruneOf(b, layout, owner),
-		Sweep:          &agent.AbortUploads{Layout: layout, Owner: owner},
+		AbortUploads:   &agent.AbortUploads{Layout: layout, Owner: owner},
 	}
 	if b.Spec.Verify == v1beta2.VerificationChecksum {
 		request.Save.Verify = b.Spec.Verify

@@ -220,7 +220,7 @@ func TestPVC(t *testing.T) {
 	}
 }
 
-// confirmedClaim returns a PVC as it is after the first reconcile that sees it.
+// confirmedPVC returns a PVC as it is after the first reconcile that sees it.
 func confirmedPVC(c *v1beta2.EtcdCluster) *corev1.PersistentVolumeClaim {
 	pvc := PVC(c, first)
 	MarkAlone(c, pvc)

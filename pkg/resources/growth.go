@@ -15,7 +15,7 @@ import (
 
 // AnnotationGrowthRejected on a PVC is the size that its volume was not allowed to grow
 // to, and why: "<size> <why>". While it is there the same is not asked for again.
-const AnnotationGrowthRejected = "etcd.database.coreos.com/growth-refused"
+const AnnotationGrowthRejected = "etcd.database.coreos.com/growth-rejected"
 
 // Growth compares the size of a volume with the declared one.
 type Growth int
@@ -86,7 +86,7 @@ func GrowthRejectedPVC(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClai
 	return pvc
 }
 
-// forgetRefusal removes the note that a volume may not grow to a size which is not
+// forgetRejection removes the note that a volume may not grow to a size which is not
 // declared any more, and says whether there was one.
 func forgetRejection(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) bool {
 	note, noted := pvc.Annotations[AnnotationGrowthRejected]
@@ -98,7 +98,7 @@ func forgetRejection(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) 
 	return true
 }
 
-// declaredStorage is the size of the members' volumes; zero if none is declared.
+// desiredStorage is the size of the members' volumes; zero if none is declared.
 func desiredStorage(c *v1beta2.EtcdCluster) resource.Quantity {
 	if spec := podPolicy(c).PersistentVolumeClaimSpec; spec != nil {
 		return spec.Resources.Requests[corev1.ResourceStorage].DeepCopy()

@@ -69,7 +69,7 @@ func TestPVCGrowth(t *testing.T) {
 	}
 }
 
-// TestGrownClaim asks for nothing but the size.
+// TestGrownPVC asks for nothing but the size.
 func TestGrownPVC(t *testing.T) {
 	t.Parallel()
 	larger := newCluster(storage("16Gi"))
@@ -91,7 +91,7 @@ func TestGrownPVC(t *testing.T) {
 	}
 }
 
-// TestRefusalForgotten: what may not be any more is requested again once it was not
+// TestRejectionForgotten: what may not be any more is requested again once it was not
 // declared meanwhile.
 func TestRejectionForgotten(t *testing.T) {
 	t.Parallel()

@@ -22,10 +22,10 @@ func fromStore(storage v1beta2.BackupStorageType, account string) func(*v1beta2.
 	}
 }
 
-// TestSeedActsAs: the recovery pod has the service account that the store knows, because
+// TestRecoveryPodUsesServiceAccountOfTheStore: the recovery pod has the service account that the store knows, because
 // one of its containers fetches. The annotations exclude etcd from the token of that
 // account. A container that is not named there gets a token.
-func TestSeedActsAs(t *testing.T) {
+func TestRecoveryPodUsesServiceAccountOfTheStore(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		storage v1beta2.BackupStorageType
@@ -61,7 +61,7 @@ func TestSeedActsAs(t *testing.T) {
 	}
 }
 
-// TestMemberActsAsNobody: the pod that a restored member has later, and that of a seed
+// TestMemberHasNoServiceAccountToken: the pod that a restored member has later, and that of one
 // that has served from its volume, are those of every member.
 func TestMemberHasNoServiceAccountToken(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func prepare(c *v1beta2.EtcdCluster, pod *corev1.Pod, image string) {
 	)
 }
 
-// responds are the flags with which the launcher lets the startup probe of etcd succeed.
+// probeFlags are the flags with which the launcher lets the startup probe of etcd succeed.
 func probeFlags(probe *corev1.Probe) []string {
 	switch {
 	case probe == nil:

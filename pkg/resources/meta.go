@@ -29,9 +29,8 @@ const (
 	// AppName is the value of LabelApp.
 	AppName = "etcd"
 
-	// RoleVoter, RoleLearner and RoleDraining are the values of LabelRole. A voter is
-	// leaving while its clients are sent elsewhere, before it is removed, restarts or is
-	// defragmented.
+	// RoleVoter, RoleLearner and RoleDraining are the values of LabelRole. A voter drains its
+	// clients before it is removed, restarts or is defragmented.
 	RoleVoter    = "voter"
 	RoleLearner  = "learner"
 	RoleDraining = "leaving"
@@ -58,7 +57,7 @@ const (
 	// to cancel.
 	AnnotationCancelOperation = "etcd.database.coreos.com/cancel-operation"
 	// AnnotationSuperseded on a pod is the ID of the container that runs an image
-	// which is not wanted any more, and that image: "<id> <image>".
+	// that is no longer desired, and that image: "<id> <image>".
 	AnnotationSuperseded = "etcd.database.coreos.com/superseded-container"
 	// AnnotationClusterUID is the UID of the EtcdCluster that an object belongs to. PVCs,
 	// Secrets and the record have no owner reference to tell it by.

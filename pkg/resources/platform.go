@@ -167,7 +167,7 @@ func (p Platform) moveImages(c *v1beta2.EtcdCluster, pod *corev1.Pod) {
 	}
 }
 
-// declaredImage returns the image of a container of pod as it was before it was moved.
+// desiredImage returns the image of a container of pod as it was before it was moved.
 func desiredImage(pod *corev1.Pod, image string) string {
 	registry := pod.Annotations[AnnotationImageRegistry]
 	if registry == "" {

@@ -149,7 +149,7 @@ func TestRecoveryPodFromStore(t *testing.T) {
 	}
 }
 
-// TestReseedPodTrustsTheStore: the CA of a store of any kind is mounted where the new
+// TestRecoveryPodTrustsTheStore: the CA of a store of any kind is mounted where the new
 // bootstrap member is filled.
 func TestRecoveryPodTrustsTheStore(t *testing.T) {
 	t.Parallel()

@@ -44,9 +44,9 @@ func TestSettled(t *testing.T) {
 		{"taken back before the kubelet has noticed", "3.6.2", nil, false},
 		{"the kubelet has noticed both, and restarts nothing", "", reported("second", 4), true},
 		{"another image, and a kubelet that does not tell generations", "3.6.3", reported("second", 0), false},
-		{"which has restarted it", "", reported("third", 0), true},
+		{"another image that a kubelet without generations has started", "", reported("third", 0), true},
 		{"a second image before the container of the first one is reported", "3.6.4", reported("third", 0), false},
-		{"and a third one", "3.6.5", nil, false},
+		{"a third image before the container of the first one is reported", "3.6.5", nil, false},
 		{"the container of one of them", "", reported("fourth", 0), true},
 		{"no container yet", "3.6.6", reported("", 0), true},
 	} {

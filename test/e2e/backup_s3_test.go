@@ -89,7 +89,7 @@ func TestBackupToS3(t *testing.T) {
 	if object, err := s.client.HeadObject(s.ctx(), &awss3.HeadObjectInput{Bucket: aws.String("older"), Key: aws.String("etcd.backup")}); err != nil || *object.ContentLength == 0 {
 		t.Errorf("the other bucket has %+v, %v", object, err)
 	}
-	s.awaitBackup(s.ctx(), "series", "four slots", func(b *v1beta2.EtcdBackup) bool {
+	s.awaitBackup(s.ctx(), "series", "four scheduled times", func(b *v1beta2.EtcdBackup) bool {
 		return len(goodOnes(b)) == 2 && b.Status.LastScheduleTime.Sub(b.CreationTimestamp.Time).Seconds() >= 16
 	})
 	s.kubectl("patch", "etcdbackup", "series", "--type=merge", "-p", `{"spec":{"backupPolicy":{"suspend":true}}}`)

@@ -48,8 +48,8 @@ var handOver = []string{"raft proposal dropped", "etcdserver: request timed out"
 // quorum all of them fail.
 const handOverShare = 20
 
-// consumption is a cluster, the kube-apiserver that uses it, and what that has seen of
-// each operation.
+// consumption is a cluster, the kube-apiserver that uses it, and what this kube-apiserver has
+// observed of each operation.
 type consumption struct {
 	*cluster
 	consumer *harness.Consumer
@@ -108,8 +108,8 @@ func (u *consumption) repeat(what string, do func(round int)) {
 	}
 }
 
-// during does something while the kube-apiserver writes. What was acknowledged must be there
-// in the end, and no write may fail but those that etcd drops in a hand-over. No attempt may
+// during runs an operation while the kube-apiserver writes. Every acknowledged write must be found
+// in the end. No write may fail except those that etcd drops in a hand-over. No attempt may
 // end with "connection refused": gRPC waits for seconds before it tries again. Only the kill of
 // a leader may cost writes that were under way.
 func (u *consumption) during(what string, do func(round int)) {
@@ -161,7 +161,7 @@ func (u *consumption) tell() {
 	}
 }
 
-// upgrade goes to the other patch release.
+// upgrade changes the version to the other patch release.
 func (u *consumption) upgrade(int) {
 	u.Helper()
 	v := etcdVersion
@@ -216,7 +216,7 @@ func TestConsumer(t *testing.T) {
 	}
 }
 
-// leaderKill is what nothing can prepare clients for.
+// leaderKill is the disturbance that no drain can precede.
 const leaderKill = "leader-kill"
 
 // killLeader kills the process of the leader, and waits until all members serve again.

@@ -24,7 +24,7 @@ import (
 
 const exampleName = "example-etcd-cluster"
 
-// TestCreate applies the example and looks at everything that comes of it.
+// TestCreate applies the example and looks at every object that it leads to.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	s := start(t)

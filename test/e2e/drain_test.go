@@ -26,7 +26,7 @@ func (c *cluster) drain(node string, timeout time.Duration) error {
 	return err
 }
 
-// uncordonLater makes sure that a node takes pods again, whatever becomes of the test.
+// uncordonLater makes sure that a node takes pods again, also if the test fails.
 func (s *scenario) uncordonLater(nodes ...string) {
 	s.Helper()
 	s.Cleanup(func() {

@@ -86,11 +86,11 @@ func TestHealth(t *testing.T) {
 	c := s.create("well", 3, etcdVersion, withVolumes)
 	health := c.awaitVerdict(v1beta2.VerdictHealthy)
 	leader := c.leader()
-	if health.Leader != leader.Pod.Name || health.Voters != 3 || health.Serving != 3 || !health.QuorumAnswered || ptr.Deref(health.Tolerance, 9) != 1 {
+	if health.Leader != leader.Pod.Name || health.Voters != 3 || health.Serving != 3 || !health.QuorumResponded || ptr.Deref(health.Tolerance, 9) != 1 {
 		t.Errorf("unexpected %+v", health)
 	}
 	for _, m := range health.Members {
-		if !m.Answered || m.Pod == nil || m.Pod.Node == "" || m.Claim == nil || m.Claim.Phase != "Bound" || m.Quota == 0 || m.DBSize == 0 || m.Version != etcdVersion {
+		if !m.Responded || m.Pod == nil || m.Pod.Node == "" || m.Claim == nil || m.Claim.Phase != "Bound" || m.Quota == 0 || m.DBSize == 0 || m.Version != etcdVersion {
 			t.Errorf("unexpected %+v", m)
 		}
 	}
@@ -124,7 +124,7 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	health = c.awaitVerdict(v1beta2.VerdictQuorumLost)
-	if ptr.Deref(health.Tolerance, 9) >= 0 || health.QuorumAnswered {
+	if ptr.Deref(health.Tolerance, 9) >= 0 || health.QuorumResponded {
 		t.Errorf("unexpected %+v", health)
 	}
 	for _, p := range c.members.Live() {

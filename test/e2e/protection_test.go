@@ -23,7 +23,7 @@ const (
 	protect   = `{"spec":{"deletionProtection":true}}`
 	unprotect = `{"spec":{"deletionProtection":false}}`
 
-	// goneWithin bounds the end of a namespace after the protection was lifted: the
+	// deletedWithin bounds the end of a namespace after the protection was lifted: the
 	// namespace controller tries again after a minute at the latest.
 	deletedWithin = 100 * time.Second
 )
@@ -183,7 +183,7 @@ func (s *scenario) awaitRetries() {
 	}
 }
 
-// awaitNamespaceGone waits until the namespace no longer exists.
+// awaitNamespaceDeleted waits until the namespace no longer exists.
 func (s *scenario) awaitNamespaceDeleted(within time.Duration) {
 	s.Helper()
 	ctx := s.within(within)

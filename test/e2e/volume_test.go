@@ -72,8 +72,8 @@ func (c *cluster) volumesSay(status corev1.ConditionStatus, reason string) v1bet
 	return condition(object, v1beta2.ClusterConditionVolumesAsDeclared)
 }
 
-// TestVolumesKept changes what becomes of living volumes, lets the cluster sleep and
-// wake, and deletes it: the volumes stay, as was declared last, and say why.
+// TestVolumesKept changes the retention of volumes in use, hibernates the cluster, resumes
+// it, and deletes it: the volumes stay, as the last declaration says, and their annotations say why.
 func TestVolumesKept(t *testing.T) {
 	t.Parallel()
 	s := start(t)

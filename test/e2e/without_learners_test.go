@@ -104,7 +104,7 @@ func (c *cluster) tellsAll(version string) {
 		c.Errorf("unexpected health %+v", health)
 	}
 	for i := range health.Members {
-		if m := &health.Members[i]; !m.Answered || m.Version != version || m.DBSize == 0 || m.Quota == 0 || m.RaftIndex == 0 {
+		if m := &health.Members[i]; !m.Responded || m.Version != version || m.DBSize == 0 || m.Quota == 0 || m.RaftIndex == 0 {
 			c.Errorf("unexpected health of a member: %+v", m)
 		}
 	}

@@ -17,11 +17,11 @@ func TestLongestGap(t *testing.T) {
 		acknowledged []int // milliseconds after the begin; the writer is stopped after 100
 		want         time.Duration
 	}{
-		"between two":              {[]int{10, 70, 90}, 60 * time.Millisecond},
-		"until the end":            {[]int{10, 20}, 80 * time.Millisecond},
-		"from the begin":           {nil, 100 * time.Millisecond},
-		"a response after the end": {[]int{40, 80, 2080}, 40 * time.Millisecond},
-		"only that one":            {[]int{2080}, 100 * time.Millisecond},
+		"between two":                         {[]int{10, 70, 90}, 60 * time.Millisecond},
+		"from the last success until the end": {[]int{10, 20}, 80 * time.Millisecond},
+		"from the begin":                      {nil, 100 * time.Millisecond},
+		"a response after the end":            {[]int{40, 80, 2080}, 40 * time.Millisecond},
+		"only that one":                       {[]int{2080}, 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Writer{lastOK: begun, stopped: after(100)}

@@ -35,7 +35,7 @@ func TestHealthOfAClusterThatHasNotStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if health.Kind != "EtcdClusterHealth" || health.APIVersion != "etcd.database.coreos.com/v1beta2" || health.Name != "a" ||
-		health.Verdict != v1beta2.VerdictCreating || health.Declared != 3 || len(health.Problems) > 0 {
+		health.Verdict != v1beta2.VerdictCreating || health.DesiredSize != 3 || len(health.Problems) > 0 {
 		t.Errorf("unexpected %+v", health)
 	}
 	// The typed client speaks protobuf.

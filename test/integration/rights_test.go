@@ -25,7 +25,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// try is a request of the holder of a role, below the namespace, and what comes of it.
+// try is a request of the holder of a role, below the namespace, and its outcome.
 type try struct {
 	do   string // method and path
 	body string

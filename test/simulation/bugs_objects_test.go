@@ -30,7 +30,7 @@ import (
 func bugsOfObjects() []bug {
 	return []bug{
 		{name: "bootstraps again when no pod is left", rules: "S4", wrap: deciding(startAgain)},
-		{name: "chooses another bootstrap member at each attempt", rules: "S4", wrap: deciding(anotherSeed)},
+		{name: "chooses another bootstrap member at each attempt", rules: "S4", wrap: deciding(anotherBootstrapMember)},
 		{name: "bootstraps again when the record is lost", rules: "S4", wrap: deciding(startUnrecorded), story: lostRecords},
 		{name: "derives the cluster token from the name of the cluster", rules: "S4", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return namedToken{c.Objects} })},
 		{name: "gives the PVC of a removed member to a new one", rules: "S5", wrap: ordinals, story: shrinkAndGrow},
@@ -100,8 +100,8 @@ func lostRecords(s *schedules.Schedule) {
 	s.Events = append(s.Events, schedules.Event{At: time.Minute, Kind: schedules.EventLoseRecord}, schedules.Event{At: 3 * time.Minute, Kind: schedules.EventLoseRecord})
 }
 
-// anotherSeed takes whichever pod it sees for the seed, and makes one if it sees none.
-func anotherSeed(_ *manager.Manager, c cluster.Config, o planner.Observed, decide decider) planner.Plan {
+// anotherBootstrapMember takes any pod that it observes for the bootstrap member, and creates one if it observes none.
+func anotherBootstrapMember(_ *manager.Manager, c cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	for i := range o.Pods {
 		if o.Pods[i].Owned && o.Record.ClusterID == "" {
 			o.BootstrapName, o.Record.BootstrapMember = o.Pods[i].Name, o.Pods[i].Name

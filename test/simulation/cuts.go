@@ -19,14 +19,13 @@ type phase struct {
 	name string
 	// plan is the cluster before; it has no events.
 	plan schedules.Schedule
-	// unborn is true if the first step declares the cluster; it runs as declared
-	// otherwise.
-	unborn bool
-	steps  []step
+	// declares is true if the first step creates the cluster; otherwise the cluster runs
+	// before the first step.
+	declares bool
+	steps    []step
 }
 
-// step is something that a user does, or that happens; done returns what is still
-// missing, or "".
+// step is a change by a user or an event; done returns what is still missing, or "".
 type step struct {
 	do   func(*faults.World)
 	done func(*faults.World) string
@@ -48,8 +47,8 @@ type ending struct {
 	// pause is how long the process stands still. Another process takes over meanwhile, and
 	// the first one continues for a moment before it ends.
 	pause time.Duration
-	// reads is true if it makes a difference for calls that change nothing, too. After
-	// a cut at one of those the world is as it was, as far as others can see.
+	// reads is true if the ending is tried at calls that only read, too. For most endings such
+	// a cut leaves no trace, so it is not tried.
 	reads bool
 	// lost, if set, loses the record of the cluster right before the call, which then is
 	// carried out.
@@ -58,8 +57,8 @@ type ending struct {
 	rare bool
 }
 
-// lastWords is how long a process goes on that has lost its lease while it stood still.
-const lastWords = 2 * time.Second
+// afterPause is how long a process continues that has lost its lease during a pause.
+const afterPause = 2 * time.Second
 
 // endings are the ways in which every call is cut.
 var endings = []ending{
@@ -91,7 +90,7 @@ type cut struct {
 	how *ending
 }
 
-// tour goes along with a phase. It notes the calls of the controllers and cuts one.
+// tour notes the calls of the controllers during a phase, and cuts one of them.
 type tour struct {
 	w        *faults.World
 	underway bool
@@ -117,7 +116,7 @@ func (t *tour) next(c *manager.Manager, name string, write bool) *manager.Fault 
 	c.W.Standby = how.standby
 	if how.pause > 0 {
 		c.W.After(time.Millisecond, c.W.TakeOver)
-		c.W.After(how.pause+lastWords, c.Crash)
+		c.W.After(how.pause+afterPause, c.Crash)
 	}
 	return &manager.Fault{Fault: how.fault, Pause: how.pause}
 }
@@ -139,7 +138,7 @@ func (p *phase) play(at *cut, tracing bool) tourResult {
 	w.StartManager(0)
 	w.After(0, w.Beat)
 	w.After(0, w.Client)
-	if !p.unborn {
+	if !p.declares {
 		w.CreateCluster()
 		reach(w, w.Goal)
 	}
@@ -150,7 +149,7 @@ func (p *phase) play(at *cut, tracing bool) tourResult {
 	}
 	tour.underway = false
 	if at != nil && at.how.pause > 0 && w.Violation == nil {
-		w.Advance(at.how.pause + 2*lastWords) // it has ended by then
+		w.Advance(at.how.pause + 2*afterPause) // it has ended by then
 	}
 	if w.Violation == nil {
 		w.Settle()

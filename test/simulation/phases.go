@@ -19,9 +19,9 @@ import (
 // phases is the life of a cluster, piece by piece.
 func phases() []phase {
 	return []phase{
-		{name: "bootstrap", plan: schedules.OfSize(3), unborn: true, steps: []step{created}},
-		{name: "bootstrap with volumes", plan: schedules.OfSize(3).WithVolumes(), unborn: true, steps: []step{created}},
-		{name: "bootstrap without learners", plan: schedules.OfSize(3).WithVersion(schedules.OldBefore), unborn: true, steps: []step{created}},
+		{name: "bootstrap", plan: schedules.OfSize(3), declares: true, steps: []step{created}},
+		{name: "bootstrap with volumes", plan: schedules.OfSize(3).WithVolumes(), declares: true, steps: []step{created}},
+		{name: "bootstrap without learners", plan: schedules.OfSize(3).WithVersion(schedules.OldBefore), declares: true, steps: []step{created}},
 		{name: "scale up", plan: schedules.OfSize(3), steps: []step{resized(5)}},
 		{name: "scale up with volumes", plan: schedules.OfSize(1).WithVolumes(), steps: []step{resized(3)}},
 		{name: "scale down", plan: schedules.OfSize(5), steps: []step{resized(3)}},
@@ -62,7 +62,7 @@ func phases() []phase {
 		{name: "drain of a node of two members", plan: schedules.OfSize(2).WithVolumes(), steps: []step{drained}},
 		{name: "cancelled defragmentation", plan: schedules.OfSize(3), steps: []step{defragmentedSoon, cancelled}},
 		{name: "defragmentation with volumes", plan: schedules.OfSize(1).WithVolumes(), steps: []step{defragmented}},
-		{name: "bootstrap with certificates", plan: schedules.OfSize(3).WithCertificates(), unborn: true, steps: []step{created}},
+		{name: "bootstrap with certificates", plan: schedules.OfSize(3).WithCertificates(), declares: true, steps: []step{created}},
 		{name: "certificate rotation", plan: schedules.OfSize(3).WithCertificates().WithVolumes(), steps: []step{rotated}},
 		{name: "restart on request", plan: schedules.OfSize(3), steps: []step{restartedOnRequest}},
 		{name: "restart on request with volumes", plan: schedules.OfSize(3).WithVolumes(), steps: []step{restartedOnRequest}},
@@ -72,7 +72,7 @@ func phases() []phase {
 		{name: "volumes that may not grow", plan: schedules.OfSize(1).WithVolumes(), steps: []step{grown(2), grown(1)}},
 		{name: "hibernate and keep volumes", plan: schedules.OfSize(3).WithVolumes(), steps: []step{keeping(true), resized(0), resized(3), keeping(false)}},
 		{name: "delete", plan: schedules.OfSize(3), steps: []step{deleted}},
-		{name: "delete while it starts", plan: schedules.OfSize(3).WithVolumes(), unborn: true, steps: []step{createdSoon, deleted}},
+		{name: "delete while it starts", plan: schedules.OfSize(3).WithVolumes(), declares: true, steps: []step{createdSoon, deleted}},
 		{name: "delete and recreate", plan: schedules.OfSize(3), steps: []step{remade}},
 	}
 }

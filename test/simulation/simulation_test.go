@@ -51,7 +51,7 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 	if n >= 1000 {
-		spoke(t, total)
+		requireEveryRule(t, total)
 	}
 }
 
@@ -165,12 +165,12 @@ var notSimulated = map[planner.RuleName]bool{
 	planner.RuleClusterID:        true, // no address leads to another etcd
 }
 
-// spoke makes sure that every rule of the planner was exercised.
-func spoke(t *testing.T, total *timeline.Stats) {
+// requireEveryRule makes sure that every rule of the planner has decided in some schedule.
+func requireEveryRule(t *testing.T, total *timeline.Stats) {
 	t.Helper()
 	for _, rule := range planner.Rules() {
 		if total.Rules[string(rule)] == 0 && !notSimulated[rule] {
-			t.Errorf("rule %s never spoke", rule)
+			t.Errorf("rule %s never decided", rule)
 		}
 	}
 	if total.Drained == 0 {

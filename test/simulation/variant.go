@@ -35,7 +35,7 @@ func (v *Variant) schedule(seed uint64) *schedules.Schedule {
 type decider func(planner.Observed) planner.Plan
 
 // deciding is a controller that decides otherwise: change is given the planner as it
-// is, and may change what it sees and what comes of it.
+// is, and may change its observation and its plan.
 func deciding(change func(m *manager.Manager, c cluster.Config, o planner.Observed, decide decider) planner.Plan) func(*manager.Manager, cluster.Config) cluster.Config {
 	return func(m *manager.Manager, c cluster.Config) cluster.Config {
 		decide := c.Decide

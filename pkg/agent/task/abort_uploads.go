@@ -13,26 +13,26 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// defaultSweepAge is how old leftovers are that no running transfer can own.
-const defaultSweepAge = 24 * time.Hour
+// defaultUploadAge is how old leftovers are that no running transfer can own.
+const defaultUploadAge = 24 * time.Hour
 
 // abortUploads deletes what interrupted transfers have left: uploads that were not
 // completed, and snapshots in directories that never got a manifest.
 func (t *run) abortUploads(ctx context.Context) error {
 	t.Progress.Begin("AbortUploads", 0)
-	s := t.request.Sweep
-	age := defaultSweepAge
+	s := t.request.AbortUploads
+	age := defaultUploadAge
 	if s.OlderThanSeconds > 0 {
 		age = time.Duration(s.OlderThanSeconds) * time.Second
 	}
 	before := t.Clock.Now().Add(-age)
 	place := manifest.Place{Layout: s.Layout, Key: t.request.Store.Key, Owner: s.Owner}
-	swept, err := t.store.AbortUploads(ctx, place.Prefix(), before)
-	t.result.Swept += swept
+	aborted, err := t.store.AbortUploads(ctx, place.Prefix(), before)
+	t.result.AbortedUploads += aborted
 	if err != nil || place.Layout != manifest.LayoutDirectory {
 		return err
 	}
-	// Other layouts are not swept: a snapshot there may be one that an older program
+	// Other layouts are left alone: a snapshot there may be one that an older program
 	// has made, which wrote no manifests.
 	objects, err := t.below(ctx, place.Prefix())
 	if err != nil {
@@ -55,8 +55,8 @@ func (t *run) abortUploads(ctx context.Context) error {
 		if err := t.store.Delete(ctx, key); err != nil {
 			return err
 		}
-		t.result.Swept++
-		klog.FromContext(ctx).Info("Swept", "key", key)
+		t.result.AbortedUploads++
+		klog.FromContext(ctx).Info("Deleted a snapshot without a manifest", "key", key)
 	}
 	return nil
 }

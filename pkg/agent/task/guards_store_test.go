@@ -39,7 +39,7 @@ func same(raw []byte) []byte { return raw }
 
 func isSnapshot(key string) bool { return !manifest.IsManifest(key) }
 
-// TestAnswersThatAreLost: a store that has what was sent, and rejects it when it is sent
+// TestLostResponses: a store that has what was sent, and rejects it when it is sent
 // again, has it from this transfer only if it is the same.
 func TestLostResponses(t *testing.T) {
 	cluster := etcdtest.New(t)
@@ -203,7 +203,7 @@ func TestTidyingIsNoBackup(t *testing.T) {
 	b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
 	request := b.saveRequest("id-2", manifest.LayoutDirectory)
 	request.Save.Started = request.Save.Started.Add(time.Second)
-	request.Sweep = &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}
+	request.AbortUploads = &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}
 	orphan := filepath.Join(b.dir, manifest.Place{Layout: manifest.LayoutDirectory, Key: "backups/etcd", Owner: owner}.Prefix(), "x", "snapshot.db")
 	old := time.Now().Add(-25 * time.Hour)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(orphan), 0o750), os.WriteFile(orphan, []byte("x"), 0o600), os.Chtimes(orphan, old, old)); err != nil {
@@ -212,7 +212,7 @@ func TestTidyingIsNoBackup(t *testing.T) {
 	request.Prune = &agent.Prune{Layout: manifest.LayoutDirectory, Owner: owner, Count: 1}
 	whole := b.store
 	b.store = keeping{whole}
-	if result := b.mustRun(agent.CommandSave, request); result.Warning != "kept" || result.Pruned != 0 || result.Swept != 1 {
+	if result := b.mustRun(agent.CommandSave, request); result.Warning != "kept" || result.Pruned != 0 || result.AbortedUploads != 1 {
 		t.Errorf("it says %+v", result)
 	}
 	b.store = whole

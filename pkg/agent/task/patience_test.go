@@ -21,7 +21,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/file"
 )
 
-// TestRefusedConnectionsAreRepeated opens a store that takes no connection at first.
+// TestConnectionRefusedIsRetried opens a store that takes no connection at first.
 func TestConnectionRefusedIsRetried(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -251,7 +251,7 @@ func TestPruneTrustsManifests(t *testing.T) {
 }
 
 // TestABackupListsOnceForWhatFollows: beside the look for what an earlier attempt has stored, one
-// listing serves retention and sweep.
+// listing serves retention and AbortUploads.
 func TestABackupListsOnceForWhatFollows(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
 	for i := range 20 {
@@ -261,7 +261,7 @@ func TestABackupListsOnceForWhatFollows(t *testing.T) {
 	b.store = store
 	request := b.saveRequest("id-1", manifest.LayoutDirectory)
 	request.Prune = &agent.Prune{Layout: manifest.LayoutDirectory, Owner: owner, BackupUID: "mine", Count: 20}
-	request.Sweep = &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}
+	request.AbortUploads = &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}
 	result := b.mustRun(agent.CommandSave, request)
 	if result.Pruned != 1 || result.Warning != "" {
 		t.Errorf("the result says %+v", result)

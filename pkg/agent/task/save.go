@@ -64,7 +64,7 @@ func (t *run) tidy(ctx context.Context) {
 	if t.request.Prune != nil {
 		err = t.prune(ctx)
 	}
-	if t.request.Sweep != nil {
+	if t.request.AbortUploads != nil {
 		err = errors.Join(err, t.abortUploads(ctx))
 	}
 	if err != nil {

@@ -40,7 +40,7 @@ type run struct {
 	request *agent.Request
 	result  *agent.Result
 	store   objectstore.Store // nil if the request has none
-	// listed is what prune has listed, for the sweep that follows.
+	// listed is what prune has listed, for AbortUploads, which follows.
 	listed *listing
 }
 

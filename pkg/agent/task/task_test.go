@@ -445,7 +445,7 @@ func TestManifestAlone(t *testing.T) {
 }
 
 // What a killed process leaves, which cannot clean up, does not hinder the next, and is
-// swept.
+// aborted.
 func TestLeftoverOfKilledProcess(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
 	request := b.saveRequest("id-1", manifest.LayoutDirectory)
@@ -458,9 +458,9 @@ func TestLeftoverOfKilledProcess(t *testing.T) {
 	if next.Key == saved.Key || len(b.objects()) != 3 {
 		t.Fatalf("the leftover was overwritten: %v", b.objects())
 	}
-	abortUploads := &agent.Request{ID: "s", Store: request.Store, Sweep: &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}}
-	if result := b.mustRun(agent.CommandAbortUploads, abortUploads); result.Swept != 0 {
-		t.Errorf("swept %d younger than a day", result.Swept)
+	abortUploads := &agent.Request{ID: "s", Store: request.Store, AbortUploads: &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}}
+	if result := b.mustRun(agent.CommandAbortUploads, abortUploads); result.AbortedUploads != 0 {
+		t.Errorf("aborted %d younger than a day", result.AbortedUploads)
 	}
 	old := time.Now().Add(-25 * time.Hour)
 	for _, key := range b.objects() {
@@ -468,8 +468,8 @@ func TestLeftoverOfKilledProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if result := b.mustRun(agent.CommandAbortUploads, abortUploads); result.Swept != 1 || len(b.objects()) != 2 {
-		t.Errorf("swept %d, left %v", result.Swept, b.objects())
+	if result := b.mustRun(agent.CommandAbortUploads, abortUploads); result.AbortedUploads != 1 || len(b.objects()) != 2 {
+		t.Errorf("aborted %d, left %v", result.AbortedUploads, b.objects())
 	}
 	b.checkSaved(next, "", false)
 }

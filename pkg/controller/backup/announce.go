@@ -18,7 +18,7 @@ func (r *Reconciler) started(s *seen, j *batchv1.Job) {
 		j.Annotations[resources.AnnotationAttempt], j.Name)
 }
 
-// announce says what came of an attempt, once it is written down.
+// announce records the event of an attempt that has ended, after the status was written.
 func (r *Reconciler) announce(s *seen, plan planner.Plan) {
 	o := plan.Record
 	if o == nil {

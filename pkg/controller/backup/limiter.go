@@ -55,9 +55,9 @@ func (l *limiter) acquire(key, job, source types.NamespacedName, due time.Time, 
 	inFlight := l.inFlight(running)
 	if !slices.Contains(l.startable(inFlight), key) {
 		if _, taken := inFlight[source]; taken {
-			return &planner.Wait{Reason: "AnotherBackupRuns", Message: fmt.Sprintf("another backup of EtcdCluster %s runs", source.Name)}
+			return &planner.Wait{Reason: planner.ReasonAnotherBackupRuns, Message: fmt.Sprintf("another backup of EtcdCluster %s runs", source.Name)}
 		}
-		return &planner.Wait{Reason: "TooManyBackups", Message: fmt.Sprintf("%d backups run, which is the limit (--max-concurrent-backups)", l.total)}
+		return &planner.Wait{Reason: planner.ReasonTooManyBackups, Message: fmt.Sprintf("%d backups run, which is the limit (--max-concurrent-backups)", l.total)}
 	}
 	delete(l.waiting, key)
 	l.started[key] = activeJob{name: job, source: source}

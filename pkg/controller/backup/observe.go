@@ -54,7 +54,7 @@ func (r *Reconciler) observeSource(s *seen) error {
 	c, err := r.Cache.Cluster(s.Backup.Namespace, ref.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.Source = &planner.Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf("EtcdCluster %s does not exist in this namespace", ref.Name)}
+		s.Source = &planner.Wait{Reason: planner.ReasonClusterNotFound, Message: fmt.Sprintf("EtcdCluster %s does not exist in this namespace", ref.Name)}
 		return nil
 	case err != nil:
 		return fmt.Errorf("read cluster from the cache: %w", err)
@@ -73,7 +73,7 @@ func (r *Reconciler) observeSource(s *seen) error {
 	}
 	slices.SortFunc(s.members, func(a, b resources.MemberAddress) int { return strings.Compare(a.Name, b.Name) })
 	if len(s.members) == 0 {
-		s.Source = &planner.Wait{Reason: "NoMemberRuns", Message: fmt.Sprintf("no member of EtcdCluster %s runs", c.Name)}
+		s.Source = &planner.Wait{Reason: planner.ReasonNoMemberRuns, Message: fmt.Sprintf("no member of EtcdCluster %s runs", c.Name)}
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func (r *Reconciler) isResponsible(s *seen) bool {
 func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) (time.Duration, error) {
 	var failed error
 	switch plan.Action {
-	case planner.ActionRelease:
+	case planner.ActionRemoveFinalizer:
 		return 0, r.release(ctx, key, s)
 	case planner.ActionSave:
 		var made bool
@@ -198,7 +198,7 @@ func (r *Reconciler) jobOf(s *seen, a planner.Attempt) (*batchv1.Job, *planner.W
 		ScheduledTime: a.ScheduledTime, Attempt: a.Number, Image: r.AgentImage, Cluster: s.cluster, Members: s.members,
 	})
 	if err != nil {
-		return nil, &planner.Wait{Reason: "InvalidRequest", Message: err.Error()}
+		return nil, &planner.Wait{Reason: planner.ReasonInvalidRequest, Message: err.Error()}
 	}
 	return r.Platform.Job(j), nil
 }

@@ -49,7 +49,7 @@ type fleet struct {
 // TestTwoHundredPeriodicBackups runs 200 periodic backups of 20 clusters for two hours
 // of a clock that is set forward second by second. Every fourth is due at the same
 // minute as its neighbours; transfers take 5 to 25 s; one backup of each cluster always
-// fails. What is checked: every slot of every other backup is made, in its own period;
+// fails. What is checked: every other backup is made at each of its scheduled times, in its own period;
 // never more than the bound run at once, and never two of one cluster.
 //
 // The queue, the caches and the Jobs are played by the test; what decides and writes is

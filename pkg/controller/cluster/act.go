@@ -25,9 +25,9 @@ const (
 	// retryUnhealthy is when to ask etcd again for a change of its members that it does not
 	// make yet: before 3.4 they must have been connected for five seconds.
 	retryUnhealthy = 500 * time.Millisecond
-	// retryManual is when to try again what only a person can make possible.
+	// retryManual is when to try again what fails until a person changes something.
 	retryManual = 15 * time.Second
-	// retryServiceRejected is the same for the client Service, which holds nothing up.
+	// retryServiceRejected is the same for the client Service: no other action waits for it.
 	retryServiceRejected = 30 * time.Second
 )
 
@@ -39,7 +39,7 @@ var ErrPodFailed = errors.New("pods fail")
 // lease, so that what another process did after it took over is not undone.
 const observationLife = 10 * time.Second
 
-// outcome is what acting came to, apart from errors.
+// outcome is the result of the actions of a plan, apart from errors.
 type outcome struct {
 	// retryAfter, if not 0, is when to look again instead of when the plan says.
 	retryAfter time.Duration
@@ -50,8 +50,8 @@ type outcome struct {
 	serviceRejected error
 }
 
-// revised returns the plan with what acting has shown: when to look again, and what
-// Kubernetes does not allow, which belongs in the status.
+// revised returns the plan with the outcome of its actions: when to look again, and what
+// Kubernetes rejects, which belongs in the status.
 func (o outcome) revised(plan planner.Plan) planner.Plan {
 	if o.retryAfter > 0 {
 		plan.RequeueAfter = o.retryAfter
@@ -68,8 +68,8 @@ func (o outcome) revised(plan planner.Plan) planner.Plan {
 	return plan
 }
 
-// waitFor returns what an error waits for if it lasts until a user changes something; nil
-// for an error that may pass.
+// waitFor returns the wait of an error that lasts until a user changes something; nil for an
+// error that may end by itself.
 func waitFor(err error) *planner.Wait {
 	reason, remedy := planner.Reason(""), ""
 	switch {
@@ -101,8 +101,8 @@ func waitFor(err error) *planner.Wait {
 	return &planner.Wait{Reason: reason, Message: err.Error(), Remedy: remedy}
 }
 
-// act carries out the plan and stops at the first error, except that one in the
-// upkeep of services and budget keeps no member from being repaired.
+// act carries out the plan and stops at the first error. An error of an action that is upkeep,
+// such as that of the client Service, does not stop the repair of members.
 func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, observationLife-r.Clock.Since(r.seen.Now))
 	defer cancel()
@@ -146,8 +146,8 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 	return result, errors.Join(failed...)
 }
 
-// carryOutUnlessBlocked carries out an action. It makes no pod for a cluster for which that has
-// just failed, and remembers what fails.
+// carryOutUnlessBlocked carries out an action. If the creation of a pod has just failed for the
+// cluster, it creates no pod until the back-off is over.
 func carryOutUnlessBlocked(ctx context.Context, r *run, action planner.Action, result *outcome) error {
 	if !createsPod(action) {
 		recordFailedPod(r, action)
@@ -171,8 +171,8 @@ func carryOutUnlessBlocked(ctx context.Context, r *run, action planner.Action, r
 	return err
 }
 
-// recordFailedPod remembers a pod that is deleted because it failed as a whole: the next one
-// may fare the same.
+// recordFailedPod notes a pod that is deleted because it failed as a whole, since the next pod may
+// fail for the same cause.
 func recordFailedPod(r *run, action planner.Action) {
 	a, deletes := action.(planner.DeletePod)
 	if !deletes {

@@ -36,7 +36,7 @@ func hold(ctx context.Context, r *run, _ planner.AddFinalizer) error {
 	return nil
 }
 
-// dissolve decides what becomes of the data of a cluster that is being deleted, and lets
+// dissolve deletes or releases the data of a cluster that is being deleted, and lets
 // the object go. Everything is read live: it is the one place where all PVCs of a cluster
 // are deleted.
 func dissolve(ctx context.Context, r *run, _ planner.FinishDeletion) error {
@@ -250,7 +250,7 @@ func removeProtection(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error
 	return nil
 }
 
-// recordDissolved says what became of the PVCs, and why.
+// recordDissolved records on each PVC whether it is deleted or kept, and why.
 func recordDissolved(ctx context.Context, r *run, pvcs []corev1.PersistentVolumeClaim, why string) {
 	if len(pvcs) == 0 {
 		return

@@ -20,8 +20,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// createSeed starts the cluster.
-func createSeed(ctx context.Context, r *run, a planner.CreateBootstrapPod) error {
+// createBootstrapPod starts the cluster.
+func createBootstrapPod(ctx context.Context, r *run, a planner.CreateBootstrapPod) error {
 	if err := requireBootstrapMember(ctx, r, a.Name); err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 		{"from a backup", filling, backup, false, filling, true, false},
 		{"on the volume of the attempt before", filling, member, true, filling, true, false},
 		{"it has served from its volume", cutover, member, true, cutover, false, false},
-		{"so it has from a backup", cutover, backup, true, cutover, false, false},
+		{"it has served from a backup", cutover, backup, true, cutover, false, false},
 		{"its volume went", cutover, backup, false, cutover, true, false},
 		{"its volume went, and it held the only copy", cutover, member, false, cutover, false, true},
 		{"another process has continued", filling, member, false, cutover, false, true},

@@ -214,7 +214,7 @@ func (g *guarded) PVC(_, name string) (*corev1.PersistentVolumeClaim, error) {
 
 func (g *guarded) PVCs(string, string) ([]*corev1.PersistentVolumeClaim, error) { return nil, nil }
 
-func (g *guarded) Routed(string, string) (map[types.UID]bool, error) { return nil, nil }
+func (g *guarded) PodsInEndpoints(string, string) (map[types.UID]bool, error) { return nil, nil }
 
 // TestLastingErrors: the status reports an error that lasts until a user changes something,
 // and its remedy, also if the controller tries again.

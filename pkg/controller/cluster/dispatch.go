@@ -31,7 +31,7 @@ var effects = index(
 	on(ensureBudget).upkeep(),
 	on(deleteBudget).upkeep(),
 	// act_pods.go: pods of members
-	on(createSeed).createsPod(),
+	on(createBootstrapPod).createsPod(),
 	on(createMemberPod).createsPod(),
 	on(deletePod).upkeepIf(func(a planner.Action) bool {
 		d, is := a.(planner.DeletePod)

@@ -82,11 +82,11 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	if err := observeBudget(r); err != nil {
 		return err
 	}
-	routed, err := r.Cache.Routed(r.key.Namespace, resources.ClientServiceName(c))
+	inEndpoints, err := r.Cache.PodsInEndpoints(r.key.Namespace, resources.ClientServiceName(c))
 	if err != nil {
 		return fmt.Errorf("read from the cache where the client service leads: %w", err)
 	}
-	sortObjects(r, pods, pvcs, routed)
+	sortObjects(r, pods, pvcs, inEndpoints)
 	r.seen.NewName = unusedName(r, pods, pvcs)
 	observeCertificates(ctx, r)
 	observeClients(ctx, r)
@@ -119,11 +119,11 @@ func isMisplaced(r *run, c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
 }
 
 // sortObjects tells the pods and PVCs of members from those that no member has used yet.
-func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim, routed map[types.UID]bool) {
+func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim, inEndpoints map[types.UID]bool) {
 	for _, p := range sorted(pods) {
 		o := observedPod(r.seen.Cluster, p)
 		o.Cordoned = r.Cache.IsCordoned(o.Node) && !toleratesCordon(p)
-		o.InEndpoints, o.Outdated = routed[p.UID], o.Outdated || isMisplaced(r, r.seen.Cluster, p)
+		o.InEndpoints, o.Outdated = inEndpoints[p.UID], o.Outdated || isMisplaced(r, r.seen.Cluster, p)
 		if o.Owned && resources.IsPrepared(p.Annotations) {
 			r.seen.Prepared = append(r.seen.Prepared, o)
 		} else {

@@ -20,11 +20,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// observeEtcd asks every member for itself, then one voter for the member list, and then each
-// voter for a linearizable read. A round at rest is two small requests to each member, and
-// one more to the leader. The safety rules need the list: it comes after the pods were read,
-// and it waits for a quorum, so that it misses no change of the membership. A status alone
-// proves neither. That no member responds is an observation, not an error.
+// observeEtcd reads the status of every member, then the member list from one voter, and then asks
+// each voter for a linearizable read. At rest these are two small requests to each member, and one
+// more to the leader. The safety rules need a list that is read after the pods and through a quorum,
+// so that it misses no change of the membership. The statuses alone do not prove that. If no member
+// responds, that is an observation and not an error.
 func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	r.seen.target = r.seen.to(endpoints(r.seen.Cluster, sorted(pods))...)
 	r.seen.Etcd.Members = lastKnown(r.seen.Cluster)
@@ -58,7 +58,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 			r.Waker.AwaitEnd(r.key, r.seen.target, e)
 		}
 		if !a.Health.Learner && a.Health.Leader != 0 {
-			e.Said = &a.Health
+			e.Status = &a.Health
 			r.seen.voters.Endpoints = append(r.seen.voters.Endpoints, e)
 		}
 	}
@@ -102,11 +102,11 @@ func observeReads(ctx context.Context, r *run) {
 	}
 }
 
-// notServing says of a member that responds what it does not do, and what may be the cause.
+// notServing is the message of a member that responds and does not serve.
 const notServing = "it responds, and it does not complete a linearizable read: its disk may not take writes, or it does not reach the other members"
 
-// stillLearner says of a voter what it has not heard yet. It cannot read through a quorum, so no
-// read tells whether its disk takes writes.
+// stillLearner is the message of a voter that has not applied its promotion yet. It cannot read
+// through a quorum, so no read shows whether its disk takes writes.
 const stillLearner = "it responds as a learner: it has not applied yet that it votes"
 
 // observeViews asks the members that respond what each of them knows of the membership.
@@ -136,7 +136,7 @@ func observeViews(ctx context.Context, r *run, statuses map[string]etcd.StatusRe
 }
 
 // addRespondingMembers adds members that respond and that the last status did not contain.
-// Such a member may be all that is left.
+// Such a member may be the only survivor.
 func (s *seen) addRespondingMembers(statuses map[string]etcd.StatusResult) {
 	for _, e := range s.target.Endpoints {
 		a := statuses[e.Name]
@@ -262,7 +262,7 @@ func lastKnown(c *v1beta2.EtcdCluster) []planner.Member {
 	return members
 }
 
-// judge fills in what each member reports.
+// judge fills in the health of each member.
 func judge(r *run, statuses map[string]etcd.StatusResult) {
 	for i := range r.seen.Etcd.Members {
 		m := &r.seen.Etcd.Members[i]

@@ -48,7 +48,7 @@ func observeRequests(ctx context.Context, r *run, set *secretSet) {
 	}
 }
 
-// certificate returns one Certificate of a cluster, or nil if there is none.
+// readCertificate returns one Certificate of a cluster, or nil if there is none.
 func readCertificate(ctx context.Context, r *run, set *secretSet, namespace, name string) (*unstructured.Unstructured, error) {
 	if live, read := set.requests[name]; read {
 		return live, nil

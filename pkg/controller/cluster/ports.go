@@ -37,9 +37,9 @@ type Cache interface {
 	HiddenPVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
 	// PVCs lists the PVCs that carry the labels of the cluster called name.
 	PVCs(namespace, name string) ([]*corev1.PersistentVolumeClaim, error)
-	// Routed returns the UIDs of the pods that a service leads clients to.
-	Routed(namespace, service string) (map[types.UID]bool, error)
-	// Cordoned is true for a node that is cordoned. It is false for every node if the
+	// PodsInEndpoints returns the UIDs of the pods in the ready endpoints of a Service.
+	PodsInEndpoints(namespace, service string) (map[types.UID]bool, error)
+	// IsCordoned is true for a node that is cordoned. It is false for every node if the
 	// controller may not watch nodes.
 	IsCordoned(node string) bool
 }
@@ -92,7 +92,7 @@ type Objects interface {
 	UpdatePVC(ctx context.Context, pvc *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
 	DeletePVC(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 
-	// CreateRestore asks for a backup to be restored.
+	// CreateRestore creates the EtcdRestore that restores the last backup of a lost cluster.
 	CreateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error)
 
 	GetPodDisruptionBudget(ctx context.Context, namespace, name string) (*policyv1.PodDisruptionBudget, error)
@@ -106,7 +106,7 @@ type Objects interface {
 type Etcd interface {
 	// Members reads the member list through a quorum.
 	Members(ctx context.Context, target etcd.Target) (etcd.Membership, error)
-	// OwnMembers asks one member for the list that it has itself, whatever the others know.
+	// OwnMembers asks one member for its own list, which may be older than that of the others.
 	OwnMembers(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) (etcd.Membership, error)
 	// Statuses asks every endpoint for itself, at the same time; the result has an
 	// entry for each, by its name.
@@ -132,7 +132,7 @@ type Etcd interface {
 	Pad(ctx context.Context, target etcd.Target, n int) error
 	// Defragment has one member rewrite its database, and returns when it has.
 	Defragment(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) error
-	// DisarmNoSpace takes the alarm back that a member has raised about its full database.
+	// DisarmNoSpace disarms the alarm that a member has raised about its full database.
 	DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) error
 }
 
@@ -145,15 +145,15 @@ type CertManager interface {
 	Update(ctx context.Context, certificate *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
-// Background runs what takes longer than a reconcile may, one task of a cluster at a
-// time. It remembers the last one; nothing of that outlives the process.
+// Background runs tasks that take longer than a reconcile may, one for each cluster at a
+// time. It remembers the last task of each cluster until the process ends.
 type Background interface {
 	// Start runs a task unless one of the cluster runs, and puts the key back on the
 	// queue when it has ended.
 	Start(key types.NamespacedName, id string, task func(context.Context) error)
 	// Last returns the last task of the cluster, and whether and how it has ended.
 	Last(key types.NamespacedName) (id string, done bool, err error)
-	// Forget drops what is remembered of the cluster.
+	// Forget drops the last task of the cluster.
 	Forget(key types.NamespacedName)
 }
 
@@ -169,6 +169,6 @@ type (
 type Waker interface {
 	// Await puts the key back on the queue as soon as the endpoint serves.
 	Await(key types.NamespacedName, target etcd.Target, endpoint etcd.Endpoint)
-	// AwaitEnd puts the key back on the queue as soon as the endpoint serves no more.
+	// AwaitEnd puts the key back on the queue as soon as the endpoint no longer serves.
 	AwaitEnd(key types.NamespacedName, target etcd.Target, endpoint etcd.Endpoint)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// The functions here look once more, in the live API, before something that cannot be
-// taken back. Decisions are made from caches, which may be behind; another process may
-// act on the same cluster. They return reconcile.ErrStale if what was observed is no longer so.
+// The functions here read the live API before an action that cannot be undone. The planner decides
+// from caches, which may lag behind, and another process may act on the same cluster. The functions
+// return reconcile.ErrStale if the observation is outdated.
 
 // readSameCluster returns the EtcdCluster in the live API, if it still is the one that was observed
 // and stays.
@@ -143,7 +143,7 @@ func requireSamePods(ctx context.Context, r *run) error {
 	return nil
 }
 
-// requireEnded makes sure that no member runs in a pod that is about to go.
+// requireEnded makes sure that no member runs in a pod that is about to be deleted.
 func requireEnded(ctx context.Context, r *run, name string) error {
 	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
 	if isNotFound(err) {
@@ -174,8 +174,8 @@ func requireAway(ctx context.Context, r *run, name string) error {
 	return nil
 }
 
-// requireNoPod makes sure that a pod that was not seen is not there either, and that it has
-// not only lost its labels.
+// requireNoPod makes sure that a pod that was not observed does not exist. A pod that has only lost
+// its labels gets them back.
 func requireNoPod(ctx context.Context, r *run, name string) error {
 	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
 	if isNotFound(err) {
@@ -216,7 +216,7 @@ func requireNoPVC(ctx context.Context, r *run, name string) error {
 }
 
 // requireOtherVotersServe makes sure that the voters that were seen to serve still do, and
-// stay, before one that need not go is removed or restarted.
+// stay, before a voter that could also stay is removed or restarted.
 func requireOtherVotersServe(ctx context.Context, r *run, except string) error {
 	if err := requireOtherVotersStay(ctx, r, except); err != nil {
 		return err
@@ -280,9 +280,9 @@ func requireLearnerApplies(ctx context.Context, r *run, a planner.PromoteMember)
 	return fmt.Errorf("learner %s: %w", a.Name, errNotApplied)
 }
 
-// requireOtherVotersStay makes sure that the pods of the voters that serve are not going away,
-// before one that need not go is removed or restarted. The cache may be behind, and a
-// member serves until the very end.
+// requireOtherVotersStay makes sure that the pods of the voters that serve are not about to be
+// deleted, before a voter that could also stay is removed or restarted. The cache may lag behind,
+// and a member serves until its container ends.
 func requireOtherVotersStay(ctx context.Context, r *run, except string) error {
 	for i := range r.seen.Etcd.Members {
 		m := &r.seen.Etcd.Members[i]
@@ -296,7 +296,7 @@ func requireOtherVotersStay(ctx context.Context, r *run, except string) error {
 	return nil
 }
 
-// requirePodStays makes sure that the pod of a member is not going away, and that its
+// requirePodStays makes sure that the pod of a member is not about to be deleted, and that its
 // container is not about to restart.
 func requirePodStays(ctx context.Context, r *run, name string) error {
 	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
@@ -363,15 +363,15 @@ func requireSameStatus(ctx context.Context, r *run) error {
 // PVC.
 func requireRecoveryMemberDeleted(ctx context.Context, r *run, name string) error {
 	if _, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name); !isNotFound(err) {
-		return stillThere("pod", name, err)
+		return errStillExists("pod", name, err)
 	}
 	if _, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name); !isNotFound(err) {
-		return stillThere("PVC", name, err)
+		return errStillExists("PVC", name, err)
 	}
 	return nil
 }
 
-func stillThere(kind, name string, err error) error {
+func errStillExists(kind, name string, err error) error {
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", kind, name, err)
 	}

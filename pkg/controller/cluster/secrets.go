@@ -103,7 +103,7 @@ func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster,
 	return set
 }
 
-// secret returns one secret of a cluster, or nil if it does not exist.
+// readSecret returns one secret of a cluster, or nil if it does not exist.
 func readSecret(ctx context.Context, r *run, set *secretSet, namespace, name string) (*corev1.Secret, error) {
 	if secret, read := set.secrets[name]; read {
 		return secret, nil

@@ -92,7 +92,7 @@ func TestRecordIsDeleted(t *testing.T) {
 	}
 	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s"}
 	for name, do := range map[string]func() error{
-		"bootstrap":  func() error { return createSeed(t.Context(), r, planner.CreateBootstrapPod{Name: "c-x"}) },
+		"bootstrap":  func() error { return createBootstrapPod(t.Context(), r, planner.CreateBootstrapPod{Name: "c-x"}) },
 		"cluster ID": func() error { return recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}) },
 		"log":        func() error { return recordLog(t.Context(), r, planner.RecordLog{}) },
 		"recovery":   func() error { return recordRecovery(t.Context(), r, planner.RecordRecovery{Recovery: recovery}) },

@@ -141,11 +141,11 @@ func TestObserveReadsTheStateOfAJobFromItsPodsFirst(t *testing.T) {
 		"it has no address":  {newJob(), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
 		"it is being killed": {newJob(), []*corev1.Pod{newPod("a", running, addressed, beingDeleted)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
 		"its pod has ended":  {newJob(), []*corev1.Pod{newPod("a", phase(corev1.PodFailed))}, nil, planner.Job{Started: true}, "a", false, 0},
-		"and it knows":       {newJob(failed), []*corev1.Pod{newPod("a", phase(corev1.PodFailed))}, nil, planner.Job{Started: true}, "a", false, 0},
-		"its pod is deleted": {newJob(failed), nil, nil, planner.Job{Started: true}, "", true, 0},
-		"though it is done":  {newJob(complete), nil, nil, planner.Job{Started: true}, "", true, 0},
-		"it has not failed":  {newJob(condition(batchv1.JobFailed, corev1.ConditionFalse)), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
-		"it is suspended":    {newJob(condition(batchv1.JobSuspended, corev1.ConditionTrue)), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"its pod has ended, and the Job has failed":   {newJob(failed), []*corev1.Pod{newPod("a", phase(corev1.PodFailed))}, nil, planner.Job{Started: true}, "a", false, 0},
+		"its pod is deleted":                          {newJob(failed), nil, nil, planner.Job{Started: true}, "", true, 0},
+		"its pod is deleted, and the Job is complete": {newJob(complete), nil, nil, planner.Job{Started: true}, "", true, 0},
+		"it has not failed":                           {newJob(condition(batchv1.JobFailed, corev1.ConditionFalse)), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"it is suspended":                             {newJob(condition(batchv1.JobSuspended, corev1.ConditionTrue)), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
 	} {
 		progress := &asked{fail: test.fails}
 		got := Observer{Objects: &api{fails: test.fails}, Progress: progress}.Observe(t.Context(), test.job, test.pods, epoch.Add(time.Minute))

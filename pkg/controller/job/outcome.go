@@ -72,7 +72,7 @@ func NewestFinished(job *batchv1.Job, pods []*corev1.Pod) *corev1.Pod {
 }
 
 // HasSucceeded is true if every container of the Job that ends its pod has ended well,
-// whatever became of containers that others have added, such as the proxy of a mesh.
+// whatever the state of containers that others have added, such as the proxy of a mesh.
 func HasSucceeded(job *batchv1.Job, pod *corev1.Pod) bool {
 	if !haveEnded(job, pod) {
 		return pod.Status.Phase == corev1.PodSucceeded

@@ -144,13 +144,13 @@ func hidden[T metav1.Object](set cache.Indexer, namespace, cluster string) ([]T,
 	return list, nil
 }
 
-// Routed implements cluster.Cache.
-func (c ClusterCache) Routed(namespace, service string) (map[types.UID]bool, error) {
+// PodsInEndpoints implements cluster.Cache.
+func (c ClusterCache) PodsInEndpoints(namespace, service string) (map[types.UID]bool, error) {
 	slices, err := c.Slices.ByIndex(byService, indexed(namespace, service))
 	if err != nil {
 		return nil, err
 	}
-	routed := map[types.UID]bool{}
+	inEndpoints := map[types.UID]bool{}
 	for _, object := range slices {
 		slice, ok := object.(*discoveryv1.EndpointSlice)
 		if !ok {
@@ -159,11 +159,11 @@ func (c ClusterCache) Routed(namespace, service string) (map[types.UID]bool, err
 		for i := range slice.Endpoints {
 			e := &slice.Endpoints[i]
 			if e.TargetRef != nil && e.TargetRef.Kind == "Pod" && ptr.Deref(e.Conditions.Ready, true) {
-				routed[e.TargetRef.UID] = true
+				inEndpoints[e.TargetRef.UID] = true
 			}
 		}
 	}
-	return routed, nil
+	return inEndpoints, nil
 }
 
 func selector(cluster string) labels.Selector {

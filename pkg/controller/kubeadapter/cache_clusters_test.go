@@ -83,17 +83,17 @@ func TestCacheFindsTheObjectsOfACluster(t *testing.T) {
 	for _, p := range foundPVCs {
 		got = append(got, "pvc "+p.Namespace+"/"+p.Name)
 	}
-	routed, routedErr := l.Routed("ns", "b-client")
+	inEndpoints, endpointsErr := l.PodsInEndpoints("ns", "b-client")
 	hidden, hiddenErr := l.Pod("ns", "hidden")
-	if err != nil || pvcsErr != nil || routedErr != nil || hiddenErr != nil || hidden.Name != "hidden" {
-		t.Fatal(err, pvcsErr, routedErr, hiddenErr)
+	if err != nil || pvcsErr != nil || endpointsErr != nil || hiddenErr != nil || hidden.Name != "hidden" {
+		t.Fatal(err, pvcsErr, endpointsErr, hiddenErr)
 	}
 	slices.Sort(got)
 	want := []string{"pod ns/a-1", "pod ns/a-2", "pvc ns/a-1", "pvc ns/a-2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objects of a cluster: %s", diff)
 	}
-	if diff := cmp.Diff(map[types.UID]bool{"b-1": true}, routed); diff != "" {
+	if diff := cmp.Diff(map[types.UID]bool{"b-1": true}, inEndpoints); diff != "" {
 		t.Errorf("where a service leads: %s", diff)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 )
@@ -54,9 +55,10 @@ var (
 // knownReasons bounds the label: reasons of Kubernetes are open-ended.
 var knownReasons = map[string]bool{
 	planner.ReasonNotStarted: true, planner.ReasonJobLost: true, "DeadlineExceeded": true, "OOMKilled": true, "Evicted": true,
-	"InvalidRequest": true, "EtcdUnavailable": true, "EtcdDenied": true, "InvalidCredentials": true, "StoreDenied": true,
-	"BucketNotFound": true, "AlreadyExists": true, "StoreUnavailable": true, "Stalled": true, "Corrupt": true,
-	"Unsupported": true, "NoSpace": true, "Canceled": true, "Internal": true,
+	string(agent.ClassRequest): true, string(agent.ClassEtcd): true, string(agent.ClassEtcdDenied): true, string(agent.ClassCredentials): true,
+	string(agent.ClassStoreDenied): true, string(agent.ClassNoBucket): true, string(agent.ClassExists): true, string(agent.ClassStore): true,
+	string(agent.ClassStalled): true, string(agent.ClassCorrupt): true, string(agent.ClassUnsupported): true, string(agent.ClassNoSpace): true,
+	string(agent.ClassCanceled): true, string(agent.ClassInternal): true,
 }
 
 // ObserveBackupAttempt counts an attempt at a backup that ended.

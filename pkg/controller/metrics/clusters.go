@@ -36,8 +36,8 @@ type ClusterCollector struct {
 }
 
 // counts is what was seen to happen to one cluster: the changes of its leader, and its
-// recoveries by what they came to. A cluster has no leader for a moment during an election;
-// lastLeader is who led before, so that the change counts when the next one leads.
+// recoveries by outcome. A cluster has no leader for a moment during an election: lastLeader is
+// the leader before, so that the change counts when the next member leads.
 type counts struct {
 	leaders, recovered, abandoned int
 	lastLeader                    string

@@ -81,9 +81,9 @@ func TestCollectorSaysWhatTheStatusSays(t *testing.T) {
 	leaderless.Status.Leader = ""
 	c.updated(measured("a"), moved)
 	c.updated(moved, leaderless) // no leader: that is no change of leader yet
-	c.updated(leaderless, moved) // the same one leads again
+	c.updated(leaderless, moved) // the same member leads again
 	c.updated(moved, leaderless)
-	c.updated(leaderless, measured("a")) // another one does
+	c.updated(leaderless, measured("a")) // another member leads
 	want := `blocked_since_timestamp_seconds{name=a,namespace=n,reason=QuorumAtRisk} 1000
 condition{condition=Available,name=a,namespace=n,status=True} 1
 condition{condition=QuorumLost,name=a,namespace=n,status=Unknown} 1

@@ -11,7 +11,7 @@ import (
 
 // Gate knows which of the controller's own writes the cache has not shown yet.
 type Gate interface {
-	// Ready is true if the cache shows every write that was noted for the key.
+	// IsReady is true if the cache shows every write that was noted for the key.
 	IsReady(key types.NamespacedName) bool
 	// Note remembers that an object was written for the key.
 	Note(key types.NamespacedName, written metav1.Object)

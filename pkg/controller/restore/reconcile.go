@@ -112,7 +112,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 	for _, name := range plan.Delete {
 		failed = errors.Join(failed, r.jobs().Delete(ctx, s.jobs, name))
 	}
-	if plan.Action == planner.ActionHold || plan.Action == planner.ActionRelease {
+	if plan.Action == planner.ActionAddFinalizer || plan.Action == planner.ActionRemoveFinalizer {
 		return reconcile.GateRetry, failed // what was observed is not what is stored any more
 	}
 	failed = errors.Join(failed, r.writeStatus(ctx, key, s, plan))
@@ -123,17 +123,17 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 	switch plan.Action {
 	case planner.ActionVerify:
 		return r.verify(ctx, key, s, plan)
-	case planner.ActionHold, planner.ActionRelease:
-		return r.setFinalizer(ctx, key, s, plan.Action == planner.ActionHold)
-	case planner.ActionCreate:
+	case planner.ActionAddFinalizer, planner.ActionRemoveFinalizer:
+		return r.setFinalizer(ctx, key, s, plan.Action == planner.ActionAddFinalizer)
+	case planner.ActionCreateCluster:
 		return r.createCluster(ctx, key, s, plan)
-	case planner.ActionCopy:
+	case planner.ActionBackUpFirst:
 		return r.copyData(ctx, key, s, plan)
-	case planner.ActionAsk:
+	case planner.ActionRequestRecovery:
 		return r.ask(ctx, key, s, plan)
-	case planner.ActionCancel:
+	case planner.ActionCancelRecovery:
 		return r.cancel(ctx, key, s)
-	case planner.ActionDiscard:
+	case planner.ActionDeleteCluster:
 		return r.discard(ctx, s)
 	default:
 		return nil

@@ -55,7 +55,7 @@ type Waker struct {
 	// watched tells of each endpoint whether it is among those of maxUnserved.
 	watched  map[string]bool
 	unserved int
-	// vain are the endpoints whose last watch ended without a result.
+	// neverServed are the endpoints whose last watch ended without a result.
 	neverServed map[string]bool
 }
 

@@ -2343,9 +2343,9 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 							Format:      "",
 						},
 					},
-					"declared": {
+					"desiredSize": {
 						SchemaProps: spec.SchemaProps{
-							Description: "declared is the number of voters that the spec asks for.",
+							Description: "desiredSize is the number of voters that the spec asks for.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2367,9 +2367,9 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 							Format:      "int32",
 						},
 					},
-					"quorumAnswered": {
+					"quorumResponded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "quorumAnswered is true if a read went through a quorum while this was found out.",
+							Description: "quorumResponded is true if a read went through a quorum while this was found out.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2430,9 +2430,9 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 							},
 						},
 					},
-					"askedAt": {
+					"probedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "askedAt is when the members were queried.",
+							Description: "probedAt is when the members were queried.",
 							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -2443,7 +2443,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterHealth(ref common.ReferenceCallback
 						},
 					},
 				},
-				Required: []string{"verdict", "declared", "voters", "serving", "quorumAnswered", "askedAt", "took"},
+				Required: []string{"verdict", "desiredSize", "voters", "serving", "quorumResponded", "probedAt", "took"},
 			},
 		},
 		Dependencies: []string{
@@ -2675,9 +2675,9 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterMembers(ref common.ReferenceCallbac
 							},
 						},
 					},
-					"askedAt": {
+					"probedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "askedAt is when the members were queried.",
+							Description: "probedAt is when the members were queried.",
 							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -2688,7 +2688,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdClusterMembers(ref common.ReferenceCallbac
 						},
 					},
 				},
-				Required: []string{"agreed", "confirmed", "askedAt", "took"},
+				Required: []string{"agreed", "confirmed", "probedAt", "took"},
 			},
 		},
 		Dependencies: []string{
@@ -3550,7 +3550,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberHealth(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
-					"answered": {
+					"responded": {
 						SchemaProps: spec.SchemaProps{
 							Description: "responded is true if the member responded in time.",
 							Default:     false,
@@ -3707,7 +3707,7 @@ func schema_pkg_apis_etcd_v1beta2_MemberHealth(ref common.ReferenceCallback) com
 						},
 					},
 				},
-				Required: []string{"name", "answered"},
+				Required: []string{"name", "responded"},
 			},
 		},
 		Dependencies: []string{

@@ -19,8 +19,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 )
 
-// sweepMark in the metadata of an empty blob says that Sweep has made it to delete it.
-const sweepMark = "etcdoperatorswept"
+// uploadMark in the metadata of an empty blob says that AbortUploads has made it to delete it.
+const uploadMark = "etcdoperatorswept"
 
 // AbortUploads implements objectstore.Store. Azure keeps uncommitted blocks
 // for a week, and counts them as stored. It lists them as a blob without content
@@ -29,17 +29,17 @@ const sweepMark = "etcdoperatorswept"
 // blocks: what is young, and what others have sent, stays. Blocks that wait behind a blob
 // that is there go when that is written next.
 func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
-	swept := 0
+	aborted := 0
 	pages := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 		Prefix: &prefix, Include: container.ListBlobsInclude{UncommittedBlobs: true, Metadata: true},
 	})
 	for pages.More() {
 		page, err := pages.NextPage(ctx)
 		if bloberror.HasCode(err, bloberror.UnsupportedQueryParameter, bloberror.InvalidQueryParameterValue) {
-			return swept, nil // a kind of account that does not list them: they go after a week
+			return aborted, nil // a kind of account that does not list them: they go after a week
 		}
 		if err != nil {
-			return swept, failed("sweep", prefix, err)
+			return aborted, failed("abort uploads", prefix, err)
 		}
 		for _, item := range page.Segment.BlobItems {
 			if item.Name == nil || item.Properties == nil || ptr.Deref(item.Properties.ContentLength, 0) != 0 || directory(item) {
@@ -47,14 +47,14 @@ func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Tim
 			}
 			gone, err := s.discard(ctx, item, before)
 			if err != nil {
-				return swept, failed("sweep", *item.Name, err)
+				return aborted, failed("abort uploads", *item.Name, err)
 			}
 			if gone {
-				swept++
+				aborted++
 			}
 		}
 	}
-	return swept, nil
+	return aborted, nil
 }
 
 // discard deletes what an interrupted upload has left, and says whether it did.
@@ -68,7 +68,7 @@ func (s *Store) discard(ctx context.Context, item *container.BlobItem, before ti
 		}
 		// This fails if another program has made a blob of it meanwhile.
 		made, err := client.CommitBlockList(ctx, nil, &blockblob.CommitBlockListOptions{
-			Metadata:         map[string]*string{sweepMark: ptr.To("true")},
+			Metadata:         map[string]*string{uploadMark: ptr.To("true")},
 			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: ptr.To(azcore.ETagAny)}},
 		})
 		if err != nil {
@@ -114,17 +114,17 @@ func abandoned(ctx context.Context, client *blockblob.Client, before time.Time) 
 
 // unless returns err, but nil if it is of this kind.
 func unless(kind error, key string, err error) error {
-	if errors.Is(failed("sweep", key, err), kind) {
+	if errors.Is(failed("abort uploads", key, err), kind) {
 		return nil
 	}
 	return err
 }
 
-// isMarked is true for a blob that a Sweep has made that was killed before it deleted it. The
+// isMarked is true for a blob that AbortUploads has made and not deleted, because it was killed. The
 // names of metadata have no case.
 func isMarked(metadata map[string]*string) bool {
 	for name := range metadata {
-		if strings.EqualFold(name, sweepMark) {
+		if strings.EqualFold(name, uploadMark) {
 			return true
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
 )
 
-// TestSweepOfAnAccountThatListsNone: that is no error, or every backup would warn of it. What
+// TestAbortUploadsOfAnAccountThatListsNone: that is no error, or every backup would warn of it. What
 // else is rejected is one.
-func TestSweepOfAnAccountThatListsNone(t *testing.T) {
+func TestAbortUploadsOfAnAccountThatListsNone(t *testing.T) {
 	for code, fails := range map[string]bool{"InvalidQueryParameterValue": false, "UnsupportedQueryParameter": false, "InvalidInput": true} {
 		asked := 0
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func TestSweepOfAnAccountThatListsNone(t *testing.T) {
 		t.Cleanup(server.Close)
 		n, err := open(t, server.URL, "c", storetest.AccountKey, nil).AbortUploads(t.Context(), "", time.Now())
 		if n != 0 || (err != nil) != fails || asked != 1 {
-			t.Errorf("%s: swept %d, %v; it got %d requests", code, n, err, asked)
+			t.Errorf("%s: aborted %d, %v; it got %d requests", code, n, err, asked)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestAbortUploadsTouchesNothingOfOthers(t *testing.T) {
 	old := time.Now().Add(-48 * time.Hour)
 	for name, test := range map[string]struct {
 		account emptied
-		swept   int
+		aborted int
 		calls   []string
 	}{
 		"no other program":        {emptied{}, 1, []string{"commit *", `delete "made"`}},
@@ -88,8 +88,8 @@ func TestAbortUploadsTouchesNothingOfOthers(t *testing.T) {
 			server := httptest.NewServer(&account)
 			t.Cleanup(server.Close)
 			n, err := open(t, server.URL, "c", storetest.AccountKey, nil).AbortUploads(t.Context(), "", time.Now().Add(-24*time.Hour))
-			if n != test.swept || err != nil || !slices.Equal(account.calls, test.calls) {
-				t.Errorf("swept %d, %v; it did %q", n, err, account.calls)
+			if n != test.aborted || err != nil || !slices.Equal(account.calls, test.calls) {
+				t.Errorf("aborted %d, %v; it did %q", n, err, account.calls)
 			}
 		})
 	}

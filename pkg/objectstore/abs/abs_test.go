@@ -55,8 +55,8 @@ func TestAcceptance(t *testing.T) {
 	})
 }
 
-// TestSweepSpares: what is no leftover of ours stays, whatever there is beside it, and what
-// a sweep has left that was killed goes.
+// TestAbortUploadsKeepsOthers: what is no leftover of ours stays, whatever is beside it, and what
+// AbortUploads has left when it was killed goes.
 func TestAbortUploadsKeepsOthers(t *testing.T) {
 	endpoint := storetest.Azure(t)
 	store := open(t, endpoint, "spared", storetest.AccountKey, nil)
@@ -81,7 +81,7 @@ func TestAbortUploadsKeepsOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := store.client.NewBlockBlobClient("killed").CommitBlockList(ctx, nil, &blockblob.CommitBlockListOptions{
-		Metadata: map[string]*string{sweepMark: ptr.To("true")},
+		Metadata: map[string]*string{uploadMark: ptr.To("true")},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestAbortUploadsKeepsOthers(t *testing.T) {
 	stage("whole", old)
 
 	if n, err := store.AbortUploads(ctx, "", now.Add(-24*time.Hour)); err != nil || n != 2 {
-		t.Errorf("swept %d, %v; want what was abandoned, and what was killed", n, err)
+		t.Errorf("aborted %d, %v; want what was abandoned, and what was killed", n, err)
 	}
 	for key, u := range map[string]*upload{"running": running, "again": again} {
 		if err := u.Complete(ctx, 1); err != nil {
@@ -124,8 +124,8 @@ const listing = `<?xml version="1.0" encoding="utf-8"?><EnumerationResults Conta
 <Blob><Name>a/sent</Name><Properties><Content-Length>0</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob>
 </Blobs><NextMarker/></EnumerationResults>`
 
-// TestSweepAsDocumented: the requests to the service, one after the other.
-func TestSweepAsDocumented(t *testing.T) {
+// TestAbortUploadsAsDocumented: the requests to the service, one after the other.
+func TestAbortUploadsAsDocumented(t *testing.T) {
 	block := (&upload{salt: time.Now().Add(-48 * time.Hour).UnixNano()}).block(1)
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +151,7 @@ func TestSweepAsDocumented(t *testing.T) {
 	t.Cleanup(server.Close)
 	store := open(t, server.URL, "c", storetest.AccountKey, nil)
 	if n, err := store.AbortUploads(t.Context(), "a/", time.Now()); n != 2 || err != nil {
-		t.Errorf("swept %d, %v", n, err)
+		t.Errorf("aborted %d, %v", n, err)
 	}
 	want := []string{
 		"list a/ with metadata,uncommittedblobs",

@@ -146,7 +146,7 @@ func (u *upload) misses(ctx context.Context, cause error) error {
 }
 
 // Abort implements objectstore.Parts: blocks cannot be deleted without making them a blob
-// for a moment, which is left to Sweep.
+// for a moment, which is left to AbortUploads.
 func (u *upload) Abort(context.Context) error { return nil }
 
 // block names a block; all names of a blob's blocks must have the same length.

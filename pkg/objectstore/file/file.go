@@ -304,23 +304,23 @@ func (s *Store) AbortUploads(ctx context.Context, _ string, before time.Time) (i
 		return 0, nil
 	}
 	if err != nil {
-		return 0, failed("sweep", temporaryDir, err, nil)
+		return 0, failed("abort uploads", temporaryDir, err, nil)
 	}
-	swept := 0
+	aborted := 0
 	for _, entry := range entries {
 		if ctx.Err() != nil {
-			return swept, context.Cause(ctx)
+			return aborted, context.Cause(ctx)
 		}
 		info, err := entry.Info()
 		if err != nil || !info.ModTime().Before(before) {
 			continue
 		}
 		if err := s.root.Remove(path.Join(temporaryDir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return swept, failed("sweep", entry.Name(), err, nil)
+			return aborted, failed("abort uploads", entry.Name(), err, nil)
 		}
-		swept++
+		aborted++
 	}
-	return swept, nil
+	return aborted, nil
 }
 
 // checkKey rejects keys that are no paths of files below the root.

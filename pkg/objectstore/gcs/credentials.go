@@ -39,7 +39,7 @@ var credentialFields = map[string][]string{
 	},
 }
 
-// foreignTypes are other types of Google, which may be repeated to a reader.
+// externalTypes are other types of Google, which may be repeated to a reader.
 var externalTypes = []string{"external_account", "external_account_authorized_user", "impersonated_service_account", "gdch_service_account"}
 
 // readCredentials reads the secret's credentials.json. The error matches ErrCredentials and

@@ -132,7 +132,7 @@ func (u *upload) send(ctx context.Context) (*storage.Object, error) {
 	return described(response.Body), nil
 }
 
-// maxAnswer bounds what is read of a response, in bytes.
+// maxResponse bounds what is read of a response, in bytes.
 const maxResponse = 1 << 20
 
 // described reads what a store says of an object that it has stored. A response that breaks off

@@ -23,7 +23,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 )
 
-// responds is a store that gives one response after the other to uploads.
+// responses is a store that gives one response after the other to uploads.
 type responses struct {
 	*Store
 
@@ -215,7 +215,7 @@ func (h *halting) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNobodyReadsAfterPut: a source belongs to the caller again when Put returns, even if
+// TestNoReadAfterPut: a source belongs to the caller again when Put returns, even if
 // the store has responded before it was sent.
 func TestNoReadAfterPut(t *testing.T) {
 	source := &halting{first: sized(2000), asked: make(chan struct{}), goOn: make(chan struct{})}

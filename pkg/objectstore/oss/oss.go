@@ -93,11 +93,11 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 // are not listed.
 func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
 	pages := s.client.NewListMultipartUploadsPaginator(&oss.ListMultipartUploadsRequest{Bucket: &s.bucket, Prefix: &prefix})
-	swept := 0
+	aborted := 0
 	for pages.HasNext() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return swept, failed("sweep", prefix, err)
+			return aborted, failed("abort uploads", prefix, err)
 		}
 		for _, u := range page.Uploads {
 			if !oss.ToTime(u.Initiated).Before(before) {
@@ -105,12 +105,12 @@ func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Tim
 			}
 			_, err := s.client.AbortMultipartUpload(ctx, &oss.AbortMultipartUploadRequest{Bucket: &s.bucket, Key: u.Key, UploadId: u.UploadId})
 			if err != nil && code(err) != codeNoSuchUpload {
-				return swept, failed("sweep", oss.ToString(u.Key), err)
+				return aborted, failed("abort uploads", oss.ToString(u.Key), err)
 			}
-			swept++
+			aborted++
 		}
 	}
-	return swept, nil
+	return aborted, nil
 }
 
 const codeNoSuchUpload = "NoSuchUpload"

@@ -51,7 +51,7 @@ func TestAWS(t *testing.T) {
 	}
 }
 
-// TestStoreThatRefusesChecksums: a server that does not know the checksum of the whole object
+// TestStoreThatRejectsChecksums: a server that does not know the checksum of the whole object
 // gets the upload without, and no part of the first one stays.
 func TestStoreThatRejectsChecksums(t *testing.T) {
 	endpoint := storetest.S3(t)

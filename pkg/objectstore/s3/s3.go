@@ -108,14 +108,14 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 // are not listed.
 func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
 	pages := s3.NewListMultipartUploadsPaginator(s.client, &s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix})
-	swept := 0
+	aborted := 0
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if isNotImplemented(err) {
-			return swept, nil
+			return aborted, nil
 		}
 		if err != nil {
-			return swept, failed("sweep", prefix, err)
+			return aborted, failed("abort uploads", prefix, err)
 		}
 		for _, u := range page.Uploads {
 			if !aws.ToTime(u.Initiated).Before(before) {
@@ -123,12 +123,12 @@ func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Tim
 			}
 			_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.bucket, Key: u.Key, UploadId: u.UploadId})
 			if err != nil && code(err) != codeNoSuchUpload {
-				return swept, failed("sweep", aws.ToString(u.Key), err)
+				return aborted, failed("abort uploads", aws.ToString(u.Key), err)
 			}
-			swept++
+			aborted++
 		}
 	}
-	return swept, nil
+	return aborted, nil
 }
 
 const codeNoSuchUpload = "NoSuchUpload"

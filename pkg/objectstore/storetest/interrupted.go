@@ -55,7 +55,7 @@ func (s *suite) nothingLeft(ctx context.Context, t *testing.T, store objectstore
 		t.Errorf("%d leftovers, %v", n, err)
 	}
 	if found := keys(ctx, t, store, at); len(found) > 0 {
-		t.Errorf("visible after the sweep: %v", found)
+		t.Errorf("visible after AbortUploads: %v", found)
 	}
 }
 
@@ -116,10 +116,10 @@ func (s *suite) abortUploads(t *testing.T) {
 	<-source.blocked
 	gone()
 	if n, err := store.AbortUploads(ctx, at, time.Now().Add(-time.Hour)); err != nil || n != 0 {
-		t.Errorf("younger leftovers: swept %d, %v", n, err)
+		t.Errorf("younger leftovers: aborted %d, %v", n, err)
 	}
 	if n, err := store.AbortUploads(ctx, at, time.Now().Add(time.Hour)); err != nil || n != 1 {
-		t.Errorf("swept %d, %v; want 1", n, err)
+		t.Errorf("aborted %d, %v; want 1", n, err)
 	}
 	s.nothingLeft(ctx, t, store, at)
 }

@@ -44,9 +44,9 @@ type Options struct {
 	// there. Nil if the server under test cannot tell.
 	Denied  func(t *testing.T) objectstore.Store
 	Missing func(t *testing.T) objectstore.Store
-	// Leftovers are left by an upload that is killed, and can be swept.
+	// Leftovers are left by an upload that is killed, and can be aborted.
 	Leftovers bool
-	// Aborted says that a Put that fails, too, leaves what only Sweep deletes.
+	// Aborted says that a Put that fails, too, leaves what only AbortUploads deletes.
 	Aborted bool
 	// Proves says that the store returns checksums.
 	Proves bool

@@ -37,7 +37,7 @@ const (
 	ReasonNameConflict = "NameConflict"
 )
 
-// overdueGrace is how late a backup may be beside a whole period.
+// overdueGrace is how late a backup may be after the second scheduled time that passed without one.
 const overdueGrace = 10 * time.Minute
 
 // ClusterObserved is everything that a decision about the backups of one cluster
@@ -66,25 +66,25 @@ type ClusterPlan struct {
 // DecideCluster says what is done about the backups of a cluster.
 func DecideCluster(o ClusterObserved) ClusterPlan {
 	plan := ClusterPlan{LastBackup: resources.LastBackup(o.Cluster, o.Backups)}
-	taken := o.Scheduled != nil && o.Scheduled.Annotations[AnnotationOfCluster] != o.Cluster.Name
-	if !taken && o.Cluster.DeletionTimestamp == nil {
+	conflict := o.Scheduled != nil && o.Scheduled.Annotations[AnnotationOfCluster] != o.Cluster.Name
+	if !conflict && o.Cluster.DeletionTimestamp == nil {
 		plan.Create, plan.Update = o.scheduled()
 	}
-	plan.Healthy, plan.RequeueAfter = o.healthy(taken && wantsSchedule(o.Cluster))
+	plan.Healthy, plan.RequeueAfter = o.healthy(conflict && hasSchedule(o.Cluster))
 	return plan
 }
 
-func wantsSchedule(c *v1beta2.EtcdCluster) bool {
+func hasSchedule(c *v1beta2.EtcdCluster) bool {
 	return c.Spec.Backup != nil && c.Spec.Backup.Schedule != ""
 }
 
-// scheduled returns the EtcdBackup to create or to update. One that is no longer asked
-// for is suspended, not deleted: its status tells where the backups are.
+// scheduled returns the EtcdBackup to create or to update. Without a schedule in spec.backup an
+// existing EtcdBackup is suspended and not deleted: its status tells where the backups are.
 func (o *ClusterObserved) scheduled() (create, update *v1beta2.EtcdBackup) {
 	switch live := o.Scheduled; {
-	case !wantsSchedule(o.Cluster) && (live == nil || live.Spec.BackupPolicy == nil || live.Spec.BackupPolicy.Suspend):
+	case !hasSchedule(o.Cluster) && (live == nil || live.Spec.BackupPolicy == nil || live.Spec.BackupPolicy.Suspend):
 		return nil, nil
-	case !wantsSchedule(o.Cluster):
+	case !hasSchedule(o.Cluster):
 		update = live.DeepCopy()
 		update.Spec.BackupPolicy.Suspend = true
 		return nil, update
@@ -144,10 +144,10 @@ type verdict struct {
 	overdue time.Time
 }
 
-func (o *ClusterObserved) healthy(taken bool) (*v1beta2.ClusterCondition, time.Duration) {
+func (o *ClusterObserved) healthy(conflict bool) (*v1beta2.ClusterCondition, time.Duration) {
 	var worst *verdict
 	var wake time.Time
-	if taken {
+	if conflict {
 		worst = &verdict{corev1.ConditionFalse, ReasonNameConflict, fmt.Sprintf(
 			"spec.backup needs the name of EtcdBackup %s, which was not created for it; delete that EtcdBackup, or create it under another name", o.Scheduled.Name), time.Time{}}
 	}
@@ -240,8 +240,8 @@ func (o *ClusterObserved) stamp(v *verdict) *v1beta2.ClusterCondition {
 	return &c
 }
 
-// WithBackups returns the status of the cluster with what the plan says of its
-// backups. Everything else in it has another author.
+// WithBackups returns the status of the cluster with what the plan says of its backups. The
+// reconciler of EtcdClusters writes everything else in it.
 func (p ClusterPlan) WithBackups(status *v1beta2.ClusterStatus) v1beta2.ClusterStatus {
 	out := *status.DeepCopy()
 	out.LastBackup = p.LastBackup.DeepCopy()

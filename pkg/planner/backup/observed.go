@@ -46,7 +46,7 @@ type Job struct {
 	Outcome *Outcome
 }
 
-// Outcome is what came of a Job.
+// Outcome is the result of a Job.
 type Outcome struct {
 	Succeeded bool
 	// Reason in one CamelCase word why it failed.
@@ -80,16 +80,6 @@ type Outcome struct {
 	Spared string
 }
 
-// Reasons of failures that the controller finds itself. Others come from the agent.
-const (
-	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
-	ReasonNotStarted = job.ReasonNotStarted
-	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
-	ReasonRejected = job.ReasonRejected
-	// ReasonJobLost is a Job that no longer exists, or ended without an outcome.
-	ReasonJobLost = job.ReasonJobLost
-)
-
 func (o *Observed) policy() *v1beta2.BackupPolicy {
 	if o.Backup.Spec.BackupPolicy == nil {
 		return &v1beta2.BackupPolicy{}
@@ -116,7 +106,7 @@ func (o *Observed) isRunning() bool {
 	return s.Attempts > 0 && s.StartTime != nil && s.CompletionTime == nil
 }
 
-// isRecorded is true if the status holds what came of an attempt.
+// isRecorded is true if the status holds the outcome of an attempt.
 func (o *Observed) isRecorded(a Attempt) bool {
 	now := o.current()
 	switch {

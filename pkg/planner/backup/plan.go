@@ -17,8 +17,8 @@ const (
 	ActionNone Action = ""
 	// ActionSave makes the Job of Plan.Attempt.
 	ActionSave Action = "save"
-	// ActionRelease takes AncestorFinalizer off an object that is being deleted.
-	ActionRelease Action = "release"
+	// ActionRemoveFinalizer takes AncestorFinalizer off an object that is being deleted.
+	ActionRemoveFinalizer Action = "removeFinalizer"
 )
 
 // AncestorFinalizer is what the original etcd-operator put on periodic backups, to
@@ -42,7 +42,7 @@ type Plan struct {
 	Action Action
 	// Attempt that ActionSave begins, or that is waited for.
 	Attempt Attempt
-	// Record is what came of Attempt. It is only written; nothing else is done before.
+	// Record is the outcome of Attempt. The plan only writes it, and nothing else happens before.
 	Record *Outcome
 	// Delete lists Jobs that have served their purpose.
 	Delete []string
@@ -65,7 +65,7 @@ func (p Plan) Postponed(why Wait) Plan {
 func Decide(o Observed) Plan {
 	if o.Backup.DeletionTimestamp != nil {
 		if slices.Contains(o.Backup.Finalizers, AncestorFinalizer) {
-			return Plan{Action: ActionRelease}
+			return Plan{Action: ActionRemoveFinalizer}
 		}
 		return Plan{}
 	}
@@ -124,7 +124,7 @@ func (o *Observed) hasFailed() bool {
 	return o.current().Number > 0 && !o.isRunning() && !o.Backup.Status.Succeeded
 }
 
-// recordJob writes down what came of a Job.
+// recordJob writes the outcome of a Job into the status.
 func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 	j := o.pending()
 	switch {

@@ -74,7 +74,7 @@ func (s *scene) ends(after time.Duration, outcome Outcome) {
 	outcome.Start, outcome.Completion = j.Created, s.Now
 	j.Started, j.Outcome = true, &outcome
 	if plan := s.step(); plan.Record == nil || plan.Action != ActionNone || len(plan.Delete) > 0 {
-		s.Fatalf("what came of the Job is not written down first: %+v", plan)
+		s.Fatalf("the outcome of the Job is not recorded first: %+v", plan)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestEndOfAnEtcdBackup(t *testing.T) {
 		t.Errorf("plan %+v", plan)
 	}
 	s.Backup.Finalizers = append(s.Backup.Finalizers, AncestorFinalizer)
-	if plan := Decide(s.Observed); plan.Action != ActionRelease {
+	if plan := Decide(s.Observed); plan.Action != ActionRemoveFinalizer {
 		t.Errorf("plan %+v", plan)
 	}
 }

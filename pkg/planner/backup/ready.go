@@ -23,20 +23,20 @@ const stalledLate = 10 * time.Minute
 // makes its next backup stays Ready, so that a schedule does not look like a change.
 func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) job.Standing {
 	is, reason, message := progressing(o, status, plan)
-	goesOn := is == metav1.ConditionTrue
+	isProgressing := is == metav1.ConditionTrue
 	stored := meta.FindStatusCondition(status.Conditions, ConditionSucceeded)
 	good := stored != nil && stored.Status == metav1.ConditionTrue
 	tried := stored != nil && stored.Status != metav1.ConditionUnknown
 	switch {
 	case plan.Wait != nil && o.waitsTooLong(plan):
 		return job.Standing{Stalled: true, Reason: plan.Wait.Reason, Message: plan.Wait.Message}
-	case good && (o.isPeriodic() || !goesOn):
+	case good && (o.isPeriodic() || !isProgressing):
 		return job.Standing{Ready: true, Reason: ReasonStored, Message: stored.Message}
 	case o.isPeriodic() && !tried && o.isSuspended():
 		return job.Standing{Ready: true, Reason: reason, Message: message}
 	case o.isPeriodic() && !tried && status.Phase == v1beta2.BackupPhasePending && plan.Action == ActionNone && plan.Wait == nil:
-		return job.Standing{Ready: true, Reason: "NoneDueYet", Message: "no backup has been due yet"}
-	case goesOn:
+		return job.Standing{Ready: true, Reason: ReasonNoneDueYet, Message: "no backup has been due yet"}
+	case isProgressing:
 		return job.Standing{Reason: reason, Message: message}
 	default:
 		return job.Standing{Stalled: true, Reason: reason, Message: cmp.Or(message, status.Reason)}
@@ -48,9 +48,9 @@ func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) job.Standin
 func (o *Observed) waitsTooLong(plan Plan) bool {
 	waited := o.Now.Sub(plan.Attempt.ScheduledTime)
 	switch plan.Wait.Reason {
-	case "AnotherBackupRuns", "TooManyBackups":
+	case ReasonAnotherBackupRuns, ReasonTooManyBackups:
 		return false
-	case ReasonInvalidSchedule, "InvalidRequest", "ClusterNotFound", ReasonRejected:
+	case ReasonInvalidSchedule, ReasonInvalidRequest, ReasonClusterNotFound, ReasonRejected:
 		return waited >= job.StalledSoon
 	default:
 		return waited >= stalledLate

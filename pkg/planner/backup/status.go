@@ -32,15 +32,7 @@ const (
 	ConditionRetentionApplied = "RetentionApplied"
 )
 
-// Reasons of an EtcdBackup that other code compares, or whose message says less than they do.
-const (
-	// ReasonStored: the newest backup is stored and verified. The good state.
-	ReasonStored = "Stored"
-	// ReasonInvalidSchedule: the schedule or the time zone in spec.backupPolicy cannot be read. Such a value was stored by an API server that did not check it. Ends when you correct it.
-	ReasonInvalidSchedule = "InvalidSchedule"
-)
-
-// Status says what came of the backup, what runs and what the plan waits for. If
+// Status reports the outcome of the backup, what runs and what the plan waits for. If
 // nothing happened it is the old status again.
 func Status(o Observed, plan Plan) v1beta2.BackupStatus {
 	status := *o.Backup.Status.DeepCopy()
@@ -60,7 +52,7 @@ func Status(o Observed, plan Plan) v1beta2.BackupStatus {
 	return status
 }
 
-// record writes down what came of an attempt.
+// record writes the outcome of an attempt into the status.
 func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outcome) {
 	status.LastScheduleTime = job.StatusTime(a.ScheduledTime)
 	status.Attempts = a.Number
@@ -199,7 +191,7 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	case plan.Record != nil:
 		set(ConditionSucceeded, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
 	case meta.FindStatusCondition(status.Conditions, ConditionSucceeded) == nil:
-		set(ConditionSucceeded, metav1.ConditionUnknown, "NotYet", "no attempt has ended yet")
+		set(ConditionSucceeded, metav1.ConditionUnknown, ReasonNotYet, "no attempt has ended yet")
 	}
 	is, reason, message := progressing(o, status, plan)
 	set(ConditionProgressing, is, reason, message)
@@ -207,9 +199,9 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 		return
 	}
 	if plan.Record.Warning != "" {
-		set(ConditionRetentionApplied, metav1.ConditionFalse, "PruneFailed", plan.Record.Warning)
+		set(ConditionRetentionApplied, metav1.ConditionFalse, ReasonPruneFailed, plan.Record.Warning)
 	} else {
-		set(ConditionRetentionApplied, metav1.ConditionTrue, "Pruned", retained(plan.Record))
+		set(ConditionRetentionApplied, metav1.ConditionTrue, ReasonPruned, retained(plan.Record))
 	}
 }
 
@@ -232,21 +224,21 @@ func progressing(o *Observed, status *v1beta2.BackupStatus, plan Plan) (is metav
 	retries := status.Attempts < maxAttempts
 	switch {
 	case status.Phase == v1beta2.BackupPhaseRunning && plan.Wait == nil:
-		return metav1.ConditionTrue, "Running", fmt.Sprintf("attempt %d runs", status.Attempts)
+		return metav1.ConditionTrue, ReasonRunning, fmt.Sprintf("attempt %d runs", status.Attempts)
 	case plan.Wait != nil:
 		return metav1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message
 	case o.isSuspended():
-		return metav1.ConditionFalse, "Suspended", "spec.backupPolicy.suspend is true"
+		return metav1.ConditionFalse, ReasonSuspended, "spec.backupPolicy.suspend is true"
 	case status.Phase == v1beta2.BackupPhasePending:
-		return metav1.ConditionTrue, "Due", "the backup is about to begin"
+		return metav1.ConditionTrue, ReasonDue, "the backup is about to begin"
 	case status.Phase == v1beta2.BackupPhaseFailed && retries:
 		at := timeOf(status.CompletionTime).Add(backOff(status.Attempts))
-		return metav1.ConditionTrue, "RetryScheduled", fmt.Sprintf("attempt %d of %d failed; the next attempt starts at %s",
+		return metav1.ConditionTrue, ReasonRetryScheduled, fmt.Sprintf("attempt %d of %d failed; the next attempt starts at %s",
 			status.Attempts, maxAttempts, at.UTC().Format(time.RFC3339))
 	case !plan.Next.IsZero():
-		return metav1.ConditionTrue, "Scheduled", "the next backup is due at " + plan.Next.UTC().Format(time.RFC3339)
+		return metav1.ConditionTrue, ReasonScheduled, "the next backup is due at " + plan.Next.UTC().Format(time.RFC3339)
 	case status.Phase == v1beta2.BackupPhaseFailed:
-		return metav1.ConditionFalse, "GaveUp", fmt.Sprintf("%d attempts failed; to try again, change the spec or create another EtcdBackup", status.Attempts)
+		return metav1.ConditionFalse, ReasonGaveUp, fmt.Sprintf("%d attempts failed; to try again, change the spec or create another EtcdBackup", status.Attempts)
 	default:
 		return metav1.ConditionFalse, job.ReasonComplete, ""
 	}

@@ -55,7 +55,7 @@ func TestIssue(t *testing.T) {
 		{"a CA that is not known", issued(inState(0, Unknown), inState(1, Missing)), ""},
 		{"a CA that is valid later", issued(inState(0, NotYetValid), inState(1, Missing)), ""},
 		{"a CA whose Secret is not owned", issued(inState(0, NotOwned), inState(1, Missing)), ""},
-		{"then what it signs", issued(inState(1, Missing), inState(2, Missing)), "issue Peer All, issue Server All"},
+		{"the certificates of a new cluster are issued after its CA", issued(inState(1, Missing), inState(2, Missing)), "issue Peer All, issue Server All"},
 		{"a certificate that a user deleted", issued(inState(2, Missing)), "issue Server All"},
 		{"a Secret without an entry", issued(inState(2, Incomplete)), "issue Server All"},
 		{"a certificate that a user damaged", issued(inState(2, Unusable)), "issue Server All"},

@@ -17,8 +17,8 @@ type Action interface{ action() }
 // AddFinalizer puts the finalizer on the cluster, before anything is created for it.
 type AddFinalizer struct{}
 
-// LabelObject has exactly the object with this UID say whose it is, and whether the cluster
-// is protected.
+// LabelObject labels exactly the object with this UID with the cluster that it belongs to, and
+// with whether the cluster is protected.
 type LabelObject struct{ Object }
 
 // FinishDeletion deletes the PVCs of a cluster that is being deleted, if its retention policy
@@ -37,13 +37,14 @@ type WriteRecord struct{ Record resources.Record }
 // CreatePeerService creates the headless Service.
 type CreatePeerService struct{}
 
-// RepairPeerService puts back what the controller owns of the headless service.
+// RepairPeerService restores the fields of the headless Service that the controller owns.
 type RepairPeerService struct{}
 
 // EnsureClientService creates or repairs the client Service.
 type EnsureClientService struct{}
 
-// EnsurePodDisruptionBudget makes the budget, or repairs it, so that it keeps so many voters.
+// EnsurePodDisruptionBudget creates or repairs the budget, so that evictions leave MinAvailable
+// voters.
 type EnsurePodDisruptionBudget struct{ MinAvailable int }
 
 // DeletePodDisruptionBudget removes the budget.
@@ -255,21 +256,20 @@ const (
 )
 
 // FindMember looks in the live API for the pod and the PVC of a member that seem to be
-// missing. If they only have lost their labels, it puts those back.
+// missing. If they have only lost their labels, they get them back.
 type FindMember struct{ Name string }
 
-// LabelPod says on a pod what its member is. A pod that does not say what it was made
-// from says so afterwards. Joined is true for a voter that has its data and must never
-// start without.
+// LabelPod writes the role of a member on its pod, and the template of the pod if the pod has
+// none. Joined is true for a voter that has its data and must never start without it.
 type LabelPod struct {
 	Name, UID string
 	Role      PodRole
 	Joined    bool
 }
 
-// RecordRecovery writes the progress of a recovery to the record, if that has not changed
-// since the observation. Lost are voters, and Gone is a recovery member, that the
-// live API must confirm to be gone first.
+// RecordRecovery writes the progress of a recovery to the record, if the record has not changed
+// since the observation. The live API must first confirm that the voters in Lost and the recovery
+// member Gone no longer exist.
 type RecordRecovery struct {
 	Recovery v1beta2.RecoveryStatus
 	Lost     []string

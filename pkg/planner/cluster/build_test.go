@@ -250,16 +250,16 @@ func persist(o *Observed) {
 // noQuorum makes the member list one that could not be read.
 func noQuorum(o *Observed) { o.Etcd.Linearizable, o.Etcd.Err = false, "deadline exceeded" }
 
-// unborn makes the cluster one that has never served: nothing is recorded.
-func unborn(o *Observed) {
+// neverServed makes the cluster one that has never served: nothing is recorded.
+func neverServed(o *Observed) {
 	o.Record.ClusterID = ""
 	o.Cluster.Status = v1beta2.ClusterStatus{}
 	o.ClientService = Missing
 }
 
-// unresponsive is unborn, and etcd has not responded yet.
+// unresponsive is neverServed, and etcd has not responded yet.
 func unresponsive(o *Observed) {
-	unborn(o)
+	neverServed(o)
 	noQuorum(o)
 	o.Etcd.Members, o.Etcd.ClusterID = nil, 0
 }

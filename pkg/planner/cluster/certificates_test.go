@@ -136,7 +136,7 @@ func TestIssuing(t *testing.T) {
 		}
 	}
 	overlap := func(o *Observed) { o.CA.Overlap = true }
-	unvouched := func(o *Observed) { o.CA.CrossSigned = false }
+	notCrossSigned := func(o *Observed) { o.CA.CrossSigned = false }
 	asks := func(name, value string) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Annotations["etcd.database.coreos.com/"+name] = value }
 	}
@@ -153,7 +153,7 @@ func TestIssuing(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"nothing is due", 3, "a b c", edits(issuedHere()), "steady"},
 		{"a new cluster", 3, "", edits(unresponsive, issuedHere(missing(0), missing(1), missing(2))), "certificates: IssueCA"},
-		{"then what it signs", 3, "", edits(unresponsive, issuedHere(missing(1), missing(2))),
+		{"the certificates of a new cluster are issued after its CA", 3, "", edits(unresponsive, issuedHere(missing(1), missing(2))),
 			"certificates: IssueCertificate Peer, IssueCertificate Server"},
 		{"renewal goes along with what else is done", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow }))),
 			"steady: IssueCertificate Peer"},
@@ -183,7 +183,7 @@ func TestIssuing(t *testing.T) {
 		{"a restart of a member that does not say what it trusts", 3, "a b:leads c", edits(issuedHere(noTrust, volumes)), "rollout: RecreatePod a " + testVersion},
 		{"one at a time", 3, "a b:leads c:sick", edits(issuedHere(otherTrust, volumes)), "rollout: wait WaitingForMember"},
 		{"without a PVC a new member joins", 3, "a b c", edits(issuedHere(otherTrust)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
-		{"a restart where the CA is not cross-signed", 3, "a b:leads c", edits(issuedHere(overlap, unvouched, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
+		{"a restart where the CA is not cross-signed", 3, "a b:leads c", edits(issuedHere(overlap, notCrossSigned, otherTrust, volumes)), "rollout: RecreatePod a " + testVersion},
 		{"the set of trusted CAs is unknown", 3, "a b c", edits(issuedHere(otherTrust, volumes, func(o *Observed) { o.Trust = "" })), "steady"},
 	})
 }

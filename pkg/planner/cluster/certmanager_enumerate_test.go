@@ -120,7 +120,7 @@ func TestCertManagerRollout(t *testing.T) {
 		{"it is late, and the members serve", 3, "a:claim b:claim c:claim", edits(missing.see([]trusts{{}, {}, {}})), "certificates: wait SecretMissing"},
 		{"it issues from a new CA", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, old, old})), "rollout: RecreatePod b " + testVersion},
 		{"the next one waits", 3, "a:claim b:claim,sick c:claim", edits(usable.see([]trusts{old, {}, old})), "rollout: wait WaitingForMember"},
-		{"then it is its turn", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, {}, old})), "rollout: RecreatePod c " + testVersion},
+		{"the next member restarts when the one before trusts both CAs", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, {}, old})), "rollout: RecreatePod c " + testVersion},
 		{"the leader hands over first", 3, "a:claim b:claim c:claim", edits(usable.see([]trusts{old, {}, {}})), "rollout: MoveLeader a>b"},
 		{"the secret is deleted in the middle", 3, "a:claim b:claim c:claim", edits(missing.see([]trusts{old, {}, old})), "certificates: wait SecretMissing"},
 		{"a secret that the issuer has spoilt", 3, "a:claim b:claim c:claim",

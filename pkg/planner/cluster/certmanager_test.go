@@ -67,7 +67,7 @@ func TestRequesting(t *testing.T) {
 		{"nothing is due", 3, "a b c", edits(requested()), "steady"},
 		{"a new cluster asks for everything", 3, "", edits(unresponsive, requested(noSecret(0), noSecret(1), requestIs(0, requestMissing, ""), requestIs(1, requestMissing, ""))),
 			"certificates: RequestCertificate Peer, RequestCertificate Server, wait SecretMissing"},
-		{"and waits for it", 3, "", edits(unresponsive, requested(noSecret(1))), "certificates: wait SecretMissing"},
+		{"a new cluster waits for the certificates that it has requested", 3, "", edits(unresponsive, requested(noSecret(1))), "certificates: wait SecretMissing"},
 		{"a request that a user deleted or edited", 3, "a b c", edits(requested(requestIs(0, requestMissing, ""), requestIs(1, requestDrifted, ""))),
 			"steady: RequestCertificate Peer, RequestCertificate Server"},
 		{"nothing while it is paused", 3, "a b c", edits(requested(requestIs(0, requestMissing, "")), pausedSpec), "paused"},

@@ -91,9 +91,9 @@ func TestClients(t *testing.T) {
 			"rollout: WriteClientSecret x Bundle, MoveLeader a>b"},
 		{"the old CA is trusted until every client has its certificate", 3, "a:claim b:claim c:claim",
 			edits(issuedHere(), withClients("x"), overlap, client(0, inState(certificates.Unknown)), client(0, func(c *Client) { c.Issued.Signed = false })), "steady"},
-		{"then it is dropped", 3, "a b c", edits(issuedHere(), withClients("x"), overlap), "steady: DropOldCAs"},
+		{"the old CA is dropped when every client has its certificate", 3, "a b c", edits(issuedHere(), withClients("x"), overlap), "steady: DropOldCAs"},
 		{"a Secret that is not owned does not keep it", 3, "a b c", edits(issuedHere(), withClients("x"), overlap, theirs), "steady: DropOldCAs"},
-		{"nor does one that does not exist", 3, "a b c", edits(issuedHere(), withClients("x"), overlap, missing), "steady: DropOldCAs, WriteClientSecret x All"},
+		{"a Secret that does not exist does not keep the old CA", 3, "a b c", edits(issuedHere(), withClients("x"), overlap, missing), "steady: DropOldCAs, WriteClientSecret x All"},
 		{"after that the bundle lacks it", 3, "a b c", edits(issuedHere(), withClients("x"), onlyBundle), "steady: WriteClientSecret x All"},
 
 		{"a client is removed", 3, "a b c", edits(issuedHere(), withClients("x", "y"), removedClient(1)), "steady: DeleteClientSecret s-y"},

@@ -77,7 +77,7 @@ func TestConditions(t *testing.T) {
 	}{
 		{"at rest", 3, "a b c", nil, "A"},
 		{"nothing yet", 3, "", edits(unresponsive), "P S"},
-		{"the bootstrap member responds", 3, "a", edits(unborn), "A P S"},
+		{"the bootstrap member responds", 3, "a", edits(neverServed), "A P S"},
 		{"growing", 3, "a b", nil, "A P S"},
 		{"one that did not serve was removed", 3, "a b", edits(wasDegraded), "A P D S"},
 		{"its replacement joins", 3, "a b c:learner,unstarted", edits(wasDegraded), "A P D S"},

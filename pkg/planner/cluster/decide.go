@@ -64,7 +64,7 @@ var rules = []rule{
 // Decide says what to do next. It never asks for more than one membership change.
 func Decide(o Observed) Plan {
 	for _, r := range rules {
-		if plan, spoke := r.decide(&o); spoke {
+		if plan, decided := r.decide(&o); decided {
 			plan.Rule = r.name
 			issue := slices.Concat(keepCertificates(&o, plan), keepClients(&o))
 			if (len(issue) > 0 || hasUnreportedClients(o.Clients, o.Cluster.Status.Clients)) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {

@@ -73,7 +73,7 @@ func TestRulesBeforeThereIsACluster(t *testing.T) {
 			"record: WriteRecord a"},
 		{"the record is created first, and with it the headless Service", 3, "", edits(unresponsive, noRecord, noService), "record: WriteRecord a, CreatePeerService"},
 		{"the headless Service is created before any member", 3, "", edits(unresponsive, noService), "peer-service: CreatePeerService"},
-		{"so is that of a living cluster", 3, "a b:nopod c", edits(noService), "peer-service: CreatePeerService"},
+		{"the headless Service of a living cluster is created again", 3, "a b:nopod c", edits(noService), "peer-service: CreatePeerService"},
 	})
 }
 
@@ -139,7 +139,7 @@ func TestUpkeep(t *testing.T) {
 			"joining: EnsurePodDisruptionBudget 3, PromoteMember d"},
 		{"the budget stays while the voters shrink", 3, "a b c d e", edits(budget(Current, 3)), "scale-down: LabelPod e leaving"},
 		{"the budget that was raised stays while a voter restarts", 3, "a b:leaving c", edits(budget(Current, 3), wants("3.6.16")), "rollout: UpgradePod b 3.6.16"},
-		{"and shrinks after it", 3, "a b c", edits(budget(Current, 3)), "steady: EnsurePodDisruptionBudget 2"},
+		{"the budget that was raised shrinks after the restart of the voter", 3, "a b c", edits(budget(Current, 3)), "steady: EnsurePodDisruptionBudget 2"},
 		{"no budget yet", 3, "a b c", edits(noBudget, budget(Drifted, 0)), "steady: EnsurePodDisruptionBudget 2"},
 	})
 }
@@ -222,7 +222,7 @@ func TestJoinedIsNoted(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the first one", 1, "a", edits(mayFill), "steady: LabelPod a voter"},
 		{"a member that joins may still start without data", 2, "a b:learner", edits(mayFill), "joining: LabelPod a voter, PromoteMember b"},
-		{"so may a member that has not started", 2, "a b:unstarted", edits(mayFill), "joining: LabelPod a voter, wait WaitingForMember"},
+		{"a member that has not started may start without data", 2, "a b:unstarted", edits(mayFill), "joining: LabelPod a voter, wait WaitingForMember"},
 		{"not without a list of the members", 1, "a:unknown", edits(mayFill, noQuorum), "quorum: wait EtcdUnreachable"},
 	})
 	for text, joined := range map[string]bool{"a:claim b:claim c:claim,nopod": true, "a:claim b:claim c:claim,unstarted,nopod": false, "a:claim b:claim c:claim,learner,nopod": false} {

@@ -27,7 +27,7 @@ func drain(members []Member, pods []Pod, m *Member) (Plan, bool) {
 	}
 	plan, waits := Plan{}, true
 	to := findSuccessor(members, pods, m)
-	switch beside := hasRoutedBeside(members, pods, m); {
+	switch beside := hasOtherEndpoint(members, pods, m); {
 	case m.Health != Healthy:
 		// The controller does not reach it, but the others may follow it.
 		if waits = to != nil && findLeader(members) == m; waits {
@@ -53,7 +53,7 @@ func drain(members []Member, pods []Pod, m *Member) (Plan, bool) {
 // rollout that does not wait takes one member after the other away from the Service,
 // faster than Kubernetes gives them back.
 func awaitService(members []Member, pods []Pod, m *Member) (Plan, bool) {
-	if m.Health != Healthy || !hasRoutedBeside(members, pods, m) {
+	if m.Health != Healthy || !hasOtherEndpoint(members, pods, m) {
 		return Plan{}, false
 	}
 	for _, other := range listVoters(members) {
@@ -66,8 +66,8 @@ func awaitService(members []Member, pods []Pod, m *Member) (Plan, bool) {
 	return Plan{}, false
 }
 
-// hasRoutedBeside is true if the client Service leads to a voter other than m that serves.
-func hasRoutedBeside(members []Member, pods []Pod, m *Member) bool {
+// hasOtherEndpoint is true if the client Service leads to a voter other than m that serves.
+func hasOtherEndpoint(members []Member, pods []Pod, m *Member) bool {
 	for _, other := range listVoters(members) {
 		if pod := podByName(pods, other.Name); other != m && other.Health == Healthy && !isGone(pod) && pod.InEndpoints {
 			return true
@@ -76,9 +76,9 @@ func hasRoutedBeside(members []Member, pods []Pod, m *Member) bool {
 	return false
 }
 
-// staysOut is true for a pod that is out of the client Service and must not come back yet.
-// Its removal or its drain goes on, or its container is about to be replaced.
-// Kubernetes may call a pod ready because of the container before.
+// staysOut is true for a pod that is not in the client Service and must not return to it yet. Its
+// member is being removed or drained, or its container is about to be replaced. Until then Kubernetes
+// may call the pod ready because of the present container.
 func staysOut(o *Observed, m *Member, plan Plan) bool {
 	if podByName(o.Pods, m.Name).Role != PodDraining {
 		return false
@@ -92,8 +92,8 @@ func staysOut(o *Observed, m *Member, plan Plan) bool {
 // wherever the other voters are a quorum meanwhile. The member votes until its container
 // has ended.
 //
-// Four voters that are to be three tolerate no failure in between, as three do while one
-// of them restarts.
+// While a cluster of four voters becomes one of three, it tolerates no failure. The same holds for
+// three voters while one of them restarts.
 func drainBeforeRemoval(now time.Time, q quorum, m *Member, reason RemoveReason) (Plan, bool) {
 	pod := podByName(q.pods, m.Name)
 	switch {
@@ -130,8 +130,8 @@ func drainBeforeRemoval(now time.Time, q quorum, m *Member, reason RemoveReason)
 	}
 }
 
-// stopLimit bounds how long a member that does not respond is kept for its container to
-// end: the kubelet of a lost node never says so.
+// stopLimit bounds how long a member that does not respond is kept until its container ends. The
+// kubelet of a lost node never reports the end.
 const stopLimit = 15 * time.Second
 
 // isStopping is true while the container of a terminating pod runs, for up to stopLimit. etcd

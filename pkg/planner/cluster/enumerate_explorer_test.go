@@ -19,8 +19,8 @@ import (
 type explorer struct {
 	t                *testing.T
 	states, statuses int64
-	// spoke holds the names of the rules that spoke.
-	spoke map[RuleName]bool
+	// decided holds the names of the rules that have decided.
+	decided map[RuleName]bool
 }
 
 func TestEveryState(t *testing.T) {
@@ -30,18 +30,18 @@ func TestEveryState(t *testing.T) {
 	}
 	jobs := make(chan job)
 	var states, statuses atomic.Int64
-	var spoke sync.Map // the names of the rules that spoke
+	var decided sync.Map // the names of the rules that have decided
 	var workers sync.WaitGroup
 	start := time.Now()
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for j := range jobs {
-				e := &explorer{t: t, spoke: map[RuleName]bool{}}
+				e := &explorer{t: t, decided: map[RuleName]bool{}}
 				multisets(j.space.shapes, j.space.members, j.first, func(m []shape) { e.visit(j.space, m) })
 				states.Add(e.states)
 				statuses.Add(e.statuses)
-				for rule := range e.spoke {
-					spoke.Store(rule, true)
+				for rule := range e.decided {
+					decided.Store(rule, true)
 				}
 			}
 		})
@@ -58,8 +58,8 @@ func TestEveryState(t *testing.T) {
 		if rule == "operation" {
 			continue // it takes steps of its own through the same states; see TestRuleOperation
 		}
-		if _, found := spoke.Load(rule); !found && !testing.Short() && !raceEnabled {
-			t.Errorf("rule %s never speaks: nothing here tests it", rule)
+		if _, found := decided.Load(rule); !found && !testing.Short() && !raceEnabled {
+			t.Errorf("rule %s never decides: nothing here tests it", rule)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (e *explorer) check(s surroundings, members []shape, o *Observed) {
 	f := countFacts(o, s.situation != newborn)
 	plan := Decide(*o)
 	e.states++
-	e.spoke[plan.Rule] = true
+	e.decided[plan.Rule] = true
 	for _, i := range planInvariants {
 		if wrong := i.check(f, plan); wrong != "" {
 			e.t.Errorf("%s: %s\nplan: %s\nstate: %s", i.name, wrong, describe(plan), s.describe(members))

@@ -31,13 +31,13 @@ type Observed struct {
 
 	PeerService   ObjectState
 	ClientService ObjectState
-	// ClientServiceFixed says what of its template that service cannot follow while it
-	// exists; empty if it can follow it all.
+	// ClientServiceFixed names what of its template cannot change while the client Service
+	// exists; empty if nothing differs that cannot change.
 	ClientServiceFixed  string
 	PodDisruptionBudget PodDisruptionBudget
 
-	// Unlabeled are objects of this cluster that do not say whose they are, or whether the
-	// cluster is protected, as they should.
+	// Unlabeled are objects of this cluster whose labels do not name it, or do not say whether it
+	// is protected.
 	Unlabeled []Object
 
 	Pods []Pod
@@ -65,16 +65,16 @@ type Observed struct {
 	Task Task
 }
 
-// ObjectState compares an object of the controller's with what it should be.
+// ObjectState compares an object that the controller owns with its desired state.
 type ObjectState int
 
 // Values of ObjectState.
 const (
 	// Missing: there is no such object.
 	Missing ObjectState = iota
-	// Current: it is there and as it should be.
+	// Current: the object exists and is as desired.
 	Current
-	// Drifted: it is there and a field that the controller owns differs.
+	// Drifted: the object exists, and a field that the controller owns differs.
 	Drifted
 	// NotOwned: an object of that name exists and is not owned by the cluster.
 	NotOwned
@@ -143,11 +143,11 @@ type Pod struct {
 	RestartCount int
 	// Ready is the pod's own condition; false while Restarting.
 	Ready bool
-	// Restarting is true while the container runs, or seems to, that a change of the
-	// image has superseded.
+	// Restarting is true while the pod runs, or seems to run, the container of an image that
+	// was changed since.
 	Restarting bool
-	// Unstarted is true if no container was made yet from the image that the pod asks
-	// for since that was changed.
+	// Unstarted is true if the image of the pod was changed and no container was created from
+	// the new image yet.
 	Unstarted bool
 	// Role is what the label of the pod says that its member is.
 	Role PodRole
@@ -159,7 +159,7 @@ type Pod struct {
 	// desired image. An admission policy may have changed the image of the pod; that makes
 	// no difference.
 	Outdated bool
-	// Template is the hash of what was declared when it was made; empty if unknown.
+	// Template is the hash of the declaration from which the pod was made; empty if unknown.
 	Template string
 	// Restart names the request to restart after which it was made.
 	Restart string
@@ -194,8 +194,8 @@ type Pod struct {
 	AwayWhy   string
 }
 
-// PodRole is the role that a pod is labelled with. The disruption budget counts
-// voters and those that leave; clients are sent to voters only.
+// PodRole is the role in the label of a pod. The disruption budget counts voters and draining
+// pods; clients are sent to voters only.
 type PodRole string
 
 // Values of PodRole.
@@ -224,8 +224,8 @@ type PVC struct {
 	GrowthWhy string
 }
 
-// Task is something that takes longer than a reconcile and goes on beside it. It is
-// forgotten when the controller ends; what it was for is in the status.
+// Task takes longer than a reconcile and runs beside it. A controller that restarts does not know
+// it; the status holds its purpose.
 type Task struct {
 	// ID of the last task of this cluster; empty if there was none.
 	ID string

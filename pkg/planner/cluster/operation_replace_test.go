@@ -27,9 +27,9 @@ func replaceAsked(members ...string) func(*Observed) {
 func TestReplaceOnRequest(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"another member joins first", 3, "a b:claim c", edits(replaceAsked("b")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
-		{"which must vote", 3, "a b:claim c d:learner", edits(replaceAsked("b")), "joining: EnsurePodDisruptionBudget 3, PromoteMember d"},
-		{"then the member leaves the service", 3, "a b:claim c d", edits(replaceAsked("b")), "scale-down: LabelPod b leaving"},
-		{"and goes with its data", 3, "a b:claim,leaving,terminating,sick c d", edits(replaceAsked("b")), "scale-down: RemoveMember b Replaced, DeletePVC b"},
+		{"the successor of a replaced member votes first", 3, "a b:claim c d:learner", edits(replaceAsked("b")), "joining: EnsurePodDisruptionBudget 3, PromoteMember d"},
+		{"the replaced member leaves the Service", 3, "a b:claim c d", edits(replaceAsked("b")), "scale-down: LabelPod b leaving"},
+		{"the replaced member is deleted with its data", 3, "a b:claim,leaving,terminating,sick c d", edits(replaceAsked("b")), "scale-down: RemoveMember b Replaced, DeletePVC b"},
 		{"no other member goes, although it does not serve", 3, "a b:claim,leaving c:unknown d", edits(replaceAsked("b")),
 			"scale-down: RemoveMember b Replaced, DeletePod b, DeletePVC b"},
 		{"not if the rest would be no quorum", 3, "a b:claim,leaving c:unknown d:unknown", edits(replaceAsked("b")), "scale-down: wait QuorumAtRisk"},

@@ -44,31 +44,31 @@ func TestPrepareLog(t *testing.T) {
 		{"one that was born on 3.6", 3, "a b c", edits(up, logIs(done, 100)), "rollout: UpgradePod b 3.7.0"},
 		{"where the log stands is noted first", 3, "a b c", edits(up, logIs(resources.LogRecord{}, 120)), "rollout: RecordLog c0ffee 3.6 120 false, wait PreparingLog"},
 		{"what was noted of another etcd does not count", 3, "a b c", edits(up, logIs(other, 120)), "rollout: RecordLog c0ffee 3.6 120 false, wait PreparingLog"},
-		{"then it is led on", 3, "a b c", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
+		{"entries are added to a log that is recorded as not readable", 3, "a b c", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"no further than it must", 3, "a b c", edits(up, logIs(begun, 10590)), "rollout: ForceSnapshot 10, wait PreparingLog"},
 		{"every member must have come so far", 3, "a b c", edits(up, logIs(begun, 10600), lags(2, 1)), "rollout: wait PreparingLog"},
-		{"then that is noted", 3, "a b c", edits(up, logIs(begun, 10600)), "rollout: RecordLog c0ffee 3.6 100 true, wait PreparingLog"},
+		{"the record says that the log is readable when every member has come so far", 3, "a b c", edits(up, logIs(begun, 10600)), "rollout: RecordLog c0ffee 3.6 100 true, wait PreparingLog"},
 		{"snapshots that come late take longer", 3, "a b c", edits(up, counts(50000), logIs(begun, 10600)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"what a leader keeps in memory must be past, too", 3, "a b c", edits(up, counts(100), logIs(begun, 5599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
 		{"not while one does not respond", 3, "a b c:sick", edits(up, logIs(resources.LogRecord{}, 120)), "rollout: wait PreparingLog"},
-		{"nor one that cannot be reached", 3, "a b c:unknown", edits(up, logIs(begun, 10600)), "rollout: wait PreparingLog"},
+		{"the log is not recorded as readable while one member cannot be reached", 3, "a b c:unknown", edits(up, logIs(begun, 10600)), "rollout: wait PreparingLog"},
 		{"one that took the step before need not", 3, "a b c:v=,podv=3.7.0,sick", edits(up, logIs(begun, 10600)), "rollout: RecordLog c0ffee 3.6 100 true, wait PreparingLog"},
 		{"a member that joins meanwhile has the version of the others", 3, "a b", edits(up, logIs(begun, 120), unprepared), "scale-up: PreparePod c-new 3.6.11, wait WaitingForPod"},
-		{"and as declared afterwards", 3, "a b", edits(up, logIs(done, 120)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"a member that joins after the log was prepared has the declared version", 3, "a b", edits(up, logIs(done, 120)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"what is not declared any more is not prepared for", 3, "a b c", edits(logIs(begun, 120)), "steady"},
 		{"to 3.6 the same is needed", 3, old, edits(logIs(resources.LogRecord{}, 120)), "rollout: RecordLog c0ffee 3.5 120 false, wait PreparingLog"},
-		{"and takes longer", 3, old, edits(logIs(fromOld, 105599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
-		{"until it is noted", 3, old, edits(logIs(fromOld, 105600)), "rollout: RecordLog c0ffee 3.5 100 true, wait PreparingLog"},
-		{"unless it was born on 3.5", 3, old, edits(logIs(oldDone, 120)), "rollout: UpgradePod b 3.6.11"},
-		{"which is not enough for 3.7", 3, "a b c", edits(up, logIs(oldDone, 120)), "rollout: RecordLog c0ffee 3.6 120 false, wait PreparingLog"},
+		{"the log takes longer before 3.6", 3, old, edits(logIs(fromOld, 105599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
+		{"the log before 3.6 is recorded as readable", 3, old, edits(logIs(fromOld, 105600)), "rollout: RecordLog c0ffee 3.5 100 true, wait PreparingLog"},
+		{"nothing is needed before 3.6 in a cluster that was created with 3.5", 3, old, edits(logIs(oldDone, 120)), "rollout: UpgradePod b 3.6.11"},
+		{"a cluster that was created with 3.5 needs the same before 3.7", 3, "a b c", edits(up, logIs(oldDone, 120)), "rollout: RecordLog c0ffee 3.6 120 false, wait PreparingLog"},
 		{"to 3.5 nothing is needed", 3, "a:v=3.4.30,podv=3.4.30 b:v=3.4.30,podv=3.4.30 c:v=3.4.30,podv=3.4.30", edits(wants("3.5.35"), logIs(resources.LogRecord{}, 120)), "rollout: UpgradePod b 3.5.35"},
-		{"nor from 3.7 on", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:v=3.7.0,podv=3.7.0", edits(wants("3.8.0"), logIs(resources.LogRecord{}, 120)), "rollout: UpgradePod b 3.8.0"},
+		{"from 3.7 on nothing is needed", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:v=3.7.0,podv=3.7.0", edits(wants("3.8.0"), logIs(resources.LogRecord{}, 120)), "rollout: UpgradePod b 3.8.0"},
 		{"one that does not run is not repaired with the new version", 3, "a b c:down", edits(up, logIs(begun, 120)), "rollout: wait PreparingLog"},
 		{"other changes go on meanwhile", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(up, logIs(begun, 120)), "rollout: RecreatePod b 3.6.11"},
-		{"the bootstrap member of a new cluster is noted as readable", 3, "a", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},
+		{"the bootstrap member of a new cluster is noted as readable", 3, "a", edits(neverServed), "bootstrap: RecordBootstrap c0ffee"},
 	})
 	for version, want := range map[string]uint{"3.4.30": 0, "3.5.35": 5, "3.6.11": 6, "3.7.3": 7} {
-		o := observed(t, 3, "a:v="+version+",podv="+version, unborn)
+		o := observed(t, 3, "a:v="+version+",podv="+version, neverServed)
 		got := Decide(o).Actions[0].(RecordBootstrap)
 		if got.Log.Readable != (want > 0) || got.Log.Minor != want || (want > 0 && got.Log.ClusterID != "c0ffee") {
 			t.Errorf("a cluster that is born on %s: %+v", version, got)

@@ -19,7 +19,7 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	if isBootstrapMemberServing(&o.Etcd, o.Pods, o.BootstrapName) {
-		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: upgradePathOf(o).bornReadable()}}, RequeueAfter: recheckWaiting}, true
+		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: upgradePathOf(o).logOfNewCluster()}}, RequeueAfter: recheckWaiting}, true
 	}
 	if awaitsRestore(o.Cluster) {
 		return wait(recheckWaiting, ReasonWaitingForRestore,

@@ -54,15 +54,15 @@ func TestRuleBootstrap(t *testing.T) {
 		{"a bootstrap member that runs is never deleted", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Outdated = true })), "bootstrap: wait WaitingForBootstrapMember"},
 		{"the volume of the bootstrap member was deleted before it ran", 3, "", edits(unresponsive, persist, bootstrapPod(func(p *Pod) { p.Running = false })),
 			"bootstrap: CreatePVC a, wait WaitingForBootstrapMember"},
-		{"the bootstrap member responds", 3, "a", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},
-		{"the bootstrap member responds and its pod is deleted: no client may write to it", 3, "a:terminating", edits(unborn), "bootstrap: wait WaitingForBootstrapMember"},
+		{"the bootstrap member responds", 3, "a", edits(neverServed), "bootstrap: RecordBootstrap c0ffee"},
+		{"the bootstrap member responds and its pod is deleted: no client may write to it", 3, "a:terminating", edits(neverServed), "bootstrap: wait WaitingForBootstrapMember"},
 		{"a bootstrap member that responded and is lost before it was published", 3, "", edits(unresponsive, func(o *Observed) {
 			o.Cluster.Status = v1beta2.ClusterStatus{
 				Phase: v1beta2.ClusterPhaseCreating, MemberStatuses: []v1beta2.MemberStatus{{Name: "a", ID: "1"}},
 			}
 		}), "bootstrap: CreateBootstrapPod a"},
 		{"not published to clients before the status says that it serves", 1, "a", edits(clients(Missing), created), "steady"},
-		{"then it is published", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
+		{"the cluster is published when the status says that it serves", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
 		{"not published to clients before it is recorded", 3, "", edits(unresponsive, bootstrapPod(nil), clients(Missing)), "bootstrap: wait WaitingForBootstrapMember"},
 	})
 }

@@ -39,7 +39,7 @@ func TestRuleRecord(t *testing.T) {
 		{"emptied before the bootstrap member exists", 3, "", edits(unresponsive, emptied), "record: WriteRecord a"},
 		{"the bootstrap member has not responded", 3, "", edits(unresponsive, noRecord, pod("a", true)), "record: WriteRecord a"},
 		{"it has only a PVC", 3, "", edits(unresponsive, noRecord, withPVC("a", true)), "record: WriteRecord a"},
-		{"it has responded and was not published to clients", 3, "a", edits(unborn, noRecord), "record: WriteRecord a"},
+		{"it has responded and was not published to clients", 3, "a", edits(neverServed, noRecord), "record: WriteRecord a"},
 		{"another bootstrap member is recorded before one exists", 3, "", edits(unresponsive, func(o *Observed) { o.Record.BootstrapMember = "x" }), "record: WriteRecord a"},
 		{"the only pod is of a member that joined", 3, "", edits(unresponsive, noRecord, pod("b", true)), "record: WriteRecord unknown"},
 		{"the only PVC is of a member that joined", 3, "", edits(unresponsive, noRecord, withPVC("b", true)), "record: WriteRecord unknown"},

@@ -185,7 +185,7 @@ func TestFillRecoveryMember(t *testing.T) {
 		{"members with a bad spec are repaired, meanwhile", 3, "a:claim,down,index=0 b:claim,down,stale,index=0 c:claim,down,stale,index=0",
 			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle, wait WaitingForRecoveryMember"},
 		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(filling, restores), recoveryPod(0)), "steady"},
-		{"and looks after it", 3, "a b", edits(recorded(filling, restores), recoveryPod(0)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"a restore keeps the cluster running meanwhile", 3, "a b", edits(recorded(filling, restores), recoveryPod(0)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"a restore whose recovery member was evicted twice", 3, "a b c", edits(recorded(filling, restores, early), recoveryPod(0, evicted(time.Minute))), "steady"},
 		{"a new cluster waits, too", 3, "", edits(unresponsive, recorded(filling, restores, early), recoveryPod(0, evicted(time.Minute))), "recovery: wait WaitingForRecoveryMember"},
 		{"a survivor names a quorum that may serve, and the status does not", 3, lost,
@@ -201,7 +201,7 @@ func TestFillRecoveryMember(t *testing.T) {
 			"recovery: RecordRecovery Filling from "},
 		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" })),
 			"recovery: DeleteRecoveryMember x, RecordRecovery Abandoned"},
-		{"and everything in the record was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" }),
+		{"a status from before a later recovery, and a record that was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" }),
 			func(o *Observed) { o.Record.ClusterID = "" }), "record: WriteRecord c0ffee"},
 	})
 }
@@ -222,7 +222,7 @@ func TestRecoveryCutover(t *testing.T) {
 			"recovery: DeletePod seed"},
 		{"it may hold the only copy", 3, "", edits(noQuorum, recorded(cutover), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"the recovery member is published", 3, "", edits(noQuorum, recorded(cleaning), hidden), "recovery: PublishRecoveryMember seed"},
-		{"and proves itself", 3, "seed", edits(recorded(cleaning), published), "recovery: VerifyWrite, CleanUpOldPVCs, RecordRecovery Succeeded"},
+		{"the recovery member proves a write", 3, "seed", edits(recorded(cleaning), published), "recovery: VerifyWrite, CleanUpOldPVCs, RecordRecovery Succeeded"},
 		{"volumes stay until it does", 3, "seed:sick", edits(noQuorum, recorded(cleaning), published), "quorum: wait QuorumLost"},
 		{"no member has responded yet", 3, "seed:sick", edits(noQuorum, recorded(cleaning), published, func(o *Observed) {
 			o.Etcd.Members = o.Etcd.Members[:0]
@@ -230,8 +230,8 @@ func TestRecoveryCutover(t *testing.T) {
 				o.Etcd.Members = append(o.Etcd.Members, Member{Name: name})
 			}
 		}), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
-		{"and when it is lost at once", 3, "seed:nopod", edits(noQuorum, recorded(cleaning), published), "recovery: RecordRecovery Succeeded"},
-		{"then it grows", 3, "seed", edits(recorded(succeeded), published), "scale-up: AddLearner c-new, AdmitPod c-new[seed c-new]"},
+		{"the recovery ends when the published member is lost at once", 3, "seed:nopod", edits(noQuorum, recorded(cleaning), published), "recovery: RecordRecovery Succeeded"},
+		{"a recovered cluster grows", 3, "seed", edits(recorded(succeeded), published), "scale-up: AddLearner c-new, AdmitPod c-new[seed c-new]"},
 	})
 }
 
@@ -242,7 +242,7 @@ func TestACloneNeverStartsEmpty(t *testing.T) {
 	}
 	checkDecisions(t, []decision{
 		{"it waits", 3, "", edits(clone), "bootstrap: wait WaitingForRestore"},
-		{"and starts from the backup", 3, "", edits(clone, asked(restores, func(r *v1beta2.RecoveryStatus) { r.OldMembers = nil })),
+		{"a new cluster starts from the backup", 3, "", edits(clone, asked(restores, func(r *v1beta2.RecoveryStatus) { r.OldMembers = nil })),
 			"recovery: RecordRecovery Filling from "},
 	})
 }

@@ -34,7 +34,7 @@ func TestPhase(t *testing.T) {
 	}{
 		{"nothing yet", 3, "", edits(unresponsive), v1beta2.ClusterPhaseCreating, ""},
 		{"the record of an earlier cluster", 3, "", edits(unresponsive, recordNotOwned), v1beta2.ClusterPhaseCreating, ""},
-		{"the bootstrap member responds, nothing recorded", 3, "a", edits(unborn), v1beta2.ClusterPhaseCreating, ""},
+		{"the bootstrap member responds, nothing recorded", 3, "a", edits(neverServed), v1beta2.ClusterPhaseCreating, ""},
 		{"recorded", 3, "a", edits(served), v1beta2.ClusterPhaseRunning, ""},
 		{"a minority is down", 3, "a b c:down", nil, v1beta2.ClusterPhaseRunning, ""},
 		{"cut off from the controller", 3, "a:unknown b:unknown c:unknown", edits(noQuorum), v1beta2.ClusterPhaseRunning, ""},
@@ -146,7 +146,7 @@ func TestVersionsInStatus(t *testing.T) {
 		{"the slowest counts even if it does not respond", "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:down", "3.7.0", testVersion, "3.7.0", nil},
 		{"no member responds: what was known stays", "a:down b:down c:down", testVersion, testVersion, "", edits(noQuorum)},
 		{"what a volume is to run is a plan", "a b c:claimv=3.6.10,nopod", testVersion, testVersion, "", edits(lastSaid(testVersion))},
-		{"so is what a new member is to run", "a b c:learner,unstarted,neverran,podv=3.6.10", testVersion, testVersion, "", nil},
+		{"what a new member is to run is a plan", "a b c:learner,unstarted,neverran,podv=3.6.10", testVersion, testVersion, "", nil},
 		{"a container that was started may run what it was made for", "a b c:down,podv=3.6.10", testVersion, "3.6.10", testVersion, edits(lastSaid(testVersion))},
 		{"not started", "", testVersion, "", "", edits(unresponsive)},
 	} {

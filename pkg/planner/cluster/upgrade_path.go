@@ -38,24 +38,25 @@ func upgradePathOf(o *Observed) upgradePath {
 }
 
 // NeedsClusterVersion is true if every member that responds runs a newer minor version than a member
-// that joins now would. Whether it may join depends on members that do not respond: if they have run
-// the newer version once, the cluster version has risen, and etcd lets no older member start. The
-// cluster version tells, and what was last seen of these members does not.
+// that joins now would. Whether that member may join depends on the members that do not respond. If
+// they have run the newer version once, the cluster version has risen, and etcd lets no older member
+// start. The versions that were last seen of these members do not show that; the cluster version does.
 func NeedsClusterVersion(o *Observed) bool {
 	joins := parse(upgradePathOf(o).joinVersion())
 	if joins == nil {
 		joins = parse(o.Cluster.Spec.Version)
 	}
-	var says *version.Version
+	var lowest *version.Version
 	for i := range o.Etcd.Members {
-		says = oldest(says, parse(o.Etcd.Members[i].Version))
+		lowest = oldest(lowest, parse(o.Etcd.Members[i].Version))
 	}
-	return joins != nil && says != nil && says.Minor() > joins.Minor()
+	return joins != nil && lowest != nil && lowest.Minor() > joins.Minor()
 }
 
-// joinVersion returns the version for a member that is new: the declared one, unless
-// that would be a step that the others may not take. Where there is no way back it is what
-// the last of the others may run by now, not what it ran before.
+// joinVersion returns the version of a new member; empty for the declared version. If the other
+// members may not step to the declared version yet, it is the lowest version that one of them runs.
+// If the cluster cannot go back to the minor version of the declared one, it is the lowest version
+// that one of them may run by now.
 func (u upgradePath) joinVersion() string {
 	target, low := parse(u.desired), u.lowestDecided()
 	if target == nil || low == nil || u.canStep(low, target) {
@@ -68,7 +69,7 @@ func (u upgradePath) joinVersion() string {
 }
 
 // lowestDecided is the lowest version that a member runs. Every member has run the minor version that
-// etcd has decided on, so what says less of a member is from before.
+// etcd has decided on. So an observation of a lower version is outdated.
 func (u upgradePath) lowestDecided() *version.Version {
 	low := u.lowest()
 	if low == nil || u.decided == nil || low.Minor() >= u.decided.Minor() {
@@ -81,27 +82,28 @@ func (u upgradePath) lowestDecided() *version.Version {
 func (u upgradePath) lowestPossible() *version.Version {
 	var low *version.Version
 	for i := range u.members {
-		if has := u.mayRun(&u.members[i]); has != nil && (u.decided == nil || has.Minor() >= u.decided.Minor()) {
-			low = oldest(low, has)
+		if newest := u.mayRun(&u.members[i]); newest != nil && (u.decided == nil || newest.Minor() >= u.decided.Minor()) {
+			low = oldest(low, newest)
 		}
 	}
 	return low
 }
 
-// isLeftBehind is true if there is no way back to the minor version of target: etcd has decided on
-// a newer one, or no member keeps it from that.
+// isLeftBehind is true if the cluster cannot go back to the minor version of target: etcd has decided
+// on a newer one, or no member keeps etcd from that decision.
 func (u upgradePath) isLeftBehind(target *version.Version) bool {
 	return u.decided != nil && u.decided.Minor() > target.Minor() || u.memberVersions.isLeftBehind(target)
 }
 
-// canStep is true if members that run low may be joined by ones that run target.
+// canStep is true if a member that runs target may join members that run low.
 func (u upgradePath) canStep(low, target *version.Version) bool {
 	_, early := tooEarly(low, target)
 	_, _, unsafe := u.unsafeReturn(target)
 	return step(low, target) && !early && !unsafe && !u.isLeftBehind(target) && !u.logBars(low, target)
 }
 
-// logBars is true if members that run low must not be joined by ones that run target yet.
+// logBars is true while the log may hold entries that a member that runs target cannot read, so
+// that such a member must not join members that run low yet.
 func (u upgradePath) logBars(low, target *version.Version) bool {
 	if target.Minor() <= low.Minor() || low.Minor() < firstBarredMinor || low.Minor() > lastBarredMinor {
 		return false
@@ -144,9 +146,9 @@ func (u upgradePath) recoveryVersion(source *Member) string {
 	return u.desired
 }
 
-// bornReadable is the record of a cluster whose bootstrap member has just responded, if
-// there is a version that could not read an entry in its log.
-func (u upgradePath) bornReadable() resources.LogRecord {
+// logOfNewCluster is the record of a cluster whose bootstrap member has just responded. It is empty
+// if every later version can read the log.
+func (u upgradePath) logOfNewCluster() resources.LogRecord {
 	if low := u.lowest(); low != nil && low.Minor() >= firstBarredMinor {
 		return resources.LogRecord{ClusterID: hexID(u.clusterID), Minor: low.Minor(), Readable: true}
 	}

@@ -20,8 +20,8 @@ func TestClusterVersionDecidesWhereAMemberIsUnknown(t *testing.T) {
 		want                            string
 	}{
 		{"it may have run the newer version", restarted, "3.6.11", "", true, "3.5.27"},
-		{"and it has", restarted, "3.6.11", "3.6.0", false, ""},
-		{"and it has not", restarted, "3.6.11", "3.5.0", true, "3.5.27"},
+		{"the unresponsive member has run the newer version", restarted, "3.6.11", "3.6.0", false, ""},
+		{"the unresponsive member has not run the newer version", restarted, "3.6.11", "3.5.0", true, "3.5.27"},
 		{"the declaration was taken back", unread, "3.5.27", "", true, ""},
 		{"too late", unread, "3.5.27", "3.6.0", false, "3.6.11"},
 		{"in time", unread, "3.5.27", "3.5.0", true, ""},

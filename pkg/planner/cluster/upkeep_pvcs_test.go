@@ -45,7 +45,7 @@ func TestUpkeepPVCs(t *testing.T) {
 		{"another owner is declared", 3, "a:claim b:claim c:claim", edits(drifted("b")), "steady: RepairPVC b"},
 		{"not what goes", 3, "a:claim b:claim c:deadclaim", edits(drifted("c")), "steady"},
 		{"not what is not owned", 3, "a:claim b:claim c:claim", edits(drifted("b"), notOwned), "steady"},
-		{"also while a member joins", 3, "a:claim b:claim c:learner,unstarted,claim", edits(drifted("a")), "joining: RepairPVC a, wait WaitingForMember"},
+		{"a PVC is repaired while a member joins", 3, "a:claim b:claim c:learner,unstarted,claim", edits(drifted("a")), "joining: RepairPVC a, wait WaitingForMember"},
 		{"a full volume may have cost the quorum", 3, "a:claim b:claim,sick c:claim,sick", edits(noQuorum, all),
 			"quorum: RepairPVC a, RepairPVC b, RepairPVC c, wait QuorumLost"},
 		{"asleep", 0, "a:claim,nopod", edits(noQuorum, drifted("a"), hibernated), "hibernate: RepairPVC a"},

@@ -42,7 +42,7 @@ func TestCleanUp(t *testing.T) {
 	const member = recoveryMember
 	checkDecisions(t, []decision{
 		{"the recovery member is published", "", edits(recorded(cleaning), hidden), "Publish"},
-		{"and proves itself", member, edits(recorded(cleaning), published), "CleanUp"},
+		{"the recovery member proves a write", member, edits(recorded(cleaning), published), "CleanUp"},
 		{"not with the old members", serving, edits(recorded(cleaning)), goesOn},
 		{"volumes stay until it does", member + ":down", edits(recorded(cleaning), published), goesOn},
 		{"no member has responded yet", member + ":down", edits(recorded(cleaning), published, func(in *Input) {
@@ -51,10 +51,10 @@ func TestCleanUp(t *testing.T) {
 				in.Facts.Members = append(in.Facts.Members, diagnosis.Member{Name: name})
 			}
 		}), goesOn},
-		{"and when it is lost at once", member + ":nopod", edits(recorded(cleaning), published), "Record Succeeded"},
+		{"the recovery ends when the published member is lost at once", member + ":nopod", edits(recorded(cleaning), published), "Record Succeeded"},
 		{"the volume of the only new member is left", member + ":nopod,claim", edits(recorded(cleaning), published), goesOn},
 		{"others may bring the new quorum back", member + ":nopod d:down e:down", edits(recorded(cleaning), published), goesOn},
-		{"then it is over", member, edits(recorded(succeeded), published), goesOn},
+		{"the recovery is over", member, edits(recorded(succeeded), published), goesOn},
 	})
 }
 
@@ -71,12 +71,12 @@ func TestRecheck(t *testing.T) {
 		{"there is no backup", input(t, nothing, lostFor(time.Hour)), AtRest},
 		{"no member responds", input(t, "a:down", asked()), OnResponse},
 		{"the recovery member does not serve", input(t, noLeader, recorded(filling), memberPod("")), OnResponse},
-		{"nor does it before the cutover", input(t, noLeader, recorded(cutover), memberPod("")), OnResponse},
+		{"the recovery member does not serve before the cutover", input(t, noLeader, recorded(cutover), memberPod("")), OnResponse},
 		{"an old member may run", input(t, "a b c:terminating", recorded(filling, restores), memberPod(newID)), OnEvent},
 		{"its source does not respond", input(t, "a:down b:nopod c:nopod", recorded(filling), memberPod("")), OnResponse},
 		{"its source is lost", input(t, nothing, recorded(filling), memberPod("")), OnResponse},
 		{"an unseen quorum may serve", input(t, noLeader, unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), memberPod(newID)), OnEvent},
-		{"it pauses", input(t, "", unborn, recorded(filling, restores, early), memberPod("", evicted(time.Minute))), OnEvent},
+		{"it pauses", input(t, "", neverServed, recorded(filling, restores, early), memberPod("", evicted(time.Minute))), OnEvent},
 		{"a restore is requested", input(t, nothing, lostFor(time.Hour), func(in *Input) {
 			in.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: true}
 		}), AtRest},

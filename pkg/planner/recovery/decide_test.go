@@ -43,8 +43,8 @@ func TestStart(t *testing.T) {
 		{"a request after an end", noLeader, edits(recorded(abandoned), asked(later)), from("a")},
 		{"the same one is over", noLeader, edits(recorded(abandoned), asked()), goesOn},
 		{"not once more, after others", noLeader, edits(asked(), recorded(succeeded, later), begun("one", "two")), "Abandon"},
-		{"nor a restore", serving, edits(asked(restores), recorded(succeeded, later), begun("one", "two")), "Abandon"},
-		{"nor without a record of the last one", serving, edits(asked(restores), begun("one")), "Abandon"},
+		{"a restore is not carried out again after others", serving, edits(asked(restores), recorded(succeeded, later), begun("one", "two")), "Abandon"},
+		{"a restore is not carried out again without a record of the last one", serving, edits(asked(restores), begun("one")), "Abandon"},
 		{"another request, after others", serving, edits(asked(restores), recorded(succeeded, later), begun("zero", "two")), from("")},
 		{"a recovery that must start again", noLeader, edits(asked(), recorded(pending), begun("one")), from("a")},
 	})
@@ -57,7 +57,7 @@ func TestCurrent(t *testing.T) {
 		{"a request during a recovery", noLeader, edits(recorded(filling), asked(later)), "Fill " + recoveryMember},
 		{"that is cancelled", noLeader, edits(recorded(filling), asked(later, cancelled)), "Fill " + recoveryMember},
 		{"the record is wiped after the recovery member has served", noLeader, edits(wiped(cutover, oldID, ""), memberPod(newID)), "Record Cutover"},
-		{"and while the old volumes are kept", noLeader, edits(wiped(cleaning, oldID, ""), memberPod(newID)), "Record Cleaning"},
+		{"the record is wiped while the old volumes are kept", noLeader, edits(wiped(cleaning, oldID, ""), memberPod(newID)), "Record Cleaning"},
 		{"a record that a user deleted", noLeader, edits(wiped(filling, oldID, "")), "Record Filling from "},
 		{"a status from before a later recovery", serving, edits(wiped(filling, "0ld", "")), "Abandon"},
 		{"a status from before a later recovery, without a quorum", noLeader, edits(wiped(filling, "0ld", "")), "Abandon"},
@@ -65,7 +65,7 @@ func TestCurrent(t *testing.T) {
 		{"the recorded ID is not known, and a quorum has another ID", serving, edits(wiped(filling, "0ld", ""), func(in *Input) { in.RecordedID = "" }), "Abandon"},
 		{"a recovery member that was published is a member", "a b " + recoveryMember, edits(wiped(cutover, "0ld", oldID, restores)), "Abandon"},
 		{"one whose pod is lost has its PVC", "a b", edits(wiped(cutover, "0ld", oldID, restores), recoveryPVC), "Abandon"},
-		{"but for the end of that", "a b " + recoveryMember, edits(wiped(cleaning, "0ld", oldID, restores)), "Record Cleaning"},
+		{"the end of a recovery is recorded although its member was published", "a b " + recoveryMember, edits(wiped(cleaning, "0ld", oldID, restores)), "Record Cleaning"},
 	})
 }
 

@@ -159,7 +159,7 @@ func endsNow(p *Pod) { p.EndsBy = testNow }
 
 func size(n int) func(*Input) { return func(in *Input) { in.Desired.Size = n } }
 
-func unborn(in *Input) {
+func neverServed(in *Input) {
 	in.Bootstrapped, in.RecordedID, in.ReplacedID, in.ClusterID = false, "", "", "0"
 }
 

@@ -52,7 +52,7 @@ type Job struct {
 	Outcome *Outcome
 }
 
-// Outcome is what came of a Job.
+// Outcome is the result of a Job.
 type Outcome struct {
 	Succeeded bool
 	// Reason in one CamelCase word why it failed, and whether another attempt may go
@@ -82,30 +82,6 @@ type RecoveryMember struct {
 	// Revision of the restored key space, with the bump; 0 until it is known.
 	Revision int64
 }
-
-// Reasons of an EtcdRestore that other code compares, or whose message says less than they do.
-const (
-	// ReasonVerifying: the backup is read and checked. Nothing has been changed. No action is needed.
-	ReasonVerifying = "Verifying"
-	// ReasonRecoveryMemberNotStarted: Kubernetes does not start the pod of the recovery member. The message is that of Kubernetes, such as an image that cannot be pulled or no node with room. Ends when the pod starts.
-	ReasonRecoveryMemberNotStarted = "RecoveryMemberNotStarted"
-	// ReasonNoBackupYet: the EtcdBackup that the restore names has stored no good backup. Ends when it has.
-	ReasonNoBackupYet = "NoBackupYet"
-	// ReasonNotProved: the new members were lost before a committed write proved the restored data. The PVCs of the old members are kept. Remove the cause of the loss, then create another EtcdRestore.
-	ReasonNotProved = "NotProved"
-)
-
-// Reason why a Job does not come to run.
-const (
-	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
-	ReasonNotStarted = job.ReasonNotStarted
-)
-
-// Reason why a Job is not created.
-const (
-	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
-	ReasonRejected = job.ReasonRejected
-)
 
 // hasEnded is true once nothing more is done for the restore.
 func (o *Observed) hasEnded() bool {
@@ -177,6 +153,6 @@ func (o *Observed) filling(r *v1beta2.RecoveryStatus) *Wait {
 	if r.Message == "" {
 		return &Wait{Reason: string(r.Phase), Message: "the backup is restored in the recovery member"}
 	}
-	return &Wait{Reason: "RecoveryMemberLost", Message: fmt.Sprintf("nothing was changed, and the controller tries again: %s; set what the pod lacks in spec.pod of the cluster, "+
+	return &Wait{Reason: ReasonRecoveryMemberLost, Message: fmt.Sprintf("nothing was changed, and the controller tries again: %s; set what the pod lacks in spec.pod of the cluster, "+
 		"or delete EtcdRestore %s, which leaves everything as it is", strings.TrimRight(r.Message, ". "), o.Restore.Name)}
 }

@@ -25,20 +25,20 @@ const (
 	ActionNone Action = ""
 	// ActionVerify makes the Job of Plan.Check.
 	ActionVerify Action = "verify"
-	// ActionHold puts Finalizer on the restore.
-	ActionHold Action = "hold"
-	// ActionCreate makes Plan.Cluster.
-	ActionCreate Action = "create"
-	// ActionCopy makes Plan.Copy.
-	ActionCopy Action = "copy"
-	// ActionAsk asks the cluster for Plan.Recovery.
-	ActionAsk Action = "ask"
-	// ActionCancel tells the cluster that the recovery is not wanted any more.
-	ActionCancel Action = "cancel"
-	// ActionDiscard deletes the cluster that the restore has made and that never served.
-	ActionDiscard Action = "discard"
-	// ActionRelease takes Finalizer off.
-	ActionRelease Action = "release"
+	// ActionAddFinalizer puts Finalizer on the restore.
+	ActionAddFinalizer Action = "addFinalizer"
+	// ActionCreateCluster makes Plan.Cluster.
+	ActionCreateCluster Action = "createCluster"
+	// ActionBackUpFirst makes Plan.Copy.
+	ActionBackUpFirst Action = "backUpFirst"
+	// ActionRequestRecovery asks the cluster for Plan.Recovery.
+	ActionRequestRecovery Action = "requestRecovery"
+	// ActionCancelRecovery tells the cluster that the recovery is not wanted any more.
+	ActionCancelRecovery Action = "cancelRecovery"
+	// ActionDeleteCluster deletes the cluster that the restore has made and that never served.
+	ActionDeleteCluster Action = "deleteCluster"
+	// ActionRemoveFinalizer takes Finalizer off.
+	ActionRemoveFinalizer Action = "removeFinalizer"
 )
 
 const (
@@ -62,12 +62,12 @@ type Plan struct {
 	Action Action
 	// Check is the Job of ActionVerify.
 	Check *resources.RestoreCheck
-	// Cluster is made by ActionCreate.
+	// Cluster is made by ActionCreateCluster.
 	Cluster *v1beta2.EtcdCluster
-	// Copy is the EtcdBackup of ActionCopy, and Copied the pre-restore backup that it made.
+	// Copy is the EtcdBackup of ActionBackUpFirst, and Copied the pre-restore backup that it made.
 	Copy   *v1beta2.EtcdBackup
 	Copied *v1beta2.PreRestoreBackup
-	// Recovery is what ActionAsk asks for.
+	// Recovery is what ActionRequestRecovery asks for.
 	Recovery *v1beta2.RecoveryStatus
 	// Record is how the restore has ended.
 	Record *Record
@@ -96,11 +96,28 @@ type Record struct {
 	Message string
 }
 
-// Decide says what is done next. The first rule that speaks wins.
+// rules in the order in which Decide calls them; the first that returns a plan decides. No rule
+// below ruleFollow runs while the cluster carries the request out.
+var rules = []func(*Observed) (Plan, bool){
+	// Cancels the recovery of a restore that is being deleted, then removes the finalizer.
+	ruleCancelled,
+	// Deletes the Jobs of a restore that has ended, but the newest that failed.
+	ruleEnded,
+	// Reports the progress and the outcome of the recovery that was requested.
+	ruleFollow,
+	// Ends a restore whose request the cluster no longer has.
+	ruleLost,
+	// Has the backup read and checked.
+	ruleVerify,
+	// Creates the cluster if it does not exist, and adds the finalizer.
+	rulePrepare,
+	// Backs up the data that the restore replaces.
+	rulePreRestoreBackup,
+}
+
+// Decide says what to do next. If no rule decides, the restore requests the recovery of the cluster.
 func Decide(o Observed) Plan {
-	for _, rule := range []func(*Observed) (Plan, bool){
-		cancelled, over, follow, lost, verify, prepare, preRestoreBackup,
-	} {
+	for _, rule := range rules {
 		if plan, decided := rule(&o); decided {
 			if plan.Action == ActionNone && plan.Wait != nil && plan.RequeueAfter == 0 {
 				plan.RequeueAfter = waitPeriod
@@ -108,12 +125,12 @@ func Decide(o Observed) Plan {
 			return plan
 		}
 	}
-	return ask(&o)
+	return requestRecovery(&o)
 }
 
-// cancelled ends a restore whose object is deleted. Before the old members go out of
-// service everything is left, or made, as it was; after that it goes on to its end.
-func cancelled(o *Observed) (Plan, bool) {
+// ruleCancelled ends a restore whose object is deleted. Until the old members are
+// decommissioned, the cluster keeps or gets back what it had. Later the recovery goes on to its end.
+func ruleCancelled(o *Observed) (Plan, bool) {
 	if o.Restore.DeletionTimestamp == nil {
 		return Plan{}, false
 	}
@@ -122,13 +139,13 @@ func cancelled(o *Observed) (Plan, bool) {
 	case !o.isHeld():
 		return Plan{}, true
 	case isReversible(r) && !r.Cancelled:
-		return Plan{Action: ActionCancel}, true
+		return Plan{Action: ActionCancelRecovery}, true
 	case isReversible(r):
 		return Plan{RequeueAfter: waitPeriod}, true
 	case o.isMade() && !o.isServed() && !r.IsInProgress() && o.Cluster.DeletionTimestamp == nil:
-		return Plan{Action: ActionDiscard}, true
+		return Plan{Action: ActionDeleteCluster}, true
 	default:
-		return Plan{Action: ActionRelease}, true
+		return Plan{Action: ActionRemoveFinalizer}, true
 	}
 }
 
@@ -137,9 +154,9 @@ func isReversible(r *v1beta2.RecoveryStatus) bool {
 	return r != nil && (r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseFilling)
 }
 
-// over cleans up after a restore that has ended. The newest Job that failed stays, so that
+// ruleEnded cleans up after a restore that has ended. The newest Job that failed stays, so that
 // a user can read its log.
-func over(o *Observed) (Plan, bool) {
+func ruleEnded(o *Observed) (Plan, bool) {
 	if !o.hasEnded() {
 		return Plan{}, false
 	}
@@ -152,13 +169,13 @@ func over(o *Observed) (Plan, bool) {
 		}
 	}
 	if o.isHeld() {
-		plan.Action = ActionRelease
+		plan.Action = ActionRemoveFinalizer
 	}
 	return plan, true
 }
 
-// follow reports the progress and the outcome of the recovery that was requested.
-func follow(o *Observed) (Plan, bool) {
+// ruleFollow reports the progress and the outcome of the recovery that was requested.
+func ruleFollow(o *Observed) (Plan, bool) {
 	r := o.recovery()
 	if r == nil {
 		return Plan{}, false
@@ -174,12 +191,12 @@ func follow(o *Observed) (Plan, bool) {
 		if r.Message != "" {
 			plan.Record = &Record{Reason: ReasonNotProved, Message: r.Message}
 		} else {
-			plan.Record = &Record{Succeeded: true, Reason: "Restored", Message: "the cluster has committed a write with the restored data"}
+			plan.Record = &Record{Succeeded: true, Reason: ReasonRestored, Message: "the cluster has committed a write with the restored data"}
 		}
 	case v1beta2.RecoveryPhaseAbandoned:
 		plan.Record = o.rejection()
 		if plan.Record == nil {
-			plan.Record = &Record{Reason: "Abandoned", Message: "the cluster was left as it was: " + r.Message}
+			plan.Record = &Record{Reason: ReasonAbandoned, Message: "the cluster was left as it was: " + r.Message}
 		}
 	case v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning:
 		plan.Phase = v1beta2.RestorePhaseStarting
@@ -198,7 +215,7 @@ func (o *Observed) awaitFilled(plan Plan, r *v1beta2.RecoveryStatus) Plan {
 	rejected := o.rejection()
 	switch {
 	case rejected != nil && !r.Cancelled:
-		plan.Action = ActionCancel
+		plan.Action = ActionCancelRecovery
 	case rejected == nil && o.RecoveryMember != nil && o.RecoveryMember.Rejected != nil && !r.Cancelled:
 		plan.Rejected = o.RecoveryMember.Rejected
 		return plan
@@ -236,28 +253,28 @@ func (o *Observed) everyJob() []string {
 	return names
 }
 
-// lost ends a restore whose request no longer exists, so that its outcome is unknown.
-func lost(o *Observed) (Plan, bool) {
+// ruleLost ends a restore whose request no longer exists, so that its outcome is unknown.
+func ruleLost(o *Observed) (Plan, bool) {
 	if !o.isRequested() {
 		return Plan{}, false
 	}
-	record := &Record{Reason: "RecoveryLost", Message: "the status of the EtcdCluster no longer holds the request of this restore; check the data of the cluster before another restore"}
+	record := &Record{Reason: ReasonRecoveryLost, Message: "the status of the EtcdCluster no longer holds the request of this restore; check the data of the cluster before another restore"}
 	if o.Cluster == nil || o.Cluster.DeletionTimestamp != nil {
-		record = &Record{Reason: "ClusterDeleted", Message: fmt.Sprintf("EtcdCluster %s was deleted during the restore", o.Restore.Spec.EtcdCluster.Name)}
+		record = &Record{Reason: ReasonClusterDeleted, Message: fmt.Sprintf("EtcdCluster %s was deleted during the restore", o.Restore.Spec.EtcdCluster.Name)}
 	}
 	return Plan{Phase: o.Restore.Status.Phase, Record: record}, true
 }
 
-// verify has the backup read and checked before anything else is done.
-func verify(o *Observed) (Plan, bool) {
+// ruleVerify has the backup read and checked before anything else is done.
+func ruleVerify(o *Observed) (Plan, bool) {
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying}
 	if o.Restore.Spec.ClusterTemplate != nil && o.Cluster != nil && !o.isMade() {
-		return plan.failed("ClusterExists", fmt.Sprintf(
+		return plan.failed(ReasonClusterExists, fmt.Sprintf(
 			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: name another cluster, or remove the template to restore in place",
 			o.Cluster.Name)), true
 	}
 	if why := o.cannotBump(); why != "" {
-		return plan.failed("Unsupported", why), true
+		return plan.failed(ReasonUnsupported, why), true
 	}
 	place, wait := o.source()
 	if wait != nil {
@@ -281,9 +298,9 @@ func verify(o *Observed) (Plan, bool) {
 	case j.Target != o.target().String() && !o.follows(j):
 		return o.check(plan, place, j.Attempt+1), true // the target has changed since
 	case j.Outcome.Encrypted && o.Restore.Spec.Decryption == nil:
-		return plan.failed("Encrypted", "the backup is encrypted: name the Secret with the identities in spec.decryption of another EtcdRestore"), true
+		return plan.failed(ReasonEncrypted, "the backup is encrypted: name the Secret with the identities in spec.decryption of another EtcdRestore"), true
 	case !j.Outcome.Verified || j.Outcome.SHA256 == "" || j.Outcome.Key == "":
-		return plan.failed("Internal", "the agent did not report what it has verified; delete this EtcdRestore and create it again"), true
+		return plan.failed(ReasonInternal, "the agent did not report what it has verified; delete this EtcdRestore and create it again"), true
 	default:
 		return Plan{}, false
 	}
@@ -342,13 +359,13 @@ func (o *Observed) superseded(newest *Job) []string {
 	return slices.DeleteFunc(o.everyJob(), func(name string) bool { return name == newest.Name })
 }
 
-// prepare creates the cluster if it does not exist, and adds the finalizer that cancels the
+// rulePrepare creates the cluster if it does not exist, and adds the finalizer that cancels the
 // recovery if the restore is deleted.
-func prepare(o *Observed) (Plan, bool) {
+func rulePrepare(o *Observed) (Plan, bool) {
 	found := o.newest().Outcome
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
 	if !o.isHeld() {
-		plan.Action = ActionHold
+		plan.Action = ActionAddFinalizer
 		return plan, true
 	}
 	if o.Cluster != nil {
@@ -357,19 +374,19 @@ func prepare(o *Observed) (Plan, bool) {
 	}
 	if o.Restore.Spec.ClusterTemplate == nil {
 		if left := o.Restore.CreationTimestamp.Add(createGrace).Sub(o.Now); left > 0 && left <= createGrace {
-			plan.Wait, plan.RequeueAfter = &Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf(
+			plan.Wait, plan.RequeueAfter = &Wait{Reason: ReasonClusterNotFound, Message: fmt.Sprintf(
 				"EtcdCluster %s does not exist; if it is still missing in a few seconds, it is created with %d members", o.Restore.Spec.EtcdCluster.Name, defaultSize)},
 				left
 			return plan, true
 		}
 	}
 	if o.Restore.Spec.ClusterTemplate == nil && strings.TrimSpace(found.EtcdVersion) == "" {
-		plan.Wait = &Wait{Reason: "ClusterNotFound", Message: fmt.Sprintf(
+		plan.Wait = &Wait{Reason: ReasonClusterNotFound, Message: fmt.Sprintf(
 			"EtcdCluster %s does not exist, and the backup does not say which version of etcd it is of: create the cluster, or give spec.clusterTemplate in another EtcdRestore",
 			o.Restore.Spec.EtcdCluster.Name)}
 
 		return plan, true
 	}
-	plan.Action, plan.Cluster = ActionCreate, o.newCluster(found)
+	plan.Action, plan.Cluster = ActionCreateCluster, o.newCluster(found)
 	return plan, true
 }

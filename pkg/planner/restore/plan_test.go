@@ -196,7 +196,7 @@ func TestDecide(t *testing.T) {
 		"it runs":           {[]func(*Observed){checked(1, nil)}, "Verifying:"},
 		"it does not start": {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no PVC", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
 		"it gets no pod":    {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Rejected, j.Waiting = false, true, "quota" })}, "Verifying: wait PodRejected"},
-		"however long": {[]func(*Observed){checked(1, nil, func(j *Job) {
+		"it gets no pod for ten minutes": {[]func(*Observed){checked(1, nil, func(j *Job) {
 			j.Started, j.Rejected, j.Waiting, j.Created = false, true, "quota", epoch.Add(-time.Hour)
 		})}, "Verifying: wait PodRejected"},
 		"it has got one":          {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Created, j.PodMade = false, epoch.Add(-time.Hour), epoch })}, "Verifying:"},
@@ -209,8 +209,8 @@ func TestDecide(t *testing.T) {
 		"it is encrypted":         {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: record false Encrypted"},
 		"nothing was verified":    {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a"})}, "Verifying: record false Internal"},
 		"its checksum is unknown": {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, Key: "k"})}, "Verifying: record false Internal"},
-		"nor where it is":         {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, SHA256: "a"})}, "Verifying: record false Internal"},
-		"it is opened":            {[]func(*Observed){held, decrypted, checked(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: ask from bucket/k sum a bump 1000000000"},
+		"its location is unknown": {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, SHA256: "a"})}, "Verifying: record false Internal"},
+		"it is opened":            {[]func(*Observed){held, decrypted, checked(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: requestRecovery from bucket/k sum a bump 1000000000"},
 		"the template is taken":   {[]func(*Observed){templated}, "Verifying: record false ClusterExists"},
 
 		// Sources.
@@ -223,23 +223,23 @@ func TestDecide(t *testing.T) {
 		"one that failed later": {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].URI = "pvc://backups/p/b/x" }}, "Verifying: wait BackupNotFound"},
 		"one that is nowhere":   {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].Succeeded = true }}, "Verifying: wait BackupNotFound"},
 		"an EtcdBackup moved":   {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup.Status.URI = "s3://b/k" }}, "Verifying: wait InvalidRequest"},
-		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, checked(1, good())}, "Verifying: ask from key/dir/snapshot.db sum abc bump 1000000000"},
+		"an EtcdBackup goes on": {[]func(*Observed){fromBackup(nil), held, checked(1, good())}, "Verifying: requestRecovery from key/dir/snapshot.db sum abc bump 1000000000"},
 
 		// In place.
-		"it is held first":                        {[]func(*Observed){checked(1, good())}, "Verifying: hold"},
-		"then the cluster gets the request":       {[]func(*Observed){checked(1, good()), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"with another bump":                       {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"by an etcd that cannot bump":             {[]func(*Observed){of("3.4.26"), held}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"it is held first": {[]func(*Observed){checked(1, good())}, "Verifying: addFinalizer"},
+		"the cluster gets the request after the finalizer": {[]func(*Observed){checked(1, good()), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"with another bump":                       {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"by an etcd that cannot bump":             {[]func(*Observed){of("3.4.26"), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
 		"a bump that etcd does not support":       {[]func(*Observed){of("3.4.26"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: record false Unsupported"},
-		"by one that can":                         {[]func(*Observed){of("3.4.27"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1"},
+		"by one that can":                         {[]func(*Observed){of("3.4.27"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1"},
 		"paused":                                  {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
 		"asleep":                                  {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }}, "Verifying: wait ClusterHibernated"},
 		"going":                                   {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }}, "Verifying: wait ClusterTerminating"},
 		"another recovery":                        {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseFilling, notOwned)}, "Verifying: wait RecoveryUnderWay"},
-		"after another recovery":                  {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, notOwned)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"after another recovery":                  {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, notOwned)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
 		"another restore starts":                  {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
 		"another restore is under way":            {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseRestoring)}, "Verifying: wait AnotherRestore"},
-		"another restore has no request yet":      {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"another restore has no request yet":      {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
 		"the cluster has the request":             {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
 		"the status records the revision":         {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
 		"it is filled":                            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Filling"},
@@ -252,7 +252,7 @@ func TestDecide(t *testing.T) {
 		"an old member may run":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonOldMemberMayRun)}, "Starting: wait OldMemberMayRun"},
 		"it starts":                               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Revision: 1042})}, "Starting: wait Filling"},
 		"it is corrupt now":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: rejected Corrupt"},
-		"the recovery is cancelled":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}), rejectedBefore}, "Restoring: cancel wait Filling"},
+		"the recovery is cancelled":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}), rejectedBefore}, "Restoring: cancelRecovery wait Filling"},
 		"cancelled, waits for the cluster":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), rejectedBefore}, "Restoring: wait Filling"},
 		"cancelled and abandoned":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), rejectedBefore}, "Restoring: record false Corrupt"},
 		"abandoned by the cluster":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
@@ -266,43 +266,43 @@ func TestDecide(t *testing.T) {
 		"not verified is no rejection":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
 		"Jobs stay until the status records them": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good()), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: record true Restored"},
 		"a Job that goes, goes once":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), checked(1, nil, going)}, "Restoring: wait Filling"},
-		"also when it is over":                    {[]func(*Observed){in(v1beta2.RestorePhaseSucceeded), checked(1, good(), going)}, "Succeeded:"},
-		"nothing runs on":                         {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, nil)}, "Failed: without j1"},
-		"so is the cluster":                       {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
-		"it is over":                              {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good())}, "Succeeded: release without j1"},
-		"a log stays":                             {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, bad("x", true)), checked(2, bad("x", true))}, "Failed: without j1"},
+		"a Job that is being deleted is not deleted again when the restore has ended": {[]func(*Observed){in(v1beta2.RestorePhaseSucceeded), checked(1, good(), going)}, "Succeeded:"},
+		"no Job runs after the end":    {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, nil)}, "Failed: without j1"},
+		"the cluster no longer exists": {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
+		"it is over":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good())}, "Succeeded: removeFinalizer without j1"},
+		"a log stays":                  {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, bad("x", true)), checked(2, bad("x", true))}, "Failed: without j1"},
 
 		// New clusters.
-		"by template":           {[]func(*Observed){homeless, templated, checked(1, good()), held}, "Verifying: create 3.6.16 of 1"},
+		"by template":           {[]func(*Observed){homeless, templated, checked(1, good()), held}, "Verifying: createCluster 3.6.16 of 1"},
 		"checked for it before": {[]func(*Observed){homeless, templated, func(o *Observed) { o.Restore.Spec.ClusterTemplate.Spec.Version = "3.5.33" }}, "Verifying: verify 1 of bucket/key against 3.5.33/2147483648"},
 		"of nothing":            {[]func(*Observed){homeless}, "Verifying: verify 1 of bucket/key against /0"},
-		"of the backup":         {[]func(*Observed){homeless, held, checked(1, good(), unknownTarget)}, "Verifying: create 3.6.16 of 3"},
+		"of the backup":         {[]func(*Observed){homeless, held, checked(1, good(), unknownTarget)}, "Verifying: createCluster 3.6.16 of 3"},
 		"not at once":           {[]func(*Observed){homeless, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Now = epoch.Add(time.Second) }}, "Verifying: wait ClusterNotFound"},
 		"that cannot bump": {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true, EtcdVersion: "3.4.23"}, unknownTarget), func(o *Observed) {
 			o.Restore.Spec.RevisionBump = ptr.To[int64](1)
 		}}, "Verifying: record false Unsupported"},
-		"of an unknown version": {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
-		"it fits what it made":  {[]func(*Observed){filling, held, checked(1, good(), unknownTarget)}, "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"not if it is larger":   {[]func(*Observed){filling, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", EtcdVersion: "3.6.16", Verified: true, Size: 1 << 40}, unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
-		"nor of that version":   {[]func(*Observed){filling, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
-		"nor looked at so":      {[]func(*Observed){filling, held, checked(1, good(), func(j *Job) { j.Target = "3.6.16/1" })}, "Verifying: verify 2 of bucket/key against " + target},
-		"nor by template":       {[]func(*Observed){filling, templated, held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
-		"a user made it":        {[]func(*Observed){held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"of an unknown version":                            {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true}, unknownTarget)}, "Verifying: wait ClusterNotFound"},
+		"it fits what it made":                             {[]func(*Observed){filling, held, checked(1, good(), unknownTarget)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"not if it is larger":                              {[]func(*Observed){filling, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", EtcdVersion: "3.6.16", Verified: true, Size: 1 << 40}, unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"not if the backup is of another version":          {[]func(*Observed){filling, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Cluster.Spec.Version = "3.5.33" }}, "Verifying: verify 2 of bucket/key against 3.5.33/2147483648"},
+		"not if the backup was checked for another target": {[]func(*Observed){filling, held, checked(1, good(), func(j *Job) { j.Target = "3.6.16/1" })}, "Verifying: verify 2 of bucket/key against " + target},
+		"not if the template declares another target":      {[]func(*Observed){filling, templated, held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
+		"a user made it":                                   {[]func(*Observed){held, checked(1, good(), unknownTarget)}, "Verifying: verify 2 of bucket/key against " + target},
 
 		// Deletion.
 		"deleted before":                       {[]func(*Observed){deleted, checked(1, good())}, ":"},
-		"deleted in time":                      {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseFilling)}, ": cancel"},
-		"deleted before it began":              {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhasePending)}, ": cancel"},
+		"deleted in time":                      {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseFilling)}, ": cancelRecovery"},
+		"deleted before it began":              {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhasePending)}, ": cancelRecovery"},
 		"deleted, and the recovery member too": {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready)}, ":"},
-		"deleted too late":                     {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseCutover)}, ": release"},
-		"deleted and abandoned":                {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": release"},
-		"what it has made goes":                {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": discard"},
-		"also if it never began":               {[]func(*Observed){deleted, held, filling}, ": discard"},
-		"not what serves":                      {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": release"},
-		"nor what goes already":                {[]func(*Observed){deleted, held, filling, terminating}, ": release"},
-		"not past the cutover":                 {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": release"},
-		"not a cluster of another restore":     {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": release"},
-		"nothing is left":                      {[]func(*Observed){deleted, held, homeless}, ": release"},
+		"deleted too late":                     {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseCutover)}, ": removeFinalizer"},
+		"deleted and abandoned":                {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": removeFinalizer"},
+		"what it has made goes":                {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": deleteCluster"},
+		"the cluster that the restore has made is deleted if no recovery began": {[]func(*Observed){deleted, held, filling}, ": deleteCluster"},
+		"not what serves": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": removeFinalizer"},
+		"a cluster that is already being deleted is not deleted again": {[]func(*Observed){deleted, held, filling, terminating}, ": removeFinalizer"},
+		"not past the cutover":             {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": removeFinalizer"},
+		"not a cluster of another restore": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": removeFinalizer"},
+		"nothing is left":                  {[]func(*Observed){deleted, held, homeless}, ": removeFinalizer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -349,7 +349,7 @@ func other(phase v1beta2.RestorePhase) func(*Observed) {
 	}
 }
 
-// TestStatusOfARefusal tells why, and that nothing was touched.
+// TestStatusOfARejection tells why, and that nothing was touched.
 func TestStatusOfARejection(t *testing.T) {
 	t.Parallel()
 	o := observed(checked(1, bad("Unsupported", false)))

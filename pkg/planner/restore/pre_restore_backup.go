@@ -36,10 +36,10 @@ const (
 	maxObjectName    = 253
 )
 
-// preRestoreBackup has an EtcdBackup store the current data of the cluster before a restore
+// rulePreRestoreBackup has an EtcdBackup store the current data of the cluster before a restore
 // replaces it. Without that backup the restore continues only if the cluster never had
 // data, or if no member exists that could send a snapshot.
-func preRestoreBackup(o *Observed) (Plan, bool) {
+func rulePreRestoreBackup(o *Observed) (Plan, bool) {
 	if o.Cluster == nil || !o.isServed() || o.hasPreRestoreBackup() {
 		return Plan{}, false
 	}
@@ -56,12 +56,12 @@ func preRestoreBackup(o *Observed) (Plan, bool) {
 	b := o.PreRestore
 	switch {
 	case b == nil:
-		plan.Action, plan.Copy = ActionCopy, made
-		plan.Wait = &Wait{Reason: "PreRestoreBackup", Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
+		plan.Action, plan.Copy = ActionBackUpFirst, made
+		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
 	case b.DeletionTimestamp != nil:
-		plan.Wait = &Wait{Reason: "PreRestoreBackupFailed", Message: fmt.Sprintf("nothing was changed: EtcdBackup %s is being deleted; it is created again afterwards", b.Name)}
+		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: EtcdBackup %s is being deleted; it is created again afterwards", b.Name)}
 	case b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
-		plan.Wait = &Wait{Reason: "PreRestoreBackupFailed", Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
+		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
 	case b.Spec.BackupPolicy != nil && b.Spec.BackupPolicy.Suspend:
 		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
 	case b.Status.Succeeded:
@@ -69,7 +69,7 @@ func preRestoreBackup(o *Observed) (Plan, bool) {
 		plan.Copied = &v1beta2.PreRestoreBackup{
 			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI,
 		}
-		plan.Wait = &Wait{Reason: "PreRestoreBackup", Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
+		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
 		plan.RequeueAfter = time.Second
 	default:
 		plan.Wait = backupProgress(b)
@@ -94,14 +94,14 @@ func backupProgress(b *v1beta2.EtcdBackup) *Wait {
 	progress := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing)
 	switch {
 	case b.Status.Phase == v1beta2.BackupPhaseFailed:
-		return &Wait{Reason: "PreRestoreBackupFailed", Message: fmt.Sprintf("nothing was changed: EtcdBackup %s could not store the current data of the cluster%s; "+
+		return &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: EtcdBackup %s could not store the current data of the cluster%s; "+
 			"repair its backup location, or set another location in spec.backup of the cluster%s", b.Name, failure(b), without)}
-	case progress == nil || progress.Reason == "Running":
-		return &Wait{Reason: "PreRestoreBackup", Message: text}
+	case progress == nil || progress.Reason == backup.ReasonRunning:
+		return &Wait{Reason: ReasonPreRestoreBackup, Message: text}
 	case progress.Reason == ReasonRejected:
 		return &Wait{Reason: ReasonRejected, Message: text + job.WithCause(progress.Message) + without}
 	default:
-		return &Wait{Reason: "PreRestoreBackup", Message: text + job.WithCause(progress.Message) + without}
+		return &Wait{Reason: ReasonPreRestoreBackup, Message: text + job.WithCause(progress.Message) + without}
 	}
 }
 
@@ -136,7 +136,7 @@ func (o *Observed) unresponsive() (bool, *Wait) {
 		}
 		since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
 		if left && err == nil && o.Now.Sub(since) < lossGrace {
-			return true, &Wait{Reason: "WaitingForMember", Message: fmt.Sprintf(
+			return true, &Wait{Reason: ReasonWaitingForMember, Message: fmt.Sprintf(
 				"no member responds, so a pre-restore backup is not possible; in %s the cluster is restored without one", lossGrace)}
 		}
 		return true, nil
@@ -174,7 +174,7 @@ func (o *Observed) newPreRestoreBackup() (*v1beta2.EtcdBackup, *Wait) {
 	}{o.id(), string(o.Cluster.UID), spec, o.Restore.Status.PreRestoreBackup}
 	raw, err := json.Marshal(seed)
 	if err != nil {
-		return nil, &Wait{Reason: "InvalidRequest", Message: err.Error()}
+		return nil, &Wait{Reason: ReasonInvalidRequest, Message: err.Error()}
 	}
 	sum := sha256.Sum256(raw)
 	suffix := preRestoreSuffix + "-" + hex.EncodeToString(sum[:])[:copyHash]
@@ -208,7 +208,7 @@ func (o *Observed) preRestoreBackupSpec() (*v1beta2.BackupSpec, *Wait) {
 			ServiceAccountName: from.ServiceAccountName,
 		}
 	case o.Restore.Spec.Decryption != nil:
-		return nil, &Wait{Reason: "NoPlaceForPreRestoreBackup", Message: "the backup is encrypted, so the pre-restore backup must be encrypted, too: " +
+		return nil, &Wait{Reason: ReasonNoLocationForPreRestoreBackup, Message: "the backup is encrypted, so the pre-restore backup must be encrypted, too: " +
 			"set the backup location and the recipients in spec.backup of the cluster"}
 	default:
 		from := o.Restore.Spec.RestoreSource.DeepCopy()

@@ -82,7 +82,7 @@ func told(reason, message string) func(*v1beta2.EtcdBackup) {
 
 func TestPreRestoreBackup(t *testing.T) {
 	t.Parallel()
-	const ask = "Verifying: ask from bucket/key/dir/snapshot.db sum abc bump 1000000000"
+	const ask = "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"
 	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
 	survives := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionFalse, RaftIndex: 7}
 	hangs := v1beta2.MemberStatus{Name: "b", Pod: "b"}
@@ -102,12 +102,12 @@ func TestPreRestoreBackup(t *testing.T) {
 		edits []func(*Observed)
 		want  string
 	}{
-		"waits for the finalizer":                        {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: hold"},
+		"waits for the finalizer":                        {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: addFinalizer"},
 		"waits while the cluster is paused":              {[]func(*Observed){uncopied, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
-		"a member serves":                                {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
-		"no member is known":                             {[]func(*Observed){uncopied}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
-		"one member survives":                            {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
-		"a member may have survived":                     {[]func(*Observed){uncopied, members(hangs)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a member serves":                                {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"no member is known":                             {[]func(*Observed){uncopied}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"one member survives":                            {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a member may have survived":                     {[]func(*Observed){uncopied, members(hangs)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
 		"pods may come back":                             {[]func(*Observed){uncopied, members(hangs, gone), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
 		"PVCs may get pods again":                        {[]func(*Observed){uncopied, members(stored), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
 		"unknown members may come back":                  {[]func(*Observed){uncopied, quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
@@ -117,13 +117,13 @@ func TestPreRestoreBackup(t *testing.T) {
 		"the cluster is being created":                   {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
 		"a cluster that a restore made has served since": {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
 		"the cluster has not begun":                      {[]func(*Observed){uncopied, phase(v1beta2.ClusterPhaseNone)}, ask},
-		"stored in the location of the cluster":          {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: copy to its/own wait PreRestoreBackup"},
-		"stored beside the backups of the EtcdBackup":    {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: copy to backups:p-pre-restore wait PreRestoreBackup"},
+		"stored in the location of the cluster":          {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: backUpFirst to its/own wait PreRestoreBackup"},
+		"stored beside the backups of the EtcdBackup":    {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: backUpFirst to backups:p-pre-restore wait PreRestoreBackup"},
 		"stored beside the root of the PVC": {[]func(*Observed){uncopied, fromBackup(nil), func(o *Observed) {
 			o.Backup.Spec.PersistentVolumeClaim.Path, o.Backup.Status.URI = "", "pvc://backups/b/new/snapshot.db"
-		}}, "Verifying: copy to backups:backups-pre-restore wait PreRestoreBackup"},
-		"never stored unencrypted beside an encrypted backup":     {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoPlaceForPreRestoreBackup"},
-		"encrypted backup, stored in the location of the cluster": {[]func(*Observed){uncopied, members(serves), decrypted, ownStore}, "Verifying: copy to its/own wait PreRestoreBackup"},
+		}}, "Verifying: backUpFirst to backups:backups-pre-restore wait PreRestoreBackup"},
+		"never stored unencrypted beside an encrypted backup":     {[]func(*Observed){uncopied, members(serves), decrypted}, "Verifying: wait NoLocationForPreRestoreBackup"},
+		"encrypted backup, stored in the location of the cluster": {[]func(*Observed){uncopied, members(serves), decrypted, ownStore}, "Verifying: backUpFirst to its/own wait PreRestoreBackup"},
 
 		"the backup runs":                           {[]func(*Observed){uncopied, copiedTo(runs)}, "Verifying: wait PreRestoreBackup"},
 		"Kubernetes rejects its pod":                {[]func(*Observed){uncopied, copiedTo(told(ReasonRejected, "quota"))}, "Verifying: wait PodRejected"},
@@ -135,15 +135,15 @@ func TestPreRestoreBackup(t *testing.T) {
 		"the status records the backup":             {[]func(*Observed){uncopied, copiedTo(ready)}, "Verifying: copied 60 wait PreRestoreBackup"},
 		"stored, and being deleted":                 {[]func(*Observed){uncopied, copiedTo(goes)}, "Verifying: wait PreRestoreBackupFailed"},
 		"the EtcdBackup is of endpoints":            {[]func(*Observed){uncopied, copiedTo(elsewhere)}, "Verifying: wait PreRestoreBackupFailed"},
-		"after another restore":                     {[]func(*Observed){uncopied, copied(epoch), over2(epoch)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
-		"a member responds, and the quorum is lost": {[]func(*Observed){uncopied, members(serves), quorumLost(time.Hour)}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
-		"another condition is true":                 {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Type = "Other" }}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
-		"the quorum is not lost":                    {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Status = corev1.ConditionFalse }}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"after another restore":                     {[]func(*Observed){uncopied, copied(epoch), over2(epoch)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a member responds, and the quorum is lost": {[]func(*Observed){uncopied, members(serves), quorumLost(time.Hour)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"another condition is true":                 {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Type = "Other" }}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"the quorum is not lost":                    {[]func(*Observed){uncopied, members(hangs), quorumLost(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Status = corev1.ConditionFalse }}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
 		"recorded: the cluster gets the request":    {[]func(*Observed){uncopied, copied(epoch)}, ask},
-		"the backup is too old":                     {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
-		"the cluster is younger than the backup":    {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"the backup is too old":                     {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour))}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"the cluster is younger than the backup":    {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second))}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
 		"the cluster is as old as the backup":       {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch)}, ask},
-		"a restore ended after it":                  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: copy to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a restore ended after it":                  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
 		"a restore ended before it":                 {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(-time.Second))}, ask},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 // needsPerson lists the reasons of waits that end only when a person or another program
 // changes something. All other waits end by themselves, or end the restore.
 var needsPerson = map[string]bool{
-	"BackupNotFound": true, "ClusterNotFound": true, "ClusterPaused": true, "ClusterHibernated": true,
-	"InvalidRequest": true, "NoPlaceForPreRestoreBackup": true, "PreRestoreBackupFailed": true, ReasonRejected: true, v1beta2.ReasonOldMemberMayRun: true,
+	ReasonBackupNotFound: true, ReasonClusterNotFound: true, ReasonClusterPaused: true, ReasonClusterHibernated: true,
+	ReasonInvalidRequest: true, ReasonNoLocationForPreRestoreBackup: true, ReasonPreRestoreBackupFailed: true, ReasonRejected: true, v1beta2.ReasonOldMemberMayRun: true,
 }
 
 // standing says whether the restore has succeeded, goes on, or cannot without a person.

@@ -89,7 +89,7 @@ func TestVersionOfANewCluster(t *testing.T) {
 		found := good()
 		found.EtcdVersion = test.backup
 		made := Decide(observed(homeless, templated, unversioned, held, checked(1, found, target)))
-		if made.Action != ActionCreate || made.Cluster.Spec.Version != test.want {
+		if made.Action != ActionCreateCluster || made.Cluster.Spec.Version != test.want {
 			t.Fatalf("backup of %q: %s", test.backup, say(made))
 		}
 		if test.want == "" {
@@ -100,7 +100,7 @@ func TestVersionOfANewCluster(t *testing.T) {
 			o.Cluster = made.Cluster.DeepCopy()
 			o.Cluster.UID = "made"
 		})
-		if plan := Decide(next); plan.Action != ActionAsk {
+		if plan := Decide(next); plan.Action != ActionRequestRecovery {
 			t.Errorf("backup of %q: %s, not asked", test.backup, say(plan))
 		}
 	}

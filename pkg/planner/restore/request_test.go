@@ -79,7 +79,7 @@ func TestRetries(t *testing.T) {
 	}
 	later := observed(homeless, held, checked(1, good(), unknownTarget))
 	later.Restore.CreationTimestamp = metav1.NewTime(later.Now.Add(time.Hour))
-	if got := say(Decide(later)); got != "Verifying: create 3.6.16 of 3" {
+	if got := say(Decide(later)); got != "Verifying: createCluster 3.6.16 of 3" {
 		t.Errorf("by a clock that was set back: %s", got)
 	}
 	put := Decide(observed(checked(1, good()))).Postponed(Wait{Reason: "PodRejected"})

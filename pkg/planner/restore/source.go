@@ -25,7 +25,7 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	}
 	name := spec.Backup.Name
 	if o.Backup == nil {
-		return nil, &Wait{Reason: "BackupNotFound", Message: fmt.Sprintf("EtcdBackup %s does not exist in this namespace", name)}
+		return nil, &Wait{Reason: ReasonBackupNotFound, Message: fmt.Sprintf("EtcdBackup %s does not exist in this namespace", name)}
 	}
 	uri, sum, wait := chosen(o.Backup, spec.Backup.Revision)
 	if wait != nil {
@@ -39,11 +39,11 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	}
 	store, _, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
 	if err != nil {
-		return nil, &Wait{Reason: "InvalidRequest", Message: err.Error()}
+		return nil, &Wait{Reason: ReasonInvalidRequest, Message: err.Error()}
 	}
 	key, err := store.KeyOf(uri)
 	if err != nil {
-		return nil, &Wait{Reason: "InvalidRequest", Message: fmt.Sprintf("the spec of EtcdBackup %s was changed after that backup was stored: %v", name, err)}
+		return nil, &Wait{Reason: ReasonInvalidRequest, Message: fmt.Sprintf("the spec of EtcdBackup %s was changed after that backup was stored: %v", name, err)}
 	}
 	return at(place, store.Bucket, key), nil
 }
@@ -85,7 +85,7 @@ func chosen(b *v1beta2.EtcdBackup, revision *int64) (uri, sum string, wait *Wait
 			return r.URI, "", nil
 		}
 	}
-	return "", "", &Wait{Reason: "BackupNotFound", Message: fmt.Sprintf("EtcdBackup %s has no good backup of revision %d; status.history lists those that it has", b.Name, *revision)}
+	return "", "", &Wait{Reason: ReasonBackupNotFound, Message: fmt.Sprintf("EtcdBackup %s has no good backup of revision %d; status.history lists those that it has", b.Name, *revision)}
 }
 
 // restoreSource is where a backup was stored, as a place to read from.
@@ -120,7 +120,7 @@ func at(place *v1beta2.BackupPlace, bucket, key string) *v1beta2.BackupPlace {
 func verified(place *v1beta2.BackupPlace, found *Outcome) (*v1beta2.BackupPlace, *Wait) {
 	store, _, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)
 	if err != nil {
-		return nil, &Wait{Reason: "InvalidRequest", Message: err.Error()}
+		return nil, &Wait{Reason: ReasonInvalidRequest, Message: err.Error()}
 	}
 	exact := at(place, store.Bucket, found.Key)
 	exact.SHA256 = found.SHA256

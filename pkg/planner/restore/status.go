@@ -21,7 +21,7 @@ const (
 	ConditionProgressing = "Progressing"
 )
 
-// Status says what came of the restore, what runs and what the plan waits for. If
+// Status reports the outcome of the restore, what runs and what the plan waits for. If
 // nothing happened it is the old status again.
 func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 	status := *o.Restore.Status.DeepCopy()
@@ -77,9 +77,9 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	case plan.Record != nil && plan.Phase == v1beta2.RestorePhaseVerifying:
 		set(ConditionVerified, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
 	case !verifying || plan.Revision > 0:
-		set(ConditionVerified, metav1.ConditionTrue, "Verified", "the backup was read and fits the cluster")
+		set(ConditionVerified, metav1.ConditionTrue, ReasonVerified, "the backup was read and fits the cluster")
 	case meta.FindStatusCondition(status.Conditions, ConditionVerified) == nil:
-		set(ConditionVerified, metav1.ConditionUnknown, "NotYet", "the backup has not been read yet")
+		set(ConditionVerified, metav1.ConditionUnknown, ReasonNotYet, "the backup has not been read yet")
 	}
 	switch {
 	case plan.Record != nil && plan.Record.Succeeded:
@@ -89,7 +89,7 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	case plan.Rejected != nil:
 		set(ConditionSucceeded, metav1.ConditionFalse, plan.Rejected.Reason, plan.Rejected.Message)
 	case meta.FindStatusCondition(status.Conditions, ConditionSucceeded) == nil:
-		set(ConditionSucceeded, metav1.ConditionUnknown, "NotYet", "the restored cluster has not served a write yet")
+		set(ConditionSucceeded, metav1.ConditionUnknown, ReasonNotYet, "the restored cluster has not served a write yet")
 	}
 	switch {
 	case plan.Record != nil:
@@ -99,6 +99,6 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	case verifying:
 		set(ConditionProgressing, metav1.ConditionTrue, ReasonVerifying, "the backup is read and checked; nothing has been changed")
 	default:
-		set(ConditionProgressing, metav1.ConditionTrue, "Restoring", "")
+		set(ConditionProgressing, metav1.ConditionTrue, ReasonRestoring, "")
 	}
 }

@@ -85,19 +85,19 @@ func (o *Observed) obstacle() *Wait {
 	c := o.Cluster
 	switch {
 	case c.DeletionTimestamp != nil:
-		return &Wait{Reason: "ClusterTerminating", Message: fmt.Sprintf("EtcdCluster %s is being deleted", c.Name)}
+		return &Wait{Reason: ReasonClusterTerminating, Message: fmt.Sprintf("EtcdCluster %s is being deleted", c.Name)}
 	case c.Spec.Paused:
-		return &Wait{Reason: "ClusterPaused", Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
+		return &Wait{Reason: ReasonClusterPaused, Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
 	case ptr.Deref(c.Spec.Replicas, 0) == 0:
-		return &Wait{Reason: "ClusterHibernated", Message: fmt.Sprintf("EtcdCluster %s is declared to have no members: set spec.size", c.Name)}
+		return &Wait{Reason: ReasonClusterHibernated, Message: fmt.Sprintf("EtcdCluster %s is declared to have no members: set spec.size", c.Name)}
 	case c.Status.Recovery.IsInProgress():
-		return &Wait{Reason: "RecoveryUnderWay", Message: fmt.Sprintf("another recovery of EtcdCluster %s is under way; see its status.recovery", c.Name)}
+		return &Wait{Reason: ReasonRecoveryUnderWay, Message: fmt.Sprintf("another recovery of EtcdCluster %s is under way; see its status.recovery", c.Name)}
 	}
 	for _, other := range o.Others {
 		// The cluster must respond to one request before another restore makes the next.
 		phase := other.Status.Phase
 		if phase == v1beta2.RestorePhaseRestoring || phase == v1beta2.RestorePhaseStarting {
-			return &Wait{Reason: "AnotherRestore", Message: fmt.Sprintf("EtcdRestore %s of the same cluster is under way", other.Name)}
+			return &Wait{Reason: ReasonAnotherRestore, Message: fmt.Sprintf("EtcdRestore %s of the same cluster is under way", other.Name)}
 		}
 	}
 	return nil
@@ -144,8 +144,8 @@ func (o *Observed) cannotBump() string {
 // defaultBump is far more than a cluster writes between a backup and its restore.
 const defaultBump = 1_000_000_000
 
-// ask asks the cluster to go on from the backup.
-func ask(o *Observed) Plan {
+// requestRecovery asks the cluster to continue from the backup.
+func requestRecovery(o *Observed) Plan {
 	found := o.newest().Outcome
 	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: found.Revision}
 	place, wait := o.source()
@@ -156,7 +156,7 @@ func ask(o *Observed) Plan {
 		plan.Wait = wait
 		return plan
 	}
-	plan.Action = ActionAsk
+	plan.Action = ActionRequestRecovery
 	plan.Recovery = &v1beta2.RecoveryStatus{
 		ID: o.id(), Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
 		Source:       v1beta2.RecoverySource{Restore: o.Restore.Name, Backup: place},

@@ -60,8 +60,8 @@ func Healthy() *State {
 	}
 	h := &v1beta2.EtcdClusterHealth{
 		ObjectMeta: metav1.ObjectMeta{Name: "main", Namespace: Namespace}, Verdict: v1beta2.VerdictHealthy,
-		Message: "3 of 3 voters serve and follow " + names[0], Tolerance: ptr.To[int32](1), Leader: names[0], Declared: 3, Voters: 3, Serving: 3,
-		QuorumAnswered: true, ClusterID: "d8f1", AskedAt: metav1.NewMicroTime(Now), Took: metav1.Duration{Duration: 12 * time.Millisecond},
+		Message: "3 of 3 voters serve and follow " + names[0], Tolerance: ptr.To[int32](1), Leader: names[0], DesiredSize: 3, Voters: 3, Serving: 3,
+		QuorumResponded: true, ClusterID: "d8f1", ProbedAt: metav1.NewMicroTime(Now), Took: metav1.Duration{Duration: 12 * time.Millisecond},
 	}
 	for i, name := range names {
 		role := v1beta2.MemberRoleFollower
@@ -73,7 +73,7 @@ func Healthy() *State {
 			Name: name, ID: id, Pod: name, Node: node, Claim: name, Version: version, Role: role, Healthy: corev1.ConditionTrue, DBSize: gi,
 		})
 		h.Members = append(h.Members, v1beta2.MemberHealth{
-			Name: name, ID: id, Answered: true, Role: role, Leader: names[0], ClusterID: "d8f1", Term: 7, RaftIndex: 90210, RaftApplied: 90210,
+			Name: name, ID: id, Responded: true, Role: role, Leader: names[0], ClusterID: "d8f1", Term: 7, RaftIndex: 90210, RaftApplied: 90210,
 			DBSize: gi, DBSizeInUse: gi / 2, Quota: 2 * gi, Version: version, CertificateExpiry: ptr.To(metav1.NewTime(Now.Add(61 * 24 * time.Hour))),
 			Pod:   &v1beta2.MemberPod{Name: name, Phase: corev1.PodRunning, Ready: true, Node: node, Address: "10.0.0.1"},
 			Claim: &v1beta2.MemberPVC{Name: name, Phase: corev1.ClaimBound, Capacity: "8Gi"},
@@ -163,7 +163,7 @@ func QuorumLost() *State {
 	s.Cluster.Status.MemberStatuses[0].Healthy = corev1.ConditionFalse
 	s.Cluster.Status.Leader = ""
 	s.Health.Verdict, s.Health.Message, s.Health.Leader = v1beta2.VerdictQuorumLost, "no read passed a quorum: 1 of 3 voters responds", ""
-	s.Health.Tolerance, s.Health.Serving, s.Health.QuorumAnswered = ptr.To[int32](-1), 0, false
+	s.Health.Tolerance, s.Health.Serving, s.Health.QuorumResponded = ptr.To[int32](-1), 0, false
 	s.Health.NextSteps = []v1beta2.NextStep{
 		{Why: "first save what each survivor has", Command: "kubectl get --raw '" + path + "/proxy/snapshot?member=main-a7k2' > main-a7k2.db"},
 		{
@@ -227,7 +227,7 @@ func Hibernated() *State {
 	s.Cluster.Status.Phase, s.Cluster.Status.MemberStatuses, s.Cluster.Status.Members = v1beta2.ClusterPhaseHibernated, nil, v1beta2.MembersStatus{}
 	s.Cluster.Status.Leader, s.Cluster.Status.Tolerance = "", nil
 	s.Health.Verdict, s.Health.Message, s.Health.Leader, s.Health.Tolerance = v1beta2.VerdictHibernated, "spec.size is 0", "", nil
-	s.Health.Declared, s.Health.Voters, s.Health.Serving, s.Health.QuorumAnswered = 0, 0, 0, false
+	s.Health.DesiredSize, s.Health.Voters, s.Health.Serving, s.Health.QuorumResponded = 0, 0, 0, false
 	s.Health.NextSteps = []v1beta2.NextStep{{Why: "wake it", Command: "kubectl -n prod scale etcd main --replicas=3"}}
 	for i := range s.Health.Members {
 		m := &s.Health.Members[i]

@@ -152,8 +152,8 @@ func voters(s *report.Status) string {
 			return "none: spec.size is 0"
 		}
 		text = fmt.Sprintf("%d of %d serve", h.Serving, h.Voters)
-		if h.Voters != h.Declared {
-			text += fmt.Sprintf(", desired size %d", h.Declared)
+		if h.Voters != h.DesiredSize {
+			text += fmt.Sprintf(", desired size %d", h.DesiredSize)
 		}
 	}
 	if tolerance != nil && *tolerance < 0 {

@@ -63,7 +63,7 @@ func role(r v1beta2.MemberRole) string {
 
 func fromHealth(m *v1beta2.MemberHealth, cluster *v1beta2.EtcdCluster) Member {
 	result := Member{
-		Name: m.Name, ID: m.ID, Role: role(m.Role), Version: m.Version, DBSize: m.DBSize, Term: m.Term, Lag: m.RaftLag, LagKnown: m.Answered,
+		Name: m.Name, ID: m.ID, Role: role(m.Role), Version: m.Version, DBSize: m.DBSize, Term: m.Term, Lag: m.RaftLag, LagKnown: m.Responded,
 		CertificateExpiry: m.CertificateExpiry,
 	}
 	if p := m.Pod; p != nil {
@@ -80,7 +80,7 @@ func fromHealth(m *v1beta2.MemberHealth, cluster *v1beta2.EtcdCluster) Member {
 	}
 	if r := cluster.Status.Recovery; r.IsInProgress() && r.RecoveryMember == m.Name {
 		result.Role = roleRecovery
-		if !m.Answered && m.Pod != nil && m.Pod.Phase == corev1.PodRunning && m.Pod.Restarts == 0 {
+		if !m.Responded && m.Pod != nil && m.Pod.Phase == corev1.PodRunning && m.Pod.Restarts == 0 {
 			result.State = "filling"
 			return result
 		}
@@ -95,9 +95,9 @@ func judge(m *v1beta2.MemberHealth, status *v1beta2.MemberStatus, hibernated boo
 	switch {
 	case hibernated && m.Pod == nil:
 		return "asleep", ""
-	case !m.Answered && m.Role == v1beta2.MemberRolePending:
+	case !m.Responded && m.Role == v1beta2.MemberRolePending:
 		return "joining", podFault(m.Pod)
-	case !m.Answered:
+	case !m.Responded:
 		return "no response", "no response: " + m.Error + podDetails(m.Pod)
 	case len(m.Alarms) > 0:
 		return "alarm", "alarm " + strings.Join(m.Alarms, ", ")

@@ -105,12 +105,12 @@ func TestMembers(t *testing.T) {
 		state, fault string
 	}{
 		"healthy":     {func(*v1beta2.MemberHealth, *v1beta2.MemberStatus) {}, "healthy", ""},
-		"no response": {func(m *v1beta2.MemberHealth, _ *v1beta2.MemberStatus) { m.Answered, m.Error = false, "timeout" }, "no response", "no response: timeout"},
+		"no response": {func(m *v1beta2.MemberHealth, _ *v1beta2.MemberStatus) { m.Responded, m.Error = false, "timeout" }, "no response", "no response: timeout"},
 		"no response of a pod that waits": {func(m *v1beta2.MemberHealth, _ *v1beta2.MemberStatus) {
-			m.Answered, m.Error, m.Pod.Phase, m.Pod.Message = false, "its pod has no address", corev1.PodPending, "no node fits"
+			m.Responded, m.Error, m.Pod.Phase, m.Pod.Message = false, "its pod has no address", corev1.PodPending, "no node fits"
 		}, "no response", "no response: its pod has no address (pod Pending: no node fits)"},
 		"joining": {func(m *v1beta2.MemberHealth, _ *v1beta2.MemberStatus) {
-			m.Answered, m.Role = false, v1beta2.MemberRolePending
+			m.Responded, m.Role = false, v1beta2.MemberRolePending
 		}, "joining", ""},
 		"alarm":     {func(m *v1beta2.MemberHealth, _ *v1beta2.MemberStatus) { m.Alarms = []string{"NOSPACE raised by x"} }, "alarm", "alarm NOSPACE raised by x"},
 		"no leader": {func(m *v1beta2.MemberHealth, _ *v1beta2.MemberStatus) { m.Leader = "" }, "no leader", "it responds and follows no leader"},

@@ -38,7 +38,7 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
-// TestJudgeSparesTheLastOfAnEarlierCluster: indexes 0 to 2 are of the cluster, the older ones of
+// TestJudgeKeepsTheLastOfAnEarlierCluster: indexes 0 to 2 are of the cluster, the older ones of
 // the cluster before, and the oldest of one before that.
 func TestJudgeKeepsTheLastOfAnEarlierCluster(t *testing.T) {
 	var backups []Dated

@@ -177,7 +177,7 @@ func (c *Checks) RecordChanged(written *corev1.ConfigMap) {
 	}
 	c.published(is)
 	if was != nil && is.Predecessor != nil && (was.Replaced || c.isFilledAgain(was, is)) {
-		c.goOn(was, is)
+		c.continueIn(was, is)
 	} else if was != nil && c.Published[owner] {
 		c.w.Violated("S4", "the bootstrap record moves from %s to %s after the cluster was published to clients", was.BootstrapMember, is.BootstrapMember)
 	}
@@ -189,8 +189,9 @@ func (c *Checks) RecordChanged(written *corev1.ConfigMap) {
 	c.Published[owner] = c.Published[owner] || found && simetcd.OwnerOf(clients) == owner
 }
 
-// lineageOf returns the last etcd of an EtcdCluster with a cluster ID: a bootstrap member that is
-// recreated has the ID of the one before. Or, if there is none and any one will do, the last one.
+// lineageOf returns the last etcd of an EtcdCluster that has the cluster ID: a bootstrap member that
+// is recreated has the ID of the bootstrap member before. If no etcd has the ID, and the caller
+// accepts any, it returns the last etcd.
 func (c *Checks) lineageOf(owner, id string, orLast bool) *simetcd.Lineage {
 	var found, last *simetcd.Lineage
 	for _, l := range c.w.Etcd.Lineages {
@@ -232,10 +233,10 @@ func (c *Checks) restarting(by *manager.Manager, pod *corev1.Pod) {
 	}
 }
 
-// startsJustNow is true for a member that is not known to run: Kubernetes
-// does not say so yet, and it was started after a controller has found that nothing
-// listens there. What does not run may be changed without a quorum; that it is given
-// another start a moment after its start stops no member that serves.
+// startsJustNow is true for a member that is not known to run. Kubernetes does not report it yet, and
+// it was started after a controller has found that nothing listens at its address. A member that
+// does not run may be changed without a quorum. Another start a moment after its start stops no
+// member that serves.
 func startsJustNow(by *manager.Manager, pod *corev1.Pod, p *simetcd.Process) bool {
 	at, rejected := by.Observed.Rejected[pod.Name]
 	if !rejected || p.Started < at {
@@ -244,8 +245,8 @@ func startsJustNow(by *manager.Manager, pod *corev1.Pod, p *simetcd.Process) boo
 	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
 }
 
-// rolling: while one member restarts with another image no other one that was seen to
-// serve is taken away, so that clients always find all but one behind the service. A member
+// rolling checks that no member that was observed to serve is stopped while another member restarts
+// with another image. So clients always find all members but one in the Service. A member
 // whose disk takes no writes responds and completes no linearizable read: it does not serve.
 func (c *Checks) rolling(by *manager.Manager, p *simetcd.Process) {
 	if len(c.w.Controllers) > 1 || p.Leader == 0 || p.Dir.Hung || !slices.Contains(by.Observed.Healthy, p.Dir.Id) {
@@ -283,8 +284,8 @@ func (c *Checks) Deleting(by *manager.Manager, k kubernetes.Kind, name string, o
 	}
 }
 
-// deletingPod: a voter is stopped in two cases. Its pod is recreated on the same volume, or
-// the cluster has more voters than desired, and the others are a quorum.
+// deletingPod checks that a voter is stopped in two cases only. Its pod is recreated on the same
+// volume, or the cluster has more voters than desired, and the others are a quorum.
 func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
 	p := c.w.Etcd.ByIP(pod.Status.PodIP)
 	if p == nil || p.Dir.Doomed || kubernetes.HasFinished(pod) || pod.DeletionTimestamp != nil || c.isSleeping() || startsJustNow(by, pod, p) {
@@ -325,7 +326,7 @@ func (c *Checks) Bootstrapping(l *simetcd.Lineage) {
 	if l.Token != l.Owner {
 		c.w.Violated("S4", "bootstrap member %s has token %q and not the UID of its cluster", l.BootstrapMember, l.Token)
 	}
-	c.beginsAgain(l.Owner)
+	c.forgetDeleted(l.Owner)
 	if was := c.recorded[l.Owner]; was != nil && was.ClusterID == l.ClusterID && !c.Published[l.Owner] {
 		c.recorded[l.Owner] = l // the same bootstrap member once more, as the bootstrap record says
 	}
@@ -333,7 +334,7 @@ func (c *Checks) Bootstrapping(l *simetcd.Lineage) {
 		c.w.Violated("S4", "bootstrap member %s of a cluster that has served", l.BootstrapMember)
 	}
 	for _, other := range c.w.Etcd.Lineages {
-		if other.Owner == l.Owner && other.BootstrapMember != l.BootstrapMember && c.remains(other) && !c.waitsHidden(other) {
+		if other.Owner == l.Owner && other.BootstrapMember != l.BootstrapMember && c.hasData(other) && !c.waitsHidden(other) {
 			c.w.Violated("S4", "a second bootstrap member %s beside %s", l.BootstrapMember, other.BootstrapMember)
 		}
 	}

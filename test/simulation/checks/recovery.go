@@ -31,7 +31,7 @@ func (c *Checks) FillingRecoveryMember(l *simetcd.Lineage, pod *corev1.Pod) {
 		c.w.Violated("S4", "recovery member %s has token %q", l.BootstrapMember, l.Token)
 	}
 	if record == nil || record.RecoveryMember != l.BootstrapMember {
-		c.w.Trace("recovery member %s is filled although the record names it no longer", l.BootstrapMember)
+		c.w.Trace("recovery member %s is filled although the record no longer names it", l.BootstrapMember)
 	}
 }
 
@@ -42,7 +42,7 @@ func (c *Checks) justElected(l *simetcd.Lineage) bool {
 	return found && c.w.Elapsed-at < lastProbe
 }
 
-// lastProbe bounds how long the last probe and the record after it take.
+// lastProbe bounds how long the last probe takes, with the write of the record after it.
 const lastProbe = 4 * time.Second
 
 // record returns the record of the one cluster; nil if there is none.
@@ -54,11 +54,11 @@ func (c *Checks) record() *corev1.ConfigMap {
 // cuttingOver is called when the record says that the old members are decommissioned.
 func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 	record := resources.ParseRecord(written).Recovery
-	c.beginning(written, record)
+	c.automaticRecovery(written, record)
 	if record == nil || record.Phase != v1beta2.RecoveryPhaseCutover && record.Phase != v1beta2.RecoveryPhaseCleaning {
 		return
 	}
-	c.restoredOnce(simetcd.OwnerOf(written), record.ID, record.ClusterID)
+	c.restoresOnce(simetcd.OwnerOf(written), record.ID, record.ClusterID)
 	l := c.recorded[simetcd.OwnerOf(written)]
 	if l == nil || l.Replaced || fmt.Sprintf("%x", l.ClusterID) == record.ClusterID {
 		return
@@ -66,7 +66,7 @@ func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 	if c.acting != nil && record.Trigger != v1beta2.RecoveryTriggerRestore && c.w.Standing(l).Live && !c.justElected(l) && !c.w.IsDisturbed(&c.acting.Observed) {
 		c.w.Violated("S1", "recovery of %s, whose quorum serves", simetcd.DescribeMembers(l.Members))
 	}
-	c.overtaken(l, record)
+	c.recoversAcknowledgedWrites(l, record)
 	l.Replaced = true
 	c.w.Stats.Recovered++
 	c.w.Trace("replaced: %s", simetcd.DescribeMembers(l.Members))
@@ -95,15 +95,15 @@ func (c *Checks) published(is *simetcd.Lineage) {
 }
 
 // isFilledAgain is true for a recovery member that is filled a second time under its name, after
-// nothing was left of what it had become. The API was brought back, so that the status shows
-// the recovery as under way again.
+// the members of its first etcd and their data were deleted. The objects of the API were brought back
+// from an earlier time, so that the status shows the recovery as under way again.
 func (c *Checks) isFilledAgain(was, is *simetcd.Lineage) bool {
-	return was.ClusterID == is.ClusterID && was.Predecessor != nil && !c.remains(was)
+	return was.ClusterID == is.ClusterID && was.Predecessor != nil && !c.hasData(was)
 }
 
-// overtaken: what the cluster goes on from has every acknowledged write that one of those
-// has that responded to the controller, unless a user has chosen the source.
-func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
+// recoversAcknowledgedWrites checks that the recovery member has every acknowledged write of each
+// member that responded to the controller, unless a user has chosen the source.
+func (c *Checks) recoversAcknowledgedWrites(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
 	h := c.w.Histories[l.Owner]
 	filled := c.w.Etcd.RecoveryMember(record)
 	if c.acting == nil || record.Trigger == v1beta2.RecoveryTriggerRestore || record.Member != "" || c.w.IsDisturbed(&c.acting.Observed) ||
@@ -124,9 +124,9 @@ func (c *Checks) overtaken(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
 	}
 }
 
-// beginning is called with every record: what begins by itself must not, while members may
-// come back that are enough. That is judged by what each of them has applied.
-func (c *Checks) beginning(written *corev1.ConfigMap, record *v1beta2.RecoveryStatus) {
+// automaticRecovery checks that no recovery begins by itself while enough members for a quorum may
+// come back. What each of them has applied decides that. It is called with every record.
+func (c *Checks) automaticRecovery(written *corev1.ConfigMap, record *v1beta2.RecoveryStatus) {
 	if record == nil || record.Phase != v1beta2.RecoveryPhaseFilling || record.Trigger != v1beta2.RecoveryTriggerAutomatic {
 		return
 	}
@@ -135,9 +135,9 @@ func (c *Checks) beginning(written *corev1.ConfigMap, record *v1beta2.RecoverySt
 	}
 }
 
-// goOn makes the history of a cluster that of another etcd. What that has not from the
-// one before was lost with the quorum.
-func (c *Checks) goOn(was, is *simetcd.Lineage) {
+// continueIn makes the history of a cluster that of its next etcd. Writes of the etcd before that the
+// next one does not have were lost with the quorum.
+func (c *Checks) continueIn(was, is *simetcd.Lineage) {
 	h := c.w.Histories[is.Owner]
 	if h == nil || h.Lineage != was {
 		return
@@ -161,7 +161,7 @@ func (c *Checks) goOn(was, is *simetcd.Lineage) {
 func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 	uid := string(cluster.UID)
 	if cluster.DeletionTimestamp != nil {
-		c.Deleted[uid] = true // its owner has deleted it, and the API brings that back, too
+		c.Deleted[uid] = true // its owner has deleted it, and so is the object that came back
 		return
 	}
 	if _, before := c.unwitnessed[uid]; !before && !c.Deleted[uid] {
@@ -179,12 +179,12 @@ func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 	}
 }
 
-// beginsAgain forgets a cluster that its owner has deleted, with all that belonged to it, and
-// whose object is back with a status from before it has served. Nothing is left that could
-// tell it from a new one (ADR 11). The data must be gone too: a second bootstrap member would
-// endanger it.
-func (c *Checks) beginsAgain(uid string) {
-	if !c.unwitnessed[uid] || c.anyRemains(uid) {
+// forgetDeleted forgets a cluster that its owner has deleted with all its objects, and whose
+// EtcdCluster is back with a status from before the cluster served. No object is left by which a
+// controller could tell it from a new cluster (ADR 11). Its data must no longer exist, since a second
+// bootstrap member would endanger the data.
+func (c *Checks) forgetDeleted(uid string) {
+	if !c.unwitnessed[uid] || c.hasAnyData(uid) {
 		return
 	}
 	delete(c.recorded, uid)
@@ -192,9 +192,9 @@ func (c *Checks) beginsAgain(uid string) {
 	delete(c.w.Histories, uid)
 }
 
-// remains is true if data of an etcd is left that its cluster owns. The controller has released
+// hasData is true if data of an etcd is left that its cluster owns. The controller has released
 // the PVC of a removed member to the user, and no rule reads or writes that PVC again.
-func (c *Checks) remains(l *simetcd.Lineage) bool {
+func (c *Checks) hasData(l *simetcd.Lineage) bool {
 	return slices.ContainsFunc(l.Order, func(id uint64) bool {
 		d := l.Dirs[id]
 		pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, d.Name)
@@ -204,10 +204,10 @@ func (c *Checks) remains(l *simetcd.Lineage) bool {
 }
 
 // forgetRestores forgets the restores of a cluster that its owner has deleted and whose object is
-// back, if neither its record nor its data is left. What could tell of a restore was deleted with
-// the data that the restore had made, so an EtcdRestore that had not ended is carried out as a new one.
+// back, if neither its record nor its data is left. Then nothing shows that a restore was carried
+// out, so an EtcdRestore that had not ended is carried out as a new one.
 func (c *Checks) forgetRestores(uid string) {
-	if written := c.record(); written != nil && simetcd.OwnerOf(written) == uid || c.anyRemains(uid) {
+	if written := c.record(); written != nil && simetcd.OwnerOf(written) == uid || c.hasAnyData(uid) {
 		return
 	}
 	for key := range c.restored {
@@ -217,16 +217,16 @@ func (c *Checks) forgetRestores(uid string) {
 	}
 }
 
-// anyRemains is true if data is left that a cluster owns.
-func (c *Checks) anyRemains(uid string) bool {
-	return slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool { return l.Owner == uid && c.remains(l) })
+// hasAnyData is true if data is left that a cluster owns.
+func (c *Checks) hasAnyData(uid string) bool {
+	return slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool { return l.Owner == uid && c.hasData(l) })
 }
 
-// restoredOnce: what replaces the data of a cluster does so once. Whatever was written since
-// then would be lost. A cluster whose data no longer exists, as after the deletion of its
-// namespace, has nothing to lose. The record of the restore was deleted with that data, and only
-// the backup is left.
-func (c *Checks) restoredOnce(owner, id, clusterID string) {
+// restoresOnce checks that a restore replaces the data of a cluster once: a second time would lose
+// everything that was written since. It does not hold for a cluster whose data no longer exists, as
+// after the deletion of its namespace. The record of the restore was deleted with that data, and
+// only the backup is left.
+func (c *Checks) restoresOnce(owner, id, clusterID string) {
 	key := [2]string{owner, id}
 	left := slices.ContainsFunc(c.w.Etcd.Lineages, func(l *simetcd.Lineage) bool {
 		return l.Owner == owner && fmt.Sprintf("%x", l.ClusterID) != clusterID && l.Remains()

@@ -45,7 +45,7 @@ type Container interface {
 	Pod() (*corev1.Pod, bool)
 	// Mounts is what the volumes hold, by the name of the Secret.
 	Mounts() map[string]*corev1.Secret
-	// Severed is true while the node is cut off.
+	// IsSevered is true while the node is cut off.
 	IsSevered() bool
 	// Exited is called when the process has ended by itself.
 	Exited()
@@ -53,7 +53,7 @@ type Container interface {
 
 // network is what members need of Kubernetes to find each other.
 type network interface {
-	// Resolvable is true while members find each other by name.
+	// IsResolvable is true while members find each other by name.
 	IsResolvable() bool
 	// Address is that of a pod of the cluster; "" if there is none.
 	Address(pod string) string

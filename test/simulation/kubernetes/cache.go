@@ -26,8 +26,8 @@ import (
 type Cache struct {
 	w     *World
 	Kinds [Kinds]follower
-	// routed are the pods that the client Service leads to, as far as is known here.
-	routed map[types.UID]bool
+	// inEndpoints are the pods that the client Service leads to, as far as is known here.
+	inEndpoints map[types.UID]bool
 	// cordoned are the nodes that are cordoned, as far as is known here.
 	cordoned map[string]bool
 	// Changed is called after the cache took a change in.
@@ -50,7 +50,7 @@ type follower struct {
 // NewCache lists everything as it was up to lag changes ago: a controller that starts may
 // read from an API server that is behind.
 func (w *World) NewCache(lag int) *Cache {
-	c := &Cache{w: w, routed: map[types.UID]bool{}, cordoned: map[string]bool{}}
+	c := &Cache{w: w, inEndpoints: map[types.UID]bool{}, cordoned: map[string]bool{}}
 	for _, n := range w.Nodes {
 		c.cordoned[n.name] = n.Cordoned
 	}
@@ -211,10 +211,10 @@ func (c *Cache) PVCs(_, name string) ([]*corev1.PersistentVolumeClaim, error) {
 func (c *Cache) route() {
 	for _, pod := range members[*corev1.Pod](c, KindPod, schedules.ClusterName) {
 		if c.leadsTo(pod) {
-			c.routed[pod.UID] = true
+			c.inEndpoints[pod.UID] = true
 		}
 	}
-	for _, uid := range slices.Sorted(maps.Keys(c.routed)) {
+	for _, uid := range slices.Sorted(maps.Keys(c.inEndpoints)) {
 		if !c.leadsToUID(uid) {
 			c.w.After(c.w.Dice.Between(time.Millisecond, time.Second), func() { c.unroute(uid) })
 		}
@@ -222,10 +222,10 @@ func (c *Cache) route() {
 }
 
 func (c *Cache) unroute(uid types.UID) {
-	if c.Closed || !c.routed[uid] || c.leadsToUID(uid) {
+	if c.Closed || !c.inEndpoints[uid] || c.leadsToUID(uid) {
 		return
 	}
-	delete(c.routed, uid)
+	delete(c.inEndpoints, uid)
 	if c.Changed != nil {
 		c.Changed()
 	}
@@ -244,8 +244,10 @@ func (c *Cache) leadsTo(pod *corev1.Pod) bool {
 	return IsReady(pod) && pod.DeletionTimestamp == nil && pod.Labels[resources.LabelRole] == resources.RoleVoter
 }
 
-// Routed implements cluster.Cache.
-func (c *Cache) Routed(string, string) (map[types.UID]bool, error) { return c.routed, nil }
+// PodsInEndpoints implements cluster.Cache.
+func (c *Cache) PodsInEndpoints(string, string) (map[types.UID]bool, error) {
+	return c.inEndpoints, nil
+}
 
 // Pod implements cluster.Cache.
 func (c *Cache) Pod(_, name string) (*corev1.Pod, error) {

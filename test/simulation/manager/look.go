@@ -24,8 +24,8 @@ type Observation struct {
 	// Disturbed is the number of disturbances then.
 	Disturbed int
 	Live      map[string]types.UID
-	// listedAt is when a quorum confirmed the member list that was read; Members is
-	// that list, and Healthy the members that responded and had a leader.
+	// FromQuorum is true if the member list was read through a quorum, at the time listedAt.
+	// Members is that list, and Healthy the members that responded and had a leader.
 	FromQuorum bool
 	listedAt   time.Duration
 	Members    *simetcd.Membership

@@ -23,7 +23,7 @@ type Stats struct {
 	// Drained counts lasting drains that have moved every member.
 	Drained int
 	Faults  map[string]int
-	// Rules counts how often each rule of the planner spoke.
+	// Rules counts how often each rule of the planner has decided.
 	Rules map[string]int
 }
 

@@ -24,7 +24,7 @@ const (
 	// VerdictDisagreement: members that respond do not agree on the leader or on the
 	// list of members.
 	VerdictDisagreement ClusterVerdict = "Disagreement"
-	// VerdictSplitBrain: members of different etcd clusters response.
+	// VerdictSplitBrain: members of different etcd clusters respond.
 	VerdictSplitBrain ClusterVerdict = "SplitBrain"
 	// VerdictUnreachable: pods run and none responds to the API server.
 	VerdictUnreachable ClusterVerdict = "Unreachable"
@@ -56,14 +56,14 @@ type EtcdClusterHealth struct {
 	// leader is the name of the leader that the responding members follow; empty if they
 	// do not agree or follow none.
 	Leader string `json:"leader,omitempty" protobuf:"bytes,6,opt,name=leader"`
-	// declared is the number of voters that the spec asks for.
-	Declared int32 `json:"declared" protobuf:"varint,7,opt,name=declared"`
+	// desiredSize is the number of voters that the spec asks for.
+	DesiredSize int32 `json:"desiredSize" protobuf:"varint,7,opt,name=desiredSize"`
 	// voters is the number of voters in etcd's list.
 	Voters int32 `json:"voters" protobuf:"varint,8,opt,name=voters"`
 	// serving is the number of those that responded and follow a leader.
 	Serving int32 `json:"serving" protobuf:"varint,9,opt,name=serving"`
-	// quorumAnswered is true if a read went through a quorum while this was found out.
-	QuorumAnswered bool `json:"quorumAnswered" protobuf:"varint,10,opt,name=quorumAnswered"`
+	// quorumResponded is true if a read went through a quorum while this was found out.
+	QuorumResponded bool `json:"quorumResponded" protobuf:"varint,10,opt,name=quorumResponded"`
 	// clusterID is etcd's cluster ID in hexadecimal; empty if no member responded.
 	ClusterID string `json:"clusterID,omitempty" protobuf:"bytes,11,opt,name=clusterID"`
 	// members, in the order of their names.
@@ -76,8 +76,8 @@ type EtcdClusterHealth struct {
 	// problems tells what could not be found out, and why.
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty" protobuf:"bytes,14,rep,name=problems"`
-	// askedAt is when the members were queried.
-	AskedAt metav1.MicroTime `json:"askedAt" protobuf:"bytes,15,opt,name=askedAt"`
+	// probedAt is when the members were queried.
+	ProbedAt metav1.MicroTime `json:"probedAt" protobuf:"bytes,15,opt,name=probedAt"`
 	// took is how long it took to ask all of them.
 	Took metav1.Duration `json:"took" protobuf:"bytes,16,opt,name=took"`
 }
@@ -97,7 +97,7 @@ type MemberHealth struct {
 	// id is etcd's member ID in hexadecimal; empty if it is not known.
 	ID string `json:"id,omitempty" protobuf:"bytes,2,opt,name=id"`
 	// responded is true if the member responded in time.
-	Answered bool `json:"answered" protobuf:"varint,3,opt,name=answered"`
+	Responded bool `json:"responded" protobuf:"varint,3,opt,name=responded"`
 	// error says why it did not.
 	Error string `json:"error,omitempty" protobuf:"bytes,4,opt,name=error"`
 	// role: Leader, Follower, Learner, or Pending if it has not joined yet. Empty if it
@@ -201,8 +201,8 @@ type EtcdClusterMembers struct {
 	// problems tells what could not be found out, and why.
 	// +listType=atomic
 	Problems []string `json:"problems,omitempty" protobuf:"bytes,7,rep,name=problems"`
-	// askedAt is when the members were queried.
-	AskedAt metav1.MicroTime `json:"askedAt" protobuf:"bytes,8,opt,name=askedAt"`
+	// probedAt is when the members were queried.
+	ProbedAt metav1.MicroTime `json:"probedAt" protobuf:"bytes,8,opt,name=probedAt"`
 	// took is how long it took to ask all of them.
 	Took metav1.Duration `json:"took" protobuf:"bytes,9,opt,name=took"`
 }

@@ -811,7 +811,7 @@ func (in *EtcdClusterHealth) DeepCopyInto(out *EtcdClusterHealth) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	in.AskedAt.DeepCopyInto(&out.AskedAt)
+	in.ProbedAt.DeepCopyInto(&out.ProbedAt)
 	out.Took = in.Took
 	return
 }
@@ -924,7 +924,7 @@ func (in *EtcdClusterMembers) DeepCopyInto(out *EtcdClusterMembers) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	in.AskedAt.DeepCopyInto(&out.AskedAt)
+	in.ProbedAt.DeepCopyInto(&out.ProbedAt)
 	out.Took = in.Took
 	return
 }

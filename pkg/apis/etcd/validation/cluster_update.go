@@ -130,8 +130,8 @@ func pvcSpecOf(spec *v1beta2.ClusterSpec) *corev1.PersistentVolumeClaimSpec {
 	return spec.Pod.PersistentVolumeClaimSpec
 }
 
-// growthRefused is true while volumes may not grow to the size that is declared. That
-// must be possible to take back; a volume that has grown all the same stays as it is.
+// growthRejected is true while Kubernetes rejects the growth of volumes. Then the user may
+// declare the old size again. A volume that has grown meanwhile keeps its size.
 func growthRejected(c *v1beta2.EtcdCluster) bool {
 	return slices.ContainsFunc(c.Status.Conditions, func(cond v1beta2.ClusterCondition) bool {
 		return cond.Type == v1beta2.ClusterConditionVolumesAsDeclared && cond.Status == corev1.ConditionFalse && cond.Reason == v1beta2.ReasonGrowthRejected

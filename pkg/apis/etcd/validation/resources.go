@@ -100,7 +100,7 @@ func mayOvercommit(name corev1.ResourceName) bool {
 	}
 }
 
-// validateClaimSpec checks the PVC that each member gets one of.
+// validatePVCSpec checks the PVC that each member gets one of.
 func validatePVCSpec(pvc *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	errs := validateAccessModes(pvc.AccessModes, path.Child("accessModes"))
 	errs = append(errs, validateStorageSize(&pvc.Resources, path.Child("resources"))...)

@@ -108,7 +108,7 @@ func podWarnings(pod *v1beta2.PodPolicy, path *field.Path) []string {
 	return warnings
 }
 
-// envAdvice says what comes of a variable that stands for a flag: etcd prefers the
+// envAdvice says what etcd does with a variable that stands for a flag: etcd prefers the
 // command line, but reads what that leaves out.
 func envAdvice(flag string) string {
 	if typed, found := typedFlags[flag]; found {

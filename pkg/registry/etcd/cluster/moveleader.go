@@ -94,7 +94,7 @@ func (r *MoveLeaderREST) Create(
 // PlanLeaderMove returns the member that leads and the one to move the leadership to: the target,
 // or the most advanced healthy follower if the target is empty. The error is that of the API.
 func PlanLeaderMove(health *v1beta2.EtcdClusterHealth, target string) (from, to string, err error) {
-	if !health.QuorumAnswered || health.Leader == "" {
+	if !health.QuorumResponded || health.Leader == "" {
 		return "", "", moveConflict(health.Name, "the cluster has no quorum or no leader (verdict %s): %s", health.Verdict, health.Message)
 	}
 	from = health.Leader
@@ -112,7 +112,7 @@ func PlanLeaderMove(health *v1beta2.EtcdClusterHealth, target string) (from, to 
 			continue
 		case m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending || m.Role == "":
 			return "", "", invalidTarget(health.Name, target, "the member does not vote; name a voter, or leave the field out")
-		case !m.Answered:
+		case !m.Responded:
 			return "", "", moveConflict(health.Name, "member %s does not respond: %s; name another voter in spec.target, or leave the field out", target, m.Error)
 		case m.Leader == "":
 			return "", "", moveConflict(health.Name, "member %s follows no leader; send the request again, or name another voter in spec.target", target)
@@ -137,7 +137,7 @@ func mostAdvancedFollower(health *v1beta2.EtcdClusterHealth, leader string) *v1b
 	var best *v1beta2.MemberHealth
 	for i := range health.Members {
 		m := &health.Members[i]
-		if m.Name == leader || m.Role != v1beta2.MemberRoleFollower || !m.Answered || m.Leader == "" || (m.Pod != nil && m.Pod.Terminating) {
+		if m.Name == leader || m.Role != v1beta2.MemberRoleFollower || !m.Responded || m.Leader == "" || (m.Pod != nil && m.Pod.Terminating) {
 			continue
 		}
 		if best == nil || cmp.Or(cmp.Compare(m.RaftApplied, best.RaftApplied), cmp.Compare(m.RaftIndex, best.RaftIndex)) > 0 {

@@ -23,11 +23,11 @@ import (
 func Diagnose(p *Probe) *v1beta2.EtcdClusterHealth {
 	h := &v1beta2.EtcdClusterHealth{
 		ObjectMeta:              p.metadata(),
-		Declared:                ptr.Deref(p.Cluster.Spec.Replicas, 0),
-		QuorumAnswered:          p.Confirmed != nil,
+		DesiredSize:             ptr.Deref(p.Cluster.Spec.Replicas, 0),
+		QuorumResponded:         p.Confirmed != nil,
 		ClientCertificateExpiry: expiry(p.ClientCertificateExpiry),
 		Problems:                slices.Clone(p.Problems),
-		AskedAt:                 metav1.NewMicroTime(p.ProbedAt),
+		ProbedAt:                metav1.NewMicroTime(p.ProbedAt),
 		Took:                    metav1.Duration{Duration: p.Took},
 	}
 	if p.ConfirmErr != nil && len(p.responded()) > 0 {
@@ -71,10 +71,10 @@ func (p *Probe) findings(h *v1beta2.EtcdClusterHealth) *findings {
 				f.serving = append(f.serving, m)
 			}
 		}
-		if m.Answered {
+		if m.Responded {
 			f.clusters[m.ClusterID] = append(f.clusters[m.ClusterID], m.Name)
 		}
-		if m.Answered && m.Leader != "" && !p.onlyResponds(m.Name) { // such a member may not know of a new leader
+		if m.Responded && m.Leader != "" && !p.onlyResponds(m.Name) { // such a member may not know of a new leader
 			f.leaders[m.Leader] = append(f.leaders[m.Leader], m.Name)
 		}
 	}
@@ -113,7 +113,7 @@ func (p *Probe) fill(h *v1beta2.MemberHealth, m *entry, ahead uint64) {
 		return
 	}
 	s := &a.Health
-	h.Answered = true
+	h.Responded = true
 	h.Leader, h.ClusterID = p.nameForID(s.Leader), hex(s.ClusterID)
 	h.Term, h.RaftIndex, h.RaftApplied = int64(s.RaftTerm), int64(s.RaftIndex), int64(s.RaftApplied)
 	h.RaftLag = int64(ahead - s.RaftIndex)
@@ -212,11 +212,11 @@ func (f *findings) unhealthyVoters() []string {
 	var list []string
 	for _, m := range f.voters {
 		switch {
-		case !m.Answered && m.Pod == nil && m.Claim == nil:
+		case !m.Responded && m.Pod == nil && m.Claim == nil:
 			list = append(list, "member "+m.Name+" has neither pod nor PVC")
-		case !m.Answered && m.Pod == nil:
+		case !m.Responded && m.Pod == nil:
 			list = append(list, "member "+m.Name+" has no pod")
-		case !m.Answered:
+		case !m.Responded:
 			list = append(list, "member "+m.Name+" does not respond")
 		case m.Leader == "":
 			list = append(list, "member "+m.Name+" knows no leader")
@@ -240,7 +240,7 @@ func (f *findings) faults() []string {
 		if m.RaftLag >= diagnosis.NoticeableLag && m.Role != v1beta2.MemberRoleLearner {
 			list = append(list, fmt.Sprintf("member %s is %d entries behind", m.Name, m.RaftLag))
 		}
-		if m.Pod != nil && m.Pod.Terminating && m.Answered {
+		if m.Pod != nil && m.Pod.Terminating && m.Responded {
 			list = append(list, "pod "+m.Pod.Name+" is being deleted")
 		}
 	}

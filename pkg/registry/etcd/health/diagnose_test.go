@@ -395,7 +395,7 @@ func TestHealthOfMembers(t *testing.T) {
 	p.unresponsive(2)
 	p.Responses[1].Health.RaftIndex = 4000
 	h := Diagnose(p)
-	if h.Leader != "m0" || h.ClusterID != "c1" || h.Voters != 3 || h.Serving != 2 || !h.QuorumAnswered || h.UID != "uid" {
+	if h.Leader != "m0" || h.ClusterID != "c1" || h.Voters != 3 || h.Serving != 2 || !h.QuorumResponded || h.UID != "uid" {
 		t.Errorf("unexpected %+v", h)
 	}
 	if len(h.Members) != 3 {
@@ -408,7 +408,7 @@ func TestHealthOfMembers(t *testing.T) {
 	if m1.RaftLag != 1000 || m0.RaftLag != 0 || m0.Quota != 2*gib || m0.DBSize != 100<<20 || m0.Term != 2 {
 		t.Errorf("unexpected figures %+v %+v", m0, m1)
 	}
-	if m2.Answered || m2.Error == "" || m2.ID != "3" || m2.Pod == nil || m2.Pod.Node != "node-m2" || m2.Claim == nil {
+	if m2.Responded || m2.Error == "" || m2.ID != "3" || m2.Pod == nil || m2.Pod.Node != "node-m2" || m2.Claim == nil {
 		t.Errorf("unexpected unresponsive member %+v", m2)
 	}
 }
@@ -425,7 +425,7 @@ func TestUnstartedMember(t *testing.T) {
 	}
 	h := Diagnose(p)
 	last := h.Members[0] // c-new comes before m0
-	if last.Name != "c-new" || last.Role != v1beta2.MemberRolePending || last.Answered {
+	if last.Name != "c-new" || last.Role != v1beta2.MemberRolePending || last.Responded {
 		t.Errorf("unexpected %+v", last)
 	}
 	if h.Verdict != v1beta2.VerdictDegraded {

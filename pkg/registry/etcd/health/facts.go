@@ -91,11 +91,11 @@ func (p *Probe) stateOf(m *v1beta2.MemberHealth) diagnosis.MemberState {
 		signs.Vote = diagnosis.DoesNotVote
 	}
 	switch {
-	case m.Answered && p.onlyResponds(m.Name):
+	case m.Responded && p.onlyResponds(m.Name):
 		signs.Response = diagnosis.NoRead
-	case m.Answered && m.Leader != "":
+	case m.Responded && m.Leader != "":
 		signs.Response = diagnosis.FollowsLeader
-	case m.Answered:
+	case m.Responded:
 		signs.Response = diagnosis.NoLeader
 	}
 	if pod := p.pod(m.Name); pod != nil || p.PodsKnown {

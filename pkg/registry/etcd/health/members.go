@@ -22,7 +22,7 @@ func DescribeMembers(p *Probe) *v1beta2.EtcdClusterMembers {
 		ObjectMeta: p.metadata(),
 		Confirmed:  p.Confirmed != nil,
 		Problems:   slices.Clone(p.Problems),
-		AskedAt:    metav1.NewMicroTime(p.ProbedAt),
+		ProbedAt:   metav1.NewMicroTime(p.ProbedAt),
 		Took:       metav1.Duration{Duration: p.Took},
 	}
 	for _, m := range p.entries() {

@@ -21,9 +21,9 @@ const (
 	fullFrom = 80
 	// wasteFrom is the share of the quota in percent from which unused space counts.
 	wasteFrom = 50
-	// fillingLimit is how long a recovery member may be filled without a word.
+	// fillingLimit is how long a recovery member may be filled before the steps mention it.
 	fillingLimit = 10 * time.Minute
-	// expiresSoon is how long before its end a certificate is worth a word.
+	// expiresSoon is how long before its end a certificate is mentioned.
 	expiresSoon = 14 * 24 * time.Hour
 )
 
@@ -49,7 +49,7 @@ func (f *findings) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
 	list = append(list, f.spaceSteps()...)
 	list = append(list, f.memberSteps()...)
 	list = append(list, f.drainSteps()...)
-	if h.Verdict == v1beta2.VerdictDegraded && h.Tolerance != nil && *h.Tolerance == 0 && h.Declared > 2 {
+	if h.Verdict == v1beta2.VerdictDegraded && h.Tolerance != nil && *h.Tolerance == 0 && h.DesiredSize > 2 {
 		list = append(list, v1beta2.NextStep{Why: "one more failure loses the quorum: save a copy outside of the cluster", Command: f.saveCommand("")})
 	}
 	for _, step := range f.controllerSteps(h) {
@@ -96,8 +96,8 @@ func (f *findings) quorumSteps() []v1beta2.NextStep {
 	}}
 }
 
-// restoreSteps are for a cluster that has only backups left. A restore touches nothing
-// before it has found its backup good.
+// restoreSteps are for a cluster that has only backups left. A restore changes nothing before it
+// has verified its backup.
 func (f *findings) restoreSteps(why string) []v1beta2.NextStep {
 	last := f.Cluster.Status.LastBackup
 	if resources.Restorable(last) != nil {
@@ -113,7 +113,7 @@ func (f *findings) restoreSteps(why string) []v1beta2.NextStep {
 	}
 }
 
-// saveEach saves what each member has that responds.
+// saveEach saves the data of each member that responds.
 func (f *findings) saveEach(why string) []v1beta2.NextStep {
 	var list []v1beta2.NextStep
 	for _, a := range f.responded() {
@@ -186,14 +186,14 @@ func (f *findings) isBeingFilled(m *v1beta2.MemberHealth) bool {
 func (f *findings) memberSteps() []v1beta2.NextStep {
 	var list []v1beta2.NextStep
 	for _, m := range f.members {
-		if m.Answered && f.onlyResponds(m.Name) && m.Role != v1beta2.MemberRoleLearner {
+		if m.Responded && f.onlyResponds(m.Name) && m.Role != v1beta2.MemberRoleLearner {
 			list = append(list, v1beta2.NextStep{
 				Why:     "etcd of member " + m.Name + " responds and does not serve: its disk may not take writes, so see the slow calls in its log, and the disk of its node",
 				Command: f.kubectl("logs " + m.Name + " -c etcd --tail=50"),
 			})
 			list = append(list, f.replaceSteps(m, "if the disk of member "+m.Name+" does not come back")...)
 		}
-		if m.Answered || m.ID == "" && m.Pod == nil || f.isBeingFilled(m) {
+		if m.Responded || m.ID == "" && m.Pod == nil || f.isBeingFilled(m) {
 			continue
 		}
 		switch pod := f.pod(m.Name); {

@@ -164,7 +164,7 @@ func TestProbeOfABlackHole(t *testing.T) {
 	s.start()
 	etcdtest.Eventually(t, "two members that respond in time", func() error {
 		h := health.Diagnose(s.probe())
-		if h.Verdict != v1beta2.VerdictDegraded || !h.QuorumAnswered || ptr.Deref(h.Tolerance, 9) != 0 || h.Serving != 2 {
+		if h.Verdict != v1beta2.VerdictDegraded || !h.QuorumResponded || ptr.Deref(h.Tolerance, 9) != 0 || h.Serving != 2 {
 			return fmt.Errorf("unexpected %s: %s (%+v)", h.Verdict, h.Message, h.Members)
 		}
 		return nil

@@ -1,0 +1,61 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+)
+
+// Reasons of conditions while nothing is wrong.
+const (
+	// ReasonStored: the newest backup is stored and verified. The good state.
+	ReasonStored = "Stored"
+	// ReasonNotYet: no attempt has ended yet. The condition Progressing says what the backup waits for.
+	ReasonNotYet = "NotYet"
+	// ReasonNoneDueYet: no backup has been due yet. The good state before the first scheduled time.
+	ReasonNoneDueYet = "NoneDueYet"
+	// ReasonDue: the backup is about to begin. Ends by itself within seconds.
+	ReasonDue = "Due"
+	// ReasonRunning: an attempt runs. Ends with that attempt.
+	ReasonRunning = "Running"
+	// ReasonScheduled: the next backup follows at the scheduled time that the message tells.
+	ReasonScheduled = "Scheduled"
+	// ReasonSuspended: the field spec.backupPolicy.suspend is true. Ends when you set it to false.
+	ReasonSuspended = "Suspended"
+	// ReasonPruned: the store holds no expired backup. The good state.
+	ReasonPruned = "Pruned"
+)
+
+// Reasons to wait. The backup continues by itself after the cause has ended.
+const (
+	// ReasonAnotherBackupRuns: another backup of the same EtcdCluster runs. Ends with that backup.
+	ReasonAnotherBackupRuns = "AnotherBackupRuns"
+	// ReasonTooManyBackups: as many backups run as the controller allows. Ends when one of them ends.
+	ReasonTooManyBackups = "TooManyBackups"
+	// ReasonClusterNotFound: the EtcdCluster does not exist. Ends when it does.
+	ReasonClusterNotFound = "ClusterNotFound"
+	// ReasonNoMemberRuns: no pod of a member runs, so there is nothing to back up. Ends when one runs.
+	ReasonNoMemberRuns = "NoMemberRuns"
+	// ReasonInvalidRequest: the spec cannot be made into a request to the agent. Ends when you correct it.
+	ReasonInvalidRequest = string(agent.ClassRequest)
+	// ReasonInvalidSchedule: the schedule or the time zone in spec.backupPolicy cannot be read. Such a value was stored by an API server that did not check it. Ends when you correct it.
+	ReasonInvalidSchedule = "InvalidSchedule"
+	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
+	ReasonRejected = job.ReasonRejected
+)
+
+// Reasons of failures that the controller finds itself. Others come from the agent.
+const (
+	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
+	ReasonNotStarted = job.ReasonNotStarted
+	// ReasonJobLost: the Job no longer exists, or ended without an outcome. The next attempt follows by itself.
+	ReasonJobLost = job.ReasonJobLost
+	// ReasonRetryScheduled: the last attempt failed, and the next one follows at the time that the message tells.
+	ReasonRetryScheduled = "RetryScheduled"
+	// ReasonGaveUp: every attempt failed. Remove the cause, then change the spec or create another EtcdBackup.
+	ReasonGaveUp = "GaveUp"
+	// ReasonPruneFailed: the backup is stored, and expired backups could not be deleted. The next backup tries again.
+	ReasonPruneFailed = "PruneFailed"
+)
