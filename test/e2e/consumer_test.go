@@ -227,10 +227,12 @@ func (c *cluster) killLeader() {
 	c.must(harness.Signal(leader, "etcd", syscall.SIGKILL), "kill the leader")
 	err := c.members.Pods.Await(c.ctx(), func(now []*corev1.Pod) bool {
 		return slices.ContainsFunc(now, func(p *corev1.Pod) bool {
-			return p.UID == leader.UID && p.Status.ContainerStatuses[0].RestartCount > restarts
+			return p.UID == leader.UID && harness.IsPodReady(p) && p.Status.ContainerStatuses[0].RestartCount > restarts
 		})
 	})
 	c.must(err, "the leader to be restarted")
+	// The status may be from before the kill.
+	c.must(c.members.AwaitVoters(c.ctx(), 3), "after the kill")
 	c.settle(3)
 }
 
