@@ -102,7 +102,7 @@ generate: ## Generate code again after a change of the API types.
 ##@ Check
 .PHONY: test
 test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e on the newest and the oldest Kubernetes.
-	@hack/test.sh verify unit +simulation +states integration e2e e2e-oldest
+	@hack/test.sh verify +unit +simulation +states integration e2e e2e-oldest
 
 .PHONY: unit
 unit: ## The quick part: unit and registry conformance tests with the race detector.

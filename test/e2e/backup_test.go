@@ -250,16 +250,14 @@ func TestBackupsThatCannotSucceed(t *testing.T) {
 	s.noCanary()
 }
 
-// TestBackupsThroughCrashes kills the controller and the agents again and again: in
+// backupsThroughCrashes kills the controller and the agents again and again: in
 // the end every backup that the status tells of is whole, and none twice.
-func TestBackupsThroughCrashes(t *testing.T) {
-	env.RequireLocal(t, harness.Programs)
+func backupsThroughCrashes(t *testing.T) {
 	s := start(t)
-	s.stopInstalledController()
 	s.volume()
 	d, err := env.Program(s.ctx(), harness.Controller)
 	s.must(err, "read the controller's deployment")
-	p := s.controller("crashes", "--agent-image="+d.Spec.Template.Spec.Containers[0].Image)
+	p := s.controller("crashes", "--namespace="+s.namespace, "--agent-image="+d.Spec.Template.Spec.Containers[0].Image)
 	c := s.create("shaken", 3, etcdVersion)
 	c.fill()
 	s.apply(backupManifest("often", "  etcdCluster: {name: shaken}\n  backupPolicy: {backupIntervalInSecond: 3}"+toVolume))

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -17,6 +18,24 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
+
+// TestOwnControllers runs tests beside each other whose controllers are processes of their own.
+// The installed controller is away meanwhile: it would look after their clusters, too.
+func TestOwnControllers(t *testing.T) {
+	env.RequireLocal(t, harness.Programs)
+	start(t).stopInstalledController()
+	for name, test := range map[string]func(*testing.T){
+		"backups through crashes": backupsThroughCrashes,
+		"controller killed":       controllerKilled,
+		"linearizable":            linearizable,
+		"scopes":                  scopes,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
 
 // stopInstalledController leaves the clusters to controllers that the test runs
 // itself. The installed one comes back when the test ends.

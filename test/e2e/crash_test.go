@@ -26,14 +26,12 @@ const (
 	maxLives = 60
 )
 
-// TestControllerKilled ends the controller with kill -9 again and again while it
+// controllerKilled ends the controller with kill -9 again and again while it
 // scales a cluster up, at moments that fall into every step. Each life goes on where
 // the last one was cut off, and etcd notices nothing.
-func TestControllerKilled(t *testing.T) {
-	env.RequireLocal(t, harness.Programs)
+func controllerKilled(t *testing.T) {
 	s := start(t)
-	s.stopInstalledController()
-	p := s.controller("sweep")
+	p := s.controller("sweep", "--namespace="+s.namespace)
 	c := s.cluster("swept")
 	s.apply(manifest("swept", 1, etcdVersion))
 	c.settle(1)

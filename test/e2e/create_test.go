@@ -38,7 +38,7 @@ func TestCreate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inner := *c
-			inner.scenario = &scenario{T: t, ctx: s.ctx, namespace: s.namespace}
+			inner.scenario = s.in(t)
 			check(&inner, object)
 		})
 	}

@@ -14,46 +14,54 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// TestHungDisks: the disks of two members of five take no writes. The status says that the two
-// do not serve. A member whose log waits for the disk still responds with its status and a
-// leader; a member whose database waits, too, responds with nothing.
+// TestHungDisks: disks of members take no writes, in clusters beside each other.
 func TestHungDisks(t *testing.T) {
 	env.RequireLocal(t, harness.Nodes)
-	for name, test := range map[string]struct{ suffix, reason string }{
-		"log":        {".wal", "NotServing"},
-		"everything": {"", "Unresponsive"},
+	for name, test := range map[string]func(*testing.T){
+		"log":        func(t *testing.T) { hungDisksAreNoticed(t, ".wal", "NotServing") },
+		"everything": func(t *testing.T) { hungDisksAreNoticed(t, "", "Unresponsive") },
+		"scale":      scaleBesideHungDisks,
+		"replace":    replaceOnHungDisk,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startFor(t, 4*time.Minute)
-			c := s.create("slab", 5, etcdVersion)
-			w := c.write()
-			hung, resume := c.hangDisks(2, test.suffix)
-			from := time.Now()
-			object := c.await(s.within(noticeWithin), "both members to be "+test.reason, func(object *clusterObject) bool {
-				return countReason(object, hung, test.reason) == 2
-			})
-			t.Logf("%s after %v", test.reason, time.Since(from).Round(10*time.Millisecond))
-			c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
-				v1beta2.ClusterConditionAvailable:  corev1.ConditionTrue,
-				v1beta2.ClusterConditionDegraded:   corev1.ConditionTrue,
-				v1beta2.ClusterConditionQuorumLost: corev1.ConditionFalse,
-			})
-			if test.reason == "NotServing" {
-				s.contains(c.health().Message, "member "+hung[0]+" responds and does not complete a linearizable read")
-			}
-			resume()
-			if report := c.stopped(w); report.LongestGap > 5*time.Second {
-				t.Errorf("nothing was acknowledged for %v", report.LongestGap)
-			}
+			t.Parallel()
+			test(t)
 		})
 	}
 }
 
-// TestScaleBesideHungDisks: the size of a cluster changes from five to three right after the
+// hungDisksAreNoticed: the disks of two members of five take no writes. The status says that the
+// two do not serve. A member whose log waits for the disk still responds with its status and a
+// leader; a member whose database waits, too, responds with nothing.
+func hungDisksAreNoticed(t *testing.T, suffix, reason string) {
+	t.Helper()
+	s := startFor(t, 4*time.Minute)
+	c := s.create("slab", 5, etcdVersion)
+	w := c.write()
+	hung, resume := c.hangDisks(2, suffix)
+	from := time.Now()
+	object := c.await(s.within(noticeWithin), "both members to be "+reason, func(object *clusterObject) bool {
+		return countReason(object, hung, reason) == 2
+	})
+	t.Logf("%s after %v", reason, time.Since(from).Round(10*time.Millisecond))
+	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
+		v1beta2.ClusterConditionAvailable:  corev1.ConditionTrue,
+		v1beta2.ClusterConditionDegraded:   corev1.ConditionTrue,
+		v1beta2.ClusterConditionQuorumLost: corev1.ConditionFalse,
+	})
+	if reason == "NotServing" {
+		s.contains(c.health().Message, "member "+hung[0]+" responds and does not complete a linearizable read")
+	}
+	resume()
+	if report := c.stopped(w); report.LongestGap > 5*time.Second {
+		t.Errorf("nothing was acknowledged for %v", report.LongestGap)
+	}
+}
+
+// scaleBesideHungDisks: the size of a cluster changes from five to three right after the
 // disks of two members hang, before anything has noticed that. These two are removed: any
 // other choice would take the quorum.
-func TestScaleBesideHungDisks(t *testing.T) {
-	env.RequireLocal(t, harness.Nodes)
+func scaleBesideHungDisks(t *testing.T) {
 	s := startFor(t, 6*time.Minute)
 	c := s.create("slate", 5, etcdVersion)
 	data := c.fill()

@@ -22,15 +22,13 @@ const (
 	decisionTime = 30 * time.Second
 )
 
-// TestLinearizable lets clients read, write and swap the same few keys from the first moment
+// linearizable lets clients read, write and swap the same few keys from the first moment
 // of a cluster on. Meanwhile the controller does to the cluster all that it can do, and is
 // killed. There must be one order of all operations that explains every response, and nothing
 // that was acknowledged may be lost.
-func TestLinearizable(t *testing.T) {
-	env.RequireLocal(t, harness.Programs)
+func linearizable(t *testing.T) {
 	s := start(t)
-	s.stopInstalledController()
-	p := s.controller("linear")
+	p := s.controller("linear", "--namespace="+s.namespace)
 	c := s.cluster("linear")
 	clients, step := c.clients()
 

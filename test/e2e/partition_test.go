@@ -20,7 +20,7 @@ import (
 
 // A partition cuts the nodes of two of three members off from Kubernetes and from the third
 // member, but not from each other and their clients. Kubernetes takes the nodes for dead.
-// The cluster may recover by itself, and must not: the two acknowledge writes all the time.
+// A cluster may recover by itself, and must not: the two acknowledge writes all the time.
 
 const apart = "\n  pod:\n    antiAffinity: true"
 
@@ -43,64 +43,57 @@ func staysOnItsNode(p *corev1.Pod) bool {
 	return true
 }
 
-// TestMajorityBehindAPartition: pods stay on nodes that do not respond, so every write that
-// was acknowledged behind the partition exists after it.
+// TestMajorityBehindAPartition cuts two nodes off, with the majorities of two clusters on them.
+//   - Pods of the one stay on nodes that do not respond, so every write that was acknowledged
+//     behind the partition exists after it.
+//   - Kubernetes deletes the pods of the other, which is no evidence that they have ended. Once the
+//     partition is over they end, with what they alone have: a majority without volumes that is
+//     deleted is lost, and the cluster recovers then.
 func TestMajorityBehindAPartition(t *testing.T) {
 	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
 	s := startFor(t, 8*time.Minute)
-	c, far := s.createForPartition(apart)
-	ids, uids := c.ids(), c.uids()
-	if i := slices.IndexFunc(far, func(p *corev1.Pod) bool { return !staysOnItsNode(p) }); i >= 0 {
-		t.Errorf("Kubernetes would delete pod %s behind a partition: %+v", far[i].Name, far[i].Spec.Tolerations)
+	here := s.gatherPrograms()
+	stays, staying := s.createForPartition("stays", here, apart)
+	leaves, leaving := s.createForPartition("leaves", here, leaveNodesSoon())
+	ids, uids := stays.ids(), stays.uids()
+	if i := slices.IndexFunc(staying, func(p *corev1.Pod) bool { return !staysOnItsNode(p) }); i >= 0 {
+		t.Errorf("Kubernetes would delete pod %s behind a partition: %+v", staying[i].Name, staying[i].Spec.Tolerations)
 	}
-	p := s.cutOff(far[0].Spec.NodeName, far[1].Spec.NodeName)
-	w := p.writeBehind(far)
-	for _, pod := range far {
+
+	p := s.cutOff(staying[0].Spec.NodeName, staying[1].Spec.NodeName)
+	behindStays, behindLeaves := p.writeBehind(stays, staying), p.writeBehind(leaves, leaving)
+	from := time.Now()
+	for _, pod := range staying {
 		s.awaitNode(pod.Spec.NodeName, corev1.ConditionUnknown)
 	}
-	c.staysWithoutRecovery()
-	p.heal()
-	c.settle(3)
-	c.same(ids, uids, true)
-	if lost := c.missing(w.stop()); len(lost) > 0 {
-		t.Errorf("%d writes were acknowledged and are lost: %v", len(lost), lost)
-	}
-}
-
-// TestDeletedPodsProveNoLoss: Kubernetes deletes the pods behind the partition, which is no
-// evidence that they have ended. Once the partition is over they end, with what they alone
-// have: a majority without volumes that is deleted is lost, and the cluster recovers then.
-func TestDeletedPodsProveNoLoss(t *testing.T) {
-	env.RequireLocal(t, harness.Nodes)
-	needNodes(t, 3)
-	s := startFor(t, 8*time.Minute)
-	c, far := s.createForPartition(leaveNodesSoon())
-	p := s.cutOff(far[0].Spec.NodeName, far[1].Spec.NodeName)
-	w := p.writeBehind(far)
-	from := time.Now()
-	object := c.await(s.within(2*time.Minute), "the pods to be deleted", func(object *v1beta2.EtcdCluster) bool {
+	object := leaves.await(s.within(2*time.Minute), "the pods to be deleted", func(object *v1beta2.EtcdCluster) bool {
 		q := condition(object, v1beta2.ClusterConditionQuorumLost)
-		return q.Status == corev1.ConditionTrue && strings.Contains(q.Message, far[0].Name+" is being deleted") && strings.Contains(q.Message, far[1].Name+" is being deleted")
+		return q.Status == corev1.ConditionTrue && strings.Contains(q.Message, leaving[0].Name+" is being deleted") && strings.Contains(q.Message, leaving[1].Name+" is being deleted")
 	})
 	t.Logf("%v after the cut: %s", time.Since(from).Round(time.Second), condition(object, v1beta2.ClusterConditionQuorumLost).Message)
 	s.contains(object.Status.BlockedBy.Unblock, "out-of-service")
-	c.staysWithoutRecovery()
+	stayWithoutRecovery(stays, leaves)
 	p.heal()
-	acknowledged := w.stop()
-	c.await(s.within(3*time.Minute), "three members after the partition", func(object *v1beta2.EtcdCluster) bool {
+
+	acknowledged := behindLeaves.stop()
+	stays.settle(3)
+	stays.same(ids, uids, true)
+	if lost := stays.missing(behindStays.stop()); len(lost) > 0 {
+		t.Errorf("%d writes were acknowledged and are lost: %v", len(lost), lost)
+	}
+	leaves.await(s.within(3*time.Minute), "three members after the partition", func(object *v1beta2.EtcdCluster) bool {
 		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && len(object.Status.Members.Ready) == 3 &&
-			!slices.ContainsFunc(far, func(p *corev1.Pod) bool { return slices.Contains(object.Status.Members.Ready, p.Name) })
+			!slices.ContainsFunc(leaving, func(p *corev1.Pod) bool { return slices.Contains(object.Status.Members.Ready, p.Name) })
 	})
-	t.Logf("of %d writes that were acknowledged behind the partition %d went with the pods", len(acknowledged), len(c.missing(acknowledged)))
+	t.Logf("of %d writes that were acknowledged behind the partition %d went with the pods", len(acknowledged), len(leaves.missing(acknowledged)))
 }
 
 // createForPartition makes a cluster that may recover by itself, with a member on the node of
 // the installed programs, and returns the pods of the other two.
-func (s *scenario) createForPartition(spec string) (*cluster, []*corev1.Pod) {
+func (s *scenario) createForPartition(name, here, spec string) (*cluster, []*corev1.Pod) {
 	s.Helper()
-	here := s.gatherPrograms()
-	c := s.create("cut", 3, etcdVersion, "\n  recovery: {quorumLoss: Automatic}"+spec)
+	c := s.create(name, 3, etcdVersion, "\n  recovery: {quorumLoss: Automatic}"+spec)
 	var far []*corev1.Pod
 	for _, p := range c.members.Live() {
 		if p.Spec.NodeName != here {
@@ -108,18 +101,20 @@ func (s *scenario) createForPartition(spec string) (*cluster, []*corev1.Pod) {
 		}
 	}
 	if len(far) != 2 {
-		s.Fatalf("%d members are on other nodes than %s", len(far), here)
+		s.Fatalf("%d members of %s are on other nodes than %s", len(far), name, here)
 	}
 	return c, far
 }
 
-// staysWithoutRecovery fails the test if a recovery begins in a time that is longer than the
+// stayWithoutRecovery fails the test if a recovery begins in a time that is longer than the
 // controller waits before it recovers a cluster by itself.
-func (c *cluster) staysWithoutRecovery() {
-	c.Helper()
-	<-c.within(45 * time.Second).Done()
-	if r := c.get().Status.Recovery; r != nil {
-		c.Errorf("a recovery began although the majority serves: %+v", r)
+func stayWithoutRecovery(clusters ...*cluster) {
+	clusters[0].Helper()
+	<-clusters[0].within(45 * time.Second).Done()
+	for _, c := range clusters {
+		if r := c.get().Status.Recovery; r != nil {
+			c.Errorf("a recovery of %s began although the majority serves: %+v", c.name, r)
+		}
 	}
 }
 
@@ -260,14 +255,14 @@ type behind struct {
 	out            chan string
 }
 
-// writeBehind writes a key again and again through etcdctl on the first node, for ten
-// minutes at most.
-func (p *partition) writeBehind(members []*corev1.Pod) *behind {
+// writeBehind writes a key of a cluster again and again through etcdctl on the first node, for
+// ten minutes at most.
+func (p *partition) writeBehind(c *cluster, members []*corev1.Pod) *behind {
 	var endpoints []string
 	for _, m := range members {
 		endpoints = append(endpoints, "http://"+m.Status.PodIP+":2379")
 	}
-	w := &behind{scenario: p.scenario, node: p.nodes[0], stopFile: "/tmp/" + p.namespace + "-stop", out: make(chan string, 1)}
+	w := &behind{scenario: p.scenario, node: p.nodes[0], stopFile: "/tmp/" + p.namespace + "-" + c.name + "-stop", out: make(chan string, 1)}
 	script := fmt.Sprintf("for i in $(seq 1 6000); do test -e %s && break; "+
 		"etcdctl --endpoints=%s --command-timeout=2s put behind/$i $i >/dev/null 2>&1 && echo behind/$i; sleep 0.1; done; rm -f %s",
 		w.stopFile, strings.Join(endpoints, ","), w.stopFile)

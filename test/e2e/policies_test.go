@@ -76,12 +76,11 @@ spec:
   egress: [{to: [{podSelector: {matchLabels: {name: store}}}], ports: [{port: 7070}]}]
 `
 
-// underPolicies enforces NetworkPolicies and starts a scenario whose namespace, and that of
-// the programs, deny everything that artifacts/network-policies does not allow. Prepare
-// makes what is used before and after. The caller must not be parallel: the policies hold
-// for the programs as long as the test runs.
-func underPolicies(t *testing.T, prepare func(*scenario)) *scenario {
-	t.Helper()
+// TestNetworkPolicies enforces NetworkPolicies for two tests beside each other, in namespaces that
+// deny everything that artifacts/network-policies does not allow. So does the namespace of the
+// programs, which is why nothing else runs meanwhile.
+func TestNetworkPolicies(t *testing.T) {
+	env.RequireLocal(t, harness.Nodes)
 	s := startFor(t, 8*time.Minute)
 	stop, err := env.EnforceNetworkPolicies(s.ctx())
 	s.must(err, "enforce NetworkPolicies")
@@ -90,29 +89,33 @@ func underPolicies(t *testing.T, prepare func(*scenario)) *scenario {
 			t.Errorf("stop enforcing NetworkPolicies: %v", err)
 		}
 	})
-	prepare(s)
+	s.s3()
+	s.client("friend", ", etcd-client: \"true\"")
+	s.client("unlabelled", "")
+	plain := s.create("plain", 1, etcdVersion)
+	outside := s.another("outside")
+	outside.client("outsider", "")
+	for client, from := range map[string]*scenario{"friend": s, "unlabelled": s, "outsider": outside} {
+		from.reaches(client, plain, true)
+	}
+	outside.reachesController("outsider", true)
+	s.denyInSystem()
 	s.denyByDefault()
-	return s
+	t.Run("plain", func(t *testing.T) {
+		t.Parallel()
+		here := s.in(t)
+		here.growsUnderPolicies(here.cluster("plain"), outside.in(t))
+	})
+	t.Run("TLS", func(t *testing.T) {
+		t.Parallel()
+		exchangesCAUnderPolicies(t)
+	})
 }
 
-// TestNetworkPolicies grows, heals, saves and restores a cluster where everything else is
+// growsUnderPolicies grows, heals, saves and restores a cluster where everything else is
 // denied, and asks it from pods that may and from pods that may not.
-func TestNetworkPolicies(t *testing.T) {
-	env.RequireLocal(t, harness.Nodes)
-	var plain *cluster
-	var outside *scenario
-	s := underPolicies(t, func(s *scenario) {
-		s.s3()
-		s.client("friend", ", etcd-client: \"true\"")
-		s.client("unlabelled", "")
-		plain = s.create("plain", 1, etcdVersion)
-		outside = s.another("outside")
-		outside.client("outsider", "")
-		for client, from := range map[string]*scenario{"friend": s, "unlabelled": s, "outsider": outside} {
-			from.reaches(client, plain, true)
-		}
-		outside.reachesController("outsider", true)
-	})
+func (s *scenario) growsUnderPolicies(plain *cluster, outside *scenario) {
+	s.Helper()
 	s.reaches("friend", plain, true)
 	s.reaches("unlabelled", plain, false)
 	outside.reaches("outsider", plain, false)
@@ -140,11 +143,12 @@ func TestNetworkPolicies(t *testing.T) {
 	s.reaches("unlabelled", plain, false)
 }
 
-// TestNetworkPoliciesWithTLS makes a cluster with certificates where everything else is
-// denied, and replaces its CA, for which the controller reads certificates on the peer port.
-func TestNetworkPoliciesWithTLS(t *testing.T) {
-	env.RequireLocal(t, harness.Nodes)
-	s := underPolicies(t, func(*scenario) {})
+// exchangesCAUnderPolicies makes a cluster with certificates where everything else is denied, and
+// replaces its CA, for which the controller reads certificates on the peer port.
+func exchangesCAUnderPolicies(t *testing.T) {
+	t.Helper()
+	s := startFor(t, 8*time.Minute)
+	s.denyByDefault()
 	c := s.cluster("secure")
 	c.secure("secure-client-tls", "tls.crt", "tls.key", "ca.crt")
 	s.apply(manifest("secure", 3, etcdVersion, withAutoTLS))
@@ -202,11 +206,11 @@ func (s *scenario) awaitExit(want bool, what string, args ...string) {
 	}
 }
 
-// denyByDefault applies what a user applies, in both namespaces. The policies of the
-// programs go when the test ends.
-func (s *scenario) denyByDefault() {
+// denyInSystem applies what a user applies in the namespace of the programs. These policies go
+// when the test ends.
+func (s *scenario) denyInSystem() {
 	s.Helper()
-	operator, members := env.Artifact("network-policies", "operator.yaml"), env.Artifact("network-policies", "members.yaml")
+	operator := env.Artifact("network-policies", "operator.yaml")
 	s.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -216,7 +220,12 @@ func (s *scenario) denyByDefault() {
 	})
 	_, err := env.Kubectl(s.ctx(), harness.Command{Args: []string{"apply", "-f", operator}})
 	s.must(err, "apply the policies of the programs")
-	template, err := os.ReadFile(members)
+}
+
+// denyByDefault applies what a user applies in the namespace of members.
+func (s *scenario) denyByDefault() {
+	s.Helper()
+	template, err := os.ReadFile(env.Artifact("network-policies", "members.yaml"))
 	s.must(err, "read the policies of members")
 	s.apply(string(template))
 	s.apply(namespacePolicies)

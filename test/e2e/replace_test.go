@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // TestReplaceOnRequest asks for another member in the place of the leader, on volumes, while a
@@ -38,10 +37,9 @@ func TestReplaceOnRequest(t *testing.T) {
 	s.kubectl("wait", "--for=delete", "pvc/"+leader, "--timeout=60s") // it goes after the pod that mounts it
 }
 
-// TestReplaceOnHungDisk: the disk of a member takes no writes and does not come back. The first
+// replaceOnHungDisk: the disk of a member takes no writes and does not come back. The first
 // command of /health that replaces it is carried out as it is.
-func TestReplaceOnHungDisk(t *testing.T) {
-	env.RequireLocal(t, harness.Nodes)
+func replaceOnHungDisk(t *testing.T) {
 	s := startFor(t, 5*time.Minute)
 	c := s.create("shale", 3, etcdVersion)
 	data := c.fill()

@@ -9,20 +9,16 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // scopeAnnotation marks a cluster for a clusterwide controller.
 const scopeAnnotation = "\n  annotations: {etcd.database.coreos.com/scope: clusterwide}"
 
-// TestScopes runs a namespaced controller first and a clusterwide one beside it
+// scopes runs a namespaced controller first and a clusterwide one beside it
 // later. Each of them touches its own clusters only.
-func TestScopes(t *testing.T) {
-	env.RequireLocal(t, harness.Programs)
+func scopes(t *testing.T) {
 	s := start(t)
 	other := s.another("other")
-	s.stopInstalledController()
 
 	one := func(name string, marked bool) string {
 		text := manifest(name, 1, etcdVersion)

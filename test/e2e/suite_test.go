@@ -121,6 +121,12 @@ func (s *scenario) another(suffix string) *scenario {
 	return &scenario{T: s.T, ctx: s.ctx, namespace: newNamespace(s.T, strings.TrimSuffix(s.namespace[:min(len(s.namespace), 40)], "-")+"-"+suffix)}
 }
 
+// in returns the same scenario for a subtest.
+func (s *scenario) in(t *testing.T) *scenario {
+	t.Helper()
+	return &scenario{T: t, ctx: s.ctx, namespace: s.namespace}
+}
+
 func newNamespace(t *testing.T, prefix string) string {
 	t.Helper()
 	created, err := env.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
 	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
@@ -33,6 +35,7 @@ func bugsOfMembership() []bug {
 			return c
 		}},
 		{name: "takes an unresponsive member for lost", rules: "S2 S5", wrap: doing(removeUnresponsive)},
+		{name: "removes an unresponsive member on request before its successor votes", rules: "S5", wrap: deciding(removeRequested), story: only(true, schedules.EventNodeDown)},
 		{name: "replaces a member whose PVC exists", rules: "S5", wrap: doing(removeReturning)},
 		{name: "restarts a lost member on an empty disk", rules: "S5 L1", wrap: doing(restartEmpty)},
 		{name: "forgets a member that was added before its pod was admitted", rules: "L1", wrap: doing(forgetAdded)},
@@ -173,6 +176,22 @@ func removeUnresponsive(o planner.Observed, plan planner.Plan) planner.Plan {
 		if m.Health != planner.Healthy && m.Started && len(votersOf(o)) == sizeOf(o) {
 			return instead(plan, remove(m))
 		}
+	}
+	return plan
+}
+
+// removeRequested has a user request another member in the place of one that does not respond, and removes
+// that one at once. Only an etcd without learners may lose such a member before its successor joins.
+func removeRequested(m *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	plan := decide(o)
+	for _, v := range votersOf(o) {
+		if !o.Etcd.Linearizable || v.Health == planner.Healthy || len(votersOf(o)) > sizeOf(o) || podNamed(o, v.Name) == nil {
+			continue
+		}
+		kubernetes.Edit(m.W.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
+			c.Status.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationReplace, ID: "requested", Phase: v1beta2.OperationPending, Members: []string{v.Name}}
+		})
+		return instead(plan, remove(v))
 	}
 	return plan
 }

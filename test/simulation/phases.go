@@ -54,6 +54,8 @@ func phases() []phase {
 		{name: "replacement", plan: schedules.OfSize(3), steps: []step{replaced}},
 		{name: "replacement with volumes", plan: schedules.OfSize(3).WithVolumes(), steps: []step{replaced}},
 		{name: "replacement of the only member", plan: schedules.OfSize(1).WithVolumes(), steps: []step{replaced}},
+		{name: "replacement of a member whose node is down", plan: schedules.OfSize(3).WithVolumes(), steps: []step{replacedOnDownNode}},
+		{name: "replacement of a member whose node is down without learners", plan: schedules.OfSize(3).WithVolumes().WithVersion(schedules.OldBefore), steps: []step{replacedOnDownNode}},
 		{name: "drain of the node of the only member", plan: schedules.OfSize(1), steps: []step{drained}},
 		{name: "drain of the node of the only member with a volume", plan: schedules.OfSize(1).WithVolumes(), steps: []step{drained}},
 		{name: "drain of the node of the only member without learners", plan: schedules.OfSize(1).WithVersion(schedules.OldBefore), steps: []step{drained}},
@@ -95,6 +97,7 @@ var (
 	majorityLost       = step{do: func(w *faults.World) { w.Disturb(); w.DestroyMajority(schedules.Event{}) }, done: recovered}
 	defragmentedSoon   = step{do: (*faults.World).AskForDefrag, done: createdSoon.done}
 	replaced           = step{do: (*faults.World).AskForReplacement, done: (*faults.World).Goal}
+	replacedOnDownNode = step{do: replaceOnDownNode, done: (*faults.World).Goal}
 	drained            = step{do: drainFirst, done: leftNode}
 	cancelled          = step{do: (*faults.World).CancelOperation, done: (*faults.World).Goal}
 	defragmented       = step{do: (*faults.World).AskForDefrag, done: (*faults.World).Goal}
@@ -175,6 +178,22 @@ func podsLost(size, n int) step {
 			}
 			return w.Goal()
 		},
+	}
+}
+
+// replaceOnDownNode asks for another member in the place of one whose node goes down.
+func replaceOnDownNode(w *faults.World) {
+	w.AskForReplacement()
+	cluster, found := kubernetes.Lookup[*v1beta2.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if !found || cluster.Status.Operation == nil {
+		w.Violated("L1", "the replacement was not requested")
+		return
+	}
+	for _, r := range w.Runs {
+		if r.Name() == cluster.Status.Operation.Members[0] {
+			w.CrashNode(r.Node, schedules.EvictAfter)
+			return
+		}
 	}
 }
 

@@ -129,6 +129,11 @@ func TestSchedulesThatFailed(t *testing.T) {
 		5014520: "the API brought a deleted cluster back whose CA and certificates garbage collection had deleted",
 		6000408: "the Secret of the CA was deleted alone, and the next CA signed before any member trusted it",
 		5009420: "a cache stood still during the restart of the last member at a newer version, and that member was lost before it was seen to run it",
+		7001379: "another member was requested in the place of one whose node was down, in an etcd without learners",
+		7005785: "the PVC of the bootstrap member was deleted on a lost node before the cluster was published to clients",
+		6001897: "a controller was stopped twice for a minute right after all members were lost",
+		6001805: "two controllers filled recovery members at once, and one that was given up was created again",
+		7002672: "a cluster was stopped before its bootstrap member, whose node was down, had responded",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {

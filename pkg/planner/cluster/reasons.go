@@ -23,7 +23,7 @@ const (
 	ReasonClusterIDMismatch Reason = "ClusterIDMismatch"
 	// ReasonClusterVersionUndecided: etcd before 3.4 has not decided its cluster version, or no voter says it while members run different minor versions. Ends by itself some seconds after the bootstrap member, or a voter, serves.
 	ReasonClusterVersionUndecided Reason = "ClusterVersionUndecided"
-	// ReasonDesiredSizeZero: the cluster was created with size 0 and has no data yet. Ends when spec.size is set.
+	// ReasonDesiredSizeZero: spec.size is 0, and the cluster has not served yet. Ends when spec.size is set.
 	ReasonDesiredSizeZero Reason = "DesiredSizeZero"
 	// ReasonEtcdDenied: etcd's own authorization rejects the controller. Ends when the controller may act as root, or authorization is off.
 	ReasonEtcdDenied Reason = diagnosis.ReasonEtcdDenied

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -26,13 +27,21 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 			noActionNeeded+" See the status of that EtcdRestore."), true
 	}
 	if desiredSize(o.Cluster) == 0 {
-		return wait(0, ReasonDesiredSizeZero, "the cluster was created with size 0 and has no data yet", "Set spec.size."), true
+		return hibernateUnstarted(o), true
 	}
 	plan := startBootstrapMember(o)
 	if podByName(o.Pods, o.BootstrapName) != nil {
 		plan.Actions = append(plan.Actions, prepare(o)...)
 	}
 	return plan, true
+}
+
+// hibernateUnstarted stops the start of a cluster whose size is 0 by now. A bootstrap member that has
+// not responded keeps its PVC, and starts again on it.
+func hibernateUnstarted(o *Observed) Plan {
+	plan := wait(0, ReasonDesiredSizeZero, "spec.size is 0, and the cluster has not served yet", "Set spec.size.")
+	plan.Actions = slices.Concat(deleteHibernated(o), dropPrepared(o.PreparedPVCs, o.Prepared, o.PreparedPVCs))
+	return plan
 }
 
 // isBootstrapMemberServing is true if the bootstrap member responds and its pod stays.

@@ -39,6 +39,13 @@ func TestRuleBootstrap(t *testing.T) {
 		{"the bootstrap member is too new for its volume and does not run", 3, "", edits(unresponsive, volumeOf("3.5.26"), bootstrapPod(func(p *Pod) { p.Running = false })),
 			"bootstrap: DeleteBootstrapPod a"},
 		{"size 0 has no bootstrap member", 0, "", edits(unresponsive), "bootstrap: wait DesiredSizeZero"},
+		{"a bootstrap member that has not responded stops, and keeps its volume", 0, "", edits(unresponsive, withPVC("a", true), bootstrapPod(nil)),
+			"bootstrap: DeletePod a, wait DesiredSizeZero"},
+		{"one without a volume stays", 0, "", edits(unresponsive, bootstrapPod(nil)), "bootstrap: wait DesiredSizeZero"},
+		{"one that responds is recorded first", 0, "a:claim", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},
+		{"no member joins a cluster of size 0", 0, "", edits(unresponsive, withPVC("a", true), func(o *Observed) {
+			o.Prepared, o.PreparedPVCs = []Pod{{Name: "b", UID: "pod-b", Owned: true}}, []PVC{{Name: "b", UID: "pvc-b", Owned: true}}
+		}), "bootstrap: DeletePrepared b, DeletePVC b, wait DesiredSizeZero"},
 		{"the bootstrap member starts", 3, "", edits(unresponsive, bootstrapPod(nil)), "bootstrap: wait WaitingForBootstrapMember"},
 		{"the bootstrap member goes away", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Terminating = true })), "bootstrap: wait WaitingForBootstrapMember"},
 		{"the bootstrap member was evicted", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Finished = true })), "bootstrap: DeleteBootstrapPod a"},

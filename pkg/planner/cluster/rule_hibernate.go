@@ -9,6 +9,11 @@ func ruleHibernate(o *Observed) (Plan, bool) {
 	if desiredSize(o.Cluster) != 0 {
 		return Plan{}, false
 	}
+	return Plan{Actions: deleteHibernated(o)}, true
+}
+
+// deleteHibernated deletes the pods that have a PVC.
+func deleteHibernated(o *Observed) []Action {
 	var actions []Action
 	for i := range o.Pods {
 		p := &o.Pods[i]
@@ -16,5 +21,5 @@ func ruleHibernate(o *Observed) (Plan, bool) {
 			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID, Why: DeleteHibernated})
 		}
 	}
-	return Plan{Actions: actions}, true
+	return actions
 }

@@ -3,10 +3,15 @@
 
 package cluster
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+)
 
 // ruleOrphans deletes the pods and PVCs of members that are no longer in etcd's list. The
 // list was read after the pods were, so a pod that is not in it belongs to a removed member.
+// It also deletes what recoveries have left behind.
 func ruleOrphans(o *Observed) (Plan, bool) {
 	var actions []Action
 	for i := range o.Pods {
@@ -27,7 +32,28 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 			actions = append(actions, dropPVC(o.Cluster, c))
 		}
 	}
+	for _, name := range abandonedRecoveryMembers(o) {
+		actions = append(actions, DeleteRecoveryMember{Name: name})
+	}
 	return Plan{Actions: actions, RequeueAfter: recheckWaiting}, len(actions) > 0
+}
+
+// abandonedRecoveryMembers returns the names of hidden recovery members although no recovery is
+// under way. A recovery deletes a recovery member that it gives up, and another controller may
+// create its pod or its PVC again a moment later, because it read the record before that. No
+// client has reached such a member, and the quorum that serves has the data of the cluster.
+func abandonedRecoveryMembers(o *Observed) []string {
+	if recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() {
+		return nil
+	}
+	var list []string
+	for i := range o.Witnesses.RecoveryMembers {
+		w := &o.Witnesses.RecoveryMembers[i]
+		if name := w.Recovery.RecoveryMember; w.Hidden && memberByName(o.Etcd.Members, name) == nil {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // awaitsAddition is true for the pod of the second voter of an etcd without learners, which is admitted

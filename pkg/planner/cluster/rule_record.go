@@ -73,7 +73,11 @@ func witnessedRecovery(witnesses *Witnesses, reported *v1beta2.RecoveryStatus) *
 	if !witness.Hidden {
 		r.Phase = v1beta2.RecoveryPhaseCleaning // it is published last
 	}
-	if said != nil && said.ID == r.ID && said.RecoveryMember == r.RecoveryMember && phaseOrder(said.Phase) >= phaseOrder(r.Phase) {
+	if said == nil || said.ID != r.ID {
+		return r
+	}
+	// No attempt follows the end. A member of an earlier attempt may have been created late.
+	if !said.IsInProgress() || said.RecoveryMember == r.RecoveryMember && phaseOrder(said.Phase) >= phaseOrder(r.Phase) {
 		return said.DeepCopy()
 	}
 	return r

@@ -56,6 +56,7 @@ func TestRuleRecord(t *testing.T) {
 		{"the status has the member of an earlier attempt", 3, lost, edits(noQuorum, noRecord, createdFor("one", "seed", filling, true), said("one", "before", cutover)), "record: WriteRecord c0ffee Filling one"},
 		{"its member was published", 3, "seed", edits(noRecord, createdFor("one", "seed", cutover, false), said("one", "seed", cutover)), "record: WriteRecord c0ffee Cleaning one"},
 		{"it has ended", 3, "seed", edits(noRecord, createdFor("one", "seed", cutover, false), said("one", "seed", succeeded)), "record: WriteRecord c0ffee Succeeded one"},
+		{"it has ended, and the member of an earlier attempt was created late", 3, "a b c", edits(noRecord, createdFor("one", "seed", filling, true), said("one", "other", succeeded)), "record: WriteRecord c0ffee Succeeded one"},
 		{"it was cancelled, and its member is about to be deleted", 3, "a b c", edits(noRecord, createdFor("one", "seed", filling, true), said("one", "seed", abandoned)), "record: WriteRecord c0ffee Abandoned one"},
 		{"a member that was created for an earlier recovery", 3, "a b c", edits(noRecord, createdFor("one", "seed", filling, true), said("two", "other", abandoned)), "record: WriteRecord c0ffee Abandoned two"},
 		{"other members know a later recovery", 3, "a b c", edits(noRecord, createdFor("one", "seed", filling, true), known("one", "two")), "record: WriteRecord c0ffee"},

@@ -85,7 +85,7 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 		c.w.Violated("S2", "removal of %x: the disks of %d of the %d that remain take writes", id, writing, remain)
 	}
 	if p == nil {
-		if c.isDesired(l) && c.isKept(l.Dirs[id]) && !c.w.IsAway(l.Dirs[id].Name) {
+		if c.isDesired(l) && c.isKept(l.Dirs[id]) && !c.w.IsAway(l.Dirs[id].Name) && !c.canGoFirst(l, l.Dirs[id].Name) {
 			c.w.Violated("S5", "removal of %s, which is desired and has its data on its volume", l.Dirs[id].Name)
 		}
 		return
@@ -112,6 +112,15 @@ func (c *Checks) isRequestedAway(name string) bool {
 	}
 	op := cluster.Status.Operation
 	return op.Type == v1beta2.OperationReplace && !op.IsOver() && slices.Contains(op.Members, name)
+}
+
+// canGoFirst is true for a member that a person wants replaced and that does not run, in an etcd
+// without learners. No other member can join beside it, so it is removed before its successor
+// joins (ADR 10). The voters that serve without it are a quorum, so they have every
+// acknowledged write. In an etcd with learners the successor votes first.
+func (c *Checks) canGoFirst(l *simetcd.Lineage, name string) bool {
+	low := l.LowestVersion()
+	return low != nil && !resources.HasLearners(low.String()) && c.isRequestedAway(name)
 }
 
 // isDesired is true if an etcd has no more voters than the desired size, which did not change

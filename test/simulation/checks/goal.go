@@ -48,14 +48,14 @@ func (c *Checks) Goal() string {
 	return ""
 }
 
-// isUnborn is true for a cluster that was never started because it was never wanted to
-// have a member. The status must report that. The same holds if the local volume of the bootstrap member was on a node that no longer exists.
+// isUnborn is true for a cluster that has not served because it is not wanted to have a
+// member. The status must report that, and no pod may be left. The same holds if the local volume of the bootstrap member was on a node that no longer exists.
 func (c *Checks) isUnborn(cluster *v1beta2.EtcdCluster) bool {
 	b := cluster.Status.BlockedBy
 	if b != nil && b.Reason == string(planner.ReasonWaitingForBootstrapMember) && c.w.Plan.LocalVolumes {
 		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.IsAway(pod.GetName()) })
 	}
-	return b != nil && b.Reason == string(planner.ReasonDesiredSizeZero)
+	return b != nil && b.Reason == string(planner.ReasonDesiredSizeZero) && len(c.w.Store.List(kubernetes.KindPod)) == 0
 }
 
 func (c *Checks) goalAsleep(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {

@@ -89,9 +89,12 @@ func (c *Checks) Tick() {
 	}
 }
 
-// isAttended is true if there is a controller, and every one sees what happens.
+// isAttended is true if there is a controller, and every one runs and sees what happens.
 func (c *Checks) isAttended() bool {
 	for _, c := range c.w.Controllers {
+		if c.Paused {
+			return false
+		}
 		for k := range c.Cache.Kinds {
 			if c.Cache.Kinds[k].FrozenUntil > c.W.Elapsed {
 				return false

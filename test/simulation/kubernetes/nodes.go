@@ -204,6 +204,7 @@ func (w *World) CrashNode(n *Node, backAfter time.Duration) {
 		for _, d := range w.TiedTo(n) {
 			w.Etcd.Doom(d)
 		}
+		w.EachPodOn(n, func(pod *corev1.Pod) { w.doomWithPVC(pod.Name) })
 		w.After(podsCollectedAfter, func() { w.collectPods(n) })
 		return
 	}

@@ -5,6 +5,7 @@ package kubernetes
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,13 +21,23 @@ func (w *World) finalizePVCs() {
 	}
 }
 
-// doomWithPVC marks the data of a pod that goes together with its volume.
+// doomWithPVC marks the data of a pod that goes together with its volume. The end of the data is
+// decided once both are deleted.
+//
+// A pod on a lost node never runs again, and Kubernetes removes the pod some time later. There, the
+// loss of the node and the deletion of the PVC decide. What a controller does before the pod is
+// removed cannot save the data, and no check may blame it. Any fault may take the bootstrap member of a
+// cluster that has never served, and the controller may still publish that cluster to clients.
 func (w *World) doomWithPVC(name string) {
 	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
 	pvc, bound := Lookup[PVC](w.Store, KindPVC, name)
-	if found && bound && pod.DeletionTimestamp != nil && pvc.DeletionTimestamp != nil {
+	if found && bound && (pod.DeletionTimestamp != nil || w.isOnLostNode(pod)) && pvc.DeletionTimestamp != nil {
 		w.Etcd.Doom(w.PVCDir(name))
 	}
+}
+
+func (w *World) isOnLostNode(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.Lost && n.name == pod.Spec.NodeName })
 }
 
 // deletePVC deletes a PVC when no pod uses it any more.

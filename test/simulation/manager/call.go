@@ -37,7 +37,7 @@ func call[T any](ctx context.Context, c *Manager, name string, write, toEtcd boo
 			panic(crashed{})
 		case PauseBefore:
 			w.Disturb() // much may change meanwhile that is too late to notice
-			w.Advance(fault.Pause)
+			c.pause(fault.Pause)
 		case FailBefore:
 			return none, c.failure(toEtcd, name)
 		case Conflict:
@@ -72,7 +72,7 @@ func call[T any](ctx context.Context, c *Manager, name string, write, toEtcd boo
 		case CrashReply:
 			c.ending = true
 		case PauseAfter:
-			w.Advance(fault.Pause)
+			c.pause(fault.Pause)
 		case LoseReply:
 			return none, c.failure(toEtcd, name)
 		case CrashBefore, CrashUnderway, PauseBefore, FailBefore, Conflict, Late, CallFaults:
@@ -83,6 +83,13 @@ func call[T any](ctx context.Context, c *Manager, name string, write, toEtcd boo
 	}
 	value, _ := result.(T)
 	return value, err
+}
+
+// pause stops the process for a while.
+func (c *Manager) pause(d time.Duration) {
+	c.Paused = true
+	c.W.Advance(d)
+	c.Paused = false
 }
 
 // carryOut runs the call and lets the checks look at what it did.

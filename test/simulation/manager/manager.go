@@ -41,6 +41,8 @@ type Manager struct {
 	again bool
 
 	Faults []*Fault
+	// Paused is true while a fault stops the process.
+	Paused bool
 	// ending is true if the process ends before its next call.
 	ending    bool
 	deadlines map[context.Context]time.Duration

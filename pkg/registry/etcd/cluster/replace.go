@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ReplaceREST requests that other members replace the members that the request names: for a
@@ -109,5 +110,16 @@ func describeReplacement(cluster *v1beta2.EtcdCluster, members []string) string 
 		}
 		parts = append(parts, text)
 	}
-	return "another member joins and votes before each of these is removed: " + strings.Join(parts, "; ")
+	text := "another member joins and votes before each of these is removed: " + strings.Join(parts, "; ")
+	if !knowsLearners(cluster) {
+		text += "; etcd before 3.4 adds no member while one does not respond, so a member that does not respond is removed before its successor joins"
+	}
+	return text
+}
+
+// knowsLearners is true if every member that the status names runs an etcd that knows learners.
+func knowsLearners(cluster *v1beta2.EtcdCluster) bool {
+	return resources.HasLearners(resources.Version(cluster)) && !slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+		return m.Version != "" && !resources.HasLearners(m.Version)
+	})
 }

@@ -75,6 +75,41 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// TestReplaceWithoutLearners makes sure that the plan says what no other release of etcd needs.
+func TestReplaceWithoutLearners(t *testing.T) {
+	t.Parallel()
+	const first = "a member that does not respond is removed before its successor joins"
+	for name, test := range map[string]struct {
+		spec, member string
+		want         bool
+	}{
+		"etcd with learners":                {spec: "3.6.16", member: "3.6.16"},
+		"etcd without learners":             {spec: "3.3.27", member: "3.3.27", want: true},
+		"no member has responded yet":       {spec: "3.3.27", want: true},
+		"members that are not yet upgraded": {spec: "3.4.30", member: "3.3.27", want: true},
+		"the version of no member is known": {spec: "3.6.16"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storage, _ := newStorage(t)
+			cluster := valid("a")
+			cluster.Spec.Version = test.spec
+			create(t, storage, cluster)
+			setStatus(t, storage, func(s *v1beta2.ClusterStatus) {
+				threeMembers(s)
+				s.MemberStatuses[1].Version = test.member
+			})
+			dry, err := requestReplace(t, storage, replacing("a-1"), metav1.DryRunAll)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(dry.Status.Message, first) != test.want {
+				t.Errorf("a dry run says %q", dry.Status.Message)
+			}
+		})
+	}
+}
+
 func TestReplaceRejects(t *testing.T) {
 	t.Parallel()
 	lost := v1beta2.ClusterCondition{Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue}
