@@ -298,7 +298,7 @@ func TestRoundAsksEachMemberOnce(t *testing.T) {
 	}
 
 	// A member that no longer exists by now is not the only one that may respond.
-	away := Endpoint{Name: "away", URL: "http://" + freeAddress(t), Said: &MemberHealth{ID: 9, Leader: 9, Version: "3.6.16"}}
+	away := Endpoint{Name: "away", URL: "http://" + freeAddress(t), Status: &MemberHealth{ID: 9, Leader: 9, Version: "3.6.16"}}
 	if _, err := p.Client(Target{Endpoints: append([]Endpoint{away}, target.Endpoints...)}).Members(t.Context()); err != nil {
 		t.Errorf("the leader of before no longer exists: %v", err)
 	}

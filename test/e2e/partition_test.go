@@ -55,21 +55,21 @@ func TestMajorityBehindAPartition(t *testing.T) {
 	s := startFor(t, 8*time.Minute)
 	here := s.gatherPrograms()
 	stays, staying := s.createForPartition("stays", here, apart)
-	leaves, leaving := s.createForPartition("leaves", here, leaveNodesSoon())
+	leaves, evicted := s.createForPartition("leaves", here, leaveNodesSoon())
 	ids, uids := stays.ids(), stays.uids()
 	if i := slices.IndexFunc(staying, func(p *corev1.Pod) bool { return !staysOnItsNode(p) }); i >= 0 {
 		t.Errorf("Kubernetes would delete pod %s behind a partition: %+v", staying[i].Name, staying[i].Spec.Tolerations)
 	}
 
 	p := s.cutOff(staying[0].Spec.NodeName, staying[1].Spec.NodeName)
-	behindStays, behindLeaves := p.writeBehind(stays, staying), p.writeBehind(leaves, leaving)
+	behindStays, behindLeaves := p.writeBehind(stays, staying), p.writeBehind(leaves, evicted)
 	from := time.Now()
 	for _, pod := range staying {
 		s.awaitNode(pod.Spec.NodeName, corev1.ConditionUnknown)
 	}
 	object := leaves.await(s.within(2*time.Minute), "the pods to be deleted", func(object *v1beta2.EtcdCluster) bool {
 		q := condition(object, v1beta2.ClusterConditionQuorumLost)
-		return q.Status == corev1.ConditionTrue && strings.Contains(q.Message, leaving[0].Name+" is being deleted") && strings.Contains(q.Message, leaving[1].Name+" is being deleted")
+		return q.Status == corev1.ConditionTrue && strings.Contains(q.Message, evicted[0].Name+" is being deleted") && strings.Contains(q.Message, evicted[1].Name+" is being deleted")
 	})
 	t.Logf("%v after the cut: %s", time.Since(from).Round(time.Second), condition(object, v1beta2.ClusterConditionQuorumLost).Message)
 	s.contains(object.Status.BlockedBy.Unblock, "out-of-service")
@@ -84,7 +84,7 @@ func TestMajorityBehindAPartition(t *testing.T) {
 	}
 	leaves.await(s.within(3*time.Minute), "three members after the partition", func(object *v1beta2.EtcdCluster) bool {
 		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && len(object.Status.Members.Ready) == 3 &&
-			!slices.ContainsFunc(leaving, func(p *corev1.Pod) bool { return slices.Contains(object.Status.Members.Ready, p.Name) })
+			!slices.ContainsFunc(evicted, func(p *corev1.Pod) bool { return slices.Contains(object.Status.Members.Ready, p.Name) })
 	})
 	t.Logf("of %d writes that were acknowledged behind the partition %d went with the pods", len(acknowledged), len(leaves.missing(acknowledged)))
 }

@@ -132,7 +132,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		7001379: "another member was requested in the place of one whose node was down, in an etcd without learners",
 		7005785: "the PVC of the bootstrap member was deleted on a lost node before the cluster was published to clients",
 		6001897: "a controller was stopped twice for a minute right after all members were lost",
-		6001805: "two controllers filled recovery members at once, and one that was given up was created again",
+		6001805: "two controllers filled recovery members at once, and the abandoned one was created again",
 		7002672: "a cluster was stopped before its bootstrap member, whose node was down, had responded",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {

@@ -42,7 +42,7 @@ func TestRuleBootstrap(t *testing.T) {
 		{"a bootstrap member that has not responded stops, and keeps its volume", 0, "", edits(unresponsive, withPVC("a", true), bootstrapPod(nil)),
 			"bootstrap: DeletePod a, wait DesiredSizeZero"},
 		{"one without a volume stays", 0, "", edits(unresponsive, bootstrapPod(nil)), "bootstrap: wait DesiredSizeZero"},
-		{"one that responds is recorded first", 0, "a:claim", edits(unborn), "bootstrap: RecordBootstrap c0ffee"},
+		{"one that responds is recorded first", 0, "a:claim", edits(neverServed), "bootstrap: RecordBootstrap c0ffee"},
 		{"no member joins a cluster of size 0", 0, "", edits(unresponsive, withPVC("a", true), func(o *Observed) {
 			o.Prepared, o.PreparedPVCs = []Pod{{Name: "b", UID: "pod-b", Owned: true}}, []PVC{{Name: "b", UID: "pvc-b", Owned: true}}
 		}), "bootstrap: DeletePrepared b, DeletePVC b, wait DesiredSizeZero"},
