@@ -131,6 +131,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		5009420: "a cache stood still during the restart of the last member at a newer version, and that member was lost before it was seen to run it",
 		7001379: "another member was requested in the place of one whose node was down, in an etcd without learners",
 		7005785: "the PVC of the bootstrap member was deleted on a lost node before the cluster was published to clients",
+		9108514: "an upgraded member lost its pod, and the API had been brought back from before another member was removed",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
