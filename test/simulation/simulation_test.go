@@ -132,6 +132,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		7001379: "another member was requested in the place of one whose node was down, in an etcd without learners",
 		7005785: "the PVC of the bootstrap member was deleted on a lost node before the cluster was published to clients",
 		9108514: "an upgraded member lost its pod, and the API had been brought back from before another member was removed",
+		9108292: "a member was replaced, and the API that was brought back named it as replaced after it had started again",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
