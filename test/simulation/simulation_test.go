@@ -134,6 +134,8 @@ func TestSchedulesThatFailed(t *testing.T) {
 		6001897: "a controller was stopped twice for a minute right after all members were lost",
 		6001805: "two controllers filled recovery members at once, and the abandoned one was created again",
 		7002672: "a cluster was stopped before its bootstrap member, whose node was down, had responded",
+		9108514: "an upgraded member lost its pod, and the API had been brought back from before another member was removed",
+		9108292: "a member was replaced, and the API that was brought back named it as replaced after it had started again",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {

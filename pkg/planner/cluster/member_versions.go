@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -100,6 +102,16 @@ func (v memberVersions) isLeftBehind(target *version.Version) bool {
 		}
 	}
 	return true
+}
+
+// withObjects leaves out the members that have neither a pod nor a PVC. Without a quorum such a member
+// is known from the last status only. An API that was brought back may name one that was removed
+// before the others took a newer version.
+func (v memberVersions) withObjects() memberVersions {
+	v.members = slices.DeleteFunc(slices.Clone(v.members), func(m Member) bool {
+		return podByName(v.pods, m.Name) == nil && pvcByName(v.pvcs, m.Name) == nil
+	})
+	return v
 }
 
 // unsafeReturn says which newer minor version a member may run that must not follow target, and

@@ -21,6 +21,9 @@ func ruleRepair(o *Observed) (Plan, bool) {
 		return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
 	}
 	_, rejected := rejectStep(o, low, target)
+	// A member without pod and PVC proves no way back to an older version: the status that names it
+	// may be from before the others were upgraded.
+	rejected = rejected || !o.Etcd.Linearizable && versionsOf(o).withObjects().isLeftBehind(target)
 	for i := range o.Etcd.Members {
 		// Without a quorum a learner may be a voter by now whose promotion was the last
 		// thing that happened, and it may be the one that the others need.

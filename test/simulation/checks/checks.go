@@ -53,6 +53,9 @@ type Checks struct {
 	// unwitnessed are clusters whose object came back, after they were deleted, with a status
 	// from before they have served.
 	unwitnessed map[string]bool
+	// endedBefore is the operation that had ended in the object of a cluster that the API brought back
+	// last. The members that it names may have joined since.
+	endedBefore string
 	// restored holds the cluster ID that each recovery of a cluster has led to.
 	restored map[[2]string]string
 	// elected is when an etcd elected a leader last.

@@ -32,7 +32,7 @@ func (c *Checks) goalOperation(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage)
 		}
 	}
 	for _, m := range cluster.Status.MemberStatuses {
-		if op.Type == v1beta2.OperationReplace && op.Phase == v1beta2.OperationSucceeded && slices.Contains(op.Members, m.Name) {
+		if op.Type == v1beta2.OperationReplace && op.Phase == v1beta2.OperationSucceeded && op.ID != c.endedBefore && slices.Contains(op.Members, m.Name) {
 			return fmt.Sprintf("operation %s succeeded and member %s is a member", op.ID, m.Name)
 		}
 	}

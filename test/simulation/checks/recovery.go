@@ -160,6 +160,9 @@ func (c *Checks) continueIn(was, is *simetcd.Lineage) {
 // perhaps for the second time, with another status.
 func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 	uid := string(cluster.UID)
+	if op := cluster.Status.Operation; op != nil && op.IsOver() {
+		c.endedBefore = op.ID
+	}
 	if cluster.DeletionTimestamp != nil {
 		c.Deleted[uid] = true // its owner has deleted it, and so is the object that came back
 		return
