@@ -175,9 +175,9 @@ func TestBackupsNeedACertificate(t *testing.T) {
 
 	without := i.client()
 	without.Certificates = nil
-	stranger := i.client()
-	stranger.Certificates = issueSince(t, 0).client().Certificates
-	for name, config := range map[string]*tls.Config{"no certificate": without, "a certificate of another CA": stranger} {
+	other := i.client()
+	other.Certificates = issueSince(t, 0).client().Certificates
+	for name, config := range map[string]*tls.Config{"no certificate": without, "a certificate of another CA": other} {
 		if _, err := takeSnapshot(t, address, config); err == nil {
 			t.Errorf("%s: the server sent a snapshot", name)
 		}

@@ -17,7 +17,7 @@ var errStopped = errors.New("the server is stopping")
 
 // Monitors returns a getter for metrics.SetStorageMonitorGetter, with which each scrape reads the
 // size of the storage. The getter of k8s.io/apiserver connects to etcd for each scrape and closes
-// the connection at once, which makes gRPC log a warning. This one connects at the first scrape,
+// the connection at once, which makes gRPC log a warning. The getter of Monitors connects at the first scrape,
 // and closes the connections when stop is closed.
 func Monitors(
 	configs func() []storagebackend.Config, create func(storagebackend.Config) (metrics.Monitor, error), stop <-chan struct{},

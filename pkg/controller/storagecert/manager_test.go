@@ -218,8 +218,9 @@ func TestUnusableSecretsAreIssuedAgain(t *testing.T) {
 	}
 }
 
-// TestEmbeddedStorage checks that the certificate of an etcd inside of an API server is good for its
-// Service, and still for the members of artifacts/ha, and that the move to artifacts/ha ends that.
+// TestEmbeddedStorage checks the certificate of an etcd inside of an API server. The certificate is
+// good for the Service of the API server, and for the members of artifacts/ha. After the move to
+// artifacts/ha it is good for the members only.
 func TestEmbeddedStorage(t *testing.T) {
 	t.Parallel()
 	const host = "etcd-operator-apiserver.etcd-operator-system.svc"
