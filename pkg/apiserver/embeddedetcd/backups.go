@@ -112,7 +112,7 @@ func (b *backups) Snapshot(request *pb.SnapshotRequest, stream pb.Maintenance_Sn
 	logger := b.logger
 	if client, ok := peer.FromContext(stream.Context()); ok {
 		logger = logger.WithValues("address", client.Addr.String())
-		if info, ok := client.AuthInfo.(credentials.TLSInfo); ok {
+		if info, ok := client.AuthInfo.(credentials.TLSInfo); ok && len(info.State.PeerCertificates) > 0 {
 			logger = logger.WithValues("client", info.State.PeerCertificates[0].Subject.CommonName)
 		}
 	}
