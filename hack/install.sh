@@ -16,8 +16,7 @@ installed=$(kubectl get namespace $namespace --ignore-not-found -o jsonpath='{.m
 if kubectl -n $namespace get statefulset etcd-operator-storage >/dev/null 2>&1; then
   echo "artifacts/ha is installed: going back to a single API server" >&2
   (cd "$ROOT/dist" && "$ROOT/artifacts/ha/storage.sh" to-single >&2)
-  kubectl -n $namespace delete etcdbackup etcd-operator-storage --ignore-not-found >/dev/null
-  kubectl -n $namespace delete pvc,secret -l app.kubernetes.io/component=storage >/dev/null
+  kubectl -n $namespace delete pvc data-etcd-operator-storage-{0,1,2} --ignore-not-found >/dev/null
 fi
 kubectl apply -k "$ROOT/artifacts/install" >/dev/null
 # The tests and the demonstration look at clusters with TLS in many namespaces.

@@ -7,6 +7,10 @@
 #   storage.sh save FILE       Write a snapshot of the storage, which keeps serving.
 #   storage.sh backup FILE     Write the newest scheduled backup, also while the storage is lost.
 #   storage.sh restore FILE    Replace what is stored by a snapshot.
+#   storage.sh restore-single FILE
+#                              Replace what a single API server stores by a snapshot.
+#
+# backup works with a single API server, too.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 namespace=etcd-operator-system
@@ -86,6 +90,28 @@ fill() {
   removed "$here/fill.yaml"
 }
 
+# fill_single FILE: makes the data of a single API server, which does not run, from the file.
+fill_single() {
+  kubectl apply -f "$here/../install/15-apiserver-data.yaml" >/dev/null
+  removed "$single/bring-back.yaml"
+  kubectl apply -f "$single/bring-back.yaml" >/dev/null
+  pod=etcd-operator-apiserver-bring-back
+  k wait --for=jsonpath='{.status.initContainerStatuses[0].state.running}' "pod/$pod" --timeout=180s >/dev/null
+  k exec -i "$pod" -c shell -- sh -c 'cat >/copy/part && mv /copy/part /copy/etcd-operator.db' <"$1"
+  k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/$pod" --timeout=300s >/dev/null || fail "the volume was not filled: kubectl -n $namespace logs $pod"
+  removed "$single/bring-back.yaml"
+}
+
+restore_single() {
+  [ -s "$1" ] || fail "$1 does not exist or is empty"
+  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then fail "the StatefulSet etcd-operator-storage exists: this installation is artifacts/ha; use storage.sh restore"; fi
+  stop
+  fill_single "$1"
+  kubectl apply -k "${installation:-$here/../install}" >/dev/null
+  started
+  echo "done; what was stored before is in etcd-before-TIME on the PVC etcd-operator-apiserver-data"
+}
+
 restore() {
   [ -s "$1" ] || fail "$1 does not exist or is empty"
   stop
@@ -116,14 +142,7 @@ to_single() {
   k get statefulset etcd-operator-storage >/dev/null || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
   stop
   save "$copy"
-  kubectl apply -f "$here/../install/15-apiserver-data.yaml" >/dev/null
-  removed "$single/bring-back.yaml"
-  kubectl apply -f "$single/bring-back.yaml" >/dev/null
-  pod=etcd-operator-apiserver-bring-back
-  k wait --for=jsonpath='{.status.initContainerStatuses[0].state.running}' "pod/$pod" --timeout=180s >/dev/null
-  k exec -i "$pod" -c shell -- sh -c 'cat >/copy/part && mv /copy/part /copy/etcd-operator.db' <"$copy"
-  k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/$pod" --timeout=300s >/dev/null || fail "the volume was not filled: kubectl -n $namespace logs $pod"
-  removed "$single/bring-back.yaml"
+  fill_single "$copy"
   k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
   k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null
   kubectl apply -k "${installation:-$here/../install}"
@@ -137,6 +156,7 @@ case "${1:-} $#" in
 "save 2") save "$2" ;;
 "backup 2") backup "$2" ;;
 "restore 2") restore "$2" false ;;
+"restore-single 2") restore_single "$2" ;;
 *)
   sed -n '2,/^set/{/^#/p;}' "$0" | cut -c3- >&2
   exit 2

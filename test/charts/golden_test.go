@@ -99,6 +99,8 @@ func TestInstallation(t *testing.T) {
 		"high availability": {base: "ha", values: read(t, "charts", operator, "ci", "ha-values.yaml")},
 		"no storage backup": {base: "ha", components: []string{"no-storage-backup"},
 			values: merged(t, read(t, "charts", operator, "ci", "ha-values.yaml"), "apiserver: {storage: {managed: {backup: {enabled: false}}}}")},
+		"no backup of the embedded storage": {base: "install", components: []string{"no-storage-backup"},
+			values: "apiserver: {storage: {embedded: {backup: {enabled: false}}}}"},
 		"port-10250":        {base: "install", components: []string{"port-10250"}, values: "apiserver: {port: 10250}"},
 		"host-network":      {base: "install", components: []string{"host-network"}, values: "apiserver: {port: 10260, hostNetwork: true}"},
 		"openshift":         {base: "install", components: []string{"openshift"}, values: "openshift: true"},
@@ -122,6 +124,7 @@ func TestAdditions(t *testing.T) {
 	const uninstall = "etcd-operator-uninstall"
 	want := map[string]string{
 		"PersistentVolumeClaim/etcd-operator-system/etcd-operator-apiserver-data":      keepKey,
+		"PersistentVolumeClaim/etcd-operator-system/etcd-operator-storage-backup":      keepKey,
 		"ServiceAccount/etcd-operator-system/" + uninstall:                             hookKey,
 		"ClusterRole//" + uninstall:                                                    hookKey,
 		"ClusterRoleBinding//" + uninstall:                                             hookKey,

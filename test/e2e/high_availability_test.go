@@ -48,7 +48,7 @@ func TestHighAvailability(t *testing.T) {
 	if got := c.get().UID; got != uid {
 		t.Fatalf("the UID of the EtcdCluster changed from %s to %s", uid, got)
 	}
-	s.kubectl("-n", harness.SystemNamespace, "patch", "etcdbackup", storageName, "--type=merge", "-p", `{"spec":{"backupPolicy":{"schedule":"* * * * *"}}}`)
+	s.schedule("* * * * *", false)
 
 	traffic, err := env.StartTraffic(s.ctx(), harness.TrafficOptions{Namespace: s.namespace, PerSecond: asked, Workers: 40, Watchers: 10})
 	s.must(err, "start the traffic")
@@ -137,12 +137,14 @@ func (s *scenario) restoreSingle() {
 	if err := install(ctx, env.Artifact("install")); err != nil {
 		s.Errorf("install a single API server: %v", err)
 	}
-	for _, what := range []string{"pvc,secret -l app.kubernetes.io/component=storage", "etcdbackup " + storageName} {
-		args := append(strings.Fields("-n "+harness.SystemNamespace+" delete --ignore-not-found"), strings.Fields(what)...)
-		if _, err := env.Kubectl(ctx, harness.Command{Args: args}); err != nil {
-			s.Error(err)
-		}
+	args := []string{"-n", harness.SystemNamespace, "delete", "--ignore-not-found", "pvc"}
+	for _, member := range []string{"0", "1", "2"} {
+		args = append(args, "data-"+storageName+"-"+member)
 	}
+	if _, err := env.Kubectl(ctx, harness.Command{Args: args}); err != nil {
+		s.Error(err)
+	}
+	s.scheduleLater()
 }
 
 func (s *scenario) rollout(what string) {
@@ -230,7 +232,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 // backedUp waits for a scheduled backup of the storage, and restores the newest one.
 func (s *scenario) backedUp() {
 	s.Helper()
-	s.kubectl("-n", harness.SystemNamespace, "wait", "etcdbackup", storageName, "--for=condition=Succeeded", "--timeout=90s")
+	s.awaitStorageBackup(time.Now())
 	file := filepath.Join(s.TempDir(), "newest.db")
 	s.storage("backup", file)
 	s.storage("restore", file)

@@ -5,7 +5,9 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -83,6 +85,74 @@ func TestOldAPI(t *testing.T) {
 		v1beta2.ClusterConditionAvailable: corev1.ConditionTrue, v1beta2.ClusterConditionQuorumLost: corev1.ConditionFalse,
 		v1beta2.ClusterConditionDegraded: corev1.ConditionFalse, v1beta2.ClusterConditionRecovering: corev1.ConditionFalse,
 	})
+}
+
+// TestScheduledBackupOfTheAPI restores what the single API server stores from its newest scheduled
+// backup, as docs/how-to/operator-state.md says. What was changed since the backup is undone, and the
+// members and their data stay as they are. The backups go on.
+func TestScheduledBackupOfTheAPI(t *testing.T) {
+	s := startFor(t, 10*time.Minute)
+	s.onlyTest()
+	c := s.create("kept", 1, etcdVersion)
+	was := c.state(c.fill())
+	s.Cleanup(s.scheduleLater)
+	s.schedule("* * * * *", false)
+	s.awaitStorageBackup(time.Now())
+
+	s.schedule("* * * * *", true)
+	s.followStorageBackup(2*time.Minute, "no backup under way", func(b *v1beta2.EtcdBackup) bool {
+		return b.Status.ObservedGeneration == b.Generation && b.Status.Phase != v1beta2.BackupPhaseRunning
+	})
+	s.kubectl("label", "etcdcluster/kept", "since=the-backup")
+	newest := filepath.Join(s.TempDir(), "newest.db")
+	s.storage("backup", newest)
+	s.storage("restore-single", newest)
+
+	if value, found := c.get().Labels["since"]; found {
+		t.Errorf("the label %q from after the backup is still there", value)
+	}
+	c.settle(1)
+	c.untouched(was)
+	s.awaitStorageBackup(time.Now()) // the restored EtcdBackup is not suspended
+}
+
+// schedule changes the schedule of the backups of the storage.
+func (s *scenario) schedule(cron string, suspend bool) {
+	s.Helper()
+	s.system("", "patch", "etcdbackup", storageName, "--type=merge", "-p", schedulePatch(cron, suspend))
+}
+
+// scheduleLater gives the backups of the storage the schedule of the installation.
+func (s *scenario) scheduleLater() {
+	s.kubectlLater("-n", harness.SystemNamespace, "patch", "etcdbackup", storageName, "--type=merge", "-p", schedulePatch("*/30 * * * *", false))
+}
+
+func schedulePatch(cron string, suspend bool) string {
+	return fmt.Sprintf(`{"spec":{"backupPolicy":{"schedule":%q,"suspend":%t}}}`, cron, suspend)
+}
+
+// awaitStorageBackup waits for a verified backup of the storage that ended after a time.
+func (s *scenario) awaitStorageBackup(after time.Time) {
+	s.Helper()
+	s.followStorageBackup(3*time.Minute, "a verified backup after "+after.UTC().Format(time.TimeOnly), func(b *v1beta2.EtcdBackup) bool {
+		return b.Status.LastSuccessDate.After(after) && b.Status.Verified
+	})
+}
+
+func (s *scenario) followStorageBackup(limit time.Duration, what string, done func(*v1beta2.EtcdBackup) bool) {
+	s.Helper()
+	ctx := s.within(limit)
+	view, err := env.Backup(ctx, harness.SystemNamespace, storageName)
+	s.must(err, "watch EtcdBackup %s", storageName)
+	defer view.Close()
+	var last v1beta2.BackupStatus
+	err = view.Await(ctx, func(list []*v1beta2.EtcdBackup) bool {
+		return slices.ContainsFunc(list, func(b *v1beta2.EtcdBackup) bool {
+			last = b.Status
+			return done(b)
+		})
+	})
+	s.must(err, "wait for %s of EtcdBackup %s; its status is %+v", what, storageName, last)
 }
 
 // onlyTest waits until no cluster and no member is left of the tests before. A cluster would come back

@@ -48,6 +48,8 @@ type Server struct {
 	// quota is the largest size of the database, in bytes.
 	quota int64
 	full  atomic.Bool
+	// backups serves snapshots; nil if nothing does.
+	backups *backups
 	// stopGuard ends the guard of the space, and guarded is closed when it has ended.
 	stopGuard context.CancelFunc
 	guarded   chan struct{}
@@ -170,6 +172,9 @@ func (s *Server) Stop() {
 		if s.stopGuard != nil {
 			s.stopGuard()
 			<-s.guarded
+		}
+		if s.backups != nil {
+			s.backups.stop()
 		}
 		s.etcd.Close()
 		s.release()

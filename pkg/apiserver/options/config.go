@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
+	storagefactory "k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -25,7 +27,9 @@ func (o *Options) Config(certificate dynamiccertificates.CertKeyContentProvider)
 		return nil, err
 	}
 	config.DefaultEtcdVersion = o.DefaultEtcdVersion
-	config.IsStorageFull = o.isStorageFull
+	if o.embedded != nil {
+		config.IsStorageFull = o.embedded.IsFull
+	}
 	config.Tracing = o.Recommended.Traces.ConfigFile != ""
 	generic := config.Generic
 	if err := o.ServerRun.ApplyTo(&generic.Config); err != nil {
@@ -85,6 +89,7 @@ func (o *Options) applyStorage(config *apiserver.Config) error {
 	if err := etcd.ApplyWithStorageFactoryTo(factory, &config.Generic.Config); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
+	metrics.SetStorageMonitorGetter(storage.Monitors(factory.Configs, storagefactory.CreateMonitor, config.Generic.DrainedNotify()))
 	getter := config.Generic.RESTOptionsGetter
 	if etcd.EnableWatchCache && len(etcd.WatchCacheSizes) == 0 {
 		getter = sharing.WatchCaches(getter)

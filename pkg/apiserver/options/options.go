@@ -6,6 +6,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
 )
 
 // DefaultEtcdPrefix is below what key the storage has the objects.
@@ -43,6 +45,7 @@ var (
 	ErrNoStorage      = errors.New("no storage is configured; set --embedded-etcd-dir to store objects in this process, or --etcd-servers to store them in another etcd")
 	ErrTwoStorages    = errors.New("--embedded-etcd-dir and --etcd-servers exclude each other; remove one of them")
 	ErrPlainEtcd      = errors.New("--etcd-servers: http is allowed for a loopback address only; use https with --etcd-cafile, --etcd-certfile and --etcd-keyfile")
+	ErrNoEmbedded     = errors.New("--embedded-etcd-backup-address needs --embedded-etcd-dir; make backups of the etcd of --etcd-servers at its own address")
 	ErrServingCertEnv = errors.New("without --tls-cert-file the server stores its certificate in a Secret, which needs a kube-apiserver; " +
 		"run it in a pod, or set --kubeconfig, or set --tls-cert-file and --tls-private-key-file")
 )
@@ -54,6 +57,10 @@ type Options struct {
 
 	// EmbeddedEtcdDir is the directory of the etcd in this process; empty for another etcd.
 	EmbeddedEtcdDir string
+	// EmbeddedEtcdBackupAddress is where that etcd serves backups; empty: nowhere.
+	// EmbeddedEtcdBackupCertDir has tls.crt, tls.key and ca.crt for it.
+	EmbeddedEtcdBackupAddress string
+	EmbeddedEtcdBackupCertDir string
 	// AllowEmptyStorage starts with an empty storage although members of EtcdClusters exist.
 	AllowEmptyStorage bool
 	// memberLookupTimeout is how long the lookup of members is retried before the start fails.
@@ -65,8 +72,8 @@ type Options struct {
 	ServingCertService   string
 	ServingCertSecret    string
 
-	// isStorageFull is that of the etcd in this process; nil for another etcd.
-	isStorageFull func() bool
+	// embedded is the etcd in this process; nil for another etcd, and before Run.
+	embedded *embeddedetcd.Server
 	// deferred is the admission plugin whose API the kube-apiserver does not serve yet; nil if
 	// it serves all APIs.
 	deferred *deferredAdmission
@@ -132,6 +139,10 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	storage := sets.FlagSet("storage")
 	storage.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
 		"Directory of an etcd in this process that stores the objects. For one API server; several API servers need --etcd-servers.")
+	storage.StringVar(&o.EmbeddedEtcdBackupAddress, "embedded-etcd-backup-address", o.EmbeddedEtcdBackupAddress,
+		"Address, such as :2379, on which the etcd of --embedded-etcd-dir serves snapshots of the objects, and nothing else, over mutual TLS. Needs --embedded-etcd-backup-cert-dir.")
+	storage.StringVar(&o.EmbeddedEtcdBackupCertDir, "embedded-etcd-backup-cert-dir", o.EmbeddedEtcdBackupCertDir,
+		"Directory with tls.crt, tls.key and ca.crt for --embedded-etcd-backup-address. The files are read again for each connection, and may appear after the start.")
 	storage.BoolVar(&o.AllowEmptyStorage, "allow-empty-storage", o.AllowEmptyStorage,
 		"Start with an empty storage although Kubernetes has members of EtcdClusters that the storage does not contain. Kubernetes then deletes their pods and Services; PVCs stay.")
 	o.Recommended.Etcd.AddFlags(storage)
@@ -214,6 +225,8 @@ func (o *Options) Validate() error {
 func (o *Options) validateStorage() []error {
 	servers := o.Recommended.Etcd.StorageConfig.Transport.ServerList
 	switch {
+	case o.EmbeddedEtcdDir == "" && (o.EmbeddedEtcdBackupAddress != "" || o.EmbeddedEtcdBackupCertDir != ""):
+		return []error{ErrNoEmbedded}
 	case o.EmbeddedEtcdDir == "" && len(servers) == 0:
 		return []error{ErrNoStorage}
 	case o.EmbeddedEtcdDir != "" && len(servers) > 0:
@@ -225,7 +238,7 @@ func (o *Options) validateStorage() []error {
 		// The address is known when etcd runs; this value stands in for it.
 		etcd := *o.Recommended.Etcd
 		etcd.StorageConfig.Transport.ServerList = []string{"unix://embedded"}
-		return etcd.Validate()
+		return append(o.validateBackups(), etcd.Validate()...)
 	}
 	errs := o.Recommended.Etcd.Validate()
 	for _, server := range servers {
@@ -235,6 +248,23 @@ func (o *Options) validateStorage() []error {
 		} else if parsed.Scheme == "http" && !isLoopback(parsed.Hostname()) {
 			errs = append(errs, fmt.Errorf("%w: %s", ErrPlainEtcd, server))
 		}
+	}
+	return errs
+}
+
+func (o *Options) validateBackups() []error {
+	if (o.EmbeddedEtcdBackupAddress == "") != (o.EmbeddedEtcdBackupCertDir == "") {
+		return []error{errors.New("--embedded-etcd-backup-address and --embedded-etcd-backup-cert-dir need each other; set both, or none of them")}
+	}
+	if o.EmbeddedEtcdBackupAddress == "" {
+		return nil
+	}
+	var errs []error
+	if _, port, err := net.SplitHostPort(o.EmbeddedEtcdBackupAddress); err != nil || port == "" {
+		errs = append(errs, fmt.Errorf("--embedded-etcd-backup-address: %q has no port; use an address such as :2379", o.EmbeddedEtcdBackupAddress))
+	}
+	if !filepath.IsAbs(o.EmbeddedEtcdBackupCertDir) {
+		errs = append(errs, fmt.Errorf("--embedded-etcd-backup-cert-dir: %q is not an absolute path; use one that starts with /", o.EmbeddedEtcdBackupCertDir))
 	}
 	return errs
 }

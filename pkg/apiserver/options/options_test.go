@@ -76,6 +76,11 @@ func TestValidate(t *testing.T) {
 		{"an unknown encoding", []string{"--embedded-etcd-dir=/data", "--storage-media-type=text/plain"}, nil, "--storage-media-type"},
 		{"a default version that is none", []string{"--embedded-etcd-dir=/data", "--default-etcd-version=3.6"}, nil, "--default-etcd-version: "},
 		{"no default version", []string{"--embedded-etcd-dir=/data", "--default-etcd-version="}, nil, "--default-etcd-version: "},
+		{"backups of another etcd", []string{"--etcd-servers=https://etcd:2379", "--embedded-etcd-backup-address=:2379"}, ErrNoEmbedded, ""},
+		{"backups without certificates", []string{"--embedded-etcd-dir=/data", "--embedded-etcd-backup-address=:2379"}, nil, "need each other"},
+		{"certificates for no backups", []string{"--embedded-etcd-dir=/data", "--embedded-etcd-backup-cert-dir=/certs"}, nil, "need each other"},
+		{"backups without a port", []string{"--embedded-etcd-dir=/data", "--embedded-etcd-backup-address=2379", "--embedded-etcd-backup-cert-dir=/certs"}, nil, `"2379" has no port`},
+		{"relative certificates", []string{"--embedded-etcd-dir=/data", "--embedded-etcd-backup-address=:2379", "--embedded-etcd-backup-cert-dir=certs"}, nil, `"certs" is not an absolute path`},
 		{"negative timeout", []string{"--embedded-etcd-dir=/data", "--request-timeout=-1s"}, nil, "--request-timeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -91,6 +96,7 @@ func TestValidate(t *testing.T) {
 		{"--etcd-servers=https://etcd:2379", "--default-etcd-version=3.5.26"},
 		{"--etcd-servers=http://127.0.0.1:2379,http://localhost:2379,http://[::1]:2379"},
 		{"--etcd-servers=unix:///run/etcd.sock"},
+		{"--embedded-etcd-dir=/data", "--embedded-etcd-backup-address=:2379", "--embedded-etcd-backup-cert-dir=/certs"},
 	} {
 		if err := parse(t, args...).Validate(); err != nil {
 			t.Errorf("%v: %v", args, err)

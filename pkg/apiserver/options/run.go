@@ -38,7 +38,8 @@ var errEtcdStopped = errors.New("the embedded etcd stopped")
 //   - The serving certificate comes before the preflight checks. It waits for the kube-apiserver
 //     without a limit, but the check of the storage stops after memberLookupTimeout. In the
 //     other order the server would end when it starts before the kube-apiserver.
-//   - The preflight checks come before everything that serves or watches.
+//   - The preflight checks come before everything that serves or watches. So no backup is made of
+//     an empty storage that the server must not use.
 //   - The CAs of clients are loaded before the server listens.
 func (o *Options) Run(ctx context.Context) error {
 	klog.FromContext(ctx).Info("Starting", "version", version.Get().GitVersion)
@@ -59,6 +60,11 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	if err := o.checkStorage(ctx); err != nil {
 		return err
+	}
+	if o.EmbeddedEtcdBackupAddress != "" {
+		if err := o.embedded.ServeBackups(ctx, o.EmbeddedEtcdBackupAddress, o.EmbeddedEtcdBackupCertDir); err != nil {
+			return err
+		}
 	}
 	if err := o.checkRequiredAPIs(ctx); err != nil {
 		return err
@@ -97,7 +103,7 @@ func (o *Options) startEmbeddedEtcd(ctx context.Context, cancel context.CancelCa
 		return nil, err
 	}
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = []string{etcd.Endpoint()}
-	o.isStorageFull = etcd.IsFull
+	o.embedded = etcd
 	registerStorageMetrics.Do(func() { legacyregistry.CustomMustRegister(etcd.Metrics()) })
 	go func() {
 		select {

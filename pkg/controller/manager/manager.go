@@ -68,11 +68,13 @@ func Run(ctx context.Context, o *Options) error {
 	defer cancel()
 	if o.StorageService != "" {
 		// Before everything that needs the API servers: they start after their storage.
-		storage := storagecert.NewManager(storagecert.Config{Namespace: o.podNamespace, Service: o.StorageService}, c.kubernetes, clock.RealClock{})
+		storage := storagecert.NewManager(storagecert.Config{
+			Namespace: o.podNamespace, Service: o.StorageService, EmbeddedService: o.StorageEmbeddedService,
+		}, c.kubernetes, clock.RealClock{})
 		health.Go(func() { storage.Run(ctx) })
 	}
 	if o.StorageBackupPVC != "" {
-		health.Go(func() { createStorageBackup(ctx, c.etcd, o.storageBackup(), clock.RealClock{}) })
+		health.Go(func() { ensureStorageBackup(ctx, c.etcd, o, clock.RealClock{}) })
 	}
 	endpoint, err := newEndpoint(ctx, o.ListenAddress)
 	if err != nil {

@@ -64,6 +64,8 @@ type Options struct {
 	// servers, in the namespace of the controller's own pod. If it is set, the controller issues
 	// and renews the certificates of that etcd.
 	StorageService string
+	// StorageEmbeddedService is the Service of the only API server, if it has that etcd inside.
+	StorageEmbeddedService string
 	// StorageBackupPVC is the PVC for backups of that etcd. If it is set, the controller creates
 	// an EtcdBackup once.
 	StorageBackupPVC string
@@ -110,7 +112,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.addPlatformFlags(fs)
 	fs.IntVar(&o.MaxBackups, "max-concurrent-backups", o.MaxBackups, "how many backups run at the same time, over all clusters; of one cluster there is never more than one")
 	fs.StringVar(&o.StorageService, "storage-service", o.StorageService, "headless Service of the etcd that stores the objects of the API servers, in the namespace of the controller's own pod. If set, the controller issues and renews the certificates of that etcd, in Secrets whose names begin with its name.")
-	fs.StringVar(&o.StorageBackupPVC, "storage-backup-pvc", o.StorageBackupPVC, "PVC in the namespace of the controller's own pod for backups of the etcd of --storage-service. If set, the controller creates an EtcdBackup with the name of that Service once, and does not change it afterwards.")
+	fs.StringVar(&o.StorageEmbeddedService, "storage-embedded-service", o.StorageEmbeddedService, "Service of the only API server, if that stores the objects in an etcd of its own process (--embedded-etcd-dir) and serves backups of it on port 2379 of this Service. The value of --storage-service is then the name of that etcd, and there is no such Service.")
+	fs.StringVar(&o.StorageBackupPVC, "storage-backup-pvc", o.StorageBackupPVC, "PVC in the namespace of the controller's own pod for backups of the etcd of --storage-service. If set, the controller creates an EtcdBackup with the name of that Service once. Afterwards it changes only endpoints that it has written itself, when the objects move between one API server and several.")
 	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /metrics, /healthz and /readyz")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API")
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "burst of requests to the API")
@@ -142,6 +145,9 @@ func (o *Options) Complete() error {
 	}
 	if o.StorageBackupPVC != "" && o.StorageService == "" {
 		return errors.New("--storage-backup-pvc needs --storage-service, the etcd to back up")
+	}
+	if o.StorageEmbeddedService != "" && o.StorageService == "" {
+		return errors.New("--storage-embedded-service needs --storage-service, the name of the Secrets and of the EtcdBackup")
 	}
 	if err := o.checkPlatform(); err != nil {
 		return err

@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,16 +24,75 @@ func storageOptions() *Options {
 	return &Options{StorageService: "storage", StorageBackupPVC: "backups", podNamespace: "ns"}
 }
 
-// TestStorageBackupIsValid checks that the API server accepts the EtcdBackup.
+// embeddedOptions are those of artifacts/install.
+func embeddedOptions() *Options {
+	o := storageOptions()
+	o.StorageEmbeddedService = apiServerService
+	return o
+}
+
+// TestStorageBackupIsValid checks that the API server accepts the EtcdBackup of each kind of
+// installation.
 func TestStorageBackupIsValid(t *testing.T) {
 	t.Parallel()
-	backup := storageOptions().storageBackup()
-	v1beta2.SetDefaults_BackupSpec(&backup.Spec)
-	if errs := validation.ValidateEtcdBackup(backup); len(errs) > 0 {
-		t.Error(errs)
+	members := []string{"https://storage-0.storage.ns.svc:2379", "https://storage-1.storage.ns.svc:2379", "https://storage-2.storage.ns.svc:2379"}
+	for name, test := range map[string]struct {
+		options   *Options
+		endpoints []string
+	}{
+		"members of their own": {storageOptions(), members},
+		"inside of the server": {embeddedOptions(), []string{"https://etcd-operator-apiserver.ns.svc:2379"}},
+	} {
+		backup := test.options.storageBackup()
+		v1beta2.SetDefaults_BackupSpec(&backup.Spec)
+		if errs := validation.ValidateEtcdBackup(backup); len(errs) > 0 {
+			t.Errorf("%s: %v", name, errs)
+		}
+		if got := backup.Spec.EtcdEndpoints; !slices.Equal(got, test.endpoints) {
+			t.Errorf("%s: endpoints %v, want %v", name, got, test.endpoints)
+		}
 	}
-	if got := backup.Spec.EtcdEndpoints; len(got) != 3 || got[2] != "https://storage-2.storage.ns.svc:2379" {
-		t.Errorf("endpoints %v", got)
+}
+
+// TestStorageBackupFollowsTheObjects moves the objects from one API server to several and back. The
+// endpoints follow, what a person has changed stays, and so do endpoints of a person.
+func TestStorageBackupFollowsTheObjects(t *testing.T) {
+	t.Parallel()
+	single, several, clock := embeddedOptions(), storageOptions(), clocktesting.NewFakeClock(time.Now())
+	etcd := fake.NewSimpleClientset()
+	backups := etcd.EtcdV1beta2().EtcdBackups("ns")
+	read := func() *v1beta2.EtcdBackup {
+		t.Helper()
+		backup, err := backups.Get(t.Context(), "storage", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return backup
+	}
+	change := func(edit func(*v1beta2.EtcdBackup)) {
+		t.Helper()
+		backup := read()
+		edit(backup)
+		if _, err := backups.Update(t.Context(), backup, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ensureStorageBackup(t.Context(), etcd, single, clock)
+	change(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy.Schedule = "@hourly" })
+	for _, o := range []*Options{several, single} {
+		ensureStorageBackup(t.Context(), etcd, o, clock)
+		got, want := read(), o.storageBackup()
+		if !slices.Equal(got.Spec.EtcdEndpoints, want.Spec.EtcdEndpoints) || got.Spec.BackupPolicy.Schedule != "@hourly" {
+			t.Errorf("the EtcdBackup is %+v, want the endpoints %v and the schedule of a person", got.Spec, want.Spec.EtcdEndpoints)
+		}
+	}
+	mine := []string{"https://mine.example.com:2379"}
+	change(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdEndpoints = mine })
+	for _, o := range []*Options{several, single} {
+		ensureStorageBackup(t.Context(), etcd, o, clock)
+		if got := read().Spec.EtcdEndpoints; !slices.Equal(got, mine) {
+			t.Errorf("the endpoints of a person became %v", got)
+		}
 	}
 }
 
@@ -53,7 +113,7 @@ func TestStorageBackupIsCreatedOnce(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		createStorageBackup(t.Context(), etcd, storageOptions().storageBackup(), clock)
+		ensureStorageBackup(t.Context(), etcd, storageOptions(), clock)
 	}()
 	for !clock.HasWaiters() {
 		select {
@@ -73,12 +133,12 @@ func TestStorageBackupIsCreatedOnce(t *testing.T) {
 	if _, err := backups.Update(t.Context(), made, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	createStorageBackup(t.Context(), etcd, storageOptions().storageBackup(), clock)
+	ensureStorageBackup(t.Context(), etcd, storageOptions(), clock)
 	if made, err = backups.Get(t.Context(), "storage", metav1.GetOptions{}); err != nil || !made.Spec.BackupPolicy.Suspend {
 		t.Errorf("the second controller left %+v (%v)", made, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	away = true
-	createStorageBackup(ctx, etcd, storageOptions().storageBackup(), clock) // returns
+	ensureStorageBackup(ctx, etcd, storageOptions(), clock) // returns
 }

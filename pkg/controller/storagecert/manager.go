@@ -42,6 +42,9 @@ type Config struct {
 	Namespace string
 	// Service is the headless Service. The names of the Secrets begin with it.
 	Service string
+	// EmbeddedService, if not empty, is the Service of the only API server, which has this etcd
+	// inside. There is no headless Service then.
+	EmbeddedService string
 }
 
 // Manager issues and renews the certificates.
@@ -110,13 +113,8 @@ type leaf struct {
 }
 
 func (m *Manager) readLeaves(ctx context.Context) ([]leaf, error) {
-	service := m.config.Service + "." + m.config.Namespace + ".svc"
 	leaves := []leaf{
-		{name: m.config.Service + memberSuffix, template: certificates.Template{
-			Name:   m.config.Service + memberSuffix,
-			Hosts:  []string{"*." + service, "*." + service + ".cluster.local", service, "localhost", "127.0.0.1", "::1"},
-			Server: true, Client: true,
-		}},
+		{name: m.config.Service + memberSuffix, template: m.memberTemplate()},
 		{name: ClientSecret(m.config.Service), template: certificates.Template{Name: m.config.Service + clientSuffix, Client: true}},
 	}
 	for i := range leaves {
@@ -127,6 +125,21 @@ func (m *Manager) readLeaves(ctx context.Context) ([]leaf, error) {
 		leaves[i].secret = secret
 	}
 	return leaves, nil
+}
+
+// memberTemplate describes the certificate of the members. With an EmbeddedService it is good for
+// artifacts/ha, too: members there that are started after the only API server need not wait until
+// another certificate reaches them.
+func (m *Manager) memberTemplate() certificates.Template {
+	service := m.config.Service + "." + m.config.Namespace + ".svc"
+	hosts := []string{"*." + service, "*." + service + ".cluster.local", service, "localhost"}
+	if m.config.EmbeddedService != "" {
+		embedded := m.config.EmbeddedService + "." + m.config.Namespace + ".svc"
+		hosts = append(hosts, embedded, embedded+".cluster.local")
+	}
+	return certificates.Template{
+		Name: m.config.Service + memberSuffix, Hosts: append(hosts, "127.0.0.1", "::1"), Server: true, Client: true,
+	}
 }
 
 // syncCA makes the change of the CA that is due, and returns the CA.

@@ -218,6 +218,33 @@ func TestUnusableSecretsAreIssuedAgain(t *testing.T) {
 	}
 }
 
+// TestEmbeddedStorage checks the certificate of an etcd inside of an API server. The certificate is
+// good for the Service of the API server, and for the members of artifacts/ha. After the move to
+// artifacts/ha it is good for the members only.
+func TestEmbeddedStorage(t *testing.T) {
+	t.Parallel()
+	const host = "etcd-operator-apiserver.etcd-operator-system.svc"
+	b := newBench(t)
+	b.manager.config.EmbeddedService = "etcd-operator-apiserver"
+	b.sync()
+	trusted := b.pair(clientSuffix).CAs
+	b.checkAccepted(trusted)
+	if err := b.pair(memberSuffix).Check(start, trusted, []string{host}, x509.ExtKeyUsageServerAuth); err != nil {
+		t.Error(err)
+	}
+	before := b.writes()
+	b.sync()
+	if n := b.writes() - before; n != 0 {
+		t.Errorf("the second sync wrote %d times", n)
+	}
+	b.manager.config.EmbeddedService = ""
+	b.sync()
+	b.checkAccepted(trusted)
+	if err := b.pair(memberSuffix).Check(start, trusted, []string{host}, x509.ExtKeyUsageServerAuth); !errors.Is(err, certificates.ErrNames) {
+		t.Errorf("after the move to artifacts/ha: got %v, want %v", err, certificates.ErrNames)
+	}
+}
+
 // TestTwoControllers lets another controller write the CA between the read and the write of this
 // controller, which writes nothing then.
 func TestTwoControllers(t *testing.T) {
