@@ -129,7 +129,7 @@ func TestHelm3(t *testing.T) {
 func TestOperatorNotes(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string][]string{
-		"":                               {"kubectl wait --for=condition=Available", "helm install example", "helm uninstall keeps this PVC", "helm uninstall fails while an EtcdCluster exists"},
+		"":                               {"kubectl wait --for=condition=Available", "helm install example", "every 30 minutes, on the PVC etcd-operator-storage-backup", "helm uninstall keeps both PVCs", "helm uninstall fails while an EtcdCluster exists"},
 		"uninstall: {force: true}":       {"nothing repairs, shows or deletes them"},
 		"apiserver: {hostNetwork: true}": {"kubectl label namespace etcd-operator-system --overwrite pod-security.kubernetes.io/enforce=privileged"},
 	} {
