@@ -130,7 +130,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		6000408: "the Secret of the CA was deleted alone, and the next CA signed before any member trusted it",
 		5009420: "a cache stood still during the restart of the last member at a newer version, and that member was lost before it was seen to run it",
 		6001897: "a controller was stopped twice for a minute right after all members were lost",
-		6001805: "two controllers filled recovery members at once, and one that was given up was created again",
+		6001805: "two controllers filled recovery members at once, and one that was deleted was created again",
 		7002672: "a cluster was stopped before its bootstrap member, whose node was down, had responded",
 		92326:   "a declaration cost the bootstrap member before a status had named it",
 	} {

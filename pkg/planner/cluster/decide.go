@@ -43,7 +43,7 @@ var rules = []rule{
 	// Waits while etcd has a member that this controller did not add.
 	{RuleUnmanagedMembers, ruleUnmanagedMembers},
 	// Deletes the pods and PVCs of members that were removed from etcd, and of recovery members that
-	// were given up.
+	// no recovery uses.
 	{RuleOrphans, ruleOrphans},
 	// Finishes the membership change that was begun: promotes the joining member or removes it.
 	{RuleJoining, ruleJoining},

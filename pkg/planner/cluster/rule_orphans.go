@@ -39,7 +39,7 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 }
 
 // abandonedRecoveryMembers returns the names of hidden recovery members although no recovery is
-// under way. A recovery deletes a recovery member that it gives up, and another controller may
+// under way. A recovery deletes a recovery member that it no longer uses, and another controller may
 // create its pod or its PVC again a moment later, because it read the record before that. No
 // client has reached such a member, and the quorum that serves has the data of the cluster.
 func abandonedRecoveryMembers(o *Observed) []string {

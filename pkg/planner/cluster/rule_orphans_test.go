@@ -32,7 +32,7 @@ func TestRuleOrphans(t *testing.T) {
 		{"that was to join other members", 3, "a:v=3.3.27,podv=3.3.27", append(secondVoter(0), func(o *Observed) { podByName(o.Pods, "x").Peers = []string{"b", "x"} }), "orphans: DeletePod x"},
 		{"that joins an etcd with learners", 3, "a", secondVoter(0)[1:], "orphans: DeletePod x"},
 		{"before a change goes on", 3, "a b c:learner", edits(pod("x", true)), "orphans: DeletePod x"},
-		{"a recovery member that was given up", 3, "a b c", edits(begun("one"), recorded(succeeded), createdFor("one", "x", filling, true)), "orphans: DeleteRecoveryMember x"},
+		{"a recovery member that no recovery uses", 3, "a b c", edits(begun("one"), recorded(succeeded), createdFor("one", "x", filling, true)), "orphans: DeleteRecoveryMember x"},
 		{"that of an earlier recovery", 3, "a b c", edits(begun("zero", "one"), recorded(abandoned), createdFor("zero", "x", filling, true)), "orphans: DeleteRecoveryMember x"},
 		{"not while a recovery is under way", 3, "a b c", edits(begun("one"), recorded(filling, restores), createdFor("one", "x", filling, true), recoveryPod(0)), "steady"},
 		{"not while one is requested", 3, "a b c", edits(begun("one"), recorded(succeeded), asked(later), createdFor("one", "x", filling, true)), "recovery: RecordRecovery Abandoned"},
