@@ -179,7 +179,7 @@ func (d *finder) call(call *ast.CallExpr) {
 		dir = d.file.imports[ident(sel.X)]
 	}
 	name := typeName(call.Fun)
-	at := -1
+	var at int
 	if name == "Eventf" {
 		at = 2
 	} else if fn := d.functions[dir][name]; fn != nil {
