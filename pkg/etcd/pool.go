@@ -10,6 +10,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -62,6 +63,8 @@ type conn struct {
 	users int
 	// dropped connections are no longer in the pool's map; the last user closes them.
 	dropped bool
+	// responded is true if etcd responded to the last call that was not canceled.
+	responded atomic.Bool
 	// element and since are set while the connection is not in use.
 	element *list.Element
 	since   time.Time
@@ -154,13 +157,15 @@ func (p *Pool) call(ctx context.Context, t Target, e Endpoint, op string, f func
 }
 
 // isGood is true if the connection proved to work: etcd responded, if only to reject. A
-// canceled call proves nothing. A new connection works before gRPC calls
-// it ready.
+// canceled call proves nothing, and a new connection works before gRPC calls it ready.
 func (c *conn) isGood(ctx context.Context, err error) bool {
 	if errors.Is(err, ErrTimeout) && errors.Is(ctx.Err(), context.Canceled) {
-		return c.cc.GetState() == connectivity.Ready
+		state := c.cc.GetState()
+		return state == connectivity.Ready || state == connectivity.Connecting && c.responded.Load()
 	}
-	return !isAny(err, ErrUnavailable, ErrTimeout)
+	good := !isAny(err, ErrUnavailable, ErrTimeout)
+	c.responded.Store(good)
+	return good
 }
 
 func keyOf(t Target, e Endpoint) connKey {

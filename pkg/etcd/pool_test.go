@@ -16,6 +16,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	testingclock "k8s.io/utils/clock/testing"
 )
 
@@ -250,6 +251,37 @@ func TestCancelledCallKeepsItsConnection(t *testing.T) {
 	}
 	if p.Len() != 1 {
 		t.Error("the connection was dropped")
+	}
+}
+
+// TestCancelledCallOnAConnectingConnection: gRPC may call a connection ready after a response has
+// arrived on it. A canceled call keeps it then, and does not keep one that never worked.
+func TestCancelledCallOnAConnectingConnection(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	cc, err := dial(Target{}, Endpoint{Name: "a", URL: "http://" + silent.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	cc.Connect()
+	for state := cc.GetState(); state != connectivity.Connecting; state = cc.GetState() {
+		if !cc.WaitForStateChange(t.Context(), state) {
+			t.Fatalf("the connection is %s", state)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &conn{cc: cc}
+	for _, responded := range []bool{false, true} {
+		c.responded.Store(responded)
+		if good := c.isGood(ctx, ErrTimeout); good != responded {
+			t.Errorf("a connection on which etcd has responded (%t) is good: %t", responded, good)
+		}
 	}
 }
 
