@@ -258,12 +258,12 @@ func TestCancelledCallKeepsItsConnection(t *testing.T) {
 // arrived on it. A canceled call keeps it then, and does not keep one that never worked.
 func TestCancelledCallOnAConnectingConnection(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
-	cc, err := dial(Target{}, Endpoint{Name: "a", URL: "http://" + silent.Addr().String()})
+	defer listener.Close()
+	cc, err := dial(Target{}, Endpoint{Name: "a", URL: "http://" + listener.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}

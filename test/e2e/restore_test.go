@@ -324,13 +324,19 @@ func TestRestoreCancelled(t *testing.T) {
 	c.untouched(kept)
 	c.gone("pods,pvc", "etcd_recovery=spared")
 
-	// A cluster that was made for a restore goes with it.
-	s.apply(restoreManifest("early", "unborn", "  backup: {name: once}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+"}"))
-	s.awaitRestore(s.within(time.Minute), "early", "something to happen", func(r *v1beta2.EtcdRestore) bool { return r.Status.Phase != "" })
-	s.kubectl("delete", "etcdrestore", "early", "--timeout=60s")
-	if _, err := env.Etcd.EtcdV1beta2().EtcdClusters(s.namespace).Get(s.ctx(), "unborn", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the cluster that was made for it is still there: %v", err)
+	// A cluster that was made for a restore goes with it. Its member has no room either.
+	s.apply(restoreManifest("early", "unborn", "  backup: {name: once}\n  clusterTemplate:\n    spec: {size: 1, version: "+etcdVersion+
+		", pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 64Mi}}}}}"))
+	exists := func() bool {
+		_, err := env.Etcd.EtcdV1beta2().EtcdClusters(s.namespace).Get(s.ctx(), "unborn", metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			s.Fatalf("read cluster unborn: %v", err)
+		}
+		return err == nil
 	}
+	s.until(s.within(time.Minute), "the cluster of the restore", exists)
+	s.kubectl("delete", "etcdrestore", "early", "--timeout=60s")
+	s.until(s.within(time.Minute), "that cluster to go", func() bool { return !exists() })
 }
 
 // memberSum is what the name of an automatic restore has of the members.
