@@ -50,7 +50,7 @@ func (s *realStore) at(t testing.TB, endpoint string, secret map[string]string) 
 	return place
 }
 
-// storeCA is the secret with the certificate authority of the servers.
+// storeCA is the Secret with the CA of the servers.
 func storeCA(t testing.TB) string {
 	t.Helper()
 	return storetest.Secret(t, map[string]string{caFile: string(storetest.CA(t))})

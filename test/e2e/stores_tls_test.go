@@ -42,7 +42,7 @@ func TestBackupToUntrustedStore(t *testing.T) {
 	s.apply(to("public", ""))
 	s.apply(to("mended", ", caSecret: other-ca"))
 	for name, words := range map[string][]string{
-		"public": {"name the Secret with the store's certificate authority", "ca.crt", "s3.caSecret"},
+		"public": {"name the Secret with the store's CA", "ca.crt", "s3.caSecret"},
 		"mended": {"must be signed by the ca.crt of the Secret in s3.caSecret"},
 	} {
 		failed := s.awaitBackup(s.ctx(), name, "a failure", func(b *v1beta2.EtcdBackup) bool { return reasonOf(b) == string(agent.ClassStore) })

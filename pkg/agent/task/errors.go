@@ -101,7 +101,7 @@ func explainCertificate(e *agent.Error, err error, store *agent.Store) {
 	if e.Class != agent.ClassStore || !errors.As(err, &fromStore) || !errors.As(err, &certificate) {
 		return
 	}
-	field, remedy := store.Field("caSecret"), "name the Secret with the store's certificate authority, as ca.crt, in %s"
+	field, remedy := store.Field("caSecret"), "name the Secret with the store's CA, as ca.crt, in %s"
 	if store.CADir != "" {
 		remedy = "the store's certificate must be signed by the ca.crt of the Secret in %s, and be good for the host of the endpoint"
 	}

@@ -37,7 +37,7 @@ var knownSettings = []string{
 
 // instead says what to do without settings that others use.
 var instead = map[string]string{
-	"ca_bundle":                    "name the Secret with the certificate authority in s3.caSecret",
+	"ca_bundle":                    "name the Secret with the CA in s3.caSecret",
 	"endpoint_url":                 "set s3.endpoint",
 	"services":                     "set s3.endpoint",
 	"s3_use_path_style":            "set s3.forcePathStyle",

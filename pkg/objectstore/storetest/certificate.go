@@ -24,7 +24,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 )
 
-// issued are a certificate authority and the certificate of all servers, in PEM form.
+// issued are a CA and the certificate of all servers, in PEM form.
 type issued struct{ ca, certificate, key []byte }
 
 // issue makes them once for all tests of a process.
@@ -77,7 +77,7 @@ func mustIssue(t testing.TB) *issued {
 	return made
 }
 
-// CA is the certificate authority of all servers, in PEM form.
+// CA is the certificate of the CA of all servers, in PEM form.
 func CA(t testing.TB) []byte {
 	t.Helper()
 	return bytes.Clone(mustIssue(t).ca)

@@ -147,7 +147,7 @@ func placeWarnings(p place, path *field.Path) []string {
 	}
 	for name, endpoint := range p.endpoints() {
 		if strings.HasPrefix(strings.ToLower(endpoint), "http://") {
-			warnings = append(warnings, fmt.Sprintf("%s: http:// sends requests, credentials and backups unencrypted; use https://, and name the store's own certificate authority in caSecret",
+			warnings = append(warnings, fmt.Sprintf("%s: http:// sends requests, credentials and backups unencrypted; use https://, and name the Secret with the store's own CA in caSecret",
 				path.Child(name, "endpoint")))
 		}
 	}
