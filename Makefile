@@ -17,6 +17,8 @@ SEED ?=
 ALL  ?=
 CORE ?=
 PROFILE ?= short
+HELM ?=
+PARTS ?=
 RELEASE_DOWNLOAD ?=
 
 ROOT  := $(CURDIR)
@@ -102,7 +104,7 @@ generate: ## Generate code again after a change of the API types.
 ##@ Check
 .PHONY: test
 test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e on the newest and the oldest Kubernetes.
-	@hack/test.sh verify +unit +simulation +states integration e2e e2e-oldest
+	@hack/test.sh +verify +unit +simulation +states +integration e2e e2e-oldest
 
 .PHONY: unit
 unit: ## The quick part: unit and registry conformance tests with the race detector.
@@ -142,8 +144,8 @@ faults: ## Cells of the fault matrix on the local Kubernetes: CELL=FAULT/OPERATI
 	@CELL='$(CELL)' N='$(N)' SEED='$(SEED)' ALL='$(ALL)' CORE='$(CORE)' hack/faults.sh
 
 .PHONY: charts-on-cluster
-charts-on-cluster: local-tool ## Install, upgrade, roll back and uninstall the charts with Helm 3 and Helm 4 on the local Kubernetes that is up.
-	@hack/charts-on-cluster.sh
+charts-on-cluster: local-tool ## Both charts with Helm 3 and Helm 4 on the local Kubernetes that is up, best on three nodes (HELM=4 PARTS=ha for some; see docs/testing.md).
+	@HELM='$(HELM)' hack/charts-on-cluster.sh $(PARTS)
 
 .PHONY: bench
 bench: ## Measure times and footprints on the local Kubernetes; see docs/explanation/performance.md.

@@ -1,8 +1,16 @@
 #!/usr/bin/env bash
 # Installs, upgrades, rolls back and uninstalls both charts with Helm 3 and Helm 4 on the local
-# Kubernetes, and types the three commands of docs/start/helm.md; `make up` comes first. It replaces
-# the installation of artifacts/install, and installs that again at the end. It does not start
-# while EtcdClusters exist.
+# Kubernetes; `make up` comes first. It replaces the installation of artifacts/install, and installs
+# that again at the end. It does not start while EtcdClusters exist. Arguments choose parts:
+#
+#   adopt     Helm adopts what artifacts/install installed.
+#   single    Both charts with a single API server.
+#   commands  The three commands of docs/start/helm.md.
+#   ha        Two API servers, three members of a storage of their own, two controllers; and the moves
+#             to a single API server and back. With three nodes (`make up NODES=3`) the members of the
+#             storage must be on three nodes, and the API servers on two.
+#
+# HELM names the releases of Helm, by default "3 4". Each step prints the seconds since the start.
 source "$(dirname "${BASH_SOURCE[0]}")/tools/tools.sh"
 
 LOCAL=${LOCAL:-$TOOLS/local}
@@ -16,8 +24,11 @@ group=etcd.database.coreos.com
 api=apiservice/v1beta2.$group
 output=$(mktemp)
 plugin=$(mktemp -d)
+ha=(--values charts/etcd-operator/ci/ha-values.yaml)
+parts=("$@")
+if [[ $# == 0 ]]; then parts=(adopt single commands ha); fi
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %4d s  %s\n' "$SECONDS" "$*"; }
 
 fail() {
   echo "$*" >&2
@@ -44,11 +55,25 @@ etcdctl_in_leader() {
 }
 absent() { kubectl wait --for=delete --timeout=120s "$@" >/dev/null; }
 
+# operator and cluster are the two releases; the caller says which helm.
+operator() { "$helm" "$1" etcd-operator charts/etcd-operator -n $namespace "${@:2}"; }
+cluster() { "$helm" "$1" example charts/etcd-cluster -n $clusters "${@:2}"; }
+
+# uninstall_rejected HELM: while the EtcdCluster exists, helm uninstall fails, and a rollback to the
+# last revision makes the release one that can be upgraded.
+uninstall_rejected() {
+  local revision
+  step "Helm $1: uninstall is rejected while an EtcdCluster exists"
+  rejected rejected-while-etcdclusters-exist "$helm" uninstall etcd-operator -n $namespace
+  await_api
+  await_cluster
+  revision=$("$helm" history etcd-operator -n $namespace -o yaml | sed -n 's/^.*revision: //p' | tail -n 1)
+  "$helm" rollback etcd-operator "$revision" -n $namespace --wait --timeout=5m
+}
+
 with_helm() {
-  local helm uid ca revision
+  local helm uid ca
   helm=$(helm "$1")
-  operator() { "$helm" "$1" etcd-operator charts/etcd-operator -n $namespace "${@:2}"; }
-  cluster() { "$helm" "$1" example charts/etcd-cluster -n $clusters "${@:2}"; }
 
   step "Helm $1: rejected beside a custom resource definition of the group"
   kubectl apply -f - <<EOF
@@ -97,12 +122,7 @@ EOF
   same size 1 "$(kubectl get etcd example -n $clusters -o jsonpath='{.spec.size}')"
   [[ $(etcdctl_in_leader get kept --print-value-only) == yes ]] || fail "the key that was written is not there"
 
-  step "Helm $1: uninstall is rejected while an EtcdCluster exists"
-  rejected rejected-while-etcdclusters-exist "$helm" uninstall etcd-operator -n $namespace
-  await_api
-  await_cluster
-  revision=$("$helm" history etcd-operator -n $namespace -o yaml | sed -n 's/^.*revision: //p' | tail -n 1)
-  "$helm" rollback etcd-operator "$revision" -n $namespace --wait --timeout=3m
+  uninstall_rejected "$1"
   operator upgrade --wait --timeout=3m
 
   step "Helm $1: uninstall"
@@ -149,11 +169,122 @@ three_commands() {
   kubectl delete namespace $namespace
 }
 
+# request asks the API for the EtcdCluster once, without the retries of a client.
+request() { kubectl get --raw "/apis/$group/v1beta2/namespaces/$clusters/etcdclusters/example"; }
+
+# requests_while COMMAND...: the API responds to a request in every half second while the command runs.
+requests_while() {
+  local counted=$plugin/requests
+  : >"$counted"
+  touch "$plugin/asking"
+  while [[ -e $plugin/asking ]]; do
+    echo "$(date +%T) $(request 2>&1 >/dev/null)" >>"$counted"
+    sleep 0.5
+  done &
+  "$@"
+  rm "$plugin/asking"
+  wait $!
+  if grep -v ' $' "$counted"; then fail "requests failed, although another API server was there"; fi
+  echo "$(wc -l <"$counted") requests, and none failed"
+}
+
+# spread: members of the storage and API servers share no node, if there are three nodes.
+spread() {
+  local label nodes
+  [[ $(kubectl get nodes -o name | wc -l) -ge 3 ]] || return 0
+  for label in storage=3 apiserver=2; do
+    nodes=$(kubectl get pods -n $namespace -l "app.kubernetes.io/name=etcd-operator-${label%=*}" --no-headers \
+      -o custom-columns=NODE:.spec.nodeName,ENDS:.metadata.deletionTimestamp | awk '$2 == "<none>" {print $1}' | sort -u | wc -l)
+    [[ $nodes == "${label#*=}" ]] || fail "pods of etcd-operator-${label%=*} are on $nodes nodes, not on ${label#*=}"
+  done
+}
+
+# remember notes what nothing may change, and unchanged compares: the EtcdCluster, its pods and its key.
+remember() {
+  cluster_uid=$(kubectl get etcd example -n $clusters -o jsonpath='{.metadata.uid}')
+  pod_uids=$(members)
+}
+unchanged() {
+  await_api
+  same "UID of the EtcdCluster" "$cluster_uid" "$(kubectl get etcd example -n $clusters -o jsonpath='{.metadata.uid}')"
+  await_cluster
+  same "UIDs of the pods" "$pod_uids" "$(members)"
+  [[ $(etcdctl_in_leader get kept --print-value-only) == yes ]] || fail "the key that was written is not there"
+}
+
+# with_ha HELM: what docs/how-to/high-availability.md says about Helm.
+with_ha() {
+  local helm ca leader cluster_uid pod_uids
+  helm=$(helm "$1")
+
+  step "Helm $1: install two API servers"
+  kubectl create namespace $namespace
+  kubectl label namespace $namespace pod-security.kubernetes.io/enforce=restricted
+  operator install "${ha[@]}" --wait --timeout=5m
+  await_api
+  spread
+  step "Helm $1: create a cluster of three members"
+  kubectl create namespace $clusters
+  cluster install --set storage.size=1Gi --wait --timeout=5m
+  await_cluster
+  etcdctl_in_leader put kept yes
+  remember
+  ca=$(ca_bundle)
+
+  step "Helm $1: upgrade and roll back two API servers"
+  # Helm keeps the values of before where none are given, and forgets them where one is: type embedded.
+  rejected "keep the objects in managed storage" operator upgrade --set controller.maxConcurrentBackups=5
+  requests_while operator upgrade --reuse-values --set controller.maxConcurrentBackups=5 --set 'apiserver.extraArgs={--v=1}' --wait --timeout=5m
+  kubectl get -n $namespace deployment/etcd-operator-controller -o yaml | grep -q -- --max-concurrent-backups=5
+  kubectl get -n $namespace deployment/etcd-operator-apiserver -o yaml | grep -q -- --v=1
+  unchanged
+  same caBundle "$ca" "$(ca_bundle)"
+  requests_while "$helm" rollback etcd-operator 1 -n $namespace --wait --timeout=5m
+  unchanged
+  same caBundle "$ca" "$(ca_bundle)"
+  spread
+
+  uninstall_rejected "$1"
+
+  step "Helm $1: uninstall with force, while members run"
+  operator upgrade --reuse-values --set uninstall.force=true --wait --timeout=5m
+  leader=$(kubectl get etcd example -n $clusters -o jsonpath='{.status.leader}')
+  "$helm" uninstall etcd-operator -n $namespace --wait --timeout=5m
+  absent "$api"
+  same "UIDs of the pods" "$pod_uids" "$(members)"
+  kubectl exec -n $clusters "$leader" -c etcd -- etcdctl get kept --print-value-only | grep -qx yes
+  kubectl get pvc -n $namespace data-etcd-operator-storage-{0,1,2} etcd-operator-storage-backup
+
+  step "Helm $1: install again on the PVCs that stayed"
+  rejected "PVC data-etcd-operator-storage-0 of an installation with type managed exists" operator install
+  operator install "${ha[@]}" --wait --timeout=5m
+  unchanged
+
+  step "Helm $1: move to a single API server"
+  # Without values Helm would take those of before. It takes over the PVC that the script creates.
+  APPLY="$helm upgrade etcd-operator charts/etcd-operator -n $namespace --reset-values --take-ownership" COPY=$plugin/to-single.db artifacts/ha/storage.sh to-single
+  unchanged
+  absent -n $namespace statefulset/etcd-operator-storage
+  step "Helm $1: move to two API servers"
+  rejected "keep the objects in embedded storage" operator upgrade "${ha[@]}"
+  APPLY="$helm upgrade etcd-operator charts/etcd-operator -n $namespace ${ha[*]}" COPY=$plugin/from-single.db artifacts/ha/storage.sh from-single
+  unchanged
+  spread
+
+  step "Helm $1: uninstall two API servers"
+  "$helm" uninstall example -n $clusters
+  absent -n $clusters etcd/example
+  "$helm" uninstall etcd-operator -n $namespace --wait --timeout=5m
+  absent "$api"
+  kubectl delete namespace $namespace $clusters
+}
+
 finish() {
   rm -rf "$output" "$plugin"
   step "install artifacts/install again"
   kubectl delete customresourcedefinition etcdclusters.$group --ignore-not-found
-  kubectl delete secrets -n $namespace -l owner=helm,name=etcd-operator --ignore-not-found # of a run that failed
+  # What a run that failed has left: kubectl apply would keep fields that Helm has set.
+  "$(helm 4)" uninstall etcd-operator -n $namespace --no-hooks --ignore-not-found --wait --timeout=3m
   hack/install.sh
 }
 
@@ -166,16 +297,25 @@ CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$plugin/kubectl-etcd" ./cmd
 PATH=$plugin:$PATH
 trap finish EXIT
 
-step "kubectl to Helm 4: adopt what artifacts/install installed"
-"$(helm 4)" install etcd-operator charts/etcd-operator -n $namespace --take-ownership --force-conflicts --wait --timeout=3m
-await_api
-"$(helm 4)" uninstall etcd-operator -n $namespace --wait --timeout=3m
+if [[ " ${parts[*]} " == *" adopt "* ]]; then
+  step "kubectl to Helm 4: adopt what artifacts/install installed"
+  "$(helm 4)" install etcd-operator charts/etcd-operator -n $namespace --take-ownership --force-conflicts --wait --timeout=3m
+  await_api
+  "$(helm 4)" uninstall etcd-operator -n $namespace --wait --timeout=3m
+fi
 kubectl delete -k artifacts/install --ignore-not-found
 kubectl delete clusterrolebinding etcd-operator-apiserver:read-tls --ignore-not-found
 absent "$api"
 
-for release in 3 4; do
-  with_helm "$release"
-  three_commands "$release"
+for release in ${HELM:-3 4}; do
+  for part in "${parts[@]}"; do
+    case $part in
+    adopt) ;;
+    single) with_helm "$release" ;;
+    commands) three_commands "$release" ;;
+    ha) with_ha "$release" ;;
+    *) fail "$part is no part: $0 [adopt] [single] [commands] [ha]" ;;
+    esac
+  done
 done
-echo "the charts work with Helm 3 and Helm 4"
+step "these parts work with Helm ${HELM:-3 4}: ${parts[*]}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the tests of backups need into the cache: servers that stand in for
-# object stores (Go programs for S3 and Google Cloud Storage, an npm package for Azure)
-# and etcdutl. With --image it also packs and loads the images of all of them, and of the
-# one that stands in for Alibaba's store, for tests on the local Kubernetes.
+# Installs what the tests of backups need into the cache. These are servers that stand in for
+# object stores (Go programs for S3 and Google Cloud Storage, an npm package for Azure), and
+# versions of etcd with etcdutl. With --image it also packs and loads the images of all of them,
+# and of the one that stands in for Alibaba's store, for tests on the local Kubernetes.
 set -euo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 CACHE=${ETCD_OPERATOR_CACHE:-$HOME/.cache/etcd-operator}
@@ -13,7 +13,7 @@ VERSITYGW=1.8.0
 FAKE_GCS=1.56.1
 
 make -C "$ROOT" --no-print-directory -s local-tool
-(cd "$ROOT/hack/local" && "$LOCAL" build versitygw fake-gcs-server etcdutl)
+(cd "$ROOT/hack/local" && "$LOCAL" build versitygw fake-gcs-server etcdutl etcd etcd-3.3 etcd-3.5 etcd-3.7)
 
 # Azurite is a program for Node.
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then

@@ -9,6 +9,8 @@ ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT"
 # shellcheck source=hack/tools/tools.sh
 source hack/tools/tools.sh
+# shellcheck source=hack/release/build.sh
+source hack/release/build.sh
 version=${1:?name the version, such as v0.2.0}
 image=quay.io/etcd-operator/etcd-operator:$version
 source=https://github.com/etcd-operator/etcd-operator
@@ -27,28 +29,26 @@ step() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 [[ -z $(git status --porcelain) ]] || fail "the work tree has changes that no commit has: commit them first"
 grep -q "newTag: $version\$" artifacts/install/kustomization.yaml ||
   fail "artifacts/install/kustomization.yaml installs another version: set newTag to $version there, and appVersion in charts/*/Chart.yaml"
+# What tests of upgrades need: the previous release, and the objects of this release.
+before=$(git describe --tags --match 'v*' --exclude "$version" --abbrev=0 2>/dev/null || true)
+previous=$(hack/previous-release.sh commit)
+[[ -z $before || $(git rev-parse "$before^{commit}") == "$previous" ]] ||
+  fail "the release before $version is $before, and hack/previous-release.txt names $previous: write $before into that file, run make test, and commit"
+if [[ $version != *-* ]]; then
+  objects=pkg/apis/etcd/install/testdata
+  diff -rq "$objects/HEAD" "$objects/$version" >&2 || fail "$objects/$version is not what this code stores: copy $objects/HEAD to it, and commit"
+  [[ -d test/released/testdata/$version ]] || fail "test/released has no objects of $version: run go test ./test/released -update=$version, and commit"
+fi
+[[ -z $(go env GOEXPERIMENT) ]] || fail "GOEXPERIMENT is $(go env GOEXPERIMENT), which changes the programs: go env -u GOEXPERIMENT, and unset it"
 commit=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH CGO_ENABLED=0 GOFLAGS=-trimpath
+export SOURCE_DATE_EPOCH
 package=k8s.io/component-base/version
 ldflags="-s -w -X $package.gitVersion=$version -X $package.gitCommit=$commit -X $package.gitTreeState=clean"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rm -rf "$out"
 mkdir -p "$out"
-
-# compile OS ARCHITECTURE DIRECTORY PROGRAM...
-compile() {
-  local os=$1 architecture=$2 directory=$3
-  shift 3
-  mkdir -p "$directory"
-  GOOS=$os GOARCH=$architecture go build -buildvcs=false -ldflags "$ldflags" -o "$directory/" "$@"
-}
-
-# pack ARCHIVE DIRECTORY: an archive that depends on names and contents only.
-pack() {
-  (cd "$2" && tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$SOURCE_DATE_EPOCH" -cf - -- *) | gzip -n >"$1"
-}
 
 images=()
 for architecture in "${architectures[@]}"; do
@@ -87,8 +87,13 @@ done
 
 step "software bill of materials"
 sbom=$(cyclonedx_gomod)
+# The program takes the version of the main module from a tag of the repository, which may not have it. It
+# cannot read a work tree that git worktree made. So it reads a clone with the tag.
+git -c advice.detachedHead=false clone --quiet --no-tags --depth=1 "file://$ROOT" "$work/sources"
+[[ $(git -C "$work/sources" rev-parse HEAD) == "$commit" ]] || fail "the clone of $ROOT has another commit than $commit: run the script again"
+git -C "$work/sources" -c tag.gpgSign=false tag "$version"
 for program in agent apiserver controller launcher kubectl-etcd; do
-  "$sbom" app -json -licenses -noserial -std -main "cmd/$program" -output "$out/$program-$version.cdx.json" .
+  "$sbom" app -json -licenses -noserial -std -main "cmd/$program" -output "$out/$program-$version.cdx.json" "$work/sources"
   sed -i '/^ *"timestamp": /d' "$out/$program-$version.cdx.json" # the time of the build
 done
 

@@ -63,7 +63,7 @@ run_unit() {
 
 # Unit tests that take minutes of a processor, without the race detector. The planner of clusters
 # starts no goroutines, and its tests evaluate millions of states, which takes ten times as long
-# under the detector. The agent that is killed at every request packs a database again after each
+# under the detector. Every seventh of them; all take minutes more. The agent that is killed at every request packs a database again after each
 # kill. Its other tests have the detector.
 run_states() { gotest -timeout=60m ./pkg/planner/cluster && gotest -timeout=60m -run '^TestKilledAtEveryRequest$' ./cmd/agent; }
 
@@ -73,9 +73,9 @@ run_simulation() { FORMAT=standard-verbose gotest -count=1 -timeout=80m ./test/s
 # What takes hours, and is for the night before a release. Each line goes on after a failure.
 run_nightly() {
   local result=0
-  gotest -count=1 -timeout=0 ./pkg/planner/cluster -exhaustive || result=1
+  gotest -count=1 -timeout=0 ./pkg/planner/cluster -exhaustive -states-every=1 || result=1
   FORMAT=standard-verbose gotest -count=1 -timeout=0 ./test/simulation -schedules=100000 -node-schedules=5000 -sweep-every=1 || result=1
-  ETCD_OPERATOR_CONSUMER_ROUNDS=20 ETCD_OPERATOR_DATABASE_MIB=8192 TIMEOUT=6h AUDIT=yes run_e2e || result=1
+  ETCD_OPERATOR_NIGHTLY=yes ETCD_OPERATOR_CONSUMER_ROUNDS=20 ETCD_OPERATOR_DATABASE_MIB=8192 TIMEOUT=6h AUDIT=yes run_e2e || result=1
   ALL=1 hack/faults.sh || result=1
   { make --no-print-directory down up && make --no-print-directory charts-on-cluster; } || result=1
   make --no-print-directory down || result=1
@@ -91,9 +91,10 @@ run_integration() {
 # requests of the controller are logged, and a right that it never uses is a failure. Then the core
 # cells of the fault matrix.
 run_e2e() {
-  # TestFlux and TestDashboards use modules of their own, which are compiled before anything is measured.
+  # TestFlux and TestDashboards use modules of their own, and TestHighAvailability the previous release.
+  # These are compiled before anything is measured.
   make --no-print-directory local-tool && (cd hack/local && "$LOCAL" build network-policies) && (cd test/flux && go test -run '^$' .) &&
-    hack/prometheus.sh && AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
+    hack/prometheus.sh && hack/previous-release.sh >/dev/null && AFTER=core_faults on_cluster "${E2E_NODES:-}" "${KUBERNETES:-}" 3 ./test/e2e/...
 }
 
 # The core suite and the demo on the oldest supported Kubernetes, and whether what it serves is what

@@ -10,13 +10,17 @@
 #   storage.sh restore-single FILE
 #                              Replace what a single API server stores by a snapshot.
 #
-# backup works with a single API server, too.
+# backup works with a single API server, too. If Helm installed the chart etcd-operator, set APPLY to
+# the command that upgrades the release, such as
+#   APPLY='helm upgrade etcd-operator charts/etcd-operator -n etcd-operator-system --values ha.yaml'
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 namespace=etcd-operator-system
 single=$here/../apiserver-data
 # Another kustomization that contains artifacts/ha, or artifacts/install for to-single.
 installation=${INSTALLATION:-}
+# A command that applies the installation, instead of kubectl apply -k.
+apply=${APPLY:-}
 
 fail() {
   echo "storage.sh: $*" >&2
@@ -28,12 +32,30 @@ k() { kubectl -n "$namespace" "$@"; }
 # removed FILE: deletes what the file creates, and waits.
 removed() { kubectl delete -f "$1" --ignore-not-found --wait=true >/dev/null; }
 
+# created FILE: creates what the file describes. What exists stays as it is.
+created() { kubectl get -f "$1" >/dev/null 2>&1 || kubectl apply -f "$1" >/dev/null; }
+
+# applied DIRECTORY: applies the installation, by default the one in the directory.
+applied() {
+  if [ -n "$apply" ]; then sh -c "$apply"; else kubectl apply -k "${installation:-$1}"; fi
+}
+
+# halt KIND/NAME: the pods end, and applied starts them again. With APPLY the object is deleted: Helm 4
+# does not change replicas that kubectl has set, and the chart rejects values that do not fit to a Deployment.
+halt() {
+  k get "$1" >/dev/null 2>&1 || return 0
+  if [ -n "$apply" ]; then k delete "$1" >/dev/null; else k scale "$1" --replicas=0 >/dev/null; fi
+}
+
 # stop: no program writes from here on. Members of EtcdClusters run on.
 stop() {
-  for deployment in etcd-operator-controller etcd-operator-apiserver; do
-    if k get deployment "$deployment" >/dev/null 2>&1; then k scale deployment "$deployment" --replicas=0 >/dev/null; fi
-  done
-  k wait --for=delete pod -l 'app.kubernetes.io/name in (etcd-operator,etcd-operator-apiserver)' --timeout=180s >/dev/null ||
+  # kubectl apply would keep fields that Helm has set.
+  if [ -z "$apply" ] && [ "$(k get deployment etcd-operator-apiserver --ignore-not-found -o jsonpath='{.metadata.annotations.meta\.helm\.sh/release-name}')" ]; then
+    fail "Helm has installed this; nothing was changed: set APPLY to the command that upgrades the release, as described at the top of this script"
+  fi
+  halt deployment/etcd-operator-controller
+  halt deployment/etcd-operator-apiserver
+  k wait --for=delete pod -l 'app.kubernetes.io/name in (etcd-operator,etcd-operator-apiserver),app.kubernetes.io/component in (apiserver,controller)' --timeout=180s >/dev/null ||
     fail "the programs still run; delete the pods of a node that is off with --force: kubectl -n $namespace get pods -o wide"
 }
 
@@ -75,7 +97,7 @@ backup() {
 
 # fill FILE SKIP: makes the data of all members from the file; SKIP is true if it has no hash.
 fill() {
-  kubectl apply -f "$here/volumes.yaml" >/dev/null
+  created "$here/volumes.yaml"
   removed "$here/fill.yaml"
   sed "s/--skip-hash-check=false/--skip-hash-check=$2/" "$here/fill.yaml" | kubectl apply -f - >/dev/null
   for i in 0 1 2; do
@@ -92,7 +114,7 @@ fill() {
 
 # fill_single FILE: makes the data of a single API server, which does not run, from the file.
 fill_single() {
-  kubectl apply -f "$here/../install/15-apiserver-data.yaml" >/dev/null
+  created "$here/../install/15-apiserver-data.yaml"
   removed "$single/bring-back.yaml"
   kubectl apply -f "$single/bring-back.yaml" >/dev/null
   pod=etcd-operator-apiserver-bring-back
@@ -107,7 +129,7 @@ restore_single() {
   if k get statefulset etcd-operator-storage >/dev/null 2>&1; then fail "the StatefulSet etcd-operator-storage exists: this installation is artifacts/ha; use storage.sh restore"; fi
   stop
   fill_single "$1"
-  kubectl apply -k "${installation:-$here/../install}" >/dev/null
+  applied "$here/../install" >/dev/null
   started
   echo "done; what was stored before is in etcd-before-TIME on the PVC etcd-operator-apiserver-data"
 }
@@ -115,12 +137,10 @@ restore_single() {
 restore() {
   [ -s "$1" ] || fail "$1 does not exist or is empty"
   stop
-  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then
-    k scale statefulset etcd-operator-storage --replicas=0 >/dev/null
-    k wait --for=delete pod -l app.kubernetes.io/name=etcd-operator-storage --timeout=180s >/dev/null
-  fi
+  halt statefulset/etcd-operator-storage
+  k wait --for=delete pod -l app.kubernetes.io/name=etcd-operator-storage --timeout=180s >/dev/null
   fill "$1" "$2"
-  kubectl apply -k "${installation:-$here}"
+  applied "$here"
   started
 }
 
@@ -145,9 +165,13 @@ to_single() {
   fill_single "$copy"
   k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
   k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null
-  kubectl apply -k "${installation:-$here/../install}"
+  applied "$here/../install"
+  case $(k get deployment etcd-operator-apiserver -o jsonpath='{.spec.template.spec.containers[0].args}') in
+  *--embedded-etcd-dir=*) ;;
+  *) fail "APPLY has not installed a single API server, which finds the objects on the PVC etcd-operator-apiserver-data: type the command again with other values (helm upgrade without values takes those of before; --reset-values)" ;;
+  esac
   started
-  echo "done; $copy is a copy of the objects; the PVCs of the storage stay: kubectl -n $namespace get pvc -l app.kubernetes.io/component=storage"
+  echo "done; $copy is a copy of the objects; the PVCs data-etcd-operator-storage-0 to -2 stay with the objects as they were before"
 }
 
 case "${1:-} $#" in

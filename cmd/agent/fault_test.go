@@ -44,6 +44,9 @@ type storeFault struct {
 // an upload that does not stall.
 const faultStall = 15
 
+// slowStall is that time-out for a store that is slow, in seconds.
+const slowStall = 25
+
 func storeFaults() []storeFault {
 	down := []agent.ErrorClass{agent.ClassStore, agent.ClassStalled} // which of them depends on how long it is tried
 	return []storeFault{
@@ -54,11 +57,14 @@ func storeFaults() []storeFault {
 		},
 		{
 			name: "slow",
-			// The upload alone takes about as long as a stall may, and it is read back.
-			arrange: func(_ *testing.T, _ *realStore, front *storetest.Proxy, _ *agent.Request) {
-				front.Limit(databaseSize << 20 / faultStall)
+			// Upload and reading back take longer than a stall may. The last 4 MiB or so of an
+			// upload wait in the kernel: no byte moves for 4 s, and for longer if the machine is busy.
+			arrange: func(_ *testing.T, _ *realStore, front *storetest.Proxy, r *agent.Request) {
+				front.Limit(databaseSize << 20 / 15)
+				r.StallTimeoutSeconds = slowStall
+				r.TimeoutSeconds = int64(agentPatience.Seconds())
 			},
-			happened: func(_ *storetest.Proxy, took time.Duration) bool { return took > faultStall*time.Second },
+			happened: func(_ *storetest.Proxy, took time.Duration) bool { return took > slowStall*time.Second },
 		},
 		{
 			name: "cut once",

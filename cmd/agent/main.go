@@ -71,6 +71,7 @@ func newCommand() *cobra.Command {
 		agent.CommandSave:         "Store a snapshot of a member",
 		agent.CommandVerify:       "Check a stored backup",
 		agent.CommandFetch:        "Write a snapshot of a store or of a member to a file",
+		agent.CommandSalvage:      "Write a snapshot of the data directory of a stopped member to a file, with the image's own etcd",
 		agent.CommandRestore:      "Make a data directory of a file, with the image's own etcdutl or etcdctl",
 		agent.CommandPrune:        "Delete backups that the retention lets go",
 		agent.CommandAbortUploads: "Delete what interrupted transfers have left",

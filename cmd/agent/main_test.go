@@ -52,10 +52,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// agentPatience is for a slow store on a loaded machine.
+const agentPatience = 5 * time.Minute
+
 // runAgent runs the agent as a process and returns its result and all that it said.
 func runAgent(t *testing.T, command agent.Command, request string, env ...string) (result *agent.Result, said string, failed bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*agentPatience)
 	defer cancel()
 	file := filepath.Join(t.TempDir(), "termination-log")
 	process := exec.CommandContext(ctx, os.Args[0], string(command), "--request="+request, "--result-file="+file, "--progress-host=127.0.0.1")

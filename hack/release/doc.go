@@ -7,5 +7,6 @@
 //   - the manifest with which krew installs the kubectl plugin (krew.go)
 //   - the signed statement of what was built from which commit (statement.go)
 //
-// The same files give the same bytes. Start at main.go.
+// The same files give the same bytes. Programs and archives are made by build.sh, for which
+// build_test.go shows that. Start at main.go.
 package main

@@ -34,7 +34,12 @@ actionlint() { install_tool actionlint github.com/rhysd/actionlint/cmd/actionlin
 krew() { install_tool krew sigs.k8s.io/krew/cmd/krew; }
 validate_krew_manifest() { install_tool krew sigs.k8s.io/krew/cmd/validate-krew-manifest; }
 
-cyclonedx_gomod() { install_tool sbom github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod; }
+# Each bill of materials names the digest of this program, so the program must not hold a directory.
+cyclonedx_gomod() {
+  mkdir -p "$TOOLS"
+  (cd "$ROOT/hack/tools/sbom" && CGO_ENABLED=0 GOFLAGS=-trimpath go build -buildvcs=false -o "$TOOLS/cyclonedx-gomod" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod) >&2
+  echo "$TOOLS/cyclonedx-gomod"
+}
 
 # go_modules lists the directories of the modules that hold code of this project.
 go_modules() {

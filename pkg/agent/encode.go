@@ -77,6 +77,8 @@ func (r *Request) Validate(command Command) error {
 		return r.validateSave()
 	case CommandFetch:
 		return r.validateFetch()
+	case CommandSalvage:
+		return r.Salvage.validate()
 	case CommandRestore:
 		return r.Restore.validate()
 	case CommandPrune, CommandAbortUploads:
@@ -90,7 +92,7 @@ func (r *Request) Validate(command Command) error {
 func (r *Request) validateSections(command Command) error {
 	given := map[string]bool{
 		"etcd": r.Etcd != nil, "store": r.Store != nil, "save": r.Save != nil, "verify": r.Verify != nil,
-		"fetch": r.Fetch != nil, "restore": r.Restore != nil, "prune": r.Prune != nil, "abortUploads": r.AbortUploads != nil,
+		"fetch": r.Fetch != nil, "salvage": r.Salvage != nil, "restore": r.Restore != nil, "prune": r.Prune != nil, "abortUploads": r.AbortUploads != nil,
 	}
 	var needed, allowed []string
 	switch command {
@@ -100,6 +102,8 @@ func (r *Request) validateSections(command Command) error {
 		needed = []string{"store", "verify"}
 	case CommandFetch:
 		needed, allowed = []string{"fetch"}, []string{"store", "etcd"}
+	case CommandSalvage:
+		needed = []string{"salvage"}
 	case CommandRestore:
 		needed = []string{"restore"}
 	case CommandPrune:
@@ -221,6 +225,13 @@ func (r *Request) validateFetch() error {
 	}
 	if r.Etcd != nil {
 		return r.validateEtcd()
+	}
+	return nil
+}
+
+func (s *Salvage) validate() error {
+	if !path.IsAbs(s.DataDir) || !path.IsAbs(s.WorkDir) || !path.IsAbs(s.File) {
+		return invalid("salvage", "dataDir, workDir and file must be absolute paths")
 	}
 	return nil
 }

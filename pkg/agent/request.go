@@ -23,6 +23,9 @@ const (
 	// CommandFetch writes a checked snapshot to a file: needs fetch, and either
 	// store or etcd.
 	CommandFetch Command = "fetch"
+	// CommandSalvage writes a checked snapshot of the volume of a stopped member to a file:
+	// needs salvage. It runs in an image of etcd, whose own etcd replays the log.
+	CommandSalvage Command = "salvage"
 	// CommandRestore makes a data directory from a fetched file: needs restore. It
 	// runs in an image of etcd, whose own etcdutl or etcdctl does the work.
 	CommandRestore Command = "restore"
@@ -77,6 +80,7 @@ type Request struct {
 	Save         *Save         `json:"save,omitempty"`
 	Verify       *Verify       `json:"verify,omitempty"`
 	Fetch        *Fetch        `json:"fetch,omitempty"`
+	Salvage      *Salvage      `json:"salvage,omitempty"`
 	Restore      *Restore      `json:"restore,omitempty"`
 	Prune        *Prune        `json:"prune,omitempty"`
 	AbortUploads *AbortUploads `json:"abortUploads,omitempty"`
@@ -177,6 +181,16 @@ type Expected struct {
 	TargetVersion string `json:"targetVersion,omitempty"`
 	// MaxSize of the snapshot in bytes. 0: not checked.
 	MaxSize int64 `json:"maxSize,omitempty"`
+}
+
+// Salvage says from which data directory of a stopped member a snapshot is made.
+type Salvage struct {
+	// DataDir is only read.
+	DataDir string `json:"dataDir"`
+	// WorkDir is for a copy of DataDir, and is removed again.
+	WorkDir string `json:"workDir"`
+	// File to write. A file that is there is whole, and is not made again.
+	File string `json:"file"`
 }
 
 // Restore says which data directory is made from a file.

@@ -20,9 +20,18 @@ type Cluster struct {
 	PodsUnknown bool
 	// HasLearners is false for a cluster whose etcd adds members as voters.
 	HasLearners bool
+	// PermanentByStatus, if not nil, says whether the loss was proven to be permanent by the last
+	// status, from which these facts come.
+	PermanentByStatus *bool
+	// MayHaveUnmanaged is true while etcd may have members that another program runs, although
+	// none is known.
+	MayHaveUnmanaged bool
 	// RecoveryMember is the name of the recovery member that is being filled; empty if there
 	// is none.
 	RecoveryMember string
+	// StoppedSource is the name of the member that a recovery has stopped, or is about to stop, to
+	// read its PVC; empty if there is none.
+	StoppedSource string
 	// UnreadFor is how long the member list could not be read, by the last status; 0 if that
 	// status still had one.
 	UnreadFor time.Duration
@@ -36,6 +45,9 @@ type Cluster struct {
 // Member is one member of etcd.
 type Member struct {
 	Name string
+	// Unmanaged is true for a member that the operator has not added. Nothing proves that it
+	// has ended.
+	Unmanaged bool
 	// Started is false until the member has published its name.
 	Started, Learner bool
 	Response         Response
@@ -73,6 +85,9 @@ type Pod struct {
 	Name, Node     string
 	Evidence       Evidence
 	Running, Ready bool
+	// NodeNotReady is true if nothing shows that the node of the pod reports, so that what
+	// Kubernetes says of the pod may be old.
+	NodeNotReady bool
 	// LabelledVoter is true if the label of the pod says that its member votes.
 	LabelledVoter bool
 	// Waiting says why the pod does not run, in the words of Kubernetes.
@@ -100,7 +115,10 @@ func (c *Cluster) stateWith(m *Member, vote Vote) MemberState {
 
 // Evidence returns the evidence of the end of a pod.
 func (c *Cluster) Evidence(name string) Evidence {
+	m := c.member(name)
 	switch p := c.pod(name); {
+	case m != nil && m.Unmanaged:
+		return PodUnknown
 	case p != nil:
 		return p.Evidence
 	case c.PodsUnknown:

@@ -158,3 +158,52 @@ func TestRemedyOfALoss(t *testing.T) {
 		}
 	}
 }
+
+// TestRemedyOfALossWithoutAResponse: the remedy names the PVC that a recovery reads, and asks for a
+// choice where there are several.
+func TestRemedyOfALossWithoutAResponse(t *testing.T) {
+	t.Parallel()
+	five := func(pvcs ...string) *Cluster {
+		c := &Cluster{HasLearners: true, Options: Options{Cluster: "c", Grace: ElectionGrace}}
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			c.Members = append(c.Members, Member{Name: name, Started: true})
+		}
+		for _, name := range pvcs {
+			c.PVCs = append(c.PVCs, PVC{Name: name})
+			c.Pods = append(c.Pods, Pod{Name: name, Evidence: PodExists, Running: true})
+		}
+		return c
+	}
+	automatic := func(c *Cluster) *Cluster {
+		c.Options.Automatic = true
+		return c
+	}
+	ready := five("a")
+	ready.Pods[0].Ready = true
+	stopped := five("a")
+	stopped.Pods[0].Running = false
+	beside := five("a")
+	beside.Pods = append(beside.Pods, Pod{Name: "b", Evidence: PodExists, Running: true})
+	for name, test := range map[string]struct {
+		cluster *Cluster
+		remedy  Remedy
+		want    string
+	}{
+		"one PVC":                        {five("a"), RemedyReadVolume, "from the PVC of member a, whose pod is stopped for it"},
+		"two PVCs":                       {five("a", "b"), RemedyReadVolume, "spec.member set to one of a, b"},
+		"a quorum has its PVCs":          {five("a", "b", "c"), RemedyWaitForMembers, "If they cannot come back, restore a backup"},
+		"one PVC, by itself":             {automatic(five("a")), RemedyReadVolume, "the controller stops pod a and recovers from its PVC"},
+		"two PVCs, not by itself":        {automatic(five("a", "b")), RemedyReadVolume, "spec.member set to one of a, b"},
+		"beside a pod, not by itself":    {automatic(beside), RemedyReadVolume, "The controller does not do it by itself"},
+		"its pod is ready":               {automatic(ready), RemedyCheckNetwork, "Check the nodes of these members"},
+		"its pod does not run":           {automatic(stopped), RemedyReadVolume, "The controller does not do it by itself"},
+		"a pod without a PVC is no help": {&Cluster{Members: five().Members, Pods: beside.Pods[:1], HasLearners: true}, RemedyBringBack, "Bring back a quorum of voters"},
+	} {
+		if loss := test.cluster.QuorumLoss(); loss.Remedy != test.remedy || !strings.Contains(loss.Remediation, test.want) {
+			t.Errorf("%s: %+v", name, loss)
+		}
+	}
+	if only := five("a").OnlyVolume(); only == nil || only.Name != "a" || beside.OnlyVolume() != nil || five("a", "b").OnlyVolume() != nil || five("a", "b", "c").VolumeSources() != nil {
+		t.Errorf("the only volume is that of %+v", only)
+	}
+}

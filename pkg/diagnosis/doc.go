@@ -20,6 +20,7 @@
 //   - vote.go: which members vote.
 //   - loss.go: the diagnosis of a quorum that could not be read.
 //   - unseen.go: members that may serve as a quorum without being seen.
+//   - volume.go: the volume of a survivor as the source, if no member responds.
 //   - source.go: the choice of a recovery source and its estimated data loss.
 //   - remediation.go: the advice.
 package diagnosis

@@ -16,6 +16,12 @@ import (
 // members voted; a member that may have been promoted since, and that may come back, counts
 // as one that may come back. And each member that responds says by which member list it
 // would stand for election: by none of these lists may a quorum come back.
+//
+// The last status may also name members that were removed from etcd since. The controller crashed right
+// after the removal, the reply was lost, or the API was restored from a backup of its own. Such a member
+// leaves no pod and no PVC, as a lost one does. If a member that responds has a list, that
+// list decides. If none does, the others may serve without the members that no longer exist. Then the
+// proof needs evidence that they do not: see survivorsMayServe in unseen.go.
 
 // Reasons of a quorum that could not be read.
 const (
@@ -60,7 +66,11 @@ func (c *Cluster) QuorumLoss() Loss {
 	if !loss.Certain || loss.Permanent {
 		return loss
 	}
-	if unseen := c.unseenQuorum(c.mayServe); unseen != "" {
+	unseen := c.unseenQuorum(c.mayServe)
+	if names := c.survivorsMayServe(c.mayServe); unseen == "" && len(names) > 0 {
+		unseen = describeSurvivors(names)
+	}
+	if unseen != "" {
 		return Loss{
 			Reason: ReasonEtcdUnreachable, Remedy: RemedyCheckNetwork,
 			Message: "A quorum may serve: " + unseen + ".",
@@ -131,10 +141,16 @@ func (c *Cluster) lossByStatus() Loss {
 // lossOfUnknownMembers is the loss of a cluster without a known member.
 func (c *Cluster) lossOfUnknownMembers() Loss {
 	switch {
+	case c.MayHaveUnmanaged:
+		return Loss{
+			Reason: ReasonEtcdUnreachable, Remedy: RemedyCheckNetwork,
+			Message:     "The etcd that this cluster takes over does not respond to the controller" + because(c.ReadError) + ".",
+			Remediation: "Check the network between the controller and that etcd, and the Secret of spec.bootstrap.existing.",
+		}
 	case len(c.Remains()) == 0:
 		return Loss{
 			Certain: true, Permanent: true, Reason: ReasonQuorumLost, Remedy: RemedyRestore,
-			Message: "No pod and no PVC of any member exists.", Remediation: asSentence(c.howToRestore()),
+			Message: "No pod and no PVC of any member exists.", Remediation: asSentence(c.howToRestore(true)),
 		}
 	case !slices.ContainsFunc(c.Pods, func(p Pod) bool { return p.Ready }):
 		return Loss{
@@ -158,7 +174,7 @@ func (c *Cluster) lossOfAbsentVoters(absent, voters int) Loss {
 		Message: fmt.Sprintf("%d of %d voters and their data no longer exist. A quorum needs %d.", absent, voters, Quorum(voters)),
 	}
 	if doubts := c.doubts(); len(doubts) > 0 {
-		loss.Remedy, loss.Remediation = RemedyWaitForMembers, c.howToResume()
+		loss.Remedy, loss.Remediation = RemedyWaitForMembers, c.howToResume()+c.howToProve()
 		loss.Message += " Permanent loss is unconfirmed: " + strings.Join(doubts, "; ") + "."
 		return loss
 	}
@@ -182,6 +198,9 @@ func (c *Cluster) doubts() []string {
 	}
 	if unknown := c.unknownVoters(); len(unknown) > 0 {
 		reasons = append(reasons, "the last status does not know "+strings.Join(unknown, ", ")+", which may vote and have newer data")
+	}
+	if names := c.survivorsMayServe(c.mayServeUnreported); len(names) > 0 {
+		reasons = append(reasons, describeSurvivors(names))
 	}
 	return reasons
 }

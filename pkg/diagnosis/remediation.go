@@ -5,6 +5,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,7 +19,10 @@ const (
 	RemedyWaitForMembers Remedy = "WaitForMembers"
 	// RemedyRecover: a recovery continues from a member that responds.
 	RemedyRecover Remedy = "Recover"
-	// RemedyBringBack: no member responds, and a pod or PVC exists from which one may.
+	// RemedyReadVolume: no member responds, and a recovery reads the PVC of a survivor.
+	RemedyReadVolume Remedy = "ReadVolume"
+	// RemedyBringBack: no member responds, and a pod or PVC exists. It helps if a quorum of
+	// voters comes back, or a member that has not restarted.
 	RemedyBringBack Remedy = "BringBack"
 	// RemedyRestore: only a backup is left.
 	RemedyRestore Remedy = "Restore"
@@ -32,9 +36,14 @@ const (
 const (
 	// NoActionYet is for what usually ends by itself.
 	NoActionYet = "No action needed unless this persists."
-	// BringBackFirst is for a lost cluster without a member that responds, if a pod or a
-	// PVC still exists.
-	BringBackFirst = "A pod or PVC still exists. Bring it back first: recovery from it loses less data than a restore."
+	// KeepPVCs is for a lost cluster without a member that responds, if a pod or a PVC still
+	// exists. etcd serves clients only after its first proposal was committed, and a member
+	// that starts without a quorum commits none.
+	KeepPVCs = "A survivor that has restarted responds to no client before a quorum of voters runs. Bring back a quorum of voters, " +
+		"or a survivor that was only out of reach and has not restarted. Keep each PVC: it may hold newer data than a backup."
+	// ReadVolume is for a lost cluster without a member that responds, if a voter has a PVC.
+	ReadVolume = "No member responds, because a survivor that has restarted needs a quorum of voters for that. Keep all PVCs. " +
+		"A recovery stops the pod of a survivor and reads its PVC. Of several PVCs, choose one: nothing tells which has lost the least."
 	// GrantAccess says what lets the controller in where etcd's own authorization is on.
 	GrantAccess = "etcd's own authorization accepts the controller only as its user root. Use a client certificate with that common name, " +
 		"which spec.TLS.auto issues. Without certificates, disable the authorization (etcdctl auth disable)."
@@ -73,6 +82,8 @@ func (c *Cluster) remedyOfPermanentLoss() Remedy {
 	switch {
 	case len(c.RankSources()) > 0:
 		return RemedyRecover
+	case len(c.volumeSourcesOfPermanentLoss()) > 0:
+		return RemedyReadVolume
 	case len(c.Remains()) > 0:
 		return RemedyBringBack
 	default:
@@ -85,9 +96,13 @@ func (c *Cluster) howToResume() string {
 	return resumes + " If they cannot come back, " + c.howToRecover(false) + "."
 }
 
-// howToProve says how to supply the missing evidence; empty if none is missing.
+// howToProve says how to supply the missing evidence; empty if none of a node is missing.
 func (c *Cluster) howToProve() string {
-	if len(c.unproven()) == 0 {
+	unreported := func(name string) bool {
+		p := c.pod(name)
+		return p != nil && p.NodeNotReady
+	}
+	if len(c.unproven()) == 0 && !slices.ContainsFunc(c.survivorsMayServe(c.mayServeUnreported), unreported) {
 		return ""
 	}
 	return " " + ConfirmNodeOff
@@ -97,6 +112,11 @@ func (c *Cluster) howToProve() string {
 // only on a permanent loss.
 func (c *Cluster) howToRecover(permanent bool) string {
 	automatic := permanent && c.Options.Automatic
+	if permanent {
+		if clause := c.howToReadVolume(automatic); clause != "" {
+			return clause
+		}
+	}
 	switch responds := len(c.RankSources()) > 0; {
 	case responds && automatic:
 		return fmt.Sprintf("no action needed: after %v the controller recovers from the member that has lost the least", c.Options.Grace)
@@ -106,16 +126,39 @@ func (c *Cluster) howToRecover(permanent bool) string {
 	case automatic && c.Options.LastBackup != "" && len(c.Remains()) == 0:
 		return fmt.Sprintf("no action needed: after %v the controller restores the last backup, EtcdBackup %s", c.Options.Grace, c.Options.LastBackup)
 	default:
-		return c.howToRestore()
+		return c.howToRestore(permanent)
+	}
+}
+
+// howToReadVolume says how a recovery reads the PVC of a survivor; empty if there is none to read.
+func (c *Cluster) howToReadVolume(automatic bool) string {
+	const otherwise = " (dryRun=All shows the plan), or restore a backup with an EtcdRestore"
+	switch sources := c.volumeSourcesOfPermanentLoss(); {
+	case len(sources) == 0:
+		return ""
+	case len(sources) > 1:
+		return "create etcdclusters/" + c.Options.Cluster + "/recover with spec.member set to one of " + namesOf(sources) +
+			" to recover from its PVC: no member responds, and nothing tells which has lost the least" + otherwise
+	case automatic && c.isOnlyVolume(sources[0]):
+		return fmt.Sprintf("no action needed: no member responds, and after %v the controller stops pod %s and recovers from its PVC", c.Options.Grace, sources[0].Name)
+	case automatic:
+		return "create etcdclusters/" + c.Options.Cluster + "/recover to recover from the PVC of member " + sources[0].Name +
+			otherwise + ". No member responds. The controller does not do it by itself, because another member may come back with newer data, or this pod is ready or does not run"
+	default:
+		return "create etcdclusters/" + c.Options.Cluster + "/recover to recover from the PVC of member " + sources[0].Name +
+			", whose pod is stopped for it: no member responds" + otherwise
 	}
 }
 
 // howToRestore says what a person can do where no member responds. Where a pod or a PVC
-// exists that may come back, it offers no command that can be typed without a thought.
-func (c *Cluster) howToRestore() string {
+// exists, it offers no command that can be typed without a thought.
+func (c *Cluster) howToRestore(permanent bool) string {
+	const restore = "restore a backup with an EtcdRestore. Keep each PVC, because it may hold newer data (spec.pod.persistentVolumeClaimRetentionPolicy.whenScaled=Retain)"
 	switch {
+	case len(c.Remains()) > 0 && permanent:
+		return "bring back a quorum of voters: a survivor that has restarted responds to no client before a quorum runs. If that is impossible, " + restore
 	case len(c.Remains()) > 0:
-		return "bring back the pod or PVC that still exists, because recovery from it loses less data than a restore; otherwise restore a backup with an EtcdRestore"
+		return restore
 	case c.Options.LastBackup == "":
 		return "restore a backup with an EtcdRestore"
 	default:

@@ -21,11 +21,19 @@ var (
 	// ErrNotASource means that the member that was requested does not respond, or is about to
 	// end.
 	ErrNotASource = errors.New("the member does not respond, or its pod is being deleted")
+	// ErrNoVolume means that no member responds, and that the member that was requested has no PVC
+	// whose data a recovery could read.
+	ErrNoVolume = errors.New("no member responds, and this member is no voter with a PVC whose data could be read")
+	// ErrSeveralVolumes means that no member responds, and that several have a PVC.
+	ErrSeveralVolumes = errors.New("no member responds, and several have a PVC: nothing tells which of them has lost the least")
 )
 
 // RecoveryPlan says from which member a recovery continues, and what that loses.
 type RecoveryPlan struct {
 	Source *Member
+	// PVC is what is read if no member responds; empty if the source responds. The pod of the
+	// source is stopped for that.
+	PVC string
 	// Survivors are all members that could be the source, the best first.
 	Survivors []*Member
 	// EstimatedDataLoss says which data the recovered cluster will not have.
@@ -37,7 +45,7 @@ type RecoveryPlan struct {
 func (c *Cluster) PlanRecovery(requested string) (*RecoveryPlan, error) {
 	sources := c.RankSources()
 	if len(sources) == 0 {
-		return nil, ErrNoSource
+		return c.planFromVolume(requested)
 	}
 	source := sources[0]
 	if requested != "" {
@@ -95,7 +103,7 @@ func compareFalseFirst(a, b bool) int {
 func (c *Cluster) estimateDataLoss(source, best *Member) string {
 	text := fmt.Sprintf("Writes after raft index %d of member %s: at most those that were acknowledged just before the quorum was lost.",
 		source.RaftIndex, source.Name)
-	for _, name := range c.unavailable() {
+	for _, name := range c.unavailable(source) {
 		text += fmt.Sprintf(" Member %s is not available as a source and may hold newer writes.", name)
 	}
 	if best.RaftIndex > source.RaftIndex {
@@ -109,7 +117,7 @@ func (c *Cluster) estimateDataLoss(source, best *Member) string {
 }
 
 // unavailable returns the voters with a pod or PVC from which no recovery can continue now.
-func (c *Cluster) unavailable() []string {
+func (c *Cluster) unavailable(source *Member) []string {
 	var names []string
 	for i := range c.Members {
 		m := &c.Members[i]
@@ -118,24 +126,28 @@ func (c *Cluster) unavailable() []string {
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return name == source.Name })
 }
 
 // FromStatus returns what the last status of a cluster says about its members, its pods and
 // its PVCs. The status holds a raft index only of members from which a recovery could
 // continue. limitation returns what a recovery with a version of etcd cannot keep.
 func FromStatus(cluster *v1beta2.EtcdCluster, limitation func(version string) string) *Cluster {
-	c := &Cluster{}
+	c := &Cluster{PermanentByStatus: new(cluster.Status.PermanentQuorumLossSince != nil)}
 	for i := range cluster.Status.MemberStatuses {
 		s := &cluster.Status.MemberStatuses[i]
 		c.Members = append(c.Members, Member{
 			Name:       s.Name,
+			Unmanaged:  s.Unmanaged,
 			Started:    s.Role != v1beta2.MemberRolePending,
 			Learner:    s.Role == v1beta2.MemberRoleLearner,
 			RaftIndex:  s.RaftIndex,
 			DBSize:     s.DBSize,
 			Limitation: limitation(cmp.Or(s.Version, cluster.Spec.Version)),
 		})
+		if s.Unmanaged && s.Healthy == corev1.ConditionTrue {
+			c.Members[i].Response = FollowsLeader // only the controller asks it
+		}
 		if s.Pod != "" {
 			c.Pods = append(c.Pods, Pod{Name: s.Name, Node: s.Node, Evidence: EvidenceFrom(false, false)})
 		}
@@ -144,6 +156,14 @@ func FromStatus(cluster *v1beta2.EtcdCluster, limitation func(version string) st
 		}
 	}
 	return c
+}
+
+// APISource returns the source as the status of a recovery holds it.
+func (p *RecoveryPlan) APISource() v1beta2.RecoverySource {
+	if p.PVC != "" {
+		return v1beta2.RecoverySource{Member: p.Source.Name, PVC: p.PVC}
+	}
+	return v1beta2.RecoverySource{Member: p.Source.Name, RaftIndex: p.Source.RaftIndex}
 }
 
 // APISurvivors returns the survivors as the status of a recovery holds them.

@@ -47,6 +47,53 @@ func (c *Cluster) unseenQuorum(serves func(name string) bool) string {
 	return ""
 }
 
+// survivorsMayServe returns the voters that may come back and for which serves is true, if they may be
+// a quorum without the voters that no longer exist; nil if they cannot. The last status does not show
+// whether those were removed from etcd before their pods and PVCs ended. A member that responds does:
+// with its list, this returns nil.
+//
+// Half of the voters that may come back are enough: one of them may be a member that was removed, too,
+// and whose pod was not deleted yet. Before its pod is deleted, no other member is removed.
+func (c *Cluster) survivorsMayServe(serves func(name string) bool) []string {
+	var names []string
+	survivors, lost := 0, false
+	for i := range c.Members {
+		if m := &c.Members[i]; m.View != nil && !m.View.Learner && len(m.View.Members) > 0 && !c.Evidence(m.Name).HasEnded() {
+			return nil
+		}
+	}
+	for _, m := range c.electorate() {
+		switch {
+		case !c.MayComeBack(m.Name):
+			lost = true
+			continue
+		case m.Name != c.StoppedSource && m.Response == NoResponse && serves(m.Name):
+			names = append(names, m.Name)
+		}
+		survivors++
+	}
+	if !lost || len(names) == 0 || len(names) < Quorum(survivors-1) {
+		return nil
+	}
+	slices.Sort(names)
+	return names
+}
+
+// mayServeUnreported is true for a member whose pod is ready as far as Kubernetes knows, and for one
+// whose node does not report. After some 40 s Kubernetes calls the pods of such a node not ready,
+// whether their members serve or not. Of an unmanaged member Kubernetes knows nothing.
+func (c *Cluster) mayServeUnreported(name string) bool {
+	if c.Evidence(name) == PodUnknown {
+		return true
+	}
+	p := c.pod(name)
+	return p != nil && !p.Evidence.HasEnded() && (p.Running && p.Ready || p.NodeNotReady)
+}
+
+func describeSurvivors(names []string) string {
+	return strings.Join(names, ", ") + " may serve although the controller does not reach them: the members that no longer exist may have been removed from etcd after the last status"
+}
+
 // quorumOf returns the voters for which serves is true if they are a quorum, or nil.
 func quorumOf(voters []string, serves func(name string) bool) []string {
 	names := slices.DeleteFunc(slices.Clone(voters), func(name string) bool { return !serves(name) })

@@ -80,3 +80,72 @@ func TestUnseenQuorumOfTheStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestSurvivorsMayServe: the status names voters that no longer exist. They may have been removed from
+// etcd after it was written, and then the others are a quorum.
+func TestSurvivorsMayServe(t *testing.T) {
+	t.Parallel()
+	type state struct{ ready, cutOff, stopped, ending, gone, unmanaged bool }
+	ready, unready, cutOff := state{ready: true}, state{}, state{cutOff: true}
+	responds := func(list ...ListedMember) *View { return &View{Members: list} }
+	both := responds(ListedMember{Name: "a"}, ListedMember{Name: "b"})
+	for name, test := range map[string]struct {
+		pods map[string]state
+		// lost are voters of the status that no longer exist.
+		lost []string
+		view map[string]*View
+		// source is the member that a recovery has stopped.
+		source             string
+		certain, permanent bool
+	}{
+		"one of two, in a ready pod":                                {map[string]state{"a": ready}, []string{"b"}, nil, "", false, false},
+		"one of two, on a node that is not ready":                   {map[string]state{"a": cutOff}, []string{"b"}, nil, "", true, false},
+		"one of two, on a node that is not ready, being deleted":    {map[string]state{"a": {cutOff: true, ending: true}}, []string{"b"}, nil, "", true, false},
+		"one of two, on a node that reports that it does not serve": {map[string]state{"a": unready}, []string{"b"}, nil, "", true, true},
+		"one of two, stopped on a node that reports":                {map[string]state{"a": {stopped: true}}, []string{"b"}, nil, "", true, true},
+		"one of two, whose pod no longer exists":                    {map[string]state{"a": {gone: true}}, []string{"b"}, nil, "", true, true},
+		"one of two, which responds with both":                      {map[string]state{"a": ready}, []string{"b"}, map[string]*View{"a": both}, "", true, true},
+		"one of two, which a recovery stops":                        {map[string]state{"a": {cutOff: true, ending: true}}, []string{"b"}, nil, "a", true, true},
+		"two of four, on nodes that are not ready":                  {map[string]state{"a": cutOff, "b": cutOff}, []string{"c", "d"}, nil, "", true, false},
+		"two of four, in ready pods":                                {map[string]state{"a": ready, "b": ready}, []string{"c", "d"}, nil, "", false, false},
+		"two of four, and one reports that it does not serve":       {map[string]state{"a": cutOff, "b": unready}, []string{"c", "d"}, nil, "", true, false},
+		"two of four report that they do not serve":                 {map[string]state{"a": unready, "b": unready}, []string{"c", "d"}, nil, "", true, true},
+		"two of four, and one responds with a removal":              {map[string]state{"a": ready, "b": cutOff}, []string{"c", "d"}, map[string]*View{"a": responds(ListedMember{Name: "a"}, ListedMember{Name: "b"}, ListedMember{Name: "c"})}, "", true, false},
+		"two of four, and one responds without a removal":           {map[string]state{"a": ready, "b": cutOff}, []string{"c", "d"}, map[string]*View{"a": responds(ListedMember{Name: "a"}, ListedMember{Name: "b"}, ListedMember{Name: "c"}, ListedMember{Name: "d"})}, "", true, true},
+		"a learner that responds tells nothing":                     {map[string]state{"a": ready, "l": ready}, []string{"b"}, map[string]*View{"l": {Learner: true}}, "", false, false},
+		"one of three after an API of before two removals":          {map[string]state{"a": cutOff}, []string{"b", "c"}, nil, "", true, false},
+		"three of seven, and two report that they do not serve":     {map[string]state{"a": cutOff, "b": unready, "c": unready}, []string{"d", "e", "f", "g"}, nil, "", true, true},
+		"three of seven, and one reports that it does not serve":    {map[string]state{"a": cutOff, "b": cutOff, "c": unready}, []string{"d", "e", "f", "g"}, nil, "", true, false},
+		"one of two, which the operator has not added":              {map[string]state{"a": {unmanaged: true}}, []string{"b"}, nil, "", false, false},
+		"none of two": {nil, []string{"a", "b"}, nil, "", true, true},
+	} {
+		c := &Cluster{HasLearners: true, UnreadFor: ElectionGrace, StoppedSource: test.source, Options: Options{Cluster: "c"}}
+		for name, is := range test.pods {
+			m := Member{Name: name, Started: true, Learner: name == "l", View: test.view[name]}
+			if m.View != nil {
+				m.Response, m.RaftIndex = NoLeader, 9
+			}
+			m.Unmanaged = is.unmanaged
+			c.Members = append(c.Members, m)
+			if !is.unmanaged {
+				c.PVCs = append(c.PVCs, PVC{Name: name})
+			}
+			if !is.gone && !is.unmanaged {
+				c.Pods = append(c.Pods, Pod{Name: name, Evidence: EvidenceFrom(false, is.ending), Running: !is.stopped, Ready: is.ready, NodeNotReady: is.cutOff})
+			}
+		}
+		for _, name := range test.lost {
+			c.Members = append(c.Members, Member{Name: name, Started: true})
+		}
+		loss := c.QuorumLoss()
+		if loss.Certain != test.certain || loss.Permanent != test.permanent {
+			t.Errorf("%s: %+v", name, loss)
+		}
+		if doubted := strings.Contains(loss.Message, "may have been removed from etcd"); doubted && test.permanent || !test.permanent && test.view == nil && !doubted {
+			t.Errorf("%s: the message is %q", name, loss.Message)
+		}
+		if asks := strings.Contains(loss.Remediation, ConfirmNodeOff); !test.permanent && asks != (test.certain && test.view == nil) {
+			t.Errorf("%s: the remediation is %q", name, loss.Remediation)
+		}
+	}
+}

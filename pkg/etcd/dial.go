@@ -48,8 +48,8 @@ func dial(t Target, e Endpoint) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if u.Scheme == "https" {
 		config := &tls.Config{MinVersion: tls.VersionTLS12}
-		if t.TLS != nil {
-			config = t.TLS.Clone()
+		if given, _ := tlsOf(t, e); given != nil {
+			config = given.Clone()
 		}
 		creds = credentials.NewTLS(config)
 	}
@@ -73,6 +73,14 @@ func dial(t Target, e Endpoint) (*grpc.ClientConn, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0),
 	)
+}
+
+// tlsOf returns the TLS configuration for an endpoint, and its identity.
+func tlsOf(t Target, e Endpoint) (*tls.Config, string) {
+	if e.TLS != nil {
+		return e.TLS, e.TLSIdentity
+	}
+	return t.TLS, t.TLSIdentity
 }
 
 // dialAddress returns the host:port to connect to.

@@ -169,9 +169,10 @@ func (c *conn) isGood(ctx context.Context, err error) bool {
 }
 
 func keyOf(t Target, e Endpoint) connKey {
-	key := connKey{url: e.URL, address: e.Address, identity: t.TLSIdentity}
+	config, identity := tlsOf(t, e)
+	key := connKey{url: e.URL, address: e.Address, identity: identity}
 	if key.identity == "" {
-		key.config = t.TLS
+		key.config = config
 	}
 	return key
 }

@@ -22,6 +22,10 @@ type Endpoint struct {
 	// Status, if not nil, is the status that the member has just reported. The member list is
 	// then read without asking all members for their status once more.
 	Status *MemberHealth
+	// TLS and TLSIdentity, if TLS is not nil, are used instead of those of the target: a member
+	// that another program runs may accept other certificates.
+	TLS         *tls.Config
+	TLSIdentity string
 }
 
 // Target is how to reach the members of one cluster.

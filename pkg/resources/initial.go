@@ -4,6 +4,7 @@
 package resources
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,5 +96,6 @@ func InitialMembers(pod *corev1.Pod) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		names = append(names, name)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names) // a member with several peer URLs stands there several times
 }

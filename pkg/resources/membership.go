@@ -19,11 +19,15 @@ import (
 // admitted: its annotations name the initial cluster, the kubelet writes that to a
 // file, and the launcher becomes etcd.
 const (
-	// AnnotationMembership with the value MembershipAwaited on a pod or a PVC says
+	// AnnotationMembership with the value Awaited on a pod or a PVC says
 	// that no member has used it yet. Admitted removes the annotation and nothing ever
-	// adds it again.
+	// adds it again. The value Joining is for the PVC of the second voter of an etcd without
+	// learners, until a quorum says that this voter has started. The list of members does not change before.
+	// The value Unfilled is for the PVC of a recovery member that lost its volume during the cutover of a restore.
 	AnnotationMembership = "etcd.database.coreos.com/membership"
 	MembershipAwaited    = "Awaited"
+	MembershipJoining    = "Joining"
+	MembershipUnfilled   = "Unfilled"
 )
 
 const (
@@ -114,9 +118,28 @@ func PreparedPVC(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolume
 	return pvc
 }
 
-// AdmittedPVC returns live as the PVC of a member, and whether that is a change.
-func AdmittedPVC(live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
+// AdmittedPVC returns live as the PVC of a member, and whether that is a change. With
+// secondVoter the PVC says that its member is joining.
+func AdmittedPVC(live *corev1.PersistentVolumeClaim, secondVoter bool) (*corev1.PersistentVolumeClaim, bool) {
 	if !IsPrepared(live.Annotations) {
+		return live, false
+	}
+	pvc := live.DeepCopy()
+	delete(pvc.Annotations, AnnotationMembership)
+	if secondVoter {
+		pvc.Annotations[AnnotationMembership] = MembershipJoining
+	}
+	return pvc, true
+}
+
+// IsJoining is true for the PVC of a second voter until JoinedPVC.
+func IsJoining(pvc *corev1.PersistentVolumeClaim) bool {
+	return pvc.Annotations[AnnotationMembership] == MembershipJoining
+}
+
+// JoinedPVC returns live as the PVC of a member that has started, and whether that is a change.
+func JoinedPVC(live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
+	if !IsJoining(live) {
 		return live, false
 	}
 	pvc := live.DeepCopy()

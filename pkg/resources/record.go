@@ -34,7 +34,14 @@ type Record struct {
 	// MostRecoveries. None of them begins again for a repeated request, as from an API whose
 	// state was rolled back.
 	Recoveries []string
+	// Removed are the names of members that were removed from etcd, the oldest first, and at most
+	// mostRemoved. No name comes back. A status from before a removal names that member, and
+	// nothing else would tell it from a member that was lost with its data.
+	Removed []string
 }
+
+// mostRemoved is how many removed members a record remembers. A status is hardly from before as many.
+const mostRemoved = 50
 
 // MostRecoveries is how many recoveries a record remembers. No API is restored from before as
 // many.
@@ -48,6 +55,7 @@ const (
 	recordLog             = "raftLog"
 	recordRecovery        = "recovery"
 	recordRecoveries      = "recoveries"
+	recordRemoved         = "removed"
 	recordDeclaration     = "declaration"
 
 	recordSuffix = "-record"
@@ -77,7 +85,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordDeclaration} {
+	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordDeclaration} {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))
@@ -120,6 +128,7 @@ func ParseRecord(cm *corev1.ConfigMap) Record {
 		ClusterID:       cm.Data[recordClusterID],
 		Log:             parseLog(cm.Data[recordLog]),
 		Recoveries:      strings.Fields(cm.Data[recordRecoveries]),
+		Removed:         strings.Fields(cm.Data[recordRemoved]),
 	}
 	r.Recovery = parseRecovery(cm.Data[recordRecovery])
 	return r
@@ -145,6 +154,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 	data := map[string]string{
 		recordClusterUID: string(c.UID), recordBootstrapMember: r.BootstrapMember, recordClusterID: r.ClusterID,
 		recordLog: r.Log.String(), recordRecoveries: strings.Join(r.Recoveries, " "), recordDeclaration: declarationOf(c),
+		recordRemoved: strings.Join(r.Removed, " "),
 	}
 	if r.Recovery != nil {
 		data[recordRecovery] = formatRecovery(r.Recovery)
@@ -156,7 +166,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 // Equal is true if both say the same.
 func (r Record) Equal(other Record) bool {
 	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log &&
-		slices.Equal(r.Recoveries, other.Recoveries) && isSameRecovery(r.Recovery, other.Recovery)
+		slices.Equal(r.Recoveries, other.Recoveries) && slices.Equal(r.Removed, other.Removed) && isSameRecovery(r.Recovery, other.Recovery)
 }
 
 func isSameRecovery(a, b *v1beta2.RecoveryStatus) bool {
@@ -164,6 +174,16 @@ func isSameRecovery(a, b *v1beta2.RecoveryStatus) bool {
 		return a == b
 	}
 	return formatRecovery(a) == formatRecovery(b)
+}
+
+// WithRemoved returns the record after a member was removed from etcd.
+func (r Record) WithRemoved(name string) Record {
+	if slices.Contains(r.Removed, name) {
+		return r
+	}
+	r.Removed = append(slices.Clone(r.Removed), name)
+	r.Removed = r.Removed[max(0, len(r.Removed)-mostRemoved):]
+	return r
 }
 
 // WithRecovery returns the record after a step of a recovery. When the old members have

@@ -12,14 +12,14 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Copies of what a record says about recoveries, on pods and PVCs. They outlive the record,
-// and so a lost record does not lead to a recovery or a restore that was carried out before.
+// Copies of what a record says about recoveries, on pods, PVCs and the peer Service. They outlive the
+// record, and so a lost record does not lead to a recovery or a restore that was carried out before.
 const (
 	// AnnotationRecovery on the pod and the PVC of a recovery member is the recovery that
 	// it was created for, in JSON, as it was before anything of the old members was changed.
 	AnnotationRecovery = "etcd.database.coreos.com/recovery"
-	// AnnotationRecoveries on a pod or a PVC holds the IDs of the recoveries that had begun,
-	// the oldest first.
+	// AnnotationRecoveries on a pod, a PVC or the peer Service holds the IDs of the recoveries that
+	// had begun, the oldest first.
 	AnnotationRecoveries = "etcd.database.coreos.com/recoveries"
 )
 
@@ -41,12 +41,12 @@ func CopyRecovery(object metav1.Object, recovery *v1beta2.RecoveryStatus) bool {
 	return changed
 }
 
-// RecoveriesOn returns the IDs of the recoveries that a pod or a PVC knows.
+// RecoveriesOn returns the IDs of the recoveries that an object knows.
 func RecoveriesOn(object metav1.Object) []string {
 	return strings.Fields(object.GetAnnotations()[AnnotationRecoveries])
 }
 
-// CopyRecoveries notes on a pod or a PVC the IDs that it does not know yet, and says whether
+// CopyRecoveries notes on an object the IDs that it does not know yet, and says whether
 // that is a change.
 func CopyRecoveries(object metav1.Object, ids []string) bool {
 	if KnowsRecoveries(object, ids) {
@@ -58,7 +58,7 @@ func CopyRecoveries(object metav1.Object, ids []string) bool {
 	return true
 }
 
-// KnowsRecoveries is true if a pod or a PVC knows all of ids.
+// KnowsRecoveries is true if an object knows all of ids.
 func KnowsRecoveries(object metav1.Object, ids []string) bool {
 	known := RecoveriesOn(object)
 	return !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(known, id) })

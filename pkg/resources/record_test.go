@@ -22,6 +22,7 @@ func exampleRecord() Record {
 			ID: "two", Phase: v1beta2.RecoveryPhaseSucceeded, RecoveryMember: "c-s", RequestedAt: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		},
 		Recoveries: []string{"one", "two"},
+		Removed:    []string{"c-x", "c-y"},
 	}
 }
 
@@ -60,12 +61,28 @@ func TestRecordsDiffer(t *testing.T) {
 		"phase":            func(r *Record) { r.Recovery.Phase = v1beta2.RecoveryPhaseAbandoned },
 		"no recovery":      func(r *Record) { r.Recovery = nil },
 		"recoveries":       func(r *Record) { r.Recoveries = r.Recoveries[1:] },
+		"removed members":  func(r *Record) { r.Removed = r.Removed[1:] },
 	} {
 		r := exampleRecord()
 		change(&r)
 		if r.Equal(exampleRecord()) || exampleRecord().Equal(r) {
 			t.Errorf("%s: it makes no difference", name)
 		}
+	}
+}
+
+// TestWithRemoved: the record remembers each removed member once, and forgets the oldest.
+func TestWithRemoved(t *testing.T) {
+	t.Parallel()
+	r := exampleRecord()
+	for i := range mostRemoved {
+		r = r.WithRemoved(fmt.Sprint("c-", i)).WithRemoved("c-0")
+	}
+	if len(r.Removed) != mostRemoved || r.Removed[0] != "c-0" || r.Removed[mostRemoved-1] != fmt.Sprint("c-", mostRemoved-1) {
+		t.Errorf("%q", r.Removed)
+	}
+	if made := exampleRecord(); len(made.Removed) != 2 || len(made.WithRemoved("c-z").Removed) != 3 || len(made.Removed) != 2 {
+		t.Errorf("%q", made.Removed)
 	}
 }
 

@@ -5,8 +5,10 @@ package resources
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
@@ -27,6 +29,8 @@ const (
 	agentVolume    = "etcd-agent"
 	agentDir       = "/opt/etcd-agent"
 	operatorVolume = "etcd-client-tls"
+	sourceVolume   = "source"
+	sourceMount    = "/var/lib/etcd-agent/source"
 	// snapshotFile goes with the pod: the volume of the member keeps the data only.
 	snapshotFile = agentDir + "/snapshot.db"
 )
@@ -52,7 +56,11 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	if r.Phase == v1beta2.RecoveryPhaseCutover && PVC(c, r.RecoveryMember) != nil {
 		return pod, nil // it has served from its volume
 	}
-	fetch, err := fetchContainer(c, r, agentImage, pod)
+	fill := fetchContainer
+	if r.Source.PVC != "" {
+		fill = salvageContainer
+	}
+	fetch, err := fill(c, r, agentImage, pod)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +105,39 @@ func RecoveryPVC(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) *corev1.Pers
 		CopyRecovery(pvc, r)
 	}
 	return pvc
+}
+
+// MarkUnfilled has the new PVC of a recovery member that has served say that what was on its volume is lost,
+// so that every pod for it fetches the backup again. No client has written to that member.
+func MarkUnfilled(pvc *corev1.PersistentVolumeClaim) {
+	metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, AnnotationMembership, MembershipUnfilled)
+}
+
+// IsUnfilled is true for a PVC after MarkUnfilled.
+func IsUnfilled(pvc *corev1.PersistentVolumeClaim) bool {
+	return pvc.Annotations[AnnotationMembership] == MembershipUnfilled
+}
+
+// salvageContainer makes a snapshot from the PVC of a member that has stopped. It runs in etcd's
+// own image, as the etcd that has written the data: only etcd can replay its log, and the data may
+// be readable for its user only. The container sees the volume read-only. The pod does not: a
+// volume that is attached read-only cannot be mounted after a power failure, before its file
+// system has replayed its journal.
+func salvageContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, _ string, pod *corev1.Pod) (*corev1.Container, error) {
+	request := &agent.Request{ID: r.RecoveryMember, Salvage: &agent.Salvage{
+		DataDir: sourceMount + strings.TrimPrefix(dataDir, dataMount), WorkDir: agentDir + "/source", File: snapshotFile,
+	}}
+	args, err := request.Args(agent.CommandSalvage)
+	if err != nil {
+		return nil, fmt.Errorf("init container %s: %w", InitFetch, err)
+	}
+	container := initContainer(c, InitFetch, Image(c), append([]string{agentDir + agent.Program}, args...)...)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+		Name:         sourceVolume,
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: r.Source.PVC}},
+	})
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: sourceVolume, MountPath: sourceMount, ReadOnly: true})
+	return &container, nil
 }
 
 // fetchContainer fetches the snapshot, and adds to the pod what that needs.
@@ -166,6 +207,13 @@ func initContainer(c *v1beta2.EtcdCluster, name, image string, command ...string
 // hide takes an object of a member from behind the services, as the recovery member.
 func hide(labels *map[string]string, cluster string) {
 	moveLabel(labels, LabelCluster, LabelRecovery, cluster)
+}
+
+// RecoveryLabels returns the labels that the pod and the PVC of a hidden recovery member carry.
+func RecoveryLabels(cluster string) map[string]string {
+	labels := Labels(cluster)
+	hide(&labels, cluster)
+	return labels
 }
 
 // IsHidden is true for the recovery member, and its PVC, until it is published to clients.

@@ -204,3 +204,39 @@ func TestRecoveryPodKnowsTheSecrets(t *testing.T) {
 		t.Errorf("pod %s says %v", pod.Name, pod.Annotations)
 	}
 }
+
+// TestRecoveryPodReadsAVolume: etcd's own image reads the PVC of the old member, and only that
+// container sees it, read-only. Once the recovery member has its data, the pod has no part of that.
+func TestRecoveryPodReadsAVolume(t *testing.T) {
+	t.Parallel()
+	c := lostCluster(true)
+	r := recovery(func(r *v1beta2.RecoveryStatus) { r.Source.PVC = "c-old" })
+	pod, err := RecoveryPod(c, r, MemberPod{}, "agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := request(t, pod, InitFetch, agent.CommandSalvage)
+	if got.Salvage.DataDir != "/var/lib/etcd-agent/source/data" || got.Salvage.File != request(t, pod, InitRestore, agent.CommandRestore).Restore.File {
+		t.Errorf("the request is %+v", got.Salvage)
+	}
+	mounts := 0
+	for _, container := range append(slices.Clone(pod.Spec.InitContainers), pod.Spec.Containers...) {
+		for _, m := range container.VolumeMounts {
+			if m.Name != sourceVolume {
+				continue
+			}
+			mounts++
+			if container.Name != InitFetch || container.Image != Image(c) || !m.ReadOnly {
+				t.Errorf("container %s of image %s mounts it: %+v", container.Name, container.Image, m)
+			}
+		}
+	}
+	volume := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sourceVolume })
+	if mounts != 1 || volume < 0 || pod.Spec.Volumes[volume].PersistentVolumeClaim.ClaimName != "c-old" || pod.Spec.Volumes[volume].PersistentVolumeClaim.ReadOnly {
+		t.Errorf("%d mounts of %+v", mounts, pod.Spec.Volumes)
+	}
+	r.Phase = v1beta2.RecoveryPhaseCutover
+	if pod, err = RecoveryPod(c, r, MemberPod{}, "agent"); err != nil || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sourceVolume }) {
+		t.Errorf("it mounts the PVC during the cutover: %+v, %v", pod.Spec.Volumes, err)
+	}
+}

@@ -49,11 +49,17 @@ func profileNamed(name string) (profile, error) {
 		}
 		return p, nil
 	case "full":
-		p := profile{name: name, rounds: 10, box: box{requests: 5000, least: 8, limit: 3 * time.Second}, applied: 1000, updates: 50}
-		for _, objects := range []int{1000, 10000, 50000} {
-			for _, s := range all {
-				p.plan = append(p.plan, part{s, objects, allLines([]int{10, 100, 1000}, true), 0})
-			}
+		p := profile{name: name, rounds: 3, box: box{requests: 2000, least: 2, limit: time.Second}, applied: 500, updates: 30}
+		p.plan = []part{
+			{all[1], 1000, allLines([]int{10, 100, 1000}, true), 25 * time.Minute},
+			{all[0], 1000, allLines([]int{10, 100}, false), 33 * time.Minute},
+			{all[2], 1000, allLines([]int{10, 100}, false), 41 * time.Minute},
+			{all[1], 10000, allLines([]int{100, 1000}, false), 56 * time.Minute},
+			{all[0], 10000, linesOfMany(), 63 * time.Minute},
+			{all[2], 10000, linesOfMany(), 72 * time.Minute},
+			// The kube-apiserver would need 16 GiB for as many objects of 10 KB of a CRD.
+			{all[1], 50000, linesOfMany(), 90 * time.Minute},
+			{all[0], 50000, linesOfMany(), 105 * time.Minute},
 		}
 		return p, nil
 	case "smoke":
@@ -103,7 +109,17 @@ func allLines(watchers []int, both bool) []line {
 
 // fewLines is what the size of objects changes most.
 func fewLines() []line {
-	names := []string{"create, 16 clients", "get, 16 clients", "list, resourceVersion=0"}
+	return linesNamed("create, 16 clients", "get, 16 clients", "list, resourceVersion=0")
+}
+
+// linesOfMany is what the number of objects changes most, and what clients of many objects do.
+func linesOfMany() []line {
+	return linesNamed("create, 16 clients", "get, 16 clients", "list, consistent", "list, resourceVersion=0",
+		"list, pages of 500", "kubectl get, pages of 500", "update the status, 16 clients")
+}
+
+// linesNamed returns lines of ordinary users.
+func linesNamed(names ...string) []line {
 	return slices.DeleteFunc(allLines(nil, false), func(l line) bool {
 		return l.user == userAdmin || !slices.Contains(names, l.name)
 	})

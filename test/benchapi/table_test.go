@@ -73,6 +73,13 @@ func TestProfilesAreComplete(t *testing.T) {
 	if _, err := profileNamed("other"); err == nil {
 		t.Error("an unknown profile is not an error")
 	}
+	names := map[string]bool{}
+	for _, l := range linesOfMany() {
+		names[l.name] = true
+	}
+	if len(names) != 7 {
+		t.Errorf("the lines of many objects are %v", names)
+	}
 }
 
 func TestContinueToken(t *testing.T) {

@@ -29,6 +29,7 @@ imagePullSecrets: [{name: pull}]
 apiserver: {audit: true, hostNetwork: true, extraArgs: [--v=4], extraEnv: [{name: A, value: b}]}
 controller: {watchNamespace: ns}
 rbac: {readTLSSecrets: true, policyParameters: true}
+existingEtcd: {allowed: false}
 networkPolicy: {enabled: true, apiserverEgress: [{ports: [{port: 2379}]}]}
 podMonitor: {enabled: true, labels: {release: p}}
 prometheusRule: {enabled: true, labels: {release: p}}

@@ -7,6 +7,7 @@
 //   - Each value of a README changes what the README says (values_operator_test.go,
 //     values_cluster_test.go).
 //   - Wrong values are rejected with a message that names them (reject_test.go).
+//   - A storage that does not have the objects is rejected (storage_test.go).
 //   - Install, upgrade, rollback and uninstall leave a release that Helm can work with
 //     (lifecycle_test.go).
 //   - README, values.yaml and values.schema.json agree (documentation_test.go).

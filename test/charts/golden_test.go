@@ -107,6 +107,7 @@ func TestInstallation(t *testing.T) {
 		"audit":             {base: "install", components: []string{"audit"}, values: "apiserver: {audit: true}"},
 		"encryption":        {base: "install", components: []string{"encryption"}, values: "apiserver: {encryption: true}"},
 		"read-tls-secrets":  {base: "install", components: []string{"read-tls-secrets"}, values: "rbac: {readTLSSecrets: true}"},
+		"no-existing-etcd":  {base: "install", components: []string{"no-existing-etcd"}, values: "existingEtcd: {allowed: false}"},
 		"policy-parameters": {base: "install", components: []string{"policy-parameters"}, values: "rbac: {policyParameters: true}"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -250,6 +250,8 @@ func clusterWideValues() valueCase {
 			{set: "deletionProtection: {policy: false}", object: "ValidatingAdmissionPolicy//etcd-operator-deletion-protection", want: absent},
 			{set: "deletionProtection: {policy: false}", object: "ValidatingAdmissionPolicyBinding//etcd-operator-deletion-protection", want: absent},
 		},
+		"existingEtcd.allowed": {{set: "existingEtcd: {allowed: false}", object: "ValidatingAdmissionPolicyBinding//etcd-operator-no-existing-etcd",
+			field: "spec.policyName", want: "etcd-operator-no-existing-etcd"}},
 		"networkPolicy.enabled": {{set: "networkPolicy: {enabled: true}", object: "NetworkPolicy/etcd-operator-system/default-deny",
 			field: "spec.podSelector", want: "{}"}},
 		"networkPolicy.monitoringNamespace": {{base: "networkPolicy: {enabled: true}", set: "networkPolicy: {monitoringNamespace: prometheus}",

@@ -238,6 +238,7 @@ func (c *cluster) killLeader() {
 
 // TestConsumerDrain drains the nodes of such a cluster.
 func TestConsumerDrain(t *testing.T) {
+	harness.RequireNightly(t)
 	env.RequireLocal(t, harness.NodeImages)
 	needNodes(t, 3)
 	for _, kind := range []struct{ name, more string }{{"Memory", ""}, {"Volumes", oneNodeEach}} {
@@ -251,27 +252,18 @@ func TestConsumerDrain(t *testing.T) {
 	}
 }
 
-// TestConsumerCARotation replaces the CA of such a cluster. A kube-apiserver reads the CAs
-// that it trusts when it starts, so it is started again before the old one is dropped. One of
-// the two has the certificate that all applications share, the other has one of its own.
-func TestConsumerCARotation(t *testing.T) {
-	env.RequireLocal(t, harness.NodeImages)
-	for _, kind := range []struct{ name, secret, more string }{
-		{"Memory", "used-client-tls", ""},
-		{"Volumes", "used-apiserver-binding", withVolumes + "\n  clients: [{name: apiserver}]"},
-	} {
-		t.Run(kind.name, func(t *testing.T) {
-			t.Parallel() // with the other kind; the test itself runs alone
-			s, rounds := startConsumption(t)
-			c := s.cluster("used")
-			c.secure(kind.secret, "tls.crt", "tls.key", "ca.crt")
-			s.apply(manifest("used", 3, etcdVersion, withAutoTLS, kind.more))
-			c.settle(3)
-			u := c.consume(rounds, kind.secret)
-			for i := range rounds {
-				u.rotate(strconv.Itoa(i + 1))
-			}
-		})
+// consumerCARotation replaces the CA of such a cluster. A kube-apiserver reads the CAs
+// that it trusts when it starts, so it is started again before the old one is dropped.
+func consumerCARotation(t *testing.T, secret string, more ...string) {
+	t.Helper()
+	s, rounds := startConsumption(t)
+	c := s.cluster("used")
+	c.secure(secret, "tls.crt", "tls.key", "ca.crt")
+	s.apply(manifest("used", 3, etcdVersion, append([]string{withAutoTLS}, more...)...))
+	c.settle(3)
+	u := c.consume(rounds, secret)
+	for i := range rounds {
+		u.rotate(strconv.Itoa(i + 1))
 	}
 }
 

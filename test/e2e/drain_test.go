@@ -95,6 +95,7 @@ func TestDrain(t *testing.T) {
 // TestDrainWithoutVolumes drains two of three nodes at the same time. The budget allows one
 // eviction of a voter at a time, and another member joins on the remaining node.
 func TestDrainWithoutVolumes(t *testing.T) {
+	harness.RequireNightly(t)
 	needNodes(t, 3)
 	s := start(t)
 	c := s.create("moved", 3, etcdVersion)

@@ -8,11 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // TestFlux runs the tests of the module test/flux on this Kubernetes: what Flux's own library
 // makes of clusters that it applies, waits for, compares and prunes.
 func TestFlux(t *testing.T) {
+	harness.RequireNightly(t)
 	t.Parallel()
 	s := start(t)
 	command := exec.CommandContext(s.ctx(), "go", "test", "-count=1", "-v", ".", "-flux-kubeconfig="+env.Kubeconfig)

@@ -5,9 +5,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,44 +35,6 @@ func (r *rate) add(p harness.Phase) {
 
 func (r *rate) perSecond() float64 { return float64(r.requests) / r.took.Seconds() }
 
-// olderInstallation returns a kustomization of artifacts/ha with another tag of the programs and
-// an earlier patch version of etcd. The tag is of the same image: there is no earlier release.
-func (s *scenario) olderInstallation() string {
-	s.Helper()
-	archive := filepath.Join(env.Root, "dist", "etcd-operator.tar")
-	s.must(env.LoadAs(s.ctx(), archive, programImage+":"+olderTag, s.TempDir()), "load the programs under another tag")
-	own := s.TempDir()
-	base, err := filepath.Rel(own, env.Artifact("ha"))
-	s.must(err, "find the artifacts")
-	kustomization := fmt.Sprintf("resources: [%s]\nimages: [{name: %s, newTag: %s}, {name: %s, newTag: v%s}]\n",
-		base, programImage, olderTag, etcdImage, previousVersion)
-	s.must(os.WriteFile(filepath.Join(own, "kustomization.yaml"), []byte(kustomization), 0o600), "write a kustomization")
-	return own
-}
-
-// fromSingle moves the single API server to an installation with the older images.
-func (s *scenario) fromSingle(installation string) {
-	s.Helper()
-	out, err := s.tryStorage(s.ctx(), installation, "from-single")
-	s.must(err, "storage.sh from-single: %s", out)
-	s.runs(programImage+":"+olderTag, etcdImage+":v"+previousVersion)
-}
-
-// upgrade applies artifacts/ha over the older installation, and waits for every program.
-func (s *scenario) upgrade() {
-	s.Helper()
-	_, err := env.Kubectl(s.ctx(), harness.Command{Args: []string{"apply", "-k", env.Artifact("ha")}})
-	s.must(err, "apply artifacts/ha")
-	s.rolledOut()
-	published, err := env.Program(s.ctx(), harness.APIServer)
-	s.must(err, "read the API server")
-	image := published.Spec.Template.Spec.Containers[0].Image
-	if image == programImage+":"+olderTag {
-		s.Fatalf("the API server still has the image %s", image)
-	}
-	s.runs(image, etcdImage+":v"+etcdVersion)
-}
-
 // rolledOut waits until all programs of artifacts/ha have their newest pods.
 func (s *scenario) rolledOut() {
 	s.Helper()
@@ -84,10 +43,10 @@ func (s *scenario) rolledOut() {
 	}
 }
 
-// runs checks the images of the pods of artifacts/ha.
-func (s *scenario) runs(programs, storage string) {
+// runs checks the images of the pods of an installation.
+func (s *scenario) runs(i installation) {
 	s.Helper()
-	for name, want := range map[string]string{harness.APIServer: programs, harness.Controller: programs, storageName: storage} {
+	for name, want := range map[string]string{harness.APIServer: i.programs, harness.Controller: i.programs, storageName: etcdImage + ":v" + i.storage} {
 		selector := "app.kubernetes.io/name=" + name
 		if name != storageName {
 			deployment, err := env.Program(s.ctx(), name)
@@ -109,6 +68,7 @@ func (s *scenario) runs(programs, storage string) {
 // TestHighAvailabilityOnEmpty removes the operator, applies artifacts/ha where nothing of it is
 // left, and uses the API. It is not parallel: there is one API.
 func TestHighAvailabilityOnEmpty(t *testing.T) {
+	harness.RequireNightly(t)
 	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
 	s := startFor(t, 10*time.Minute)

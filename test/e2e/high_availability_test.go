@@ -22,70 +22,67 @@ import (
 
 const storageName = "etcd-operator-storage"
 
-const (
-	// asked is how many requests a second the traffic begins at most. Each worker waits for the
-	// response before its next request, so that a machine that is slow reaches fewer.
-	asked = 200
-	// olderTag is that of the programs before the upgrade.
-	olderTag = "before-the-upgrade"
-)
+// asked is how many requests a second the traffic begins at most. Each worker waits for the
+// response before its next request, so that a machine that is slow reaches fewer.
+const asked = 200
 
-// TestHighAvailability moves the installation with a single API server to artifacts/ha and back,
-// as a user does. Between the two it upgrades, restarts and kills each program under traffic. It
-// is not parallel: there is one API.
+// TestHighAvailability moves the installation with a single API server to artifacts/ha of the previous
+// release, as a user does. Under traffic it upgrades to this release, and restarts and kills each
+// program. In the night it goes back before, also with etcd in the storage, and upgrades again. At the
+// end a single API server has the objects. It is not parallel: there is one API.
 func TestHighAvailability(t *testing.T) {
 	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
-	s := startFor(t, 15*time.Minute)
+	s := startFor(t, 20*time.Minute)
 	c := s.create("steady", 3, etcdVersion)
 	data := c.fill()
 	uid := c.get().UID
 
 	s.Cleanup(s.restoreSingle)
+	current := s.thisRelease()
+	release, err := env.LoadPrevious(s.ctx())
+	s.must(err, "prepare the previous release")
+	previous := s.previousRelease(release, previousVersion)
 	begun := time.Now()
-	s.fromSingle(s.olderInstallation())
+	s.fromSingle(previous, release)
 	t.Logf("one API server became two after %v", time.Since(begun).Round(time.Second))
 	if got := c.get().UID; got != uid {
 		t.Fatalf("the UID of the EtcdCluster changed from %s to %s", uid, got)
 	}
-	s.schedule("* * * * *", false)
+	s.schedule("* * * * *")
+	begun = time.Now()
+	objects := s.keep()
+	t.Logf("the previous release created objects of each kind in %v", time.Since(begun).Round(time.Second))
+	move := func(to installation) func() {
+		return func() {
+			s.moveTo(to)
+			objects.check("after " + to.programs + " was installed")
+		}
+	}
 
 	traffic, err := env.StartTraffic(s.ctx(), harness.TrafficOptions{Namespace: s.namespace, PerSecond: asked, Workers: 40, Watchers: 10})
 	s.must(err, "start the traffic")
 	reached := rate{}
-	for _, disturbance := range []struct {
-		name string
-		do   func()
-		// unnoticed is how long after the disturbance a request may begin that fails: the
-		// kube-apiserver sends requests to a process that was killed until its Service leads elsewhere.
-		unnoticed time.Duration
-	}{
-		{"upgrade of everything", s.upgrade, 0},
+	disturbances := []disturbance{{"upgrade of everything from the previous release", move(current), 0}}
+	if harness.IsNightly() {
+		disturbances = append(disturbances,
+			disturbance{"return to the previous release", move(previous), 0},
+			disturbance{"second upgrade", move(current), 0},
+			disturbance{"rolling restart of the members of the storage", func() { s.rollout("statefulset/" + storageName) }, 0})
+	}
+	for _, d := range append(disturbances, []disturbance{
 		{"rolling restart of the API servers", func() { s.rollout("deployment/" + harness.APIServer) }, 0},
-		{"rolling restart of the members of the storage", func() { s.rollout("statefulset/" + storageName) }, 0},
 		{"rolling restart of the controllers", func() { s.rollout("deployment/" + harness.Controller) }, 0},
 		{"deletion of an API server", func() { s.deletePod("app.kubernetes.io/name=" + harness.APIServer) }, 0},
 		{"deletion of a member of the storage", func() { s.deletePod("app.kubernetes.io/name=" + storageName) }, 0},
 		{"kill of a controller", func() { s.killProgram(harness.Controller) }, 0},
 		{"kill of a member of the storage", func() { s.killOne("app.kubernetes.io/name=" + storageName) }, 0},
 		{"kill of an API server", func() { s.killProgram(harness.APIServer) }, 10 * time.Second},
-	} {
-		traffic.Phase()
-		from := time.Now()
-		disturbance.do()
-		p := traffic.Phase()
-		t.Logf("%s: %v", disturbance.name, p)
-		reached.add(p)
-		if p.Requests == 0 {
-			t.Errorf("%s: no request was sent in %v", disturbance.name, p.Took)
-		}
-		for _, f := range p.Failures {
-			if late := f.Begun.Sub(from); disturbance.unnoticed == 0 || late > disturbance.unnoticed {
-				t.Errorf("%s: a request failed that was sent %v after it: %v", disturbance.name, late.Round(time.Millisecond), f)
-			}
-		}
+	}...) {
+		reached.add(s.disturb(traffic, d))
 	}
 	t.Logf("%.0f requests per second were reached of %d", reached.perSecond(), asked)
+	s.onDifferentNodes(harness.APIServer)
 	lost := s.loseNode(traffic)
 	events, problems := traffic.Stop(s.within(time.Minute))
 	t.Logf("%d events in each of the histories of the watchers", events)
@@ -106,18 +103,46 @@ func TestHighAvailability(t *testing.T) {
 	c.holds(data)
 }
 
+// disturbance is what is done to the programs under traffic.
+type disturbance struct {
+	name string
+	do   func()
+	// unnoticed is how long after the disturbance a request may begin that fails: the
+	// kube-apiserver sends requests to a process that was killed until its Service leads elsewhere.
+	unnoticed time.Duration
+}
+
+// disturb carries out a disturbance, and fails the test if a request failed that must not.
+func (s *scenario) disturb(traffic *harness.Traffic, d disturbance) harness.Phase {
+	s.Helper()
+	traffic.Phase()
+	from := time.Now()
+	d.do()
+	p := traffic.Phase()
+	s.Logf("%s: %v", d.name, p)
+	if p.Requests == 0 {
+		s.Errorf("%s: no request was sent in %v", d.name, p.Took)
+	}
+	for _, f := range p.Failures {
+		if late := f.Begun.Sub(from); d.unnoticed == 0 || late > d.unnoticed {
+			s.Errorf("%s: a request failed that was sent %v after it: %v", d.name, late.Round(time.Millisecond), f)
+		}
+	}
+	return p
+}
+
 // storage runs artifacts/ha/storage.sh.
 func (s *scenario) storage(args ...string) string {
 	s.Helper()
-	out, err := s.tryStorage(s.ctx(), "", args...)
+	out, err := s.tryStorage(s.ctx(), env.Artifact("ha", "storage.sh"), "", args...)
 	s.must(err, "storage.sh %s: %s", strings.Join(args, " "), out)
 	return out
 }
 
-// tryStorage runs artifacts/ha/storage.sh for an installation, or for artifacts/ha if it is empty.
-func (s *scenario) tryStorage(ctx context.Context, installation string, args ...string) (string, error) {
+// tryStorage runs storage.sh of a release for an installation, or for the artifacts beside it if that is empty.
+func (s *scenario) tryStorage(ctx context.Context, script, installation string, args ...string) (string, error) {
 	kubectl := env.KubectlCommand(ctx, harness.Command{})
-	command := exec.CommandContext(ctx, env.Artifact("ha", "storage.sh"), args...)
+	command := exec.CommandContext(ctx, script, args...)
 	command.Dir = s.TempDir()
 	command.Env = append(slices.Clone(kubectl.Env), "PATH="+filepath.Dir(kubectl.Path)+string(os.PathListSeparator)+os.Getenv("PATH"), "INSTALLATION="+installation)
 	out, err := command.CombinedOutput()
@@ -130,7 +155,7 @@ func (s *scenario) restoreSingle() {
 	defer cancel()
 	_, err := env.Kube.AppsV1().StatefulSets(harness.SystemNamespace).Get(ctx, storageName, metav1.GetOptions{})
 	if err == nil {
-		if out, err := s.tryStorage(ctx, "", "to-single"); err != nil {
+		if out, err := s.tryStorage(ctx, env.Artifact("ha", "storage.sh"), "", "to-single"); err != nil {
 			s.Errorf("storage.sh to-single: %v: %s", err, out)
 		}
 	}
@@ -171,6 +196,21 @@ func (s *scenario) deletePod(selector string) {
 	s.must(pods.Await(s.ctx(), func(now []*corev1.Pod) bool {
 		return harness.AllReady(len(list))(now) && !slices.ContainsFunc(now, func(p *corev1.Pod) bool { return p.UID == list[0].UID })
 	}), "another pod in the place of %s", list[0].Name)
+}
+
+// onDifferentNodes fails the test if two pods of a program are on one node, whose loss would take both.
+func (s *scenario) onDifferentNodes(program string) {
+	s.Helper()
+	on := map[string]string{}
+	for _, pod := range s.systemPods("app.kubernetes.io/name=" + program).List() {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if other := on[pod.Spec.NodeName]; other != "" {
+			s.Errorf("pods %s and %s are both on node %s", other, pod.Name, pod.Spec.NodeName)
+		}
+		on[pod.Spec.NodeName] = pod.Name
+	}
 }
 
 // killOne kills the process of one of the pods, and waits until it runs again.

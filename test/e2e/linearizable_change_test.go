@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 // minorBefore is the last patch of the minor version before that of etcdVersion.
@@ -18,6 +19,7 @@ const minorBefore = "3.5.35"
 // TestLinearizableSecure lets clients that prove themselves read, write and swap while
 // the CA is replaced, the cluster moves to the next minor version, and sleeps.
 func TestLinearizableSecure(t *testing.T) {
+	harness.RequireNightly(t)
 	t.Parallel()
 	s := start(t)
 	c := s.cluster("proven")

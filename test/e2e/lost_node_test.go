@@ -20,6 +20,7 @@ import (
 // member replaces it without a person, and not before its time. The pod and the PVC of the old member
 // go when the node is back.
 func TestMemberOnALostNode(t *testing.T) {
+	harness.RequireNightly(t)
 	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
 	s := startFor(t, 8*time.Minute)

@@ -24,6 +24,7 @@ type naming struct {
 // responds to every query while the cluster is upgraded and gets another CA. No response is older than
 // what was acknowledged before the query. Only the kill of the leader may cost queries.
 func TestConsumerNames(t *testing.T) {
+	harness.RequireNightly(t)
 	t.Parallel()
 	env.RequireLocal(t, harness.NodeImages)
 	s := start(t)

@@ -23,6 +23,7 @@ const oneNodeEach = withVolumes + "\n    antiAffinity: true"
 // TestNodeFailures crashes, cuts off and reboots nodes that members run on. The
 // quorum serves meanwhile, and the member comes back as the one that it was.
 func TestNodeFailures(t *testing.T) {
+	harness.RequireNightly(t)
 	env.RequireLocal(t, harness.Nodes)
 	nodes, err := env.ReadyNodes(t.Context())
 	if err != nil {

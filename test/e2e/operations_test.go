@@ -135,21 +135,29 @@ func TestHealth(t *testing.T) {
 	c.awaitVerdict(v1beta2.VerdictHealthy)
 }
 
-// TestHealthWithoutController: the subresources that send requests to members need no
-// controller.
-func TestHealthWithoutController(t *testing.T) {
+// TestWithoutController stops the controller once for two clusters.
+func TestWithoutController(t *testing.T) {
 	s := start(t)
-	c := s.create("alone", 3, etcdVersion)
+	alone := s.create("alone", 3, etcdVersion)
+	dropped := s.create("dropped", 1, etcdVersion, withVolumes)
+	dropped.fill()
 	s.stopInstalledController()
+	alone.servesRequests()
+	dropped.waitsForTheController()
+}
+
+// servesRequests: the subresources that send requests to members need no controller.
+func (c *cluster) servesRequests() {
+	c.Helper()
 	if health := c.awaitVerdict(v1beta2.VerdictHealthy); health.Serving != 3 {
-		t.Errorf("unexpected %+v", health)
+		c.Errorf("unexpected %+v", health)
 	}
 	if members := look[v1beta2.EtcdClusterMembers](c, "members"); !members.Agreed {
-		t.Errorf("unexpected %+v", members.Disagreements)
+		c.Errorf("unexpected %+v", members.Disagreements)
 	}
 	before := c.leader().Pod.Name
 	if moved := post[v1beta2.EtcdClusterLeaderMove](c, "moveleader", "{}"); moved.Status.Leader == before || moved.Status.From != before {
-		t.Errorf("unexpected %+v", moved.Status)
+		c.Errorf("unexpected %+v", moved.Status)
 	}
 }
 

@@ -4,63 +4,75 @@
 package e2e
 
 import (
-	"testing"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// TestRequestsSurviveProgramRestarts requests a recovery and an operation that both have to
-// wait, and kills every program meanwhile. Both requests are still known, and are carried
-// out.
-func TestRequestsSurviveProgramRestarts(t *testing.T) {
-	s := start(t)
-	t.Cleanup(func() { replacePrograms(t) })
-	other := s.another("full")
-	waiting, lost := s.create("busy", 3, etcdVersion), other.create("lost", 3, etcdVersion)
-	kept, data := waiting.fill(), lost.fill()
+// waitingRequests are an operation that waits for a member which does not respond, and a recovery
+// that waits for room in its namespace.
+type waitingRequests struct {
+	waiting, lost       *cluster
+	kept, data          harness.Data
+	operation, recovery string
+	end                 func()
+}
 
-	hung := waiting.follower().Pod
-	waiting.hang(hung)
-	waiting.await(s.within(noticeWithin), "the member to be missed", func(object *clusterObject) bool {
+// requestWhatWaits makes two clusters, and requests what cannot be done before end is called.
+func (s *scenario) requestWhatWaits() *waitingRequests {
+	s.Helper()
+	other := s.another("full")
+	r := &waitingRequests{waiting: s.create("busy", 3, etcdVersion), lost: other.create("lost", 3, etcdVersion)}
+	r.kept, r.data = r.waiting.fill(), r.lost.fill()
+
+	hung := r.waiting.follower().Pod
+	r.waiting.hang(hung)
+	r.waiting.await(s.within(noticeWithin), "the member to be missed", func(object *clusterObject) bool {
 		return len(object.Status.Members.Unready) == 1
 	})
-	operation := post[v1beta2.EtcdClusterOperation](waiting, "defrag", "{}").Status.ID
+	r.operation = post[v1beta2.EtcdClusterOperation](r.waiting, "defrag", "{}").Status.ID
 
 	// There is no room for the new member, so the recovery cannot get further than this.
 	other.kubectl("create", "quota", "full", "--hard=pods=1")
-	survivor := lost.leader().Pod
-	lost.destroy(survivor)
-	lost.awaitLoss(survivor.Name)
-	asked, err := lost.recoverNow()
+	survivor := r.lost.leader().Pod
+	r.lost.destroy(survivor)
+	r.lost.awaitLoss(survivor.Name)
+	asked, err := r.lost.recoverNow()
 	s.must(err, "ask for the recovery")
-	filling := func(object *clusterObject) bool {
-		r := object.Status.Recovery
-		return r != nil && r.ID == asked.Status.ID && r.Phase == v1beta2.RecoveryPhaseFilling
+	r.recovery = asked.Status.ID
+	r.lost.await(s.within(time.Minute), "the recovery to begin", r.fills)
+	r.end = func() {
+		r.waiting.resume(hung)
+		other.kubectl("delete", "quota", "full")
 	}
-	lost.await(s.within(time.Minute), "the recovery to begin", filling)
+	return r
+}
 
-	for _, program := range []string{harness.Controller, harness.APIServer} {
-		s.killProgram(program)
+// fills is true for the cluster whose recovery waits.
+func (r *waitingRequests) fills(object *clusterObject) bool {
+	now := object.Status.Recovery
+	return now != nil && now.ID == r.recovery && now.Phase == v1beta2.RecoveryPhaseFilling
+}
+
+// survive fails the test unless both requests are still known, and are carried out when they can be.
+func (r *waitingRequests) survive() {
+	r.waiting.Helper()
+	if object := r.lost.get(); !r.fills(object) {
+		r.lost.Errorf("after every program was killed the recovery is %+v", object.Status.Recovery)
 	}
-	always := func(*clusterObject) bool { return true }
-	if object := lost.await(s.ctx(), "the API to respond", always); !filling(object) {
-		t.Errorf("after every program was killed the recovery is %+v", object.Status.Recovery)
+	if op := r.waiting.get().Status.Operation; op == nil || op.ID != r.operation || op.IsOver() {
+		r.waiting.Errorf("after every program was killed the operation is %+v", op)
 	}
-	if op := waiting.await(s.ctx(), "the API to respond", always).Status.Operation; op == nil || op.ID != operation || op.IsOver() {
-		t.Errorf("after every program was killed the operation is %+v", op)
+	r.end()
+	if object := r.lost.recovered(3); object.Status.Recovery.ID != r.recovery || object.Status.Recovery.Trigger != v1beta2.RecoveryTriggerRequest {
+		r.lost.Errorf("the recovery that was requested as %s came to %+v", r.recovery, object.Status.Recovery)
 	}
-	waiting.resume(hung)
-	other.kubectl("delete", "quota", "full")
-	if object := lost.recovered(3); object.Status.Recovery.ID != asked.Status.ID || object.Status.Recovery.Trigger != v1beta2.RecoveryTriggerRequest {
-		t.Errorf("the recovery that was requested as %s came to %+v", asked.Status.ID, object.Status.Recovery)
+	r.lost.holds(r.data)
+	object := r.waiting.await(r.waiting.within(time.Minute), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.IsOver() })
+	if op := object.Status.Operation; op.ID != r.operation || op.Phase != v1beta2.OperationSucceeded {
+		r.waiting.Errorf("the operation came to %+v", op)
 	}
-	lost.holds(data)
-	object := waiting.await(s.within(time.Minute), "the operation to be over", func(object *clusterObject) bool { return object.Status.Operation.IsOver() })
-	if op := object.Status.Operation; op.ID != operation || op.Phase != v1beta2.OperationSucceeded {
-		t.Errorf("the operation came to %+v", op)
-	}
-	waiting.settle(3)
-	waiting.holds(kept)
+	r.waiting.settle(3)
+	r.waiting.holds(r.kept)
 }

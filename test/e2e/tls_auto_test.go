@@ -33,10 +33,29 @@ func issued(object *v1beta2.EtcdCluster) (serials map[v1beta2.CertificateUse]str
 	return serials, issuers
 }
 
-// TestTLSAuto makes a cluster with certificates of its own, and under a writer that
-// follows the client's secret grows it, loses a member, loses a secret, and replaces
-// the CA. It counts failed writes, so it does not run beside other tests.
-func TestTLSAuto(t *testing.T) {
+// TestCARotation replaces the CAs of clusters beside each other: of two that a kube-apiserver keeps
+// its objects in, and of one under a writer. One kube-apiserver has the certificate that all
+// applications share, the other has one of its own. They count failed writes, so they do not run
+// beside other tests.
+func TestCARotation(t *testing.T) {
+	env.RequireLocal(t, harness.NodeImages)
+	for name, test := range map[string]func(*testing.T){
+		"kube-apiserver without volumes": func(t *testing.T) { consumerCARotation(t, "used-client-tls") },
+		"kube-apiserver with volumes": func(t *testing.T) {
+			consumerCARotation(t, "used-apiserver-binding", withVolumes+"\n  clients: [{name: apiserver}]")
+		},
+		"writer": rotationUnderAWriter,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// rotationUnderAWriter makes a cluster with certificates of its own, and under a writer that
+// follows the client's secret loses a member, loses a secret, and replaces the CA.
+func rotationUnderAWriter(t *testing.T) {
 	s := start(t)
 	c := s.cluster("auto")
 	c.secure("auto-client-tls", "tls.crt", "tls.key", "ca.crt")

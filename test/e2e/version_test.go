@@ -169,6 +169,7 @@ var walk = []string{"3.4.23", "3.5.35", etcdVersion, "3.7.3"}
 // TestVersionWalk brings a cluster from the oldest version to the newest under a client that
 // writes all the time. A step that is not allowed is rejected at once.
 func TestVersionWalk(t *testing.T) {
+	harness.RequireNightly(t)
 	t.Parallel()
 	s := start(t)
 	// With few entries between snapshots the log is soon led past what older members wrote.

@@ -221,28 +221,17 @@ func (s *scenario) storageClass() string {
 	return created.Name
 }
 
-// TestVolumesDeleted deletes a cluster whose volumes go with it, while the controller does
+// waitsForTheController deletes a cluster whose volumes go with it, while the controller does
 // not run: the object waits for the controller, which says what it has deleted.
-func TestVolumesDeleted(t *testing.T) {
-	s := start(t)
-	c := s.create("dropped", 1, etcdVersion, withVolumes)
-	c.fill()
-	replicas, err := env.ScaleProgram(s.ctx(), harness.Controller, 0)
-	s.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
-		defer cancel()
-		if _, err := env.ScaleProgram(ctx, harness.Controller, max(replicas, 1)); err != nil {
-			s.Errorf("bring the controller back: %v", err)
-		}
-	})
-	s.must(err, "stop the controller")
-	s.kubectl("delete", "etcd", "dropped", "--wait=false")
+func (c *cluster) waitsForTheController() {
+	c.Helper()
+	c.kubectl("delete", "etcd", c.name, "--wait=false")
 	if object := c.get(); object.DeletionTimestamp == nil || len(c.pvcs()) != 1 {
-		t.Errorf("without a controller: %+v, %d PVCs", object.ObjectMeta, len(c.pvcs()))
+		c.Errorf("without a controller: %+v, %d PVCs", object.ObjectMeta, len(c.pvcs()))
 	}
-	_, err = env.ScaleProgram(s.ctx(), harness.Controller, max(replicas, 1))
-	s.must(err, "start the controller")
-	s.kubectl("wait", "--for=delete", "etcd/dropped", "--timeout=60s")
-	s.awaitDeleted("pods,services,pdb,pvc", "etcd_cluster=dropped")
-	s.contains(strings.Join(c.reasons(), " "), "VolumesDeleted")
+	_, err := env.ScaleProgram(c.ctx(), harness.Controller, 1)
+	c.must(err, "start the controller")
+	c.kubectl("wait", "--for=delete", "etcd/"+c.name, "--timeout=60s")
+	c.awaitDeleted("pods,services,pdb,pvc", "etcd_cluster="+c.name)
+	c.contains(strings.Join(c.reasons(), " "), "VolumesDeleted")
 }

@@ -3,6 +3,14 @@
 
 package harness
 
+import "os"
+
+// NightlyVariable has the tests run that `make test` leaves out: `make nightly` sets it.
+const NightlyVariable = "ETCD_OPERATOR_NIGHTLY"
+
+// IsNightly is true if the tests run that `make test` leaves out.
+func IsNightly() bool { return os.Getenv(NightlyVariable) != "" }
+
 // Need is something that a test needs and that only the local Kubernetes (`make up`) offers.
 type Need string
 
@@ -20,6 +28,15 @@ const (
 type skipper interface {
 	Helper()
 	Skipf(format string, args ...any)
+}
+
+// RequireNightly skips a test of minutes, most of whose promises shorter tests check as well. The
+// table in docs/testing.md names both.
+func RequireNightly(t skipper) {
+	t.Helper()
+	if !IsNightly() {
+		t.Skipf("this test takes minutes and runs in `make nightly`, or with %s=yes", NightlyVariable)
+	}
 }
 
 // IsLocal is true on the local Kubernetes.

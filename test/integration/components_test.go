@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -85,6 +87,47 @@ func TestPolicyWithParameters(t *testing.T) {
 	eventually(t, func(ctx context.Context) error { return try(ctx, 3) })
 	if err := try(t.Context(), 5); err == nil {
 		t.Error("with the right the policy does not hold")
+	}
+}
+
+// TestNoExistingEtcd: with the component no cluster is created that takes over an etcd, and others are.
+func TestNoExistingEtcd(t *testing.T) {
+	namespace := newNamespace(t)
+	policy := component("no-existing-etcd", "policy.yaml")
+	takeOver := newCluster("a")
+	takeOver.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{ClientEndpoints: []string{"http://etcd-0.etcd:2379"}}}
+	begun := takeOver.DeepCopy()
+	begun.Name = "begun"
+	create(t, namespace, begun)
+	try := func(ctx context.Context, cluster *v1beta2.EtcdCluster) error {
+		_, err := clustersIn(namespace).Create(ctx, cluster, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	if err := try(t.Context(), takeOver); err != nil {
+		t.Fatalf("without the component: %v", err)
+	}
+	t.Cleanup(func() {
+		if _, err := env.kubectl(context.WithoutCancel(t.Context()), "delete", "-f", policy); err != nil {
+			t.Error(err)
+		}
+	})
+	mustKubectl(t, "apply", "-f", policy)
+	eventually(t, func(ctx context.Context) error { // the policy is read by a watch
+		switch err := try(ctx, takeOver); {
+		case err == nil:
+			return errorf("a cluster that takes over an etcd is not rejected")
+		case !strings.Contains(err.Error(), "spec.bootstrap.existing: the administrator"):
+			return err
+		default:
+			return nil
+		}
+	})
+	if err := try(t.Context(), newCluster("b")); err != nil {
+		t.Errorf("a cluster of its own is rejected: %v", err)
+	}
+	if _, err := clustersIn(namespace).Patch(t.Context(), "begun", types.MergePatchType,
+		[]byte(`{"spec":{"bootstrap":{"existing":{"oldMembers":"Remove"}}}}`), metav1.PatchOptions{}); err != nil {
+		t.Errorf("a migration that had begun cannot be finished: %v", err)
 	}
 }
 

@@ -239,34 +239,6 @@ func (s *simulated) create() {
 	}
 }
 
-// rest watches a fleet without changes.
-func (s *simulated) rest() {
-	s.Helper()
-	s.sleep(calm)
-	before := s.asked()
-	dials, statuses, lists := s.etcd.Dials.Load(), s.etcd.Statuses.Load(), s.etcd.Lists.Load()
-	startProcessor, _ := s.used()
-	d := time.Duration(fromEnvironment(s.T, fleetRestVariable, int(defaultRest.Seconds()))) * time.Second
-	s.sleep(d)
-	processor, memory := s.used()
-	requests := s.asked().since(before)
-	dials, statuses, lists = s.etcd.Dials.Load()-dials, s.etcd.Statuses.Load()-statuses, s.etcd.Lists.Load()-lists
-	s.Logf("at rest for %v: %d connections made, %d statuses, %d member lists; %.2f %% of a processor, %d MiB; requests: %v",
-		d, dials, statuses, lists, 100*(processor-startProcessor)/d.Seconds(), memory, requests)
-	if dials != 0 {
-		s.Errorf("%d connections were made at rest", dials)
-	}
-	// Rounds are cut at both ends.
-	if lists < int64(s.clusters) || statuses < memberSize*(lists-16) || statuses > memberSize*(lists+16) {
-		s.Errorf("%d statuses of members and %d member lists of %d clusters of %d", statuses, lists, s.clusters, memberSize)
-	}
-	for what, n := range requests {
-		if what.verb != "watch" && what.resource != "leases" {
-			s.Errorf("at rest there were %d requests to %s %s", n, what.verb, what.resource)
-		}
-	}
-}
-
 // restart ends the controller and starts a second controller, which finds nothing to do.
 func (s *simulated) restart() {
 	s.Helper()

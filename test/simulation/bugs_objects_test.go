@@ -240,7 +240,8 @@ func (openGate) IsReady(types.NamespacedName) bool { return true }
 
 func (openGate) Note(types.NamespacedName, metav1.Object) {}
 
-func (openGate) Forget(types.NamespacedName) {}
+func (openGate) Compare(types.NamespacedName, metav1.Object) {}
+func (openGate) Forget(types.NamespacedName)                 {}
 
 // believing takes what the cache shows for what is.
 type believing struct {

@@ -26,6 +26,7 @@ func bugsOfPartitions() []bug {
 		{name: "lets Kubernetes delete pods behind a partition", rules: "S1 L1", wrap: evictable, story: severMajorityForLong},
 		{name: "waits for a member whose local volume is lost", rules: "L1", wrap: deciding(neverAway), story: loseLocalVolume},
 		{name: "believes that the status names every voter", rules: "S1", wrap: judgingByStatus, story: recoverBesideANewMajority},
+		{name: "reads the volume of a member that may run", rules: "S5", wrap: hurrying(takeDeletedForEnded), story: loseAllButAVolume},
 		{name: "publishes a new lineage beside members that may run", rules: "S1 S4", wrap: hurrying(nil), story: restoreBesideACut},
 	}
 }
@@ -161,6 +162,16 @@ func recoverBesideANewMajority(s *schedules.Schedule) {
 		{At: 95 * time.Second, Kind: schedules.EventSever, A: int(s.Seed / 2), B: 16, For: 4 * time.Minute},
 		{At: 115 * time.Second, Kind: schedules.EventRecover},
 		{At: 6 * time.Minute, Kind: schedules.EventResume},
+	}
+}
+
+// loseAllButAVolume destroys all members but one, whose etcd restarts and does not respond any more.
+func loseAllButAVolume(s *schedules.Schedule) {
+	s.Size, s.Volumes, s.LocalVolumes, s.Deadly, s.Automatic, s.Recovers, s.Version = 3, true, true, true, true, false, schedules.VersionLines[0][0]
+	s.Events = []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventDisaster, A: int(s.Seed)},
+		{At: 62 * time.Second, Kind: schedules.EventKillContainer, A: int(s.Seed)},
+		{At: 3 * time.Minute, Kind: schedules.EventResume},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
 	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 )
@@ -146,7 +147,7 @@ func forgetWitnesses(m *manager.Manager, c cluster.Config) cluster.Config {
 	})(m, c)
 }
 
-// unlabelled finds no pod and no PVC of the cluster in the live API.
+// unlabelled finds no pod, no PVC and no Service of the cluster in the live API.
 type unlabelled struct{ cluster.Objects }
 
 // ListPods implements cluster.Objects.
@@ -155,6 +156,15 @@ func (o unlabelled) ListPods(context.Context, string, string) ([]corev1.Pod, err
 // ListPVCs implements cluster.Objects.
 func (o unlabelled) ListPVCs(context.Context, string, string) ([]corev1.PersistentVolumeClaim, error) {
 	return nil, nil
+}
+
+// GetService implements cluster.Objects.
+func (o unlabelled) GetService(ctx context.Context, namespace, name string) (*corev1.Service, error) {
+	service, err := o.Objects.GetService(ctx, namespace, name)
+	if err == nil {
+		delete(service.Annotations, resources.AnnotationRecoveries)
+	}
+	return service, err
 }
 
 // believeStatus goes by the status where that tells of a recovery.

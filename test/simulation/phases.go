@@ -22,6 +22,10 @@ func phases() []phase {
 		{name: "bootstrap", plan: schedules.OfSize(3), declares: true, steps: []step{created}},
 		{name: "bootstrap with volumes", plan: schedules.OfSize(3).WithVolumes(), declares: true, steps: []step{created}},
 		{name: "bootstrap without learners", plan: schedules.OfSize(3).WithVersion(schedules.OldBefore), declares: true, steps: []step{created}},
+		{name: "take over", plan: schedules.OfSize(3).Joining(), declares: true, steps: []step{joined, oldRemoved}},
+		{name: "take over with volumes", plan: schedules.OfSize(1).WithVolumes().Joining(), declares: true, steps: []step{joined, oldRemoved}},
+		{name: "take over and remove at once", plan: schedules.OfSize(3).Joining(), declares: true, steps: []step{createdSoon, oldRemoved}},
+		{name: "take over and lose a member", plan: schedules.OfSize(3).Joining(), declares: true, steps: []step{joined, podsLostBesideOld, oldRemoved}},
 		{name: "scale up", plan: schedules.OfSize(3), steps: []step{resized(5)}},
 		{name: "scale up with volumes", plan: schedules.OfSize(1).WithVolumes(), steps: []step{resized(3)}},
 		{name: "scale down", plan: schedules.OfSize(5), steps: []step{resized(3)}},
@@ -47,6 +51,8 @@ func phases() []phase {
 		{name: "revert a change with which etcd does not start", plan: schedules.OfSize(3).WithVolumes(), steps: []step{changedBadly, repaired}},
 		{name: "automatic recovery", plan: schedules.OfSize(3).Automatically(), steps: []step{majorityLost}},
 		{name: "automatic recovery with volumes", plan: schedules.OfSize(3).Automatically().WithVolumes(), steps: []step{majorityLost}},
+		{name: "automatic recovery from a volume", plan: schedules.OfSize(3).Automatically().WithVolumes(), steps: []step{survivorRestarted}},
+		{name: "recovery on request from a volume", plan: schedules.OfSize(3).Recovering().WithVolumes(), steps: []step{survivorRestarted}},
 		{name: "recovery on request", plan: schedules.OfSize(3).Recovering(), steps: []step{majorityLost}},
 		{name: "recovery on request without learners", plan: schedules.OfSize(3).WithVersion(schedules.OldAfter).Recovering(), steps: []step{majorityLost}},
 		{name: "recovery on request with volumes", plan: schedules.OfSize(3).Recovering().WithVolumes(), steps: []step{majorityLost}},
@@ -80,8 +86,12 @@ func phases() []phase {
 var (
 	created     = step{do: (*faults.World).CreateCluster, done: (*faults.World).Goal}
 	createdSoon = step{do: (*faults.World).CreateCluster, done: func(*faults.World) string { return "" }}
-	deleted     = step{do: (*faults.World).DeleteCluster, done: gone}
-	rotated     = step{do: func(w *faults.World) { w.RotateCA(schedules.Event{}) }, done: (*faults.World).Goal}
+	joined      = step{do: (*faults.World).CreateCluster, done: (*faults.World).OldMembersKept}
+	oldRemoved  = step{do: (*faults.World).RemoveOldMembers, done: (*faults.World).Goal}
+	// podsLostBesideOld loses a pod without a volume while old members are kept.
+	podsLostBesideOld = step{do: podsLost(3, 1).do, done: (*faults.World).OldMembersKept}
+	deleted           = step{do: (*faults.World).DeleteCluster, done: gone}
+	rotated           = step{do: func(w *faults.World) { w.RotateCA(schedules.Event{}) }, done: (*faults.World).Goal}
 	// changed replaces every pod.
 	changed      = step{do: func(w *faults.World) { w.UserDoes(schedules.Event{Kind: schedules.EventDeclare, A: 3}) }, done: (*faults.World).Goal}
 	restarted    = step{do: func(w *faults.World) { w.UserDoes(schedules.Event{Kind: schedules.EventRestart, A: 1}) }, done: (*faults.World).Goal}
@@ -95,6 +105,7 @@ var (
 	}
 	repaired           = step{do: (*faults.World).Repair, done: (*faults.World).Goal}
 	majorityLost       = step{do: func(w *faults.World) { w.Disturb(); w.DestroyMajority(schedules.Event{}) }, done: recovered}
+	survivorRestarted  = step{do: restartSurvivor, done: recovered}
 	defragmentedSoon   = step{do: (*faults.World).AskForDefrag, done: createdSoon.done}
 	replaced           = step{do: (*faults.World).AskForReplacement, done: (*faults.World).Goal}
 	replacedOnDownNode = step{do: replaceOnDownNode, done: (*faults.World).Goal}
@@ -104,6 +115,13 @@ var (
 	restartedOnRequest = step{do: func(w *faults.World) { w.AskForRestart(schedules.Event{A: 1}) }, done: (*faults.World).Goal}
 	remade             = step{do: func(w *faults.World) { w.DeleteCluster(); w.CreateCluster() }, done: (*faults.World).Goal}
 )
+
+// restartSurvivor destroys all members but one, and then restarts the etcd of the survivor.
+func restartSurvivor(w *faults.World) {
+	w.Disturb()
+	w.DestroyMajority(schedules.Event{})
+	w.CarryOut(schedules.Event{Kind: schedules.EventKillContainer})
+}
 
 // recovered returns what is missing until a cluster that has lost a majority serves again.
 // Members of it may live for long enough to let the others go on without them.

@@ -34,6 +34,9 @@ func Run(plan *schedules.Schedule, variant Variant, stats *timeline.Stats, traci
 	}
 	w.StartManager(0)
 	w.CreateCluster()
+	if plan.Joins {
+		w.After(time.Duration(plan.Seed%180)*time.Second, w.RemoveOldMembers)
+	}
 	w.After(0, w.Beat)
 	w.After(0, w.Client)
 	var end time.Duration

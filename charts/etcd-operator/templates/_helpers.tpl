@@ -52,3 +52,36 @@
 {{- fail "controller.watchNamespace and controller.clusterWide are both set: a controller looks after one namespace or after all. Set one of them" }}
 {{- end }}
 {{- end }}
+
+{{/* Where API servers that are installed keep the objects: embedded, managed, external, or nothing. */}}
+{{- define "etcd-operator.storageInUse" -}}
+{{- $deployment := lookup "apps/v1" "Deployment" .Release.Namespace "etcd-operator-apiserver" -}}
+{{- $addresses := lookup "v1" "ConfigMap" .Release.Namespace "etcd-operator-apiserver-storage" -}}
+{{- $embedded := false -}}
+{{- if $deployment }}
+{{- range (first $deployment.spec.template.spec.containers).args }}
+{{- if hasPrefix "--embedded-etcd-dir=" . }}{{ $embedded = true }}{{ end }}
+{{- end }}
+{{- if $embedded }}embedded
+{{- else if contains "//etcd-operator-storage-0." (dig "data" "servers" "" $addresses) }}managed
+{{- else }}external
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Another storage than the one that has the objects: API servers would not find them. */}}
+{{- define "etcd-operator.rejectOtherStorage" -}}
+{{- $type := .Values.apiserver.storage.type -}}
+{{- $used := include "etcd-operator.storageInUse" . | trim -}}
+{{- $move := "move the objects first: docs/how-to/high-availability.md#move-a-release-of-helm" -}}
+{{- if and $used (ne $used $type) }}
+{{- printf "apiserver.storage.type is %s, and the API servers in namespace %s keep the objects in %s storage: with another type they would not find them. Set apiserver.storage.type to %s (helm upgrade with one value forgets the values of before, unless --reset-then-reuse-values is given), or %s" $type .Release.Namespace $used $used $move | fail }}
+{{- end }}
+{{- $volumes := dict "embedded" "etcd-operator-apiserver-data" "managed" "data-etcd-operator-storage-0" -}}
+{{- $other := ternary "managed" "embedded" (eq $type "embedded") -}}
+{{- $needed := get $volumes $type -}}
+{{- $left := get $volumes $other -}}
+{{- if and (not $used) $needed (not (lookup "v1" "PersistentVolumeClaim" .Release.Namespace $needed)) (lookup "v1" "PersistentVolumeClaim" .Release.Namespace $left) }}
+{{- printf "apiserver.storage.type is %s, and PVC %s of an installation with type %s exists in namespace %s: the API servers would not find the objects that it holds. Set apiserver.storage.type to %s. To change the type, %s. If no object is needed, delete the PVC" $type $left $other .Release.Namespace $other $move | fail }}
+{{- end }}
+{{- end }}

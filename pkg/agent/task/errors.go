@@ -25,6 +25,8 @@ var (
 	errNoBackup = errors.New("there is no such backup")
 	// errInTheWay: something that is not ours would be overwritten.
 	errInTheWay = errors.New("it is in the way")
+	// errInUse: an etcd runs on the data.
+	errInUse = errors.New("an etcd runs on it")
 	// errSecret: a mounted secret other than the store's cannot be used.
 	errSecret = errors.New("unusable secret")
 )
@@ -49,6 +51,7 @@ var classes = []struct {
 	{errUnsupported, agent.ClassUnsupported},
 	{manifest.ErrNewer, agent.ClassUnsupported},
 	{errInTheWay, agent.ClassExists},
+	{errInUse, agent.ClassExists},
 	{objectstore.ErrExists, agent.ClassExists},
 	{objectstore.ErrNoBucket, agent.ClassNoBucket},
 	{errNoBackup, agent.ClassNotFound},

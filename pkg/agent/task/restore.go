@@ -202,8 +202,11 @@ func (t *run) snapshotStatus(ctx context.Context, tool string) error {
 	return nil
 }
 
-func findTool() (string, error) {
-	for _, name := range tools {
+func findTool() (string, error) { return findProgram(tools...) }
+
+// findProgram returns the first of some programs of etcd's image that exists.
+func findProgram(names ...string) (string, error) {
+	for _, name := range names {
 		if found, err := exec.LookPath(name); err == nil {
 			return found, nil
 		}
@@ -213,7 +216,7 @@ func findTool() (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%w: the image has neither %s", errUnsupported, strings.Join(tools, " nor "))
+	return "", fmt.Errorf("%w: the image has no %s", errUnsupported, strings.Join(names, " and no "))
 }
 
 // runTool returns what the program says on both its outputs if it fails, and on its

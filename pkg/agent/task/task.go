@@ -119,6 +119,8 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 		return t.verify(ctx)
 	case agent.CommandFetch:
 		return t.fetch(ctx)
+	case agent.CommandSalvage:
+		return t.salvage(ctx)
 	case agent.CommandRestore:
 		return t.restore(ctx)
 	case agent.CommandPrune:

@@ -24,7 +24,10 @@ import (
 // spec.backup asks for. It writes status.lastBackup and the condition BackupHealthy,
 // which the controller of clusters leaves as they are; both write on the resource
 // version that they have read, so neither undoes the other's.
-type Clusters struct{ Config }
+type Clusters struct {
+	Config
+	held reconcile.Held
+}
 
 // NewClusters returns a Clusters for the configuration of a Reconciler.
 func NewClusters(r *Reconciler, gate Gate) *Clusters {
@@ -39,6 +42,7 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 	c, err := r.Cache.Cluster(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		r.Gate.Forget(key)
+		r.held.Forget(key)
 		metrics.ForgetClusterBackups(key)
 		return 0, nil
 	}
@@ -48,7 +52,11 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 	if !r.Responsible(c) {
 		return 0, nil
 	}
-	if !r.Gate.IsReady(key) {
+	ready, err := r.held.IsReady(r.Gate, key, r.Clock.Now(), func() (metav1.Object, error) { return r.Objects.GetCluster(ctx, key.Namespace, key.Name) })
+	if err != nil {
+		return 0, err
+	}
+	if !ready {
 		return reconcile.GateRetry, nil
 	}
 	o, size, err := r.observe(c)

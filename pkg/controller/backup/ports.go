@@ -39,6 +39,7 @@ type Objects interface {
 	job.Objects
 
 	GetBackup(ctx context.Context, namespace, name string) (*v1beta2.EtcdBackup, error)
+	GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error)
 	CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
 	UpdateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
 	UpdateBackupStatus(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)

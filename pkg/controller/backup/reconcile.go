@@ -58,6 +58,7 @@ type Config struct {
 // Reconciler moves one EtcdBackup at a time a step on.
 type Reconciler struct {
 	Config
+	held    reconcile.Held
 	limiter *limiter
 }
 
@@ -78,13 +79,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	b, err := r.Cache.Backup(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		r.Gate.Forget(key)
+		r.held.Forget(key)
 		r.releaseReservation(key)
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read backup from the cache: %w", err)
 	}
-	if !r.Gate.IsReady(key) {
+	ready, err := r.held.IsReady(r.Gate, key, r.Clock.Now(), func() (metav1.Object, error) { return r.Objects.GetBackup(ctx, key.Namespace, key.Name) })
+	if err != nil {
+		return 0, err
+	}
+	if !ready {
 		return reconcile.GateRetry, nil
 	}
 	r.limiter.cached(key)

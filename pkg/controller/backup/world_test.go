@@ -275,6 +275,10 @@ func (w *world) GetBackup(_ context.Context, namespace, name string) (*v1beta2.E
 	return call(w, func() (*v1beta2.EtcdBackup, error) { return get(w.live.backups, "etcdbackups", namespace, name) })
 }
 
+func (w *world) GetCluster(_ context.Context, namespace, name string) (*v1beta2.EtcdCluster, error) {
+	return call(w, func() (*v1beta2.EtcdCluster, error) { return get(w.live.clusters, "etcdclusters", namespace, name) })
+}
+
 func (w *world) CreateBackup(_ context.Context, b *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
 	return call(w, func() (*v1beta2.EtcdBackup, error) {
 		if _, taken := w.live.backups[key(b)]; taken {

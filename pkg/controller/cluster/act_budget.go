@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -60,6 +61,16 @@ func guardVoters(ctx context.Context, r *run, name string) error {
 		}
 	}
 	return requireOtherVotersServe(ctx, r, name)
+}
+
+// requireStillDrained makes sure that a pod that was seen as drained still is. Another controller gives it
+// back to the Service before it drains and stops another pod.
+func requireStillDrained(r *run, live *corev1.Pod) error {
+	seen := r.seen.podOf(live.Name)
+	if seen != nil && seen.Role == planner.PodDraining && observedPod(r.seen.Cluster, live).Role != planner.PodDraining {
+		return fmt.Errorf("pod %s is not drained any more: %w", live.Name, reconcile.ErrStale)
+	}
+	return nil
 }
 
 // raiseBudget has the budget keep one voter more than a quorum. A budget that is missing or is not

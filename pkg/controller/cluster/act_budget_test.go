@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
@@ -67,5 +68,52 @@ func TestBudgetIsRaisedBeforeAVoterStops(t *testing.T) {
 				t.Errorf("the budget keeps %d voters, not %d", got, test.now)
 			}
 		})
+	}
+}
+
+// TestOnlyOneStops: of two controllers that have each drained a member, and then look at the other members, at
+// most one goes on. The second look is at the pod that stops: the other controller may have given it back.
+func TestOnlyOneStops(t *testing.T) {
+	t.Parallel()
+	l, r := livingCluster(t)
+	names := []string{"c-x", "c-y"}
+	for _, name := range names {
+		pod := resources.Pod(l.c, resources.MemberPod{Name: name})
+		pod.UID = types.UID("uid-" + name)
+		if _, err := l.CreatePod(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		r.seen.Etcd.Members = append(r.seen.Etcd.Members, planner.Member{Name: name, Started: true, Health: planner.Healthy})
+		r.seen.Pods = append(r.seen.Pods, planner.Pod{Name: name, UID: string(pod.UID), Owned: true, Role: planner.PodVoter})
+	}
+	role := func(name, role string) *corev1.Pod {
+		t.Helper()
+		pod, err := l.GetPod(t.Context(), "n", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod, _ = resources.WithRole(pod, role)
+		if pod, err = l.UpdatePod(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	role("c-x", resources.RoleDraining)
+	r.seen.Pods[0].Role = planner.PodDraining
+	if err := requireOtherVotersStay(t.Context(), r, "c-x"); err != nil {
+		t.Errorf("no other member is drained: %v", err)
+	}
+	role("c-y", resources.RoleDraining)
+	if err := requireOtherVotersStay(t.Context(), r, "c-x"); !errors.Is(err, reconcile.ErrStale) {
+		t.Errorf("another controller has drained the other member: %v", err)
+	}
+	if err := requireOtherVotersStay(t.Context(), r, ""); err != nil {
+		t.Errorf("nothing is to stop: %v", err)
+	}
+	if err := requireStillDrained(r, role("c-x", resources.RoleDraining)); err != nil {
+		t.Errorf("it is drained: %v", err)
+	}
+	if err := requireStillDrained(r, role("c-x", resources.RoleVoter)); !errors.Is(err, reconcile.ErrStale) {
+		t.Errorf("another controller has given it back to the Service: %v", err)
 	}
 }

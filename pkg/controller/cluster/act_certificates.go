@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
@@ -212,6 +213,9 @@ func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) e
 		data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = live.Data[corev1.TLSCertKey], live.Data[corev1.TLSPrivateKeyKey]
 		return writeSecret(ctx, r, live, name, data, nil)
 	}
+	if err := requireTrusted(ctx, r, a.Use); err != nil {
+		return err
+	}
 	chain, private, err := present.ca.Issue(templateOf(r.seen.Cluster, a.Use), r.Clock.Now())
 	if err != nil {
 		return err
@@ -223,6 +227,39 @@ func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) e
 	if live != nil {
 		// The first ones go without saying.
 		normal(r, EventCertificateIssued, "%s certificate in Secret %s was renewed", a.Use, name)
+	}
+	return nil
+}
+
+// requireTrusted makes sure that no member rejects what the present CA signs, before that replaces a
+// certificate that members accept. A CA that the CA before it has not cross-signed is trusted by members
+// that were started since. A cache that is behind may not show an older pod,
+// and no list shows a pod that has lost its labels.
+func requireTrusted(ctx context.Context, r *run, use v1beta2.CertificateUse) error {
+	i := slices.IndexFunc(r.seen.Certificates, func(c certplanner.Certificate) bool { return c.Use == use })
+	if r.seen.CA == nil || r.seen.CA.CrossSigned || i < 0 {
+		return nil
+	}
+	if c := &r.seen.Certificates[i]; c.State != certplanner.Usable || c.Issued.Signed || !c.Issued.SANsMatch {
+		return nil // members do not need it, accept the present CA, or cannot use what they have
+	}
+	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	for i := range pods {
+		if live := observedPod(r.seen.Cluster, &pods[i]); live.Owned && !live.Terminating && !live.Finished && live.Trust != r.seen.Trust &&
+			!resources.IsPrepared(pods[i].Annotations) {
+			return fmt.Errorf("pod %s was not started with the present CA: %w", live.Name, reconcile.ErrStale)
+		}
+	}
+	for _, m := range r.seen.Etcd.Members {
+		if m.Unmanaged || m.Name == "" || slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Name == m.Name }) {
+			continue
+		}
+		if err := requireNoPod(ctx, r, m.Name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ import (
 )
 
 // fenceOldMembers decommissions the old members. First every pod and PVC loses its label,
-// then the pods are deleted. The PVCs stay. This covers all objects under the old names and
-// all others with the label of the cluster.
+// then the pods are deleted. The PVCs stay. This covers all objects under the old names, all
+// pods that the cluster controls and all PVCs with its label.
 func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) error {
 	recovery := &a.Recovery
 	record, err := requireSamePhase(ctx, r, recovery)
@@ -34,8 +34,13 @@ func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) err
 	if err := copyRecovery(ctx, r, recovery, record.Recoveries); err != nil {
 		return err
 	}
-	pods, pvcs, err := listOldObjects(ctx, r, recovery)
+	pods, pvcs, err := listOldObjects(ctx, r, recovery, record.BootstrapMember)
 	if err != nil {
+		return err
+	}
+	// Another process may have ended the recovery meanwhile, and what was listed may be members that
+	// have joined since. Before they join, the record says that it has ended.
+	if _, err := requireSamePhase(ctx, r, recovery); err != nil {
 		return err
 	}
 	for i := range pvcs {
@@ -94,10 +99,10 @@ var errNotEnded = errors.New("the node has not reported the end of the pod, so i
 
 // listOldObjects returns the pods and PVCs of the cluster except those of the recovery
 // member, as they are in the live API. Objects that no member has used stay for later
-// members.
-func listOldObjects(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) ([]corev1.Pod, []corev1.PersistentVolumeClaim, error) {
+// members. A pod that has lost its labels, and whose member no status names, serves like the others.
+func listOldObjects(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus, bootstrapMember string) ([]corev1.Pod, []corev1.PersistentVolumeClaim, error) {
 	namespace := r.seen.Cluster.Namespace
-	listedPods, err := r.Objects.ListPods(ctx, namespace, r.seen.Cluster.Name)
+	listedPods, err := r.Objects.ListControlledPods(ctx, r.seen.Cluster)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the pods: %w", err)
 	}
@@ -115,6 +120,9 @@ func listOldObjects(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatu
 	for _, name := range recovery.OldMembers {
 		names[name] = true
 	}
+	// Its PVC may have lost its labels before a status named the member.
+	names[bootstrapMember] = true
+	delete(names, "")
 	delete(names, recovery.RecoveryMember)
 	var pods []corev1.Pod
 	var pvcs []corev1.PersistentVolumeClaim

@@ -58,6 +58,16 @@ func (s *shelf) ListPods(_ context.Context, _, name string) ([]corev1.Pod, error
 	return list, nil
 }
 
+func (s *shelf) ListControlledPods(_ context.Context, c *v1beta2.EtcdCluster) ([]corev1.Pod, error) {
+	var list []corev1.Pod
+	for _, p := range s.pods {
+		if metav1.IsControlledBy(p, c) {
+			list = append(list, *p)
+		}
+	}
+	return list, nil
+}
+
 func (s *shelf) ListPVCs(_ context.Context, _, name string) ([]corev1.PersistentVolumeClaim, error) {
 	var list []corev1.PersistentVolumeClaim
 	for _, c := range s.pvcs {
@@ -88,6 +98,17 @@ func (s *shelf) DeletePVC(_ context.Context, _, name string, only metav1.Precond
 	s.gone["PVC "+name] = only
 	delete(s.pvcs, name)
 	return nil
+}
+
+// overtaken is a live API in which another process ends the recovery while the objects are listed.
+type overtaken struct {
+	*shelf
+	end func()
+}
+
+func (o *overtaken) ListPVCs(ctx context.Context, namespace, name string) ([]corev1.PersistentVolumeClaim, error) {
+	o.end()
+	return o.shelf.ListPVCs(ctx, namespace, name)
 }
 
 // labelled says which lineage each object carries the label of.
@@ -172,6 +193,56 @@ func TestFenceOldMembers(t *testing.T) {
 	for _, object := range []metav1.Object{s.pods["c-a"], s.pvcs["c-a"]} {
 		if began := resources.RecoveriesOn(object); !slices.Equal(began, []string{"before", "r"}) {
 			t.Errorf("the recovery member knows recoveries %q", began)
+		}
+	}
+}
+
+// TestFenceBootstrapMember: the bootstrap member is decommissioned although it has lost its labels and no
+// status named it.
+func TestFenceBootstrapMember(t *testing.T) {
+	t.Parallel()
+	s, r, seen, recovery := twoLineages(t)
+	recovery.OldMembers = nil
+	s.pods["c-old"].Labels, s.pvcs["c-old"].Labels = nil, nil
+	err := fenceOldMembers(t.Context(), &run{Reconciler: r, seen: seen}, planner.FenceOldMembers{Recovery: *recovery})
+	if _, deleted := s.gone["pod c-old"]; !errors.Is(err, reconcile.ErrStale) || !deleted || s.labelled()["PVC c-old"] != resources.LabelFenced {
+		t.Errorf("deleted %v, labelled %v, error %v", s.gone, s.labelled(), err)
+	}
+}
+
+// TestFenceUnlabelledPod: the pod of a member that no status names and that has lost its labels is
+// decommissioned like the others. Its node may be cut off, and its etcd may serve clients there.
+func TestFenceUnlabelledPod(t *testing.T) {
+	t.Parallel()
+	s, r, seen, recovery := twoLineages(t)
+	s.pods["c-late"].Labels = nil
+	delete(s.pvcs, "c-late") // it has no volume, so no other object has its name
+	err := fenceOldMembers(t.Context(), &run{Reconciler: r, seen: seen}, planner.FenceOldMembers{Recovery: *recovery})
+	if _, deleted := s.gone["pod c-late"]; !errors.Is(err, reconcile.ErrStale) || !deleted {
+		t.Errorf("deleted %v, error %v", s.gone, err)
+	}
+	if _, deleted := s.gone["pod c-theirs"]; deleted {
+		t.Error("the pod of another cluster was deleted")
+	}
+}
+
+// TestUnlabelledPodIsSeenAgain: a recovery and a restore that go by what the labels show first give a pod
+// its labels back.
+func TestUnlabelledPodIsSeenAgain(t *testing.T) {
+	t.Parallel()
+	s, r, seen, _ := twoLineages(t)
+	check := func() error { return requireAllLabelled(t.Context(), &run{Reconciler: r, seen: seen}) }
+	s.pods["c-late"].Labels, s.pods["c-late"].Status.Phase = nil, corev1.PodRunning
+	s.pods["c-old"].Labels[resources.LabelFenced] = "c" // an earlier recovery has decommissioned it
+	if err := check(); !errors.Is(err, reconcile.ErrStale) || s.pods["c-late"].Labels[resources.LabelCluster] != "c" {
+		t.Errorf("error %v, labels %v", err, s.pods["c-late"].Labels)
+	}
+	if err := check(); err != nil {
+		t.Errorf("all have their labels: %v", err)
+	}
+	for name, p := range s.pods {
+		if fenced := p.Labels[resources.LabelCluster] == "" && name != "c-a"; fenced != (name == "c-old") {
+			t.Errorf("%s has the labels %v", name, p.Labels)
 		}
 	}
 }
@@ -298,5 +369,19 @@ func TestVolumesThatStay(t *testing.T) {
 	r.Objects = stuck{s}
 	if err := cleanUpOldPVCs(t.Context(), &run{Reconciler: r, seen: seen}, planner.CleanUpOldPVCs{Recovery: *recovery}); !errors.Is(err, errMute) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestNoFenceAfterTheEnd: what another process had join after it has ended the recovery is no old member.
+func TestNoFenceAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	s, r, seen, recovery := twoLineages(t)
+	r.Objects = &overtaken{s, func() { s.record(t, v1beta2.RecoveryPhaseSucceeded, "old") }}
+	before := s.labelled()
+	if err := fenceOldMembers(t.Context(), &run{Reconciler: r, seen: seen}, planner.FenceOldMembers{Recovery: *recovery}); !errors.Is(err, reconcile.ErrStale) {
+		t.Errorf("error %v", err)
+	}
+	if after := s.labelled(); !maps.Equal(before, after) || len(s.gone) > 0 {
+		t.Errorf("labels were %v and are %v; deleted: %v", before, after, s.gone)
 	}
 }

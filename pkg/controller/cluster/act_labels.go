@@ -28,7 +28,7 @@ func restorePodLabels(ctx context.Context, r *run, live *corev1.Pod) error {
 		return err
 	}
 	pod := live.DeepCopy()
-	if !setLabels(&pod.ObjectMeta, r.seen.Cluster.Name) {
+	if !setLabels(r, &pod.ObjectMeta) {
 		r.Gate.Note(r.key, live)
 		return nil
 	}
@@ -43,11 +43,31 @@ func restorePVCLabels(ctx context.Context, r *run, live *corev1.PersistentVolume
 		return err
 	}
 	pvc := live.DeepCopy()
-	if !setLabels(&pvc.ObjectMeta, r.seen.Cluster.Name) {
+	if !setLabels(r, &pvc.ObjectMeta) {
 		r.Gate.Note(r.key, live)
 		return nil
 	}
 	return updatePVC(ctx, r, pvc)
+}
+
+// requireAllLabelled makes sure, in the live API, that no pod of the cluster has lost its labels. Where no
+// status names its member, because the API was brought back from before that, nothing else shows the pod.
+func requireAllLabelled(ctx context.Context, r *run) error {
+	pods, err := r.Objects.ListControlledPods(ctx, r.seen.Cluster)
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	for i := range pods {
+		live := observedPod(r.seen.Cluster, &pods[i])
+		if !live.Owned || live.Finished || pods[i].Labels[resources.LabelFenced] == r.seen.Cluster.Name || !hasLostLabels(r, &pods[i].ObjectMeta) {
+			continue
+		}
+		if err := restorePodLabels(ctx, r, &pods[i]); err != nil {
+			return err
+		}
+		return fmt.Errorf("pod %s had lost its labels: %w", live.Name, reconcile.ErrStale)
+	}
+	return nil
 }
 
 // requireNotDecommissioned makes sure that no member comes back that a recovery has decommissioned:
@@ -79,9 +99,13 @@ func repairUncachedService(ctx context.Context, r *run, name string, repaired dr
 	return repairService(ctx, r, live, repaired)
 }
 
-// setLabels gives an object of a member its labels, and says whether one was missing.
-func setLabels(m *metav1.ObjectMeta, cluster string) bool {
-	want := resources.Labels(cluster)
+// setLabels gives an object of a member its labels, and says whether one was missing. A recovery
+// member that is not published to clients stays hidden from the Services.
+func setLabels(r *run, m *metav1.ObjectMeta) bool {
+	want := resources.Labels(r.seen.Cluster.Name)
+	if isUnpublished(r, m) {
+		want = resources.RecoveryLabels(r.seen.Cluster.Name)
+	}
 	want[resources.LabelMember] = m.Name
 	changed := false
 	for k, v := range want {
@@ -91,4 +115,21 @@ func setLabels(m *metav1.ObjectMeta, cluster string) bool {
 		}
 	}
 	return changed
+}
+
+// isUnpublished is true for an object of a recovery member that clients must not reach yet, even if the
+// object has lost all its labels.
+func isUnpublished(r *run, live metav1.Object) bool {
+	if resources.IsHidden(live.GetLabels(), r.seen.Cluster.Name) {
+		return true
+	}
+	recovery := r.seen.Record.Recovery
+	return recovery != nil && recovery.RecoveryMember == live.GetName() && live.GetLabels()[resources.LabelCluster] == "" &&
+		(recovery.Phase == v1beta2.RecoveryPhaseFilling || recovery.Phase == v1beta2.RecoveryPhaseCutover)
+}
+
+// hasLostLabels is true for an object of a member that the caches may not show, because a label is
+// missing.
+func hasLostLabels(r *run, live *metav1.ObjectMeta) bool {
+	return setLabels(r, live.DeepCopy())
 }

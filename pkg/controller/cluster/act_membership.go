@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -26,6 +27,9 @@ func addMember(ctx context.Context, r *run, a planner.AddMember) error {
 		if err := requireOtherVotersServe(ctx, r, ""); err != nil {
 			return err
 		}
+		if err := requireConfirmed(ctx, r); err != nil {
+			return err
+		}
 		add = r.Etcd.AddVoter
 	}
 	// Last, as another controller may delete the pod meanwhile: without it, the second voter would
@@ -42,7 +46,7 @@ func addMember(ctx context.Context, r *run, a planner.AddMember) error {
 
 // promoteMember makes a learner a voter, unless its pod is about to end.
 func promoteMember(ctx context.Context, r *run, a planner.PromoteMember) error {
-	if err := requirePodStays(ctx, r, a.Name); err != nil {
+	if _, err := requirePodStays(ctx, r, a.Name); err != nil {
 		return err
 	}
 	if a.Needed {
@@ -78,6 +82,7 @@ func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
 	if err := r.Etcd.Remove(ctx, r.seen.voters, a.ID); err != nil && !errors.Is(err, etcd.ErrMemberNotFound) {
 		return err
 	}
+	r.seen.removed(a.ID)
 	switch a.Reason {
 	case planner.RemoveLost:
 		warning(r, EventMemberLost, "Member %s lost its pod and its data; another member replaces it", a.Name)
@@ -89,15 +94,25 @@ func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
 		warning(r, EventMemberReplaced, "Member %s does not respond and is replaced: %s", a.Name, r.seen.podOf(a.Name).AwayWhy)
 	case planner.RemoveCrashLooping:
 		warning(r, EventMemberReplaced, "Member %s restarted repeatedly while it joined; another member replaces it", a.Name)
+	case planner.RemoveOld:
+		normal(r, EventOldMemberRemoved, "Old member %s of the etcd that this cluster takes over was removed", a.Name)
+		return nil
 	case planner.RemoveScaleDown, planner.RemoveSurplus, planner.RemovePeersDiffer:
 	}
 	normal(r, EventMemberRemoved, "Existing member %s removed from the cluster", a.Name)
-	return nil
+	return recordRemoved(ctx, r, a.Name)
+}
+
+// removed takes a member out of the observed list, so that the status of this run does not name it. It may
+// be the last status before the others are out of reach. With the removed member they would count as a
+// lost quorum, although they are a quorum without it.
+func (s *seen) removed(id uint64) {
+	s.Etcd.Members = slices.DeleteFunc(s.Etcd.Members, func(m planner.Member) bool { return m.ID == id })
 }
 
 // requireRemovable looks once more before a member is removed that could stay.
 func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error {
-	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveSurplus || a.Reason == planner.RemoveReplaced {
+	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveSurplus || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveOld {
 		if err := requireSameSpec(ctx, r); err != nil {
 			return err
 		}
@@ -113,8 +128,23 @@ func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error
 			return err
 		}
 	}
-	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveAway {
+	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveAway || a.Reason == planner.RemoveOld {
 		return guardVoters(ctx, r, a.Name)
+	}
+	return nil
+}
+
+// requireNotRunning makes sure that the container of a member does not run.
+func requireNotRunning(ctx context.Context, r *run, name string) error {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if observedPod(r.seen.Cluster, pod).Running {
+		return fmt.Errorf("pod %s runs: %w", name, reconcile.ErrStale)
 	}
 	return nil
 }
@@ -132,9 +162,16 @@ func moveLeader(ctx context.Context, r *run, a planner.MoveLeader) error {
 	return nil
 }
 
+// peers returns the peer URLs of members. Those of old members are in the member list.
 func peers(s *seen, names []string) []resources.Peer {
 	list := make([]resources.Peer, 0, len(names))
 	for _, name := range names {
+		if i := slices.IndexFunc(s.Etcd.Members, func(m planner.Member) bool { return m.Unmanaged && m.Name == name }); i >= 0 {
+			for _, url := range s.Etcd.Members[i].PeerURLs {
+				list = append(list, resources.Peer{Name: name, URL: url})
+			}
+			continue
+		}
 		list = append(list, resources.Peer{Name: name, URL: resources.PeerURL(s.Cluster, name)})
 	}
 	return list

@@ -38,6 +38,14 @@ func createMemberPod(ctx context.Context, r *run, a planner.CreatePod) error {
 	if err := requirePVC(ctx, r, a.Name); err != nil {
 		return err
 	}
+	if err := requireNotRead(ctx, r, a.Name); err != nil {
+		return err
+	}
+	if a.Joining {
+		if err := requireJoining(ctx, r, a.Name); err != nil {
+			return err
+		}
+	}
 	return createPod(ctx, r, a.Version, resources.MemberPod{
 		Name: a.Name, Learner: a.Learner, Joined: a.Joined, InitialCluster: peers(r.seen, a.Peers),
 	})
@@ -102,8 +110,12 @@ func deletePod(ctx context.Context, r *run, a planner.DeletePod) error {
 		// The pod must not have changed between this read and the deletion.
 		only.ResourceVersion = &live.ResourceVersion
 		err = confirmUnused(ctx, r, live, a.Why)
+	case planner.DeleteUnpublished:
+		// The pod changes when it is published.
+		only.ResourceVersion = &live.ResourceVersion
+		_, err = readSeenRecord(ctx, r)
 	case planner.DeleteDrained, planner.DeleteReplaced:
-		if err = requireSameSpec(ctx, r); err == nil {
+		if err = errors.Join(requireStillDrained(r, live), requireSameSpec(ctx, r)); err == nil {
 			err = guardVoters(ctx, r, a.Name)
 		}
 	case planner.DeleteHibernated:

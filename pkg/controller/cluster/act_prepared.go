@@ -80,7 +80,7 @@ func admitPod(ctx context.Context, r *run, a planner.AdmitPod) error {
 		if !resources.Owns(r.seen.Cluster, live) || live.DeletionTimestamp != nil {
 			return fmt.Errorf("PVC %s is being deleted: %w", a.Name, reconcile.ErrStale)
 		}
-		if pvc, differs := resources.AdmittedPVC(live); differs {
+		if pvc, differs := resources.AdmittedPVC(live, a.SecondVoter); differs {
 			if err := updatePVC(ctx, r, pvc); err != nil {
 				return err
 			}

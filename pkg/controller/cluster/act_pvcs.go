@@ -52,10 +52,16 @@ func repairPVC(ctx context.Context, r *run, a planner.RepairPVC) error {
 	}
 }
 
-func createMemberPVC(ctx context.Context, r *run, a planner.CreatePVC) error {
+// createBootstrapPVC creates the PVC of the bootstrap member, while the cluster has never served. Later
+// the missing PVC is the proof that the member has lost its data and must be replaced. On an empty
+// PVC it would never start.
+func createBootstrapPVC(ctx context.Context, r *run, a planner.CreatePVC) error {
 	pvc := resources.PVC(r.seen.Cluster, a.Name)
 	if pvc == nil {
 		return nil
+	}
+	if err := requireBootstrapMember(ctx, r, a.Name); err != nil {
+		return err
 	}
 	return createPVC(ctx, r, pvc, "")
 }
@@ -84,14 +90,65 @@ func deletePVC(ctx context.Context, r *run, a planner.DeletePVC) error {
 	if err != nil || live == nil {
 		return err
 	}
-	if a.Why == planner.DeletePVCPrepared && !resources.IsPrepared(live.Annotations) {
-		return fmt.Errorf("PVC %s was admitted: %w", a.Name, reconcile.ErrStale)
+	if a.Why == planner.DeletePVCPrepared {
+		if !resources.IsPrepared(live.Annotations) {
+			return fmt.Errorf("PVC %s was admitted: %w", a.Name, reconcile.ErrStale)
+		}
+		// Its pod may be unusable only because garbage collection deletes it. That happens if the API
+		// has lost the EtcdCluster, and then no PVC goes.
+		if _, err := readSameCluster(ctx, r); err != nil {
+			return err
+		}
 	}
 	err = r.Objects.DeletePVC(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	if isNotFound(err) {
 		return nil
 	}
 	return reconcile.StaleOnConflict(err)
+}
+
+// confirmPVC writes down that the member of a PVC has started.
+func confirmPVC(ctx context.Context, r *run, a planner.ConfirmPVC) error {
+	live, err := readOwnedPVC(ctx, r, a.Name, a.UID)
+	if err != nil || live == nil {
+		return err
+	}
+	if pvc, differs := resources.JoinedPVC(live); differs {
+		return updatePVC(ctx, r, pvc)
+	}
+	return nil
+}
+
+// requireConfirmed makes sure, in the live API, that no PVC says that its member is joining: the list of
+// members is about to change.
+func requireConfirmed(ctx context.Context, r *run) error {
+	for i := range r.seen.Etcd.Members {
+		m := &r.seen.Etcd.Members[i]
+		if m.Unmanaged || resources.PVC(r.seen.Cluster, m.Name) == nil {
+			continue
+		}
+		live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, m.Name)
+		if err != nil && !isNotFound(err) {
+			return fmt.Errorf("read PVC %s: %w", m.Name, err)
+		}
+		// No pod starts any more on a PVC that is being deleted.
+		if err == nil && resources.IsJoining(live) && live.DeletionTimestamp == nil {
+			return fmt.Errorf("PVC %s does not say yet that its member has started: %w", m.Name, reconcile.ErrStale)
+		}
+	}
+	return nil
+}
+
+// requireJoining makes sure, in the live API, that the PVC of a member still says that it is joining.
+func requireJoining(ctx context.Context, r *run, name string) error {
+	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if err != nil {
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	if !resources.Owns(r.seen.Cluster, live) || !resources.IsJoining(live) {
+		return fmt.Errorf("the member of PVC %s has joined meanwhile: %w", name, reconcile.ErrStale)
+	}
+	return nil
 }
 
 func releasePVC(ctx context.Context, r *run, a planner.ReleasePVC) error {

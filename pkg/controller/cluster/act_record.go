@@ -34,6 +34,12 @@ func writeRecord(ctx context.Context, r *run, a planner.WriteRecord) error {
 		}
 		return updateRecord(ctx, r, live, a.Record)
 	}
+	if reportsNameConflict(r.seen.Cluster) {
+		// As long as that name is taken, each attempt to create the record would fail.
+		if err := useUncachedRecord(ctx, r); !isNotFound(err) {
+			return err
+		}
+	}
 	created, err := r.Objects.CreateConfigMap(ctx, resources.RecordConfigMap(r.seen.Cluster, a.Record))
 	if apierrors.IsAlreadyExists(err) {
 		return useUncachedRecord(ctx, r)
@@ -43,6 +49,13 @@ func writeRecord(ctx context.Context, r *run, a planner.WriteRecord) error {
 	}
 	r.Gate.Note(r.key, created)
 	return nil
+}
+
+// reportsNameConflict is true if the status says that another object has a name that the cluster needs.
+func reportsNameConflict(cluster *v1beta2.EtcdCluster) bool {
+	return slices.ContainsFunc(cluster.Status.Conditions, func(c v1beta2.ClusterCondition) bool {
+		return c.Reason == string(planner.ReasonNameConflict)
+	})
 }
 
 // useUncachedRecord gives a record that the cache does not show its labels, by which the
@@ -117,6 +130,11 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 		if err := requireNoRecovery(&record); err != nil {
 			return err
 		}
+		if r.seen.Cluster.Existing() != nil { // the endpoints may change until now
+			if err := requireSameSpec(ctx, r); err != nil {
+				return err
+			}
+		}
 	}
 	record.ClusterID = strconv.FormatUint(a.ClusterID, 16)
 	if a.Log.ClusterID != "" {
@@ -124,6 +142,10 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 	}
 	if err := updateRecord(ctx, r, live, record); err != nil {
 		return err
+	}
+	if r.seen.Cluster.Existing() != nil {
+		normal(r, EventClusterStarted, "Members join the etcd with cluster ID %s", record.ClusterID)
+		return nil
 	}
 	normal(r, EventClusterStarted, "Cluster started with member %s", record.BootstrapMember)
 	return nil
@@ -138,8 +160,17 @@ func recordDeclaration(ctx context.Context, r *run, _ planner.RecordDeclaration)
 	return updateRecord(ctx, r, live, record)
 }
 
-// requireNotBegun makes sure, in the live API, that no pod and no PVC knows of a recovery that
-// the record does not have. The record may have been lost, and the cache may be behind.
+// recordRemoved writes down that a member was removed from etcd.
+func recordRemoved(ctx context.Context, r *run, name string) error {
+	live, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	return updateRecord(ctx, r, live, record.WithRemoved(name))
+}
+
+// requireNotBegun makes sure, in the live API, that no pod, no PVC and no peer Service knows of a
+// recovery that the record does not have. The record may have been lost, and the cache may be behind.
 func requireNotBegun(ctx context.Context, r *run, id string) error {
 	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
@@ -155,6 +186,13 @@ func requireNotBegun(ctx context.Context, r *run, id string) error {
 	}
 	for i := range pvcs {
 		objects = append(objects, &pvcs[i])
+	}
+	peer, err := r.Objects.GetService(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read Service %s: %w", r.seen.Cluster.Name, err)
+	}
+	if err == nil {
+		objects = append(objects, peer)
 	}
 	w := witnesses(r.seen.Cluster, objects)
 	if slices.Contains(w.Recoveries, id) || slices.ContainsFunc(w.RecoveryMembers, func(m planner.RecoveryWitness) bool { return m.Recovery.ID == id }) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -36,6 +37,11 @@ func (n *notebook) UpdateConfigMap(_ context.Context, s *corev1.ConfigMap) (*cor
 // ListPVCs finds nothing that knows of an earlier recovery.
 func (n *notebook) ListPVCs(context.Context, string, string) ([]corev1.PersistentVolumeClaim, error) {
 	return nil, nil
+}
+
+// GetService finds no peer Service that knows of one.
+func (n *notebook) GetService(_ context.Context, _, name string) (*corev1.Service, error) {
+	return nil, apierrors.NewNotFound(corev1.Resource("services"), name)
 }
 
 // TestRecordLooksAgain: how far a recovery has come is recorded only if all that this was

@@ -4,10 +4,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,27 +25,27 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 	if err := requireNotCancelled(ctx, r, &a.Recovery); err != nil {
 		return err
 	}
+	live, err := readSeenRecord(ctx, r)
+	if err != nil {
+		return err
+	}
 	if len(a.Lost) > 0 {
 		if err := requireSameStatus(ctx, r); err != nil {
 			return err
 		}
 	}
-	for _, name := range a.Lost {
-		if err := requireEnded(ctx, r, name); err != nil {
-			return err
-		}
-		if err := requireNoPodOrPVC(ctx, r, name); err != nil {
-			return err
-		}
+	if err := requireLost(ctx, r, a.Lost); err != nil {
+		return err
 	}
 	if a.Gone != "" {
 		if err := requireRecoveryMemberDeleted(ctx, r, a.Gone); err != nil {
 			return err
 		}
 	}
-	live, err := readSeenRecord(ctx, r)
-	if err != nil {
-		return err
+	if a.Recovery.Phase == v1beta2.RecoveryPhaseFilling && a.Recovery.Source.PVC != "" {
+		if err := requireNoneServesUnseen(ctx, r); err != nil {
+			return err
+		}
 	}
 	before := resources.ParseRecord(live)
 	if a.Recovery.Phase == v1beta2.RecoveryPhaseFilling && !slices.Contains(before.Recoveries, a.Recovery.ID) {
@@ -53,13 +55,7 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 	}
 	if before.Recovery != nil && before.Recovery.Phase == v1beta2.RecoveryPhaseFilling && a.Recovery.Phase == v1beta2.RecoveryPhaseCutover &&
 		a.Recovery.Trigger != v1beta2.RecoveryTriggerRestore {
-		if err := requireNodesReport(ctx, r); err != nil {
-			return err
-		}
-		if err := requireSamePods(ctx, r); err != nil {
-			return err
-		}
-		if err := requireNoQuorum(ctx, r); err != nil {
+		if err := requireNoneServesUnseen(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -68,6 +64,21 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 	}
 	announceRecovery(r, &a.Recovery)
 	return nil
+}
+
+// requireNoneServesUnseen makes sure that old members that do not respond to the controller do not serve
+// as a quorum all the same.
+func requireNoneServesUnseen(ctx context.Context, r *run) error {
+	if err := requireNodesReport(ctx, r); err != nil {
+		return err
+	}
+	if err := requireAllLabelled(ctx, r); err != nil {
+		return err
+	}
+	if err := requireSamePods(ctx, r); err != nil {
+		return err
+	}
+	return requireNoQuorum(ctx, r)
 }
 
 // requireNoQuorum makes sure that the old members have not come back since they were
@@ -117,6 +128,9 @@ func requireNotCancelled(ctx context.Context, r *run, recovery *v1beta2.Recovery
 
 func announceRecovery(r *run, recovery *v1beta2.RecoveryStatus) {
 	from := "member " + recovery.Source.Member
+	if recovery.Source.PVC != "" {
+		from = "the PVC of member " + recovery.Source.Member
+	}
 	if recovery.Trigger == v1beta2.RecoveryTriggerRestore {
 		from = "EtcdRestore " + recovery.Source.Restore
 	}
@@ -149,29 +163,27 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	if err != nil {
 		return err
 	}
+	if err := requireSourceStopped(ctx, r, recovery); err != nil {
+		return err
+	}
 	c, filled := atVersion(r.seen.Cluster, recovery.Version), *recovery
 	if recovery.Phase == v1beta2.RecoveryPhaseCutover && recovery.Source.Backup == nil {
 		// It holds the only copy: on an empty PVC it would never start.
-		if err := requireRecoveryPVC(ctx, r, recovery.RecoveryMember); err != nil {
+		if _, err := requireRecoveryPVC(ctx, r, recovery.RecoveryMember); err != nil {
 			return err
 		}
 	} else if pvc := resources.RecoveryPVC(c, recovery); pvc != nil {
 		metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
 		resources.CopyRecoveries(pvc, record.Recoveries)
-		created, err := r.Objects.CreatePVC(ctx, pvc)
-		if apierrors.IsAlreadyExists(err) {
-			if err := requireRecoveryPVC(ctx, r, pvc.Name); err != nil {
-				return err
-			}
-		} else if err != nil {
-			return reconcile.MarkRejected(err)
-		} else {
-			r.Gate.Note(r.key, created)
-			if recovery.Source.Backup != nil {
-				// It had a volume before, if it has served: what was on that is lost, and the
-				// backup is still there.
-				filled.Phase = v1beta2.RecoveryPhaseFilling
-			}
+		if recovery.Phase == v1beta2.RecoveryPhaseCutover {
+			resources.MarkUnfilled(pvc)
+		}
+		live, err := createRecoveryPVC(ctx, r, pvc)
+		if err != nil {
+			return err
+		}
+		if resources.IsUnfilled(live) {
+			filled.Phase = v1beta2.RecoveryPhaseFilling
 		}
 	}
 	pod, err := resources.RecoveryPod(c, &filled, r.seen.certified(resources.MemberPod{}), r.AgentImage)
@@ -181,7 +193,7 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	resources.CopyRecoveries(pod, record.Recoveries)
 	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, pod))
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("pod %s was created by another process: %w", pod.Name, reconcile.ErrStale)
+		return findRecoveryPod(ctx, r, pod.Name)
 	}
 	if err != nil {
 		return reconcile.MarkRejected(err)
@@ -190,23 +202,51 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	return nil
 }
 
-// requireRecoveryPVC makes sure that a PVC that exists is that of the recovery member, and not
+// createRecoveryPVC creates the PVC of the recovery member, or returns the one that exists.
+func createRecoveryPVC(ctx context.Context, r *run, pvc *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	created, err := r.Objects.CreatePVC(ctx, pvc)
+	if apierrors.IsAlreadyExists(err) {
+		return requireRecoveryPVC(ctx, r, pvc.Name)
+	}
+	if err != nil {
+		return nil, reconcile.MarkRejected(err)
+	}
+	r.Gate.Note(r.key, created)
+	return created, nil
+}
+
+// findRecoveryPod looks at the pod that has the name of the recovery member. If it is that of the
+// recovery member and has only lost its labels, the next observation shows it.
+func findRecoveryPod(ctx context.Context, r *run, name string) error {
+	live, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if err == nil && resources.RecoveryOf(live) != nil {
+		if err := restorePodLabels(ctx, r, live); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("pod %s was created by another process: %w", name, reconcile.ErrStale)
+}
+
+// requireRecoveryPVC returns a PVC that exists and makes sure that it is that of the recovery member, and not
 // one that waits for another member.
-func requireRecoveryPVC(ctx context.Context, r *run, name string) error {
+func requireRecoveryPVC(ctx context.Context, r *run, name string) (*corev1.PersistentVolumeClaim, error) {
 	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
 	switch {
 	case isNotFound(err):
-		return fmt.Errorf("PVC %s no longer exists: %w", name, reconcile.ErrStale)
+		return nil, fmt.Errorf("PVC %s no longer exists: %w", name, reconcile.ErrStale)
 	case err != nil:
-		return fmt.Errorf("read PVC %s: %w", name, err)
+		return nil, fmt.Errorf("read PVC %s: %w", name, err)
 	case !resources.Owns(r.seen.Cluster, live):
-		return fmt.Errorf("PVC %s exists: %w", name, reconcile.ErrNotOwned)
+		return nil, fmt.Errorf("PVC %s exists: %w", name, reconcile.ErrNotOwned)
 	case live.DeletionTimestamp != nil:
-		return fmt.Errorf("PVC %s is being deleted: %w", name, reconcile.ErrStale)
+		return nil, fmt.Errorf("PVC %s is being deleted: %w", name, reconcile.ErrStale)
 	case resources.IsPrepared(live.Annotations):
-		return fmt.Errorf("PVC %s waits for another member: %w", name, reconcile.ErrStale)
+		return nil, fmt.Errorf("PVC %s waits for another member: %w", name, reconcile.ErrStale)
 	}
-	return nil
+	return live, nil
 }
 
 // requireSamePhase makes sure that a recovery is at the phase in which it was observed. It
@@ -225,7 +265,8 @@ func requireSamePhase(ctx context.Context, r *run, recovery *v1beta2.RecoverySta
 
 // deleteRecoveryMember deletes a recovery member that was never published and that has not
 // replaced the old members. After the cutover it holds the data, although it stays hidden
-// for a while.
+// for a while. A pod or PVC that the cache cannot show gets its labels back first: the recovery may
+// delete its recovery member only because the cache did not show that member.
 func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryMember) error {
 	name := a.Name
 	if _, err := readSeenRecord(ctx, r); err != nil {
@@ -235,7 +276,10 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
-	if err == nil && pod.DeletionTimestamp == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && resources.IsHidden(pod.Labels, r.seen.Cluster.Name) {
+	if err == nil && pod.DeletionTimestamp == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && isUnpublished(r, pod) {
+		if hasLostLabels(r, &pod.ObjectMeta) {
+			return cmp.Or(restorePodLabels(ctx, r, pod), errStillExists("pod", name, nil))
+		}
 		err := r.Objects.DeletePod(ctx, pod.Namespace, name, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 		if err != nil && !isNotFound(err) {
 			return reconcile.StaleOnConflict(err)
@@ -248,8 +292,11 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 	if err != nil {
 		return fmt.Errorf("read PVC %s: %w", name, err)
 	}
-	if pvc.DeletionTimestamp != nil || !resources.Owns(r.seen.Cluster, pvc) || !resources.IsHidden(pvc.Labels, r.seen.Cluster.Name) {
+	if pvc.DeletionTimestamp != nil || !resources.Owns(r.seen.Cluster, pvc) || !isUnpublished(r, pvc) {
 		return nil
+	}
+	if hasLostLabels(r, &pvc.ObjectMeta) {
+		return cmp.Or(restorePVCLabels(ctx, r, pvc), errStillExists("PVC", name, nil))
 	}
 	err = r.Objects.DeletePVC(ctx, pvc.Namespace, name, metav1.Preconditions{UID: &pvc.UID, ResourceVersion: &pvc.ResourceVersion})
 	if err != nil && !isNotFound(err) {

@@ -30,6 +30,9 @@ type hiddenRecoveryMember struct {
 }
 
 func (h *hiddenRecoveryMember) GetConfigMap(context.Context, string, string) (*corev1.ConfigMap, error) {
+	if h.kept == nil { // the cluster has never recovered
+		return resources.RecordConfigMap(h.cluster, resources.Record{BootstrapMember: "c-old", ClusterID: "old"}), nil
+	}
 	return h.kept.DeepCopy(), nil
 }
 
@@ -44,6 +47,10 @@ func (h *hiddenRecoveryMember) ListPods(context.Context, string, string) ([]core
 		return nil, nil
 	}
 	return []corev1.Pod{*h.pod.DeepCopy()}, nil
+}
+
+func (h *hiddenRecoveryMember) ListControlledPods(ctx context.Context, c *v1beta2.EtcdCluster) ([]corev1.Pod, error) {
+	return h.ListPods(ctx, c.Namespace, c.Name)
 }
 
 func (h *hiddenRecoveryMember) DeletePVC(_ context.Context, _, _ string, only metav1.Preconditions) error {
@@ -129,6 +136,7 @@ func (n *nursery) CreatePVC(_ context.Context, c *corev1.PersistentVolumeClaim) 
 		return nil, apierrors.NewAlreadyExists(corev1.Resource("persistentvolumeclaims"), c.Name)
 	}
 	n.calls = append(n.calls, "create PVC")
+	n.pvc = c
 	return c, nil
 }
 
@@ -175,7 +183,11 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 			r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n, AgentImage: "agent:1"}}
 			s := n.observed()
 			recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: test.phase, RecoveryMember: "c-a", Source: test.source}
-			err := createRecoveryMember(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}, planner.CreateRecoveryMember{Recovery: *recovery})
+			create := func() error {
+				n.made = nil
+				return createRecoveryMember(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}, planner.CreateRecoveryMember{Recovery: *recovery})
+			}
+			err := create()
 			if test.stale {
 				if !errors.Is(err, reconcile.ErrStale) || n.made != nil || slices.Contains(n.calls, "create PVC") {
 					t.Errorf("it made %v and %q, error %v", n.made, n.calls, err)
@@ -187,6 +199,10 @@ func TestRecoveryMemberIsFilled(t *testing.T) {
 			}
 			if filled := len(n.made.Spec.InitContainers) > 0; filled != test.filled || !resources.IsHidden(n.made.Labels, "c") {
 				t.Errorf("filled %t, labels %v", filled, n.made.Labels)
+			}
+			// Kubernetes may have rejected that pod, after the PVC was created.
+			if err := create(); err != nil || n.made == nil || len(n.made.Spec.InitContainers) > 0 != test.filled {
+				t.Errorf("the next attempt made %v, error %v", n.made, err)
 			}
 			if began := resources.RecoveriesOn(n.made); !slices.Equal(began, []string{"before", "r"}) {
 				t.Errorf("it knows recoveries %q", began)

@@ -21,13 +21,11 @@ func requestRestore(ctx context.Context, r *run, a planner.RequestRestore) error
 	if err := requireSameSpec(ctx, r); err != nil {
 		return err
 	}
-	for _, name := range a.Lost {
-		if err := requireEnded(ctx, r, name); err != nil {
-			return err
-		}
-		if err := requireNoPodOrPVC(ctx, r, name); err != nil {
-			return err
-		}
+	if err := requireLost(ctx, r, a.Lost); err != nil {
+		return err
+	}
+	if err := requireAllLabelled(ctx, r); err != nil {
+		return err
 	}
 	if err := requireNoOtherObjects(ctx, r, ""); err != nil {
 		return err

@@ -62,11 +62,14 @@ func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
 		return err
 	}
 	before, done := "", false
-	var runs error
+	var rejected error
 	err := updateObservedPod(ctx, r, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
 		before = observedPod(r.seen.Cluster, live).Version
+		if rejected = requireStillDrained(r, live); rejected != nil {
+			return live, false
+		}
 		if a.Mode == planner.RestartIdle {
-			if runs = requireNoListener(ctx, r, live); runs != nil {
+			if rejected = requireNoListener(ctx, r, live); rejected != nil {
 				return live, false
 			}
 		}
@@ -74,7 +77,7 @@ func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
 		done = differs
 		return changed, differs
 	})
-	if err = errors.Join(err, runs); err != nil || !done {
+	if err = errors.Join(err, rejected); err != nil || !done {
 		return err
 	}
 	announceRestart(r, a.Name, before, a.Version, a.Mode == planner.RestartWithOutage)
@@ -94,6 +97,9 @@ func recreatePod(ctx context.Context, r *run, a planner.RecreatePod) error {
 	if err != nil || live == nil {
 		return err
 	}
+	if err := requireStillDrained(r, live); err != nil {
+		return err
+	}
 	pod := observedPod(r.seen.Cluster, live)
 	if a.Mode == planner.RestartIdle && pod.Running {
 		return fmt.Errorf("pod %s runs: %w", a.Name, reconcile.ErrStale) // its volume is not marked for nothing
@@ -104,6 +110,9 @@ func recreatePod(ctx context.Context, r *run, a planner.RecreatePod) error {
 		}
 	}
 	only := metav1.Preconditions{UID: &live.UID}
+	if pod.Role == planner.PodDraining {
+		only.ResourceVersion = &live.ResourceVersion
+	}
 	if a.Mode == planner.RestartIdle {
 		only.ResourceVersion = &live.ResourceVersion
 		if err := requireNoListener(ctx, r, live); err != nil {

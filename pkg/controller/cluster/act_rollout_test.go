@@ -80,9 +80,10 @@ func (m *oneMember) Statuses(_ context.Context, target etcd.Target) map[string]e
 }
 
 // Ready, Note and Forget implement Gate.
-func (m *oneMember) IsReady(types.NamespacedName) bool        { return true }
-func (m *oneMember) Note(types.NamespacedName, metav1.Object) {}
-func (m *oneMember) Forget(types.NamespacedName)              {}
+func (m *oneMember) IsReady(types.NamespacedName) bool           { return true }
+func (m *oneMember) Note(types.NamespacedName, metav1.Object)    {}
+func (m *oneMember) Compare(types.NamespacedName, metav1.Object) {}
+func (m *oneMember) Forget(types.NamespacedName)                 {}
 
 // Eventf implements Recorder.
 func (m *oneMember) Eventf(runtime.Object, string, string, string, ...any) {}

@@ -21,9 +21,10 @@ import (
 // createPeerService creates the headless Service.
 func createPeerService(ctx context.Context, r *run, _ planner.CreatePeerService) error {
 	service := resources.PeerService(r.seen.Cluster)
+	resources.CopyRecoveries(service, r.seen.Record.Recoveries)
 	created, err := r.Objects.CreateService(ctx, service)
 	if apierrors.IsAlreadyExists(err) {
-		if err := repairUncachedService(ctx, r, service.Name, resources.PeerServiceDrift); err != nil {
+		if err := repairUncachedService(ctx, r, service.Name, r.seen.peerServiceDrift); err != nil {
 			return err
 		}
 		return fmt.Errorf("Service %s was created by another process: %w", service.Name, reconcile.ErrStale)
@@ -37,7 +38,20 @@ func createPeerService(ctx context.Context, r *run, _ planner.CreatePeerService)
 
 // repairPeerService puts back what the controller owns of the headless Service.
 func repairPeerService(ctx context.Context, r *run, _ planner.RepairPeerService) error {
-	return repairService(ctx, r, r.seen.peerService, resources.PeerServiceDrift)
+	return repairService(ctx, r, r.seen.peerService, r.seen.peerServiceDrift)
+}
+
+// peerServiceDrift returns the headless Service as it should be, with the recoveries that have begun.
+func (s *seen) peerServiceDrift(c *v1beta2.EtcdCluster, live *corev1.Service) (*corev1.Service, bool) {
+	service, drifted := resources.PeerServiceDrift(c, live)
+	if resources.KnowsRecoveries(live, s.Record.Recoveries) {
+		return service, drifted
+	}
+	if !drifted {
+		service = live.DeepCopy()
+	}
+	resources.CopyRecoveries(service, s.Record.Recoveries)
+	return service, true
 }
 
 type drift func(*v1beta2.EtcdCluster, *corev1.Service) (*corev1.Service, bool)

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,16 @@ func (w *certWorld) install() {
 // step reconciles what is about certificates once.
 func (w *certWorld) step() *seen {
 	w.Helper()
+	s, err := w.try()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// try is a step that may fail.
+func (w *certWorld) try() (*seen, error) {
+	w.Helper()
 	key := types.NamespacedName{Namespace: "n", Name: "c"}
 	s := &seen{Observed: planner.Observed{Now: w.clock.Now(), Cluster: w.cluster, NewName: "c-new"}}
 	observeCertificates(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
@@ -95,12 +106,12 @@ func (w *certWorld) step() *seen {
 		case planner.IssueCA, planner.DropOldCAs, planner.IssueCertificate, planner.RequestCertificate, planner.RefreshPod,
 			planner.WriteClientSecret, planner.DeleteClientSecret:
 			if err := carryOut(w.Context(), &run{Reconciler: w.r, key: key, seen: s}, action); err != nil {
-				w.Fatalf("%T: %v", action, err)
+				return s, fmt.Errorf("%T: %w", action, err)
 			}
 		default: // this world has only what certificates need
 		}
 	}
-	return s
+	return s, nil
 }
 
 func (w *certWorld) request(name string) *unstructured.Unstructured {

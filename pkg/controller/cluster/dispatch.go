@@ -43,8 +43,9 @@ var effects = index(
 	on(preparePod).createsPod().upkeep(),
 	on(admitPod),
 	// act_pvcs.go: PVCs of members
-	on(createMemberPVC).createsPod(),
+	on(createBootstrapPVC).createsPod(),
 	on(repairPVC).upkeep(),
+	on(confirmPVC),
 	on(releasePVC),
 	on(deletePVC).upkeepIf(func(a planner.Action) bool {
 		d, is := a.(planner.DeletePVC)
@@ -73,9 +74,10 @@ var effects = index(
 	// act_clients.go: Secrets of applications
 	on(writeClientSecret).upkeep(),
 	on(deleteClientSecret).upkeep(),
-	// act_recovery.go, act_decommission.go: recovery after permanent quorum loss, and restores
+	// act_recovery.go, act_volume.go, act_decommission.go: recovery after permanent quorum loss, and restores
 	on(recordRecovery),
 	on(createRecoveryMember).createsPod(),
+	on(stopSource),
 	on(proveWrite),
 	on(deleteRecoveryMember),
 	on(fenceOldMembers),

@@ -12,7 +12,9 @@ const (
 	EventMemberAdded    = "MemberAdded"
 	EventMemberPromoted = "MemberPromoted"
 	EventMemberRemoved  = "MemberRemoved"
-	EventMemberLost     = "MemberLost"
+	// EventOldMemberRemoved: a member of the etcd in spec.bootstrap.existing was removed, as spec.bootstrap.existing.oldMembers requests.
+	EventOldMemberRemoved = "OldMemberRemoved"
+	EventMemberLost       = "MemberLost"
 	// EventMemberUpgraded: a member restarts with another version. A warning says so if the cluster has no quorum until it serves.
 	EventMemberUpgraded = "MemberUpgraded"
 	// EventMemberRestarted: a member restarts to follow the spec. A warning says so if the cluster has no quorum until it serves.
@@ -40,7 +42,9 @@ const (
 	EventCertificatesUsable  = "CertificatesUsable"
 	EventClientSecretDeleted = "ClientSecretDeleted"
 
-	EventRecoveryStarted    = "RecoveryStarted"
+	EventRecoveryStarted = "RecoveryStarted"
+	// EventSourceStopped: the pod of a member is deleted, because it does not respond and a recovery reads its PVC.
+	EventSourceStopped      = "SourceStopped"
 	EventRecoveryCutover    = "RecoveryCutover"
 	EventRecovered          = "Recovered"
 	EventRecoveryAbandoned  = "RecoveryAbandoned"

@@ -44,9 +44,14 @@ type seen struct {
 	voters etcd.Target
 	// recoveryMember is the target of a recovery under way.
 	recoveryMember etcd.Target
-	record         *corev1.ConfigMap
-	peerService    *corev1.Service
-	clientService  *corev1.Service
+	// existing holds the endpoints of the etcd that the cluster takes over. After the member list
+	// was read it has one for each old member that responded, under the name of that member.
+	existing etcd.Target
+	// listed is the member list of etcd, if it was read through a quorum.
+	listed        []etcd.Member
+	record        *corev1.ConfigMap
+	peerService   *corev1.Service
+	clientService *corev1.Service
 	// certificates are those that could be read, by their use.
 	certificates map[v1beta2.CertificateUse]*certificates.Pair
 	// signer is the CA of a cluster whose certificates are issued here.
@@ -96,7 +101,8 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	if err := observeRecoveryMember(ctx, r); err != nil {
 		return err
 	}
-	r.keep(r.key, r.seen.target, r.seen.recoveryMember)
+	observeNodesOfUnresponsive(ctx, r)
+	r.keep(r.key, r.seen.target, r.seen.recoveryMember, r.seen.existing)
 	return nil
 }
 
@@ -105,7 +111,7 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 // member may take it.
 func unusedName(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim) string {
 	name := r.seen.NewName
-	if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name }) ||
+	if slices.Contains(r.seen.Record.Removed, name) || slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name }) ||
 		slices.ContainsFunc(pvcs, func(p *corev1.PersistentVolumeClaim) bool { return p.Name == name }) {
 		return r.seen.Cluster.Name + "-" + r.Suffix()
 	}
@@ -180,7 +186,7 @@ func observeServices(r *run) error {
 	}
 	if err == nil {
 		r.seen.peerService = peer
-		_, drifted := resources.PeerServiceDrift(c, peer)
+		_, drifted := r.seen.peerServiceDrift(c, peer)
 		r.seen.PeerService = state(c, peer, drifted)
 		r.seen.observeMark(peer)
 	}
@@ -287,6 +293,7 @@ func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planne
 		Owned:       resources.Owns(c, p),
 		Terminating: p.DeletionTimestamp != nil,
 		Version:     p.Annotations[resources.AnnotationVersion],
+		Joining:     resources.IsJoining(p),
 		Drifted:     resources.HasPVCDrifted(c, p),
 	}
 	o.Growth, o.GrowthWhy = resources.PVCGrowth(c, p)

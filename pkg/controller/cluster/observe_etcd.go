@@ -27,20 +27,26 @@ import (
 // responds, that is an observation and not an error.
 func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	r.seen.target = r.seen.to(endpoints(r.seen.Cluster, sorted(pods))...)
-	r.seen.Etcd.Members = lastKnown(r.seen.Cluster)
-	if len(r.seen.target.Endpoints) == 0 {
+	r.seen.Etcd.Members = r.seen.lastKnown()
+	observeExisting(ctx, r)
+	if len(r.seen.target.Endpoints) == 0 && len(r.seen.existing.Endpoints) == 0 {
+		if r.seen.Etcd.Err != "" {
+			judge(r, nil)
+			return
+		}
 		r.seen.Etcd.Err = "no pod of a member runs"
 		judge(r, nil)
 		return
 	}
 	if !r.seen.canSendRequests() {
+		r.seen.existing = etcd.Target{}
 		r.seen.Etcd.Err = "there is no usable client certificate to ask with"
 		judge(r, nil)
 		return
 	}
 	statusCtx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	statuses := r.Etcd.Statuses(statusCtx, r.seen.target)
+	statuses := r.Etcd.Statuses(statusCtx, r.seen.to(slices.Concat(r.seen.target.Endpoints, r.seen.existing.Endpoints)...))
 	r.seen.voters = r.seen.to()
 	for _, e := range r.seen.target.Endpoints {
 		a := statuses[e.Name]
@@ -62,18 +68,22 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 			r.seen.voters.Endpoints = append(r.seen.voters.Endpoints, e)
 		}
 	}
+	r.seen.useExisting(statuses)
 	if len(r.seen.voters.Endpoints) > 0 {
 		readMembers(ctx, r)
 	}
 	if !r.seen.Etcd.Linearizable {
 		r.seen.addRespondingMembers(statuses)
 	}
+	takesOver := len(r.seen.existing.Endpoints) > 0
+	observeOldMembers(ctx, r, statuses)
 	judge(r, statuses)
-	if r.seen.Etcd.Linearizable {
+	if r.seen.Etcd.Linearizable || takesOver { // old members may serve without the members of the cluster
 		observeReads(ctx, r)
-	} else {
+	}
+	if !r.seen.Etcd.Linearizable {
 		observeViews(ctx, r, statuses)
-		if len(lastKnown(r.seen.Cluster)) == 0 {
+		if len(r.seen.lastKnown()) == 0 {
 			r.seen.addViewedMembers()
 		} else {
 			r.seen.addAwaitedVoter()
@@ -85,9 +95,10 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 
 // observeReads finds the voters that respond and do not serve. Their status comes from
 // memory: a voter whose disk takes no writes still says that it has a leader. While no
-// quorum confirms a list this read proves nothing about a single voter.
+// quorum confirms a list this read proves nothing about a single voter, unless old members may be the
+// quorum.
 func observeReads(ctx context.Context, r *run) {
-	if len(r.seen.voters.Endpoints) < 2 {
+	if n := len(r.seen.voters.Endpoints); n == 0 || n == 1 && r.seen.Etcd.Linearizable {
 		return // the member list came from this voter
 	}
 	ctx, cancel := context.WithTimeout(ctx, membersTimeout)
@@ -211,7 +222,7 @@ func readMembers(ctx context.Context, r *run) {
 	r.seen.Etcd.Linearizable = true
 	r.seen.Etcd.Err = ""
 	r.seen.Etcd.ClusterID = membership.ClusterID
-	r.seen.Etcd.Members = nil
+	r.seen.Etcd.Members, r.seen.listed = nil, membership.Members
 	for _, m := range membership.Members {
 		r.seen.Etcd.Members = append(r.seen.Etcd.Members, member(r.seen.Cluster, m))
 	}
@@ -238,25 +249,26 @@ func member(c *v1beta2.EtcdCluster, m etcd.Member) planner.Member {
 			return o
 		}
 	}
-	o.Unmanaged = true
+	o.Unmanaged, o.PeerURLs = true, m.PeerURLs
 	return o
 }
 
 // lastKnown returns the members of the last status; they are all that is known of
-// the membership while it cannot be read.
-func lastKnown(c *v1beta2.EtcdCluster) []planner.Member {
+// the membership while it cannot be read. The status may be from before a removal.
+func (s *seen) lastKnown() []planner.Member {
 	var members []planner.Member
-	for i := range c.Status.MemberStatuses {
-		m := &c.Status.MemberStatuses[i]
+	for i := range s.Cluster.Status.MemberStatuses {
+		m := &s.Cluster.Status.MemberStatuses[i]
 		id, err := strconv.ParseUint(m.ID, 16, 64)
-		if err != nil {
+		if err != nil || !m.Unmanaged && slices.Contains(s.Record.Removed, m.Name) {
 			continue
 		}
 		members = append(members, planner.Member{
-			ID:      id,
-			Name:    m.Name,
-			Started: m.Role != v1beta2.MemberRolePending,
-			Learner: m.Role == v1beta2.MemberRoleLearner,
+			ID:        id,
+			Name:      m.Name,
+			Started:   m.Role != v1beta2.MemberRolePending,
+			Learner:   m.Role == v1beta2.MemberRoleLearner,
+			Unmanaged: m.Unmanaged,
 		})
 	}
 	return members
@@ -326,6 +338,8 @@ func judgeResponse(m *planner.Member, h etcd.MemberHealth) {
 // ready, and that does not respond here, may be cut off from the controller only.
 func judgeUnresponsive(m *planner.Member, p *planner.Pod) {
 	switch {
+	case m.Unmanaged && p == nil:
+		m.Health, m.Reason, m.Message = planner.Unknown, planner.ReasonUnresponsive, "it does not respond to the controller"
 	case p == nil:
 		m.Health, m.Reason, m.Message = planner.Unhealthy, planner.ReasonNoPod, "it has no pod"
 	case !m.Started:

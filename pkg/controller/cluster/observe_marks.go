@@ -29,7 +29,7 @@ func isOwned(s *seen, object metav1.Object) bool {
 }
 
 func isMarked(s *seen, object metav1.Object) bool {
-	if keepsRecoveries(object) && !resources.KnowsRecoveries(object, s.Record.Recoveries) {
+	if s.keepsRecoveries(object) && !resources.KnowsRecoveries(object, s.Record.Recoveries) {
 		return false
 	}
 	if record, is := object.(*corev1.ConfigMap); is && !resources.RecordMarked(s.Cluster, record) {
@@ -43,7 +43,7 @@ func isMarked(s *seen, object metav1.Object) bool {
 
 // mark changes a copy of an object, and says whether that is a change.
 func mark(s *seen, object metav1.Object) bool {
-	copied := keepsRecoveries(object) && resources.CopyRecoveries(object, s.Record.Recoveries)
+	copied := s.keepsRecoveries(object) && resources.CopyRecoveries(object, s.Record.Recoveries)
 	if record, is := object.(*corev1.ConfigMap); is {
 		copied = resources.MarkRecord(s.Cluster, record)
 	}
@@ -53,11 +53,11 @@ func mark(s *seen, object metav1.Object) bool {
 	return resources.Mark(s.Cluster, object) || copied
 }
 
-// keepsRecoveries is true for the objects of members. They know which recoveries have begun,
-// for the case that the record is lost.
-func keepsRecoveries(object metav1.Object) bool {
+// keepsRecoveries is true for the objects of members, and for the peer Service, which is there also
+// after all members were lost. They know which recoveries have begun, for the case that the record is lost.
+func (s *seen) keepsRecoveries(object metav1.Object) bool {
 	kind := kindOf(object)
-	return kind == planner.KindPod || kind == planner.KindPVC
+	return kind == planner.KindPod || kind == planner.KindPVC || kind == planner.KindService && object.GetName() == s.Cluster.Name
 }
 
 // isLasting is true for what holds data, keys or records.

@@ -16,7 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// observeRecord reads the record of the cluster, and what pods and PVCs repeat of it.
+// observeRecord reads the record of the cluster, and what pods, PVCs and the peer Service repeat of it.
 func observeRecord(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim) error {
 	c := r.seen.Cluster
 	live, err := r.Cache.ConfigMap(r.key.Namespace, resources.RecordName(c))
@@ -49,11 +49,18 @@ func observeRecord(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeCl
 	for _, p := range slices.Concat(pvcs, hiddenPVCs) {
 		objects = append(objects, p)
 	}
+	peer, err := r.Cache.Service(r.key.Namespace, c.Name)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read Service %s from the cache: %w", c.Name, err)
+	}
+	if err == nil {
+		objects = append(objects, peer)
+	}
 	r.seen.Witnesses = witnesses(c, objects)
 	return nil
 }
 
-// witnesses returns what the pods and PVCs of a cluster say about recoveries.
+// witnesses returns what objects of a cluster say about recoveries.
 func witnesses(c *v1beta2.EtcdCluster, objects []metav1.Object) planner.Witnesses {
 	w, members := planner.Witnesses{}, map[string]planner.RecoveryWitness{}
 	for _, object := range objects {

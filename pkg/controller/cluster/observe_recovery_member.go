@@ -10,9 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -31,6 +33,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	if err == nil {
 		r.seen.observeMark(pvc)
 	}
+	lost := isNotFound(err)
 	r.seen.RecoveryMember.Hidden = err == nil && resources.Owns(r.seen.Cluster, pvc) && resources.IsHidden(pvc.Labels, r.seen.Cluster.Name)
 	pod, err := r.Cache.Pod(r.key.Namespace, recovery.RecoveryMember)
 	if isNotFound(err) || err == nil && !metav1.IsControlledBy(pod, r.seen.Cluster) {
@@ -41,7 +44,8 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	}
 	observed := observedPod(atVersion(r.seen.Cluster, recovery.Version), pod)
 	observed.Outdated = observed.Outdated || isMisplaced(r, r.seen.Cluster, pod)
-	r.seen.RecoveryMember.Pod = &observed
+	r.seen.RecoveryMember.Pod, r.seen.RecoveryMember.MountsSource = &observed, mountsSource(recovery, pod.Spec.Volumes)
+	r.seen.RecoveryMember.LacksPVC = lost && mounts(pod.Spec.Volumes, recovery.RecoveryMember)
 	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.IsHidden(pod.Labels, r.seen.Cluster.Name)
 	if recovery.Phase == v1beta2.RecoveryPhaseFilling {
 		observed.AwaySince, observed.AwayWhy = away(ctx, r, pod)
@@ -73,16 +77,43 @@ func observeNodes(ctx context.Context, r *run) error {
 		if !p.Owned || p.Finished || p.Node == "" {
 			continue
 		}
-		node, err := r.Objects.GetNode(ctx, p.Node)
-		if isNotFound(err) {
-			continue // Kubernetes removes the pods of a node that was taken out of the cluster
+		var err error
+		if p.NodeNotReady, err = isNodeNotReady(ctx, r, p.Node); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("read node %s: %w", p.Node, err)
-		}
-		p.NodeNotReady = slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
-		})
 	}
 	return nil
+}
+
+// observeNodesOfUnresponsive finds out which members are on nodes that are not ready, if the quorum else
+// counts as permanently lost and these members do not respond. They may serve without the lost members,
+// if those were removed from etcd after the last status. A node that cannot be read proves nothing.
+func observeNodesOfUnresponsive(ctx context.Context, r *run) {
+	if !planner.HasPermanentLoss(&r.seen.Observed) {
+		return
+	}
+	for i := range r.seen.Pods {
+		p := &r.seen.Pods[i]
+		if !p.Owned || p.Finished || p.Node == "" || r.seen.responds(p.Name) {
+			continue
+		}
+		notReady, err := isNodeNotReady(ctx, r, p.Node)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot read the node of a member that does not respond, so the loss of the quorum does not count as permanent", "pod", p.Name, "node", p.Node)
+		}
+		p.NodeNotReady = notReady || err != nil
+	}
+}
+
+func isNodeNotReady(ctx context.Context, r *run, name string) (bool, error) {
+	node, err := r.Objects.GetNode(ctx, name)
+	if isNotFound(err) {
+		return false, nil // Kubernetes removes the pods of a node that was taken out of the cluster
+	}
+	if err != nil {
+		return false, fmt.Errorf("read node %s: %w", name, err)
+	}
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	}), nil
 }

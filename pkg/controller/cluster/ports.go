@@ -73,6 +73,9 @@ type Objects interface {
 	GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	// ListPods lists the pods that carry the labels of the cluster called name.
 	ListPods(ctx context.Context, namespace, name string) ([]corev1.Pod, error)
+	// ListControlledPods lists the pods that an EtcdCluster controls, whatever labels they carry. It reads all
+	// pods of the namespace, and is called only for recoveries and restores.
+	ListControlledPods(ctx context.Context, c *v1beta2.EtcdCluster) ([]corev1.Pod, error)
 	CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 	UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 	DeletePod(ctx context.Context, namespace, name string, only metav1.Preconditions) error

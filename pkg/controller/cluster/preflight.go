@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,7 +144,9 @@ func requireSamePods(ctx context.Context, r *run) error {
 	return nil
 }
 
-// requireEnded makes sure that no member runs in a pod that is about to be deleted.
+// requireEnded makes sure that no member runs in a pod of this name, also not in one that is about to
+// be deleted. A pod that has only lost its labels gets them back, so that the next observation shows
+// its member.
 func requireEnded(ctx context.Context, r *run, name string) error {
 	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
 	if isNotFound(err) {
@@ -153,23 +156,10 @@ func requireEnded(ctx context.Context, r *run, name string) error {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
 	if live := observedPod(r.seen.Cluster, pod); live.Owned && !live.Finished {
+		if err := restorePodLabels(ctx, r, pod); err != nil {
+			return err
+		}
 		return fmt.Errorf("pod %s has not ended: %w", name, reconcile.ErrStale)
-	}
-	return nil
-}
-
-// requireAway makes sure that the pod of a member is still away.
-func requireAway(ctx context.Context, r *run, name string) error {
-	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
-	if isNotFound(err) {
-		return fmt.Errorf("pod %s no longer exists: %w", name, reconcile.ErrStale)
-	}
-	if err != nil {
-		return fmt.Errorf("read pod %s: %w", name, err)
-	}
-	since, _ := away(ctx, r, pod)
-	if seen := r.seen.podOf(name); seen == nil || seen.UID != string(pod.UID) || since.IsZero() {
-		return fmt.Errorf("pod %s may come back: %w", name, reconcile.ErrStale)
 	}
 	return nil
 }
@@ -282,15 +272,21 @@ func requireLearnerApplies(ctx context.Context, r *run, a planner.PromoteMember)
 
 // requireOtherVotersStay makes sure that the pods of the voters that serve are not about to be
 // deleted, before a voter that could also stay is removed or restarted. The cache may lag behind,
-// and a member serves until its container ends.
+// and a member serves until its container ends. Another controller that is about to stop a member has
+// drained its pod before. So of two controllers that each drain one and then look at the others, at most
+// one goes on; see requireStillDrained.
 func requireOtherVotersStay(ctx context.Context, r *run, except string) error {
 	for i := range r.seen.Etcd.Members {
 		m := &r.seen.Etcd.Members[i]
-		if m.Learner || m.Name == except || m.Health != planner.Healthy {
+		if m.Learner || m.Unmanaged || m.Name == except || m.Health != planner.Healthy {
 			continue
 		}
-		if err := requirePodStays(ctx, r, m.Name); err != nil {
+		pod, err := requirePodStays(ctx, r, m.Name)
+		if err != nil {
 			return err
+		}
+		if except != "" && pod.Role == planner.PodDraining {
+			return fmt.Errorf("pod %s was drained and may stop: %w", m.Name, reconcile.ErrStale)
 		}
 	}
 	return nil
@@ -298,37 +294,22 @@ func requireOtherVotersStay(ctx context.Context, r *run, except string) error {
 
 // requirePodStays makes sure that the pod of a member is not about to be deleted, and that its
 // container is not about to restart.
-func requirePodStays(ctx context.Context, r *run, name string) error {
+func requirePodStays(ctx context.Context, r *run, name string) (planner.Pod, error) {
 	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
 	if isNotFound(err) {
-		return fmt.Errorf("pod %s no longer exists: %w", name, reconcile.ErrStale)
+		return planner.Pod{}, fmt.Errorf("pod %s no longer exists: %w", name, reconcile.ErrStale)
 	}
 	if err != nil {
-		return fmt.Errorf("read pod %s: %w", name, err)
+		return planner.Pod{}, fmt.Errorf("read pod %s: %w", name, err)
 	}
 	live := observedPod(r.seen.Cluster, pod)
 	if !live.Owned || live.Terminating || live.Finished {
-		return fmt.Errorf("pod %s is being deleted or has ended: %w", name, reconcile.ErrStale)
+		return planner.Pod{}, fmt.Errorf("pod %s is being deleted or has ended: %w", name, reconcile.ErrStale)
 	}
 	if live.Restarting {
-		return fmt.Errorf("pod %s restarts: %w", name, reconcile.ErrStale)
+		return planner.Pod{}, fmt.Errorf("pod %s restarts: %w", name, reconcile.ErrStale)
 	}
-	return nil
-}
-
-// requireNotRunning makes sure that the container of a member does not run.
-func requireNotRunning(ctx context.Context, r *run, name string) error {
-	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
-	if isNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read pod %s: %w", name, err)
-	}
-	if observedPod(r.seen.Cluster, pod).Running {
-		return fmt.Errorf("pod %s runs: %w", name, reconcile.ErrStale)
-	}
-	return nil
+	return live, nil
 }
 
 // requirePVC makes sure that the volume of a member outlives its pod.
@@ -360,12 +341,20 @@ func requireSameStatus(ctx context.Context, r *run) error {
 }
 
 // requireRecoveryMemberDeleted makes sure that the recovery member has neither a pod nor a
-// PVC.
+// PVC. What has only lost its labels gets them back, so that the next observation shows it.
 func requireRecoveryMemberDeleted(ctx context.Context, r *run, name string) error {
-	if _, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name); !isNotFound(err) {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if err == nil {
+		return cmp.Or(restorePodLabels(ctx, r, pod), errStillExists("pod", name, nil))
+	}
+	if !isNotFound(err) {
 		return errStillExists("pod", name, err)
 	}
-	if _, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name); !isNotFound(err) {
+	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if err == nil {
+		return cmp.Or(restorePVCLabels(ctx, r, pvc), errStillExists("PVC", name, nil))
+	}
+	if !isNotFound(err) {
 		return errStillExists("PVC", name, err)
 	}
 	return nil

@@ -31,3 +31,33 @@ func requireNodesReport(ctx context.Context, r *run) error {
 	}
 	return fmt.Errorf("nodes %v do not report to Kubernetes, and members on them may serve on the other side of a partition: %w", unresponsive, reconcile.ErrStale)
 }
+
+// requireAway makes sure that the pod of a member is still away.
+func requireAway(ctx context.Context, r *run, name string) error {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return fmt.Errorf("pod %s no longer exists: %w", name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	since, _ := away(ctx, r, pod)
+	if seen := r.seen.podOf(name); seen == nil || seen.UID != string(pod.UID) || since.IsZero() {
+		return fmt.Errorf("pod %s may come back: %w", name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// requireLost makes sure that members no longer exist: neither a container of theirs runs, nor is there a
+// pod or PVC from which they could come back.
+func requireLost(ctx context.Context, r *run, names []string) error {
+	for _, name := range names {
+		if err := requireEnded(ctx, r, name); err != nil {
+			return err
+		}
+		if err := requireNoPodOrPVC(ctx, r, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -65,6 +65,29 @@ func TestUnseenMemberIsLookedFor(t *testing.T) {
 	}
 }
 
+// TestUnseenPodIsNoLoss: a member counts as lost because no pod of it is seen. Its pod may have only lost
+// its labels. The cluster then gets the pod back instead of its last backup, also while the pod is deleted.
+func TestUnseenPodIsNoLoss(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*oneMember){
+		"the pod runs":       func(*oneMember) {},
+		"the pod is deleted": func(m *oneMember) { m.pod.DeletionTimestamp = ptr.To(metav1.Now()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			live.pod.Labels = nil
+			change(live)
+			s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: live, Etcd: live, Gate: live, Recorder: live}}, seen: s}
+			err := requestRestore(t.Context(), r, planner.RequestRestore{Name: "c-first-aid", Backup: "b", Lost: []string{live.pod.Name}})
+			if !errors.Is(err, reconcile.ErrStale) || !slices.Contains(live.calls, "update pod") {
+				t.Errorf("it did %q, error %v", live.calls, err)
+			}
+		})
+	}
+}
+
 // TestRecoveryMemberIsGone: that the data was lost with a recovery member is recorded only if the live API has
 // neither its pod nor its volume.
 func TestRecoveryMemberIsGone(t *testing.T) {
@@ -85,7 +108,7 @@ func TestRecoveryMemberIsGone(t *testing.T) {
 				live.pvc = nil
 			}
 			s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
-			err := requireRecoveryMemberDeleted(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live}}, seen: s}, name)
+			err := requireRecoveryMemberDeleted(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live, Gate: live}}, seen: s}, name)
 			if there := test.pod || test.pvc; errors.Is(err, reconcile.ErrStale) != there || (err != nil && !there) {
 				t.Errorf("the error is %v", err)
 			}
@@ -124,7 +147,7 @@ func TestFailedReadProvesNoDeletion(t *testing.T) {
 			"a recovery member": func() error { return requireRecoveryMemberDeleted(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
 			"a lost member":     func() error { return requireNoPodOrPVC(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
 			"a kept PVC":        func() error { return requirePVC(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
-			"another member":    func() error { return requirePodStays(t.Context(), &run{Reconciler: r, seen: s}, "c-a") },
+			"another member":    func() error { _, err := requirePodStays(t.Context(), &run{Reconciler: r, seen: s}, "c-a"); return err },
 		} {
 			if err := confirm(); err == nil || (what != "another member" || !pods) && (!errors.Is(err, errMute) || errors.Is(err, reconcile.ErrStale)) {
 				t.Errorf("%s, pods can be read %t: %v", what, pods, err)

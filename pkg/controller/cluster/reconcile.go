@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -53,6 +54,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	secrets  secretCache
+	held     reconcile.Held
 	creation reconcile.CreationBackoff
 	orphaned orphanedpvc.Reporter
 }
@@ -82,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	cluster, err := r.Cache.Cluster(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		r.Gate.Forget(key)
+		r.held.Forget(key)
 		r.secrets.forget(key)
 		r.creation.Forget(key)
 		r.Background.Forget(key)
@@ -95,7 +98,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		r.keep(key)
 		return 0, nil
 	}
-	if !r.Gate.IsReady(key) {
+	ready, err := r.held.IsReady(r.Gate, key, r.Clock.Now(), func() (metav1.Object, error) { return r.Objects.GetCluster(ctx, key.Namespace, key.Name) })
+	if err != nil {
+		return 0, err
+	}
+	if !ready {
 		return reconcile.GateRetry, nil
 	}
 	r.orphaned.Report(ctx, key, cluster)

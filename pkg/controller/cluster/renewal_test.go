@@ -4,12 +4,20 @@
 package cluster
 
 import (
+	"errors"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // TestRenewal lets two thirds of the life of certificates pass that are issued here. The
@@ -48,6 +56,55 @@ func TestRenewal(t *testing.T) {
 	}
 	if s.Trust != first.Trust || s.Trust == "" {
 		t.Errorf("members are to trust %s and were to trust %s: they would restart", s.Trust, first.Trust)
+	}
+}
+
+// TestUnseenPodKeepsItsCertificates: the Secret of the CA was deleted, and nothing cross-signs the next CA. A
+// cache from before the pods were made shows none that does not trust the next CA. It signs no certificate
+// before each pod was started with it.
+func TestUnseenPodKeepsItsCertificates(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		waits  bool
+	}{
+		"the pod runs":                       {func(*corev1.Pod) {}, true},
+		"the pod is deleted":                 {func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"test/stays"} }, false},
+		"the pod has ended":                  {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, false},
+		"the pod belongs to another cluster": {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCertWorld(t, v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}})
+			for range 3 {
+				w.step()
+			}
+			first := w.step()
+			pod := resources.Pod(w.cluster, resources.MemberPod{Name: "c-a", Trust: first.Trust})
+			test.change(pod)
+			if err := w.kube.Tracker().Add(pod); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.kube.CoreV1().Secrets("n").Delete(t.Context(), resources.CASecret(w.cluster), metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			w.r.secrets.invalidate(types.NamespacedName{Namespace: "n", Name: "c"})
+			var err error
+			for range 4 { // issue the CA, distribute it, sign with it, look
+				if _, err = w.try(); err != nil {
+					break
+				}
+			}
+			if errors.Is(err, reconcile.ErrStale) != test.waits || err != nil && !test.waits {
+				t.Errorf("the error is %v", err)
+			}
+			w.r.secrets.invalidate(types.NamespacedName{Namespace: "n", Name: "c"})
+			s, _ := w.try()
+			for i := range s.Certificates {
+				was, is := &first.Certificates[i], &s.Certificates[i]
+				if signedAgain := was.Serial != is.Serial; is.Use != v1beta2.CertificateUseCA && signedAgain == test.waits {
+					t.Errorf("the %s certificate was signed again: %t", is.Use, signedAgain)
+				}
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -83,6 +84,47 @@ func TestWriteRecord(t *testing.T) {
 	}
 }
 
+// creations counts the attempts to create a ConfigMap.
+type creations struct {
+	*deletedCluster
+	attempts int
+}
+
+func (c *creations) CreateConfigMap(ctx context.Context, cm *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	c.attempts++
+	return c.deletedCluster.CreateConfigMap(ctx, cm)
+}
+
+// TestTakenNameOfTheRecord: while the name of the record is taken, nothing is written again and
+// again. When the name is free the record is created.
+func TestTakenNameOfTheRecord(t *testing.T) {
+	t.Parallel()
+	l, r := livingCluster(t)
+	c := &creations{deletedCluster: l}
+	r.Objects = c
+	taken := l.record()
+	taken.Labels, taken.Annotations, taken.Data = nil, nil, map[string]string{"a": "b"}
+	if _, err := l.UpdateConfigMap(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	write := func() error {
+		return writeRecord(t.Context(), r, planner.WriteRecord{Record: resources.Record{ClusterID: "beef"}})
+	}
+	if err := write(); !errors.Is(err, reconcile.ErrNotOwned) || c.attempts != 1 {
+		t.Errorf("%v after %d attempts", err, c.attempts)
+	}
+	l.c.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionProgressing, Reason: string(planner.ReasonNameConflict)}}
+	if err := write(); !errors.Is(err, reconcile.ErrNotOwned) || c.attempts != 1 {
+		t.Errorf("after the status said so: %v after %d attempts", err, c.attempts)
+	}
+	if err := l.kube.CoreV1().ConfigMaps("n").Delete(t.Context(), "c-record", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(); err != nil || resources.ParseRecord(l.record()).ClusterID != "beef" {
+		t.Errorf("after the name became free: %v, %v", err, l.record().Data)
+	}
+}
+
 // TestRecordIsDeleted: nothing goes on without a record.
 func TestRecordIsDeleted(t *testing.T) {
 	t.Parallel()
@@ -92,10 +134,11 @@ func TestRecordIsDeleted(t *testing.T) {
 	}
 	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-s"}
 	for name, do := range map[string]func() error{
-		"bootstrap":  func() error { return createBootstrapPod(t.Context(), r, planner.CreateBootstrapPod{Name: "c-x"}) },
-		"cluster ID": func() error { return recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}) },
-		"log":        func() error { return recordLog(t.Context(), r, planner.RecordLog{}) },
-		"recovery":   func() error { return recordRecovery(t.Context(), r, planner.RecordRecovery{Recovery: recovery}) },
+		"bootstrap":     func() error { return createBootstrapPod(t.Context(), r, planner.CreateBootstrapPod{Name: "c-x"}) },
+		"bootstrap PVC": func() error { return createBootstrapPVC(t.Context(), r, planner.CreatePVC{Name: "c-x"}) },
+		"cluster ID":    func() error { return recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}) },
+		"log":           func() error { return recordLog(t.Context(), r, planner.RecordLog{}) },
+		"recovery":      func() error { return recordRecovery(t.Context(), r, planner.RecordRecovery{Recovery: recovery}) },
 		"recovery member": func() error {
 			return createRecoveryMember(t.Context(), r, planner.CreateRecoveryMember{Recovery: recovery})
 		},
@@ -103,6 +146,35 @@ func TestRecordIsDeleted(t *testing.T) {
 	} {
 		if err := do(); !errors.Is(err, reconcile.ErrStale) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestPublishedMemberStays: a controller whose cache is from before the end of a recovery does not create
+// its member again. Clients have written to that member since.
+func TestPublishedMemberStays(t *testing.T) {
+	t.Parallel()
+	for phase, deletes := range map[v1beta2.RecoveryPhase]bool{
+		v1beta2.RecoveryPhaseCutover: true, v1beta2.RecoveryPhaseCleaning: false, v1beta2.RecoveryPhaseSucceeded: false,
+	} {
+		l, r := livingCluster(t)
+		recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a"}
+		seen, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), resources.ParseRecord(l.record()).WithRecovery(recovery)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.seen.record, r.seen.Record = seen, planner.Record{State: planner.Current, Record: resources.ParseRecord(seen)}
+		recovery.Phase = phase
+		if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), resources.ParseRecord(seen).WithRecovery(recovery))); err != nil {
+			t.Fatal(err)
+		}
+		pod, err := l.GetPod(t.Context(), "n", "c-a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = deletePod(t.Context(), r, planner.DeletePod{Name: "c-a", UID: string(pod.UID), Why: planner.DeleteUnpublished})
+		if _, gone := l.GetPod(t.Context(), "n", "c-a"); deletes != (gone != nil) || deletes != (err == nil) || !deletes && !errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("%s: error %v, the pod: %v", phase, err, gone)
 		}
 	}
 }
@@ -129,6 +201,48 @@ func TestBootstrapBesideARestore(t *testing.T) {
 		if err := recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
 			t.Errorf("%s: bootstrap record: %v", phase, err)
 		}
+	}
+}
+
+// TestPVCOfTheBootstrapMember: a controller whose cache is from before the cluster has served creates
+// no PVC for a bootstrap member that has lost its own since. That member would be started on the empty
+// PVC again and again, and never be replaced.
+func TestPVCOfTheBootstrapMember(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		record resources.Record
+		served bool
+		want   error
+	}{
+		{"the cluster has never served", resources.Record{BootstrapMember: "c-a"}, false, nil},
+		{"the record has a cluster ID", resources.Record{BootstrapMember: "c-a", ClusterID: "beef"}, false, reconcile.ErrStale},
+		{"the record names another bootstrap member", resources.Record{BootstrapMember: "c-y"}, false, reconcile.ErrStale},
+		{"the client Service exists", resources.Record{BootstrapMember: "c-a"}, true, reconcile.ErrStale},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l, r := livingCluster(t)
+			r.seen.Cluster.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
+			if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), test.record)); err != nil {
+				t.Fatal(err)
+			}
+			pvcs := l.kube.CoreV1().PersistentVolumeClaims("n")
+			if err := pvcs.Delete(t.Context(), "c-a", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if !test.served {
+				if err := l.kube.CoreV1().Services("n").Delete(t.Context(), resources.ClientServiceName(l.c), metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := createBootstrapPVC(t.Context(), r, planner.CreatePVC{Name: "c-a"}); !errors.Is(err, test.want) {
+				t.Errorf("the error is %v, want %v", err, test.want)
+			}
+			if _, err := pvcs.Get(t.Context(), "c-a", metav1.GetOptions{}); (err == nil) != (test.want == nil) {
+				t.Errorf("the PVC: %v", err)
+			}
+		})
 	}
 }
 
@@ -212,8 +326,8 @@ func TestClientServiceOfADeletedCluster(t *testing.T) {
 	}
 }
 
-// TestRecoveryThatMembersKnow: a recovery that a member knows and the record does not have
-// does not begin again.
+// TestRecoveryThatMembersKnow: a recovery that a member or the peer Service knows and the record does
+// not have does not begin again.
 func TestRecoveryThatMembersKnow(t *testing.T) {
 	t.Parallel()
 	for name, know := range map[string]func(metav1.Object){
@@ -241,6 +355,19 @@ func TestRecoveryThatMembersKnow(t *testing.T) {
 		if err := requireNotBegun(t.Context(), r, "r"); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	l, r := livingCluster(t)
+	peer, err := l.GetService(t.Context(), "n", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.seen.Record.Recoveries = []string{"before", "r"}
+	r.seen.peerService = peer
+	if err := repairPeerService(t.Context(), r, planner.RepairPeerService{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := requireNotBegun(t.Context(), r, "r"); !errors.Is(err, reconcile.ErrStale) {
+		t.Errorf("the peer Service: %v", err)
 	}
 }
 

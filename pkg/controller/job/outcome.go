@@ -19,6 +19,8 @@ import (
 const (
 	// ReasonAgentFailed: the agent ended without a result. The message names its container and exit code; the log of the pod says more. The next attempt follows by itself.
 	ReasonAgentFailed = "AgentFailed"
+	// ReasonPodFailed: the pod failed, and neither its containers nor Kubernetes say why. The next attempt follows by itself.
+	ReasonPodFailed = "PodFailed"
 )
 
 // LostMessage is about a Job whose pod does not exist any more.
@@ -193,7 +195,7 @@ func PodReason(pod *corev1.Pod) (reason, message string) {
 			return camel(c.Reason), Shorten(fmt.Sprintf("pod %s: %s", pod.Name, c.Message))
 		}
 	}
-	return "PodFailed", fmt.Sprintf("pod %s failed before its containers said why", pod.Name)
+	return ReasonPodFailed, fmt.Sprintf("pod %s failed before its containers said why", pod.Name)
 }
 
 // camel makes a reason that a condition takes of what Kubernetes said.

@@ -14,7 +14,11 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // GetService implements cluster.Objects.
@@ -139,6 +143,21 @@ func (c Client) ListPods(ctx context.Context, namespace, name string) ([]corev1.
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// ListControlledPods implements cluster.Objects. It keeps no page of the other pods.
+func (c Client) ListControlledPods(ctx context.Context, cluster *v1beta2.EtcdCluster) ([]corev1.Pod, error) {
+	pages := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) {
+		return c.Kubernetes.CoreV1().Pods(cluster.Namespace).List(ctx, o)
+	}))
+	var controlled []corev1.Pod
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		if pod, ok := object.(*corev1.Pod); ok && metav1.IsControlledBy(pod, cluster) {
+			controlled = append(controlled, *pod)
+		}
+		return nil
+	})
+	return controlled, err
 }
 
 // CreatePod implements cluster.Objects.

@@ -16,8 +16,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // TestUnresponsiveNodes: a node reports if its Lease is renewed while it is waited for, however old or
@@ -71,5 +75,32 @@ func TestUnresponsiveNodes(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestListControlledPods: what counts is the controller of a pod, on whatever page it is and whatever labels it has.
+func TestListControlledPods(t *testing.T) {
+	t.Parallel()
+	cluster := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "ours"}}
+	pod := func(name string, owner types.UID) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "EtcdCluster", Name: "c", UID: owner, Controller: ptr.To(true)},
+		}}}
+	}
+	pages := map[string]*corev1.PodList{
+		"":  {ListMeta: metav1.ListMeta{Continue: "2"}, Items: []corev1.Pod{pod("a", "ours"), pod("b", "theirs")}},
+		"2": {Items: []corev1.Pod{pod("c", "ours"), {ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d"}}}},
+	}
+	client := fake.NewClientset()
+	client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		list, ok := action.(clienttesting.ListActionImpl)
+		if !ok || list.GetNamespace() != "ns" || list.ListOptions.LabelSelector != "" {
+			return true, nil, errors.New("another request")
+		}
+		return true, pages[list.ListOptions.Continue], nil
+	})
+	pods, err := (Client{Kubernetes: client}).ListControlledPods(t.Context(), cluster)
+	if err != nil || len(pods) != 2 || pods[0].Name != "a" || pods[1].Name != "c" {
+		t.Errorf("got %v, %v", pods, err)
 	}
 }

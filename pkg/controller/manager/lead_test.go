@@ -129,6 +129,30 @@ func TestQuitBeforeLeading(t *testing.T) {
 	}
 }
 
+// TestQuitWhileRivalsAreSought: the end of the process is no failure, even if it cuts the list
+// of the other controllers' leases short.
+func TestQuitWhileRivalsAreSought(t *testing.T) {
+	t.Parallel()
+	kube := fake.NewClientset()
+	ctx, quit := context.WithCancel(t.Context())
+	defer quit()
+	lists := 0
+	kube.PrependReactor("list", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if lists++; lists == 1 {
+			return false, nil, nil // before the election
+		}
+		quit()
+		return true, nil, ctx.Err()
+	})
+	err := lead(ctx, electing("me"), clients{lease: kube}, func(context.Context) error { return errWork })
+	if err != nil || lists < 2 {
+		t.Errorf("it returned %v after %d lists", err, lists)
+	}
+	if got := holder(t, kube); got != "" {
+		t.Errorf("the lease is held by %q in the end", got)
+	}
+}
+
 // TestWorkEndsByItself: the lease is released then, and the caller gets the reason.
 func TestWorkEndsByItself(t *testing.T) {
 	t.Parallel()

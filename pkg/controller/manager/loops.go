@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
+	componentmetrics "k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -104,6 +105,8 @@ type shard struct {
 	caches   caches
 	pool     *etcd.Pool
 	loops    []func(context.Context)
+	// forget removes the metrics of the caches.
+	forget func()
 	// watches are what runs until the context of fill ends.
 	watches sync.WaitGroup
 }
@@ -135,7 +138,11 @@ func newShard(o *Options, c clients, recorder record.EventRecorder) (*shard, err
 		return func(ctx context.Context) { l.Run(ctx, workers) }
 	}
 	loops := append(beside, with(clusters, o.Workers), with(backups, o.Workers), with(clusterBackups, 1), with(restores, o.Workers))
-	return &shard{o: o, platform: platform, caches: caches, pool: pool, loops: loops}, tell(o, caches)
+	forget, err := tell(o, caches)
+	if err != nil {
+		return nil, err
+	}
+	return &shard{o: o, platform: platform, caches: caches, pool: pool, loops: loops, forget: forget}, nil
 }
 
 // fill starts the caches and returns when they hold what there is. They go on until ctx
@@ -161,6 +168,7 @@ func (s *shard) run(ctx context.Context) error {
 
 // close ends connections and waits for the caches, whose context must have ended.
 func (s *shard) close() {
+	s.forget()
 	s.pool.Close()
 	s.caches.kube.Shutdown()
 	s.caches.jobs.Shutdown()
@@ -168,22 +176,31 @@ func (s *shard) close() {
 	s.watches.Wait()
 }
 
-// tell adds what the statuses of the clusters say to the metrics.
-func tell(o *Options, c caches) error {
+// tell adds what the statuses of the clusters say to the metrics, until forget is called.
+func tell(o *Options, c caches) (forget func(), err error) {
 	clusters := c.etcd.Etcd().V1beta2().EtcdClusters()
 	told := func(object metav1.Object) bool { return metrics.IsLeader() && o.IsResponsible(object) }
-	collector := metrics.NewClusterCollector(clusters.Lister(), told)
-	if err := legacyregistry.CustomRegister(collector); err != nil {
-		return fmt.Errorf("add the metrics of clusters: %w", err)
+	counted := metrics.NewClusterCollector(clusters.Lister(), told)
+	if err := counted.Count(clusters.Informer()); err != nil {
+		return nil, err
 	}
-	if err := legacyregistry.CustomRegister(metrics.NewCertificateCollector(clusters.Lister(), told)); err != nil {
-		return fmt.Errorf("add the metrics of certificates: %w", err)
+	collectors := []componentmetrics.StableCollector{
+		counted,
+		metrics.NewCertificateCollector(clusters.Lister(), told),
+		orphanedpvc.NewCollector(c.kube.Core().V1().PersistentVolumeClaims().Lister(), clusters.Lister(), metrics.IsLeader),
 	}
-	orphaned := orphanedpvc.NewCollector(c.kube.Core().V1().PersistentVolumeClaims().Lister(), clusters.Lister(), metrics.IsLeader)
-	if err := legacyregistry.CustomRegister(orphaned); err != nil {
-		return fmt.Errorf("add the metric of PVCs without a cluster: %w", err)
+	forget = func() {
+		for _, collector := range collectors {
+			legacyregistry.Registerer().Unregister(collector)
+		}
 	}
-	return collector.Count(clusters.Informer())
+	for _, collector := range collectors {
+		if err := legacyregistry.CustomRegister(collector); err != nil {
+			forget()
+			return nil, fmt.Errorf("add the metrics of clusters, certificates and PVCs: %w", err)
+		}
+	}
+	return forget, nil
 }
 
 var errCaches = errors.New("the caches were not filled")

@@ -151,8 +151,11 @@ func (r *rivals) guard(ctx context.Context, work func(context.Context) error) er
 		if err == nil {
 			break
 		}
-		if errors.Is(err, ErrScopesOverlap) || ctx.Err() != nil {
+		if errors.Is(err, ErrScopesOverlap) {
 			return err
+		}
+		if ctx.Err() != nil {
+			return nil // the process ends, or has lost the lease, before it has begun
 		}
 		klog.FromContext(ctx).Error(err, "Nothing is done before the leases of other controllers are known")
 		select {

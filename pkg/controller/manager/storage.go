@@ -31,8 +31,9 @@ const (
 	// start after their storage, and that starts after the controller has issued its certificates.
 	storageBackupRetry = 5 * time.Second
 	// storageBackupSchedule and storageBackupsKept are a day of backups. The interval is how long a
-	// new EtcdCluster is at risk if the storage is lost.
-	storageBackupSchedule = "*/30 * * * *"
+	// new EtcdCluster is at risk if the storage is lost. The first backup is due at once: it binds the
+	// PVC, for which helm install --wait waits.
+	storageBackupSchedule = "@every 30m"
 	storageBackupsKept    = 48
 )
 

@@ -4,11 +4,15 @@
 package metrics
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/metrics"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 )
 
@@ -52,25 +56,33 @@ var (
 	}, []string{"namespace", "cluster"})
 )
 
-// knownReasons bounds the label: reasons of Kubernetes are open-ended.
-var knownReasons = map[string]bool{
-	planner.ReasonNotStarted: true, planner.ReasonJobLost: true, "DeadlineExceeded": true, "OOMKilled": true, "Evicted": true,
-	string(agent.ClassRequest): true, string(agent.ClassEtcd): true, string(agent.ClassEtcdDenied): true, string(agent.ClassCredentials): true,
-	string(agent.ClassStoreDenied): true, string(agent.ClassNoBucket): true, string(agent.ClassExists): true, string(agent.ClassStore): true,
-	string(agent.ClassStalled): true, string(agent.ClassCorrupt): true, string(agent.ClassUnsupported): true, string(agent.ClassNoSpace): true,
-	string(agent.ClassCanceled): true, string(agent.ClassInternal): true,
+// knownReasons bounds the label: reasons of Kubernetes are open-ended. Those of Kubernetes here are
+// what its kubelet, scheduler and API for evictions write to pods that they end.
+var knownReasons = sets.New(
+	planner.ReasonNotStarted, planner.ReasonJobLost, job.ReasonAgentFailed, job.ReasonPodFailed,
+	batchv1.JobReasonDeadlineExceeded, "OOMKilled", "Evicted", "EvictionByEvictionAPI", "DeletionByTaintManager",
+	corev1.PodReasonPreemptionByScheduler, corev1.PodReasonTerminationByKubelet,
+	string(agent.ClassRequest), string(agent.ClassEtcd), string(agent.ClassEtcdDenied), string(agent.ClassCredentials),
+	string(agent.ClassStoreDenied), string(agent.ClassNoBucket), string(agent.ClassNotFound), string(agent.ClassExists), string(agent.ClassStore),
+	string(agent.ClassStalled), string(agent.ClassTooSlow), string(agent.ClassCorrupt), string(agent.ClassUnsupported), string(agent.ClassNoSpace),
+	string(agent.ClassCanceled), string(agent.ClassInternal),
+)
+
+// reasonLabel returns the value of the label for a reason of an attempt that failed.
+func reasonLabel(reason string) string {
+	if knownReasons.Has(reason) {
+		return reason
+	}
+	return "Other"
 }
 
 // ObserveBackupAttempt counts an attempt at a backup that ended.
 func ObserveBackupAttempt(storage v1beta2.BackupStorageType, o *planner.Outcome) {
 	reason := "Succeeded"
-	switch {
-	case o.Succeeded:
+	if o.Succeeded {
 		backupDuration.WithLabelValues(string(storage)).Observe(o.Completion.Sub(o.Start).Seconds())
-	case knownReasons[o.Reason]:
-		reason = o.Reason
-	default:
-		reason = "Other"
+	} else {
+		reason = reasonLabel(o.Reason)
 	}
 	attempts.WithLabelValues(string(storage), reason).Inc()
 }

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,12 +30,12 @@ var (
 )
 
 // Register adds the metrics of this package that need no cache to the registry that the
-// process serves. It must be called once.
-func Register() {
+// process serves.
+var Register = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(reconcileDuration, isLeader)
 	legacyregistry.MustRegister(attempts, backupDuration, lastSuccess, lastSize, healthy)
 	legacyregistry.MustRegister(restoresEnded, restoreDuration)
-}
+})
 
 // leading is true while this process holds the lease.
 var leading atomic.Bool

@@ -84,6 +84,17 @@ func (g *CacheGate) forgetRolledBack() {
 	}
 }
 
+// Compare implements Gate. A cache that was behind when the API was restored may never show an older
+// version than before, so forgetRolledBack does not notice.
+func (g *CacheGate) Compare(key types.NamespacedName, live metav1.Object) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	kind := KindOf(live)
+	if rv, noted := g.written[key][kind]; noted && isOlder(live.GetResourceVersion(), rv) {
+		delete(g.written[key], kind)
+	}
+}
+
 // Forget implements Gate.
 func (g *CacheGate) Forget(key types.NamespacedName) {
 	g.mu.Lock()

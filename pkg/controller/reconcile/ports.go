@@ -15,6 +15,9 @@ type Gate interface {
 	IsReady(key types.NamespacedName) bool
 	// Note remembers that an object was written for the key.
 	Note(key types.NamespacedName, written metav1.Object)
+	// Compare drops the write of an object that was noted for the key, if the live object is older: its API
+	// was restored from a backup, and lost the write.
+	Compare(key types.NamespacedName, live metav1.Object)
 	// Forget drops what was noted for the key.
 	Forget(key types.NamespacedName)
 }

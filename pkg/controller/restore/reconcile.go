@@ -40,7 +40,10 @@ type Config struct {
 }
 
 // Reconciler moves one EtcdRestore at a time a step on.
-type Reconciler struct{ Config }
+type Reconciler struct {
+	Config
+	held reconcile.Held
+}
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
 func NewReconciler(c Config) (*Reconciler, error) {
@@ -59,12 +62,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	restore, err := r.Cache.Restore(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		r.Gate.Forget(key)
+		r.held.Forget(key)
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the restore from the cache: %w", err)
 	}
-	if !r.Gate.IsReady(key) {
+	ready, err := r.held.IsReady(r.Gate, key, r.Clock.Now(), func() (metav1.Object, error) { return r.Objects.GetRestore(ctx, key.Namespace, key.Name) })
+	if err != nil {
+		return 0, err
+	}
+	if !ready {
 		return reconcile.GateRetry, nil
 	}
 	s, err := r.observe(ctx, restore)

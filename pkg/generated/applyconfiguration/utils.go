@@ -45,6 +45,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.BackupStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("BlockedBy"):
 		return &etcdv1beta2.BlockedByApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("BootstrapPolicy"):
+		return &etcdv1beta2.BootstrapPolicyApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("CertificateStatus"):
 		return &etcdv1beta2.CertificateStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("CertManagerTLS"):
@@ -75,6 +77,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.EtcdOptionsApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("EtcdRestore"):
 		return &etcdv1beta2.EtcdRestoreApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("ExistingEtcd"):
+		return &etcdv1beta2.ExistingEtcdApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("GCSSource"):
 		return &etcdv1beta2.GCSSourceApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("IssuerReference"):

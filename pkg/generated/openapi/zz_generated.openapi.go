@@ -37,6 +37,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.BackupSpec{}.OpenAPIModelName():                           schema_pkg_apis_etcd_v1beta2_BackupSpec(ref),
 		v1beta2.BackupStatus{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_BackupStatus(ref),
 		v1beta2.BlockedBy{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_BlockedBy(ref),
+		v1beta2.BootstrapPolicy{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_BootstrapPolicy(ref),
 		v1beta2.CertManagerTLS{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_CertManagerTLS(ref),
 		v1beta2.CertificateStatus{}.OpenAPIModelName():                    schema_pkg_apis_etcd_v1beta2_CertificateStatus(ref),
 		v1beta2.ClientStatus{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_ClientStatus(ref),
@@ -62,6 +63,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.EtcdOptions{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_EtcdOptions(ref),
 		v1beta2.EtcdRestore{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_EtcdRestore(ref),
 		v1beta2.EtcdRestoreList{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_EtcdRestoreList(ref),
+		v1beta2.ExistingEtcd{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_ExistingEtcd(ref),
 		v1beta2.GCSSource{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_GCSSource(ref),
 		v1beta2.IssuerReference{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_IssuerReference(ref),
 		v1beta2.JobPolicy{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_JobPolicy(ref),
@@ -1249,6 +1251,27 @@ func schema_pkg_apis_etcd_v1beta2_BlockedBy(ref common.ReferenceCallback) common
 	}
 }
 
+func schema_pkg_apis_etcd_v1beta2_BootstrapPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "BootstrapPolicy says how a cluster begins.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"existing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "existing names a running etcd that another program runs. The members of this cluster join that etcd, one by one, and its data becomes the data of this cluster.",
+							Ref:         ref(v1beta2.ExistingEtcd{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta2.ExistingEtcd{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_etcd_v1beta2_CertManagerTLS(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1740,7 +1763,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterRecoverySpec(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"member": {
 						SchemaProps: spec.SchemaProps{
-							Description: "member to go on from. Default: the surviving member with the highest raft index, which is the one that has lost the least.",
+							Description: "member to go on from. Default: the surviving member with the highest raft index, which is the one that has lost the least. If no member responds: the only voter that has a PVC.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1872,11 +1895,17 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 							},
 						},
 					},
+					"bootstrap": {
+						SchemaProps: spec.SchemaProps{
+							Description: "bootstrap says how the cluster begins, if it does not begin empty. It is set when the cluster is created, or never.",
+							Ref:         ref(v1beta2.BootstrapPolicy{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ClusterBackupPolicy{}.OpenAPIModelName(), v1beta2.ClusterClient{}.OpenAPIModelName(), v1beta2.EtcdOptions{}.OpenAPIModelName(), v1beta2.PodPolicy{}.OpenAPIModelName(), v1beta2.RecoveryPolicy{}.OpenAPIModelName(), v1beta2.ServicesPolicy{}.OpenAPIModelName(), v1beta2.TLSPolicy{}.OpenAPIModelName()},
+			v1beta2.BootstrapPolicy{}.OpenAPIModelName(), v1beta2.ClusterBackupPolicy{}.OpenAPIModelName(), v1beta2.ClusterClient{}.OpenAPIModelName(), v1beta2.EtcdOptions{}.OpenAPIModelName(), v1beta2.PodPolicy{}.OpenAPIModelName(), v1beta2.RecoveryPolicy{}.OpenAPIModelName(), v1beta2.ServicesPolicy{}.OpenAPIModelName(), v1beta2.TLSPolicy{}.OpenAPIModelName()},
 	}
 }
 
@@ -3054,6 +3083,54 @@ func schema_pkg_apis_etcd_v1beta2_EtcdRestoreList(ref common.ReferenceCallback) 
 	}
 }
 
+func schema_pkg_apis_etcd_v1beta2_ExistingEtcd(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ExistingEtcd is a running etcd that a cluster takes over.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clientEndpoints": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "clientEndpoints are the client URLs of the members of the running etcd, all of them http or all of them https, at most 16. They may change until the cluster has begun.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
+					"tlsSecret": {
+						SchemaProps: spec.SchemaProps{
+							Description: "tlsSecret is the name of a Secret with the client certificate for https endpoints: tls.crt, tls.key and ca.crt, or etcd-client.crt, etcd-client.key and etcd-client-ca.crt.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"oldMembers": {
+						SchemaProps: spec.SchemaProps{
+							Description: "oldMembers: Keep or Remove. Keep leaves the old members in etcd. Remove requests their removal: as soon as all members of this cluster vote and are healthy, the leadership moves to one of them, and the old members are removed one by one. Default: Keep.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"clientEndpoints"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_etcd_v1beta2_GCSSource(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3985,6 +4062,13 @@ func schema_pkg_apis_etcd_v1beta2_MemberStatus(ref common.ReferenceCallback) com
 							Format:      "int64",
 						},
 					},
+					"unmanaged": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unmanaged is true for a member that the controller did not add, such as an old member of the etcd in spec.bootstrap.existing.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"name"},
 			},
@@ -4665,6 +4749,13 @@ func schema_pkg_apis_etcd_v1beta2_RecoverySource(ref common.ReferenceCallback) c
 						SchemaProps: spec.SchemaProps{
 							Description: "backup is the backup location.",
 							Ref:         ref(v1beta2.BackupPlace{}.OpenAPIModelName()),
+						},
+					},
+					"pvc": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pvc of a member that does not respond. If it is set, the pod of that member is stopped, and the data is read from the PVC.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},

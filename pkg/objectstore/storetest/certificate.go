@@ -83,14 +83,13 @@ func CA(t testing.TB) []byte {
 	return bytes.Clone(mustIssue(t).ca)
 }
 
-// Transport returns a transport that trusts the servers. It is closed with the test. One
-// that goes through a proxy fails after Stall. Without a proxy (nil) no store stalls, and
-// a busy machine takes longer than Stall now and then.
+// Transport returns a transport that trusts the servers. It is closed with the test. It fails
+// after Stall only for tests of stalls: a busy machine takes longer now and then.
 func Transport(t testing.TB, through *Proxy) *http.Transport {
 	t.Helper()
 	config := objectstore.TransportConfig{CA: CA(t)}
 	if through != nil {
-		config.Stall = Stall
+		config.Stall = through.timeout
 	}
 	transport, err := objectstore.NewTransport(config)
 	if err != nil {

@@ -22,6 +22,17 @@ func (s *suite) through(t *testing.T) (objectstore.Store, *Proxy) {
 	return s.Through(t, proxy), proxy
 }
 
+// impatient is as through, and the store has the time-out Stall.
+func (s *suite) impatient(t *testing.T) (objectstore.Store, *Proxy) {
+	t.Helper()
+	if s.Through == nil {
+		t.Skip("this store is not reached over a network")
+	}
+	proxy := NewProxy(t)
+	proxy.timeout = Stall
+	return s.Through(t, proxy), proxy
+}
+
 // serverErrors lets the store response with 503 now and then: every call succeeds, or the next
 // one does where a large object is sent once.
 func (s *suite) serverErrors(t *testing.T) {
@@ -61,10 +72,10 @@ func (s *suite) serverErrors(t *testing.T) {
 
 // stall lets the store take bytes and say nothing more.
 func (s *suite) stall(t *testing.T) {
-	store, proxy := s.through(t)
+	store, proxy := s.impatient(t)
 	ctx, at := s.context(t), prefix(t)
 	data := random(t, large)
-	put(ctx, t, store, at+"old", data)
+	put(ctx, t, s.Open(t), at+"old", data)
 
 	proxy.StallAfter(1 << 20)
 	_, err := store.Put(ctx, at+"k", unsized{bytes.NewReader(data)}, objectstore.PutOptions{Overwrite: true})
@@ -87,7 +98,7 @@ func (s *suite) stall(t *testing.T) {
 
 // slow makes a transfer take longer than the time-out for a stall.
 func (s *suite) slow(t *testing.T) {
-	store, proxy := s.through(t)
+	store, proxy := s.impatient(t)
 	ctx, key := s.context(t), prefix(t)+"k"
 	// Much more than the kernel buffers for a connection, where progress is invisible; and
 	// an eighth each second, so eight seconds in each direction.

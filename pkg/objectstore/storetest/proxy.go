@@ -45,6 +45,9 @@ type Proxy struct {
 	lies      atomic.Pointer[lie]
 	intercept atomic.Pointer[func(w http.ResponseWriter, r *http.Request) bool]
 
+	// timeout is the time-out for a stall of those that Transport leads through the proxy. 0 is the default.
+	timeout time.Duration
+
 	// passed are the requests that the store is responding.
 	passed sync.RWMutex
 
@@ -236,6 +239,27 @@ type faultyConn struct {
 	moved atomic.Int64
 	once  sync.Once
 	over  chan struct{}
+
+	reads, writes pace
+}
+
+// pace is when the next piece of a direction may move; one goroutine reads, and one writes.
+type pace struct{ due time.Time }
+
+// backlog is what a process that had to wait for the processor may catch up on. Without it,
+// such waits add to those for the limit, and a loaded machine is slower than the limit by far.
+const backlog = time.Second
+
+// after adds a piece and returns how long it must wait.
+func (p *pace) after(now time.Time, d time.Duration) time.Duration {
+	if p.due.IsZero() {
+		p.due = now
+	}
+	if oldest := now.Add(-backlog); p.due.Before(oldest) {
+		p.due = oldest
+	}
+	p.due = p.due.Add(d)
+	return p.due.Sub(now)
 }
 
 var errCut = errors.New("cut")
@@ -256,7 +280,7 @@ func (c *faultyConn) Close() error {
 }
 
 // before is called for each piece that is to be moved.
-func (c *faultyConn) before(n int) error {
+func (c *faultyConn) before(n int, p *pace) error {
 	moved := c.moved.Add(int64(n))
 	if limit := c.proxy.stallAfter.Load(); limit > 0 && moved > limit {
 		<-c.over
@@ -271,7 +295,7 @@ func (c *faultyConn) before(n int) error {
 		return errCut
 	}
 	if limit := c.proxy.limit.Load(); limit > 0 {
-		timer := time.NewTimer(time.Duration(n) * time.Second / time.Duration(limit))
+		timer := time.NewTimer(p.after(time.Now(), time.Duration(n)*time.Second/time.Duration(limit)))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -285,7 +309,7 @@ func (c *faultyConn) before(n int) error {
 func (c *faultyConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p[:min(len(p), piece)])
 	if err == nil {
-		err = c.before(n)
+		err = c.before(n, &c.reads)
 	}
 	return n, err
 }
@@ -293,7 +317,7 @@ func (c *faultyConn) Read(p []byte) (int, error) {
 func (c *faultyConn) Write(p []byte) (int, error) {
 	written := 0
 	for part := range slices.Chunk(p, piece) {
-		if err := c.before(len(part)); err != nil {
+		if err := c.before(len(part), &c.writes); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(part)

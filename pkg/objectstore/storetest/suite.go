@@ -29,7 +29,7 @@ const (
 	many = 1100
 	// large is more than two parts, and no multiple of one.
 	large = 2*objectstore.PartSize + 12345
-	// Stall is the time-out that Options.Through opens the store with.
+	// Stall is the time-out for a store that stalls.
 	Stall = 5 * time.Second
 )
 
@@ -37,8 +37,7 @@ const (
 type Options struct {
 	// Open opens the store with good credentials.
 	Open func(t *testing.T) objectstore.Store
-	// Through opens it through a proxy, with the time-out Stall. Nil for a store that
-	// is not reached over a network.
+	// Through opens it through a proxy. Nil for a store that is not reached over a network.
 	Through func(t *testing.T, proxy *Proxy) objectstore.Store
 	// Denied opens it with wrong credentials, Missing with a bucket that is not
 	// there. Nil if the server under test cannot tell.

@@ -234,26 +234,6 @@ func TestPeriodicBackup(t *testing.T) {
 	s.condition(ConditionRetentionApplied, metav1.ConditionFalse, "PruneFailed")
 }
 
-func TestSuspended(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 300, Suspend: true})
-	s.step()
-	s.condition(ConditionProgressing, metav1.ConditionFalse, "Suspended")
-	for range 3 {
-		s.Now = s.Now.Add(1000 * time.Second)
-		s.rests()
-	}
-	s.Backup.Spec.BackupPolicy.Suspend = false
-	s.Backup.Generation++
-	s.begins(s.Now.Add(-s.Now.Sub(epoch)%(300*time.Second)), 1) // one for all that were missed
-	s.Backup.Spec.BackupPolicy.Suspend = true
-	s.ends(time.Second, good(1)) // what runs is ended
-	s.is(v1beta2.BackupPhaseSucceeded)
-	s.step()
-	s.Now = s.Now.Add(1000 * time.Second)
-	s.rests()
-}
-
 func TestSomethingIsMissing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)

@@ -45,8 +45,10 @@ func Status(o Observed, plan Plan) v1beta2.BackupStatus {
 		run(&status, j)
 	case plan.Action == ActionSave || plan.Wait != nil:
 		await(&o, &status, plan)
+	case o.isSuspended() && status.Attempts == 0:
+		suspend(&status)
 	}
-	status.Phase = phase(&status)
+	status.Phase = phase(&o, &status)
 	conditions(&o, &status, plan)
 	o.standing(&status, plan).Write(&status.Conditions, o.Backup.Generation, o.Now)
 	return status
@@ -166,11 +168,20 @@ func await(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	status.Progress = nil
 }
 
+// suspend takes back what await said of an attempt that will not begin for now.
+func suspend(status *v1beta2.BackupStatus) {
+	status.Reason = ""
+	if c := meta.FindStatusCondition(status.Conditions, ConditionSucceeded); c != nil && c.Status == metav1.ConditionFalse {
+		status.Reason = c.Message
+	}
+}
+
 // phase sums a status up. Failed may be followed by another attempt, which the
-// conditions tell.
-func phase(status *v1beta2.BackupStatus) v1beta2.BackupPhase {
+// conditions tell. An attempt that was due and had not begun when the backup was
+// suspended is not pending: the outcome of the one before it stands.
+func phase(o *Observed, status *v1beta2.BackupStatus) v1beta2.BackupPhase {
 	switch {
-	case status.Attempts == 0:
+	case status.Attempts == 0 && (status.CompletionTime == nil || !o.isSuspended()):
 		return v1beta2.BackupPhasePending
 	case status.CompletionTime == nil:
 		return v1beta2.BackupPhaseRunning

@@ -81,6 +81,9 @@ func (w *walk) settles() {
 	if again := Status(w.o, Decide(w.o)); !equality.Semantic.DeepEqual(again, w.o.Backup.Status) {
 		w.fail("the status does not settle:\n%+v\n%+v", w.o.Backup.Status, again)
 	}
+	if s := w.o.Backup.Status; w.o.isSuspended() && s.CompletionTime != nil && s.Phase == v1beta2.BackupPhasePending {
+		w.fail("suspended after an attempt ended, it is pending: %+v", s)
+	}
 }
 
 func (w *walk) isUnfinished() bool {

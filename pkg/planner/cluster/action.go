@@ -4,8 +4,6 @@
 package cluster
 
 import (
-	"time"
-
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -105,21 +103,27 @@ type PreparePod struct {
 }
 
 // AdmitPod lets etcd start in the prepared pod with this UID. Peers are the names of all
-// members in etcd's list, its own among them.
+// members in etcd's list, its own among them. SecondVoter is true for the second voter of an etcd
+// without learners.
 type AdmitPod struct {
-	Name, UID string
-	Peers     []string
+	Name, UID   string
+	Peers       []string
+	SecondVoter bool
 }
+
+// ConfirmPVC writes down that the member of exactly the PVC with this UID has started.
+type ConfirmPVC struct{ Name, UID string }
 
 // CreatePod creates the pod of a member that has a PVC. Peers are the names of all members in
 // etcd's list, its own among them. Version is empty for the declared one. Joined is true if
-// the PVC holds the data of the member.
+// the PVC holds the data of the member. Joining is true if only the PVC says that it may hold none.
 type CreatePod struct {
 	Name    string
 	Learner bool
 	Peers   []string
 	Version string
 	Joined  bool
+	Joining bool
 }
 
 // CreatePVC creates the PVC of the bootstrap member.
@@ -152,6 +156,8 @@ const (
 	RemoveReplaced    RemoveReason = "Replaced"
 	// RemoveAway is for a member that does not respond and cannot come back by itself.
 	RemoveAway RemoveReason = "Away"
+	// RemoveOld is for a member of the etcd that the cluster takes over.
+	RemoveOld RemoveReason = "Old"
 	// RemoveCrashLooping is for a learner that ends again and again.
 	RemoveCrashLooping RemoveReason = "CrashLooping"
 )
@@ -192,6 +198,9 @@ const (
 	DeleteReplaced PodDeletion = "Replaced"
 	// DeletePrepared: the pod was prepared for a member. Only one that no member has used.
 	DeletePrepared PodDeletion = "Prepared"
+	// DeleteUnpublished: the recovery member is created again. Only while the record is the observed
+	// one: after it is published, its pod may hold what clients have written.
+	DeleteUnpublished PodDeletion = "Unpublished"
 )
 
 // DeletePVC deletes exactly the PVC with this UID.
@@ -276,6 +285,12 @@ type RecordRecovery struct {
 	Gone     string
 }
 
+// StopSource deletes the pod whose PVC the recovery reads, if Lost no longer exist in the live API.
+type StopSource struct {
+	Recovery v1beta2.RecoveryStatus
+	Lost     []string
+}
+
 // CreateRecoveryMember creates the recovery member and its PVC, hidden from the Services.
 type CreateRecoveryMember struct{ Recovery v1beta2.RecoveryStatus }
 
@@ -317,6 +332,7 @@ type RequestRestore struct {
 
 func (RequestRestore) action()        {}
 func (RecordRecovery) action()        {}
+func (StopSource) action()            {}
 func (CreateRecoveryMember) action()  {}
 func (VerifyWrite) action()           {}
 func (DeleteRecoveryMember) action()  {}
@@ -349,6 +365,7 @@ func (AddMember) action()                 {}
 func (CreatePod) action()                 {}
 func (PreparePod) action()                {}
 func (AdmitPod) action()                  {}
+func (ConfirmPVC) action()                {}
 func (CreatePVC) action()                 {}
 func (PromoteMember) action()             {}
 func (RemoveMember) action()              {}
@@ -361,33 +378,3 @@ func (RecordLog) action()                 {}
 func (ForceSnapshot) action()             {}
 func (UpgradePod) action()                {}
 func (RecreatePod) action()               {}
-
-// Plan is what a decision comes to.
-type Plan struct {
-	// Rule is the name of the rule that decided.
-	Rule RuleName
-	// Actions in the order in which they must be done; the first error ends the plan.
-	Actions []Action
-	// Wait is what the cluster waits for, if it waits.
-	Wait *Wait
-	// Draining is the name of the voter that is out of the client Service, or is about to
-	// be: it is removed, restarts or is defragmented next. Empty if there is none.
-	Draining string
-	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
-	RequeueAfter time.Duration
-	// ServiceRejected is why Kubernetes rejects the client Service or a change of it, in its
-	// own words; empty if it does not.
-	ServiceRejected string
-	// Operation, if not nil, is what the operation of the status is from now on.
-	Operation *v1beta2.ClusterOperation
-}
-
-// Wait is something that must happen before the controller can go on.
-type Wait struct {
-	// Reason in one CamelCase word.
-	Reason Reason
-	// Message says what was found.
-	Message string
-	// Remedy says what lets the controller continue.
-	Remedy string
-}

@@ -40,6 +40,7 @@ var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // ready pod, and the first voter leads.
 //
 //	learner unstarted unmanaged   what it is to etcd
+//	old                          a member of the etcd that the cluster takes over; it has no pod
 //	sick unknown noleader        whether it serves
 //	nopod notready restarting down terminating finished theirs outdated stale unasked neverran    its pod
 //	leaving routed              whether clients are sent away from it, and still led to it
@@ -174,13 +175,20 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *PVC, bo
 			m.Learner = true
 		case "unstarted":
 			m.Started, m.Health, m.Reason, m.Version = false, Unknown, ReasonNotStarted, ""
-			p.Ready = false
+			if p != nil {
+				p.Ready = false
+			}
 		case "unmanaged":
 			m.Unmanaged = true
+		case "old":
+			m.Unmanaged, m.PeerURLs, p = true, []string{"http://" + name + ".old:2380"}, nil
 		case "sick":
 			m.Health, m.Reason, m.Version, p.Ready = Unhealthy, ReasonUnresponsive, "", false
 		case "unknown":
 			m.Health, m.Reason, m.Version = Unknown, ReasonUnresponsive, ""
+			if m.Unmanaged {
+				m.Message = "it does not respond"
+			}
 		case "noleader":
 			m.Health, m.Reason = Unhealthy, ReasonNoLeader
 		case "outdated":
@@ -313,6 +321,8 @@ func describeAction(action Action) string {
 		return text
 	case RequestRestore:
 		return kind + " " + a.Name + " from " + a.Backup + " lost " + strings.Join(a.Lost, " ")
+	case StopSource:
+		return strings.TrimSpace(kind + " " + a.Recovery.Source.Member + " lost " + strings.Join(a.Lost, " "))
 	case CreateRecoveryMember:
 		return kind + " " + a.Recovery.RecoveryMember
 	case DeleteRecoveryMember:
@@ -347,6 +357,9 @@ func describeAction(action Action) string {
 	case CreatePod:
 		return strings.TrimSpace(kind + " " + a.Name + "[" + strings.Join(a.Peers, " ") + "] " + a.Version)
 	case AdmitPod:
+		if a.SecondVoter {
+			kind += "OfSecondVoter"
+		}
 		return kind + " " + a.Name + "[" + strings.Join(a.Peers, " ") + "]"
 	case PreparePod:
 		if a.CreatePVC {
@@ -373,7 +386,7 @@ func describeAction(action Action) string {
 			kind = "DrainPod"
 		case DeletePrepared:
 			kind = "DeletePrepared"
-		case DeleteObsolete, DeleteHibernated:
+		case DeleteObsolete, DeleteHibernated, DeleteUnpublished:
 		}
 		return kind + " " + a.Name
 	case LabelPod:
@@ -387,6 +400,8 @@ func describeAction(action Action) string {
 	case ForceSnapshot:
 		return fmt.Sprintf("%s %d", kind, a.Entries)
 	case RepairPVC:
+		return kind + " " + a.Name
+	case ConfirmPVC:
 		return kind + " " + a.Name
 	case UpgradePod:
 		return kind + " " + a.Name + " " + a.Version + restartMode(a.Mode)

@@ -138,7 +138,7 @@ func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	var sick []*Member
 	alarms := ""
 	for _, m := range listVoters(o.Etcd.Members) {
-		onPurpose := m.Name == plan.Draining && len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster)
+		onPurpose := m.Name == plan.Draining && len(listOwnVoters(o.Etcd.Members)) > desiredSize(o.Cluster)
 		if !onPurpose && !quorumOf(o).stateOf(m).IsServing() {
 			sick = append(sick, m)
 		}
@@ -151,8 +151,8 @@ func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, "voters that do not serve: "+names(sick)+describeAway(o.Cluster, o.Now, o.Pods, sick))
 	case alarms != "":
 		return is(t, corev1.ConditionTrue, ReasonAlarmRaised, "member"+alarms)
-	case len(listVoters(o.Etcd.Members)) < desiredSize(o.Cluster) && reportedCondition(o.Cluster.Status.Conditions, t).Status == corev1.ConditionTrue:
-		return is(t, corev1.ConditionTrue, ReasonMembersMissing, sizes(len(listVoters(o.Etcd.Members)), desiredSize(o.Cluster)))
+	case len(listOwnVoters(o.Etcd.Members)) < desiredSize(o.Cluster) && reportedCondition(o.Cluster.Status.Conditions, t).Status == corev1.ConditionTrue:
+		return is(t, corev1.ConditionTrue, ReasonMembersMissing, sizes(len(listOwnVoters(o.Etcd.Members)), desiredSize(o.Cluster)))
 	default:
 		return is(t, corev1.ConditionFalse, ReasonAllMembersHealthy, "")
 	}
@@ -167,6 +167,8 @@ func progressing(o *Observed, plan Plan) v1beta2.ClusterCondition {
 		return is(t, corev1.ConditionFalse, ReasonAsDeclared, "")
 	case plan.Rule == RuleHibernate && len(o.Pods) == 0:
 		return is(t, corev1.ConditionFalse, ReasonHibernated, "")
+	case keepsOldMembers(plan):
+		return is(t, corev1.ConditionFalse, plan.Wait.Reason, plan.Wait.Message)
 	case plan.Wait != nil:
 		return is(t, corev1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message)
 	default:
@@ -178,6 +180,8 @@ func progressReason(o *Observed, rule RuleName) Reason {
 	switch rule {
 	case RuleRecord, RulePeerService, RuleBootstrap:
 		return ReasonCreating
+	case RuleTakeOver:
+		return ReasonTakingOver
 	case RuleScaleUp, RuleJoining:
 		return ReasonMemberJoining
 	case RuleScaleDown:
@@ -203,7 +207,7 @@ func progressReason(o *Observed, rule RuleName) Reason {
 // scaling is True while the number of voters is not the declared one.
 func scaling(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionScaling
-	have, want := len(listVoters(o.Etcd.Members)), desiredSize(o.Cluster)
+	have, want := len(listOwnVoters(o.Etcd.Members)), desiredSize(o.Cluster)
 	switch {
 	case have == want || want == 0:
 		return is(t, corev1.ConditionFalse, ReasonSizeReached, "")
@@ -222,7 +226,7 @@ func upgrading(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	if target == nil || low == nil {
 		return is(t, corev1.ConditionFalse, ReasonVersionUnknown, "")
 	}
-	for _, m := range listVoters(o.Etcd.Members) {
+	for _, m := range listOwnVoters(o.Etcd.Members) {
 		if m.Version != "" && !isSameVersion(m.Version, target) {
 			return is(t, corev1.ConditionTrue, ReasonVersionChange, fmt.Sprintf("from %s to %s", low, target))
 		}

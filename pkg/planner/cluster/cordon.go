@@ -44,8 +44,8 @@ func listOnCordonedNodes(cluster *v1beta2.EtcdCluster, members []Member, pods []
 // of a voter that must be replaced or that is on a cordoned node. A voter that is lost needs no room:
 // it is missing already.
 func room(o *Observed) int {
-	replaced := func(m *Member) bool { return changeDue(o, m) == replace && !isLost(o, m) }
-	if len(listOnCordonedNodes(o.Cluster, o.Etcd.Members, o.Pods)) > 0 || slices.ContainsFunc(listVoters(o.Etcd.Members), replaced) {
+	replaced := func(m *Member) bool { return isReplaced(o, m) && !isLost(o, m) }
+	if len(listOnCordonedNodes(o.Cluster, o.Etcd.Members, o.Pods)) > 0 && len(listUnmanaged(o.Etcd.Members)) == 0 || slices.ContainsFunc(listVoters(o.Etcd.Members), replaced) {
 		return 1
 	}
 	return 0

@@ -64,7 +64,7 @@ func TestReplaceOnCordonedNode(t *testing.T) {
 		{"a paused cluster", 1, "a", edits(cordoned("a"), pausedSpec), "paused"},
 		{"a cluster without a budget is evicted", 1, "a", edits(cordoned("a"), withoutBudget), "steady"},
 		{"a hibernated cluster", 1, "a:claim", edits(cordoned("a"), func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }), "hibernate: DeletePodDisruptionBudget, DeletePod a"},
-		{"etcd without learners gets a second voter", 1, "a", edits(withoutLearners, cordoned("a")), "scale-up: EnsurePodDisruptionBudget 2, AdmitPod c-new[a c-new], AddVoter c-new"},
+		{"etcd without learners gets a second voter", 1, "a", edits(withoutLearners, cordoned("a")), "scale-up: EnsurePodDisruptionBudget 2, AdmitPodOfSecondVoter c-new[a c-new], AddVoter c-new"},
 		{"not without a quorum", 1, "a:sick", edits(cordoned("a"), noQuorum), "quorum: wait QuorumLost"},
 
 		{"uncordoned before the pod runs, it goes", 1, "a", edits(oneWaits), "steady: DeletePrepared c-new"},

@@ -5,6 +5,9 @@ package cluster
 
 import (
 	"slices"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // rules in the order in which Decide calls them; the first that returns a plan decides. The
@@ -40,6 +43,9 @@ var rules = []rule{
 	{RuleQuorum, ruleQuorum},
 	// Waits while the members respond with the cluster ID of another etcd.
 	{RuleClusterID, ruleClusterID},
+	// Joins the etcd that another program runs, and removes its old members on request. Changes
+	// nothing else of the membership while an old member is left.
+	{RuleTakeOver, ruleTakeOver},
 	// Waits while etcd has a member that this controller did not add.
 	{RuleUnmanagedMembers, ruleUnmanagedMembers},
 	// Deletes the pods and PVCs of members that were removed from etcd, and of recovery members that
@@ -59,6 +65,26 @@ var rules = []rule{
 	{RuleRollout, ruleRollout},
 	// Does nothing to a cluster that is as declared.
 	{RuleSteady, ruleSteady},
+}
+
+// Plan is what a decision comes to.
+type Plan struct {
+	// Rule is the name of the rule that decided.
+	Rule RuleName
+	// Actions in the order in which they must be done; the first error ends the plan.
+	Actions []Action
+	// Wait is what the cluster waits for, if it waits.
+	Wait *Wait
+	// Draining is the name of the voter that is out of the client Service, or is about to
+	// be: it is removed, restarts or is defragmented next. Empty if there is none.
+	Draining string
+	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
+	RequeueAfter time.Duration
+	// ServiceRejected is why Kubernetes rejects the client Service or a change of it, in its
+	// own words; empty if it does not.
+	ServiceRejected string
+	// Operation, if not nil, is what the operation of the status is from now on.
+	Operation *v1beta2.ClusterOperation
 }
 
 // Decide says what to do next. It never asks for more than one membership change.

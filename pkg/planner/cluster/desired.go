@@ -24,10 +24,19 @@ func isPersistent(cluster *v1beta2.EtcdCluster) bool {
 	return cluster.Spec.Pod != nil && cluster.Spec.Pod.PersistentVolumeClaimSpec != nil
 }
 
-// recoversAutomatically is true if the spec allows it.
+// recoversAutomatically is true if the spec allows it, and no member may exist that another
+// program runs: nothing proves that such a member is lost.
 func recoversAutomatically(cluster *v1beta2.EtcdCluster) bool {
 	policy := cluster.Spec.Recovery
-	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic
+	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic && !MayHaveOldMembers(cluster)
+}
+
+// takesOver is true for a cluster whose members join a running etcd.
+func takesOver(cluster *v1beta2.EtcdCluster) bool { return cluster.Existing() != nil }
+
+// removesOldMembers is true once the removal of the old members is requested.
+func removesOldMembers(cluster *v1beta2.EtcdCluster) bool {
+	return takesOver(cluster) && cluster.Existing().OldMembers == v1beta2.OldMembersRemove
 }
 
 // replacesLostMembers is true if the spec lets the controller replace members that are away.

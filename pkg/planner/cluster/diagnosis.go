@@ -6,6 +6,7 @@ package cluster
 import (
 	"math"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -18,7 +19,7 @@ func diagnoseQuorumLoss(o *Observed) diagnosis.Loss { return diagnosisInput(o).Q
 // not be read.
 func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	c := &diagnosis.Cluster{
-		HasLearners: upgradePathOf(o).knowsLearners(), UnreadFor: unreadFor(o.Cluster.Status.Conditions, o.Now), ReadError: o.Etcd.Err, Denied: o.Etcd.Denied,
+		HasLearners: upgradePathOf(o).knowsLearners(), UnreadFor: unreadFor(o.Cluster.Status.Conditions, o.Now), ReadError: o.Etcd.Err, Denied: o.Etcd.Denied, MayHaveUnmanaged: MayHaveOldMembers(o.Cluster),
 		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: recoversAutomatically(o.Cluster), Grace: recovery.Grace},
 	}
 	if b := o.Cluster.Status.LastBackup; resources.Restorable(b) == nil {
@@ -26,14 +27,20 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	}
 	if r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery); r.IsInProgress() {
 		c.RecoveryMember = r.RecoveryMember
+		if r.Source.PVC != "" && r.RecoveryMember != "" {
+			c.StoppedSource = r.Source.Member
+		}
 	}
 	for i := range o.Etcd.Members {
 		c.Members = append(c.Members, diagnosisMember(upgradePathOf(o), &o.Etcd.Members[i]))
 	}
+	if r := recoveryOfUnknownSource(o); r != nil {
+		c.Members = append(c.Members, diagnosis.Member{Name: r.Source.Member, Started: true, Limitation: resources.RevisionGoesBack(r.Version)})
+	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned {
 			c.Pods = append(c.Pods, diagnosis.Pod{
-				Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), Running: p.Running, Ready: p.Ready,
+				Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), Running: p.Running, Ready: p.Ready, NodeNotReady: p.NodeNotReady,
 				LabelledVoter: p.Role == PodVoter || p.Role == PodDraining, Waiting: p.Waiting,
 			})
 		}
@@ -46,10 +53,28 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	return c
 }
 
+// recoveryOfUnknownSource returns the recorded recovery that fills its recovery member from a member that the
+// last status does not name and that does not respond; nil if there is none. The status is of an earlier
+// time, and the record shows that this member is one.
+func recoveryOfUnknownSource(o *Observed) *v1beta2.RecoveryStatus {
+	r := o.Record.Recovery
+	switch {
+	case o.Etcd.Linearizable, r == nil, r.RecoveryMember == "", r.Source.Member == "", memberByName(o.Etcd.Members, r.Source.Member) != nil:
+		return nil
+	case r.Phase != v1beta2.RecoveryPhaseFilling && r.Phase != v1beta2.RecoveryPhasePending:
+		return nil // the old members are being decommissioned
+	default:
+		return r
+	}
+}
+
 func diagnosisMember(u upgradePath, m *Member) diagnosis.Member {
 	facts := diagnosis.Member{
-		Name: m.Name, Started: m.Started, Learner: m.Learner, Response: responseOf(m),
+		Name: m.Name, Unmanaged: m.Unmanaged, Started: m.Started, Learner: m.Learner, Response: responseOf(m),
 		RaftIndex: signed(m.RaftIndex), DBSize: m.DBSize, Limitation: resources.RevisionGoesBack(u.recoveryVersion(m)),
+	}
+	if m.Unmanaged {
+		facts.RaftIndex = 0 // no recovery continues from it
 	}
 	if m.View != nil {
 		facts.View = &diagnosis.View{Learner: m.View.Learner}

@@ -49,7 +49,7 @@ func TestDryRunShowsWhatARecoveryDoes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 1))
-	planned, rejected, ties := 0, 0, 0
+	planned, rejected, ties, volumes := 0, 0, 0, 0
 	for range 3000 {
 		o, text := randomLoss(t, dice)
 		stored := o.Cluster.DeepCopy()
@@ -67,17 +67,21 @@ func TestDryRunShowsWhatARecoveryDoes(t *testing.T) {
 		switch {
 		case err != nil:
 			rejected++
-			if done != nil || !errors.Is(err, diagnosis.ErrNoSource) && !errors.Is(err, diagnosis.ErrNotASource) {
+			if done != nil || !errors.Is(err, diagnosis.ErrNoSource) && !errors.Is(err, diagnosis.ErrNotASource) &&
+				!errors.Is(err, diagnosis.ErrNoVolume) && !errors.Is(err, diagnosis.ErrSeveralVolumes) {
 				t.Errorf("%s from %q: the dry run says %v, and the recovery begins: %+v", text, requested, err, done)
 			}
 		case done == nil:
 			t.Errorf("%s from %q: the dry run shows %s, and the recovery waits: %+v", text, requested, shown.Source.Name, plan.Wait)
 		default:
 			planned++
+			if shown.PVC != "" {
+				volumes++
+			}
 			if len(shown.Survivors) > 1 && shown.Survivors[0].RaftIndex == shown.Survivors[1].RaftIndex {
 				ties++
 			}
-			if done.Source.Member != shown.Source.Name || done.Source.RaftIndex != shown.Source.RaftIndex || done.ExpectedLoss != shown.EstimatedDataLoss {
+			if done.Source.Member != shown.Source.Name || done.Source != shown.APISource() || done.ExpectedLoss != shown.EstimatedDataLoss {
 				t.Errorf("%s from %q: the dry run shows %s at %d: %s\nthe recovery does %s at %d: %s", text, requested,
 					shown.Source.Name, shown.Source.RaftIndex, shown.EstimatedDataLoss, done.Source.Member, done.Source.RaftIndex, done.ExpectedLoss)
 			}
@@ -86,8 +90,8 @@ func TestDryRunShowsWhatARecoveryDoes(t *testing.T) {
 			return
 		}
 	}
-	if planned < 200 || rejected < 200 || ties < 20 {
-		t.Errorf("%d recoveries were planned, %d of them with equal raft indexes, and %d rejected: too few of one kind", planned, ties, rejected)
+	if planned < 200 || rejected < 200 || ties < 20 || volumes < 20 {
+		t.Errorf("%d recoveries were planned, %d of them with equal raft indexes and %d from a volume, and %d rejected: too few of one kind", planned, ties, volumes, rejected)
 	}
 }
 

@@ -28,6 +28,9 @@ import (
 // takes some minutes.
 var exhaustive = flag.Bool("exhaustive", false, "enumerate the larger space of states")
 
+// statesEvery leaves states out: all of them take minutes. A prime above 5 leaves no fact out.
+var statesEvery = flag.Int64("states-every", 7, "check every n-th state only")
+
 // A status is looked at for every so many states, and every so many of these are
 // written and computed again; both are prime, so that no fact is left out.
 const (
@@ -129,10 +132,17 @@ const (
 	secured
 	askedToRecover
 	recoveryUnderWay
+	volumeRead
 	unpreparedPods
 	startingPods
 	interrupted
 	drained // the node of a member is cordoned
+	// The cluster takes over an etcd. Its old members are kept, or their removal is requested. Then
+	// one of them may lead, or only one of them may respond.
+	oldKept
+	oldRemoved
+	oldLeads
+	oldUnresponsive
 	situations
 )
 
@@ -156,7 +166,7 @@ func (s surroundings) build(members []shape, o *Observed) {
 	o.ClientService = Current
 	c := o.Cluster
 	c.Spec.Replicas, c.Spec.Paused, c.DeletionTimestamp = ptr.To(int32(s.size)), false, nil
-	o.Certificates = nil
+	o.Certificates, c.Spec.Bootstrap = nil, nil
 	c.Status.Recovery, o.RecoveryMember = nil, RecoveryMember{}
 	c.Status.Phase = v1beta2.ClusterPhaseRunning
 	switch s.situation {
@@ -176,7 +186,7 @@ func (s surroundings) build(members []shape, o *Observed) {
 	case otherCluster:
 		o.Record.ClusterID = "bad"
 	case strangeMember:
-		o.Etcd.Members = append(o.Etcd.Members, Member{ID: 99, Name: "unmanaged", Unmanaged: true, Started: true, Health: Healthy, Leader: uint64(s.leader + 1), Version: testVersion})
+		o.Etcd.Members = append(o.Etcd.Members, Member{ID: 99, Name: "unmanaged", Unmanaged: true, Started: true, Health: Unknown})
 	case serviceNotOwned:
 		o.PeerService = NotOwned
 	case secured:
@@ -186,6 +196,15 @@ func (s surroundings) build(members []shape, o *Observed) {
 	case recoveryUnderWay:
 		recorded(v1beta2.RecoveryPhaseFilling)(o)
 		recoveryPod(0xbeef)(o)
+	case volumeRead:
+		recorded(v1beta2.RecoveryPhaseFilling, func(r *v1beta2.RecoveryStatus) {
+			r.Source = v1beta2.RecoverySource{Member: memberNames[0], PVC: memberNames[0]}
+		})(o)
+		if s.size%2 == 0 { // in half of the states the recovery member exists already
+			recoveryPod(0)(o)
+		}
+	case oldKept, oldRemoved, oldLeads, oldUnresponsive:
+		s.addOld(o)
 	case living, situations, unpreparedPods, startingPods, interrupted, drained:
 	}
 	if s.situation == drained {
@@ -194,6 +213,28 @@ func (s surroundings) build(members []shape, o *Observed) {
 		}
 	}
 	s.prepare(o)
+}
+
+// addOld adds the members of the etcd that the cluster takes over.
+func (s surroundings) addOld(o *Observed) {
+	existing := &v1beta2.ExistingEtcd{ClientEndpoints: []string{"http://old:2379"}, OldMembers: v1beta2.OldMembersRemove}
+	if s.situation == oldKept {
+		existing.OldMembers = v1beta2.OldMembersKeep
+	}
+	o.Cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: existing}
+	for i, name := range []string{"x", "y", "z"} {
+		m := Member{ID: uint64(97 + i), Name: name, Unmanaged: true, PeerURLs: []string{"http://" + name + ":2380"}, Started: true, Health: Healthy, Leader: uint64(s.leader + 1), Version: testVersion}
+		if s.situation == oldUnresponsive && i > 0 {
+			m.Health, m.Reason, m.Leader, m.Version = Unknown, ReasonUnresponsive, 0, ""
+		}
+		o.Etcd.Members = append(o.Etcd.Members, m)
+		o.Cluster.Status.MemberStatuses = append(o.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{ID: hexID(m.ID), Name: name, Unmanaged: true})
+	}
+	for i := range o.Etcd.Members {
+		if m := &o.Etcd.Members[i]; s.situation == oldLeads && m.Health == Healthy {
+			m.Leader = 97
+		}
+	}
 }
 
 // prepare has pods wait for the members that are missing, unless the situation is about
@@ -309,6 +350,7 @@ func spaces() []space {
 	}
 	own := every[:strangeMember]
 	away := []podState{podReady, podNotReady, podAway, podMissing}
+	beside := []situation{oldKept, oldRemoved, oldLeads, oldUnresponsive}
 	full := alphabet(kinds, all, true, true)
 	result := []space{
 		{0, full, every},
@@ -317,6 +359,7 @@ func spaces() []space {
 		{3, alphabet(kinds[:2], away[:3], false, false), every[:1]},
 		{2, alphabet(kinds, few, false, true), []situation{drained}},
 		{3, alphabet(kinds[:2], few, false, false), []situation{drained}},
+		{2, alphabet(kinds, few, true, false), beside},
 	}
 	switch {
 	case *exhaustive:
@@ -331,6 +374,7 @@ func spaces() []space {
 	default:
 		return append(result,
 			space{2, full, own},
+			space{3, alphabet(kinds[:2], few, true, false), beside},
 			space{3, alphabet(kinds, few, true, false), every[:1]},
 			space{4, alphabet(kinds[:1], few, true, true), every[:1]},
 			space{5, alphabet(kinds[:1], few, true, false), every[:1]})

@@ -32,9 +32,11 @@ func checkStatus(f *facts, s v1beta2.ClusterStatus) string {
 		return fmt.Sprintf("tolerance %d without a quorum", *s.Tolerance)
 	case f.Etcd.Linearizable && f.voters > 0 && (s.Tolerance == nil || int(*s.Tolerance) != f.serving-f.voters/2-1):
 		return "wrong tolerance"
-	case len(s.Members.Ready)+len(s.Members.Unready) != len(f.Etcd.Members):
+	case len(s.MemberStatuses) != len(f.Etcd.Members):
+		return "members are missing from the list of the status"
+	case f.Cluster.Spec.Bootstrap == nil && len(s.Members.Ready)+len(s.Members.Unready) != len(f.Etcd.Members):
 		return "members are missing from the status"
-	case int(s.Replicas) != f.voters:
+	case int(s.Replicas) != f.own:
 		return "wrong size"
 	}
 	if problem := checkReady(f.Observed, s); problem != "" {

@@ -21,8 +21,9 @@ type invariant struct {
 // facts is an observation, counted.
 type facts struct {
 	*Observed
-	voters, serving, unsettled int
-	born                       bool
+	// voters are those of etcd, and own those that the controller added.
+	voters, own, serving, unsettled int
+	born                            bool
 }
 
 func countFacts(o *Observed, born bool) *facts {
@@ -36,6 +37,9 @@ func countFacts(o *Observed, born bool) *facts {
 			continue
 		}
 		f.voters++
+		if !m.Unmanaged || o.Cluster.Spec.Bootstrap == nil {
+			f.own++
+		}
 		if f.serves(m) {
 			f.serving++
 		}
@@ -46,6 +50,9 @@ func countFacts(o *Observed, born bool) *facts {
 func (f *facts) serves(m *Member) bool {
 	if m.Health != Healthy {
 		return false
+	}
+	if m.Unmanaged && f.Cluster.Spec.Bootstrap != nil {
+		return true
 	}
 	i := f.podIndex(m.Name)
 	return i >= 0 && !f.Pods[i].Terminating && !f.Pods[i].Finished
@@ -114,7 +121,9 @@ var planInvariants = []invariant{
 	{"S5 create pod", checkCreatePod},
 	{"S3 prepared", checkPrepared},
 	{"S1 recover", checkRecover},
+	{"S5 read volume", checkReadVolume},
 	{"size", checkSize},
+	{"S2 old members", checkOld},
 	{"L1 speaks", checkSpeaks},
 }
 
@@ -141,6 +150,32 @@ func checkRecover(f *facts, p Plan) string {
 			}
 			if phase == v1beta2.RecoveryPhaseCutover && !proved {
 				return "switches to a recovery member that has not served a write"
+			}
+		}
+	}
+	return ""
+}
+
+// checkReadVolume: a recovery reads a PVC only while no etcd runs on it, and stops its member only after a
+// loss that is proven to be permanent.
+func checkReadVolume(f *facts, p Plan) string {
+	reading := ""
+	if r := f.Record.Recovery; r.IsInProgress() && r.Phase == v1beta2.RecoveryPhaseFilling {
+		reading = r.Source.PVC
+	}
+	for _, a := range p.Actions {
+		switch a := a.(type) {
+		case CreatePod:
+			if reading != "" && a.Name == reading {
+				return "starts a member whose PVC a recovery reads"
+			}
+		case CreateRecoveryMember:
+			if pod := podByName(f.Pods, a.Recovery.Source.PVC); pod != nil && !pod.Finished {
+				return "reads the PVC of a member that may run"
+			}
+		case StopSource:
+			if f.Etcd.Linearizable || !diagnoseQuorumLoss(f.Observed).Permanent {
+				return "stops a member that a quorum may need"
 			}
 		}
 	}
@@ -192,7 +227,7 @@ func checkList(f *facts, p Plan) string {
 		if disturbs(a) && !f.Etcd.Linearizable {
 			return fmt.Sprintf("%T without a list that a quorum confirmed", a)
 		}
-		if disturbs(a) && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Unmanaged }) {
+		if disturbs(a) && f.Cluster.Spec.Bootstrap == nil && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Unmanaged }) {
 			return fmt.Sprintf("%T next to an unmanaged member", a)
 		}
 	}
@@ -339,18 +374,18 @@ func checkSize(f *facts, p Plan) string {
 		}
 		switch a := a.(type) {
 		case AddMember:
-			if f.voters >= size+room {
+			if f.own >= size+room {
 				return "adds a surplus member"
 			}
 		case PromoteMember:
-			if f.voters >= size+room {
+			if f.own >= size+room {
 				return "promotes a surplus member"
 			}
 		case RemoveMember:
-			if (a.Reason == RemoveScaleDown || a.Reason == RemoveReplaced) && f.voters <= size {
+			if (a.Reason == RemoveScaleDown || a.Reason == RemoveReplaced) && f.own <= size {
 				return "shrinks below the size"
 			}
-			if m := f.memberByID(a.ID); a.Reason == RemoveAway && (!f.isAway(a.Name) || m != nil && !m.Learner && m.Started && f.voters <= size) {
+			if m := f.memberByID(a.ID); a.Reason == RemoveAway && (!f.isAway(a.Name) || m != nil && !m.Learner && m.Started && f.own <= size) {
 				return "removes a member that may come back, or before another member votes"
 			}
 			if a.Reason == RemoveReplaced && !f.toReplace(a.Name) {
@@ -387,10 +422,10 @@ func checkSpeaks(f *facts, p Plan) string {
 	if p.RequeueAfter <= 0 {
 		return "never looks again"
 	}
-	if f.Etcd.Linearizable && p.Rule == "joining" && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Learner && m.Started && !f.saidStarted(&m) }) {
+	if f.Etcd.Linearizable && (p.Rule == "joining" || p.Rule == "take-over") && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Learner && m.Started && !f.saidStarted(&m) }) {
 		return "" // the status first reports the members that have started
 	}
-	if f.voters != int(*f.Cluster.Spec.Replicas) || f.unsettled > 0 || !f.Etcd.Linearizable {
+	if f.own != int(*f.Cluster.Spec.Replicas) || f.unsettled > 0 || !f.Etcd.Linearizable {
 		return "does nothing about a cluster that is not as declared"
 	}
 	for i := range f.Etcd.Members {

@@ -14,6 +14,10 @@ func isPermanentlyLost(o *Observed) bool {
 	return !o.Etcd.Linearizable && isBootstrapped(o) && desiredSize(o.Cluster) != 0 && diagnoseQuorumLoss(o).Permanent
 }
 
+// HasPermanentLoss is true if the quorum counts as permanently lost, unless the node of a member that does
+// not respond turns out not to be ready.
+func HasPermanentLoss(o *Observed) bool { return isPermanentlyLost(o) }
+
 // permanentLossSince returns since when the loss is proven without a break; nil while it is
 // not. The time is that of the status in which it was first written, so that another
 // controller goes on counting from it. Rounding is up: no recovery begins too soon.

@@ -54,9 +54,15 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 // must replace another.
 func surge(o *Observed) int {
 	for _, m := range listVoters(o.Etcd.Members) {
-		if changeDue(o, m) == replace {
+		if isReplaced(o, m) {
 			return 1
 		}
 	}
 	return 0
+}
+
+// isReplaced is true for a voter whose place another member takes. Beside members of another program
+// that is only a voter that does not serve: the others wait until the old members are removed.
+func isReplaced(o *Observed, m *Member) bool {
+	return changeDue(o, m) == replace && (m.Health != Healthy || len(listUnmanaged(o.Etcd.Members)) == 0)
 }

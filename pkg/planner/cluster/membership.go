@@ -21,6 +21,33 @@ func listVoters(members []Member) []*Member {
 	return voters
 }
 
+// listOwn returns the members that this controller added.
+func listOwn(members []Member) []*Member {
+	var own []*Member
+	for i := range members {
+		if m := &members[i]; !m.Unmanaged {
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
+// listOwnVoters returns the voters that this controller added.
+func listOwnVoters(members []Member) []*Member {
+	return slices.DeleteFunc(listVoters(members), func(m *Member) bool { return m.Unmanaged })
+}
+
+// listUnmanaged returns the members that this controller did not add.
+func listUnmanaged(members []Member) []*Member {
+	var unmanaged []*Member
+	for i := range members {
+		if m := &members[i]; m.Unmanaged {
+			unmanaged = append(unmanaged, m)
+		}
+	}
+	return unmanaged
+}
+
 // memberByName returns the member called name, or nil.
 func memberByName(members []Member, name string) *Member {
 	for i := range members {

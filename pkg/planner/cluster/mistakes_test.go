@@ -106,6 +106,21 @@ var mistakes = []mistake{
 			o.Pods[i].InEndpoints = false
 		}
 	}},
+	{name: "starts the member whose PVC is read", rule: "S5 read volume", do: waiting("OldMemberMayRun", func(o *Observed) []Action {
+		if o.Record.Recovery == nil || o.Record.Recovery.Source.PVC == "" {
+			return nil
+		}
+		return []Action{CreatePod{Name: o.Record.Recovery.Source.PVC}}
+	})},
+	{name: "reads the PVC of a member that may run", rule: "S5 read volume", see: func(o *Observed) {
+		o.Pods = slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool { return p.Terminating })
+	}},
+	{name: "stops a member that a quorum may need", rule: "S5 read volume", do: func(o *Observed, p Plan) Plan {
+		if r := o.Record.Recovery; r.IsInProgress() && r.Source.PVC != "" {
+			p.Actions = append(p.Actions, StopSource{Recovery: *r})
+		}
+		return p
+	}},
 	{name: "makes a second bootstrap member", rule: "S4 bootstrap member", do: func(o *Observed, p Plan) Plan {
 		if p.Rule == "quorum" {
 			p.Actions = []Action{CreateBootstrapPod{Name: o.BootstrapName}}

@@ -88,7 +88,7 @@ type Record struct {
 	resources.Record
 }
 
-// Witnesses is what pods and PVCs repeat of the record, for the case that it is lost.
+// Witnesses is what pods, PVCs and the peer Service repeat of the record, for the case that it is lost.
 type Witnesses struct {
 	// Recoveries are the IDs of recoveries that have begun, the oldest first.
 	Recoveries []string
@@ -109,6 +109,9 @@ type RecoveryMember struct {
 	Pod *Pod
 	// Hidden is true while the pod or its PVC is not behind the Services.
 	Hidden bool
+	// MountsSource is true if its pod mounts the PVC that the recovery reads, and LacksPVC if its own PVC
+	// does not exist: the pod never runs.
+	MountsSource, LacksPVC bool
 	// Serves is true if it responds and leads.
 	Serves bool
 	// ClusterID in its response.
@@ -185,7 +188,8 @@ type Pod struct {
 	// Made is when the pod was made.
 	Made time.Time
 	// NodeNotReady is true if its node is not ready, so that what Kubernetes says of the pod may be
-	// old. It is observed only before a recovery touches old members.
+	// old. It is observed only while the quorum would else count as permanently lost, and before a
+	// recovery touches old members.
 	NodeNotReady bool
 	// AwaySince is since when the pod cannot come back by itself: its node is not ready, no node
 	// takes it, or its deletion does not end. It is zero if that is not so, or not known.
@@ -215,6 +219,9 @@ type PVC struct {
 	Terminating bool
 	// Version of etcd that was last to run on it.
 	Version string
+	// Joining is true on the PVC of a second voter of an etcd without learners, until a quorum says that
+	// it has started. No membership change begins before that is written down.
+	Joining bool
 	// Drifted is true if its marks are not those of the cluster, or its labels are not
 	// those of its member.
 	Drifted bool

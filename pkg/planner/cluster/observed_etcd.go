@@ -48,6 +48,11 @@ type Member struct {
 	Name string
 	// Unmanaged is true if its peer URL is not one that this controller gives.
 	Unmanaged bool
+	// PeerURLs of an unmanaged member. Those of another member follow from its name.
+	PeerURLs []string
+	// OfCluster is the namespace and the name of the other EtcdCluster that an unmanaged member
+	// belongs to; empty if there is none.
+	OfCluster string
 	// Started is false until the member has published its name.
 	Started bool
 	Learner bool

@@ -19,7 +19,7 @@ func countMissing(o *Observed) int {
 	}
 	have := 0
 	for i := range o.Etcd.Members {
-		if !isLost(o, &o.Etcd.Members[i]) {
+		if m := &o.Etcd.Members[i]; !m.Unmanaged && !isLost(o, m) {
 			have++
 		}
 	}

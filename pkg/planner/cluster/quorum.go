@@ -29,6 +29,9 @@ func (q quorum) stateOf(m *Member) diagnosis.MemberState {
 	if m.Learner {
 		signs.Vote = diagnosis.DoesNotVote
 	}
+	if m.Unmanaged {
+		signs.Evidence = diagnosis.PodUnknown // no pod and no PVC of this cluster tells about it
+	}
 	if pod != nil {
 		signs.Running, signs.Ready = pod.Running, pod.Ready
 	}
@@ -41,6 +44,17 @@ func (q quorum) countServing(except ...*Member) int {
 	n := 0
 	for _, m := range listVoters(q.members) {
 		if q.stateOf(m).IsServing() && !slices.Contains(except, m) {
+			n++
+		}
+	}
+	return n
+}
+
+// countServingUnmanaged counts the voters that another program runs and that serve.
+func countServingUnmanaged(o *Observed) int {
+	q, n := quorumOf(o), 0
+	for _, m := range listVoters(o.Etcd.Members) {
+		if m.Unmanaged && q.stateOf(m).IsServing() {
 			n++
 		}
 	}

@@ -33,6 +33,7 @@ const (
 // changes something.
 var needsPerson = map[Reason]bool{
 	ReasonNameConflict: true, ReasonOldPods: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
+	ReasonExistingEtcdUnreachable: true, ReasonExistingEtcdUnsuitable: true,
 	ReasonVersionStep: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
 	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonRestoreEnded: true, ReasonSourceLost: true,
 	certificates.ReasonSecretMissing: true, certificates.ReasonSecretIncomplete: true,
@@ -77,6 +78,8 @@ func standingOf(o *Observed, plan Plan) standing {
 	switch {
 	case unmet == nil && desiredSize(o.Cluster) == 0:
 		return standing{ready: true, reason: ReasonHibernated, message: "spec.size is 0 and no pod is left"}
+	case unmet == nil && keepsOldMembers(plan):
+		return standing{ready: true, reason: ReasonOldMembersKept, message: plan.Wait.Message}
 	case unmet == nil:
 		return standing{ready: true, reason: ReasonAsDeclared, message: diagnosis.Count(desiredSize(o.Cluster), "voter") + " of etcd " + o.Cluster.Spec.Version + " are healthy"}
 	case holdsReady(o, plan):
@@ -95,7 +98,7 @@ func findUnmet(o *Observed, plan Plan) *standing {
 	if desiredSize(o.Cluster) == 0 {
 		return findUnmetAsleep(o.Pods, plan)
 	}
-	if plan.Wait != nil && plan.Rule != RuleOperation {
+	if plan.Wait != nil && plan.Rule != RuleOperation && !keepsOldMembers(plan) {
 		return &standing{reason: plan.Wait.Reason, message: plan.Wait.Message}
 	}
 	if p := progressing(o, plan); p.Status == corev1.ConditionTrue && plan.Rule != RuleOperation {
@@ -104,8 +107,8 @@ func findUnmet(o *Observed, plan Plan) *standing {
 	if a := available(o, plan); a.Status != corev1.ConditionTrue {
 		return &standing{stalled: a.Reason == string(ReasonDataCorrupt), reason: Reason(a.Reason), message: a.Message}
 	}
-	if s := scaling(o, plan); s.Status == corev1.ConditionTrue || len(o.Etcd.Members) != desiredSize(o.Cluster) {
-		return &standing{reason: ReasonMembersDiffer, message: sizes(len(listVoters(o.Etcd.Members)), desiredSize(o.Cluster))}
+	if s := scaling(o, plan); s.Status == corev1.ConditionTrue || len(listOwn(o.Etcd.Members)) != desiredSize(o.Cluster) {
+		return &standing{reason: ReasonMembersDiffer, message: sizes(len(listOwnVoters(o.Etcd.Members)), desiredSize(o.Cluster))}
 	}
 	if lacking := listLacking(o); len(lacking) > 0 {
 		return &standing{reason: ReasonMembersUnhealthy, message: "members that are not healthy and as declared: " + strings.Join(lacking, ", ")}
@@ -136,7 +139,7 @@ func findUnmetAsleep(pods []Pod, plan Plan) *standing {
 func listLacking(o *Observed) []string {
 	var lacking []string
 	target := parse(o.Cluster.Spec.Version)
-	for _, m := range listVoters(o.Etcd.Members) {
+	for _, m := range listOwnVoters(o.Etcd.Members) {
 		pod := podByName(o.Pods, m.Name)
 		switch {
 		case isGone(pod):
@@ -159,7 +162,7 @@ func listLacking(o *Observed) []string {
 // need not see a change of leader.
 func holdsReady(o *Observed, plan Plan) bool {
 	was := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady)
-	if was.Status != corev1.ConditionTrue || was.ObservedGeneration != o.Cluster.Generation || was.Reason != string(ReasonAsDeclared) {
+	if was.Status != corev1.ConditionTrue || was.ObservedGeneration != o.Cluster.Generation || (was.Reason != string(ReasonAsDeclared) && was.Reason != string(ReasonOldMembersKept)) {
 		return false
 	}
 	switch plan.Rule {
@@ -167,8 +170,8 @@ func holdsReady(o *Observed, plan Plan) bool {
 	default:
 		return false
 	}
-	voters := listVoters(o.Etcd.Members)
-	if len(voters) != desiredSize(o.Cluster) || len(voters) != len(o.Etcd.Members) || findCorrupt(o.Etcd.Members) != nil {
+	voters := listOwnVoters(o.Etcd.Members)
+	if len(voters) != desiredSize(o.Cluster) || len(voters) != len(listOwn(o.Etcd.Members)) || findCorrupt(o.Etcd.Members) != nil {
 		return false
 	}
 	for _, m := range voters {

@@ -191,9 +191,9 @@ func checkReady(o *Observed, s v1beta2.ClusterStatus) string {
 	}
 	held := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady).Status == corev1.ConditionTrue
 	switch {
-	case len(listVoters(o.Etcd.Members)) != desiredSize(o.Cluster) || len(o.Etcd.Members) != desiredSize(o.Cluster):
+	case len(listOwnVoters(o.Etcd.Members)) != desiredSize(o.Cluster) || len(listOwn(o.Etcd.Members)) != desiredSize(o.Cluster):
 		return "Ready with other members than declared"
-	case !held && (!o.Etcd.Linearizable || quorumOf(o).countServing() != desiredSize(o.Cluster) || len(s.Members.Ready) != desiredSize(o.Cluster)):
+	case !held && (!o.Etcd.Linearizable || quorumOf(o).countServing()-countServingUnmanaged(o) != desiredSize(o.Cluster) || len(s.Members.Ready) != desiredSize(o.Cluster)):
 		return "Ready although not every voter is healthy"
 	case s.TargetVersion != "":
 		return "Ready during a change of version"

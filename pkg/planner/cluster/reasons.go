@@ -31,6 +31,10 @@ const (
 	ReasonEtcdUnhealthy Reason = "EtcdUnhealthy"
 	// ReasonEtcdUnreachable: the pods run and no quorum responds to the controller. Ends when a quorum responds, or its loss is proved.
 	ReasonEtcdUnreachable Reason = diagnosis.ReasonEtcdUnreachable
+	// ReasonExistingEtcdUnreachable: the etcd in spec.bootstrap.existing could not be read through a quorum. Ends when it responds.
+	ReasonExistingEtcdUnreachable Reason = "ExistingEtcdUnreachable"
+	// ReasonExistingEtcdUnsuitable: members of this cluster cannot join the etcd in spec.bootstrap.existing. Ends when what the message names is changed.
+	ReasonExistingEtcdUnsuitable Reason = "ExistingEtcdUnsuitable"
 	// ReasonForbidden: Kubernetes rejects a request of the controller. Ends when the controller has the right.
 	ReasonForbidden Reason = "Forbidden"
 	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends by itself.
@@ -45,6 +49,8 @@ const (
 	ReasonNoLeader Reason = diagnosis.ReasonNoLeader
 	// ReasonOldPods: a pod of a deleted cluster of the same name still exists. Ends when that pod no longer exists.
 	ReasonOldPods Reason = "OldPods"
+	// ReasonOldMembersKept: all members of this cluster vote beside the old members of spec.bootstrap.existing. Ends when spec.bootstrap.existing.oldMembers is Remove.
+	ReasonOldMembersKept Reason = "OldMembersKept"
 	// ReasonPodFailed: a pod failed before its containers started. Ends when the cause in the message is removed.
 	ReasonPodFailed Reason = "PodFailed"
 	// ReasonPreparingLog: the log of etcd holds entries that the next version cannot read. Ends when every member has a snapshot behind them.
@@ -159,6 +165,8 @@ const (
 	// ReasonNotServing: the member responds and does not complete a linearizable read, as with a
 	// disk that takes no writes. Ends when it completes one.
 	ReasonNotServing Reason = "NotServing"
+	// ReasonTakingOver: members join the etcd in spec.bootstrap.existing, or its old members are being removed. Ends when only members of this cluster are left.
+	ReasonTakingOver Reason = "TakingOver"
 	// ReasonUnresponsive: the member did not respond in time. Ends when it responds.
 	ReasonUnresponsive Reason = "Unresponsive"
 	// ReasonVersionChange: members move to another version. Ends when all run it.

@@ -32,7 +32,7 @@ func TestRecoveryInput(t *testing.T) {
 		})
 	want := &recovery.Input{
 		Now: testNow, NewName: newName,
-		Desired:  recovery.Desired{Cluster: "c", Size: 3, Automatic: true, Persistent: true},
+		Desired:  recovery.Desired{Cluster: "c", Size: 3, Automatic: true, Persistent: true, Version: "3.6.11"},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: []string{"zero", "one"},
 		RecordedID: "c0ffee", ReplacedID: "c0ffee", Bootstrapped: true, LastBackup: &v1beta2.LastBackup{Name: "nightly"},
 		ClusterID: "c0ffee", Facts: diagnosisInput(&o),
@@ -101,11 +101,12 @@ func TestRecoveryActions(t *testing.T) {
 		{recovery.StartAgain{Recovery: now}, []Action{DeleteRecoveryMember{Name: "r"}, RecordRecovery{Recovery: now}}},
 		{recovery.Fill{Recovery: now}, []Action{CreateRecoveryMember{Recovery: now}}},
 		{recovery.BeginCutover{Recovery: now}, []Action{VerifyWrite{Of: WriteToRecoveryMember}, RecordRecovery{Recovery: now}}},
-		{recovery.RestartRecoveryMember{}, []Action{DeletePod{Name: "seed", UID: "pod-seed"}}},
+		{recovery.RestartRecoveryMember{}, []Action{DeletePod{Name: "seed", UID: "pod-seed", Why: DeleteUnpublished}}},
 		{recovery.Fence{Recovery: now, Next: next}, []Action{FenceOldMembers{Recovery: now}, RecordRecovery{Recovery: next}}},
 		{recovery.Publish{RecoveryMember: "r"}, []Action{PublishRecoveryMember{Name: "r"}}},
 		{recovery.CleanUp{Recovery: now, Next: next}, []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: now}, RecordRecovery{Recovery: next}}},
 		{recovery.RequestRestore{Name: "n", Backup: "b", Lost: []string{"a"}}, []Action{RequestRestore{Name: "n", Backup: "b", Lost: []string{"a"}}}},
+		{recovery.StopSource{Recovery: now, Lost: []string{"a"}}, []Action{StopSource{Recovery: now, Lost: []string{"a"}}}},
 		{recovery.ReviveOldMembers{}, nil},
 		{nil, nil},
 	} {

@@ -18,6 +18,9 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 	if isBootstrapped(o) {
 		return Plan{}, false
 	}
+	if takesOver(o.Cluster) {
+		return beginWithExisting(o), true
+	}
 	if isBootstrapMemberServing(&o.Etcd, o.Pods, o.BootstrapName) {
 		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: upgradePathOf(o).logOfNewCluster()}}, RequeueAfter: recheckWaiting}, true
 	}

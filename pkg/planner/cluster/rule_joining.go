@@ -20,7 +20,7 @@ func ruleJoining(o *Observed) (Plan, bool) {
 	}
 	pod := podByName(o.Pods, m.Name)
 	switch {
-	case m.Learner && len(listVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+surge(o):
+	case m.Learner && len(listOwnVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+surge(o):
 		return removeMember(o, m, RemoveSurplus), true
 	case !m.Started && isAdmissible(o, m):
 		// The controller stopped before it admitted the pod.
@@ -43,7 +43,7 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		// seconds after it has caught up. Its vote is not needed for the quorum that it
 		// joins, and etcd rejects the promotion if it has not caught up, so there is nothing
 		// to wait for.
-		return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: recheckCatchUp}, true
+		return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: promotionPace(o.Now, pod)}, true
 	case declarationOf(o).isStale(pod) && (!m.Started || !pod.Running):
 		return recreateJoining(o, m), true
 	case pod.Outdated && !pod.Running && upgradePathOf(o).joinVersion() == "":
@@ -77,15 +77,22 @@ func canPromoteEarly(q quorum, m *Member) bool {
 // replaces it. Kubernetes waits longer each time, so that is after some minutes.
 const crashLoopAfter = 5
 
-// recreateJoining starts a member again that has not joined yet, as it is declared now.
+// recreateJoining starts a member again that has not joined yet, as it is declared now. One that votes from
+// the beginning, and that runs, may be needed for the quorum before it has told its name.
 func recreateJoining(o *Observed, m *Member) Plan {
 	pod := podByName(o.Pods, m.Name)
 	if pvcByName(o.PVCs, m.Name) == nil {
 		return removeUnstarted(o, m, RemoveSurplus)
 	}
 	mode := RestartRolling
-	if !pod.Running {
+	switch outage, plan, waits := awaitQuorumWithout(o, m); {
+	case !pod.Running:
 		mode = RestartIdle
+	case m.Learner:
+	case waits:
+		return plan
+	case outage:
+		mode = RestartWithOutage
 	}
 	return Plan{Actions: []Action{
 		RecreatePod{Name: pod.Name, UID: pod.UID, Version: pod.Version, Mode: mode},
@@ -111,6 +118,16 @@ func promote(o *Observed, m *Member) Plan {
 	}
 	needed := healthy < diagnosis.Quorum(voters+1)
 	return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name, Needed: needed}}, RequeueAfter: recheckNow}
+}
+
+// promotionPace is how soon to request the promotion of a learner again that does not respond. One whose
+// pod is old is out of reach, perhaps of the leader, too.
+func promotionPace(now time.Time, pod *Pod) time.Duration {
+	const old = 5 * time.Minute
+	if now.Sub(pod.Made) > old {
+		return recheckWaiting
+	}
+	return recheckCatchUp
 }
 
 // catchUpPace is how soon to look again at a learner that reads the log. One that takes long

@@ -83,3 +83,16 @@ func TestProgressOfALearnerChangesTenTimes(t *testing.T) {
 		t.Errorf("after two minutes it is looked at every %v", after)
 	}
 }
+
+// TestPromotionOfUnreachableLearnerSlowsDown: etcd may reject the promotion for as long as the learner is
+// out of reach. A request every half second for that long has no use.
+func TestPromotionOfUnreachableLearnerSlowsDown(t *testing.T) {
+	for age, want := range map[time.Duration]time.Duration{time.Second: recheckCatchUp, 10 * time.Minute: recheckWaiting} {
+		o := observed(t, 3, "a b c:learner,unknown")
+		podByName(o.Pods, "c").Made = o.Now.Add(-age)
+		plan := Decide(o)
+		if plan.RequeueAfter != want || describe(plan) != "joining: PromoteMember c" {
+			t.Errorf("with a pod of %v: %s again after %v, want %v", age, describe(plan), plan.RequeueAfter, want)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func ruleQuorum(o *Observed) (Plan, bool) {
 // for the bootstrap member.
 func findLost(q quorum, bootstrapMember string) []Action {
 	var actions []Action
-	for _, m := range listVoters(q.members) {
+	for _, m := range listOwnVoters(q.members) {
 		if podByName(q.pods, m.Name) == nil && pvcByName(q.pvcs, m.Name) == nil {
 			actions = append(actions, FindMember{Name: m.Name})
 		}

@@ -4,9 +4,11 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // recoveryRechecks says when to look again.
@@ -41,6 +43,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		Now: o.Now, NewName: o.NewName,
 		Desired: recovery.Desired{
 			Cluster: o.Cluster.Name, Size: desiredSize(o.Cluster), Automatic: recoversAutomatically(o.Cluster), Persistent: isPersistent(o.Cluster),
+			Version: resources.Version(o.Cluster),
 		},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: o.Record.Recoveries,
 		RecordedID: o.Record.ClusterID, ReplacedID: o.Record.ClusterID,
@@ -56,6 +59,9 @@ func recoveryInput(o *Observed) *recovery.Input {
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
 		in.Members = append(in.Members, recovery.Member{ID: hexID(m.ID), Name: m.Name, Version: upgradePathOf(o).recoveryVersion(m)})
+	}
+	if r := recoveryOfUnknownSource(o); r != nil {
+		in.Members = append(in.Members, recovery.Member{Name: r.Source.Member, Version: r.Version})
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned {
@@ -73,7 +79,7 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 	}
 	return &recovery.RecoveryPod{
 		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running, Outdated: p.Outdated || declarationOf(o).isStale(p),
-		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made,
+		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made, MountsSource: o.RecoveryMember.MountsSource, LacksPVC: o.RecoveryMember.LacksPVC,
 	}
 }
 
@@ -91,12 +97,14 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 		return []Action{DeleteRecoveryMember{Name: s.Recovery.RecoveryMember}, RecordRecovery{Recovery: s.Recovery}}
 	case recovery.Fill:
 		return []Action{CreateRecoveryMember(s)}
+	case recovery.StopSource:
+		return []Action{StopSource(s)}
 	case recovery.ReviveOldMembers:
-		return reviveOldMembers(o)
+		return exceptMember(reviveOldMembers(o), s.Except)
 	case recovery.BeginCutover:
 		return []Action{VerifyWrite{Of: WriteToRecoveryMember}, RecordRecovery{Recovery: s.Recovery}}
 	case recovery.RestartRecoveryMember:
-		return []Action{DeletePod{Name: o.RecoveryMember.Pod.Name, UID: o.RecoveryMember.Pod.UID}}
+		return []Action{DeletePod{Name: o.RecoveryMember.Pod.Name, UID: o.RecoveryMember.Pod.UID, Why: DeleteUnpublished}}
 	case recovery.Fence:
 		return []Action{FenceOldMembers{Recovery: s.Recovery}, RecordRecovery{Recovery: s.Next}}
 	case recovery.Publish:
@@ -108,6 +116,24 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 	default:
 		return nil // it only waits
 	}
+}
+
+// exceptMember leaves out what concerns the pod of one member: a recovery reads its PVC.
+func exceptMember(actions []Action, name string) []Action {
+	return slices.DeleteFunc(actions, func(a Action) bool {
+		switch a := a.(type) {
+		case CreatePod:
+			return a.Name == name
+		case DeletePod:
+			return a.Name == name
+		case RecreatePod:
+			return a.Name == name
+		case UpgradePod:
+			return a.Name == name
+		default:
+			return false
+		}
+	})
 }
 
 // reviveOldMembers starts old members again while a recovery member does not serve yet. A quorum

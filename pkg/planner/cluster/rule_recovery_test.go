@@ -230,7 +230,7 @@ func TestRecoveryCutover(t *testing.T) {
 				o.Etcd.Members = append(o.Etcd.Members, Member{Name: name})
 			}
 		}), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
-		{"the recovery ends when the published member is lost at once", 3, "seed:nopod", edits(noQuorum, recorded(cleaning), published), "recovery: RecordRecovery Succeeded"},
+		{"the recovery ends when the published member is lost at once", 3, "seed:nopod", edits(noQuorum, recorded(cleaning), published), "recovery: RecordRecovery Succeeded gone seed"},
 		{"a recovered cluster grows", 3, "seed", edits(recorded(succeeded), published), "scale-up: AddLearner c-new, AdmitPod c-new[seed c-new]"},
 	})
 }
@@ -305,6 +305,27 @@ func TestSourceLostIsReported(t *testing.T) {
 	if !strings.Contains(status.Recovery.Message, "no longer exists, and no other member responds") {
 		t.Errorf("the recovery says %q", status.Recovery.Message)
 	}
+}
+
+// TestSourceThatTheStatusDoesNotKnow: the API was restored from before the source of a recovery joined. The
+// record still names the source. If it does not respond any more, the recovery reads its PVC.
+func TestSourceThatTheStatusDoesNotKnow(t *testing.T) {
+	crashes := recoveryPod(0, func(m *RecoveryMember) { m.Pod.Running, m.Pod.Made = false, testNow.Add(-time.Hour) })
+	pvc := func(name string) func(*Observed) {
+		return func(o *Observed) { o.PVCs = append(o.PVCs, PVC{Name: name, Owned: true}) }
+	}
+	const members, revives = "x:nopod,index=0", "recovery: wait WaitingForRecoveryMember"
+	source := edits(noQuorum, recorded(filling), crashes, unmanagedPod("a", PodVoter), pvc("a"))
+	readsPVC := func(r *v1beta2.RecoveryStatus) { r.Source = v1beta2.RecoverySource{Member: "a", PVC: "a"} }
+	checkDecisions(t, []decision{
+		{"its PVC is read", 1, members, source, "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+		{"the next attempt names its PVC", 1, members, append(source, recorded(pending)), "recovery: RecordRecovery Filling from a lost x"},
+		{"it is stopped for that", 1, members, append(source, recorded(filling, readsPVC)), "recovery: StopSource a lost x"},
+		{"not while its pod is ready", 1, members, append(source, ready("a")), revives},
+		{"not beside another voter that the status does not know", 1, members, append(source, unmanagedPod("b", PodVoter), pvc("b")), revives},
+		{"not while the voter of the status may come back", 1, "x:down,claim,index=0", source, revives},
+		{"not after the cutover", 1, members, append(source, recorded(cutover)), "recovery: wait WaitingForRecoveryMember"},
+	})
 }
 
 // TestWayOut: the status announces an automatic recovery only where one will start.

@@ -47,6 +47,9 @@ func recreatePod(o *Observed, name string) CreatePod {
 	pod := CreatePod{Name: name, Peers: listPeerNames(o.Etcd.Members, o.PVCs), Version: upgradePathOf(o).joinVersion()}
 	m := memberByName(o.Etcd.Members, name)
 	pod.Joined = mayHaveData(o, name, m)
+	if pod.Joined && joinsOnlyVoter(o, name, m) {
+		pod.Joined, pod.Joining, pod.Peers = false, true, []string{findOnlyOther(o.Etcd.Members, name).Name, name}
+	}
 	if m != nil {
 		pod.Learner = m.Learner
 	}
@@ -62,10 +65,11 @@ func recreatePod(o *Observed, name string) CreatePod {
 	return pod
 }
 
-// mayHaveData is true for a member that has voted, or that may have voted: it must never start
-// without its data. Only a list that was read through a quorum says that a
-// member has not started. A status may be from before the member did; m is nil for a member
-// that the status does not name.
+// mayHaveData is true for a member that has joined, or that may have joined: it must never start
+// without its data. That holds for a learner, too: the leader counts what the learner had as
+// replicated, and may promote it to a voter that lacks those writes. Only a list that was read through a
+// quorum says that a member has not started. A status may be from before the member did; m is nil for a
+// member that the status does not name.
 //
 // A learner that such a pod keeps from starting does not matter to the quorum, and is replaced
 // as soon as there is one. In an etcd without learners a member that has just been added is
@@ -74,7 +78,7 @@ func recreatePod(o *Observed, name string) CreatePod {
 func mayHaveData(o *Observed, name string, m *Member) bool {
 	switch {
 	case o.Etcd.Linearizable:
-		return m == nil || m.Started && !m.Learner
+		return m == nil || m.Started
 	case upgradePathOf(o).knowsLearners():
 		return true
 	case m == nil:
@@ -84,17 +88,60 @@ func mayHaveData(o *Observed, name string, m *Member) bool {
 	}
 }
 
-// onlyVoterAwaits is true if the list of the only known voter holds just itself and a member of
-// this name that has not started. Its list may be from before a third member joined; so there
-// must be no other pod or PVC but those that wait for their membership.
+// onlyVoterAwaits is true if the only known voter awaits a member of this name, as onlyVoterLists says. That
+// list may be from before a third member joined; so there must be no other pod or PVC but those that wait for
+// their membership.
 func onlyVoterAwaits(o *Observed, name string) bool {
-	if len(o.Etcd.Members) != 1 || o.Etcd.Members[0].View == nil || len(o.Etcd.Members[0].View.Members) != 2 {
+	return onlyVoterLists(o, name) && areOnly(o, findOnlyOther(o.Etcd.Members, name).Name, name)
+}
+
+// joinsOnlyVoter is true for a member whose PVC says that it joins the only known voter of an etcd without
+// learners. That voter may not respond, as it has no quorum alone. No membership change has begun since,
+// so each of the two has every acknowledged write, and a member of them may start without data. On an empty
+// disk etcd itself reads the list from the voter, and ends if it differs.
+func joinsOnlyVoter(o *Observed, name string, m *Member) bool {
+	only := findOnlyOther(o.Etcd.Members, name)
+	c := pvcByName(o.PVCs, name)
+	return !o.Etcd.Linearizable && !upgradePathOf(o).knowsLearners() && m == nil && c != nil && c.Joining &&
+		only != nil && !only.Unmanaged && areOnly(o, only.Name, name)
+}
+
+// areOnly is true if no pods or PVCs exist but those of two members, and those that wait for their membership
+// or were admitted as a second voter, too. At most one of the latter is in the list.
+func areOnly(o *Observed, one, two string) bool {
+	joining := func(n string) bool {
+		return slices.ContainsFunc(o.PVCs, func(c PVC) bool { return c.Name == n && c.Joining })
+	}
+	other := func(n string) bool {
+		return n != one && n != two && preparedPodByName(o.Prepared, n) == nil && !joining(n)
+	}
+	return !slices.ContainsFunc(o.PVCs, func(c PVC) bool { return other(c.Name) }) && !slices.ContainsFunc(o.Pods, func(p Pod) bool { return other(p.Name) })
+}
+
+// onlyVoterLists is true if the list of the only known voter holds just itself and a member of this name
+// that has not started. No status has named that member as started.
+func onlyVoterLists(o *Observed, name string) bool {
+	only := findOnlyOther(o.Etcd.Members, name)
+	if only == nil || only.View == nil || len(only.View.Members) != 2 {
 		return false
 	}
-	only := &o.Etcd.Members[0]
-	other := func(n string) bool { return n != name && n != only.Name && preparedPodByName(o.Prepared, n) == nil }
-	if slices.ContainsFunc(o.PVCs, func(c PVC) bool { return other(c.Name) }) || slices.ContainsFunc(o.Pods, func(p Pod) bool { return other(p.Name) }) {
+	if m := memberByName(o.Etcd.Members, name); m != nil && m.Started {
 		return false
 	}
 	return slices.ContainsFunc(only.View.Members, func(v Member) bool { return v.Name == name && !v.Started && !v.Unmanaged })
+}
+
+// findOnlyOther returns the member beside the one of this name; nil if there is none or more than one.
+func findOnlyOther(members []Member, name string) *Member {
+	var only *Member
+	for i := range members {
+		switch {
+		case members[i].Name == name:
+		case only != nil:
+			return nil
+		default:
+			only = &members[i]
+		}
+	}
+	return only
 }

@@ -50,6 +50,7 @@ func TestAMemberIsRecreatedOnItsDataOnly(t *testing.T) {
 		joined        bool
 	}{
 		{"a voter", "a:claim b:claim c:claim,nopod", nil, true},
+		{"a learner that has started", "a:claim b:claim c:claim,learner,nopod", nil, true},
 		{"a learner that has not started", "a:claim b:claim c:claim,learner,unstarted,nopod", nil, false},
 		{"a voter, without a quorum", "a:claim b:claim,nopod c:claim", edits(noQuorum), true},
 		{"a member that the status calls pending, without a quorum", "a:claim b:claim c:claim,learner,unstarted,nopod", edits(noQuorum), true},

@@ -34,6 +34,9 @@ func ruleRepair(o *Observed) (Plan, bool) {
 		}
 		// A request to replace it waits for a quorum, which may be what it brings back.
 		switch c := changeDueUnrequested(o, m); {
+		case !o.Etcd.Linearizable && isLastToKnow(o, pod):
+		case !o.Etcd.Linearizable && canOnlyJoin(o, pod):
+			actions = append(actions, RecreatePod{Name: pod.Name, UID: pod.UID, Version: pod.Version, Mode: RestartIdle})
 		case c == recreate, c == reimage && !rejected:
 			actions = append(actions, onlyIdle(renew(o, m, target, !rejected, RestartRolling)))
 		}
@@ -49,14 +52,28 @@ func repairUnnamed(o *Observed, target *version.Version) []Action {
 	for i := range o.Pods {
 		p := &o.Pods[i]
 		switch {
-		case !p.Owned || isGone(p) || p.Running || pvcByName(o.PVCs, p.Name) == nil || memberByName(o.Etcd.Members, p.Name) != nil:
-		case declarationOf(o).isStale(p):
+		case !p.Owned || isGone(p) || p.Running || pvcByName(o.PVCs, p.Name) == nil || memberByName(o.Etcd.Members, p.Name) != nil, isLastToKnow(o, p):
+		case declarationOf(o).isStale(p), canOnlyJoin(o, p):
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
 		case p.Outdated && isSameVersion(p.Version, target): // from another repository
 			actions = append(actions, UpgradePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
 		}
 	}
 	return actions
+}
+
+// canOnlyJoin is true for a pod that was created for the data of its member in an etcd without
+// learners, if the only voter awaits that member: there is no such data. On an empty disk etcd in that
+// pod finds no member to join, and ends. Such a pod was created while the voter was out of reach.
+func canOnlyJoin(o *Observed, p *Pod) bool {
+	return len(p.Peers) == 1 && p.Peers[0] == p.Name && !upgradePathOf(o).knowsLearners() && onlyVoterAwaits(o, p.Name)
+}
+
+// isLastToKnow is true for a pod that joins an etcd without learners, if the only voter awaits its member
+// and nothing else would say so after the pod is deleted. The new pod would be for a member that has joined,
+// and would not start on an empty disk. So the pod stays as it is until its member has joined.
+func isLastToKnow(o *Observed, p *Pod) bool {
+	return len(p.Peers) > 1 && !upgradePathOf(o).knowsLearners() && onlyVoterLists(o, p.Name) && !onlyVoterAwaits(o, p.Name)
 }
 
 // onlyIdle restricts an action to a container that does not run.

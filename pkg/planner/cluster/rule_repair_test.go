@@ -34,12 +34,54 @@ func TestRuleRepair(t *testing.T) {
 		{"no repair with another version before the running version is known", 3, "a:claim,outdated,down", edits(noQuorum, unnamed, wants("3.7.3")), "quorum: wait QuorumLost"},
 		{"it runs", 3, "a:claim,stale,sick", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
 		{"it has no volume", 3, "a:stale,down", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
+		{"a member that the only voter awaits, and whose pod was created for its data", 2, "a:claim b:claim,unstarted,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "b")), "repair: RecreatePod b 3.3.27 idle"},
+		{"the same, and no status has named it", 2, "a:claim b:claim,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "b"), onlyFirstNamed), "repair: RecreatePod b 3.3.27 idle"},
+		{"the same while it runs", 2, "a:claim b:claim,unstarted",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "b")), "quorum: wait NoLeader"},
+		{"the same, and its pod can join", 2, "a:claim b:claim,unstarted,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "a", "b")), "quorum: wait NoLeader"},
+		{"the same, and a status has named it as started", 2, "a:claim b:claim,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "b")), "quorum: wait QuorumLost"},
+		{"the same while the voter does not respond", 2, "a:claim b:claim,unstarted,down",
+			edits(noQuorum, withoutLearners, startedToJoin("b", "b"), outOfReach("a")), "quorum: wait NoLeader"},
+		{"the same in an etcd with learners", 2, "a:claim b:claim,unstarted,down",
+			edits(noQuorum, awaits("a", "b"), startedToJoin("b", "b")), "quorum: wait NoLeader"},
+		{"the same beside the PVC of a third member", 2, "a:claim b:claim,unstarted,down c:claim,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "b")), "quorum: wait NoLeader"},
+		{"its pod can join, and is made as declared", 2, "a:claim b:claim,unstarted,stale,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "a", "b")), "repair: RecreatePod b 3.3.27 idle"},
+		{"its pod can join, and beside the PVC of a removed member a new pod could not", 2, "a:claim b:claim,unstarted,stale,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "a", "b"), released("c")), "quorum: wait NoLeader"},
+		{"the same, and no status has named it", 2, "a:claim b:claim,stale,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "a", "b"), onlyFirstNamed, released("c")), "quorum: wait EtcdUnreachable"},
+		{"the same beside the PVC, and its pod was made for its data", 2, "a:claim b:claim,stale,down",
+			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "b"), onlyFirstNamed, released("c")), "repair: RecreatePod b 3.3.27 idle"},
 		{"it goes", 3, "a:claim,stale,down,terminating", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
 	})
 }
 
 // unnamed is a cluster whose status has not named a member yet.
 func unnamed(o *Observed) { o.Etcd.Members = nil }
+
+// startedToJoin is a pod that was created to join these members.
+func startedToJoin(name string, peers ...string) func(*Observed) {
+	return func(o *Observed) { podByName(o.Pods, name).Peers = peers }
+}
+
+// outOfReach is a member that the controller does not reach.
+func outOfReach(name string) func(*Observed) {
+	return func(o *Observed) {
+		m := memberByName(o.Etcd.Members, name)
+		m.Health, m.RaftIndex, m.View = Unknown, 0, nil
+	}
+}
+
+// released is a PVC that the cluster has released.
+func released(name string) func(*Observed) {
+	return func(o *Observed) { o.PVCs = append(o.PVCs, PVC{Name: name, Version: "3.3.27"}) }
+}
 
 // onlyFirstNamed is a cluster whose status names one member, and not the members after it.
 func onlyFirstNamed(o *Observed) { o.Etcd.Members = o.Etcd.Members[:1] }

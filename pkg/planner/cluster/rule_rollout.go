@@ -49,12 +49,9 @@ func nextDue(o *Observed, images bool) *Member {
 // voters the others are no quorum meanwhile, so there it costs a short outage, and
 // every other voter must serve before.
 func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan {
-	voters, others := len(listVoters(o.Etcd.Members)), quorumOf(o).countServingWithout(m)
-	outage := others < diagnosis.Quorum(voters)
-	if (outage && (voters > 2 || others < voters-1)) || (m.Health == Healthy && others < voters-1) {
-		return wait(recheckQuorum, ReasonQuorumAtRisk,
-			fmt.Sprintf("member %s cannot be restarted: %d of the %d other voters serve", m.Name, others, voters-1),
-			serveAgain)
+	outage, plan, waits := awaitQuorumWithout(o, m)
+	if waits {
+		return plan
 	}
 	if other := quorumOf(o).findUnready(m); other != nil && m.Health == Healthy {
 		// etcd serves a moment before Kubernetes sends clients to it again. A rollout that goes on at
@@ -65,7 +62,7 @@ func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan
 		return plan
 	}
 	leader := findLeader(o.Etcd.Members)
-	if leader == nil && m.Health == Healthy && voters > 1 {
+	if leader == nil && m.Health == Healthy && len(listVoters(o.Etcd.Members)) > 1 {
 		// It may be the leader, which transfers its leadership first.
 		plan := wait(recheckWaiting, ReasonNoLeader, "most members do not agree on a leader yet", noActionNeeded)
 		plan.Draining = m.Name
@@ -79,6 +76,20 @@ func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan
 		mode = RestartWithOutage
 	}
 	return Plan{Actions: []Action{renew(o, m, target, upgrade, mode)}, RequeueAfter: recheckWaiting, Draining: m.Name}
+}
+
+// awaitQuorumWithout waits until the others serve as a quorum while a member restarts. If it does not wait,
+// outage is true if they are none: of fewer than three voters. A member that serves itself goes only
+// if all others do.
+func awaitQuorumWithout(o *Observed, m *Member) (outage bool, plan Plan, waits bool) {
+	voters, others := len(listVoters(o.Etcd.Members)), quorumOf(o).countServingWithout(m)
+	outage = others < diagnosis.Quorum(voters)
+	if (outage && (voters > 2 || others < voters-1)) || (m.Health == Healthy && others < voters-1) {
+		return outage, wait(recheckQuorum, ReasonQuorumAtRisk,
+			fmt.Sprintf("member %s cannot be restarted: %d of the %d other voters serve", m.Name, others, voters-1),
+			serveAgain), true
+	}
+	return outage, Plan{}, false
 }
 
 // rejectStep says why the members may not be brought from their versions to target; ok

@@ -119,6 +119,9 @@ func TestRuleRollout(t *testing.T) {
 		{"a change that was taken back", 3, "a b c d:learner,stale", nil, "joining: RemoveMember d Surplus, DeletePod d"},
 		{"a learner with the previous declaration is replaced by one with the new declaration", 3, "a b d:learner,unstarted,stale", nil, "joining: RemoveMember d Surplus, DeletePod d"},
 		{"on its volume", 3, "a:claim b:claim d:learner,unstarted,stale,down,claim", nil, "joining: RecreatePod d " + testVersion + " idle"},
+		{"a voter that has not told its name, and that the others do not need", 3, "a:claim b:claim d:unstarted,sick,stale,claim", nil, "joining: RecreatePod d " + testVersion},
+		{"one that the others may need", 3, "a:claim b:claim,unknown d:unstarted,sick,stale,claim", nil, "joining: wait QuorumAtRisk"},
+		{"the second of two", 3, "a:claim d:unstarted,sick,stale,claim", nil, "joining: RecreatePod d " + testVersion + " outage"},
 		{"a member that has joined is promoted first", 3, "a b d:learner,stale", nil, "joining: PromoteMember d"},
 		{"not without a quorum", 3, "a:stale b:stale,sick c:stale,sick", edits(noQuorum), "quorum: wait QuorumLost"},
 	})

@@ -12,10 +12,10 @@ import (
 // ruleScaleUp adds one member: one more, or one to replace another. It adds none before
 // the pod of that member waits for it.
 func ruleScaleUp(o *Observed) (Plan, bool) {
-	voters := len(listVoters(o.Etcd.Members))
-	if voters >= desiredSize(o.Cluster)+surge(o) {
+	if len(listOwnVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+surge(o) {
 		return Plan{}, false
 	}
+	voters := len(listVoters(o.Etcd.Members))
 	if nextPrepared(o) == nil {
 		return awaitPrepared(o), true
 	}
@@ -52,12 +52,12 @@ func join(o *Observed, voter bool) []Action {
 	if voter {
 		add.As = JoinAsVoter
 	}
-	if len(listVoters(o.Etcd.Members)) >= desiredSize(o.Cluster) {
+	if len(listOwnVoters(o.Etcd.Members)) >= desiredSize(o.Cluster) {
 		add.For = AddSuccessor
 	}
 	admitted := admit(p, append(listPeerNames(o.Etcd.Members, o.PVCs), p.Name))
 	if voter && len(listVoters(o.Etcd.Members)) == 1 {
-		add.Admitted = true
+		add.Admitted, admitted.SecondVoter = true, true
 		return []Action{admitted, add}
 	}
 	return []Action{add, admitted}

@@ -22,6 +22,7 @@ const (
 	RuleRepair           RuleName = "repair"
 	RuleQuorum           RuleName = "quorum"
 	RuleClusterID        RuleName = "cluster-id"
+	RuleTakeOver         RuleName = "take-over"
 	RuleUnmanagedMembers RuleName = "unmanaged-members"
 	RuleOrphans          RuleName = "orphans"
 	RuleJoining          RuleName = "joining"

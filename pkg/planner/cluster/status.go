@@ -74,7 +74,7 @@ func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
 		ahead = max(ahead, m.RaftIndex)
-		if !m.Learner {
+		if !m.Learner && (!m.Unmanaged || !takesOver(o.Cluster)) {
 			status.Replicas++
 		}
 	}
@@ -82,9 +82,11 @@ func memberStatus(o *Observed, status *v1beta2.ClusterStatus) {
 		m := &o.Etcd.Members[i]
 		s := oneMember(o, m, leader, ahead)
 		status.MemberStatuses = append(status.MemberStatuses, s)
-		if quorumOf(o).stateOf(m).IsServing() && podByName(o.Pods, m.Name).Ready {
+		switch {
+		case m.Unmanaged && takesOver(o.Cluster): // memberStatuses tells about it
+		case !m.Unmanaged && quorumOf(o).stateOf(m).IsServing() && podByName(o.Pods, m.Name).Ready:
 			status.Members.Ready = append(status.Members.Ready, m.Name)
-		} else {
+		default:
 			status.Members.Unready = append(status.Members.Unready, m.Name)
 		}
 		status.DBSize = max(status.DBSize, s.DBSize)
@@ -111,15 +113,16 @@ func tolerance(o *Observed) *int32 {
 
 func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.MemberStatus {
 	s := v1beta2.MemberStatus{
-		Name:    m.Name,
-		ID:      hexID(m.ID),
-		Version: m.Version,
-		Role:    role(m, leader),
-		Healthy: corev1.ConditionUnknown,
-		Reason:  string(m.Reason),
-		Message: m.Message,
-		DBSize:  m.DBSize,
-		Alarms:  m.Alarms,
+		Name:      m.Name,
+		ID:        hexID(m.ID),
+		Version:   m.Version,
+		Role:      role(m, leader),
+		Healthy:   corev1.ConditionUnknown,
+		Reason:    string(m.Reason),
+		Message:   m.Message,
+		DBSize:    m.DBSize,
+		Unmanaged: m.Unmanaged,
+		Alarms:    m.Alarms,
 	}
 	switch m.Health {
 	case Healthy:
@@ -153,6 +156,9 @@ const raftIndexPause = 30 * time.Second
 // does not reach may serve, and then the index grows all the time: it is written again after
 // raftIndexPause, or with another reason. An index that has stopped is exact after that time.
 func reportedRaftIndex(o *Observed, m *Member) int64 {
+	if m.Unmanaged {
+		return 0 // no recovery continues from it
+	}
 	index, member, written := signed(m.RaftIndex), reportedMember(o.Cluster.Status.MemberStatuses, m), reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionQuorumLost)
 	if member == nil || member.RaftIndex == 0 || index <= member.RaftIndex || written.Reason != diagnoseQuorumLoss(o).Reason {
 		return index
@@ -202,9 +208,21 @@ func versions(o *Observed, status *v1beta2.ClusterStatus) {
 	if low := versionsOf(o).lowestRun(); low != nil {
 		status.CurrentVersion = low.String()
 	}
+	if takesOver(o.Cluster) && !hasOtherVersion(o) {
+		return // only old members run another version
+	}
 	if target := parse(o.Cluster.Spec.Version); target != nil && status.CurrentVersion != "" && !isSameVersion(status.CurrentVersion, target) {
 		status.TargetVersion = target.String()
 	}
+}
+
+// hasOtherVersion is true if a member that this controller added runs another version than the
+// declared one.
+func hasOtherVersion(o *Observed) bool {
+	own := versionsOf(o)
+	own.members = slices.DeleteFunc(slices.Clone(own.members), func(m Member) bool { return m.Unmanaged })
+	low, target := own.lowestRun(), parse(o.Cluster.Spec.Version)
+	return low != nil && target != nil && !low.EqualTo(target)
 }
 
 func phase(o *Observed) (v1beta2.ClusterPhase, string) {

@@ -31,6 +31,10 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 	}
 	voters := max(live, desiredSize(o.Cluster))
 	quorum := diagnosis.Quorum(voters)
+	if others := countServingUnmanaged(o); others > 0 && takesOver(o.Cluster) {
+		// Their votes count, and no eviction of a pod of this cluster ends them.
+		quorum = max(quorum-others, diagnosis.Quorum(max(live-len(listUnmanaged(o.Etcd.Members)), desiredSize(o.Cluster))))
+	}
 	if budget.State == Current && budget.MinAvailable >= quorum && budget.MinAvailable <= quorum+countDraining(o.Etcd.Members, o.Pods, plan) {
 		return nil
 	}

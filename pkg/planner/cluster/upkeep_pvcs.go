@@ -11,7 +11,7 @@ import (
 // retention policy. Neither needs a quorum: a database that has filled its PVC is a reason
 // to let that PVC grow.
 func upkeepPVCs(o *Observed) []Action {
-	var actions []Action
+	actions := confirmPVCs(o)
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
 		if o.Etcd.Linearizable && memberByName(o.Etcd.Members, c.Name) == nil {
@@ -19,6 +19,22 @@ func upkeepPVCs(o *Observed) []Action {
 		}
 		if c.Owned && !c.Terminating && (c.Drifted || c.Growth == resources.GrowthDue) {
 			actions = append(actions, RepairPVC{Name: c.Name, UID: c.UID})
+		}
+	}
+	return actions
+}
+
+// confirmPVCs writes down which second voters have started. A failure ends the plan, so that no
+// membership change begins before.
+func confirmPVCs(o *Observed) []Action {
+	if !o.Etcd.Linearizable {
+		return nil
+	}
+	var actions []Action
+	for i := range o.PVCs {
+		c := &o.PVCs[i]
+		if m := memberByName(o.Etcd.Members, c.Name); m != nil && m.Started && c.Joining && c.Owned && !c.Terminating {
+			actions = append(actions, ConfirmPVC{Name: c.Name, UID: c.UID})
 		}
 	}
 	return actions

@@ -34,6 +34,16 @@ const (
 	serveAgain = "Bring back the members that do not serve."
 )
 
+// Wait is something that must happen before the controller can go on.
+type Wait struct {
+	// Reason in one CamelCase word.
+	Reason Reason
+	// Message says what was found.
+	Message string
+	// Remedy says what lets the controller continue.
+	Remedy string
+}
+
 func wait(after time.Duration, reason Reason, message, remedy string) Plan {
 	return Plan{RequeueAfter: after, Wait: &Wait{Reason: reason, Message: message, Remedy: remedy}}
 }

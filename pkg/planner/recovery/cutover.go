@@ -4,6 +4,8 @@
 package recovery
 
 import (
+	"slices"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
@@ -19,6 +21,12 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	case p == nil:
 		// It starts again on its PVC. A restore fills a new PVC, because no client has written.
 		return Decision{Step: Fill{Recovery: *r}}
+	case p.MountsSource && in.Desired.Persistent:
+		// It has all of the data on its own volume, and keeps no PVC of an old member in use.
+		if p.Terminating {
+			return wait(OnEvent, ReasonWaitingForRecoveryMember, "recovery member "+r.RecoveryMember+" starts again without PVC "+r.Source.PVC, diagnosis.NoActionYet)
+		}
+		return Decision{Step: RestartRecoveryMember{}}
 	case (p.Finished && !p.Terminating) || (in.isOutdated() && (in.Desired.Persistent || in.refills(r))):
 		return Decision{Step: RestartRecoveryMember{}}
 	}
@@ -46,12 +54,26 @@ func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	if in.RecoveryMember.Hidden {
 		return Decision{Step: Publish{RecoveryMember: r.RecoveryMember}, Recheck: AtOnce}, true
 	}
-	if !in.Linearizable && in.Facts.Evidence(r.RecoveryMember).IsEnding() && !in.Facts.HasPVC(r.RecoveryMember) && in.Facts.QuorumLoss().Permanent {
+	gone := in.Facts.Evidence(r.RecoveryMember).IsEnding() && !in.Facts.HasPVC(r.RecoveryMember)
+	if !in.Linearizable && (gone || in.knowsOnlyNew(r)) && in.Facts.QuorumLoss().Permanent {
 		next := in.ended(r, v1beta2.RecoveryPhaseSucceeded, "the new members were lost before the PVCs of the old members were released; those PVCs are kept")
-		return Decision{Step: Record{Recovery: next}, Recheck: AtOnce}, true
+		record := Record{Recovery: next}
+		if gone && in.RecoveryMember.Pod == nil {
+			record.Gone = r.RecoveryMember // its pod may have only lost its labels
+		}
+		return Decision{Step: record, Recheck: AtOnce}, true
 	}
 	if !in.Linearizable || in.ClusterID != r.ClusterID {
 		return Decision{}, false // it is looked after as every cluster is
 	}
 	return Decision{Step: CleanUp{Recovery: *r, Next: in.ended(r, v1beta2.RecoveryPhaseSucceeded, "")}, Recheck: AtOnce}, true
+}
+
+// knowsOnlyNew is true if the known members are those of the new cluster: the recovery member is among them,
+// and no old member is. A status from before names the old members, which are no longer seen and look lost.
+func (in *Input) knowsOnlyNew(r *v1beta2.RecoveryStatus) bool {
+	named := func(names ...string) bool {
+		return slices.ContainsFunc(in.Members, func(m Member) bool { return slices.Contains(names, m.Name) })
+	}
+	return named(r.RecoveryMember) && !named(r.OldMembers...)
 }

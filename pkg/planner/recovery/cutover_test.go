@@ -51,9 +51,14 @@ func TestCleanUp(t *testing.T) {
 				in.Facts.Members = append(in.Facts.Members, diagnosis.Member{Name: name})
 			}
 		}), goesOn},
-		{"the recovery ends when the published member is lost at once", member + ":nopod", edits(recorded(cleaning), published), "Record Succeeded"},
+		{"the recovery ends when the published member is lost at once", member + ":nopod", edits(recorded(cleaning), published), "Record Succeeded gone " + member},
+		{"the recovery ends when the pod of the published member has ended", member + ":finished", edits(recorded(cleaning), memberPod("", evicted(time.Minute)), published, func(in *Input) {
+			in.Linearizable = false
+		}), "Record Succeeded"},
 		{"the volume of the only new member is left", member + ":nopod,claim", edits(recorded(cleaning), published), goesOn},
 		{"others may bring the new quorum back", member + ":nopod d:down e:down", edits(recorded(cleaning), published), goesOn},
+		{"most new members are lost, and the recovery member has restarted", member + ":unready,claim d:nopod e:nopod", edits(recorded(cleaning), published), "Record Succeeded"},
+		{"the same of a status that names an old member", member + ":unready,claim a:nopod e:nopod", edits(recorded(cleaning), published), goesOn},
 		{"the recovery is over", member, edits(recorded(succeeded), published), goesOn},
 	})
 }

@@ -4,6 +4,8 @@
 package recovery
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -93,7 +95,7 @@ func (in *Input) recordAgain(r *v1beta2.RecoveryStatus) Decision {
 // automaticRecovery returns a recovery that starts without a request, or nil. The spec must allow
 // it, and the quorum must have been permanently lost for a while.
 func (in *Input) automaticRecovery() *v1beta2.RecoveryStatus {
-	if !in.recoversNow() || in.source("") == nil {
+	if !in.recoversNow() || in.source("") == nil && in.Facts.OnlyVolume() == nil {
 		return nil
 	}
 	return &v1beta2.RecoveryStatus{
@@ -122,29 +124,51 @@ func (in *Input) start(r *v1beta2.RecoveryStatus) Decision {
 		return in.abandon(r, "the cluster is declared to have no members")
 	case !in.concerns(r):
 		return in.abandon(r, "it is about members that this cluster has no more")
+	case r.Trigger == v1beta2.RecoveryTriggerRestore && in.cannotBump(r) && r.RevisionBump != revisionBump:
+		return in.abandon(r, fmt.Sprintf("the revision is to rise by %d, and etcd %s cannot raise it: leave out spec.revisionBump in another EtcdRestore, or choose a newer version", r.RevisionBump, in.Desired.Version))
 	case r.Trigger == v1beta2.RecoveryTriggerRestore:
+		if in.cannotBump(r) {
+			next.RevisionBump = 0
+			if next.ExpectedLoss != "" {
+				next.ExpectedLoss += "; " + resources.RevisionGoesBack(in.Desired.Version)
+			}
+		}
 		return Decision{Step: Record{Recovery: *next}}
 	case in.Linearizable:
 		return in.abandon(r, "a quorum of the members responds")
 	}
-	plan, err := in.Facts.PlanRecovery(r.Member)
+	plan, err := in.plan(r)
 	if err != nil {
 		if in.Now.Sub(r.RequestedAt.Time) > sourceGrace {
-			return in.abandon(r, "no member responds from which the cluster could recover")
+			return in.abandon(r, noSource(err))
 		}
 		return wait(OnResponse, ReasonWaitingForSurvivor, "No member responds from which the cluster could recover.", diagnosis.NoActionYet)
 	}
 	in.fillSource(next, plan)
 	step := Record{Recovery: *next}
-	if r.Trigger == v1beta2.RecoveryTriggerAutomatic {
+	if r.Trigger == v1beta2.RecoveryTriggerAutomatic || plan.PVC != "" {
 		step.Lost = in.Facts.LostVoters()
 	}
 	return Decision{Step: step}
 }
 
+// cannotBump is true if a restore is to raise the revision, and the version that is declared by now
+// cannot.
+func (in *Input) cannotBump(r *v1beta2.RecoveryStatus) bool {
+	return r.Trigger == v1beta2.RecoveryTriggerRestore && r.RevisionBump > 0 && !resources.BumpsRevision(in.Desired.Version)
+}
+
+// noSource says why a recovery has no source.
+func noSource(err error) string {
+	if errors.Is(err, diagnosis.ErrSeveralVolumes) || errors.Is(err, diagnosis.ErrNoVolume) {
+		return err.Error()
+	}
+	return "no member responds from which the cluster could recover"
+}
+
 // fillSource writes into a recovery from which member it continues, and what that loses.
 func (in *Input) fillSource(r *v1beta2.RecoveryStatus, plan *diagnosis.RecoveryPlan) {
-	r.Source.Member, r.Source.RaftIndex = plan.Source.Name, plan.Source.RaftIndex
+	r.Source = plan.APISource()
 	r.Version = in.version(plan.Source.Name)
 	if resources.BumpsRevision(r.Version) {
 		r.RevisionBump = revisionBump
@@ -189,6 +213,9 @@ func (in *Input) now() *metav1.Time {
 // Describe says for a reader what goes on.
 func Describe(r *v1beta2.RecoveryStatus) string {
 	from := "member " + r.Source.Member
+	if r.Source.PVC != "" {
+		from = "the PVC of member " + r.Source.Member
+	}
 	if r.Trigger == v1beta2.RecoveryTriggerRestore {
 		from = "EtcdRestore " + r.Source.Restore
 	}

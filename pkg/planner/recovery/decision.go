@@ -78,8 +78,15 @@ type (
 	StartAgain struct{ Recovery v1beta2.RecoveryStatus }
 	// Fill creates the recovery member, whose agent fills it.
 	Fill struct{ Recovery v1beta2.RecoveryStatus }
-	// ReviveOldMembers starts old members that have stopped, while the recovery waits.
-	ReviveOldMembers struct{}
+	// StopSource deletes the pod of the member whose PVC the recovery reads. Lost are the voters,
+	// which must be confirmed to be gone first.
+	StopSource struct {
+		Recovery v1beta2.RecoveryStatus
+		Lost     []string
+	}
+	// ReviveOldMembers starts old members that have stopped, while the recovery waits. The one
+	// called Except stays stopped.
+	ReviveOldMembers struct{ Except string }
 	// BeginCutover has the recovery member commit a write, then records that the old members go.
 	BeginCutover struct{ Recovery v1beta2.RecoveryStatus }
 	// RestartRecoveryMember deletes the pod of the recovery member, which is then created again.
@@ -103,6 +110,7 @@ func (Record) step()                {}
 func (Abandon) step()               {}
 func (StartAgain) step()            {}
 func (Fill) step()                  {}
+func (StopSource) step()            {}
 func (ReviveOldMembers) step()      {}
 func (BeginCutover) step()          {}
 func (RestartRecoveryMember) step() {}

@@ -21,6 +21,7 @@
 //   - decision.go: the steps, and the reasons to wait.
 //   - decide.go: which recovery counts, and how it begins and ends.
 //   - fill.go: the recovery member until it serves.
+//   - volume.go: the member whose volume is read stops first.
 //   - cutover.go: the old members go, and the recovery member is published.
 //   - restore.go: restores the last backup when nothing is left.
 package recovery

@@ -4,6 +4,7 @@
 package recovery
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	case !restores && in.Linearizable:
 		return in.abandon(r, "a quorum of the members responds again"), true
 	}
+	if why := in.whyRelease(r); why != "" {
+		return in.abandon(r, why), true
+	}
 	if in.pauses(r) {
 		return wait(OnEvent, ReasonWaitingForRecoveryMember,
 			"recovery member "+r.RecoveryMember+" has ended"+in.RecoveryMember.Pod.reason()+"; the next attempt starts after a delay",
@@ -40,6 +44,9 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		next.Phase, next.Message = v1beta2.RecoveryPhasePending, why
 		return Decision{Step: StartAgain{Recovery: *next}}, true
 	}
+	if d, stops := in.stopSource(r); stops {
+		return d, true
+	}
 	switch {
 	case in.RecoveryMember.Pod == nil:
 		return Decision{Step: Fill{Recovery: *r}}, true
@@ -49,7 +56,7 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		return Decision{}, false // the cluster lives on meanwhile
 	}
 	decision := in.waitForRecoveryMember(r)
-	decision.Step = ReviveOldMembers{}
+	decision.Step = ReviveOldMembers{Except: r.Source.PVC}
 	return decision, true
 }
 
@@ -95,16 +102,30 @@ func (in *Input) unresponsivePods() string {
 // discard that copy, by deleting its pod.
 func (in *Input) waitForRecoveryMember(r *v1beta2.RecoveryStatus) Decision {
 	message := "recovery member " + r.RecoveryMember + " does not serve yet" + in.RecoveryMember.Pod.reason()
-	if in.refills(r) || in.source("") != nil {
+	if in.refills(r) && r.Source.PVC != "" {
+		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet+" "+abandonRemedy(r))
+	}
+	if in.refills(r) {
 		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet)
 	}
 	if in.Facts.MayComeBack(r.Source.Member) {
-		return wait(OnResponse, ReasonWaitingForRecoveryMember, message+"; member "+r.Source.Member+", its source, does not respond",
-			"No action needed if that member comes back. "+abandonRemedy(r))
+		message += "; member " + r.Source.Member + ", its source, does not respond"
+		if best := in.source(""); best != nil {
+			message += "; member " + best.Name + " responds, and is no source: " + whyNoSource(r, best)
+		}
+		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, "No action needed if member "+r.Source.Member+" comes back. "+abandonRemedy(r))
 	}
 	return wait(OnResponse, ReasonSourceLost,
 		message+"; member "+r.Source.Member+", its source, no longer exists, and no other member responds",
 		"No action needed if another member responds again: then the recovery starts again from that member. "+abandonRemedy(r))
+}
+
+// whyNoSource says why a member that responds does not take the place of the source.
+func whyNoSource(r *v1beta2.RecoveryStatus, best *diagnosis.Member) string {
+	if r.Member != "" {
+		return "the request names member " + r.Member
+	}
+	return fmt.Sprintf("it has read the log up to index %d, and member %s up to %d", best.RaftIndex, r.Source.Member, r.Source.RaftIndex)
 }
 
 // abandonRemedy says how a person ends a recovery that cannot continue.
@@ -137,10 +158,19 @@ func (in *Input) unfit(r *v1beta2.RecoveryStatus) string {
 		return "the pod of recovery member " + r.RecoveryMember + " was deleted" + p.reason()
 	case p != nil && p.Away && !in.RecoveryMember.Serves && in.refills(r):
 		return "recovery member " + r.RecoveryMember + " is away: " + p.AwayWhy
+	case p != nil && p.LacksPVC && !p.Running && in.refills(r):
+		return "the PVC of recovery member " + r.RecoveryMember + " no longer exists"
+	case p == nil && !in.Facts.HasPVC(r.RecoveryMember) && !in.refills(r) && r.Source.PVC != "":
+		return "PVC " + r.Source.PVC + " no longer exists, and no data was copied from it yet"
 	case p == nil && !in.Facts.HasPVC(r.RecoveryMember) && !in.refills(r):
 		return "member " + r.Source.Member + " no longer responds, and no data was copied from it yet"
+	case p == nil && in.cannotBump(r):
+		return "the version has changed, and the one that is declared now cannot raise the revision"
 	case in.isOutdated() && in.refills(r):
 		return "recovery member " + r.RecoveryMember + " does not run, and the spec has changed since its pod was created"
+	}
+	if in.canReadVolume(r) {
+		return "member " + r.Source.Member + " no longer responds, and its PVC is read instead"
 	}
 	best := in.source("")
 	if r.Trigger == v1beta2.RecoveryTriggerRestore || best == nil {
@@ -152,9 +182,13 @@ func (in *Input) unfit(r *v1beta2.RecoveryStatus) string {
 		return "member " + source.Name + " has accepted writes meanwhile"
 	case r.Member != "":
 		return ""
+	case r.Source.PVC != "":
+		return "member " + best.Name + " responds"
 	case best.RaftIndex > r.Source.RaftIndex:
 		return "member " + best.Name + " responds and has lost less"
-	case source == nil && !in.RecoveryMember.Serves && in.Facts.Evidence(r.Source.Member).IsEnding():
+	case source == nil && best.RaftIndex == r.Source.RaftIndex && p != nil && !p.Running && p.Waiting != "":
+		return "member " + best.Name + " responds and has lost no more, and member " + r.Source.Member + " does not respond"
+	case source == nil && r.Source.PVC == "" && !in.RecoveryMember.Serves && in.Facts.Evidence(r.Source.Member).IsEnding():
 		return "member " + r.Source.Member + " no longer exists"
 	default:
 		return ""
@@ -171,5 +205,8 @@ func (in *Input) isOutdated() bool {
 // refills is true while what fills the recovery member still exists. If it does not, the
 // recovery member may hold the only copy.
 func (in *Input) refills(r *v1beta2.RecoveryStatus) bool {
+	if r.Source.PVC != "" {
+		return in.Facts.HasPVC(r.Source.PVC)
+	}
 	return r.Trigger == v1beta2.RecoveryTriggerRestore || in.source(r.Source.Member) != nil
 }

@@ -32,6 +32,9 @@ func TestFill(t *testing.T) {
 		{"the source no longer exists and the recovery member serves", otherSource, edits(recorded(filling), memberPod(newID)), "BeginCutover"},
 		{"the source no longer exists before it serves", otherSource, edits(recorded(filling), memberPod("")), "StartAgain"},
 		{"the source does not respond before it serves", "a:down b:noleader,index=80 c:nopod", edits(recorded(filling), memberPod("")), revives},
+		{"the source does not respond, and one that does has as much", "a:down b:noleader,index=90 c:nopod", edits(recorded(filling), memberPod("", loops)), "StartAgain"},
+		{"the same while the recovery member runs", "a:down b:noleader,index=90 c:nopod", edits(recorded(filling), memberPod("")), revives},
+		{"the same, and the request names the present source", "a:down b:noleader,index=90 c:nopod", edits(recorded(filling, choosesA), memberPod("", loops)), revives},
 		{"the recovery member is taken away", noLeader, edits(recorded(filling), memberPod("", terminating)), "StartAgain"},
 		{"it never starts as it was declared", noLeader, edits(recorded(filling), memberPod("", crashes, outdated)), "StartAgain"},
 		{"it never starts as it is declared", noLeader, edits(recorded(filling), memberPod("", crashes)), revives},
@@ -68,6 +71,7 @@ func TestFillFromABackup(t *testing.T) {
 	made := func(ago time.Duration) func(*RecoveryMember) {
 		return func(m *RecoveryMember) { m.Pod.Made = testNow.Add(-ago) }
 	}
+	withoutPVC := func(m *RecoveryMember) { m.Pod.LacksPVC = true }
 	away := func(m *RecoveryMember) { m.Pod.Away, m.Pod.AwayWhy = true, "its node is not ready" }
 	ending := "a b c:terminating"
 	checkDecisions(t, []decision{
@@ -75,6 +79,9 @@ func TestFillFromABackup(t *testing.T) {
 		{"a restore leaves the cluster alone, whatever the age of the recovery member", serving, restoring(made(time.Minute)), goesOn},
 		{"it never starts as it was declared", serving, restoring(crashes, outdated), "StartAgain"},
 		{"its recovery member is away", serving, restoring(away), "StartAgain"},
+		{"its PVC was lost before it ran", serving, restoring(crashes, withoutPVC), "StartAgain"},
+		{"a recovery member that may hold the only copy stays, whatever a cache says of its PVC", "a:down b:nopod c:nopod", edits(recorded(filling), memberPod("", crashes, withoutPVC)), "ReviveOldMembers, wait WaitingForRecoveryMember"},
+		{"one that runs does not wait for a PVC", serving, restoring(withoutPVC), goesOn},
 		{"one that serves is not", serving, edits(recorded(filling, restores), memberPod(newID, away)), "BeginCutover"},
 		{"a recovery member that may hold the only copy is not replaced", "a:down b:nopod c:nopod", edits(recorded(filling), memberPod("", away)), "ReviveOldMembers, wait WaitingForRecoveryMember"},
 		{"its recovery member is evicted", serving, restoring(evicted(time.Hour - time.Second)), "StartAgain"},
@@ -119,6 +126,9 @@ func TestSecondRecoveryMemberSaysWhy(t *testing.T) {
 	}
 }
 
+// loops is a recovery member that could not fetch the data.
+func loops(m *RecoveryMember) { m.Pod.Running, m.Pod.Waiting = false, "CrashLoopBackOff" }
+
 // TestWaitNamesTheWayOut: a recovery that cannot continue says so, and what a person can do.
 func TestWaitNamesTheWayOut(t *testing.T) {
 	for _, tt := range []struct {
@@ -128,6 +138,10 @@ func TestWaitNamesTheWayOut(t *testing.T) {
 	}{
 		{"the source is lost", input(t, nothing, recorded(filling), memberPod("")), "member a, its source, no longer exists, and no other member responds", "delete pod r"},
 		{"the source does not respond", input(t, "a:down b:nopod c:nopod", recorded(filling), memberPod("")), "member a, its source, does not respond", "delete pod r"},
+		{"another member responds and has less", input(t, "a:down b:noleader,index=80 c:nopod", recorded(filling), memberPod("", loops)),
+			"member b responds, and is no source: it has read the log up to index 80, and member a up to 90", "delete pod r"},
+		{"another member responds, and a person has chosen the source", input(t, "a:down b:noleader,index=95 c:nopod", recorded(filling, choosesA), memberPod("", loops)),
+			"member b responds, and is no source: the request names member a", "delete pod r"},
 		{"an old member may run", input(t, "a b c:terminating", recorded(filling, restores), memberPod(newID)), "pod c", "Bring the node back."},
 		{"the pod does not run", input(t, noLeader, recorded(filling), memberPod("", func(m *RecoveryMember) { m.Pod.Waiting = "ImagePullBackOff" })),
 			"recovery member r does not serve yet: ImagePullBackOff", "No action needed"},

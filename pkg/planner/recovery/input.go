@@ -57,6 +57,8 @@ type Desired struct {
 	Automatic bool
 	// Persistent is true if each member keeps its data on a PVC.
 	Persistent bool
+	// Version is the declared version of etcd, with which a restore starts.
+	Version string
 }
 
 // Member is a member of etcd.
@@ -103,6 +105,9 @@ type RecoveryPod struct {
 	AwayWhy string
 	// Waiting says why the pod does not run, in the words of Kubernetes.
 	Waiting string
+	// MountsSource is true if the pod mounts the PVC that the recovery reads, and LacksPVC if its own PVC
+	// does not exist.
+	MountsSource, LacksPVC bool
 	// Made is when the pod was made.
 	Made time.Time
 }
@@ -120,11 +125,11 @@ func (p *RecoveryPod) reason() string {
 	return ": " + p.Waiting
 }
 
-// source returns the member that a recovery continues from: the requested one, or the best
-// one if none is requested; nil if there is none.
+// source returns the member that responds and that a recovery continues from: the requested one, or
+// the best one if none is requested; nil if there is none.
 func (in *Input) source(requested string) *diagnosis.Member {
 	plan, err := in.Facts.PlanRecovery(requested)
-	if err != nil {
+	if err != nil || plan.PVC != "" {
 		return nil
 	}
 	return plan.Source

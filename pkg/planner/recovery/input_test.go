@@ -48,6 +48,7 @@ var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //
 //	noleader unreachable nopod  its response; nopod has no pod, too
 //	down terminating finished   its pod
+//	unready                     its container runs, its pod is not ready, and it does not respond
 //	learner claim index=…       a learner; its PVC; its raft index
 func input(t *testing.T, text string, edits ...func(*Input)) *Input {
 	t.Helper()
@@ -73,7 +74,7 @@ func input(t *testing.T, text string, edits ...func(*Input)) *Input {
 func addMember(t *testing.T, in *Input, id int, name string, marks []string) {
 	t.Helper()
 	m := diagnosis.Member{Name: name, Started: true, Response: diagnosis.FollowsLeader, RaftIndex: 100}
-	running, finished, terminating, exists := true, false, false, true
+	running, ready, finished, terminating, exists := true, true, false, false, true
 	for _, mark := range marks {
 		key, value, _ := strings.Cut(mark, "=")
 		switch key {
@@ -85,6 +86,8 @@ func addMember(t *testing.T, in *Input, id int, name string, marks []string) {
 			m.Response, m.RaftIndex, exists = diagnosis.NoResponse, 0, false
 		case "down":
 			m.Response, m.RaftIndex, running = diagnosis.NoResponse, 0, false
+		case "unready":
+			m.Response, m.RaftIndex, ready = diagnosis.NoResponse, 0, false
 		case "finished":
 			m.Response, m.RaftIndex, running, finished = diagnosis.NoResponse, 0, false, true
 		case "terminating":
@@ -109,7 +112,7 @@ func addMember(t *testing.T, in *Input, id int, name string, marks []string) {
 	if exists {
 		evidence := diagnosis.EvidenceFrom(finished, terminating)
 		in.Pods = append(in.Pods, Pod{Name: name, Node: "node-" + name, Evidence: evidence})
-		in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: name, Evidence: evidence, Running: running, Ready: running, LabelledVoter: !m.Learner})
+		in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: name, Evidence: evidence, Running: running, Ready: running && ready, LabelledVoter: !m.Learner})
 	}
 }
 

@@ -39,7 +39,7 @@ func (in *Input) automaticRestore() (Decision, bool) {
 	}
 	decision := wait(AtRest, ReasonWaitingForRestore,
 		fmt.Sprintf("no pod and no PVC of any member exists; EtcdRestore %s restores the last backup, EtcdBackup %s", name, backup.Name),
-		diagnosis.NoActionYet+" See the status of that EtcdRestore.")
+		diagnosis.NoActionYet+" See the status of that EtcdRestore. If it has ended, restore the backup with another EtcdRestore.")
 	lost := make([]string, 0, len(in.Members))
 	for i := range in.Members {
 		lost = append(lost, in.Members[i].Name)

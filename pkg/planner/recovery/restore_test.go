@@ -26,6 +26,7 @@ func TestAutomaticRestore(t *testing.T) {
 		{"not while a member responds", noLeader, edits(lostFor(time.Hour), backedUp(true)), "Record Filling from a lost b c"},
 		{"not while a pod is left", "a:down b:nopod c:nopod", edits(lostFor(time.Hour), backedUp(true)), goesOn},
 		{"not while a volume is left", "a:nopod,claim b:nopod c:nopod", edits(lostFor(time.Hour), backedUp(true)), goesOn},
+		{"not while a volume is left whose member has no quorum", unready, edits(lostFor(time.Hour), backedUp(true)), "Record Filling from a lost b c"},
 		{"again after other members are lost", nothing, edits(lostFor(time.Hour), backedUp(true), recorded(succeeded), func(in *Input) {
 			in.Members[2].ID = "4"
 		}), strings.Replace(request, "7c8f5059", "a9eed93a", 1)},
@@ -46,6 +47,29 @@ func restoredByItself(phase v1beta2.RecoveryPhase) func(*Input) {
 	return func(in *Input) {
 		in.Recorded = &v1beta2.RecoveryStatus{
 			ID: "c-first-aid-7c8f5059", Trigger: v1beta2.RecoveryTriggerRestore, Phase: phase, Source: v1beta2.RecoverySource{Restore: "c-first-aid-7c8f5059"},
+		}
+	}
+}
+
+// TestVersionThatCannotBump: the version may change after a restore was requested, to one whose
+// program cannot raise the revision. A recovery member that is to raise it would never start.
+func TestVersionThatCannotBump(t *testing.T) {
+	const old = "3.3.27"
+	desires := func(version string) func(*Input) { return func(in *Input) { in.Desired.Version = version } }
+	bumps := func(by int64) func(*v1beta2.RecoveryStatus) {
+		return func(r *v1beta2.RecoveryStatus) { r.RevisionBump, r.ExpectedLoss = by, "everything" }
+	}
+	checkDecisions(t, []decision{
+		{"one that the request names", serving, edits(asked(restores, bumps(5)), desires(old)), "Abandon"},
+		{"one that the request names, and it can", serving, edits(asked(restores, bumps(5)), desires(testVersion)), "Record Filling from "},
+		{"before the recovery member is made", serving, edits(recorded(filling, restores, bumps(revisionBump)), recoveryPVC, desires(old)), "StartAgain"},
+		{"it was made by one that can", serving, edits(recorded(filling, restores, bumps(revisionBump)), recoveryPVC, memberPod(""), desires(old)), goesOn},
+		{"no bump", serving, edits(recorded(filling, restores), recoveryPVC, desires(old)), "Fill " + recoveryMember},
+	})
+	for version, want := range map[string]int64{old: 0, testVersion: revisionBump} {
+		r := recordOf(t, input(t, serving, asked(restores, bumps(revisionBump)), desires(version)))
+		if r.RevisionBump != want || strings.Contains(r.ExpectedLoss, "cannot raise the revision") != (want == 0) {
+			t.Errorf("%s: %+v", version, r)
 		}
 	}
 }

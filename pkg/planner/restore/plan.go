@@ -273,6 +273,11 @@ func ruleVerify(o *Observed) (Plan, bool) {
 			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: name another cluster, or remove the template to restore in place",
 			o.Cluster.Name)), true
 	}
+	if o.Cluster != nil && slices.ContainsFunc(o.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Unmanaged }) {
+		return plan.failed(ReasonUnsupported, fmt.Sprintf(
+			"EtcdCluster %s has members that another program runs, which a restore in place would leave with the old data: remove them, or restore into a new EtcdCluster",
+			o.Cluster.Name)), true
+	}
 	if why := o.cannotBump(); why != "" {
 		return plan.failed(ReasonUnsupported, why), true
 	}

@@ -211,7 +211,10 @@ func TestDecide(t *testing.T) {
 		"its checksum is unknown": {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, Key: "k"})}, "Verifying: record false Internal"},
 		"its location is unknown": {[]func(*Observed){checked(1, &Outcome{Succeeded: true, Verified: true, SHA256: "a"})}, "Verifying: record false Internal"},
 		"it is opened":            {[]func(*Observed){held, decrypted, checked(1, &Outcome{Succeeded: true, Encrypted: true, Verified: true, Key: "k", SHA256: "a"})}, "Verifying: requestRecovery from bucket/k sum a bump 1000000000"},
-		"the template is taken":   {[]func(*Observed){templated}, "Verifying: record false ClusterExists"},
+		"old members are left": {[]func(*Observed){func(o *Observed) {
+			o.Cluster.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "x", Unmanaged: true}}
+		}}, "Verifying: record false Unsupported"},
+		"the template is taken": {[]func(*Observed){templated}, "Verifying: record false ClusterExists"},
 
 		// Sources.
 		"no such EtcdBackup":    {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup = nil }}, "Verifying: wait BackupNotFound"},

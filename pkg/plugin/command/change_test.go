@@ -90,8 +90,8 @@ func TestChange(t *testing.T) {
 			want: []string{"another operation than o7"}, requests: []string{dryAsk, ask},
 		},
 		"the time limit passes": {
-			args: []string{"-y", "--timeout=20ms"}, later: []any{withOperation(running)}, code: failure.CodeTimedOut,
-			want: []string{"not done within 20ms: main-f9x4 waits for main-f9x4; the change continues; follow it: kubectl etcd status main -n prod -w"}, requests: []string{dryAsk, ask},
+			args: []string{"-y", "--timeout=2s"}, later: []any{withOperation(running)}, code: failure.CodeTimedOut,
+			want: []string{"not done within 2s: main-f9x4 waits for main-f9x4; the change continues; follow it: kubectl etcd status main -n prod -w"}, requests: []string{dryAsk, ask},
 		},
 		"the cluster was recreated": {
 			args: []string{"-y"}, later: []any{func() any { c := withOperation(running); c.UID = "other"; return c }()}, code: failure.CodeFailed,

@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"healthy":                 {plugintest.Healthy(), "healthy main", failure.CodeDone, "prod/main is Healthy: 3 of 3 voters serve"},
 		"not healthy":             {plugintest.Degraded(), "healthy main", failure.CodeNotMet, "prod/main is Degraded"},
-		"not healthy in time":     {plugintest.Degraded(), "healthy main --timeout=20ms", failure.CodeTimedOut, "not done within 20ms: prod/main is Degraded"},
+		"not healthy in time":     {plugintest.Degraded(), "healthy main --timeout=2s", failure.CodeTimedOut, "not done within 2s: prod/main is Degraded"},
 		"healthy in time":         {plugintest.Healthy(), "healthy main --timeout=1m", failure.CodeDone, "prod/main is Healthy"},
 		"backed up":               {plugintest.Healthy(), "backed-up main", failure.CodeDone, "the last backup of prod/main is main-scheduled, 9h old, verified"},
 		"backed up too long ago":  {plugintest.Healthy(), "backed-up main --max-age=1h", failure.CodeNotMet, "which is more than 1h0m0s"},

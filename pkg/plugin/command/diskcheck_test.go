@@ -148,9 +148,9 @@ func TestDiskcheck(t *testing.T) {
 		"a disk that fails":    {looks: []corev1.PodStatus{diskEnds(`{"writes":0,"wanted":10000,"writeBytes":2300,"tookMicroseconds":0,"error":"no space left on device"}`)}, code: failure.CodeFailed, want: []string{"the disk was not measured: no space left on device"}},
 		"an old image":         {looks: []corev1.PodStatus{diskEnds("Error: unknown command \"disktest\"")}, code: failure.CodeFailed, want: []string{"its image may be older than this plugin. Its log: Error: unknown command"}},
 		"an evicted pod":       {looks: []corev1.PodStatus{{Phase: corev1.PodFailed, Reason: "Evicted", Message: "the node was low on memory"}}, code: failure.CodeFailed, want: []string{"the disk was not measured: pod etcd-diskcheck-x1-abc: the node was low on memory"}},
-		"no node in time":      {line: "--timeout 200ms --limit 1ms", looks: []corev1.PodStatus{unscheduled}, code: failure.CodeTimedOut, want: []string{"not done within 200ms: waits for a node: 0/3 nodes are available; ProvisioningFailed: no disk is left"}},
-		"no image in time":     {line: "--timeout 200ms --limit 1ms", looks: []corev1.PodStatus{noImage}, code: failure.CodeTimedOut, want: []string{"waits: ImagePullBackOff: no such image"}},
-		"no pod in time":       {line: "--timeout 200ms --limit 1ms", code: failure.CodeTimedOut, want: []string{"waits for the pod; ProvisioningFailed: no disk is left"}},
+		"no node in time":      {line: "--timeout 2s --limit 1ms", looks: []corev1.PodStatus{unscheduled}, code: failure.CodeTimedOut, want: []string{"not done within 2s: waits for a node: 0/3 nodes are available; ProvisioningFailed: no disk is left"}},
+		"no image in time":     {line: "--timeout 2s --limit 1ms", looks: []corev1.PodStatus{noImage}, code: failure.CodeTimedOut, want: []string{"waits: ImagePullBackOff: no such image"}},
+		"no pod in time":       {line: "--timeout 2s --limit 1ms", code: failure.CodeTimedOut, want: []string{"waits for the pod; ProvisioningFailed: no disk is left"}},
 		"a slow disk, as data": {line: "-o yaml", looks: []corev1.PodStatus{diskEnds(slowDisk)}, code: failure.CodeNotMet, want: []string{"kind: DiskReport\n", "fastEnough: false\n", "p99Milliseconds: 90\n", "recommendedMilliseconds: 10\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func (o *migrateOptions) bind(cmd *cobra.Command) {
 
 func (a *app) migrateCommand() *cobra.Command {
 	return group(&cobra.Command{Use: "migrate", Short: "Take over an etcd that another program runs"},
-		a.migrateSnapshotCommand(), a.migrateOperatorCommand())
+		a.migrateSnapshotCommand(), a.migrateJoinCommand(), a.migrateFinishCommand(), a.migrateOperatorCommand())
 }
 
 // confirmMigration returns whether the plan is to be carried out. Without a terminal and

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -232,16 +231,23 @@ func TestMigrateSnapshotRejects(t *testing.T) {
 func TestMigrateSnapshotInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := newMigrated(t, 812, 812)
+	restoring := &v1beta2.EtcdRestore{Status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseRestoring}}
 	m.Server.On(http.MethodGet, migrationNamespace+"etcdrestores/new-migration", func(*http.Request, []byte) any {
 		if m.bodies["new-migration"] == "" {
 			return apierrors.NewNotFound(v1beta2.Resource("etcdrestores"), "new-migration")
 		}
-		return &v1beta2.EtcdRestore{Status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseRestoring}}
+		return restoring
 	})
 	p := newTerminal(t, m.Server, false)
-	p.expect(p.run(strings.Fields(migrateLine+" -y --timeout=20ms")...), failure.CodeTimedOut,
-		"Step 2 of 3, restore to prod/new: not done within 20ms: restoring; type the same command again to continue the migration")
+	p.expect(p.run(strings.Fields(migrateLine+" -y --timeout=2s")...), failure.CodeTimedOut,
+		"Step 2 of 3, restore to prod/new: not done within 2s: restoring; type the same command again to continue the migration")
+	looks := 0
+	m.Server.On(http.MethodGet, migrationNamespace+"etcdrestores/new-migration", func(*http.Request, []byte) any {
+		if looks++; looks == 3 {
+			cancel() // the command follows the restore
+		}
+		return restoring
+	})
 	p = newTerminal(t, m.Server, false)
-	time.AfterFunc(50*time.Millisecond, cancel)
 	p.expect(p.runIn(ctx, strings.Fields(migrateLine+" -y")...), failure.CodeFailed, "interrupted: Step 2 of 3", "type the same command again")
 }

@@ -156,7 +156,7 @@ func TestRotateCA(t *testing.T) {
 			want:     []string{"End of the old CA of prod/main: clients with a certificate of the old CA are rejected.", "Members and clients of prod/main trust CA ca-2 only."},
 		},
 		"the old CA ends before a restart": {
-			flags: "--drop-old --timeout=30ms", patch: drop, clusters: []any{rotated, withCertificates("2", "2", "c", time.Hour, pending)},
+			flags: "--drop-old --timeout=2s", patch: drop, clusters: []any{rotated, withCertificates("2", "2", "c", time.Hour, pending)},
 			code: failure.CodeTimedOut, want: []string{"member main-f9x4 restarts", "the change continues"},
 		},
 		"the old CA ended": {flags: "--drop-old", clusters: []any{withCertificates("2", "2", "b", 30*time.Hour, requestedRotation)}, want: []string{"is more than a day old"}},

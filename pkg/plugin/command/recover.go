@@ -69,6 +69,9 @@ func (a *app) recover(ctx context.Context, o *changeOptions, name, member string
 
 // describeRecovery says what a recovery would do.
 func describeRecovery(t *target, r *v1beta2.RecoveryStatus) []string {
+	if r.Source.PVC != "" {
+		return describeVolumeRecovery(t, r)
+	}
 	lines := []string{fmt.Sprintf("Recovery of %s from member %s, which has committed up to entry %d.", t, r.Source.Member, r.Source.RaftIndex)}
 	for _, s := range r.Survivors {
 		lines = append(lines, fmt.Sprintf("  survivor %s: entry %d, database %s", s.Name, s.RaftIndex, progress.Size(s.DBSize)))
@@ -80,6 +83,18 @@ func describeRecovery(t *target, r *v1beta2.RecoveryStatus) []string {
 		lines = append(lines, "  estimated data loss: "+r.ExpectedLoss)
 	}
 	return append(lines, "  Save the data of each survivor first: kubectl etcd snapshot save "+t.cluster.Name+" FILE --member MEMBER -n "+t.cluster.Namespace)
+}
+
+// describeVolumeRecovery is describeRecovery if no member responds.
+func describeVolumeRecovery(t *target, r *v1beta2.RecoveryStatus) []string {
+	lines := []string{
+		fmt.Sprintf("Recovery of %s from PVC %s of member %s. No member responds.", t, r.Source.PVC, r.Source.Member),
+		"  stopped for it: pod " + r.Source.Member + ". Its PVC is only read.",
+	}
+	if len(r.OldMembers) > 0 {
+		lines = append(lines, "  replaced members: "+strings.Join(r.OldMembers, ", "))
+	}
+	return append(lines, "  estimated data loss: "+r.ExpectedLoss)
 }
 
 // phases of a recovery, in their order.

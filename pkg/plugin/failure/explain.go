@@ -149,7 +149,8 @@ func Explain(err error) string {
 		return "the time limit of the request has passed: " + err.Error()
 	case apierrors.IsConflict(err):
 		return conflict(err)
-	case apierrors.IsServiceUnavailable(err), IsMissingAPI(err):
+	case IsMissingAPI(err), apierrors.IsServiceUnavailable(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		// The kube-apiserver says so in plain text. A status is from the API itself, such as of members that do not respond.
 		return err.Error() + "\nThe API of the operator may not be installed, or not be available. See the cause: kubectl etcd check api"
 	case isNetwork(err):
 		return err.Error() + "\nThe kube-apiserver does not respond. Check --context and --kubeconfig"

@@ -64,8 +64,10 @@ func TestExplain(t *testing.T) {
 		"a right that no role gives": {
 			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "fly", Resource: "moons", Namespace: "x"}), []string{"Ask an administrator"},
 		},
-		"credentials":   {failure.With(apierrors.NewUnauthorized("x"), failure.Right{}), []string{"does not accept the credentials"}},
-		"no API server": {apierrors.NewServiceUnavailable("no endpoints"), []string{"no endpoints", "kubectl etcd check api"}},
+		"credentials": {failure.With(apierrors.NewUnauthorized("x"), failure.Right{}), []string{"does not accept the credentials"}},
+		"no API server": {
+			apierrors.NewGenericServerResponse(503, "GET", clusters, "c", "service unavailable", 0, true), []string{"unable to handle the request", "kubectl etcd check api"},
+		},
 		"no group": {
 			apierrors.NewGenericServerResponse(404, "GET", clusters, "c", "404 page not found", 0, true), []string{"kubectl etcd check api"},
 		},
@@ -115,5 +117,13 @@ func TestConflictSaysTheCauseOnly(t *testing.T) {
 	err := apierrors.NewConflict(schema.GroupResource{Group: "etcd.database.coreos.com", Resource: "etcdclusters/restore"}, "main", errors.New("recovery r1 is in progress"))
 	if got := failure.Explain(fmt.Errorf("send: %w", err)); got != "send: recovery r1 is in progress" {
 		t.Errorf("it says %q", got)
+	}
+}
+
+// TestExplainNoMember: what the API itself says does not mean that it is not available.
+func TestExplainNoMember(t *testing.T) {
+	t.Parallel()
+	if got := failure.Explain(apierrors.NewServiceUnavailable("no member serves")); got != "no member serves" {
+		t.Errorf("%q", got)
 	}
 }

@@ -85,9 +85,24 @@ func fromHealth(m *v1beta2.MemberHealth, cluster *v1beta2.EtcdCluster) Member {
 			return result
 		}
 	}
+	if s := statusOf(cluster, m.Name); s != nil && s.Unmanaged && !m.Responded {
+		fromController(&result, s)
+		return result
+	}
 	result.State, result.Fault = judge(m, statusOf(cluster, m.Name), isHibernated(cluster))
 	result.Healthy = result.State == "healthy"
 	return result
+}
+
+// fromController fills in what the controller reports about a member that another program runs. Only the
+// controller sends requests to such a member.
+func fromController(m *Member, s *v1beta2.MemberStatus) {
+	m.Role, m.Version, m.DBSize, m.PodState = role(s.Role), s.Version, s.DBSize, "another program"
+	m.Healthy = s.Healthy == corev1.ConditionTrue
+	m.State = "healthy"
+	if !m.Healthy {
+		m.State, m.Fault = "no response", "another program runs it; the controller reports: "+s.Message
+	}
 }
 
 // judge returns the state of a member, and what is wrong with it.

@@ -69,6 +69,9 @@ func (c *Checks) Changed(by *manager.Manager, l *simetcd.Lineage, err error) {
 
 // Removing is called before a removal is proposed.
 func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
+	if p := c.w.Etcd.Member(l, id); p != nil && p.IsOld() {
+		c.removingOld(l, p)
+	}
 	look := &by.Observed
 	if !c.isJudged(by, "a removal") || !look.Members.IsVoter(id) {
 		return

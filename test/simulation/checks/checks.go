@@ -185,5 +185,5 @@ func (c *Checks) BeforeEviction(pod *corev1.Pod, budget bool) {
 // isGuarded is true for a pod that the disruption budget counts.
 func isGuarded(pod *corev1.Pod) bool {
 	role := pod.Labels[resources.LabelRole]
-	return role == resources.RoleVoter || role == resources.RoleDraining
+	return (role == resources.RoleVoter || role == resources.RoleDraining) && pod.Labels[resources.LabelCluster] != ""
 }

@@ -55,14 +55,19 @@ func (c *Checks) isUnborn(cluster *v1beta2.EtcdCluster) bool {
 	if b != nil && b.Reason == string(planner.ReasonWaitingForBootstrapMember) && c.w.Plan.LocalVolumes {
 		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.IsAway(pod.GetName()) })
 	}
-	return b != nil && b.Reason == string(planner.ReasonDesiredSizeZero) && len(c.w.Store.List(kubernetes.KindPod)) == 0
+	return b != nil && b.Reason == string(planner.ReasonDesiredSizeZero) && !slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), isLabelled)
 }
 
+// isLabelled is false for a pod that a person has taken out of the cluster.
+func isLabelled(pod metav1.Object) bool { return pod.GetLabels()[resources.LabelApp] != "" }
+
+// goalAsleep: no pod is left, and the data is. Volumes that were declared larger grow without pods, too;
+// the status reports the end of that, so the cluster does not rest before.
 func (c *Checks) goalAsleep(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
 	pods := c.w.Store.List(kubernetes.KindPod)
 	for _, object := range pods {
-		if object.GetLabels()[resources.LabelApp] == "" {
-			continue // a person has taken it out of the cluster
+		if !isLabelled(object) {
+			continue
 		}
 		pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(object.(*corev1.Pod)))
 		if found && pvc.DeletionTimestamp == nil {
@@ -70,15 +75,18 @@ func (c *Checks) goalAsleep(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) st
 		}
 	}
 	if len(pods) > 0 {
-		return "" // their volumes would go with them, so they stay, and the status reports that
+		return c.goalVolumes(cluster, l) // their volumes would go with them, so they stay, and the status reports that
 	}
 	if !c.w.Standing(l).Recoverable {
 		return "asleep without the data"
 	}
+	if c.unwitnessed[string(cluster.UID)] && c.isUnborn(cluster) {
+		return "" // its owner has deleted it since, and an API from before it had served is back: no witness but the data of its bootstrap member
+	}
 	if cluster.Status.Phase != v1beta2.ClusterPhaseHibernated || kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionProgressing, corev1.ConditionTrue) {
 		return "asleep and phase " + string(cluster.Status.Phase)
 	}
-	return ""
+	return c.goalVolumes(cluster, l)
 }
 
 func (c *Checks) goalMembers(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {

@@ -4,6 +4,8 @@
 package checks
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -114,12 +116,15 @@ func (c *Checks) goalObjects(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage) s
 }
 
 // goalVolumes: volumes have the owner and the size that are declared, or the status says
-// why not.
-func (c *Checks) goalVolumes(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage) string {
-	rejected := false
+// why not. PVCs of members that a restore has replaced wait for the cluster to wake, which removes them.
+func (c *Checks) goalVolumes(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
+	rejected, asleep := false, len(c.w.Store.List(kubernetes.KindPod)) == 0
 	for _, object := range c.w.Store.List(kubernetes.KindPVC) {
 		pvc := object.(kubernetes.PVC)
 		if pvc.Labels[resources.LabelApp] == "" || pvc.DeletionTimestamp != nil || !resources.Owns(cluster, pvc) {
+			continue
+		}
+		if asleep && !slices.ContainsFunc(l.Members.Peers, func(p simetcd.Peer) bool { return p.Name == pvc.Name }) {
 			continue
 		}
 		if resources.HasPVCDrifted(cluster, pvc) {

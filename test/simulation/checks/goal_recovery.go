@@ -6,6 +6,7 @@ package checks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +22,44 @@ import (
 
 // isSourceless is true for a recovery that waits, and reports that, because the last member was
 // lost while it was read. No data of a voter is left, and a learner is no source. Only a person
-// can know that the recovery member holds nothing either.
+// can know that the recovery member holds nothing either. The same holds if a person has chosen the
+// member that was lost: only a person chooses another volume. It also holds if the source restarted
+// without a quorum: it never responds again, and without a volume nothing else can read its data.
 func (c *Checks) isSourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
 	r, b := cluster.Status.Recovery, cluster.Status.BlockedBy
-	return r.IsInProgress() && r.Phase == v1beta2.RecoveryPhaseFilling && r.Trigger != v1beta2.RecoveryTriggerRestore && b != nil && b.Reason == string(planner.ReasonSourceLost) && !l.VoterRemains()
+	if !r.IsInProgress() || r.Phase != v1beta2.RecoveryPhaseFilling || r.Trigger == v1beta2.RecoveryTriggerRestore || b == nil {
+		return false
+	}
+	switch planner.Reason(b.Reason) {
+	case planner.ReasonSourceLost:
+		return !l.VoterRemains() || r.Member != "" && !c.respondsAny(l)
+	case planner.ReasonWaitingForRecoveryMember:
+		return c.isUnresponsive(r, l) && !c.w.HasReadableVolume()
+	default:
+		return false
+	}
+}
+
+// respondsAny is true if a member of an etcd responds.
+func (c *Checks) respondsAny(l *simetcd.Lineage) bool {
+	return slices.ContainsFunc(c.w.Etcd.Processes, func(p *simetcd.Process) bool { return p.Dir.Lineage == l && p.Serves })
+}
+
+// isUnresponsive is true for a recovery whose source runs and never responds, if no member of its etcd that
+// responds has as much, or a person has chosen the source.
+func (c *Checks) isUnresponsive(r *v1beta2.RecoveryStatus, l *simetcd.Lineage) bool {
+	runs := false
+	for _, p := range c.w.Etcd.Processes {
+		if p.Dir.Lineage != l {
+			continue
+		}
+		takesOver := r.Member == "" && int64(c.w.Etcd.Health(p).RaftIndex) >= r.Source.RaftIndex
+		if p.Serves && (takesOver || p.Run.Name() == r.Source.Member) {
+			return false
+		}
+		runs = runs || p.Run.Name() == r.Source.Member
+	}
+	return runs
 }
 
 // giveUpRecoveryMember ends such a recovery, as the status tells a user to do.
@@ -64,12 +99,14 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 		}
 	}
 	switch {
-	case survivors == 0 && cluster.Status.BlockedBy != nil && cluster.Status.BlockedBy.Reason == string(planner.ReasonRestoreEnded):
+	case survivors == 0 && c.hasRestored(cluster.Status.BlockedBy):
 		// It was done once for this loss, and the status asks a person for the next one.
 		c.w.AskRestore(fmt.Sprintf("asked-%d", len(c.w.Restores)), cluster.Status.LastBackup.Name)
 		return "another restore was requested"
 	case survivors == 0 && c.w.Plan.Automatic && *cluster.Spec.Replicas > 0 && cluster.Status.LastBackup != nil && c.w.IsNothingLeft():
 		return "it does not restore its last backup by itself"
+	case survivors == 0 && *cluster.Spec.Replicas != 0 && c.w.HasReadableVolume():
+		return c.goalRecoveredFromVolume(cluster)
 	case survivors == 0 || *cluster.Spec.Replicas == 0:
 		return ""
 	case c.w.Plan.Recovers:
@@ -82,11 +119,53 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 	}
 }
 
+// hasRestored is true if the status says that the one restore of a loss has ended, or names it and another
+// recovery came after it.
+func (c *Checks) hasRestored(b *v1beta2.BlockedBy) bool {
+	switch {
+	case b == nil:
+		return false
+	case b.Reason == string(planner.ReasonWaitingForRestore):
+		for id := range c.w.Restores {
+			if strings.Contains(b.Message, "EtcdRestore "+id+" ") {
+				return true
+			}
+		}
+		return false
+	default:
+		return b.Reason == string(planner.ReasonRestoreEnded)
+	}
+}
+
+// goalRecoveredFromVolume is goalRecovered if no member responds, and a voter has its PVC.
+func (c *Checks) goalRecoveredFromVolume(cluster *v1beta2.EtcdCluster) string {
+	left := 0
+	for i := range cluster.Status.MemberStatuses {
+		if m := &cluster.Status.MemberStatuses[i]; m.Pod != "" || m.Claim != "" {
+			left++
+		}
+	}
+	switch {
+	case c.w.Plan.Recovers:
+		c.w.RequestRecovery()
+		return askedToRecover
+	case c.w.Plan.Automatic && left == 1:
+		return "it does not recover from the only volume by itself"
+	default:
+		return ""
+	}
+}
+
 // mayHaveBeenPromoted is true if a status leaves open which members vote: a member that
 // exists and does not respond was a learner, or had no name yet and votes from the beginning.
+// A member without a name may also have been promoted if its pod is labelled a voter, as pods are
+// that are created again without a quorum.
 func (c *Checks) mayHaveBeenPromoted(cluster *v1beta2.EtcdCluster) bool {
 	return slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
-		open := m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending && c.w.Plan.Line()[0] == schedules.VersionLines[1][0]
+		pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, m.Pod)
+		labelled := found && pod.Labels[resources.LabelRole] == resources.RoleVoter
+		open := m.Role == v1beta2.MemberRoleLearner ||
+			m.Role == v1beta2.MemberRolePending && (labelled || c.w.Plan.Line()[0] == schedules.VersionLines[1][0])
 		return open && (m.Pod != "" || m.Claim != "") && !diagnosis.HasResponded(&m)
 	})
 }

@@ -35,6 +35,31 @@ func (c *Checks) FillingRecoveryMember(l *simetcd.Lineage, pod *corev1.Pod) {
 	}
 }
 
+// ReadingInUse is called when the recovery member is about to read a volume on which an etcd runs.
+func (c *Checks) ReadingInUse(d *simetcd.DataDir, pod *corev1.Pod) {
+	c.w.Violated("S5", "recovery member %s reads the volume of %s, on which etcd runs", pod.Name, d.Name)
+}
+
+// recoversVolume checks that the recovery member has every acknowledged write that is on the volume that
+// it read.
+func (c *Checks) recoversVolume(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
+	h, filled := c.w.Histories[l.Owner], c.w.Etcd.RecoveryMember(record)
+	if record.Source.PVC == "" || h == nil || h.Lineage != l || filled == nil {
+		return
+	}
+	for _, d := range l.Dirs {
+		if d.Name != record.Source.Member {
+			continue
+		}
+		for _, a := range h.Acked {
+			if d.Holds(a) && !filled.Holds(a) {
+				c.w.Violated("S1", "recovery without write %d, which was acknowledged as entry %d, and the volume of %s has it", a.Number, a.Index, d.Name)
+				return
+			}
+		}
+	}
+}
+
 // justElected is true if an etcd may have been without a leader when the controller probed its
 // members for the last time before the cutover. ADR 6 says what can be lost then.
 func (c *Checks) justElected(l *simetcd.Lineage) bool {
@@ -67,6 +92,7 @@ func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 		c.w.Violated("S1", "recovery of %s, whose quorum serves", simetcd.DescribeMembers(l.Members))
 	}
 	c.recoversAcknowledgedWrites(l, record)
+	c.recoversVolume(l, record)
 	l.Replaced = true
 	c.w.Stats.Recovered++
 	c.w.Trace("replaced: %s", simetcd.DescribeMembers(l.Members))

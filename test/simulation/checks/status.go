@@ -21,7 +21,7 @@ func (c *Checks) writingStatus(by *manager.Manager, cluster *v1beta2.EtcdCluster
 	if kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && !by.Observed.FromQuorum {
 		c.w.Violated("L2", "the status says Available and no quorum responded")
 	}
-	if v := cluster.Status.CurrentVersion; v != "" && !c.made[[2]string{string(cluster.UID), v}] {
+	if v := cluster.Status.CurrentVersion; v != "" && !c.made[[2]string{string(cluster.UID), v}] && !(c.w.Plan.Joins && v == c.w.Plan.Version) {
 		c.w.Violated("L2", "the status says that version %s runs, for which no pod was ever made", v)
 	}
 }

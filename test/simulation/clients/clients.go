@@ -51,8 +51,12 @@ func (w *World) Client() {
 	w.Write(p)
 }
 
-// endpoint returns one of the processes that the client Service leads to.
+// endpoint returns one of the processes that the client Service leads to. Clients of an etcd that is
+// taken over use its old members, too.
 func (w *World) endpoint() *simetcd.Process {
+	if old := w.Etcd.OldMembers(); len(old) > 0 && w.Dice.Between(0, 2) == 0 {
+		return timeline.Pick(w.Dice, old...)
+	}
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	if !found {
 		return nil

@@ -5,6 +5,7 @@ package clients
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,8 +33,14 @@ func (w *World) RequestRecovery() {
 			survivors++
 		}
 	}
+	chosen, readable := "", volumes(cluster)
 	if survivors == 0 {
-		return
+		if len(readable) == 0 {
+			return
+		}
+		if len(readable) > 1 {
+			chosen = readable[w.Recoveries%len(readable)]
+		}
 	}
 	w.Stats.Fault("recover")
 	w.Recoveries++
@@ -41,9 +48,31 @@ func (w *World) RequestRecovery() {
 	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
 		c.Status.Recovery = &v1beta2.RecoveryStatus{
 			ID: id, Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhasePending,
-			OldMembers: members, RequestedAt: metav1.NewTime(w.Now()),
+			OldMembers: members, RequestedAt: metav1.NewTime(w.Now()), Member: chosen,
 		}
 	})
+}
+
+// volumes returns the voters whose PVC a recovery can read, by the status.
+func volumes(cluster kubernetes.EtcdCluster) []string {
+	if cluster.Status.PermanentQuorumLossSince == nil {
+		return nil
+	}
+	var names []string
+	for i := range cluster.Status.MemberStatuses {
+		m := &cluster.Status.MemberStatuses[i]
+		if m.Claim != "" && m.Role != v1beta2.MemberRoleLearner && m.Role != v1beta2.MemberRolePending {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// HasReadableVolume is true if a recovery can read a PVC, by the status.
+func (w *World) HasReadableVolume() bool {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	return found && len(volumes(cluster)) > 0
 }
 
 // AskRestore is the controller of EtcdRestores, which has found a backup good: it asks the

@@ -103,7 +103,7 @@ func (e *World) Add(p *Process, url string, learner bool) error {
 	if learner {
 		kind = entryAddLearner
 	}
-	return e.change(op, leader, Entry{Kind: kind, member: Peer{Id: hash(url, fmt.Sprint(e.ids)), Url: url, Since: leader.Dir.Lineage.LowestVersion()}})
+	return e.change(op, p, leader, Entry{Kind: kind, member: Peer{Id: hash(url, fmt.Sprint(e.ids)), Url: url, Since: leader.Dir.Lineage.LowestVersion()}})
 }
 
 // mayAddVoter is the strict check: enough members have started, and all are there.
@@ -160,7 +160,7 @@ func (e *World) Promote(p *Process, id uint64) error {
 	case 10*leader.match[id] < 9*len(leader.Dir.Log):
 		return Rejected(op, p, etcd.ErrLearnerNotReady)
 	}
-	return e.change(op, leader, Entry{Kind: entryPromote, member: *m})
+	return e.change(op, p, leader, Entry{Kind: entryPromote, member: *m})
 }
 
 // Remove removes a member. It is what MemberRemove does on the server.
@@ -177,12 +177,13 @@ func (e *World) Remove(p *Process, id uint64) error {
 	if leader.strict && !m.Learner && !e.mayRemove(leader, id) {
 		return Rejected(op, p, etcd.ErrUnhealthy)
 	}
-	return e.change(op, leader, Entry{Kind: entryRemove, member: *m})
+	return e.change(op, p, leader, Entry{Kind: entryRemove, member: *m})
 }
 
 // change proposes a change of the membership. Raft takes one at a time; one that is
-// not confirmed may still happen later.
-func (e *World) change(op string, leader *Process, new Entry) error {
+// not confirmed may still happen later. The member that got the request responds after it has applied the
+// change itself. The other members may hear of the commit later.
+func (e *World) change(op string, asked, leader *Process, new Entry) error {
 	for i := leader.Dir.commit; i < len(leader.Dir.Log); i++ {
 		if leader.Dir.Log[i].changesMembership() {
 			return Rejected(op, leader, etcd.ErrTimeout)
@@ -192,6 +193,9 @@ func (e *World) change(op string, leader *Process, new Entry) error {
 		return Rejected(op, leader, etcd.ErrTimeout)
 	}
 	e.Trace("etcd %s: %s %s: %s", leader.Run.Name(), op, new.member.Url, DescribeMembers(leader.Members))
+	if e.applyUpTo(asked, min(leader.Dir.commit, len(asked.Dir.Log))); asked.Applied < leader.Dir.commit {
+		return Rejected(op, asked, etcd.ErrTimeout)
+	}
 	return nil
 }
 
@@ -209,7 +213,7 @@ func (e *World) MoveLeader(p *Process, to uint64) error {
 	}
 	e.replicate(p)
 	target := e.Member(p.Dir.Lineage, to)
-	if target == nil || !p.Leads() || !e.reaches(p, target) || !target.Dir.isNewer(p.Dir) || !e.campaign(target, true) {
+	if target == nil || !p.Leads() || !e.reaches(p, target) || !target.Dir.IsNewer(p.Dir) || !e.campaign(target, true) {
 		return Rejected(op, p, etcd.ErrTimeout) // the old leader goes on
 	}
 	p.Leader = target.Dir.Id

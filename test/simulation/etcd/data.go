@@ -74,8 +74,8 @@ func (d *DataDir) last() (term uint64, length int) {
 	return d.Log[len(d.Log)-1].term, len(d.Log)
 }
 
-// isNewer is true if the log of d is at least as new as that of other.
-func (d *DataDir) isNewer(other *DataDir) bool {
+// IsNewer is true if the log of d is at least as new as that of other.
+func (d *DataDir) IsNewer(other *DataDir) bool {
 	dt, dl := d.last()
 	ot, ol := other.last()
 	return dt > ot || (dt == ot && dl >= ol)

@@ -23,8 +23,8 @@ type Process struct {
 	// linked is true once the others can resolve its name.
 	linked bool
 	// published is true once the others have heard its name. Serves is true once it responds
-	// to clients: at the same time or, in later versions, after it has waited for that for a
-	// while.
+	// to clients, which is at the same time: a member that starts without a quorum never
+	// responds.
 	published, Serves bool
 	Started           time.Duration
 	// Trust holds the CAs that were read at the start, by the name of the secret.

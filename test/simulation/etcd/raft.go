@@ -26,7 +26,6 @@ func (e *World) Tick() {
 	for _, p := range slices.Clone(e.Processes) {
 		if e.isAlive(p) && !p.Stuck {
 			e.follow(p)
-			e.stopWaiting(p)
 		}
 	}
 }
@@ -105,7 +104,7 @@ func (e *World) campaign(p *Process, transfer bool) bool {
 			continue
 		}
 		following := other.Leader != 0 && other != p && !transfer
-		if !following && p.Dir.isNewer(other.Dir) && other.writes() {
+		if !following && p.Dir.IsNewer(other.Dir) && other.writes() {
 			votes++
 			electors = append(electors, other)
 		}
@@ -250,14 +249,4 @@ func (e *World) publish(p *Process) {
 	}
 	p.published = e.Append(leader, Entry{Kind: entryPublish, member: Peer{Id: p.Dir.Id, Name: p.Dir.Name}, by: minor(p.Version)})
 	p.Serves = p.Serves || p.published
-}
-
-// readyTimeout is how long a member of 3.5 or later waits before it serves without
-// having said its name.
-const readyTimeout = 5 * time.Second
-
-func (e *World) stopWaiting(p *Process) {
-	if !p.strict && e.Elapsed-p.Started >= readyTimeout && len(p.Members.Peers) > 0 {
-		p.Serves = true
-	}
 }

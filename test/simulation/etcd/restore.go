@@ -26,6 +26,7 @@ type Snapshot struct {
 
 var (
 	errNoSource = errors.New("the member that the snapshot is fetched from does not respond")
+	errInUse    = errors.New("an etcd runs on the volume that is read")
 	errNoBump   = errors.New("etcd's program knows no revision bump")
 	errNameless = errors.New("etcd's program waits for the DNS to know the name of a hidden pod")
 )
@@ -33,10 +34,6 @@ var (
 // fill does what the init containers of a recovery member do: it fetches the
 // snapshot of a member and makes a data directory from it.
 func (e *World) fill(r Container, dir *DataDir, pod *corev1.Pod) error {
-	fetch, err := initRequest(pod, resources.InitFetch, agent.CommandFetch)
-	if err != nil {
-		return err
-	}
 	restore, err := initRequest(pod, resources.InitRestore, agent.CommandRestore)
 	if err != nil {
 		return err
@@ -44,9 +41,9 @@ func (e *World) fill(r Container, dir *DataDir, pod *corev1.Pod) error {
 	if err := mayRestore(pod, restore.Restore); err != nil {
 		return err
 	}
-	source := e.fetch(fetch)
-	if source == nil {
-		return errNoSource
+	source, err := e.sourceOf(pod)
+	if err != nil {
+		return err
 	}
 	url := restore.Restore.PeerURLs[0]
 	token := restore.Restore.InitialClusterToken
@@ -75,6 +72,48 @@ func (e *World) fill(r Container, dir *DataDir, pod *corev1.Pod) error {
 	}
 	dir.Version, l.Members = source.Version, dir.Members
 	return nil
+}
+
+// sourceOf returns what the recovery member in a pod is filled from.
+func (e *World) sourceOf(pod *corev1.Pod) (*Snapshot, error) {
+	if salvages(pod) {
+		return e.salvage(pod)
+	}
+	request, err := initRequest(pod, resources.InitFetch, agent.CommandFetch)
+	if err != nil {
+		return nil, err
+	}
+	if source := e.fetch(request); source != nil {
+		return source, nil
+	}
+	return nil, errNoSource
+}
+
+// salvages is true for a pod that reads the volume of an old member.
+func salvages(pod *corev1.Pod) bool {
+	_, err := initRequest(pod, resources.InitFetch, agent.CommandSalvage)
+	return err == nil
+}
+
+// salvage reads the whole log of a member from its volume. The agent cannot lock the database of an
+// etcd that runs.
+func (e *World) salvage(pod *corev1.Pod) (*Snapshot, error) {
+	for i := range pod.Spec.Volumes {
+		pvc := pod.Spec.Volumes[i].PersistentVolumeClaim
+		if pvc == nil || pvc.ClaimName == pod.Name {
+			continue
+		}
+		d := e.Network.Volume(pvc.ClaimName)
+		switch {
+		case d == nil || d.IsEmpty() || d.Damaged:
+			return nil, errNoSource
+		case e.IsInUse(d):
+			e.Observer.ReadingInUse(d, pod)
+			return nil, errInUse
+		}
+		return &Snapshot{Lineage: d.Lineage, Log: d.Log, Term: d.Term, Version: d.Version}, nil
+	}
+	return nil, errNoSource
 }
 
 // fetch returns what the recovery member is filled from: a stored backup, or what a member has

@@ -57,6 +57,8 @@ type network interface {
 	IsResolvable() bool
 	// Address is that of a pod of the cluster; "" if there is none.
 	Address(pod string) string
+	// Volume is the directory on the volume of a PVC; nil if there is none.
+	Volume(pvc string) *DataDir
 }
 
 // Observer looks at what etcd does.
@@ -66,6 +68,9 @@ type Observer interface {
 	// directory is about to become that of a member that the others have added.
 	Bootstrapping(l *Lineage)
 	FillingRecoveryMember(l *Lineage, pod *corev1.Pod)
+	// ReadingInUse is called when the recovery member in a pod is about to read a directory on which
+	// an etcd runs.
+	ReadingInUse(d *DataDir, pod *corev1.Pod)
 	Joining(in Container, d *DataDir, id uint64, l *Lineage)
 	// Started is called when etcd has started, Elected when a member leads.
 	Started(p *Process)

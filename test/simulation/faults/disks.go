@@ -89,7 +89,8 @@ func (w *World) dirOf(pod *corev1.Pod) *simetcd.DataDir {
 	return w.PVCDir(kubernetes.PVCName(pod))
 }
 
-// giveUpWiped deletes, as a user does, the remaining objects of members whose data is wiped.
+// giveUpWiped deletes, as a user does, the remaining objects of members whose data is wiped or
+// damaged. Only a person may do so with a voter, as docs/how-to/corrupt-member.md says.
 func (w *World) giveUpWiped() {
 	for _, object := range w.Store.List(kubernetes.KindPVC) {
 		pvc := object.(kubernetes.PVC)

@@ -75,8 +75,13 @@ func (w *World) askForReplacement(which int) {
 	})
 }
 
-// CancelOperation is a user that stops waiting.
+// CancelOperation is a user that stops waiting. After the faults users cancel nothing, or a
+// hibernated cluster, in which an operation waits until it wakes, would be judged at rest while it
+// records the cancellation.
 func (w *World) CancelOperation() {
+	if w.Quiet {
+		return
+	}
 	kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
 		if op := c.Status.Operation; !op.IsOver() {
 			w.Trace("a person cancels %s", op.ID)

@@ -33,6 +33,8 @@ func (w *World) Settle() {
 	for w.Elapsed < deadline && w.Violation == nil {
 		w.Advance(settleStep)
 		if wrong = w.Checks.Goal(); wrong != "" {
+			// A promotion that was under way when the faults ended makes a voter of a damaged learner.
+			w.giveUpWiped()
 			w.followStatus()
 			continue
 		}
@@ -53,7 +55,7 @@ func (w *World) followStatus() {
 	}
 	switch b := cluster.Status.BlockedBy; b.Reason {
 	case string(planner.ReasonNameConflict):
-		w.deleteUnowned(b.Message)
+		w.deleteUnowned(string(cluster.UID), b.Message)
 	case string(planner.ReasonQuorumLost):
 		if len(cluster.Status.MemberStatuses) == 1 {
 			w.finishDeletion()
@@ -64,8 +66,9 @@ func (w *World) followStatus() {
 // deleteUnowned deletes an object that keeps a name from the cluster: the record of an earlier
 // cluster, or of this cluster after users have removed all that tells whose it is. Or a PVC that was
 // released to the user, and whose name the bootstrap member has again in an API that was brought
-// back from before the cluster had served.
-func (w *World) deleteUnowned(message string) {
+// back from before the cluster had served. Or a Secret of an earlier cluster that was deleted when the API
+// was from before the cluster had its finalizer: the controller did not see the deletion.
+func (w *World) deleteUnowned(uid, message string) {
 	if record, exists := kubernetes.Lookup[*corev1.ConfigMap](w.Store, kubernetes.KindRecord, schedules.RecordName); exists && simetcd.OwnerOf(record) == "" {
 		w.Trace("a person deletes the ConfigMap that has the name of the record")
 		w.Store.Remove(kubernetes.KindRecord, schedules.RecordName)
@@ -74,6 +77,12 @@ func (w *World) deleteUnowned(message string) {
 		if pvc := object.(kubernetes.PVC); simetcd.OwnerOf(pvc) == "" && strings.HasPrefix(message, "PVC "+pvc.Name+" exists") {
 			w.Trace("a person deletes the released PVC %s", pvc.Name)
 			_ = w.Store.DeleteObject(kubernetes.KindPVC, pvc.Name, metav1.Preconditions{UID: &pvc.UID})
+		}
+	}
+	for _, object := range w.Store.List(kubernetes.KindSecret) {
+		if simetcd.OwnerOf(object) != uid && strings.HasPrefix(message, "secret "+object.GetName()+" ") {
+			w.Trace("a person deletes the Secret %s of an earlier cluster", object.GetName())
+			w.Store.Remove(kubernetes.KindSecret, object.GetName())
 		}
 	}
 }

@@ -99,9 +99,46 @@ func (w *World) CreateCluster() {
 	if w.Plan.Certificates {
 		spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
 	}
-	_, _ = kubernetes.Create(w.Store, &v1beta2.EtcdCluster{
+	if w.Plan.Joins {
+		spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{ClientEndpoints: existingEndpoints()}}
+	}
+	created, err := kubernetes.Create(w.Store, &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: schedules.ClusterName, Namespace: schedules.Namespace}, Spec: spec,
 	})
+	if w.Plan.Joins && err == nil {
+		if err := w.Etcd.StartExisting(string(created.UID), w.Plan.Version, existingMembers...); err != nil {
+			w.Violated("L1", "the existing etcd does not start: %v", err)
+		}
+	}
+}
+
+// existingMembers run an etcd that the cluster takes over.
+var existingMembers = []string{"old-0", "old-1", "old-2"}
+
+func existingEndpoints() []string {
+	var list []string
+	for _, name := range existingMembers {
+		list = append(list, "http://"+name+":2379")
+	}
+	return list
+}
+
+// RemoveOldMembers requests the removal of the members of the etcd that the cluster takes over.
+func (w *World) RemoveOldMembers() {
+	w.Change(func(s *v1beta2.ClusterSpec) { s.Bootstrap.Existing.OldMembers = v1beta2.OldMembersRemove })
+}
+
+// OldMembersKept returns what is missing until all members vote beside the old ones.
+func (w *World) OldMembersKept() string {
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	switch {
+	case !found || !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionReady, corev1.ConditionTrue):
+		return "the cluster is not Ready beside the old members"
+	case len(cluster.Status.MemberStatuses) != len(existingMembers)+w.Plan.Size:
+		return "the status does not list all members"
+	default:
+		return ""
+	}
 }
 
 // Change changes the spec as a user does, if validation lets them.

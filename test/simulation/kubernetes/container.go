@@ -174,6 +174,9 @@ func (r *Run) upgrade() {
 	r.w.Etcd.Restarting(r)
 	r.w.After(r.w.Dice.Between(50*time.Millisecond, 4*time.Second), func() {
 		pod, found := r.Pod()
+		if found && !r.Over && r.Process != nil && r.image == simetcd.Image(pod) {
+			return // it had ended, and was started with that image
+		}
 		if found && !r.Over && r.Process != nil && !r.Node.Hears() {
 			r.image = was // the kubelet compares images again when it has caught up
 		}

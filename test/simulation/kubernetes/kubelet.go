@@ -4,6 +4,7 @@
 package kubernetes
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -139,12 +140,10 @@ func (r *Run) schedule() {
 }
 
 func (r *Run) volumeExists(pod *corev1.Pod) bool {
-	name := PVCName(pod)
-	if name == "" {
-		return true
-	}
-	pvc, found := Lookup[PVC](r.w.Store, KindPVC, name)
-	return found && pvc.DeletionTimestamp == nil
+	return !slices.ContainsFunc(pvcNames(pod), func(name string) bool {
+		pvc, found := Lookup[PVC](r.w.Store, KindPVC, name)
+		return !found || pvc.DeletionTimestamp != nil
+	})
 }
 
 // terminate lets the container end and then forgets the pod. On a machine that is down,

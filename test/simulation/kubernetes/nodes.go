@@ -100,7 +100,7 @@ func (w *World) NodeReports(name string) bool {
 }
 
 // IsAway is true for a pod that has not been able to run for as long as Kubernetes leaves pods on
-// a node that does not respond.
+// a node that does not respond. The clock of a controller may be off.
 func (w *World) IsAway(name string) bool {
 	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
 	if !found {
@@ -120,17 +120,23 @@ func (w *World) IsAway(name string) bool {
 	if pod.DeletionTimestamp != nil {
 		since = pod.DeletionTimestamp.Time
 	}
-	return !since.IsZero() && w.Since(since) >= schedules.EvictAfter
+	away := w.Since(since)
+	if w.Plan.Skewed {
+		away += schedules.MaxSkew
+	}
+	return !since.IsZero() && away >= schedules.EvictAfter
 }
 
 // placeOf chooses a node for a pod: the one that its volume is tied to, or any.
 func (w *World) placeOf(pod *corev1.Pod) *Node {
-	if pvc, found := Lookup[PVC](w.Store, KindPVC, PVCName(pod)); found {
-		if n := w.tied[string(pvc.UID)]; n != nil {
-			if !n.Hears() || n.Cordoned {
-				return nil
+	for _, name := range pvcNames(pod) {
+		if pvc, found := Lookup[PVC](w.Store, KindPVC, name); found {
+			if n := w.tied[string(pvc.UID)]; n != nil {
+				if !n.Hears() || n.Cordoned {
+					return nil
+				}
+				return n
 			}
-			return n
 		}
 	}
 	return w.place()
@@ -218,7 +224,8 @@ func (w *World) BootNode(n *Node) {
 	if n.Up || n.Lost {
 		return
 	}
-	n.Up, n.unready = true, time.Time{}
+	n.Up = true
+	n.report()
 	for _, r := range w.runsOn(n) {
 		if pod, found := r.Pod(); !found || pod.DeletionTimestamp != nil {
 			r.finish()

@@ -12,6 +12,14 @@ import (
 // Hears is true while the kubelet of a node talks to the API server.
 func (n *Node) Hears() bool { return n.Up && !n.Severed }
 
+// report lets Kubernetes call a node ready whose kubelet talks to the API server again. A node that is
+// down stays not ready when a cut ends, and one that is cut off when it boots.
+func (n *Node) report() {
+	if n.Hears() {
+		n.unready = time.Time{}
+	}
+}
+
 // IsSevered is true while a pod is on the other side of a cut.
 func (r *Run) IsSevered() bool { return r.Node != nil && r.Node.Severed }
 
@@ -32,7 +40,8 @@ func (w *World) Rejoin(side []*Node) {
 		if !n.Severed {
 			continue
 		}
-		n.Severed, n.unready = false, time.Time{}
+		n.Severed = false
+		n.report()
 		w.After(w.Dice.Between(500*time.Millisecond, 10*time.Second), func() {
 			for _, r := range w.runsOn(n) {
 				r.catchUp()

@@ -31,7 +31,7 @@ func (w *World) IsRecoverable(l *simetcd.Lineage) bool {
 		for j := range d.Members.Peers {
 			m := &d.Members.Peers[j]
 			other := l.Dirs[m.Id]
-			if !m.Learner && (other == nil && w.mayStart(m) || other != nil && !other.Doomed && !other.Destroyed) {
+			if !m.Learner && (other == nil && w.mayStart(m) || other != nil && !other.Doomed && !other.Destroyed && d.IsNewer(other)) {
 				kept++
 			}
 		}

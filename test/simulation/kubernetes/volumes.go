@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 )
 
 // finalizePVCs removes PVCs that were deleted and that no pod uses any more.
@@ -55,7 +57,7 @@ func (s *Store) deletePVC(pvc *corev1.PersistentVolumeClaim) {
 func (s *Store) pvcInUse(name string) bool {
 	for _, object := range s.List(KindPod) {
 		pod := object.(*corev1.Pod)
-		if PVCName(pod) == name && pod.Spec.NodeName != "" && !HasFinished(pod) {
+		if slices.Contains(pvcNames(pod), name) && pod.Spec.NodeName != "" && !HasFinished(pod) {
 			return true
 		}
 	}
@@ -71,6 +73,21 @@ func PVCName(pod *corev1.Pod) string {
 	}
 	return ""
 }
+
+// pvcNames returns the names of all PVCs that a pod mounts. A recovery member may read the PVC of an old
+// member beside its own one.
+func pvcNames(pod *corev1.Pod) []string {
+	var names []string
+	for i := range pod.Spec.Volumes {
+		if pvc := pod.Spec.Volumes[i].PersistentVolumeClaim; pvc != nil {
+			names = append(names, pvc.ClaimName)
+		}
+	}
+	return names
+}
+
+// Volume implements etcd's network.
+func (w *World) Volume(pvc string) *simetcd.DataDir { return w.PVCDir(pvc) }
 
 // growthTakes is how long a volume takes to become larger.
 const growthTakes = 5 * time.Second

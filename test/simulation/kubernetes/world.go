@@ -122,11 +122,13 @@ func (w *World) RefusesConnections(ip string) bool {
 	})
 }
 
-// IsNothingLeft is true if the cluster has neither a pod nor a volume.
+// IsNothingLeft is true if the cluster has neither a pod nor a volume. A volume that it has released
+// holds what a removed member had, and does not count.
 func (w *World) IsNothingLeft() bool {
 	for _, k := range []Kind{KindPod, KindPVC} {
 		for _, object := range w.Store.List(k) {
-			if object.GetLabels()[resources.LabelCluster] == schedules.ClusterName && !resources.IsPrepared(object.GetAnnotations()) {
+			released := simetcd.OwnerOf(object) == ""
+			if object.GetLabels()[resources.LabelCluster] == schedules.ClusterName && !released && !resources.IsPrepared(object.GetAnnotations()) {
 				return false
 			}
 		}

@@ -62,7 +62,7 @@ func (l *Observation) asked(w *World, results map[string]etcd.StatusResult) {
 		if r, asked := results[p.Run.Name()]; asked && r.Err == nil {
 			l.Applied[p.Run.Name()] = p.Applied
 		}
-		if p.Leader != 0 && p.Serves && !w.Etcd.IsHidden(p.Run) {
+		if p.Leader != 0 && p.Serves && !p.IsRemovedOld() && !w.Etcd.IsHidden(p.Run) {
 			l.Healthy = append(l.Healthy, p.Dir.Id)
 			l.leaders[p.Leader]++
 		}

@@ -130,6 +130,19 @@ func (p objectsPort) ListPods(ctx context.Context, _, name string) ([]corev1.Pod
 	return listed(ctx, p.c, kubernetes.KindPod, name, func(object metav1.Object) corev1.Pod { return *object.(*corev1.Pod) })
 }
 
+// ListControlledPods implements cluster.Objects.
+func (p objectsPort) ListControlledPods(ctx context.Context, cluster *v1beta2.EtcdCluster) ([]corev1.Pod, error) {
+	return call(ctx, p.c, "list all "+kubernetes.KindNames[kubernetes.KindPod], false, false, func() ([]corev1.Pod, error) {
+		var list []corev1.Pod
+		for _, object := range p.c.W.Store.List(kubernetes.KindPod) {
+			if metav1.IsControlledBy(object, cluster) {
+				list = append(list, *object.(*corev1.Pod).DeepCopy())
+			}
+		}
+		return list, nil
+	})
+}
+
 func listed[T any](ctx context.Context, c *Manager, k kubernetes.Kind, cluster string, as func(metav1.Object) T) ([]T, error) {
 	return call(ctx, c, "list "+kubernetes.KindNames[k], false, false, func() ([]T, error) {
 		selector := labels.SelectorFromSet(resources.Labels(cluster))

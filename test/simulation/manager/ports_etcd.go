@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/url"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -20,6 +21,9 @@ type etcdPort struct{ c *Manager }
 
 // addressOf returns the address that is dialed for an endpoint.
 func addressOf(endpoint etcd.Endpoint) string {
+	if u, err := url.Parse(endpoint.URL); err == nil && endpoint.Address == "" {
+		return u.Hostname()
+	}
 	host, _, err := net.SplitHostPort(endpoint.Address)
 	if err != nil {
 		return ""

@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/clients"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
@@ -90,15 +91,12 @@ func (w *World) StartManager(lag int) *Manager {
 	return c
 }
 
-// maxSkew is how far the clock of a controller may be off.
-const maxSkew = 5 * time.Minute
-
 // clock is that of the machine of one controller.
 func (w *World) clock() clock.PassiveClock {
 	if !w.Plan.Skewed {
 		return w.Timeline
 	}
-	return skewedClock{w.Timeline, w.Dice.Between(-maxSkew, maxSkew)}
+	return skewedClock{w.Timeline, w.Dice.Between(-schedules.MaxSkew, schedules.MaxSkew)}
 }
 
 type skewedClock struct {

@@ -38,6 +38,8 @@ type Schedule struct {
 	Recovers bool
 	// PodsChanged is true if an admission policy changes pods.
 	PodsChanged bool
+	// Joins is true if the members join an etcd that another program runs.
+	Joins bool
 	// Skewed is true if the clocks of controllers differ from that of Kubernetes.
 	Skewed bool
 	Events []Event
@@ -77,6 +79,9 @@ func (s *Schedule) Line() []string {
 	}
 	return VersionLines[0]
 }
+
+// MaxSkew is how far the clock of a controller may be off.
+const MaxSkew = 5 * time.Minute
 
 // EvictAfter is when Kubernetes deletes the pods of an unresponsive node.
 const EvictAfter = 5 * time.Minute

@@ -21,6 +21,12 @@ func (s Schedule) WithVolumes() Schedule {
 	return s
 }
 
+// Joining has the members join an etcd that another program runs.
+func (s Schedule) Joining() Schedule {
+	s.Joins = true
+	return s
+}
+
 // WithSnapshots lets members make a snapshot after so many entries.
 func (s Schedule) WithSnapshots(count int64) Schedule {
 	s.Snapshots = count

@@ -18,10 +18,20 @@ import (
 	"time"
 )
 
+const (
+	// readTimeout bounds a request that is sent again if it fails, such as one that waits for readiness.
+	readTimeout = 10 * time.Second
+	// applyTimeout bounds one that is not. A kube-apiserver that has just started on a busy machine has
+	// taken more than ten seconds for its first change.
+	applyTimeout = time.Minute
+)
+
 // Client is a client of one API server.
 type Client struct {
 	server string
 	http   *http.Client
+	// read and apply bound requests of these kinds.
+	read, apply time.Duration
 }
 
 // Files are the credentials of a client.
@@ -45,7 +55,7 @@ func New(server string, files Files) (*Client, error) {
 		TLSClientConfig:   &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}},
 		ForceAttemptHTTP2: true,
 	}
-	return &Client{server: server, http: &http.Client{Transport: transport, Timeout: 10 * time.Second}}, nil
+	return &Client{server: server, http: &http.Client{Transport: transport}, read: readTimeout, apply: applyTimeout}, nil
 }
 
 // StatusError is a response that is not a success.
@@ -66,6 +76,12 @@ func IsNotFound(err error) bool {
 }
 
 func (c *Client) do(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
+	timeout := c.read
+	if method == http.MethodPatch {
+		timeout = c.apply
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, c.server+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

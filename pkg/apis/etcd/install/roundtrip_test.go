@@ -46,7 +46,8 @@ func TestRoundTripToUnstructured(t *testing.T) {
 }
 
 // Objects with every field set that an earlier release stored, in testdata/v*, decode
-// and encode to the same bytes for ever. testdata/HEAD is what today's code stores.
+// and encode to the same bytes for ever. testdata/HEAD is what today's code stores, and becomes that
+// of a release when it is made (docs/contributing/make-a-release.md). v0.1 is from before v0.1.0.
 func TestStoredObjects(t *testing.T) {
 	scheme := runtime.NewScheme()
 	mustInstall(scheme)

@@ -114,6 +114,55 @@ type ClusterSpec struct {
 	// +listMapKey=name
 	// +optional
 	Clients []ClusterClient `json:"clients,omitempty" protobuf:"bytes,14,rep,name=clients"`
+
+	// bootstrap says how the cluster begins, if it does not begin empty. It is set when the
+	// cluster is created, or never.
+	// +optional
+	Bootstrap *BootstrapPolicy `json:"bootstrap,omitempty" protobuf:"bytes,15,opt,name=bootstrap"`
+}
+
+// BootstrapPolicy says how a cluster begins.
+type BootstrapPolicy struct {
+	// existing names a running etcd that another program runs. The members of this cluster
+	// join that etcd, one by one, and its data becomes the data of this cluster.
+	// +optional
+	Existing *ExistingEtcd `json:"existing,omitempty" protobuf:"bytes,1,opt,name=existing"`
+}
+
+// ExistingEtcd is a running etcd that a cluster takes over.
+type ExistingEtcd struct {
+	// clientEndpoints are the client URLs of the members of the running etcd, all of them http
+	// or all of them https, at most 16. They may change until the cluster has begun.
+	// +listType=atomic
+	ClientEndpoints []string `json:"clientEndpoints" protobuf:"bytes,1,rep,name=clientEndpoints"`
+	// tlsSecret is the name of a Secret with the client certificate for https endpoints: tls.crt,
+	// tls.key and ca.crt, or etcd-client.crt, etcd-client.key and etcd-client-ca.crt.
+	// +optional
+	TLSSecret string `json:"tlsSecret,omitempty" protobuf:"bytes,2,opt,name=tlsSecret"`
+	// oldMembers: Keep or Remove. Keep leaves the old members in etcd. Remove requests their
+	// removal: as soon as all members of this cluster vote and are healthy, the leadership moves
+	// to one of them, and the old members are removed one by one. Default: Keep.
+	// +optional
+	OldMembers OldMembersPolicy `json:"oldMembers,omitempty" protobuf:"bytes,3,opt,name=oldMembers,casttype=OldMembersPolicy"`
+}
+
+// OldMembersPolicy says what happens to the members of a running etcd that a cluster takes over.
+type OldMembersPolicy string
+
+// Values of OldMembersPolicy.
+const (
+	// OldMembersKeep: they stay until their removal is requested.
+	OldMembersKeep OldMembersPolicy = "Keep"
+	// OldMembersRemove: they are removed from etcd once all members of the cluster vote.
+	OldMembersRemove OldMembersPolicy = "Remove"
+)
+
+// Existing returns the running etcd that the cluster takes over, or nil.
+func (c *EtcdCluster) Existing() *ExistingEtcd {
+	if c.Spec.Bootstrap == nil {
+		return nil
+	}
+	return c.Spec.Bootstrap.Existing
 }
 
 // PodDisruptionBudgetPolicy says whether a PodDisruptionBudget is kept.

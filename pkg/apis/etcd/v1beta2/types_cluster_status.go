@@ -155,6 +155,9 @@ type MemberStatus struct {
 	// raftIndex is the raft entry up to which the member has committed. It is reported
 	// while the quorum is lost: the member with the highest one has lost the least.
 	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,13,opt,name=raftIndex"`
+	// unmanaged is true for a member that the controller did not add, such as an old member of
+	// the etcd in spec.bootstrap.existing.
+	Unmanaged bool `json:"unmanaged,omitempty" protobuf:"varint,15,opt,name=unmanaged"`
 }
 
 // LastBackup is the newest good backup of a cluster.

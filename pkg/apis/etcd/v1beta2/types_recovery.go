@@ -32,7 +32,8 @@ type EtcdClusterRecovery struct {
 // ClusterRecoverySpec says how a cluster is recovered.
 type ClusterRecoverySpec struct {
 	// member to go on from. Default: the surviving member with the highest raft index,
-	// which is the one that has lost the least.
+	// which is the one that has lost the least. If no member responds: the only voter
+	// that has a PVC.
 	Member string `json:"member,omitempty" protobuf:"bytes,1,opt,name=member"`
 	// clusterUID, if set, must be the UID of the cluster.
 	ClusterUID string `json:"clusterUID,omitempty" protobuf:"bytes,2,opt,name=clusterUID"`
@@ -130,6 +131,9 @@ type RecoverySource struct {
 	Restore string `json:"restore,omitempty" protobuf:"bytes,3,opt,name=restore"`
 	// backup is the backup location.
 	Backup *BackupPlace `json:"backup,omitempty" protobuf:"bytes,4,opt,name=backup"`
+	// pvc of a member that does not respond. If it is set, the pod of that member is stopped,
+	// and the data is read from the PVC.
+	PVC string `json:"pvc,omitempty" protobuf:"bytes,5,opt,name=pvc"`
 }
 
 // BackupPlace is the place of one backup, and how it is read.

@@ -79,6 +79,11 @@ func (in BlockedBy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in BootstrapPolicy) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.BootstrapPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CertManagerTLS) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.CertManagerTLS"
 }
@@ -201,6 +206,11 @@ func (in EtcdRestore) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in EtcdRestoreList) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.EtcdRestoreList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ExistingEtcd) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.ExistingEtcd"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -29,6 +29,9 @@ func validateCluster(cluster *v1beta2.EtcdCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&cluster.ObjectMeta, true, clusterNameMessages, field.NewPath("metadata"))
 	path := field.NewPath("spec")
 	errs = append(errs, validateVersion(cluster.Spec.Version, path.Child("version"))...)
+	if existingOf(&cluster.Spec) != nil && cluster.Annotations[v1beta2.AnnotationRestore] != "" {
+		errs = append(errs, forbidden(path.Child("bootstrap", "existing"), "may not be set for a cluster that an EtcdRestore fills, because a cluster begins with one kind of data; remove one of the two"))
+	}
 	errs = append(errs, validateClientSecrets(cluster, path.Child("clients"))...)
 	return append(errs, validateClusterSpec(&cluster.Spec, path)...)
 }
@@ -54,6 +57,7 @@ func validateClusterSpec(spec *v1beta2.ClusterSpec, path *field.Path) field.Erro
 	if spec.TLS != nil {
 		errs = append(errs, validateTLS(spec.TLS, path.Child("TLS"))...)
 	}
+	errs = append(errs, validateBootstrap(spec, path)...)
 	errs = append(errs, validateClients(spec, path.Child("clients"))...)
 	if spec.Etcd != nil {
 		errs = append(errs, validateEtcdOptions(spec.Etcd, path.Child("etcd"))...)

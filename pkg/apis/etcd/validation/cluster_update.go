@@ -25,6 +25,7 @@ func ValidateEtcdClusterUpdate(newCluster, oldCluster *v1beta2.EtcdCluster) fiel
 	errs = append(errs, validateVersionChange(newCluster.Spec.Version, oldCluster, path.Child("version"))...)
 	errs = append(errs, validateDigestChange(&newCluster.Spec, &oldCluster.Spec, path.Child("imageDigest"))...)
 	errs = append(errs, validateTLSChange(newCluster.Spec.TLS, oldCluster.Spec.TLS, path.Child("TLS"))...)
+	errs = append(errs, validateBootstrapChange(newCluster, oldCluster, path)...)
 	errs = append(errs, validateDomainChange(&newCluster.Spec, &oldCluster.Spec, path.Child("pod", "ClusterDomain"))...)
 	return bounded(append(errs, validateVolumeChange(newCluster, oldCluster, path.Child("pod", "persistentVolumeClaimSpec"))...))
 }

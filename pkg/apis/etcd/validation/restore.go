@@ -44,6 +44,9 @@ func validateRestoreSpec(restore *v1beta2.EtcdRestore, path *field.Path) field.E
 		if template.Spec.Version != "" { // empty: the version that the backup is of
 			errs = append(errs, validateVersion(template.Spec.Version, at.Child("spec", "version"))...)
 		}
+		if template.Spec.Bootstrap != nil {
+			errs = append(errs, forbidden(at.Child("spec", "bootstrap"), "may not be set, because the cluster begins with the data of the backup; remove it"))
+		}
 		if size := template.Spec.Replicas; size != nil && *size == 0 && hasVolumes(&template.Spec) {
 			errs = append(errs, field.Invalid(at.Child("spec", "size"), *size, "must be at least 1, because a restore has succeeded only when the cluster serves a write"))
 		}

@@ -79,9 +79,12 @@ func (r *RecoverREST) Create(
 var (
 	errQuorumMayRespond = errors.New("the quorum is not known to be lost: a quorum that responds needs no recovery; see the condition QuorumLost")
 	errPaused           = errors.New("spec.paused is true, so the controller would not carry the recovery out: set spec.paused=false")
-	errInProgress       = errors.New("a recovery is in progress: see status.recovery")
-	errOtherUID         = errors.New("spec.clusterUID is the UID of another cluster: send the request with the UID of this EtcdCluster")
-	errNoSource         = fmt.Errorf("%w: restore a backup: create etcdclusters/restore, or an EtcdRestore", diagnosis.ErrNoSource)
+	errOldMembers       = errors.New("the cluster has members that another program runs, and nothing proves that they are lost: bring them back; " +
+		"if they are lost, restore a backup into a new EtcdCluster")
+	errInProgress = errors.New("a recovery is in progress: see status.recovery")
+	errOtherUID   = errors.New("spec.clusterUID is the UID of another cluster: send the request with the UID of this EtcdCluster")
+	errNoSource   = fmt.Errorf("%w: a survivor that has restarted responds only while a quorum of voters runs; bring back a quorum, "+
+		"or restore a backup: create etcdclusters/restore, or an EtcdRestore", diagnosis.ErrNoSource)
 )
 
 // planRecovery returns the recovery that the controller would carry out if the cluster were
@@ -95,6 +98,12 @@ func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterReco
 	switch {
 	case errors.Is(err, diagnosis.ErrNoSource):
 		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, errNoSource)
+	case errors.Is(err, diagnosis.ErrSeveralVolumes):
+		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, fmt.Errorf("%w; name one of them in spec.member", err))
+	case errors.Is(err, diagnosis.ErrNoVolume):
+		return nil, apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterRecovery").GroupKind(), cluster.Name, field.ErrorList{
+			field.Invalid(field.NewPath("spec", "member"), request.Spec.Member, err.Error()+"; name another member, or restore a backup"),
+		})
 	case err != nil:
 		return nil, apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterRecovery").GroupKind(), cluster.Name, field.ErrorList{
 			field.Invalid(field.NewPath("spec", "member"), request.Spec.Member, err.Error()+"; omit it to recover from the member that has lost the least"),
@@ -103,7 +112,7 @@ func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterReco
 	return &v1beta2.RecoveryStatus{
 		ID: string(uuid.NewUUID()), Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhasePending,
 		Member: request.Spec.Member, RequestedAt: metav1.NewTime(now.Truncate(time.Second)), RequestedBy: by,
-		Source:       v1beta2.RecoverySource{Member: plan.Source.Name, RaftIndex: plan.Source.RaftIndex},
+		Source:       plan.APISource(),
 		Survivors:    plan.APISurvivors(),
 		ExpectedLoss: plan.EstimatedDataLoss,
 		OldMembers:   memberNames(cluster),
@@ -117,6 +126,8 @@ func rejectRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterRe
 		return errOtherUID
 	case cluster.Status.Recovery.IsInProgress():
 		return errInProgress
+	case slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Unmanaged }):
+		return errOldMembers
 	case !isQuorumLost(cluster):
 		return errQuorumMayRespond
 	case cluster.Spec.Paused:

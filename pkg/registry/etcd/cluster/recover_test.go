@@ -55,6 +55,16 @@ func storedRecovery(t *testing.T, storage Storage) *v1beta2.RecoveryStatus {
 	return obj.(*v1beta2.EtcdCluster).Status.Recovery
 }
 
+// TestRecoverBesideOldMembers: nothing proves that members of another program are lost.
+func TestRecoverBesideOldMembers(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	lostCluster(t, storage, func(c *v1beta2.EtcdCluster) { c.Status.MemberStatuses[3].Unmanaged = true })
+	if _, err := ask(t, storage, &v1beta2.EtcdClusterRecovery{}, metav1.DryRunAll); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), errOldMembers.Error()) {
+		t.Errorf("the request returned %v", err)
+	}
+}
+
 func TestRecoverPlans(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
@@ -165,6 +175,61 @@ func TestRecoverRejects(t *testing.T) {
 			}
 			if stored := storedRecovery(t, storage); stored != nil {
 				t.Errorf("stored is %+v", stored)
+			}
+		})
+	}
+}
+
+// darkCluster is a permanently lost cluster in which no member responds. Members are voters with a
+// pod and a PVC; two more voters no longer exist.
+func darkCluster(members ...string) func(*v1beta2.EtcdCluster) {
+	return func(c *v1beta2.EtcdCluster) {
+		since := metav1.Now()
+		c.Status.PermanentQuorumLossSince = &since
+		c.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "a-8"}, {Name: "a-9"}, {Name: "a-7", Pod: "a-7"}}
+		for _, name := range members {
+			c.Status.MemberStatuses = append(c.Status.MemberStatuses, v1beta2.MemberStatus{Name: name, Pod: name, Claim: name})
+		}
+	}
+}
+
+// TestRecoverFromAVolume: if no member responds, the plan is to read the PVC of a voter. Where
+// several have one, the request must choose.
+func TestRecoverFromAVolume(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		edit   func(*v1beta2.EtcdCluster)
+		member string
+		source string
+		reject string
+	}{
+		"the only PVC":              {darkCluster("a-1"), "", "a-1", ""},
+		"the only PVC, named":       {darkCluster("a-1"), "a-1", "a-1", ""},
+		"one of two PVCs, named":    {darkCluster("a-1", "a-2"), "a-2", "a-2", ""},
+		"two PVCs, none named":      {darkCluster("a-1", "a-2"), "", "", "a-1, a-2; name one of them in spec.member"},
+		"a member without a PVC":    {darkCluster("a-1"), "a-7", "", "no voter with a PVC"},
+		"no PVC":                    {darkCluster(), "", "", "restore a backup"},
+		"a loss that is not proven": {func(c *v1beta2.EtcdCluster) { darkCluster("a-1")(c); c.Status.PermanentQuorumLossSince = nil }, "", "", "restore a backup"},
+		"a member that responds": {func(c *v1beta2.EtcdCluster) {
+			darkCluster("a-1")(c)
+			c.Status.MemberStatuses[2].RaftIndex = 7
+		}, "a-1", "", "does not respond"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storage, _ := newStorage(t)
+			lostCluster(t, storage, test.edit)
+			plan, err := ask(t, storage, &v1beta2.EtcdClusterRecovery{Spec: v1beta2.ClusterRecoverySpec{Member: test.member}})
+			switch {
+			case test.reject != "":
+				if err == nil || !strings.Contains(err.Error(), test.reject) {
+					t.Errorf("got %v", err)
+				}
+			case err != nil:
+				t.Error(err)
+			case plan.Status.Source != (v1beta2.RecoverySource{Member: test.source, PVC: test.source}) ||
+				!strings.Contains(plan.Status.ExpectedLoss, "How many is unknown") || !strings.Contains(plan.Status.ExpectedLoss, "Its pod is stopped"):
+				t.Errorf("the plan is %+v", plan.Status)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,6 +122,62 @@ func TestDeletionProtection(t *testing.T) {
 	}
 	if _, _, err := storage.EtcdCluster.Delete(ctx, "a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
 		t.Fatalf("Delete without protection: %v", err)
+	}
+}
+
+// TestDeletionBesideOldMembers: a cluster whose members are part of the quorum of another etcd stays
+// until its members are the only ones, or none of them is left.
+func TestDeletionBesideOldMembers(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	joined := valid("a")
+	joined.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{ClientEndpoints: []string{"http://old:2379"}}}
+	cluster := create(t, storage, joined)
+	ctx := requestContext(t)
+	old, own := v1beta2.MemberStatus{Name: "x", Unmanaged: true}, v1beta2.MemberStatus{Name: "a-1", Pod: "a-1"}
+	report := func(members ...v1beta2.MemberStatus) {
+		t.Helper()
+		cluster.Status.MemberStatuses, cluster.ResourceVersion = members, ""
+		if _, _, err := storage.Status.Update(ctx, "a", rest.DefaultUpdatedObjectInfo(cluster), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func() error {
+		_, _, err := storage.EtcdCluster.Delete(ctx, "a", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	report(old, own)
+	if err := remove(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), ErrBesideOldMembers.Error()) {
+		t.Errorf("beside old members: %v", err)
+	}
+	for name, members := range map[string][]v1beta2.MemberStatus{
+		"no member has joined": {old}, "no old member is left": {own}, "its members have neither pod nor PVC": {old, {Name: "a-1"}},
+	} {
+		if report(members...); remove() != nil {
+			t.Errorf("%s: %v", name, remove())
+		}
+	}
+	serves := func(m v1beta2.MemberStatus, healthy corev1.ConditionStatus) v1beta2.MemberStatus {
+		m.Healthy = healthy
+		return m
+	}
+	givenUp := []v1beta2.MemberStatus{serves(old, corev1.ConditionTrue), serves(own, corev1.ConditionFalse)}
+	if report(givenUp...); remove() == nil {
+		t.Error("a cluster that is not paused, and whose member may come back, was deleted")
+	}
+	paused := cluster.DeepCopy()
+	paused.Spec.Paused, paused.ResourceVersion = true, ""
+	if _, _, err := storage.EtcdCluster.Update(ctx, "a", rest.DefaultUpdatedObjectInfo(paused), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if report(givenUp...); remove() != nil {
+		t.Errorf("paused, and only the old member serves: %v", remove())
+	}
+	if report(serves(old, corev1.ConditionTrue), serves(own, corev1.ConditionTrue)); remove() == nil {
+		t.Error("a paused cluster whose member serves beside the old one was deleted")
+	}
+	if report(serves(old, corev1.ConditionFalse), serves(own, corev1.ConditionFalse)); remove() == nil {
+		t.Error("a paused cluster was deleted while no quorum serves that would show that its members were removed")
 	}
 }
 

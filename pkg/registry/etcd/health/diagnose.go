@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -101,7 +102,7 @@ func (p *Probe) fill(h *v1beta2.MemberHealth, m *entry, ahead uint64) {
 	h.Role = p.role(m)
 	a := p.responseOf(m)
 	if a == nil {
-		h.Error = "it has no pod that could be probed"
+		h.Error = cmp.Or(p.toldByController(m), "it has no pod that could be probed")
 		if h.Pod != nil {
 			h.Error = "its pod has no address"
 		}
@@ -124,6 +125,19 @@ func (p *Probe) fill(h *v1beta2.MemberHealth, m *entry, ahead uint64) {
 	h.Errors = slices.Clone(s.Errors)
 	h.Version = s.Version
 	h.CertificateExpiry = expiry(s.CertificateExpiry)
+}
+
+// toldByController is what the status says of a member that another program runs; empty for every other
+// member.
+func (p *Probe) toldByController(m *entry) string {
+	switch s := p.unmanaged(hex(m.ID)); {
+	case s == nil:
+		return ""
+	case s.Healthy == corev1.ConditionTrue:
+		return "another program runs it; the controller reports that it is healthy"
+	default:
+		return "another program runs it; the controller reports: " + s.Message
+	}
 }
 
 // quota returns the quota that a member reports, or the one that it was started with.
@@ -212,6 +226,10 @@ func (f *findings) unhealthyVoters() []string {
 	var list []string
 	for _, m := range f.voters {
 		switch {
+		case f.unmanaged(m.ID) != nil:
+			if !f.stateOf(m).IsServing() {
+				list = append(list, "member "+m.Name+" is not healthy: "+m.Error)
+			}
 		case !m.Responded && m.Pod == nil && m.Claim == nil:
 			list = append(list, "member "+m.Name+" has neither pod nor PVC")
 		case !m.Responded && m.Pod == nil:
@@ -232,8 +250,8 @@ func (f *findings) unhealthyVoters() []string {
 // faults says what is wrong with a cluster whose quorum responds.
 func (f *findings) faults() []string {
 	list := f.unhealthyVoters()
-	if desired := int(ptr.Deref(f.Cluster.Spec.Replicas, 0)); len(f.voters) != desired {
-		list = append(list, fmt.Sprintf("it has %s, and the desired size is %d", diagnosis.Count(len(f.voters), "voter"), desired))
+	if desired, own := int(ptr.Deref(f.Cluster.Spec.Replicas, 0)), f.countOwn(); own != desired {
+		list = append(list, fmt.Sprintf("it has %s, and the desired size is %d", diagnosis.Count(own, "voter"), desired))
 	}
 	list = append(list, f.alarms()...)
 	for _, m := range f.members {
@@ -262,12 +280,26 @@ func (f *findings) alarms() []string {
 
 func (f *findings) describeHealthy() string {
 	text := fmt.Sprintf("all %s serve", diagnosis.Count(len(f.voters), "voter"))
+	if others := len(f.voters) - f.countOwn(); others > 0 {
+		text += fmt.Sprintf("; another program runs %d of them", others)
+	}
 	for _, m := range f.members {
 		if m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending {
 			text += "; member " + m.Name + " is joining"
 		}
 	}
 	return text
+}
+
+// countOwn counts the voters of the cluster, without those that another program runs.
+func (f *findings) countOwn() int {
+	own := 0
+	for _, m := range f.voters {
+		if f.unmanaged(m.ID) == nil {
+			own++
+		}
+	}
+	return own
 }
 
 // tolerance returns the fault tolerance; nil if it is not known.

@@ -101,9 +101,42 @@ func (p *Probe) loseAllBut(keep ...int) {
 	p.Pods, p.PVCs, p.Responses = pods, pvcs, responses
 }
 
+// confirmed makes the controller have reported the loss: either a member responds to it, or it knows
+// that the loss is permanent.
+func (p *Probe) confirmed(lost corev1.ConditionStatus, responds ...int) {
+	p.Cluster.Status.Conditions = append(p.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+		Type: v1beta2.ClusterConditionQuorumLost, Status: lost, Message: "m1 may serve although the controller does not reach it.",
+	})
+	for _, i := range responds {
+		p.Cluster.Status.MemberStatuses[i].RaftIndex = 5000
+	}
+	for i := range p.PVCs {
+		for j := range p.Cluster.Status.MemberStatuses {
+			if s := &p.Cluster.Status.MemberStatuses[j]; s.Name == p.PVCs[i].Name {
+				s.Pod, s.Claim, s.Role = s.Name, s.Name, v1beta2.MemberRoleFollower
+			}
+		}
+	}
+	if lost == corev1.ConditionTrue && len(responds) == 0 {
+		p.Cluster.Status.PermanentQuorumLossSince = ptr.To(metav1.NewTime(p.ProbedAt.Add(-time.Minute)))
+	}
+}
+
 // backedUp gives the cluster a last backup.
 func (p *Probe) backedUp(verified bool) {
 	p.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Time: metav1.NewTime(p.ProbedAt.Add(-time.Hour)), Revision: 7, Verified: verified}
+}
+
+// beside adds two members that another program runs. The first one is healthy.
+func (p *Probe) beside(second corev1.ConditionStatus) {
+	for i, healthy := range []corev1.ConditionStatus{corev1.ConditionTrue, second} {
+		old := etcd.Member{ID: uint64(90 + i), Name: fmt.Sprintf("old-%d", i), PeerURLs: []string{fmt.Sprintf("http://old-%d:2380", i)}, ClientURLs: []string{fmt.Sprintf("http://old-%d:2379", i)}}
+		p.Confirmed.Members = append(p.Confirmed.Members, old)
+		for j := range p.Responses {
+			p.Responses[j].View.Members = append(p.Responses[j].View.Members, old)
+		}
+		p.Cluster.Status.MemberStatuses = append(p.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{Name: old.Name, ID: hex(old.ID), Unmanaged: true, Healthy: healthy, Message: "no route to it"})
+	}
 }
 
 // leaderless takes the quorum away.
@@ -125,6 +158,8 @@ func TestVerdict(t *testing.T) {
 		says      []string
 		// steps that must be there, by a part of the command or the reason.
 		steps []string
+		// lacks is what no step says; empty for nothing.
+		lacks string
 	}{
 		{name: "all is well", size: 3, change: func(*Probe) {}, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1), says: []string{"all 3 voters serve"}},
 		{name: "a single one is well", size: 1, change: func(*Probe) {}, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](0)},
@@ -160,6 +195,14 @@ func TestVerdict(t *testing.T) {
 		{
 			name: "one was never made", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
 			change: func(p *Probe) { p.Cluster.Spec.Replicas = ptr.To[int32](5) }, says: []string{"3 voters, and the desired size is 5"},
+		},
+		{
+			name: "old members serve beside it", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](2), says: []string{"all 5 voters serve; another program runs 2 of them"},
+			change: func(p *Probe) { p.beside(corev1.ConditionTrue) },
+		},
+		{
+			name: "an old member does not respond to the controller", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Probe) { p.beside(corev1.ConditionUnknown) }, says: []string{"member old-1 is not healthy: another program runs it; the controller reports: no route to it"},
 		},
 		{
 			name: "one has lost the leader", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](0),
@@ -243,9 +286,21 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			name: "two of three are permanently lost", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
-			change: func(p *Probe) { p.leaderless(); p.loseAllBut(1) },
+			change: func(p *Probe) { p.leaderless(); p.loseAllBut(1); p.confirmed(corev1.ConditionTrue, 1) },
 			says:   []string{"neither pod nor PVC"},
 			steps:  []string{"proxy/snapshot?member=m1' > m1.db", "recover?dryRun=All"},
+		},
+		{
+			name: "two of three are permanently lost, and the controller has not seen it yet", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Probe) { p.leaderless(); p.loseAllBut(1) },
+			steps:  []string{"The API accepts a recovery when the controller has confirmed the loss.: kubectl -n ns get nodes,pods,pvc"},
+			lacks:  "recover?dryRun=All",
+		},
+		{
+			name: "two of three are permanently lost, and the third responds to this API server only", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Probe) { p.leaderless(); p.loseAllBut(1); p.confirmed(corev1.ConditionUnknown, 1) },
+			steps:  []string{"proxy/snapshot?member=m1' > m1.db", "It reports: m1 may serve although the controller does not reach it.: kubectl -n ns get nodes,pods,pvc"},
+			lacks:  "recover?dryRun=All",
 		},
 		{
 			name: "all are permanently lost", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
@@ -268,8 +323,20 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			name: "one volume is left, and no member responds", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
-			change: func(p *Probe) { p.leaderless(); p.stopped(1, 0); p.loseAllBut(1); p.backedUp(true) },
-			steps:  []string{"A pod or PVC still exists. Bring it back first", "If it is permanently lost: Restore the last backup", "restore?dryRun=All"},
+			change: func(p *Probe) {
+				p.leaderless()
+				p.stopped(1, 0)
+				p.loseAllBut(1)
+				p.backedUp(true)
+				p.confirmed(corev1.ConditionTrue)
+			},
+			steps: []string{"a survivor that has restarted needs a quorum of voters", "recover?dryRun=All", "If no PVC can be read: Restore the last backup", "restore?dryRun=All"},
+		},
+		{
+			name: "one volume is left, and its node is not ready", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Probe) { p.leaderless(); p.stopped(1, 0); p.loseAllBut(1); p.confirmed(corev1.ConditionUnknown) },
+			steps:  []string{"It reports: m1 may serve although the controller does not reach it."},
+			lacks:  "recover?dryRun=All",
 		},
 		{
 			name: "an election that takes its time", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-1),
@@ -371,6 +438,9 @@ func TestVerdict(t *testing.T) {
 				if !strings.Contains(steps.String(), part) {
 					t.Errorf("no step says %q:\n%s", part, steps.String())
 				}
+			}
+			if test.lacks != "" && strings.Contains(steps.String(), test.lacks) {
+				t.Errorf("a step says %q:\n%s", test.lacks, steps.String())
 			}
 			if test.verdict == v1beta2.VerdictHealthy && len(test.steps) == 0 && len(h.NextSteps) > 0 {
 				t.Errorf("nothing is wrong, and there are next steps:\n%s", steps.String())

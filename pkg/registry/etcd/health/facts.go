@@ -19,11 +19,14 @@ import (
 // responded: the controller counts the same ones.
 func (p *Probe) facts() *diagnosis.Cluster {
 	c := diagnosis.FromStatus(p.Cluster, resources.RevisionGoesBack)
-	c.Pods, c.PVCs, c.PodsUnknown = nil, nil, !p.PodsKnown
+	c.Pods, c.PVCs, c.PodsUnknown, c.PermanentByStatus = nil, nil, !p.PodsKnown, nil
 	c.HasLearners = p.hasLearners()
 	c.Options = diagnosis.Options{Cluster: p.Cluster.Name}
 	if r := p.Cluster.Status.Recovery; r.IsInProgress() {
 		c.RecoveryMember = r.RecoveryMember
+		if r.Source.PVC != "" && r.RecoveryMember != "" {
+			c.StoppedSource = r.Source.Member
+		}
 	}
 	for i := range c.Members {
 		c.Members[i].RaftIndex = 0 // the probe is newer than the status
@@ -56,6 +59,17 @@ func (p *Probe) addResponse(c *diagnosis.Cluster, r *Response) {
 	for _, listed := range r.View.Members {
 		m.View.Members = append(m.View.Members, diagnosis.ListedMember{Name: nameOf(listed), Learner: listed.Learner, Unmanaged: !p.isManaged(listed)})
 	}
+}
+
+// unmanaged returns what the status says of a member that another program runs; nil for every other
+// member.
+func (p *Probe) unmanaged(id string) *v1beta2.MemberStatus {
+	for i := range p.Cluster.Status.MemberStatuses {
+		if s := &p.Cluster.Status.MemberStatuses[i]; s.Unmanaged && s.ID == id && id != "" {
+			return s
+		}
+	}
+	return nil
 }
 
 // isManaged is true for a member whose peer URL is one that the operator gives.
@@ -101,6 +115,12 @@ func (p *Probe) stateOf(m *v1beta2.MemberHealth) diagnosis.MemberState {
 	if pod := p.pod(m.Name); pod != nil || p.PodsKnown {
 		signs.Evidence = diagnosis.EvidenceOf(pod)
 		signs.Running, signs.Ready = isRunning(pod), m.Pod != nil && m.Pod.Ready
+	}
+	if s := p.unmanaged(m.ID); s != nil {
+		signs.Evidence = diagnosis.PodUnknown // no pod of the cluster tells about it
+		if s.Healthy == corev1.ConditionTrue {
+			signs.Response = diagnosis.FollowsLeader // only the controller sends requests to it
+		}
 	}
 	signs.HasPVC = m.Claim != nil && !m.Claim.Terminating
 	return diagnosis.StateOf(signs)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -25,6 +27,8 @@ const (
 	fillingLimit = 10 * time.Minute
 	// expiresSoon is how long before its end a certificate is mentioned.
 	expiresSoon = 14 * 24 * time.Hour
+
+	saveFirst = "first save what each survivor has"
 )
 
 // steps says what to do, the most urgent first.
@@ -75,15 +79,23 @@ func (f *findings) unreachableSteps() []v1beta2.NextStep {
 // quorumSteps are for a cluster without quorum.
 func (f *findings) quorumSteps() []v1beta2.NextStep {
 	loss := f.facts().QuorumLoss()
+	if unconfirmed := f.unconfirmed(); unconfirmed != "" && (loss.Remedy == diagnosis.RemedyRecover || loss.Remedy == diagnosis.RemedyReadVolume) {
+		return append(f.saveEach(saveFirst), v1beta2.NextStep{Why: loss.Message + unconfirmed, Command: f.kubectl("get nodes,pods,pvc -o wide")})
+	}
 	switch loss.Remedy {
 	case diagnosis.RemedyRecover:
-		return append(f.saveEach("first save what each survivor has"), v1beta2.NextStep{
+		return append(f.saveEach(saveFirst), v1beta2.NextStep{
 			Why:     loss.Message + " See what a recovery would do, then send the request without the dry run.",
 			Command: f.post("recover?dryRun=All"),
 		})
+	case diagnosis.RemedyReadVolume:
+		return append([]v1beta2.NextStep{{
+			Why:     loss.Message + " " + diagnosis.ReadVolume + " See what it would do, then send the request without the dry run.",
+			Command: f.postBody("recover?dryRun=All", f.volumeRequest()),
+		}}, f.restoreSteps("If no PVC can be read:")...)
 	case diagnosis.RemedyBringBack:
 		return append([]v1beta2.NextStep{{
-			Why:     loss.Message + " " + diagnosis.BringBackFirst,
+			Why:     loss.Message + " " + diagnosis.KeepPVCs,
 			Command: f.kubectl("get pods,pvc,nodes,events -o wide"),
 		}}, f.restoreSteps("If it is permanently lost:")...)
 	case diagnosis.RemedyRestore:
@@ -94,6 +106,32 @@ func (f *findings) quorumSteps() []v1beta2.NextStep {
 		Why:     fmt.Sprintf("the cluster resumes untouched as soon as %d of its voters serve; do not delete pods or PVCs", diagnosis.Quorum(len(f.voters))),
 		Command: f.kubectl("get pods,pvc,events -o wide"),
 	}}
+}
+
+// unconfirmed says what a recovery waits for that the API does not accept yet; empty if it does. The API
+// decides by the status, which the controller writes. It knows nodes and other members' views, and this
+// probe may be ahead of it, too.
+func (f *findings) unconfirmed() string {
+	const wait = " The API accepts a recovery when the controller has confirmed the loss."
+	i := slices.IndexFunc(f.Cluster.Status.Conditions, func(c v1beta2.ClusterCondition) bool { return c.Type == v1beta2.ClusterConditionQuorumLost })
+	if i < 0 {
+		return wait
+	}
+	lost := f.Cluster.Status.Conditions[i]
+	_, err := diagnosis.FromStatus(f.Cluster, resources.RevisionGoesBack).PlanRecovery("")
+	if lost.Status == corev1.ConditionTrue && !errors.Is(err, diagnosis.ErrNoSource) {
+		return ""
+	}
+	return wait + " It reports: " + lost.Message
+}
+
+// volumeRequest is the body of a request for a recovery from a PVC. It names the member only if
+// there are several, as a place for the choice.
+func (f *findings) volumeRequest() string {
+	if sources := f.facts().VolumeSources(); len(sources) > 1 {
+		return `{"spec":{"member":"` + sources[0].Name + `"}}`
+	}
+	return "{}"
 }
 
 // restoreSteps are for a cluster that has only backups left. A restore changes nothing before it

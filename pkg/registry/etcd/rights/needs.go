@@ -113,6 +113,13 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 		uses = append(uses, use{needs: find(path.Child("backup"), policy), context: policy})
 		spec.Backup = nil
 	}
+	if spec.Bootstrap != nil && spec.Bootstrap.Existing != nil {
+		// The controller shows the certificate to these endpoints.
+		existing := *spec.Bootstrap.Existing
+		existing.OldMembers = ""
+		uses = append(uses, use{needs: find(path.Child("bootstrap", "existing"), existing), context: existing})
+		spec.Bootstrap = nil
+	}
 	if spec.Pod != nil {
 		pod := *spec.Pod
 		for i, variable := range pod.EtcdEnv {

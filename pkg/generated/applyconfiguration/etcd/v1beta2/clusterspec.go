@@ -62,6 +62,9 @@ type ClusterSpecApplyConfiguration struct {
 	// removal does not revoke the certificate. With TLS.certManager, and with static
 	// certificates for clients, there may be none: the controller cannot sign certificates then.
 	Clients []ClusterClientApplyConfiguration `json:"clients,omitempty"`
+	// bootstrap says how the cluster begins, if it does not begin empty. It is set when the
+	// cluster is created, or never.
+	Bootstrap *BootstrapPolicyApplyConfiguration `json:"bootstrap,omitempty"`
 }
 
 // ClusterSpecApplyConfiguration constructs a declarative configuration of the ClusterSpec type for use with
@@ -184,5 +187,13 @@ func (b *ClusterSpecApplyConfiguration) WithClients(values ...*ClusterClientAppl
 		}
 		b.Clients = append(b.Clients, *values[i])
 	}
+	return b
+}
+
+// WithBootstrap sets the Bootstrap field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Bootstrap field is set to the value of the last call.
+func (b *ClusterSpecApplyConfiguration) WithBootstrap(value *BootstrapPolicyApplyConfiguration) *ClusterSpecApplyConfiguration {
+	b.Bootstrap = value
 	return b
 }

@@ -45,6 +45,9 @@ type MemberStatusApplyConfiguration struct {
 	// raftIndex is the raft entry up to which the member has committed. It is reported
 	// while the quorum is lost: the member with the highest one has lost the least.
 	RaftIndex *int64 `json:"raftIndex,omitempty"`
+	// unmanaged is true for a member that the controller did not add, such as an old member of
+	// the etcd in spec.bootstrap.existing.
+	Unmanaged *bool `json:"unmanaged,omitempty"`
 }
 
 // MemberStatusApplyConfiguration constructs a declarative configuration of the MemberStatus type for use with
@@ -164,5 +167,13 @@ func (b *MemberStatusApplyConfiguration) WithAlarms(values ...string) *MemberSta
 // If called multiple times, the RaftIndex field is set to the value of the last call.
 func (b *MemberStatusApplyConfiguration) WithRaftIndex(value int64) *MemberStatusApplyConfiguration {
 	b.RaftIndex = &value
+	return b
+}
+
+// WithUnmanaged sets the Unmanaged field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unmanaged field is set to the value of the last call.
+func (b *MemberStatusApplyConfiguration) WithUnmanaged(value bool) *MemberStatusApplyConfiguration {
+	b.Unmanaged = &value
 	return b
 }

@@ -18,6 +18,9 @@ type RecoverySourceApplyConfiguration struct {
 	Restore *string `json:"restore,omitempty"`
 	// backup is the backup location.
 	Backup *BackupPlaceApplyConfiguration `json:"backup,omitempty"`
+	// pvc of a member that does not respond. If it is set, the pod of that member is stopped,
+	// and the data is read from the PVC.
+	PVC *string `json:"pvc,omitempty"`
 }
 
 // RecoverySourceApplyConfiguration constructs a declarative configuration of the RecoverySource type for use with
@@ -55,5 +58,13 @@ func (b *RecoverySourceApplyConfiguration) WithRestore(value string) *RecoverySo
 // If called multiple times, the Backup field is set to the value of the last call.
 func (b *RecoverySourceApplyConfiguration) WithBackup(value *BackupPlaceApplyConfiguration) *RecoverySourceApplyConfiguration {
 	b.Backup = value
+	return b
+}
+
+// WithPVC sets the PVC field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PVC field is set to the value of the last call.
+func (b *RecoverySourceApplyConfiguration) WithPVC(value string) *RecoverySourceApplyConfiguration {
+	b.PVC = &value
 	return b
 }

@@ -1,0 +1,46 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// unlisted has a pod that no list by labels shows.
+type unlisted struct{ *oneMember }
+
+func (unlisted) ListPods(context.Context, string, string) ([]corev1.Pod, error) { return nil, nil }
+
+// TestTrustOfPodWithoutLabels: a pod that has lost its labels may not trust the present CA, so a
+// certificate that its member accepts stays.
+func TestTrustOfPodWithoutLabels(t *testing.T) {
+	t.Parallel()
+	for _, exists := range []bool{true, false} {
+		live := unlisted{stopped()}
+		if !exists {
+			live.pod = nil
+		} else {
+			live.pod.Annotations[resources.AnnotationTrust] = "before"
+		}
+		s := &seen{Observed: planner.Observed{
+			Cluster: live.cluster, Trust: "now", CA: &certplanner.CA{},
+			Certificates: []certplanner.Certificate{{Use: v1beta2.CertificateUseOperator, State: certplanner.Usable, Issued: certplanner.Issued{SANsMatch: true}}},
+			Etcd:         planner.Etcd{Members: []planner.Member{{Name: "c-a"}, {Name: "x", Unmanaged: true}, {}}},
+		}}
+		err := requireTrusted(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live, Gate: live}}, seen: s}, v1beta2.CertificateUseOperator)
+		if errors.Is(err, reconcile.ErrStale) != exists || (err == nil) == exists {
+			t.Errorf("the pod exists %t: %v", exists, err)
+		}
+	}
+}

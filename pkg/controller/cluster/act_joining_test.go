@@ -1,0 +1,123 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// growing takes a second voter, whose pod is c-a.
+type growing struct {
+	*oneMember
+	added bool
+}
+
+func (g *growing) CreatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	g.calls = append(g.calls, "create pod")
+	return pod, nil
+}
+
+func (g *growing) AddVoter(context.Context, etcd.Target, string) error {
+	g.added = true
+	return nil
+}
+
+// TestSecondVoterIsWrittenDown: the PVC of a second voter says that its member is joining, from the
+// admission of its pod until its member has started.
+func TestSecondVoterIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]bool{"a second voter": true, "a learner": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			live.pvc = resources.PreparedPVC(live.cluster, "c-a")
+			live.pvc.UID = "pvc-uid"
+			keep := &keepsPVC{oneMember: live}
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: keep, Gate: live}}, seen: &seen{Observed: planner.Observed{Cluster: live.cluster}}}
+			if err := admitPod(t.Context(), r, planner.AdmitPod{Name: "c-a", UID: string(live.pod.UID), SecondVoter: second}); err != nil {
+				t.Fatal(err)
+			}
+			if resources.IsPrepared(live.pvc.Annotations) || resources.IsJoining(live.pvc) != second {
+				t.Errorf("admitted, the PVC says %q", live.pvc.Annotations[resources.AnnotationMembership])
+			}
+			if err := confirmPVC(t.Context(), r, planner.ConfirmPVC{Name: "c-a", UID: "pvc-uid"}); err != nil {
+				t.Fatal(err)
+			}
+			if says, found := live.pvc.Annotations[resources.AnnotationMembership]; found {
+				t.Errorf("started, the PVC says %q", says)
+			}
+			if updates := len(slices.DeleteFunc(live.calls, func(c string) bool { return c != "update PVC" })); updates != 1 && !second || updates != 2 && second {
+				t.Errorf("%d updates of the PVC", updates)
+			}
+		})
+	}
+}
+
+// keepsPVC keeps what its PVC was changed to.
+type keepsPVC struct{ *oneMember }
+
+func (k *keepsPVC) UpdatePVC(ctx context.Context, pvc *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	k.pvc = pvc
+	return k.oneMember.UpdatePVC(ctx, pvc)
+}
+
+// TestNoVoterJoinsBeforeTheSecondIsConfirmed: the cache may lag behind what the PVC says.
+func TestNoVoterJoinsBeforeTheSecondIsConfirmed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ joining, deleting, waits bool }{
+		"it is joining":            {joining: true, waits: true},
+		"it has joined":            {},
+		"its PVC is being deleted": {joining: true, deleting: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := &growing{oneMember: stopped()}
+			live.pvc = secondVoter(live.oneMember, test.joining)
+			if test.deleting {
+				live.pvc.DeletionTimestamp = ptr.To(metav1.Now())
+			}
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: live, Etcd: live, Recorder: live}}, seen: &seen{Observed: planner.Observed{Cluster: live.cluster}}}
+			r.seen.Etcd.Members = []planner.Member{{ID: 1, Name: "c-b", Started: true}}
+			err := addMember(t.Context(), r, planner.AddMember{Name: "c-a", UID: string(live.pod.UID), As: planner.JoinAsVoter, Admitted: true})
+			if errors.Is(err, reconcile.ErrStale) != test.waits || live.added == test.waits {
+				t.Errorf("a voter was added: %t, error %v", live.added, err)
+			}
+		})
+	}
+}
+
+// TestPodStartsWithoutDataOnlyWhileItsPVCSaysSo: the member may have started since it was observed.
+func TestPodStartsWithoutDataOnlyWhileItsPVCSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, joining := range map[string]bool{"it is joining": true, "it has joined": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := &growing{oneMember: stopped()}
+			live.pod, live.pvc = nil, secondVoter(live.oneMember, joining)
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: live, Gate: live}}, seen: &seen{Observed: planner.Observed{Cluster: live.cluster}}}
+			r.seen.Etcd.Linearizable = true // no recovery reads the PVC
+			err := createMemberPod(t.Context(), r, planner.CreatePod{Name: "c-a", Joining: true})
+			if errors.Is(err, reconcile.ErrStale) == joining || slices.Contains(live.calls, "create pod") != joining {
+				t.Errorf("it did %q, error %v", live.calls, err)
+			}
+		})
+	}
+}
+
+func secondVoter(live *oneMember, joining bool) *corev1.PersistentVolumeClaim {
+	pvc, _ := resources.AdmittedPVC(resources.PreparedPVC(live.cluster, "c-a"), joining)
+	return pvc
+}

@@ -1,0 +1,291 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// certificateUseExisting is the use of the certificate for the etcd that a cluster takes over.
+const certificateUseExisting v1beta2.CertificateUse = "Existing"
+
+// observeExisting fills in where the etcd that the cluster takes over listens for clients. It does
+// so only while that etcd may have members that are not of this cluster.
+func observeExisting(ctx context.Context, r *run) {
+	existing := r.seen.Cluster.Existing()
+	if existing == nil || !planner.MayHaveOldMembers(r.seen.Cluster) {
+		return
+	}
+	var template etcd.Endpoint
+	if strings.HasPrefix(existing.ClientEndpoints[0], "https://") {
+		if err := certify(ctx, r, existing.TLSSecret, &template); err != nil {
+			r.secrets.invalidate(r.key)
+			r.seen.Etcd.Err = err.Error()
+			return
+		}
+	}
+	for _, endpoint := range existing.ClientEndpoints {
+		r.seen.existing.Endpoints = append(r.seen.existing.Endpoints, at(template, endpoint, r.seen.Cluster.Namespace)...)
+	}
+}
+
+// at returns the endpoints for a URL. A short name, such as that of a Service, may mean something else
+// to pods of the cluster's namespace than to the controller. Then there is a second endpoint for that.
+func at(template etcd.Endpoint, text, namespace string) []etcd.Endpoint {
+	e := template
+	e.Name, e.URL = text, text
+	list := []etcd.Endpoint{e}
+	u, err := url.Parse(text)
+	if err != nil || strings.Count(u.Hostname(), ".") > 1 || u.Hostname() == "localhost" {
+		return list
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return list
+	}
+	e.Name, e.Address = text+" in namespace "+namespace, net.JoinHostPort(u.Hostname()+"."+namespace+".svc", u.Port())
+	return append(list, e)
+}
+
+// certify gives an endpoint the client certificate of a Secret.
+func certify(ctx context.Context, r *run, name string, e *etcd.Endpoint) error {
+	set := r.secrets.of(r.key, r.seen.Cluster, r.seen.Now)
+	secret, err := readSecret(ctx, r, set, r.seen.Cluster.Namespace, name)
+	if err != nil {
+		return err
+	}
+	if secret == nil {
+		return fmt.Errorf("secret %s of spec.bootstrap.existing.tlsSecret: %w", name, errMissing)
+	}
+	parsed := set.parsed.of(certificateUseExisting, secret, func() parsedSecret {
+		pair, err := certificates.Read(resources.UseOperator, secret)
+		return parsedSecret{pair: pair, err: err}
+	})
+	if parsed.err != nil {
+		return fmt.Errorf("secret %s of spec.bootstrap.existing.tlsSecret: %w", name, parsed.err)
+	}
+	e.TLS, e.TLSIdentity = parsed.pair.ClientConfig()
+	return nil
+}
+
+// useExisting adds the old members that responded to the voters that may return the member list.
+// A member of another etcd than that of the record does not count while a member of this cluster
+// responds.
+func (s *seen) useExisting(statuses map[string]etcd.StatusResult) {
+	ids := map[uint64]bool{}
+	for _, e := range s.existing.Endpoints {
+		a, asked := statuses[e.Name]
+		switch {
+		case !asked:
+		case a.Err != nil:
+			s.Etcd.Err = a.Err.Error()
+		case len(s.target.Endpoints) == 0 || s.isRecorded(a.Health.ClusterID):
+			ids[a.Health.ClusterID] = true
+		}
+	}
+	if s.hasOwnVoter(statuses) {
+		return
+	}
+	if len(ids) > 1 {
+		s.Etcd.Err = "the endpoints in spec.bootstrap.existing.clientEndpoints belong to different etcd clusters"
+		return
+	}
+	for _, e := range s.existing.Endpoints {
+		if a, asked := statuses[e.Name]; asked && a.Err == nil && ids[a.Health.ClusterID] {
+			s.addVoter(e, a.Health)
+		}
+	}
+}
+
+// hasOwnVoter is true if a member of the cluster votes, or may vote. It responds so, or the last status or
+// the label of its pod says so, and its pod or its PVC may hold its data. Then only members of the
+// cluster return the member list. Old
+// members that start again without their data form another etcd with the same IDs, and its list has
+// none of the members that hold the data.
+func (s *seen) hasOwnVoter(statuses map[string]etcd.StatusResult) bool {
+	return slices.ContainsFunc(s.target.Endpoints, func(e etcd.Endpoint) bool {
+		a, asked := statuses[e.Name]
+		return asked && a.Err == nil && !a.Health.Learner
+	}) || slices.ContainsFunc(s.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+		return !m.Unmanaged && (m.Role == v1beta2.MemberRoleLeader || m.Role == v1beta2.MemberRoleFollower) && s.hasPodOrPVC(m.Name)
+	}) || slices.ContainsFunc(s.Pods, func(p planner.Pod) bool {
+		return p.Owned && !p.Finished && (p.Role == planner.PodVoter || p.Role == planner.PodDraining)
+	})
+}
+
+// hasPodOrPVC is true while a pod that has not ended, or a PVC, may hold the data of a member.
+func (s *seen) hasPodOrPVC(name string) bool {
+	pod := s.podOf(name)
+	return pod != nil && !pod.Finished || slices.ContainsFunc(s.PVCs, func(p planner.PVC) bool { return p.Owned && p.Name == name })
+}
+
+// isRecorded is true for the cluster ID of the record, and for any while the record has none.
+func (s *seen) isRecorded(id uint64) bool {
+	recorded, err := strconv.ParseUint(s.Record.ClusterID, 16, 64)
+	return err != nil || recorded == id
+}
+
+// addVoter adds an endpoint to the voters if the member there votes and follows a leader.
+func (s *seen) addVoter(e etcd.Endpoint, health etcd.MemberHealth) {
+	if !health.Learner && health.Leader != 0 {
+		e.Status = &health
+		s.voters.Endpoints = append(s.voters.Endpoints, e)
+	}
+}
+
+// observeOldMembers finds the endpoint of each old member by the ID that responds there: among the
+// endpoints of the spec, and otherwise at the client URLs that the member advertises. The members of
+// one Service, for example, are found at the latter. From then on an old member is in the target of
+// requests under its name, as the members of this cluster are.
+func observeOldMembers(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
+	if len(r.seen.existing.Endpoints) == 0 {
+		return
+	}
+	r.seen.nameOldMembers()
+	for i := range r.seen.Etcd.Members {
+		if m := &r.seen.Etcd.Members[i]; m.Unmanaged {
+			m.OfCluster = otherCluster(r, m.PeerURLs)
+		}
+	}
+	given := r.seen.existing.Endpoints
+	isGiven := func(e etcd.Endpoint) bool {
+		return slices.ContainsFunc(given, func(g etcd.Endpoint) bool { return g.Name == e.Name })
+	}
+	r.seen.voters.Endpoints = slices.DeleteFunc(r.seen.voters.Endpoints, isGiven)
+	r.seen.existing = etcd.Target{}
+	responded := map[uint64]etcd.Endpoint{}
+	results := map[uint64]etcd.StatusResult{}
+	note := func(e etcd.Endpoint, a etcd.StatusResult) {
+		if _, known := results[a.Health.ID]; a.Err == nil && !known && (r.seen.Etcd.ClusterID == 0 || a.Health.ClusterID == r.seen.Etcd.ClusterID) {
+			responded[a.Health.ID], results[a.Health.ID] = e, a
+		}
+	}
+	for _, e := range given {
+		note(e, statuses[e.Name])
+	}
+	if advertised := r.seen.advertised(given[0], results); len(advertised) > 0 {
+		ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+		defer cancel()
+		said := r.Etcd.Statuses(ctx, r.seen.to(advertised...))
+		for _, e := range advertised {
+			if a, asked := said[e.Name]; asked {
+				note(e, a)
+			}
+		}
+	}
+	leaders := r.seen.leadersOfVoters()
+	for i := range r.seen.Etcd.Members {
+		m := &r.seen.Etcd.Members[i]
+		e, found := responded[m.ID]
+		if !m.Unmanaged || !found || len(leaders) > 0 && !leaders[results[m.ID].Health.Leader] {
+			continue
+		}
+		e.Name = m.Name
+		statuses[m.Name] = results[m.ID]
+		r.seen.existing.Endpoints = append(r.seen.existing.Endpoints, e)
+		r.seen.target.Endpoints = append(r.seen.target.Endpoints, e)
+		r.seen.addVoter(e, results[m.ID].Health)
+	}
+}
+
+// otherCluster returns the EtcdCluster whose member has one of these peer URLs; empty if there is none.
+func otherCluster(r *run, peerURLs []string) string {
+	for _, text := range peerURLs {
+		u, err := url.Parse(text)
+		if err != nil {
+			continue
+		}
+		parts := strings.SplitN(u.Hostname(), ".", 5) // member, cluster, namespace, "svc", perhaps a domain
+		if len(parts) < 4 || parts[3] != "svc" || parts[2] == r.key.Namespace && parts[1] == r.key.Name {
+			continue
+		}
+		if _, err := r.Cache.Cluster(parts[2], parts[1]); err == nil {
+			return parts[2] + "/" + parts[1]
+		}
+	}
+	return ""
+}
+
+// leadersOfVoters returns the leaders that members of the cluster follow which vote. An old member that
+// follows another leader belongs to another etcd, or an election is under way.
+func (s *seen) leadersOfVoters() map[uint64]bool {
+	leaders := map[uint64]bool{}
+	for _, e := range s.voters.Endpoints {
+		if e.Status != nil {
+			leaders[e.Status.Leader] = true
+		}
+	}
+	return leaders
+}
+
+// advertised returns the client URLs of old members that have not responded. Their scheme must be
+// that of the endpoints of the spec.
+func (s *seen) advertised(given etcd.Endpoint, results map[uint64]etcd.StatusResult) []etcd.Endpoint {
+	scheme, _, _ := strings.Cut(given.URL, "://")
+	var list []etcd.Endpoint
+	for _, m := range s.listed {
+		if _, found := results[m.ID]; found || !s.isUnmanaged(m.ID) {
+			continue
+		}
+		for _, text := range m.ClientURLs {
+			u, err := url.Parse(text)
+			if err != nil || u.Scheme != scheme || u.Port() == "" || !isReachable(u.Hostname()) {
+				continue
+			}
+			template := etcd.Endpoint{TLS: given.TLS, TLSIdentity: given.TLSIdentity}
+			list = append(list, at(template, u.Scheme+"://"+net.JoinHostPort(u.Hostname(), u.Port()), s.Cluster.Namespace)...)
+		}
+	}
+	return list
+}
+
+func (s *seen) isUnmanaged(id uint64) bool {
+	return slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.ID == id && m.Unmanaged })
+}
+
+// isReachable is false for hosts that name the machine of the controller itself, and for others
+// that are no address of a member.
+func isReachable(host string) bool {
+	if host == "" || host == "localhost" {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return err != nil || !addr.IsLoopback() && !addr.IsUnspecified() && !addr.IsLinkLocalUnicast() && !addr.IsMulticast()
+}
+
+// safeName is a name that can stand in the initial cluster of a member that joins.
+var safeName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
+// nameOldMembers gives old members names of their own. etcd takes any name, and the same name
+// twice.
+func (s *seen) nameOldMembers() {
+	count := map[string]int{}
+	for i := range s.Etcd.Members {
+		count[s.Etcd.Members[i].Name]++
+	}
+	for _, p := range slices.Concat(s.Pods, s.Prepared) {
+		count[p.Name]++
+	}
+	for _, c := range slices.Concat(s.PVCs, s.PreparedPVCs) {
+		count[c.Name]++
+	}
+	for i := range s.Etcd.Members {
+		if m := &s.Etcd.Members[i]; m.Unmanaged && (!safeName.MatchString(m.Name) || count[m.Name] > 1) {
+			m.Name = "member-" + strconv.FormatUint(m.ID, 16)
+		}
+	}
+}
