@@ -120,7 +120,7 @@ func (c *Cluster) lossByStatus() Loss {
 	case len(voters)-absent-down-leaderless < need:
 		return Loss{
 			Certain: true, Reason: ReasonQuorumLost, Remedy: RemedyWaitForMembers,
-			Message:     fmt.Sprintf("%d of %d voters do not serve. A quorum needs %d.", absent+down+leaderless, len(voters), need) + c.missingProof(),
+			Message:     fmt.Sprintf("%d of %d voters do not serve. A quorum needs %d.", absent+down+leaderless, len(voters), need) + c.lossByList() + c.missingProof(),
 			Remediation: c.howToResume() + c.howToProve(),
 		}
 	case c.Denied:
@@ -207,7 +207,12 @@ func (c *Cluster) doubts() []string {
 
 // mayResume is true if the voters of a list that may come back are a quorum of it.
 func (c *Cluster) mayResume(v *View) bool {
-	voters, left := 0, 0
+	voters, left := c.countListed(v)
+	return left >= Quorum(voters)
+}
+
+// countListed returns how many voters are in a list, and how many of these may come back.
+func (c *Cluster) countListed(v *View) (voters, left int) {
 	for i := range v.Members {
 		m := &v.Members[i]
 		if m.Learner {
@@ -218,7 +223,22 @@ func (c *Cluster) mayResume(v *View) bool {
 			left++
 		}
 	}
-	return left >= Quorum(voters)
+	return voters, left
+}
+
+// lossByList says by the list of which member too few voters may come back, although the last status
+// does not say so; empty if there is none. It tells a person that a recovery is the only way, as after
+// the API was restored from a backup of its own.
+func (c *Cluster) lossByList() string {
+	for i := range c.Members {
+		m := &c.Members[i]
+		if m.View == nil || m.View.Learner || len(m.View.Members) == 0 || c.Evidence(m.Name).HasEnded() || c.mayResume(m.View) {
+			continue
+		}
+		voters, left := c.countListed(m.View)
+		return fmt.Sprintf(" By the member list of %s, %d of %d voters and their data no longer exist.", m.Name, voters-left, voters)
+	}
+	return ""
 }
 
 // missingProof says what is missing for the proof that a loss is permanent; empty if the

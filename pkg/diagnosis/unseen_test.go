@@ -149,3 +149,34 @@ func TestSurvivorsMayServe(t *testing.T) {
 		}
 	}
 }
+
+// TestLossByList: a status from an earlier time does not name a voter that is lost. The list of a member
+// that responds does, and the message repeats that.
+func TestLossByList(t *testing.T) {
+	t.Parallel()
+	list := func(names ...string) *View {
+		v := &View{}
+		for _, name := range names {
+			v.Members = append(v.Members, ListedMember{Name: name})
+		}
+		return v
+	}
+	const lost = "By the member list of a, 2 of 4 voters and their data no longer exist."
+	for name, test := range map[string]struct {
+		view *View
+		want string
+	}{
+		"a voter that the status does not name is lost": {list("a", "b", "c", "d"), lost},
+		"the list is that of the status":                {list("a", "b", "c"), ""},
+		"the list could not be read":                    {list(), ""},
+		"a learner has no list":                         {&View{Learner: true, Members: list("a", "b", "c", "d").Members}, ""},
+	} {
+		c := survivors(Member{Name: "a", Started: true, Response: NoLeader, View: test.view}, Member{Name: "b", Started: true, Response: NoLeader})
+		c.Members = append(c.Members, Member{Name: "c", Started: true})
+		c.UnreadFor = ElectionGrace
+		loss := c.QuorumLoss()
+		if loss.Permanent || strings.Contains(loss.Message, "member list") != (test.want != "") || !strings.Contains(loss.Message, test.want) {
+			t.Errorf("%s: %+v", name, loss)
+		}
+	}
+}

@@ -182,6 +182,10 @@ func (g *guarded) UpdateClusterStatus(_ context.Context, c *v1beta2.EtcdCluster)
 // Cluster and the others implement Cache.
 func (g *guarded) Cluster(string, string) (*v1beta2.EtcdCluster, error) { return g.cluster, nil }
 
+func (g *guarded) Restore(_, name string) (*v1beta2.EtcdRestore, error) {
+	return nil, apierrors.NewNotFound(v1beta2.Resource("etcdrestores"), name)
+}
+
 func (g *guarded) IsCordoned(string) bool { return false }
 
 func (g *guarded) Service(_, name string) (*corev1.Service, error) {

@@ -102,6 +102,9 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 		return err
 	}
 	observeNodesOfUnresponsive(ctx, r)
+	if err := observeLossRestore(r); err != nil {
+		return err
+	}
 	r.keep(r.key, r.seen.target, r.seen.recoveryMember, r.seen.existing)
 	return nil
 }

@@ -105,6 +105,23 @@ func observeNodesOfUnresponsive(ctx context.Context, r *run) {
 	}
 }
 
+// observeLossRestore reads the EtcdRestore that was created for the loss of all members.
+func observeLossRestore(r *run) error {
+	name := planner.LossRestoreName(&r.seen.Observed)
+	if name == "" {
+		return nil
+	}
+	restore, err := r.Cache.Restore(r.key.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read EtcdRestore %s from the cache: %w", name, err)
+	}
+	r.seen.LossRestore = &restore.Status
+	return nil
+}
+
 func isNodeNotReady(ctx context.Context, r *run, name string) (bool, error) {
 	node, err := r.Objects.GetNode(ctx, name)
 	if isNotFound(err) {

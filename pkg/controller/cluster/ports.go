@@ -22,6 +22,7 @@ import (
 // k8s.io/apimachinery/pkg/api/errors.
 type Cache interface {
 	Cluster(namespace, name string) (*v1beta2.EtcdCluster, error)
+	Restore(namespace, name string) (*v1beta2.EtcdRestore, error)
 	Service(namespace, name string) (*corev1.Service, error)
 	ConfigMap(namespace, name string) (*corev1.ConfigMap, error)
 	PodDisruptionBudget(namespace, name string) (*policyv1.PodDisruptionBudget, error)

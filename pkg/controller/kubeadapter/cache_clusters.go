@@ -25,6 +25,7 @@ import (
 // namespace may hold the objects of a thousand clusters.
 type ClusterCache struct {
 	Clusters etcdlisters.EtcdClusterLister
+	Restores etcdlisters.EtcdRestoreLister
 	Services corelisters.ServiceLister
 	Records  corelisters.ConfigMapLister
 	Budgets  policylisters.PodDisruptionBudgetLister
@@ -82,6 +83,11 @@ func of[T metav1.Object](set cache.Indexer, namespace, cluster string) ([]T, err
 // Cluster implements cluster.Cache.
 func (c ClusterCache) Cluster(namespace, name string) (*v1beta2.EtcdCluster, error) {
 	return c.Clusters.EtcdClusters(namespace).Get(name)
+}
+
+// Restore implements cluster.Cache.
+func (c ClusterCache) Restore(namespace, name string) (*v1beta2.EtcdRestore, error) {
+	return c.Restores.EtcdRestores(namespace).Get(name)
 }
 
 // Service implements cluster.Cache.

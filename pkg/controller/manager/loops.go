@@ -262,7 +262,7 @@ func newClusterLoop(
 	tasks := background.New(queue.Enqueue)
 	reconciler, err := cluster.NewReconciler(cluster.Config{
 		Cache: kubeadapter.ClusterCache{
-			Clusters: clusters.Lister(), Services: services.Lister(), Records: records.Lister(), Budgets: budgets.Lister(),
+			Clusters: clusters.Lister(), Restores: caches.etcd.Etcd().V1beta2().EtcdRestores().Lister(), Services: services.Lister(), Records: records.Lister(), Budgets: budgets.Lister(),
 			PodSet: pods.Informer().GetIndexer(), PVCSet: pvcs.Informer().GetIndexer(), Slices: slices.Informer().GetIndexer(),
 			Cordons: caches.cordons,
 		},

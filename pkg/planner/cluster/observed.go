@@ -60,6 +60,8 @@ type Observed struct {
 	Trust          string
 	Etcd           Etcd
 	RecoveryMember RecoveryMember
+	// LossRestore is the status of the EtcdRestore that LossRestoreName names; nil if there is none.
+	LossRestore *v1beta2.RestoreStatus
 	// Task must have been read before etcd: the response of a member then shows its state
 	// after the task.
 	Task Task

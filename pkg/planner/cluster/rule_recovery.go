@@ -37,6 +37,18 @@ func ruleRecovery(o *Observed) (Plan, bool) {
 	return plan, true
 }
 
+// LossRestoreName returns the name of the EtcdRestore that is created for the loss of all members;
+// empty unless they are lost and the cluster may recover without a request.
+func LossRestoreName(o *Observed) string {
+	if !recoversAutomatically(o.Cluster) || !isPermanentlyLost(o) {
+		return ""
+	}
+	if in := recoveryInput(o); len(in.Facts.Remains()) == 0 {
+		return in.LossRestoreName()
+	}
+	return ""
+}
+
 // recoveryInput is what of the observation decides about a recovery.
 func recoveryInput(o *Observed) *recovery.Input {
 	in := &recovery.Input{
@@ -47,7 +59,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: o.Record.Recoveries,
 		RecordedID: o.Record.ClusterID, ReplacedID: o.Record.ClusterID,
-		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup,
+		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup, LossRestore: o.LossRestore,
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
 			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),

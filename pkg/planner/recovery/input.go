@@ -35,6 +35,8 @@ type Input struct {
 	// LostSince is since when it is proven that the quorum cannot come back; nil while it is not.
 	LostSince  *metav1.Time
 	LastBackup *v1beta2.LastBackup
+	// LossRestore is the status of the EtcdRestore that LossRestoreName names; nil if there is none.
+	LossRestore *v1beta2.RestoreStatus
 
 	// Linearizable is true if the member list was read through a quorum.
 	Linearizable bool

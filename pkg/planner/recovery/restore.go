@@ -31,21 +31,43 @@ func (in *Input) automaticRestore() (Decision, bool) {
 		}
 		return wait(AtRest, reason, "no pod and no volume of any member is left, and "+err.Error(), "restore a backup with an EtcdRestore"), true
 	}
-	name := in.restoreName()
-	if r := Current(in.Recorded, in.Reported); r != nil && r.Source.Restore == name {
+	name := in.LossRestoreName()
+	if outcome := in.lossRestoreOutcome(name); outcome != "" {
 		return wait(AtRest, ReasonRestoreEnded,
-			fmt.Sprintf("no pod and no PVC of any member exists, and EtcdRestore %s, which was created for this loss, has ended: it is %s%s", name, r.Phase, explained(r)),
+			fmt.Sprintf("no pod and no PVC of any member exists, and EtcdRestore %s, which was created for this loss, has ended: it is %s", name, outcome),
 			"Restore a backup with another EtcdRestore; the last one is EtcdBackup "+backup.Name+"."), true
 	}
 	decision := wait(AtRest, ReasonWaitingForRestore,
 		fmt.Sprintf("no pod and no PVC of any member exists; EtcdRestore %s restores the last backup, EtcdBackup %s", name, backup.Name),
-		diagnosis.NoActionYet+" See the status of that EtcdRestore. If it has ended, restore the backup with another EtcdRestore.")
+		diagnosis.NoActionYet+" See the status of that EtcdRestore.")
+	if in.LossRestore != nil {
+		return decision, true
+	}
 	lost := make([]string, 0, len(in.Members))
 	for i := range in.Members {
 		lost = append(lost, in.Members[i].Name)
 	}
 	decision.Step = RequestRestore{Name: name, Backup: backup.Name, Lost: lost}
 	return decision, true
+}
+
+// lossRestoreOutcome says how the EtcdRestore of this loss has ended, as the end of a sentence; empty
+// if it has not ended. The object says so after the record names another recovery, and the record
+// after the object was deleted.
+func (in *Input) lossRestoreOutcome(name string) string {
+	if r := Current(in.Recorded, in.Reported); r != nil && r.Source.Restore == name {
+		return string(r.Phase) + explained(r)
+	}
+	switch r := in.LossRestore; {
+	case r == nil:
+		return ""
+	case r.Phase == v1beta2.RestorePhaseSucceeded:
+		return string(r.Phase) + ", and what it made is lost, too"
+	case r.Phase == v1beta2.RestorePhaseFailed:
+		return string(r.Phase) + ": " + r.Reason
+	default:
+		return ""
+	}
 }
 
 // explained is the message of a recovery behind its phase.
@@ -56,10 +78,10 @@ func explained(r *v1beta2.RecoveryStatus) string {
 	return ", " + r.Message
 }
 
-// restoreName is the same for the same members, so that their loss causes one restore. It
-// follows from the status, which lists them, and not from the record, which may be lost
-// between two looks.
-func (in *Input) restoreName() string {
+// LossRestoreName returns the name of the EtcdRestore that is created for the loss of all members.
+// It is the same for the same members, so that their loss causes one restore. It follows from the
+// status, which lists them, and not from the record, which may be lost between two looks.
+func (in *Input) LossRestoreName() string {
 	ids := make([]string, 0, len(in.Members))
 	for i := range in.Members {
 		ids = append(ids, in.Members[i].ID)

@@ -32,6 +32,10 @@ func TestAutomaticRestore(t *testing.T) {
 		}), strings.Replace(request, "7c8f5059", "a9eed93a", 1)},
 		{"once, and it was abandoned", nothing, edits(lostFor(time.Hour), backedUp(true), restoredByItself(v1beta2.RecoveryPhaseAbandoned)), "wait RestoreEnded"},
 		{"once, and what it made was lost", nothing, edits(lostFor(time.Hour), backedUp(true), restoredByItself(v1beta2.RecoveryPhaseSucceeded)), "wait RestoreEnded"},
+		{"once, and the record names another recovery by now", nothing, edits(lostFor(time.Hour), backedUp(true), recorded(succeeded), lossRestore(v1beta2.RestorePhaseFailed)), "wait RestoreEnded"},
+		{"once, and nothing recorded it", nothing, edits(lostFor(time.Hour), backedUp(true), lossRestore(v1beta2.RestorePhaseSucceeded)), "wait RestoreEnded"},
+		{"once, and it is under way", nothing, edits(lostFor(time.Hour), backedUp(true), lossRestore(v1beta2.RestorePhaseVerifying)), "wait WaitingForRestore"},
+		{"once, and it was just created", nothing, edits(lostFor(time.Hour), backedUp(true), lossRestore("")), "wait WaitingForRestore"},
 		{"once for the members that are lost now", nothing, edits(lostFor(time.Hour), backedUp(true), restoredByItself(v1beta2.RecoveryPhaseSucceeded), func(in *Input) {
 			in.Members[2].ID = "4"
 		}), strings.Replace(request, "7c8f5059", "a9eed93a", 1)},
@@ -40,6 +44,11 @@ func TestAutomaticRestore(t *testing.T) {
 		}), request},
 		{"once, though the record is lost meanwhile", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) { in.RecordedID = "" }), request},
 	})
+}
+
+// lossRestore is an EtcdRestore of this loss in a phase.
+func lossRestore(phase v1beta2.RestorePhase) func(*Input) {
+	return func(in *Input) { in.LossRestore = &v1beta2.RestoreStatus{Phase: phase, Reason: "Why"} }
 }
 
 // restoredByItself is an automatic restore of the cluster whose members are a, b and c, in a phase.

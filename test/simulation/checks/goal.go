@@ -31,7 +31,7 @@ func (c *Checks) Goal() string {
 	if !c.Published[string(cluster.UID)] && c.isUnborn(cluster) {
 		return ""
 	}
-	if l != nil && !c.Matters(l) {
+	if l != nil && (!c.Matters(l) || c.needsPerson(cluster, l)) {
 		return c.goalLost(cluster, l)
 	}
 	if l == nil {
@@ -46,6 +46,13 @@ func (c *Checks) Goal() string {
 		}
 	}
 	return ""
+}
+
+// needsPerson is true for a cluster without a quorum, which comes back only by what no controller may
+// do without a person.
+func (c *Checks) needsPerson(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
+	standing := c.w.Standing(l)
+	return *cluster.Spec.Replicas > 0 && !standing.Live && standing.Recoverable && !c.w.ResumesUntouched(l)
 }
 
 // isUnborn is true for a cluster that has not served because it is not wanted to have a

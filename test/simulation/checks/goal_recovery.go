@@ -6,7 +6,6 @@ package checks
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +98,7 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 		}
 	}
 	switch {
-	case survivors == 0 && c.hasRestored(cluster.Status.BlockedBy):
+	case survivors == 0 && cluster.Status.BlockedBy != nil && cluster.Status.BlockedBy.Reason == string(planner.ReasonRestoreEnded):
 		// It was done once for this loss, and the status asks a person for the next one.
 		c.w.AskRestore(fmt.Sprintf("asked-%d", len(c.w.Restores)), cluster.Status.LastBackup.Name)
 		return "another restore was requested"
@@ -112,28 +111,13 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 	case c.w.Plan.Recovers:
 		c.w.RequestRecovery()
 		return askedToRecover
-	case c.w.Plan.Automatic && voters-gone < voters/2+1 && !c.mayHaveBeenPromoted(cluster):
+	case c.w.Plan.Automatic && voters-gone < voters/2+1 && !c.mayHaveBeenPromoted(cluster) && !c.needsPerson(cluster, l):
 		return "it does not recover by itself"
+	case (c.w.Plan.Automatic || c.needsPerson(cluster, l)) && c.isStalled():
+		c.w.RequestRecovery() // as the status tells a person to do
+		return askedToRecover
 	default:
 		return ""
-	}
-}
-
-// hasRestored is true if the status says that the one restore of a loss has ended, or names it and another
-// recovery came after it.
-func (c *Checks) hasRestored(b *v1beta2.BlockedBy) bool {
-	switch {
-	case b == nil:
-		return false
-	case b.Reason == string(planner.ReasonWaitingForRestore):
-		for id := range c.w.Restores {
-			if strings.Contains(b.Message, "EtcdRestore "+id+" ") {
-				return true
-			}
-		}
-		return false
-	default:
-		return b.Reason == string(planner.ReasonRestoreEnded)
 	}
 }
 
@@ -164,9 +148,19 @@ func (c *Checks) mayHaveBeenPromoted(cluster *v1beta2.EtcdCluster) bool {
 	return slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
 		pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, m.Pod)
 		labelled := found && pod.Labels[resources.LabelRole] == resources.RoleVoter
+		if m.Role == v1beta2.MemberRolePending && c.votesByItself(m.Name) {
+			return true
+		}
 		open := m.Role == v1beta2.MemberRoleLearner ||
 			m.Role == v1beta2.MemberRolePending && (labelled || c.w.Plan.Line()[0] == schedules.VersionLines[1][0])
 		return open && (m.Pod != "" || m.Claim != "") && !diagnosis.HasResponded(&m)
+	})
+}
+
+// votesByItself is true for a member whose own list says that it votes.
+func (c *Checks) votesByItself(name string) bool {
+	return slices.ContainsFunc(c.w.Etcd.Processes, func(p *simetcd.Process) bool {
+		return p.Run.Name() == name && p.Members.IsVoter(p.Dir.Id)
 	})
 }
 

@@ -80,6 +80,9 @@ var (
 	errUnlisted = errors.New("could not find local name in the initial cluster configuration")
 )
 
+// CannotStart is true for a pod whose declaration makes etcd end at once.
+func CannotStart(pod *corev1.Pod) bool { return environment(pod, BadEnvironment) }
+
 // Start is what etcd does first. An error ends the process.
 func (e *World) Start(r Container, dir *DataDir, pod *corev1.Pod) (*Process, error) {
 	args := parseArguments(pod)
@@ -88,7 +91,7 @@ func (e *World) Start(r Container, dir *DataDir, pod *corev1.Pod) (*Process, err
 		Started: e.Elapsed, heard: e.Elapsed, patience: e.Dice.Between(time.Second, 2*time.Second), match: map[uint64]int{}, Stuck: dir.Hung,
 	}
 	delete(e.Upgrading, r.UID())
-	if environment(pod, BadEnvironment) {
+	if CannotStart(pod) {
 		return nil, errFlag
 	}
 	if dir.Damaged {

@@ -9,13 +9,34 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
+
+// cachePort is the cache of one controller, with the EtcdRestores as they are.
+type cachePort struct {
+	*kubernetes.Cache
+	w *World
+}
+
+// Restore implements cluster.Cache. An EtcdRestore ends when the cluster no longer carries it out.
+func (p cachePort) Restore(_, name string) (*v1beta2.EtcdRestore, error) {
+	if !p.w.Restores[name] {
+		return nil, apierrors.NewNotFound(v1beta2.Resource("etcdrestores"), name)
+	}
+	restore := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](p.w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if !found || !cluster.Status.Recovery.IsInProgress() || cluster.Status.Recovery.ID != name {
+		restore.Status = v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed, Reason: "Abandoned"}
+	}
+	return restore, nil
+}
 
 // objectsPort is the live API for one controller.
 type objectsPort struct{ c *Manager }

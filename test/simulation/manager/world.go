@@ -63,7 +63,7 @@ func (w *World) StartManager(lag int) *Manager {
 	c.Cache = w.NewCache(lag)
 	c.Cache.Changed = c.enqueue
 	config := cluster.Config{
-		Cache:       c.Cache,
+		Cache:       cachePort{c.Cache, w},
 		Objects:     objectsPort{c},
 		CertManager: noCertManager{},
 		Etcd:        etcdPort{c},

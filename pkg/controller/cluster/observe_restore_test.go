@@ -1,0 +1,72 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+)
+
+// lossRestores is a cache that holds at most one EtcdRestore, whatever its name is.
+type lossRestores struct {
+	Cache
+	status *v1beta2.RestoreStatus
+	err    error
+	reads  []string
+}
+
+func (c *lossRestores) Restore(_, name string) (*v1beta2.EtcdRestore, error) {
+	c.reads = append(c.reads, name)
+	if c.err == nil && c.status == nil {
+		return nil, apierrors.NewNotFound(v1beta2.Resource("etcdrestores"), name)
+	}
+	return &v1beta2.EtcdRestore{Status: *c.status.DeepCopy()}, c.err
+}
+
+// TestLossRestoreIsObserved: the EtcdRestore of the loss of all members is read only if they are lost
+// and the cluster may recover without a request.
+func TestLossRestoreIsObserved(t *testing.T) {
+	t.Parallel()
+	failed := &v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed, Reason: "Abandoned"}
+	for name, test := range map[string]struct {
+		cache lossRestores
+		edit  func(*seen)
+		reads int
+	}{
+		"it failed":                  {lossRestores{status: failed}, nil, 1},
+		"there is none":              {lossRestores{}, nil, 1},
+		"it cannot be read":          {lossRestores{status: failed, err: errors.New("no")}, nil, 1},
+		"a member is left":           {lossRestores{status: failed}, func(s *seen) { s.Pods = afterRemoval(stopped()).Pods }, 0},
+		"a PVC is left":              {lossRestores{status: failed}, func(s *seen) { s.PVCs = []planner.PVC{{Name: "c-b", Owned: true}} }, 0},
+		"it must not recover itself": {lossRestores{status: failed}, func(s *seen) { s.Cluster.Spec.Recovery = nil }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := afterRemoval(stopped())
+			s.Pods, s.PVCs = nil, nil
+			s.Etcd.Members[0].Reason = planner.ReasonNoPod
+			s.Cluster.Spec.Recovery = &v1beta2.RecoveryPolicy{QuorumLoss: v1beta2.RecoveryAutomatic}
+			if test.edit != nil {
+				test.edit(s)
+			}
+			cache := test.cache
+			err := observeLossRestore(&run{Reconciler: &Reconciler{Config: Config{Cache: &cache}}, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s})
+			if !errors.Is(err, cache.err) {
+				t.Errorf("error %v", err)
+			}
+			if found := s.LossRestore != nil; found != (test.reads > 0 && cache.status != nil && cache.err == nil) {
+				t.Errorf("observed %+v", s.LossRestore)
+			}
+			if len(cache.reads) != test.reads {
+				t.Errorf("read %q", cache.reads)
+			}
+		})
+	}
+}
