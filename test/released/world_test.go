@@ -128,6 +128,10 @@ func ofHidden[T metav1.Object](name string) func(T) bool {
 type cache struct{ *world }
 
 func (c cache) Cluster(_, _ string) (*v1beta2.EtcdCluster, error) { return c.cluster, nil }
+func (c cache) Restore(_, name string) (*v1beta2.EtcdRestore, error) {
+	return get[*v1beta2.EtcdRestore](c.world, "EtcdRestore", name)
+}
+
 func (c cache) Service(_, name string) (*corev1.Service, error) {
 	return get[*corev1.Service](c.world, "Service", name)
 }
