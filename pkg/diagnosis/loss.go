@@ -226,7 +226,7 @@ func (c *Cluster) countListed(v *View) (voters, left int) {
 	return voters, left
 }
 
-// lossByList says by the list of which member too few voters may come back, although the last status
+// lossByList names a member by whose list too few voters may come back, although the last status
 // does not say so; empty if there is none. It tells a person that a recovery is the only way, as after
 // the API was restored from a backup of its own.
 func (c *Cluster) lossByList() string {

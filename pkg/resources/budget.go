@@ -42,17 +42,31 @@ func PodDisruptionBudget(c *v1beta2.EtcdCluster, minAvailable int) *policyv1.Pod
 func HasPodDisruptionBudgetDrifted(c *v1beta2.EtcdCluster, live *policyv1.PodDisruptionBudget) bool {
 	want := PodDisruptionBudget(c, 0)
 	want.Spec.MinAvailable = live.Spec.MinAvailable
-	_, drifted := repairBudget(c, live, want)
+	_, drifted := BudgetDrift(c, live, want)
 	return drifted
 }
 
-// PodDisruptionBudgetDrift returns live as it should be to keep minAvailable voters, and
-// whether that is a change: a copy if it is, live itself if not.
-func PodDisruptionBudgetDrift(c *v1beta2.EtcdCluster, minAvailable int, live *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, bool) {
-	return repairBudget(c, live, PodDisruptionBudget(c, minAvailable))
+// RecoveryBudgetName returns the name of RecoveryBudget. The name of a cluster has no dot, so no
+// cluster has a budget of this name.
+func RecoveryBudgetName(cluster string) string { return cluster + ".recovery" }
+
+// RecoveryBudget returns the budget that rejects each eviction of the recovery member until it is behind
+// the Services. From the cutover until then its pod may hold the only copy of the data. Kubernetes
+// rejects an eviction that two budgets count; the other one counts no recovery member.
+func RecoveryBudget(c *v1beta2.EtcdCluster) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: objectMeta(c, RecoveryBudgetName(c.Name), nil, nil),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable:               ptr.To(intstr.FromInt(1)),
+			Selector:                   &metav1.LabelSelector{MatchLabels: RecoveryLabels(c.Name)},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.IfHealthyBudget),
+		},
+	}
 }
 
-func repairBudget(c *v1beta2.EtcdCluster, live, want *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, bool) {
+// BudgetDrift returns live as it should be, which is want, and whether that is a change: a copy if
+// it is, live itself if not.
+func BudgetDrift(c *v1beta2.EtcdCluster, live, want *policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, bool) {
 	pdb := *live
 	pdb.ObjectMeta = editableMeta(&live.ObjectMeta)
 	changed := putAll(&pdb.Labels, want.Labels)

@@ -178,14 +178,14 @@ func TestBudget(t *testing.T) {
 	live := PodDisruptionBudget(c, 2)
 	live.Status.CurrentHealthy = 3
 	live.Labels["somebody"] = "else"
-	if got, changed := PodDisruptionBudgetDrift(c, 2, live); changed {
+	if got, changed := BudgetDrift(c, live, PodDisruptionBudget(c, 2)); changed {
 		t.Errorf("drift of nothing: %s", cmp.Diff(live, got))
 	}
-	if got, changed := PodDisruptionBudgetDrift(c, 3, live); !changed || got.Spec.MinAvailable.IntVal != 3 || live.Spec.MinAvailable.IntVal != 2 {
+	if got, changed := BudgetDrift(c, live, PodDisruptionBudget(c, 3)); !changed || got.Spec.MinAvailable.IntVal != 3 || live.Spec.MinAvailable.IntVal != 2 {
 		t.Errorf("one more: %v %+v", changed, got.Spec)
 	}
 	live.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
-	if got, changed := PodDisruptionBudgetDrift(c, 2, live); !changed || *got.Spec.UnhealthyPodEvictionPolicy != policyv1.IfHealthyBudget {
+	if got, changed := BudgetDrift(c, live, PodDisruptionBudget(c, 2)); !changed || *got.Spec.UnhealthyPodEvictionPolicy != policyv1.IfHealthyBudget {
 		t.Errorf("eviction policy: %v %+v", changed, got.Spec)
 	}
 }

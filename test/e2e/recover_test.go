@@ -98,9 +98,11 @@ func testRecovery(t *testing.T, volumes bool) {
 	if c.get().Status.Recovery != nil {
 		t.Error("a dry run began a recovery")
 	}
+	endEvictions := c.evictRecoveryMember()
 	_, err = c.recoverNow()
 	s.must(err, "ask for the recovery")
 	object = c.recovered(3)
+	endEvictions()
 	c.holds(data)
 	c.bumped()
 	if c.clusterID() == clusterID || object.Status.Recovery.OldClusterID == object.Status.Recovery.ClusterID {
@@ -114,6 +116,9 @@ func testRecovery(t *testing.T, volumes bool) {
 		t.Errorf("the old member %s is still there", survivor.Name)
 	}
 	c.gone("pods,pvc", "etcd_retired=lost")
+	if budgets := c.kubectl("get", "pdb", "-o", "name"); strings.TrimSpace(budgets) != "poddisruptionbudget.policy/lost" {
+		t.Errorf("the budgets afterwards are %q", budgets)
+	}
 	for _, want := range []string{"RecoveryStarted", "RecoveryCutover", "Recovered"} {
 		if !slices.Contains(c.reasons(), want) {
 			t.Errorf("no event %s: %v", want, c.reasons())

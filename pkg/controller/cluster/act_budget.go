@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -21,7 +22,18 @@ import (
 
 // ensureBudget makes the pod disruption budget or brings it up to date.
 func ensureBudget(ctx context.Context, r *run, a planner.EnsurePodDisruptionBudget) error {
-	want := resources.PodDisruptionBudget(r.seen.Cluster, a.MinAvailable)
+	return putBudget(ctx, r, resources.PodDisruptionBudget(r.seen.Cluster, a.MinAvailable))
+}
+
+// guardRecoveryMember makes the budget of the recovery member or brings it up to date.
+func guardRecoveryMember(ctx context.Context, r *run, _ planner.GuardRecoveryMember) error {
+	if r.seen.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled {
+		return nil
+	}
+	return putBudget(ctx, r, resources.RecoveryBudget(r.seen.Cluster))
+}
+
+func putBudget(ctx context.Context, r *run, want *policyv1.PodDisruptionBudget) error {
 	created, err := r.Objects.CreatePodDisruptionBudget(ctx, want)
 	if err == nil {
 		r.Gate.Note(r.key, created)
@@ -32,12 +44,12 @@ func ensureBudget(ctx context.Context, r *run, a planner.EnsurePodDisruptionBudg
 	}
 	live, err := r.Objects.GetPodDisruptionBudget(ctx, want.Namespace, want.Name)
 	if err != nil {
-		return fmt.Errorf("read the PodDisruptionBudget: %w", err)
+		return fmt.Errorf("read PodDisruptionBudget %s: %w", want.Name, err)
 	}
 	if !resources.Owns(r.seen.Cluster, live) {
 		return fmt.Errorf("PodDisruptionBudget %s exists: %w", want.Name, reconcile.ErrNotOwned)
 	}
-	repaired, drifted := resources.PodDisruptionBudgetDrift(r.seen.Cluster, a.MinAvailable, live)
+	repaired, drifted := resources.BudgetDrift(r.seen.Cluster, live, want)
 	if !drifted {
 		return nil
 	}
@@ -97,7 +109,7 @@ func raiseBudget(ctx context.Context, r *run) error {
 	if !resources.Owns(r.seen.Cluster, live) || minAvailable(live) >= keep {
 		return nil
 	}
-	raised, _ := resources.PodDisruptionBudgetDrift(r.seen.Cluster, keep, live)
+	raised, _ := resources.BudgetDrift(r.seen.Cluster, live, resources.PodDisruptionBudget(r.seen.Cluster, keep))
 	updated, err := r.Objects.UpdatePodDisruptionBudget(ctx, raised)
 	if err != nil {
 		return reconcile.StaleOnConflict(err)
@@ -108,12 +120,21 @@ func raiseBudget(ctx context.Context, r *run) error {
 
 // deleteBudget deletes the pod disruption budget.
 func deleteBudget(ctx context.Context, r *run, _ planner.DeletePodDisruptionBudget) error {
-	live, err := r.Objects.GetPodDisruptionBudget(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	return dropBudget(ctx, r, r.seen.Cluster.Name)
+}
+
+// unguardRecoveryMember deletes the budget of the recovery member.
+func unguardRecoveryMember(ctx context.Context, r *run, _ planner.UnguardRecoveryMember) error {
+	return dropBudget(ctx, r, resources.RecoveryBudgetName(r.seen.Cluster.Name))
+}
+
+func dropBudget(ctx context.Context, r *run, name string) error {
+	live, err := r.Objects.GetPodDisruptionBudget(ctx, r.seen.Cluster.Namespace, name)
 	if isNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the PodDisruptionBudget: %w", err)
+		return fmt.Errorf("read PodDisruptionBudget %s: %w", name, err)
 	}
 	if !resources.Owns(r.seen.Cluster, live) {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
@@ -115,5 +116,57 @@ func TestOnlyOneStops(t *testing.T) {
 	}
 	if err := requireStillDrained(r, role("c-x", resources.RoleVoter)); !errors.Is(err, reconcile.ErrStale) {
 		t.Errorf("another controller has given it back to the Service: %v", err)
+	}
+}
+
+// TestRecoveryMemberIsGuarded: from the cutover until it is behind the Services, a budget of its own
+// rejects evictions of the recovery member. Another program's budget of that name stays as it is.
+func TestRecoveryMemberIsGuarded(t *testing.T) {
+	t.Parallel()
+	const name = "c.recovery"
+	for _, test := range []struct {
+		name            string
+		policy          v1beta2.PodDisruptionBudgetPolicy
+		before          string // whose budget exists
+		guarded, unlike bool   // whether it is the budget of the cluster then, and whether putting it fails
+		left            bool   // whether one is left when the guard ends
+	}{
+		{"none exists", "", "", true, false, false},
+		{"it exists", "", "ours", true, false, false},
+		{"it was edited", "", "edited", true, false, false},
+		{"another owner has one", "", "theirs", false, true, true},
+		{"no budget is declared", v1beta2.PodDisruptionBudgetDisabled, "", false, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := newDeletedCluster(t)
+			l.c.Spec.PodDisruptionBudget = test.policy
+			budget := resources.RecoveryBudget(l.c)
+			switch test.before {
+			case "edited":
+				budget.Spec.MinAvailable = ptr.To(intstr.FromInt32(0))
+			case "theirs":
+				budget.OwnerReferences, budget.Annotations = nil, nil
+			}
+			l.kube = fake.NewClientset()
+			if test.before != "" {
+				l.kube = fake.NewClientset(budget)
+			}
+			l.Kubernetes = l.kube
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: stopped(), Clock: noon()}}, key: types.NamespacedName{Namespace: l.c.Namespace, Name: "c"}, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}
+			if err := guardRecoveryMember(t.Context(), r, planner.GuardRecoveryMember{}); errors.Is(err, reconcile.ErrNotOwned) != test.unlike || err != nil && !test.unlike {
+				t.Errorf("guarding fails with %v", err)
+			}
+			live, err := l.GetPodDisruptionBudget(t.Context(), l.c.Namespace, name)
+			if guarded := err == nil && resources.Owns(l.c, live) && live.Spec.MinAvailable.IntValue() == 1 && live.Spec.Selector.MatchLabels[resources.LabelRecovery] == "c"; guarded != test.guarded {
+				t.Errorf("the budget is %+v, error %v", live, err)
+			}
+			if err := unguardRecoveryMember(t.Context(), r, planner.UnguardRecoveryMember{}); err != nil {
+				t.Errorf("the guard does not end: %v", err)
+			}
+			if _, err := l.GetPodDisruptionBudget(t.Context(), l.c.Namespace, name); (err == nil) != test.left {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
 	}
 }

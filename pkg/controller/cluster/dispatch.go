@@ -27,9 +27,11 @@ var effects = index(
 	on(createPeerService),
 	on(repairPeerService).upkeep(),
 	on(ensureClientService).upkeep(),
-	// act_budget.go: the PodDisruptionBudget
+	// act_budget.go: PodDisruptionBudgets
 	on(ensureBudget).upkeep(),
 	on(deleteBudget).upkeep(),
+	on(guardRecoveryMember).upkeep(),
+	on(unguardRecoveryMember).upkeep(),
 	// act_pods.go: pods of members
 	on(createBootstrapPod).createsPod(),
 	on(createMemberPod).createsPod(),

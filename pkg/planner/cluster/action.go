@@ -48,6 +48,13 @@ type EnsurePodDisruptionBudget struct{ MinAvailable int }
 // DeletePodDisruptionBudget removes the budget.
 type DeletePodDisruptionBudget struct{}
 
+// GuardRecoveryMember creates the budget that rejects evictions of the recovery member, and
+// UnguardRecoveryMember deletes it.
+type (
+	GuardRecoveryMember   struct{}
+	UnguardRecoveryMember struct{}
+)
+
 // RecordBootstrap writes etcd's cluster ID into the bootstrap record. From then on no
 // bootstrap member is ever created again. Log, if it is not empty, is recorded with it.
 type RecordBootstrap struct {
@@ -358,6 +365,8 @@ func (RepairPeerService) action()         {}
 func (EnsureClientService) action()       {}
 func (EnsurePodDisruptionBudget) action() {}
 func (DeletePodDisruptionBudget) action() {}
+func (GuardRecoveryMember) action()       {}
+func (UnguardRecoveryMember) action()     {}
 func (RecordBootstrap) action()           {}
 func (RecordDeclaration) action()         {}
 func (CreateBootstrapPod) action()        {}

@@ -170,14 +170,14 @@ func TestFillRecoveryMember(t *testing.T) {
 		{"others may come back meanwhile", 3, "a:noleader,claim,index=90 b:claim,nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: CreatePod b[a b c], wait WaitingForRecoveryMember"},
 		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(filling), recoveryPod(0xbeef)),
-			"recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
-		{"it serves", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: VerifyWrite, RecordRecovery Cutover"},
+			"recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Abandoned"},
+		{"it serves", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
 		{"the recovery member is taken away", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })),
-			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+			"recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Pending"},
 		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes, stale)),
-			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+			"recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Pending"},
 		{"it never starts from its image", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes, otherImage)),
-			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+			"recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Pending"},
 		{"it may hold the only copy", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(filling), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"members that can come back do, meanwhile", 3, "a:nopod,index=0 b:claim,nopod,index=0 c:nopod,index=0",
@@ -195,12 +195,12 @@ func TestFillRecoveryMember(t *testing.T) {
 			edits(noQuorum, recorded(filling), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "b").EndsBy, podByName(o.Pods, "c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
 		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(filling, restores), recoveryPod(0xbeef)), "recovery: wait OldMemberMayRun"},
 		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(filling, restores), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "c").EndsBy = o.Now }),
-			"recovery: VerifyWrite, RecordRecovery Cutover"},
+			"recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
 		{"a restore of a new cluster", 3, "", edits(unresponsive, recorded(filling, restores), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
 		{"a record that a user deleted", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID = filling, "c0ffee" })),
 			"recovery: RecordRecovery Filling from "},
 		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" })),
-			"recovery: DeleteRecoveryMember x, RecordRecovery Abandoned"},
+			"recovery: DeleteRecoveryMember x, UnguardRecoveryMember, RecordRecovery Abandoned"},
 		{"a status from before a later recovery, and a record that was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" }),
 			func(o *Observed) { o.Record.ClusterID = "" }), "record: WriteRecord c0ffee"},
 	})
@@ -212,7 +212,7 @@ func TestRecoveryCutover(t *testing.T) {
 		o.RecoveryMember.Hidden, o.Etcd.ClusterID, o.Record.ClusterID = false, 0xbeef, "beef"
 	}
 	checkDecisions(t, []decision{
-		{"the old members go", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
+		{"the old members go", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, FenceOldMembers, RecordRecovery Cleaning"},
 		{"not before the recovery member serves", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
 		{"the recovery member is lost without a volume, and all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
@@ -222,7 +222,7 @@ func TestRecoveryCutover(t *testing.T) {
 			"recovery: DeletePod seed"},
 		{"it may hold the only copy", 3, "", edits(noQuorum, recorded(cutover), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"the recovery member is published", 3, "", edits(noQuorum, recorded(cleaning), hidden), "recovery: PublishRecoveryMember seed"},
-		{"the recovery member proves a write", 3, "seed", edits(recorded(cleaning), published), "recovery: VerifyWrite, CleanUpOldPVCs, RecordRecovery Succeeded"},
+		{"the recovery member proves a write", 3, "seed", edits(recorded(cleaning), published), "recovery: VerifyWrite, CleanUpOldPVCs, UnguardRecoveryMember, RecordRecovery Succeeded"},
 		{"volumes stay until it does", 3, "seed:sick", edits(noQuorum, recorded(cleaning), published), "quorum: wait QuorumLost"},
 		{"no member has responded yet", 3, "seed:sick", edits(noQuorum, recorded(cleaning), published, func(o *Observed) {
 			o.Etcd.Members = o.Etcd.Members[:0]
@@ -318,7 +318,7 @@ func TestSourceThatTheStatusDoesNotKnow(t *testing.T) {
 	source := edits(noQuorum, recorded(filling), crashes, unmanagedPod("a", PodVoter), pvc("a"))
 	readsPVC := func(r *v1beta2.RecoveryStatus) { r.Source = v1beta2.RecoverySource{Member: "a", PVC: "a"} }
 	checkDecisions(t, []decision{
-		{"its PVC is read", 1, members, source, "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
+		{"its PVC is read", 1, members, source, "recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Pending"},
 		{"the next attempt names its PVC", 1, members, append(source, recorded(pending)), "recovery: RecordRecovery Filling from a lost x"},
 		{"it is stopped for that", 1, members, append(source, recorded(filling, readsPVC)), "recovery: StopSource a lost x"},
 		{"not while its pod is ready", 1, members, append(source, ready("a")), revives},

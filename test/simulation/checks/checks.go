@@ -169,7 +169,7 @@ func (c *Checks) BeforeEviction(pod *corev1.Pod, budget bool) {
 			other := c.w.Etcd.Member(l, m.Id)
 			serves := other != nil && other.Leader != 0 && !other.Dir.Doomed && !other.Dir.Hung
 			if known, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, m.Name); found &&
-				((kubernetes.IsReady(known) && known.DeletionTimestamp == nil) != serves || !isGuarded(known) || known.Labels[resources.LabelApp] == "") {
+				((kubernetes.IsReady(known) && known.DeletionTimestamp == nil) != serves || !c.isGuarded(known) || known.Labels[resources.LabelApp] == "") {
 				return // Kubernetes does not know yet, the controller was stopped after a promotion, or a person took it out
 			}
 			if serves && m.Id != p.Dir.Id {
@@ -182,8 +182,12 @@ func (c *Checks) BeforeEviction(pod *corev1.Pod, budget bool) {
 	}
 }
 
-// isGuarded is true for a pod that the disruption budget counts.
-func isGuarded(pod *corev1.Pod) bool {
+// isGuarded is true for a pod that a disruption budget counts.
+func (c *Checks) isGuarded(pod *corev1.Pod) bool {
+	if resources.IsHidden(pod.Labels, schedules.ClusterName) {
+		_, found := kubernetes.Lookup[kubernetes.Budget](c.w.Store, kubernetes.KindBudget, resources.RecoveryBudgetName(schedules.ClusterName))
+		return found
+	}
 	role := pod.Labels[resources.LabelRole]
 	return (role == resources.RoleVoter || role == resources.RoleDraining) && pod.Labels[resources.LabelCluster] != ""
 }

@@ -112,6 +112,9 @@ func (c *Checks) goalObjects(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage) s
 	if !found || budget.Spec.MinAvailable.IntValue() != int(*cluster.Spec.Replicas)/2+1 {
 		return "the disruption budget is not right"
 	}
+	if _, left := kubernetes.Lookup[kubernetes.Budget](c.w.Store, kubernetes.KindBudget, resources.RecoveryBudgetName(schedules.ClusterName)); left {
+		return "the disruption budget of a recovery member is left"
+	}
 	return ""
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
@@ -69,6 +70,9 @@ func IsReady(pod *corev1.Pod) bool {
 func (w *World) Evict(pod *corev1.Pod) bool {
 	budget, found := Lookup[Budget](w.Store, KindBudget, schedules.ClusterName)
 	if found && !w.budgetAllows(budget, pod) {
+		return false
+	}
+	if recovery, guarded := Lookup[Budget](w.Store, KindBudget, resources.RecoveryBudgetName(schedules.ClusterName)); guarded && !w.budgetAllows(recovery, pod) {
 		return false
 	}
 	w.Observer.BeforeEviction(pod, found)
