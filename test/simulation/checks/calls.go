@@ -88,7 +88,7 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 		c.w.Violated("S2", "removal of %x: the disks of %d of the %d that remain take writes", id, writing, remain)
 	}
 	if p == nil {
-		if c.isDesired(l) && c.isKept(l.Dirs[id]) && !c.w.IsAway(l.Dirs[id].Name) && !c.canGoFirst(l, l.Dirs[id].Name) {
+		if c.isDesired(l) && c.isKept(l.Dirs[id]) && !c.w.IsAway(l.Dirs[id].Name, by.Skew) && !c.canGoFirst(l, l.Dirs[id].Name) {
 			c.w.Violated("S5", "removal of %s, which is desired and has its data on its volume", l.Dirs[id].Name)
 		}
 		return

@@ -60,7 +60,7 @@ func (c *Checks) needsPerson(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) b
 func (c *Checks) isUnborn(cluster *v1beta2.EtcdCluster) bool {
 	b := cluster.Status.BlockedBy
 	if b != nil && b.Reason == string(planner.ReasonWaitingForBootstrapMember) && c.w.Plan.LocalVolumes {
-		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.IsAway(pod.GetName()) })
+		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.IsAway(pod.GetName(), 0) })
 	}
 	return b != nil && b.Reason == string(planner.ReasonDesiredSizeZero) && !slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), isLabelled)
 }

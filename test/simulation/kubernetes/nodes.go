@@ -100,8 +100,8 @@ func (w *World) NodeReports(name string) bool {
 }
 
 // IsAway is true for a pod that has not been able to run for as long as Kubernetes leaves pods on
-// a node that does not respond. The clock of a controller may be off.
-func (w *World) IsAway(name string) bool {
+// a node that does not respond, by a clock that is fast by skew.
+func (w *World) IsAway(name string, skew time.Duration) bool {
 	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
 	if !found {
 		return false
@@ -120,11 +120,7 @@ func (w *World) IsAway(name string) bool {
 	if pod.DeletionTimestamp != nil {
 		since = pod.DeletionTimestamp.Time
 	}
-	away := w.Since(since)
-	if w.Plan.Skewed {
-		away += schedules.MaxSkew
-	}
-	return !since.IsZero() && away >= schedules.EvictAfter
+	return !since.IsZero() && w.Since(since)+skew >= schedules.EvictAfter
 }
 
 // placeOf chooses a node for a pod: the one that its volume is tied to, or any.

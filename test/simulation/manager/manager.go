@@ -27,8 +27,10 @@ const (
 // Manager is one process of the controller: the real Reconciler with caches, a gate
 // and a queue of its own.
 type Manager struct {
-	W                 *World
-	Name              string
+	W    *World
+	Name string
+	// Skew is by how much its clock is fast.
+	Skew              time.Duration
 	Cache             *kubernetes.Cache
 	reconciler        *cluster.Reconciler
 	dead, reconciling bool

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
@@ -60,7 +59,7 @@ type Observer interface {
 func (w *World) StartManager(lag int) *Manager {
 	w.managers++
 	c := &Manager{W: w, Name: fmt.Sprintf("controller-%d", w.managers), wakeAt: never, awaited: map[string]time.Duration{}, awaitedEnds: map[string]bool{}}
-	c.Cache = w.NewCache(lag)
+	c.Cache, c.Skew = w.NewCache(lag), w.skew()
 	c.Cache.Changed = c.enqueue
 	config := cluster.Config{
 		Cache:       cachePort{c.Cache, w},
@@ -71,7 +70,7 @@ func (w *World) StartManager(lag int) *Manager {
 		Recorder:    silence{},
 		Waker:       c,
 		Background:  c,
-		Clock:       w.clock(),
+		Clock:       skewedClock{w.Timeline, c.Skew},
 		Decide:      w.decide,
 		Suffix:      w.Dice.Suffix,
 		Responsible: func(*v1beta2.EtcdCluster) bool { return true },
@@ -91,12 +90,12 @@ func (w *World) StartManager(lag int) *Manager {
 	return c
 }
 
-// clock is that of the machine of one controller.
-func (w *World) clock() clock.PassiveClock {
+// skew is by how much the clock of the machine of one controller is fast.
+func (w *World) skew() time.Duration {
 	if !w.Plan.Skewed {
-		return w.Timeline
+		return 0
 	}
-	return skewedClock{w.Timeline, w.Dice.Between(-schedules.MaxSkew, schedules.MaxSkew)}
+	return w.Dice.Between(-schedules.MaxSkew, schedules.MaxSkew)
 }
 
 type skewedClock struct {
