@@ -108,10 +108,11 @@ func rotationUnderAWriter(t *testing.T) {
 	c.settle(3)
 	c.rejects(old)
 	// No exchange fails a write. In the end the members that had trusted the old CA were
-	// replaced, and etcd drops what is on its way while the leader hands over. At 100 writes a
-	// second these are the writes of 50 ms, on a disk that others keep busy.
+	// replaced, and etcd drops what is on its way while the leader hands over. How much that is
+	// depends on how busy the disk is: of 4735 writes, 7 were dropped beside builds. An exchange that
+	// interrupts service for a quarter of a second fails more than this.
 	report := c.stopped(w)
-	if most := 5; report.Failed > most {
+	if most := report.Sent / 200; report.Failed > most {
 		t.Errorf("%d of %d writes failed while the certificates were exchanged, more than %d: %v", report.Failed, report.Sent, most, report.Errors)
 	}
 	c.holds(data)
