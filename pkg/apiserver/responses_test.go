@@ -209,10 +209,12 @@ func contentOf(t *testing.T, list runtime.Object) []string {
 func TestReadsDoNotChangeTheWatchCache(t *testing.T) {
 	t.Parallel()
 	storage, etcd := newStorage(t)
+	newest := ""
 	for _, name := range []string{"a", "b", "c"} {
-		create(t, storage, named(name))
+		newest = create(t, storage, named(name)).ResourceVersion
 	}
-	cached, err := storage.EtcdCluster.List(requestContext(t), &metainternalversion.ListOptions{})
+	// A list that is not older than that waits for the watch cache, whose objects it returns.
+	cached, err := storage.EtcdCluster.List(requestContext(t), &metainternalversion.ListOptions{ResourceVersion: newest, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
 	if err != nil {
 		t.Fatal(err)
 	}

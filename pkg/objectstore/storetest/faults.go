@@ -22,14 +22,14 @@ func (s *suite) through(t *testing.T) (objectstore.Store, *Proxy) {
 	return s.Through(t, proxy), proxy
 }
 
-// impatient is as through, and the store has the time-out Stall.
-func (s *suite) impatient(t *testing.T) (objectstore.Store, *Proxy) {
+// impatient is as through, and the store has a time-out for stalls.
+func (s *suite) impatient(t *testing.T, stall time.Duration) (objectstore.Store, *Proxy) {
 	t.Helper()
 	if s.Through == nil {
 		t.Skip("this store is not reached over a network")
 	}
 	proxy := NewProxy(t)
-	proxy.timeout = Stall
+	proxy.timeout = stall
 	return s.Through(t, proxy), proxy
 }
 
@@ -72,7 +72,7 @@ func (s *suite) serverErrors(t *testing.T) {
 
 // stall lets the store take bytes and say nothing more.
 func (s *suite) stall(t *testing.T) {
-	store, proxy := s.impatient(t)
+	store, proxy := s.impatient(t, Stall)
 	ctx, at := s.context(t), prefix(t)
 	data := random(t, large)
 	put(ctx, t, s.Open(t), at+"old", data)
@@ -98,17 +98,17 @@ func (s *suite) stall(t *testing.T) {
 
 // slow makes a transfer take longer than the time-out for a stall.
 func (s *suite) slow(t *testing.T) {
-	store, proxy := s.impatient(t)
+	store, proxy := s.impatient(t, slowStall)
 	ctx, key := s.context(t), prefix(t)+"k"
-	// Much more than the kernel buffers for a connection, where progress is invisible; and
-	// an eighth each second, so eight seconds in each direction.
+	// Sixteen seconds in each direction. The kernel holds up to 4 MiB of an upload, which is
+	// four seconds without visible progress.
 	const size = objectstore.PartSize - 1
 	data := random(t, size)
-	proxy.Limit(size / 8)
+	proxy.Limit(size / 16)
 	start := time.Now()
 	put(ctx, t, store, key, data)
 	mustHave(ctx, t, store, key, data)
-	if took := time.Since(start); took < 2*Stall {
+	if took := time.Since(start); took < 2*slowStall {
 		t.Errorf("it took only %s: nothing was tested", took)
 	}
 }

@@ -31,6 +31,8 @@ const (
 	large = 2*objectstore.PartSize + 12345
 	// Stall is the time-out for a store that stalls.
 	Stall = 5 * time.Second
+	// slowStall is that time-out for a store that is slow, on a busy machine.
+	slowStall = 12 * time.Second
 )
 
 // Options say what is tested.
