@@ -87,6 +87,9 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	if err := observeBudget(r); err != nil {
 		return err
 	}
+	if err := observeRecoveryBudget(r); err != nil {
+		return err
+	}
 	inEndpoints, err := r.Cache.PodsInEndpoints(r.key.Namespace, resources.ClientServiceName(c))
 	if err != nil {
 		return fmt.Errorf("read from the cache where the client service leads: %w", err)
@@ -220,6 +223,21 @@ func observeBudget(r *run) error {
 	drifted := resources.HasPodDisruptionBudgetDrifted(r.seen.Cluster, pdb)
 	r.seen.observeMark(pdb)
 	r.seen.PodDisruptionBudget = planner.PodDisruptionBudget{State: state(r.seen.Cluster, pdb, drifted), MinAvailable: minAvailable(pdb)}
+	return nil
+}
+
+// observeRecoveryBudget looks for the budget of a recovery member.
+func observeRecoveryBudget(r *run) error {
+	name := resources.RecoveryBudgetName(r.seen.Cluster.Name)
+	pdb, err := r.Cache.PodDisruptionBudget(r.key.Namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read PodDisruptionBudget %s from the cache: %w", name, err)
+	}
+	_, drifted := resources.BudgetDrift(r.seen.Cluster, pdb, resources.RecoveryBudget(r.seen.Cluster))
+	r.seen.RecoveryBudget = state(r.seen.Cluster, pdb, drifted)
 	return nil
 }
 

@@ -35,6 +35,8 @@ type Observed struct {
 	// exists; empty if nothing differs that cannot change.
 	ClientServiceFixed  string
 	PodDisruptionBudget PodDisruptionBudget
+	// RecoveryBudget rejects evictions of a recovery member.
+	RecoveryBudget ObjectState
 
 	// Unlabeled are objects of this cluster whose labels do not name it, or do not say whether it
 	// is protected.

@@ -104,9 +104,9 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 		if s.Recovery.RecoveryMember == "" {
 			return []Action{RecordRecovery{Recovery: s.Recovery}}
 		}
-		return []Action{DeleteRecoveryMember{Name: s.Recovery.RecoveryMember}, UnguardRecoveryMember{}, RecordRecovery{Recovery: s.Recovery}}
+		return []Action{DeleteRecoveryMember{Name: s.Recovery.RecoveryMember}, RecordRecovery{Recovery: s.Recovery}}
 	case recovery.StartAgain:
-		return []Action{DeleteRecoveryMember{Name: s.Recovery.RecoveryMember}, UnguardRecoveryMember{}, RecordRecovery{Recovery: s.Recovery}}
+		return []Action{DeleteRecoveryMember{Name: s.Recovery.RecoveryMember}, RecordRecovery{Recovery: s.Recovery}}
 	case recovery.Fill:
 		return []Action{CreateRecoveryMember(s)}
 	case recovery.StopSource:
@@ -114,16 +114,15 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 	case recovery.ReviveOldMembers:
 		return exceptMember(reviveOldMembers(o), s.Except)
 	case recovery.BeginCutover:
-		return []Action{GuardRecoveryMember{}, VerifyWrite{Of: WriteToRecoveryMember}, RecordRecovery{Recovery: s.Recovery}}
+		return []Action{VerifyWrite{Of: WriteToRecoveryMember}, RecordRecovery{Recovery: s.Recovery}}
 	case recovery.RestartRecoveryMember:
 		return []Action{DeletePod{Name: o.RecoveryMember.Pod.Name, UID: o.RecoveryMember.Pod.UID, Why: DeleteUnpublished}}
 	case recovery.Fence:
-		// The budget once more: an error when it was to be created did not stop the cutover.
-		return []Action{GuardRecoveryMember{}, FenceOldMembers{Recovery: s.Recovery}, RecordRecovery{Recovery: s.Next}}
+		return []Action{FenceOldMembers{Recovery: s.Recovery}, RecordRecovery{Recovery: s.Next}}
 	case recovery.Publish:
 		return []Action{PublishRecoveryMember{Name: s.RecoveryMember}}
 	case recovery.CleanUp:
-		return []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: s.Recovery}, UnguardRecoveryMember{}, RecordRecovery{Recovery: s.Next}}
+		return []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: s.Recovery}, RecordRecovery{Recovery: s.Next}}
 	case recovery.RequestRestore:
 		return []Action{RequestRestore(s)}
 	default:

@@ -44,6 +44,9 @@ func recorded(phase v1beta2.RecoveryPhase, edit ...func(*v1beta2.RecoveryStatus)
 		if phase == v1beta2.RecoveryPhaseCutover || phase == v1beta2.RecoveryPhaseCleaning {
 			r.ClusterID = "beef"
 		}
+		if phase == v1beta2.RecoveryPhaseCutover {
+			o.RecoveryBudget = Current
+		}
 		for _, e := range edit {
 			e(r)
 		}
@@ -170,14 +173,14 @@ func TestFillRecoveryMember(t *testing.T) {
 		{"others may come back meanwhile", 3, "a:noleader,claim,index=90 b:claim,nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: CreatePod b[a b c], wait WaitingForRecoveryMember"},
 		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(filling), recoveryPod(0xbeef)),
-			"recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Abandoned"},
+			"recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
 		{"it serves", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
 		{"the recovery member is taken away", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, func(r *RecoveryMember) { r.Pod.Terminating = true })),
-			"recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Pending"},
+			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes, stale)),
-			"recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Pending"},
+			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"it never starts from its image", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes, otherImage)),
-			"recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Pending"},
+			"recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"it may hold the only copy", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(filling), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"members that can come back do, meanwhile", 3, "a:nopod,index=0 b:claim,nopod,index=0 c:nopod,index=0",
@@ -200,29 +203,29 @@ func TestFillRecoveryMember(t *testing.T) {
 		{"a record that a user deleted", 3, lost, edits(noQuorum, asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID = filling, "c0ffee" })),
 			"recovery: RecordRecovery Filling from "},
 		{"a status from before a later recovery", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" })),
-			"recovery: DeleteRecoveryMember x, UnguardRecoveryMember, RecordRecovery Abandoned"},
+			"recovery: DeleteRecoveryMember x, RecordRecovery Abandoned"},
 		{"a status from before a later recovery, and a record that was wiped", 3, "a b c", edits(asked(func(r *v1beta2.RecoveryStatus) { r.Phase, r.OldClusterID, r.RecoveryMember = filling, "0ld", "x" }),
 			func(o *Observed) { o.Record.ClusterID = "" }), "record: WriteRecord c0ffee"},
 	})
 }
 
 func TestRecoveryCutover(t *testing.T) {
-	hidden := func(o *Observed) { o.RecoveryMember.Hidden = true }
+	hidden := func(o *Observed) { o.RecoveryMember.Hidden, o.RecoveryBudget = true, Current }
 	published := func(o *Observed) {
 		o.RecoveryMember.Hidden, o.Etcd.ClusterID, o.Record.ClusterID = false, 0xbeef, "beef"
 	}
 	checkDecisions(t, []decision{
-		{"the old members go", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, FenceOldMembers, RecordRecovery Cleaning"},
+		{"the old members go", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef)), "recovery: FenceOldMembers, RecordRecovery Cleaning"},
 		{"not before the recovery member serves", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
 		{"the recovery member is lost without a volume, and all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(cutover)), "recovery: RecordRecovery Abandoned gone seed"},
+			edits(noQuorum, recorded(cutover)), "recovery: UnguardRecoveryMember, RecordRecovery Abandoned gone seed"},
 		{"the recovery member comes back on its volume", 3, lost, edits(noQuorum, recorded(cutover), hidden), "recovery: CreateRecoveryMember seed"},
 		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0, crashes, stale)), "recovery: DeletePod seed"},
 		{"on its volume it can start otherwise", 3, "", edits(noQuorum, persist, recorded(cutover), recoveryPod(0, crashes, stale)),
 			"recovery: DeletePod seed"},
 		{"it may hold the only copy", 3, "", edits(noQuorum, recorded(cutover), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"the recovery member is published", 3, "", edits(noQuorum, recorded(cleaning), hidden), "recovery: PublishRecoveryMember seed"},
-		{"the recovery member proves a write", 3, "seed", edits(recorded(cleaning), published), "recovery: VerifyWrite, CleanUpOldPVCs, UnguardRecoveryMember, RecordRecovery Succeeded"},
+		{"the recovery member proves a write", 3, "seed", edits(recorded(cleaning), published), "recovery: VerifyWrite, CleanUpOldPVCs, RecordRecovery Succeeded"},
 		{"volumes stay until it does", 3, "seed:sick", edits(noQuorum, recorded(cleaning), published), "quorum: wait QuorumLost"},
 		{"no member has responded yet", 3, "seed:sick", edits(noQuorum, recorded(cleaning), published, func(o *Observed) {
 			o.Etcd.Members = o.Etcd.Members[:0]
@@ -232,6 +235,28 @@ func TestRecoveryCutover(t *testing.T) {
 		}), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},
 		{"the recovery ends when the published member is lost at once", 3, "seed:nopod", edits(noQuorum, recorded(cleaning), published), "recovery: RecordRecovery Succeeded gone seed"},
 		{"a recovered cluster grows", 3, "seed", edits(recorded(succeeded), published), "scale-up: AddLearner c-new, AdmitPod c-new[seed c-new]"},
+	})
+}
+
+// TestRecoveryMemberIsGuarded: from the cutover until it is behind the Services, a budget rejects evictions of
+// the recovery member.
+func TestRecoveryMemberIsGuarded(t *testing.T) {
+	budget := func(s ObjectState) func(*Observed) { return func(o *Observed) { o.RecoveryBudget = s } }
+	hidden := func(o *Observed) { o.RecoveryMember.Hidden = true }
+	disabled := func(o *Observed) { o.Cluster.Spec.PodDisruptionBudget = v1beta2.PodDisruptionBudgetDisabled }
+	noMain := func(o *Observed) { o.PodDisruptionBudget.State = Missing }
+	const fence = "FenceOldMembers, RecordRecovery Cleaning"
+	checkDecisions(t, []decision{
+		{"before the cutover is recorded", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
+		{"not while it is filled", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0), budget(Current)), "recovery: UnguardRecoveryMember, wait WaitingForRecoveryMember"},
+		{"the first try failed", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), budget(Missing)), "recovery: GuardRecoveryMember, " + fence},
+		{"a user has edited it", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), budget(Drifted)), "recovery: GuardRecoveryMember, " + fence},
+		{"another program owns it", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), budget(NotOwned)), "recovery: " + fence},
+		{"no budget is declared", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), disabled, budget(Missing), noMain), "recovery: " + fence},
+		{"no budget is declared any more", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), disabled, budget(Current), noMain), "recovery: UnguardRecoveryMember, " + fence},
+		{"until it is published", 3, "", edits(noQuorum, recorded(cleaning), hidden, budget(Current)), "recovery: PublishRecoveryMember seed"},
+		{"no recovery is under way", 3, "a b c", edits(budget(Current)), "steady: UnguardRecoveryMember"},
+		{"another program's stays", 3, "a b c", edits(budget(NotOwned)), "steady"},
 	})
 }
 
@@ -318,7 +343,7 @@ func TestSourceThatTheStatusDoesNotKnow(t *testing.T) {
 	source := edits(noQuorum, recorded(filling), crashes, unmanagedPod("a", PodVoter), pvc("a"))
 	readsPVC := func(r *v1beta2.RecoveryStatus) { r.Source = v1beta2.RecoverySource{Member: "a", PVC: "a"} }
 	checkDecisions(t, []decision{
-		{"its PVC is read", 1, members, source, "recovery: DeleteRecoveryMember seed, UnguardRecoveryMember, RecordRecovery Pending"},
+		{"its PVC is read", 1, members, source, "recovery: DeleteRecoveryMember seed, RecordRecovery Pending"},
 		{"the next attempt names its PVC", 1, members, append(source, recorded(pending)), "recovery: RecordRecovery Filling from a lost x"},
 		{"it is stopped for that", 1, members, append(source, recorded(filling, readsPVC)), "recovery: StopSource a lost x"},
 		{"not while its pod is ready", 1, members, append(source, ready("a")), revives},

@@ -24,6 +24,7 @@ func upkeep(o *Observed, plan Plan) []Action {
 		actions = append(actions, EnsureClientService{})
 	}
 	actions = append(actions, upkeepBudget(o, plan)...)
+	actions = append(actions, upkeepRecoveryBudget(o, plan)...)
 	actions = append(actions, upkeepPVCs(o)...)
 	actions = append(actions, upkeepRoles(o, plan)...)
 	actions = append(actions, upkeepPrepared(o, plan)...)

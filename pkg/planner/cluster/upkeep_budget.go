@@ -41,6 +41,32 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 	return []Action{EnsurePodDisruptionBudget{MinAvailable: quorum}}
 }
 
+// upkeepRecoveryBudget guards the recovery member from the cutover on, until it is behind the Services.
+func upkeepRecoveryBudget(o *Observed, plan Plan) []Action {
+	exists := o.RecoveryBudget == Current || o.RecoveryBudget == Drifted
+	switch guards := guardsRecoveryMember(o, plan); {
+	case guards && (o.RecoveryBudget == Missing || o.RecoveryBudget == Drifted):
+		return []Action{GuardRecoveryMember{}}
+	case !guards && exists:
+		return []Action{UnguardRecoveryMember{}}
+	default:
+		return nil
+	}
+}
+
+func guardsRecoveryMember(o *Observed, plan Plan) bool {
+	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled {
+		return false
+	}
+	begins := slices.ContainsFunc(plan.Actions, func(a Action) bool {
+		r, is := a.(RecordRecovery)
+		return is && r.Recovery.Phase == v1beta2.RecoveryPhaseCutover
+	})
+	r := o.Record.Recovery
+	cutOver := r.IsInProgress() && (r.Phase == v1beta2.RecoveryPhaseCutover || r.Phase == v1beta2.RecoveryPhaseCleaning)
+	return begins || cutOver && o.RecoveryMember.Hidden
+}
+
 // countDraining is 1 while a voter stops for a while, or for ever, by a decision of the controller.
 func countDraining(members []Member, pods []Pod, plan Plan) int {
 	for _, m := range listVoters(members) {

@@ -31,6 +31,17 @@ func (c *Checks) isStalled() bool {
 	})
 }
 
+// countRestarts counts the restarts of all pods that exist.
+func (c *Checks) countRestarts() int {
+	n := 0
+	for _, object := range c.w.Store.List(kubernetes.KindPod) {
+		for _, s := range object.(*corev1.Pod).Status.ContainerStatuses {
+			n += int(s.RestartCount)
+		}
+	}
+	return n
+}
+
 // Rests makes sure that a cluster that is as declared stays so, and that the
 // controller writes nothing while it does. It returns false if that must be looked at
 // again.
@@ -39,6 +50,7 @@ func (c *Checks) Rests() bool {
 	c.w.Advance(sayTime)
 	only := c.w.Controllers[0]
 	writes, reconciles, recovered, stalled := only.Writes, only.Reconciles, c.w.Stats.Recovered, c.isStalled()
+	restarts := c.countRestarts()
 	c.w.Advance(c.Rest)
 	if c.w.Stats.Recovered > recovered {
 		return false // a member has come back late, and the cluster has recovered from it
@@ -57,7 +69,8 @@ func (c *Checks) Rests() bool {
 	if !stalled && c.isStalled() {
 		writes++ // it reports once that the same wait has lasted for too long
 	}
-	if n := only.Writes - writes; n > 0 && (!lost || n > 5) { // a lost cluster has pods that crash, and reports that
+	// The status reports that the container of a pod ends, and that it waits for its next start.
+	if n := only.Writes - writes - 2*(c.countRestarts()-restarts); n > 0 && (!lost || n > 5) {
 		c.w.Violated("L3", "%d writes at rest", n)
 	}
 	if n := only.Reconciles - reconciles; (n < int(c.Rest/leastPace) && *cluster.Spec.Replicas > 0) || n > 70 {
