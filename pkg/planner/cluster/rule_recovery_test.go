@@ -254,7 +254,7 @@ func TestRecoveryMemberIsGuarded(t *testing.T) {
 		{"another program owns it", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), budget(NotOwned)), "recovery: " + fence},
 		{"no budget is declared", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), disabled, budget(Missing), noMain), "recovery: " + fence},
 		{"no budget is declared any more", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), disabled, budget(Current), noMain), "recovery: UnguardRecoveryMember, " + fence},
-		{"until it is published", 3, "", edits(noQuorum, recorded(cleaning), hidden, budget(Current)), "recovery: PublishRecoveryMember seed"},
+		{"the member is not published yet", 3, "", edits(noQuorum, recorded(cleaning), hidden, budget(Current)), "recovery: PublishRecoveryMember seed"},
 		{"no recovery is under way", 3, "a b c", edits(budget(Current)), "steady: UnguardRecoveryMember"},
 		{"another program's stays", 3, "a b c", edits(budget(NotOwned)), "steady"},
 	})

@@ -99,8 +99,8 @@ func (w *World) NodeReports(name string) bool {
 	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.name == name && n.Hears() })
 }
 
-// IsAway is true for a pod that has not been able to run for as long as Kubernetes leaves pods on
-// a node that does not respond, by a clock that is fast by skew.
+// IsAway is true for a pod that has not been able to run for the time after which Kubernetes evicts
+// it from a node that does not respond. The clock that measures this is fast by skew.
 func (w *World) IsAway(name string, skew time.Duration) bool {
 	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
 	if !found {
