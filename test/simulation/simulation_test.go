@@ -170,6 +170,8 @@ func TestSchedulesThatFailed(t *testing.T) {
 		9985786:  "the API was brought back from before a voter joined, and by the lists of the members the quorum was lost",
 		9986789:  "a second voter of an etcd without learners was added and not admitted when another voter was lost",
 		10028364: "a pod could not start before its declaration was corrected, its PVC was being deleted, and another voter was lost",
+		10238975: "a user forced the deletion of the pod whose volume a recovery was about to read",
+		10245778: "the recovery member of a restore was lost while the last old member ended, and another controller filled it again",
 		10104770: "a controller with a cache from before the end of a recovery guarded its recovery member again",
 		10107540: "the pod of a hibernated cluster whose PVC was being deleted crashed every five minutes",
 		10040162: "a voter had not read of a promotion, and would have won an election by its own list",

@@ -85,6 +85,21 @@ func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) err
 	if ending != "" {
 		return fmt.Errorf("pod %s is ending: %w", ending, reconcile.ErrStale)
 	}
+	return requireObservedRecoveryMember(ctx, r, recovery.RecoveryMember)
+}
+
+// requireObservedRecoveryMember makes sure that the recovery member still runs in the pod that was observed
+// to serve. It may have been lost while the pods of the old members ended, and another controller may have
+// created it again, to be filled once more. It is published only after it serves.
+func requireObservedRecoveryMember(ctx context.Context, r *run, name string) error {
+	observed := r.seen.RecoveryMember.Pod
+	live, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if err != nil || observed == nil || string(live.UID) != observed.UID {
+		return fmt.Errorf("pod %s of the recovery member is not the one that was observed: %w", name, reconcile.ErrStale)
+	}
 	return nil
 }
 

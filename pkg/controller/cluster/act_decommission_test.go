@@ -157,7 +157,7 @@ func twoLineages(t *testing.T) (*shelf, *Reconciler, *seen, *v1beta2.RecoverySta
 	recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a", OldMembers: []string{"c-old", "c-theirs", "c-never", "c-a"}}
 	r := &Reconciler{Config: Config{Objects: s, Etcd: h, Gate: h, Recorder: h, Clock: clocktesting.NewFakePassiveClock(fenceNow)}}
 	seen := h.observed()
-	seen.Cluster = h.cluster
+	seen.Cluster, seen.RecoveryMember.Pod = h.cluster, &planner.Pod{Name: "c-a", UID: "pod-c-a"}
 	return s, r, seen, recovery
 }
 
@@ -193,6 +193,29 @@ func TestFenceOldMembers(t *testing.T) {
 	for _, object := range []metav1.Object{s.pods["c-a"], s.pvcs["c-a"]} {
 		if began := resources.RecoveriesOn(object); !slices.Equal(began, []string{"before", "r"}) {
 			t.Errorf("the recovery member knows recoveries %q", began)
+		}
+	}
+}
+
+// TestFenceRequiresTheRecoveryMember: while the old members end, the recovery member may be lost and created
+// again. It is not published before it was observed to serve again.
+func TestFenceRequiresTheRecoveryMember(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*shelf){
+		"it is lost":          func(s *shelf) { delete(s.pods, "c-a") },
+		"it is created again": func(s *shelf) { s.pods["c-a"].UID = "another" },
+	} {
+		s, r, seen, recovery := twoLineages(t)
+		fence := func() error {
+			return fenceOldMembers(t.Context(), &run{Reconciler: r, seen: seen}, planner.FenceOldMembers{Recovery: *recovery})
+		}
+		_ = fence() // the old members end
+		if err := fence(); err != nil {
+			t.Fatalf("%s: no old member is left: %v", name, err)
+		}
+		lose(s)
+		if err := fence(); !errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

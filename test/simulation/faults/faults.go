@@ -197,6 +197,7 @@ func (w *World) harmPod(kind schedules.EventKind, pod *corev1.Pod) {
 	case schedules.EventDeletePod:
 		_ = w.Store.DeleteObject(kubernetes.KindPod, pod.Name, metav1.Preconditions{UID: &uid})
 	case schedules.EventForceDeletePod:
+		w.Forced[pod.Name] = true
 		w.Store.Remove(kubernetes.KindPod, pod.Name)
 	case schedules.EventEvict:
 		w.Evict(pod)

@@ -34,6 +34,8 @@ type World struct {
 	tied map[string]*Node
 	// Admission is what quotas and policies do.
 	Admission Admission
+	// Forced are the names of pods whose deletion a user has forced.
+	Forced map[string]bool
 	// SlowStartUntil makes pods start slowly until then.
 	SlowStartUntil time.Duration
 }
@@ -58,7 +60,7 @@ type Observer interface {
 
 // New is a Kubernetes with nodes and no objects.
 func New(t *timeline.Timeline, plan *schedules.Schedule) *World {
-	w := &World{Timeline: t, Plan: plan, Etcd: simetcd.New(t, plan), Nodes: newNodes(), tied: map[string]*Node{}, Admission: Admission{Changes: plan.PodsChanged}}
+	w := &World{Timeline: t, Plan: plan, Etcd: simetcd.New(t, plan), Nodes: newNodes(), tied: map[string]*Node{}, Forced: map[string]bool{}, Admission: Admission{Changes: plan.PodsChanged}}
 	w.Store = newStore(w)
 	w.Etcd.Network = w
 	return w
