@@ -48,12 +48,11 @@ type EnsurePodDisruptionBudget struct{ MinAvailable int }
 // DeletePodDisruptionBudget removes the budget.
 type DeletePodDisruptionBudget struct{}
 
-// GuardRecoveryMember creates the budget that rejects evictions of the recovery member, and
-// UnguardRecoveryMember deletes it.
-type (
-	GuardRecoveryMember   struct{}
-	UnguardRecoveryMember struct{}
-)
+// GuardRecoveryMember creates or repairs the budget that rejects evictions of the recovery member.
+type GuardRecoveryMember struct{}
+
+// UnguardRecoveryMember deletes that budget.
+type UnguardRecoveryMember struct{}
 
 // RecordBootstrap writes etcd's cluster ID into the bootstrap record. From then on no
 // bootstrap member is ever created again. Log, if it is not empty, is recorded with it.

@@ -50,8 +50,9 @@ func TestSourceVersion(t *testing.T) {
 // its members.
 func TestWritesProveTheRightOne(t *testing.T) {
 	published := func(o *Observed) { o.Etcd.ClusterID, o.Record.ClusterID = 0xbeef, "beef" }
+	guarded := func(o *Observed) { o.RecoveryBudget = Current }
 	for hidden, o := range map[bool]Observed{
-		true:  observed(t, 3, lost, noQuorum, recorded(filling), recoveryPod(0xbeef)),
+		true:  observed(t, 3, lost, noQuorum, recorded(filling), recoveryPod(0xbeef), guarded),
 		false: observed(t, 3, "seed", recorded(cleaning), published),
 	} {
 		if write, ok := Decide(o).Actions[0].(VerifyWrite); !ok || (write.Of == WriteToRecoveryMember) != hidden {
