@@ -177,11 +177,18 @@ func (w *World) survives(l *simetcd.Lineage, lost map[*simetcd.DataDir]bool) boo
 	kept := 0
 	for i := range l.Members.Peers {
 		m := &l.Members.Peers[i]
-		if d := l.Dirs[m.Id]; !m.Learner && d != nil && !d.Doomed && !lost[d] {
+		if d := l.Dirs[m.Id]; !m.Learner && d != nil && !d.Doomed && !lost[d] && !w.mayBeEvicted(d) {
 			kept++
 		}
 	}
 	return kept >= l.Members.Quorum()
+}
+
+// mayBeEvicted is true for a member without a volume on a node that does not respond: Kubernetes will
+// delete its pod, and the data goes with it.
+func (w *World) mayBeEvicted(d *simetcd.DataDir) bool {
+	pod, found := kubernetes.Lookup[*corev1.Pod](w.Store, kubernetes.KindPod, d.Name)
+	return found && w.Plan.Evicts && !w.Plan.Volumes && w.IsNodeDown(pod.Spec.NodeName)
 }
 
 func (w *World) harmPod(kind schedules.EventKind, pod *corev1.Pod) {

@@ -99,6 +99,11 @@ func (w *World) NodeReports(name string) bool {
 	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.name == name && n.Hears() })
 }
 
+// IsNodeDown is true for a node that does not respond to Kubernetes.
+func (w *World) IsNodeDown(name string) bool {
+	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.name == name && !n.Hears() })
+}
+
 // IsAway is true for a pod that has not been able to run for the time after which Kubernetes evicts
 // it from a node that does not respond. The clock that measures this is fast by skew.
 func (w *World) IsAway(name string, skew time.Duration) bool {
