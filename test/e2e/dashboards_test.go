@@ -160,6 +160,9 @@ func TestDashboards(t *testing.T) {
 			return isSettled(object, 3) && object.Status.CurrentVersion == etcdVersion && object.Status.TargetVersion == ""
 		})
 		w.shows(`etcd_operator_cluster_info{$of,version="`+etcdVersion+`"}`, true)
+		// The graph of restarts looks at members every 15 s, and an upgrade can be over before. The
+		// offset is longer than a step of the evaluation of the window.
+		w.shows("changes(max by (pod) (process_start_time_seconds{$of})[1h:15s] offset 2s)", true)
 	})
 	w.during("backup", func() {
 		// The pod is created again with the same name and another address. Graphs show one line for both.
