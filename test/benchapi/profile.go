@@ -51,15 +51,15 @@ func profileNamed(name string) (profile, error) {
 	case "full":
 		p := profile{name: name, rounds: 3, box: box{requests: 2000, least: 2, limit: time.Second}, applied: 500, updates: 30}
 		p.plan = []part{
-			{all[1], 1000, allLines([]int{10, 100, 1000}, true), 25 * time.Minute},
-			{all[0], 1000, allLines([]int{10, 100}, false), 33 * time.Minute},
-			{all[2], 1000, allLines([]int{10, 100}, false), 41 * time.Minute},
-			{all[1], 10000, allLines([]int{100, 1000}, false), 56 * time.Minute},
-			{all[0], 10000, linesOfMany(), 63 * time.Minute},
-			{all[2], 10000, linesOfMany(), 72 * time.Minute},
+			{all[1], 1000, allLines([]int{10, 100, 1000}, true), 14 * time.Minute},
+			{all[0], 1000, allLines([]int{10, 100}, false), 19 * time.Minute},
+			{all[2], 1000, allLines([]int{10, 100}, false), 24 * time.Minute},
+			{all[1], 10000, allLines([]int{100, 1000}, false), 34 * time.Minute},
+			{all[0], 10000, linesOfMany(), 39 * time.Minute},
+			{all[2], 10000, linesOfMany(), 45 * time.Minute},
 			// The kube-apiserver would need 16 GiB for as many objects of 10 KB of a CRD.
-			{all[1], 50000, linesOfMany(), 90 * time.Minute},
-			{all[0], 50000, linesOfMany(), 105 * time.Minute},
+			{all[1], 50000, linesOfMany(), 57 * time.Minute},
+			{all[0], 50000, linesOfMany(), 68 * time.Minute},
 		}
 		return p, nil
 	case "smoke":
