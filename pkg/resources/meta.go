@@ -101,6 +101,16 @@ func Owns(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	return obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
 }
 
+// OwnedByOther is true for an object that names another cluster as its owner. An object that was given up
+// names none.
+func OwnedByOther(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return ref.UID != c.UID
+	}
+	uid := obj.GetAnnotations()[AnnotationClusterUID]
+	return uid != "" && uid != string(c.UID)
+}
+
 // objectMeta returns the metadata of a new object of the cluster: the user's labels and
 // annotations, then ours, which win. Every new object has an owner reference, so that
 // garbage collection takes what a controller with an outdated cache creates for a cluster

@@ -25,6 +25,8 @@ func preparePod(ctx context.Context, r *run, a planner.PreparePod) error {
 				return err
 			}
 		}
+	} else if err := requirePreparedPVC(ctx, r, a.Name); err != nil {
+		return err
 	}
 	if err := recordVersion(ctx, r, a.Name, resources.Version(atVersion(r.seen.Cluster, a.Version))); err != nil {
 		return err
@@ -43,6 +45,22 @@ func preparePod(ctx context.Context, r *run, a planner.PreparePod) error {
 		return reconcile.MarkRejected(err)
 	}
 	r.Gate.Note(r.key, created)
+	return nil
+}
+
+// requirePreparedPVC makes sure, in the live API, that the PVC of a pod that is made again still waits for
+// its membership: the cache may be from before its member was admitted.
+func requirePreparedPVC(ctx context.Context, r *run, name string) error {
+	if resources.PVC(r.seen.Cluster, name) == nil {
+		return nil
+	}
+	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	if err != nil || !resources.Owns(r.seen.Cluster, live) || !resources.IsPrepared(live.Annotations) {
+		return fmt.Errorf("PVC %s does not wait for its membership: %w", name, reconcile.ErrStale)
+	}
 	return nil
 }
 

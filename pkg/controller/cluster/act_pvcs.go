@@ -100,6 +100,9 @@ func deletePVC(ctx context.Context, r *run, a planner.DeletePVC) error {
 			return err
 		}
 	}
+	if err := requireNotJoining(ctx, r, live); err != nil {
+		return err
+	}
 	err = r.Objects.DeletePVC(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	if isNotFound(err) {
 		return nil
@@ -131,8 +134,9 @@ func requireConfirmed(ctx context.Context, r *run) error {
 		if err != nil && !isNotFound(err) {
 			return fmt.Errorf("read PVC %s: %w", m.Name, err)
 		}
-		// No pod starts any more on a PVC that is being deleted.
-		if err == nil && resources.IsJoining(live) && live.DeletionTimestamp == nil {
+		// No pod starts any more on a PVC that is being deleted, and none starts without data on one
+		// that was released.
+		if err == nil && resources.IsJoining(live) && live.DeletionTimestamp == nil && resources.Owns(r.seen.Cluster, live) {
 			return fmt.Errorf("PVC %s does not say yet that its member has started: %w", m.Name, reconcile.ErrStale)
 		}
 	}
@@ -156,7 +160,38 @@ func releasePVC(ctx context.Context, r *run, a planner.ReleasePVC) error {
 	if err != nil || live == nil {
 		return err
 	}
+	if err := requireNotJoining(ctx, r, live); err != nil {
+		return err
+	}
 	return updatePVC(ctx, r, resources.Released(r.seen.Cluster, live))
+}
+
+// requireNotJoining makes sure that a PVC that is about to go is not one of the second voter of an etcd
+// without learners. Another controller admits the PVC first, then the pod, and adds the member last. So
+// for a moment only the live pod says that the member comes. A pod that was not admitted is deleted
+// here, as it was read: the other controller can no longer admit it then.
+func requireNotJoining(ctx context.Context, r *run, live *corev1.PersistentVolumeClaim) error {
+	if !resources.IsJoining(live) {
+		return nil
+	}
+	pod, err := r.Objects.GetPod(ctx, live.Namespace, live.Name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read pod %s: %w", live.Name, err)
+	}
+	if !resources.Owns(r.seen.Cluster, pod) || pod.DeletionTimestamp != nil {
+		return nil
+	}
+	if !resources.IsPrepared(pod.Annotations) {
+		return fmt.Errorf("pod %s was admitted: %w", pod.Name, reconcile.ErrStale)
+	}
+	err = r.Objects.DeletePod(ctx, pod.Namespace, pod.Name, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+	if isNotFound(err) {
+		return nil
+	}
+	return reconcile.StaleOnConflict(err)
 }
 
 func updatePVC(ctx context.Context, r *run, pvc *corev1.PersistentVolumeClaim) error {

@@ -61,7 +61,7 @@ func TestRejectedPods(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseFilling, RecoveryMember: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
 	for what, action := range map[string]planner.Action{
-		"member": planner.PreparePod{Name: "c-a"}, "seed": planner.CreateRecoveryMember{Recovery: recovery},
+		"member": planner.PreparePod{Name: "c-a", CreatePVC: true}, "seed": planner.CreateRecoveryMember{Recovery: recovery},
 	} {
 		for name, test := range map[string]struct {
 			response error

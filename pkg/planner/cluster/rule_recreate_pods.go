@@ -102,12 +102,13 @@ func onlyVoterAwaits(o *Observed, name string) bool {
 func joinsOnlyVoter(o *Observed, name string, m *Member) bool {
 	only := findOnlyOther(o.Etcd.Members, name)
 	c := pvcByName(o.PVCs, name)
-	return !o.Etcd.Linearizable && !upgradePathOf(o).knowsLearners() && m == nil && c != nil && c.Joining &&
+	return !o.Etcd.Linearizable && !upgradePathOf(o).knowsLearners() && m == nil && c != nil && c.Joining && c.Owned &&
 		only != nil && !only.Unmanaged && areOnly(o, only.Name, name)
 }
 
 // areOnly is true if no pods or PVCs exist but those of two members, and those that wait for their membership
-// or were admitted as a second voter, too. At most one of the latter is in the list.
+// or were admitted as a second voter, too. At most one of the latter is in the list. The PVCs of another
+// cluster do not count, as of one that had the name before.
 func areOnly(o *Observed, one, two string) bool {
 	joining := func(n string) bool {
 		return slices.ContainsFunc(o.PVCs, func(c PVC) bool { return c.Name == n && c.Joining })
@@ -115,7 +116,7 @@ func areOnly(o *Observed, one, two string) bool {
 	other := func(n string) bool {
 		return n != one && n != two && preparedPodByName(o.Prepared, n) == nil && !joining(n)
 	}
-	return !slices.ContainsFunc(o.PVCs, func(c PVC) bool { return other(c.Name) }) && !slices.ContainsFunc(o.Pods, func(p Pod) bool { return other(p.Name) })
+	return !slices.ContainsFunc(o.PVCs, func(c PVC) bool { return !c.Foreign && other(c.Name) }) && !slices.ContainsFunc(o.Pods, func(p Pod) bool { return other(p.Name) })
 }
 
 // onlyVoterLists is true if the list of the only known voter holds just itself and a member of this name

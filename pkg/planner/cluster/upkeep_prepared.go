@@ -18,10 +18,12 @@ func upkeepPrepared(o *Observed, plan Plan) []Action {
 		// The first member of a recovery finds no node. Pods that only wait may be in its way,
 		// by their requests or because each member needs a node of its own.
 		return dropPrepared(o.PreparedPVCs, o.Prepared, o.PreparedPVCs)
-	case plan.Rule == RuleRecovery, plan.Rule == RuleCertificates, !o.Etcd.Linearizable:
+	case plan.Rule == RuleRecovery, plan.Rule == RuleCertificates:
 		// Without its certificates no pod can be made: the pod says how they are named and which
 		// CAs it trusts.
 		return nil
+	case !o.Etcd.Linearizable:
+		return dropPrepared(nil, slices.DeleteFunc(slices.Clone(o.Prepared), func(p Pod) bool { return !standsIn(o, &p) }), nil)
 	default:
 		return prepare(o)
 	}
@@ -33,6 +35,8 @@ func prepare(o *Observed) []Action {
 	var kept, dropped []Pod
 	for _, p := range o.Prepared {
 		switch {
+		case standsIn(o, &p):
+			dropped = append(dropped, p)
 		case memberByName(o.Etcd.Members, p.Name) != nil && isAdmissible(o, memberByName(o.Etcd.Members, p.Name)): // about to be admitted
 		case isUsable(o, &p):
 			kept = append(kept, p)
@@ -56,6 +60,18 @@ func prepare(o *Observed) []Action {
 	default:
 		return append(actions, PreparePod{Name: o.NewName, Version: upgradePathOf(o).joinVersion(), CreatePVC: isPersistent(o.Cluster)})
 	}
+}
+
+// standsIn is true for a prepared pod that has the name of a member that may have started. A controller
+// with an old cache made it after the pod of the member was lost. It waits for ever and keeps the pod of
+// the member from being created. Without a quorum no list is complete, but a PVC that does not wait for
+// its membership shows that the member was admitted.
+func standsIn(o *Observed, p *Pod) bool {
+	m := memberByName(o.Etcd.Members, p.Name)
+	if m == nil {
+		return !o.Etcd.Linearizable && pvcByName(o.PVCs, p.Name) != nil
+	}
+	return m.Started
 }
 
 // idle is 1 for a pod whose container does not run, and 0 otherwise.

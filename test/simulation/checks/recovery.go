@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -202,7 +203,10 @@ func (c *Checks) Returned(cluster kubernetes.EtcdCluster) {
 		return
 	}
 	phase := cluster.Status.Phase
-	c.unwitnessed[uid] = phase == v1beta2.ClusterPhaseNone || phase == v1beta2.ClusterPhaseCreating
+	isNew := phase == v1beta2.ClusterPhaseNone || phase == v1beta2.ClusterPhaseCreating
+	// The pods that were made while nothing showed that the cluster has served start all the same.
+	isMadeAgain := c.unwitnessed[uid] && !c.hasAnyData(uid) && c.hasPods(uid)
+	c.unwitnessed[uid] = isNew || isMadeAgain
 	if !c.Deleted[uid] {
 		return
 	}
@@ -249,6 +253,10 @@ func (c *Checks) forgetRestores(uid string) {
 			delete(c.restored, key)
 		}
 	}
+}
+
+func (c *Checks) hasPods(uid string) bool {
+	return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return simetcd.OwnerOf(pod) == uid })
 }
 
 // hasAnyData is true if data is left that a cluster owns.

@@ -74,7 +74,7 @@ func (w *World) rollBack(e schedules.Event, saved *apiBackup) {
 	if found && (saved.cluster == nil || saved.cluster.UID != was.UID) {
 		w.Checks.Deleted[string(was.UID)] = true
 		s.Remove(kubernetes.KindCluster, schedules.ClusterName)
-		w.lose(string(was.UID))
+		w.lose(was)
 	}
 	if saved.cluster != nil {
 		if !found || *was.Spec.Replicas != *saved.cluster.Spec.Replicas {
@@ -97,8 +97,14 @@ func (w *World) rollBack(e schedules.Event, saved *apiBackup) {
 const confirmedWithin = 2 * time.Minute
 
 // lose is for a cluster whose object vanished, and not because its owner has deleted it: no
-// PVC goes by itself. After a while a person deletes the remaining objects.
-func (w *World) lose(uid string) {
+// PVC goes by itself. After a while a person deletes the remaining objects. A record that names no owner
+// says in its content whose it is.
+func (w *World) lose(was kubernetes.EtcdCluster) {
+	uid := string(was.UID)
+	isItsOwn := func(object metav1.Object) bool {
+		record, is := object.(*corev1.ConfigMap)
+		return simetcd.OwnerOf(object) == uid || is && len(record.Data) > 0 && resources.OwnsRecord(was, record)
+	}
 	kept := map[string]types.UID{}
 	for _, object := range w.Store.List(kubernetes.KindPVC) {
 		confirmed := metav1.GetControllerOf(object) == nil || w.Since(object.GetCreationTimestamp().Time) > confirmedWithin
@@ -111,7 +117,7 @@ func (w *World) lose(uid string) {
 		w.Checks.KeptPVCs = nil
 		for _, k := range []kubernetes.Kind{kubernetes.KindService, kubernetes.KindRecord, kubernetes.KindSecret, kubernetes.KindPVC, kubernetes.KindPod, kubernetes.KindBudget} {
 			for _, object := range w.Store.List(k) {
-				if id := object.GetUID(); simetcd.OwnerOf(object) == uid {
+				if id := object.GetUID(); isItsOwn(object) {
 					_ = w.Store.DeleteObject(k, object.GetName(), metav1.Preconditions{UID: &id})
 				}
 			}

@@ -125,11 +125,14 @@ func (w *World) RefusesConnections(ip string) bool {
 }
 
 // IsNothingLeft is true if the cluster has neither a pod nor a volume. A volume that it has released
-// holds what a removed member had, and does not count.
+// holds what a removed member had, and does not count. Neither does one that was retained for the
+// cluster that had the name before.
 func (w *World) IsNothingLeft() bool {
+	cluster, found := Lookup[EtcdCluster](w.Store, KindCluster, schedules.ClusterName)
 	for _, k := range []Kind{KindPod, KindPVC} {
 		for _, object := range w.Store.List(k) {
-			released := simetcd.OwnerOf(object) == ""
+			owner := simetcd.OwnerOf(object)
+			released := owner == "" || found && owner != string(cluster.UID)
 			if object.GetLabels()[resources.LabelCluster] == schedules.ClusterName && !released && !resources.IsPrepared(object.GetAnnotations()) {
 				return false
 			}
