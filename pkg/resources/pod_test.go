@@ -273,19 +273,22 @@ func TestOwns(t *testing.T) {
 	adopted := PVC(c, first)
 	adopted.OwnerReferences = []metav1.OwnerReference{Owner(other)}
 	for name, tc := range map[string]struct {
-		obj  metav1.Object
-		want bool
+		obj         metav1.Object
+		want, other bool
 	}{
-		"pod":                         {seed(c), true},
-		"pod of another":              {seed(other), false},
-		"retained PVC":                {PVC(c, first), true},
-		"retained PVC of another":     {PVC(other, first), false},
-		"owner that does not control": {notOwned, false},
-		"PVC with another owner":      {adopted, false},
-		"nobody's":                    {&metav1.ObjectMeta{}, false},
+		"pod":                         {seed(c), true, false},
+		"pod of another":              {seed(other), false, true},
+		"retained PVC":                {PVC(c, first), true, false},
+		"retained PVC of another":     {PVC(other, first), false, true},
+		"owner that does not control": {notOwned, false, false},
+		"PVC with another owner":      {adopted, false, true},
+		"nobody's":                    {&metav1.ObjectMeta{}, false, false},
 	} {
 		if got := Owns(c, tc.obj); got != tc.want {
 			t.Errorf("%s: %v", name, got)
+		}
+		if got := OwnedByOther(c, tc.obj); got != tc.other {
+			t.Errorf("%s is owned by another cluster: %v", name, got)
 		}
 	}
 	if Owns(&v1beta2.EtcdCluster{}, &metav1.ObjectMeta{}) {

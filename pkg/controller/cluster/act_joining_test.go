@@ -77,10 +77,11 @@ func (k *keepsPVC) UpdatePVC(ctx context.Context, pvc *corev1.PersistentVolumeCl
 // TestNoVoterJoinsBeforeTheSecondIsConfirmed: the cache may lag behind what the PVC says.
 func TestNoVoterJoinsBeforeTheSecondIsConfirmed(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ joining, deleting, waits bool }{
+	for name, test := range map[string]struct{ joining, deleting, released, waits bool }{
 		"it is joining":            {joining: true, waits: true},
 		"it has joined":            {},
 		"its PVC is being deleted": {joining: true, deleting: true},
+		"its PVC was released":     {joining: true, released: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,6 +89,9 @@ func TestNoVoterJoinsBeforeTheSecondIsConfirmed(t *testing.T) {
 			live.pvc = secondVoter(live.oneMember, test.joining)
 			if test.deleting {
 				live.pvc.DeletionTimestamp = ptr.To(metav1.Now())
+			}
+			if test.released {
+				live.pvc = resources.Released(live.cluster, live.pvc)
 			}
 			r := &run{Reconciler: &Reconciler{Config: Config{Objects: live, Etcd: live, Recorder: live}}, seen: &seen{Observed: planner.Observed{Cluster: live.cluster}}}
 			r.seen.Etcd.Members = []planner.Member{{ID: 1, Name: "c-b", Started: true}}
@@ -120,4 +124,88 @@ func TestPodStartsWithoutDataOnlyWhileItsPVCSaysSo(t *testing.T) {
 func secondVoter(live *oneMember, joining bool) *corev1.PersistentVolumeClaim {
 	pvc, _ := resources.AdmittedPVC(resources.PreparedPVC(live.cluster, "c-a"), joining)
 	return pvc
+}
+
+// dropping deletes PVCs, too.
+type dropping struct{ *oneMember }
+
+func (d *dropping) DeletePVC(context.Context, string, string, metav1.Preconditions) error {
+	d.calls = append(d.calls, "delete PVC")
+	return nil
+}
+
+// TestPVCOfTheSecondVoterStays: another controller has admitted the PVC of a second voter, and is about to
+// admit its pod and to add the member. This controller knows of no such member.
+func TestPVCOfTheSecondVoterStays(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		joining, admitted, gone bool
+		want                    []string
+	}{
+		"its pod was admitted":     {joining: true, admitted: true},
+		"its pod waits, and goes":  {joining: true, want: []string{"delete pod"}},
+		"its pod no longer exists": {joining: true, gone: true, want: []string{}},
+		"its member has started":   {admitted: true, want: []string{}},
+	} {
+		for action, drop := range map[string]func(context.Context, *run) error{
+			"update PVC": func(ctx context.Context, r *run) error {
+				return releasePVC(ctx, r, planner.ReleasePVC{Name: "c-a", UID: "pvc-uid"})
+			},
+			"delete PVC": func(ctx context.Context, r *run) error {
+				return deletePVC(ctx, r, planner.DeletePVC{Name: "c-a", UID: "pvc-uid"})
+			},
+		} {
+			t.Run(action+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				live := &dropping{stopped()}
+				live.pvc = secondVoter(live.oneMember, test.joining)
+				live.pvc.UID = "pvc-uid"
+				if !test.admitted {
+					live.pod.Annotations[resources.AnnotationMembership] = resources.MembershipAwaited
+				}
+				if test.gone {
+					live.pod = nil
+				}
+				r := &run{Reconciler: &Reconciler{Config: Config{Objects: live, Gate: live}}, seen: &seen{Observed: planner.Observed{Cluster: live.cluster}}}
+				err := drop(t.Context(), r)
+				did := slices.DeleteFunc(live.calls, func(c string) bool { return c == "get PVC" || c == "get pod" })
+				if test.want == nil {
+					if len(did) > 0 || !errors.Is(err, reconcile.ErrStale) {
+						t.Errorf("it did %q, error %v", did, err)
+					}
+					return
+				}
+				if want := append(test.want, action); err != nil || !slices.Equal(did, want) {
+					t.Errorf("it did %q, want %q; error %v", did, want, err)
+				}
+				if len(test.want) > 0 && *live.only.ResourceVersion != live.pod.ResourceVersion {
+					t.Errorf("the pod is deleted if %+v", live.only)
+				}
+			})
+		}
+	}
+}
+
+// TestPodIsPreparedAgainOnPreparedPVCs: the cache may be from before the member of a PVC was admitted.
+func TestPodIsPreparedAgainOnPreparedPVCs(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		pvc     func(*oneMember) *corev1.PersistentVolumeClaim
+		creates bool
+	}{
+		"it waits for its membership": {func(m *oneMember) *corev1.PersistentVolumeClaim { return resources.PreparedPVC(m.cluster, "c-a") }, true},
+		"it was admitted":             {func(m *oneMember) *corev1.PersistentVolumeClaim { return secondVoter(m, false) }, false},
+		"it no longer exists":         {func(*oneMember) *corev1.PersistentVolumeClaim { return nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := &growing{oneMember: stopped()}
+			live.pod, live.pvc = nil, test.pvc(live.oneMember)
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: live, Gate: live}}, seen: &seen{Observed: planner.Observed{Cluster: live.cluster}}}
+			err := preparePod(t.Context(), r, planner.PreparePod{Name: "c-a"})
+			if slices.Contains(live.calls, "create pod") != test.creates || errors.Is(err, reconcile.ErrStale) == test.creates {
+				t.Errorf("it did %q, error %v", live.calls, err)
+			}
+		})
+	}
 }

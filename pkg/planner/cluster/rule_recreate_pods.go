@@ -102,7 +102,7 @@ func onlyVoterAwaits(o *Observed, name string) bool {
 func joinsOnlyVoter(o *Observed, name string, m *Member) bool {
 	only := findOnlyOther(o.Etcd.Members, name)
 	c := pvcByName(o.PVCs, name)
-	return !o.Etcd.Linearizable && !upgradePathOf(o).knowsLearners() && m == nil && c != nil && c.Joining && c.Owned &&
+	return !o.Etcd.Linearizable && !upgradePathOf(o).knowsLearners() && m == nil && c != nil && c.Joining &&
 		only != nil && !only.Unmanaged && areOnly(o, only.Name, name)
 }
 
