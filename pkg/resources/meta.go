@@ -101,9 +101,9 @@ func Owns(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	return obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
 }
 
-// OwnedByOther is true for an object that names another cluster as its owner. An object that was given up
+// HasOtherOwner is true for an object that names another cluster as its owner. An object that was released
 // names none.
-func OwnedByOther(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+func HasOtherOwner(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
 		return ref.UID != c.UID
 	}

@@ -287,7 +287,7 @@ func TestOwns(t *testing.T) {
 		if got := Owns(c, tc.obj); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if got := OwnedByOther(c, tc.obj); got != tc.other {
+		if got := HasOtherOwner(c, tc.obj); got != tc.other {
 			t.Errorf("%s is owned by another cluster: %v", name, got)
 		}
 	}

@@ -313,7 +313,7 @@ func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planne
 		UID:         string(p.UID),
 		Owned:       resources.Owns(c, p),
 		Terminating: p.DeletionTimestamp != nil,
-		Foreign:     resources.OwnedByOther(c, p),
+		Foreign:     resources.HasOtherOwner(c, p),
 		Version:     p.Annotations[resources.AnnotationVersion],
 		Joining:     resources.IsJoining(p),
 		Drifted:     resources.HasPVCDrifted(c, p),

@@ -70,11 +70,11 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 			"joining: AdmitPod b[a b]"},
 		{"a prepared pod in the place of a learner that has started goes", 2, "a:claim b:learner,nopod,claim", edits(waitingPod("b"), func(o *Observed) { o.PreparedPVCs = nil }),
 			"joining: DeletePrepared b, wait WaitingForPod"},
-		{"so does one in the place of a voter, and its PVC stays", 3, "a:claim b:claim c:claim,nopod", edits(waitingPod("c"), func(o *Observed) { o.PreparedPVCs = nil }),
+		{"a prepared pod in the place of a voter goes, and the PVC stays", 3, "a:claim b:claim c:claim,nopod", edits(waitingPod("c"), func(o *Observed) { o.PreparedPVCs = nil }),
 			"replace: DeletePrepared c, wait WaitingForPod"},
-		{"also without a quorum", 3, "a:claim b:nopod,claim c:nopod,claim", edits(noQuorum, waitingPod("c"), func(o *Observed) { o.PreparedPVCs = nil }),
+		{"a prepared pod in the place of a voter goes without a quorum", 3, "a:claim b:nopod,claim c:nopod,claim", edits(noQuorum, waitingPod("c"), func(o *Observed) { o.PreparedPVCs = nil }),
 			"recreate-pods: DeletePrepared c, CreatePod b[a b c]"},
-		{"and if no status names its member, but the PVC was admitted", 3, "a:claim,down", edits(noQuorum, withoutLearners, withPVC("b", true), waitingPod("b"), waitingPod("c"), func(o *Observed) { o.PreparedPVCs = o.PreparedPVCs[1:] }),
+		{"a prepared pod goes whose PVC was admitted for a member that no status names", 3, "a:claim,down", edits(noQuorum, withoutLearners, withPVC("b", true), waitingPod("b"), waitingPod("c"), func(o *Observed) { o.PreparedPVCs = o.PreparedPVCs[1:] }),
 			"quorum: DeletePrepared b, wait QuorumLost"},
 	})
 }
