@@ -309,14 +309,14 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 
 func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planner.PVC {
 	o := planner.PVC{
-		Name:        p.Name,
-		UID:         string(p.UID),
-		Owned:       resources.Owns(c, p),
-		Terminating: p.DeletionTimestamp != nil,
-		Foreign:     resources.HasOtherOwner(c, p),
-		Version:     p.Annotations[resources.AnnotationVersion],
-		Joining:     resources.IsJoining(p),
-		Drifted:     resources.HasPVCDrifted(c, p),
+		Name:          p.Name,
+		UID:           string(p.UID),
+		Owned:         resources.Owns(c, p),
+		Terminating:   p.DeletionTimestamp != nil,
+		HasOtherOwner: resources.HasOtherOwner(c, p),
+		Version:       p.Annotations[resources.AnnotationVersion],
+		Joining:       resources.IsJoining(p),
+		Drifted:       resources.HasPVCDrifted(c, p),
 	}
 	o.Growth, o.GrowthWhy = resources.PVCGrowth(c, p)
 	return o

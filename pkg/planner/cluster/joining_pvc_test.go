@@ -33,7 +33,7 @@ func TestSecondVoterStartsAgain(t *testing.T) {
 		{"a third member may have joined", "a:claim,down", append(awaited, withPVC("c", true)), false},
 		{"another member was to be the second voter before", "a:claim,down", append(awaited, withPVC("c", true), joining("c")), true},
 		{"that other PVC was released", "a:claim,down", append(awaited, withPVC("c", false), func(o *Observed) { o.PVCs[len(o.PVCs)-1].Joining = true }), true},
-		{"PVCs of the cluster that had the name before are left", "a:claim,down", append(awaited, withPVC("old", false), func(o *Observed) { o.PVCs[len(o.PVCs)-1].Foreign = true }), true},
+		{"PVCs of the cluster that had the name before are left", "a:claim,down", append(awaited, withPVC("old", false), func(o *Observed) { o.PVCs[len(o.PVCs)-1].HasOtherOwner = true }), true},
 		{"the status names it as started", "a:claim,down b:claim,nopod", edits(noQuorum, withoutLearners, joining("b")), false},
 		{"the status names two others", "a:claim,down c:claim,down", awaited, false},
 		{"etcd knows learners", "a:claim,down", edits(noQuorum, withPVC("b", true), joining("b")), false},

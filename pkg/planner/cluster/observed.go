@@ -221,8 +221,8 @@ type PVC struct {
 	UID         string
 	Owned       bool
 	Terminating bool
-	// Foreign is true if it names another cluster as its owner.
-	Foreign bool
+	// HasOtherOwner is true if it names another cluster as its owner.
+	HasOtherOwner bool
 	// Version of etcd that was last to run on it.
 	Version string
 	// Joining is true on the PVC of a second voter of an etcd without learners, until a quorum says that

@@ -116,7 +116,7 @@ func areOnly(o *Observed, one, two string) bool {
 	other := func(n string) bool {
 		return n != one && n != two && preparedPodByName(o.Prepared, n) == nil && !joining(n)
 	}
-	return !slices.ContainsFunc(o.PVCs, func(c PVC) bool { return !c.Foreign && other(c.Name) }) && !slices.ContainsFunc(o.Pods, func(p Pod) bool { return other(p.Name) })
+	return !slices.ContainsFunc(o.PVCs, func(c PVC) bool { return !c.HasOtherOwner && other(c.Name) }) && !slices.ContainsFunc(o.Pods, func(p Pod) bool { return other(p.Name) })
 }
 
 // onlyVoterLists is true if the list of the only known voter holds just itself and a member of this name
