@@ -96,6 +96,7 @@ var issuedPolicy = v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
 func TestClientSecret(t *testing.T) {
 	w := newClientWorld(t, issuedPolicy, v1beta2.ClusterClient{Name: "app"}, v1beta2.ClusterClient{Name: "other", CommonName: "user", SecretName: "mine"})
 	w.cluster.Spec.Pod = &v1beta2.PodPolicy{ClusterDomain: "example.org"}
+	w.update()
 	s := w.steps(6)
 	secret := w.secret("c-app-binding")
 	if secret == nil || secret.Type != "servicebinding.io/etcd" || !resources.Owns(w.cluster, secret) || len(secret.OwnerReferences) != 1 {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -375,7 +376,8 @@ func requireSameSpec(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if live.Generation != r.seen.Cluster.Generation {
+	// An API that was brought back counts generations again from what it was brought back to.
+	if live.Generation != r.seen.Cluster.Generation || !equality.Semantic.DeepEqual(live.Spec, r.seen.Cluster.Spec) {
 		return fmt.Errorf("the spec of the EtcdCluster has changed since it was observed: %w", reconcile.ErrStale)
 	}
 	for _, request := range []string{resources.AnnotationRestart, resources.AnnotationRotateCA, resources.AnnotationDropOldCA} {

@@ -167,10 +167,11 @@ func TestSpecIsTheLast(t *testing.T) {
 		since func(*v1beta2.EtcdCluster)
 		stale bool
 	}{
-		"nothing has happened":               {func(*v1beta2.EtcdCluster) {}, false},
-		"its status was written":             {func(c *v1beta2.EtcdCluster) { c.ResourceVersion = "8" }, false},
-		"a user has annotated it":            {asks("example.com/note"), false},
-		"it is declared otherwise":           {func(c *v1beta2.EtcdCluster) { c.Generation++ }, true},
+		"nothing has happened":     {func(*v1beta2.EtcdCluster) {}, false},
+		"its status was written":   {func(c *v1beta2.EtcdCluster) { c.ResourceVersion = "8" }, false},
+		"a user has annotated it":  {asks("example.com/note"), false},
+		"it is declared otherwise": {func(c *v1beta2.EtcdCluster) { c.Generation++ }, true},
+		"the API was brought back, and the same generation is declared otherwise": {func(c *v1beta2.EtcdCluster) { c.Spec.Version = "3.6.17" }, true},
 		"it is another cluster":              {func(c *v1beta2.EtcdCluster) { c.UID = "other" }, true},
 		"it goes away":                       {func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
 		"a restart is requested":             {asks(resources.AnnotationRestart), true},

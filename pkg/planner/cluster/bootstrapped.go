@@ -12,5 +12,11 @@ func isBootstrapped(o *Observed) bool {
 	if o.ClientService == Current || o.ClientService == Drifted {
 		return true // clients are published to only after the record was written
 	}
+	if !o.Etcd.Linearizable && !takesOver(o.Cluster) && listsOthers(memberByName(o.Etcd.Members, o.BootstrapName)) {
+		return true // members are added only after the record was written
+	}
 	return isReportedServed(o.Cluster.Status.Phase) // even if a bootstrap member has responded: it was not published to clients
 }
+
+// listsOthers is true for a member that has responded with a list of more members than itself.
+func listsOthers(m *Member) bool { return m != nil && m.View != nil && len(m.View.Members) > 1 }

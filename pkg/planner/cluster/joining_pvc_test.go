@@ -37,7 +37,8 @@ func TestSecondVoterStartsAgain(t *testing.T) {
 		{"the status names it as started", "a:claim,down b:claim,nopod", edits(noQuorum, withoutLearners, joining("b")), false},
 		{"the status names two others", "a:claim,down c:claim,down", awaited, false},
 		{"etcd knows learners", "a:claim,down", edits(noQuorum, withPVC("b", true), joining("b")), false},
-		{"no status names a member", "", append(edits(withPVC("a", true)), awaited...), false},
+		{"no status names a member", "", append(edits(withPVC("a", true)), awaited...), true},
+		{"no status names a member, and two have PVCs", "", append(edits(withPVC("a", true), withPVC("c", true)), awaited...), false},
 	} {
 		recreated := false
 		for _, a := range Decide(observed(t, 2, test.members, test.edits...)).Actions {
@@ -50,6 +51,34 @@ func TestSecondVoterStartsAgain(t *testing.T) {
 		}
 		if !recreated {
 			t.Errorf("%s: no pod is recreated", test.name)
+		}
+	}
+}
+
+// TestPodForMissingDataIsReplaced: a pod that was made for the data of the second voter does not start on
+// an empty disk. The PVC says that there is no such data yet.
+func TestPodForMissingDataIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, members string
+		edits         []func(*Observed)
+		replaced      bool
+	}{
+		{"a status names the first voter", "a:claim,down", nil, true},
+		{"no status names a member", "", edits(withPVC("a", true), pod("a", true)), true},
+		{"the PVC says that the member has started", "a:claim,down", edits(func(o *Observed) { pvcByName(o.PVCs, "b").Joining = false }), false},
+		{"a third member may have joined", "a:claim,down", edits(withPVC("c", true)), false},
+	} {
+		stuck := func(o *Observed) {
+			o.Pods = append(o.Pods, Pod{Name: "b", UID: "pod-b", Owned: true, Peers: []string{"b"}, Version: testVersion, Template: testTemplate})
+		}
+		plan := Decide(observed(t, 2, test.members, append(edits(noQuorum, withoutLearners, withPVC("b", true), joining("b"), stuck), test.edits...)...))
+		replaced := slices.ContainsFunc(plan.Actions, func(a Action) bool {
+			pod, is := a.(RecreatePod)
+			return is && pod.Name == "b" && pod.Mode == RestartIdle
+		})
+		if replaced != test.replaced {
+			t.Errorf("%s: %+v", test.name, plan.Actions)
 		}
 	}
 }

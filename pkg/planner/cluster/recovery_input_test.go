@@ -70,6 +70,7 @@ func TestRecoveryInput(t *testing.T) {
 		"the loss is proven": {func(o *Observed) { o.Pods, o.PVCs = o.Pods[:1], nil }, func(in *recovery.Input) { in.Pods, in.LostSince = in.Pods[:1], &since }},
 		"the cluster is new": {func(o *Observed) {
 			o.Record.ClusterID, o.ClientService, o.Cluster.Status.Phase = "", Missing, v1beta2.ClusterPhaseCreating
+			o.BootstrapName = "another"
 		}, func(in *recovery.Input) {
 			in.Bootstrapped, in.RecordedID, in.ReplacedID = false, "", ""
 		}},

@@ -54,6 +54,7 @@ func TestRuleBootstrap(t *testing.T) {
 		{"a bootstrap member that runs is never deleted", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Outdated = true })), "bootstrap: wait WaitingForBootstrapMember"},
 		{"the volume of the bootstrap member was deleted before it ran", 3, "", edits(unresponsive, persist, bootstrapPod(func(p *Pod) { p.Running = false })),
 			"bootstrap: CreatePVC a, wait WaitingForBootstrapMember"},
+		{"a bootstrap member that lists another member has bootstrapped the cluster", 3, "a b:unstarted,nopod", edits(neverServed, noQuorum, withoutLearners), "record: WriteRecord c0ffee"},
 		{"the bootstrap member responds", 3, "a", edits(neverServed), "bootstrap: RecordBootstrap c0ffee"},
 		{"the bootstrap member responds and its pod is deleted: no client may write to it", 3, "a:terminating", edits(neverServed), "bootstrap: wait WaitingForBootstrapMember"},
 		{"a bootstrap member that responded and is lost before it was published", 3, "", edits(unresponsive, func(o *Observed) {

@@ -48,7 +48,7 @@ func recreatePod(o *Observed, name string) CreatePod {
 	m := memberByName(o.Etcd.Members, name)
 	pod.Joined = mayHaveData(o, name, m)
 	if pod.Joined && joinsOnlyVoter(o, name, m) {
-		pod.Joined, pod.Joining, pod.Peers = false, true, []string{findOnlyOther(o.Etcd.Members, name).Name, name}
+		pod.Joined, pod.Joining, pod.Peers = false, true, []string{onlyVoterBeside(o, name), name}
 	}
 	if m != nil {
 		pod.Learner = m.Learner
@@ -100,10 +100,28 @@ func onlyVoterAwaits(o *Observed, name string) bool {
 // so each of the two has every acknowledged write, and a member of them may start without data. On an empty
 // disk etcd itself reads the list from the voter, and ends if it differs.
 func joinsOnlyVoter(o *Observed, name string, m *Member) bool {
-	only := findOnlyOther(o.Etcd.Members, name)
+	only := onlyVoterBeside(o, name)
 	c := pvcByName(o.PVCs, name)
 	return !o.Etcd.Linearizable && !upgradePathOf(o).knowsLearners() && m == nil && c != nil && c.Joining &&
-		only != nil && !only.Unmanaged && areOnly(o, only.Name, name)
+		only != "" && areOnly(o, only, name)
+}
+
+// onlyVoterBeside returns the name of the only known voter beside a member. If no status names a member, as
+// that of an API that was brought back, it is one whose PVC is of a member that has joined; areOnly says
+// whether there are others. Empty if there is none.
+func onlyVoterBeside(o *Observed, name string) string {
+	if len(o.Etcd.Members) > 0 {
+		if only := findOnlyOther(o.Etcd.Members, name); only != nil && !only.Unmanaged {
+			return only.Name
+		}
+		return ""
+	}
+	for i := range o.PVCs {
+		if c := &o.PVCs[i]; !c.Joining && pvcByName(o.PVCs, c.Name) != nil {
+			return c.Name
+		}
+	}
+	return ""
 }
 
 // areOnly is true if no pods or PVCs exist but those of two members, and those that wait for their membership

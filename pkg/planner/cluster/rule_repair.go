@@ -66,7 +66,8 @@ func repairUnnamed(o *Observed, target *version.Version) []Action {
 // learners, if the only voter awaits that member: there is no such data. On an empty disk etcd in that
 // pod finds no member to join, and ends. Such a pod was created while the voter was out of reach.
 func canOnlyJoin(o *Observed, p *Pod) bool {
-	return len(p.Peers) == 1 && p.Peers[0] == p.Name && !upgradePathOf(o).knowsLearners() && onlyVoterAwaits(o, p.Name)
+	return len(p.Peers) == 1 && p.Peers[0] == p.Name && !upgradePathOf(o).knowsLearners() &&
+		(onlyVoterAwaits(o, p.Name) || joinsOnlyVoter(o, p.Name, memberByName(o.Etcd.Members, p.Name)))
 }
 
 // isLastToKnow is true for a pod that joins an etcd without learners, if the only voter awaits its member
