@@ -106,9 +106,9 @@ func joinsOnlyVoter(o *Observed, name string, m *Member) bool {
 		only != "" && areOnly(o, only, name)
 }
 
-// onlyVoterBeside returns the name of the only known voter beside a member. If no status names a member, as
-// that of an API that was brought back, it is one whose PVC is of a member that has joined; areOnly says
-// whether there are others. Empty if there is none.
+// onlyVoterBeside returns the name of the only known voter beside a member; empty if there is none. The
+// status of an API that was brought back may name no member. Then it is one whose PVC is of a member that
+// has joined, and areOnly says whether there are others.
 func onlyVoterBeside(o *Observed, name string) string {
 	if len(o.Etcd.Members) > 0 {
 		if only := findOnlyOther(o.Etcd.Members, name); only != nil && !only.Unmanaged {
