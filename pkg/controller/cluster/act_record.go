@@ -130,10 +130,12 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 		if err := requireNoRecovery(&record); err != nil {
 			return err
 		}
+		check := requireSameBootstrapPod
 		if r.seen.Cluster.Existing() != nil { // the endpoints may change until now
-			if err := requireSameSpec(ctx, r); err != nil {
-				return err
-			}
+			check = requireSameSpec
+		}
+		if err := check(ctx, r); err != nil {
+			return err
 		}
 	}
 	record.ClusterID = strconv.FormatUint(a.ClusterID, 16)
@@ -148,6 +150,21 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 		return nil
 	}
 	normal(r, EventClusterStarted, "Cluster started with member %s", record.BootstrapMember)
+	return nil
+}
+
+// requireSameBootstrapPod makes sure, in the live API, that the bootstrap member that responded still is
+// the one of its pod. Until the record says that it has responded, another controller creates a pod again
+// that was deleted, and that pod starts a cluster without data.
+func requireSameBootstrapPod(ctx context.Context, r *run) error {
+	name := r.seen.BootstrapName
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if seen := r.seen.podOf(name); err != nil || seen == nil || seen.UID != string(pod.UID) || pod.DeletionTimestamp != nil {
+		return fmt.Errorf("the pod of the bootstrap member %s is another one than was observed: %w", name, reconcile.ErrStale)
+	}
 	return nil
 }
 

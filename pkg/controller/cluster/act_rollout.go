@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -58,8 +59,12 @@ func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
 	if err := requireRestartAllowed(ctx, r, a.Name, a.Mode == planner.RestartIdle); err != nil {
 		return err
 	}
-	if err := recordVersion(ctx, r, a.Name, resources.Version(r.seen.Cluster)); err != nil {
-		return err
+	target := resources.Version(r.seen.Cluster)
+	lowers := lowersVersion(r, a.Name, target)
+	if !lowers {
+		if err := recordVersion(ctx, r, a.Name, target); err != nil {
+			return err
+		}
 	}
 	before, done := "", false
 	var rejected error
@@ -79,6 +84,11 @@ func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
 	})
 	if err = errors.Join(err, rejected); err != nil || !done {
 		return err
+	}
+	if lowers {
+		if err := recordVersion(ctx, r, a.Name, target); err != nil {
+			return err
+		}
 	}
 	announceRestart(r, a.Name, before, a.Version, a.Mode == planner.RestartWithOutage)
 	return nil
@@ -137,6 +147,22 @@ func announceRestart(r *run, name, before, version string, outage bool) {
 		return
 	}
 	warning(r, reason, "%s; the cluster has no quorum until then", what)
+}
+
+// lowersVersion is true if the PVC of a member says that a newer version has run on it. An older one is
+// recorded after its pod has it: the container may start with the newer one meanwhile, and then the pod
+// does not change.
+func lowersVersion(r *run, name, target string) bool {
+	i := slices.IndexFunc(r.seen.PVCs, func(p planner.PVC) bool { return p.Name == name && p.Owned })
+	if i < 0 {
+		return false
+	}
+	has, err := version.ParseGeneric(r.seen.PVCs[i].Version)
+	if err != nil {
+		return false // no version is recorded
+	}
+	to, err := version.ParseGeneric(target)
+	return err == nil && to.LessThan(has)
 }
 
 // recordVersion records on the PVC of a member which version will run on it, before that

@@ -172,6 +172,39 @@ func TestRepairOnlyStoppedContainers(t *testing.T) {
 	}
 }
 
+// TestOlderVersionIsRecordedLast: the container of a pod may start with the newer version before the pod has
+// the older one. Then the PVC keeps the newer version, which has used its data.
+func TestOlderVersionIsRecordedLast(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		has   string
+		runs  bool
+		order []string
+	}{
+		"a newer version":                          {"3.6.11", false, []string{"update PVC", "update pod"}},
+		"an older version":                         {"3.7.0", false, []string{"update pod", "update PVC"}},
+		"an older version, and the container runs": {"3.7.0", true, []string{}},
+		"no version is recorded":                   {"", false, []string{"update PVC", "update pod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := stopped()
+			m.pvc.UID, m.pvc.OwnerReferences = "pvc-uid", m.pod.OwnerReferences
+			m.pvc.Annotations = map[string]string{resources.AnnotationVersion: test.has}
+			if test.runs {
+				m.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+			}
+			s := &seen{Observed: planner.Observed{Cluster: m.cluster, PVCs: []planner.PVC{{Name: "c-a", UID: "pvc-uid", Owned: true, Version: test.has}}}}
+			r := &Reconciler{Config: Config{Objects: m, Etcd: m, Gate: m, Recorder: m}}
+			err := upgradePod(t.Context(), &run{Reconciler: r, seen: s}, planner.UpgradePod{Name: "c-a", UID: "pod-uid", Version: "3.6.16", Mode: planner.RestartIdle})
+			did := slices.DeleteFunc(m.calls, func(c string) bool { return c != "update PVC" && c != "update pod" })
+			if !slices.Equal(did, test.order) || errors.Is(err, reconcile.ErrStale) != test.runs {
+				t.Errorf("it did %q, want %q; error %v", did, test.order, err)
+			}
+		})
+	}
+}
+
 // TestRepairRereadsThePod: when the pod is deleted it must still be as it was observed, and
 // its PVC must exist.
 func TestRepairRereadsThePod(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // requireNodesReport makes sure that the kubelet of each node reports right now on which an old
@@ -49,9 +50,17 @@ func requireAway(ctx context.Context, r *run, name string) error {
 }
 
 // requireLost makes sure that members no longer exist: neither a container of theirs runs, nor is there a
-// pod or PVC from which they could come back.
+// pod or PVC from which they could come back. A member whose pod still waits for its membership has
+// nothing to come back with.
 func requireLost(ctx context.Context, r *run, names []string) error {
 	for _, name := range names {
+		waits, err := awaitsMembership(ctx, r, name)
+		if err != nil {
+			return err
+		}
+		if waits {
+			continue
+		}
 		if err := requireEnded(ctx, r, name); err != nil {
 			return err
 		}
@@ -60,4 +69,27 @@ func requireLost(ctx context.Context, r *run, names []string) error {
 		}
 	}
 	return nil
+}
+
+// awaitsMembership is true if no etcd has run in the pod of this name, nor on its PVC: neither was
+// admitted, in the live API.
+func awaitsMembership(ctx context.Context, r *run, name string) (bool, error) {
+	pod, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read pod %s: %w", name, err)
+	}
+	if !resources.Owns(r.seen.Cluster, pod) || !resources.IsPrepared(pod.Annotations) {
+		return false, nil
+	}
+	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	return resources.IsPrepared(pvc.Annotations), nil
 }

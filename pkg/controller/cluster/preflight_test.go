@@ -156,6 +156,37 @@ func TestFailedReadProvesNoDeletion(t *testing.T) {
 	}
 }
 
+// TestMemberThatWasNotAdmittedIsLost: a member was added to etcd, and its pod was not admitted before the
+// quorum was lost. No etcd has run in that pod, so the pod does not keep a recovery from beginning.
+func TestMemberThatWasNotAdmittedIsLost(t *testing.T) {
+	t.Parallel()
+	waits := func(m *oneMember) {
+		m.pod.Annotations[resources.AnnotationMembership] = resources.MembershipAwaited
+		m.pvc = resources.PreparedPVC(m.cluster, "c-a")
+	}
+	for name, test := range map[string]struct {
+		live func(*oneMember)
+		lost bool
+	}{
+		"its pod and its PVC wait":   {waits, true},
+		"its pod waits without PVC":  {func(m *oneMember) { waits(m); m.pvc = nil }, true},
+		"its PVC was admitted":       {func(m *oneMember) { waits(m); m.pvc = resources.PVC(m.cluster, "c-a") }, false},
+		"its pod was admitted":       {func(*oneMember) {}, false},
+		"nothing is left of it":      {func(m *oneMember) { m.pod, m.pvc = nil, nil }, true},
+		"another cluster owns a pod": {func(m *oneMember) { waits(m); m.pod.OwnerReferences[0].UID = "other" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := stopped()
+			test.live(m)
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: m, Gate: m}}, seen: &seen{Observed: planner.Observed{Cluster: m.cluster}}}
+			if err := requireLost(t.Context(), r, []string{"c-a"}); (err == nil) != test.lost || err != nil && !errors.Is(err, reconcile.ErrStale) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
 // TestSpecIsTheLast: what is declared, or asked for by annotation, since the observation
 // may be the opposite of what is about to be done.
 func TestSpecIsTheLast(t *testing.T) {

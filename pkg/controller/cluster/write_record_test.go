@@ -198,9 +198,57 @@ func TestBootstrapBesideARestore(t *testing.T) {
 		if err := requireBootstrapMember(t.Context(), r, "c-a"); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
 			t.Errorf("%s: start of the bootstrap member: %v", phase, err)
 		}
+		l.observeBootstrapPod(r)
 		if err := recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}); errors.Is(err, reconcile.ErrStale) != begun || !begun && err != nil {
 			t.Errorf("%s: bootstrap record: %v", phase, err)
 		}
+	}
+}
+
+// observeBootstrapPod has the observation show the pod of the bootstrap member as it is.
+func (l *deletedCluster) observeBootstrapPod(r *run) {
+	l.Helper()
+	pod, err := l.GetPod(l.Context(), "n", "c-a")
+	if err != nil {
+		l.Fatal(err)
+	}
+	r.seen.BootstrapName, r.seen.Pods = "c-a", []planner.Pod{{Name: "c-a", UID: string(pod.UID), Owned: true}}
+}
+
+// TestBootstrapIsRecordedWithItsPod: the pod of a bootstrap member that has responded may be deleted, and
+// another controller makes it again before the record says that the cluster has served. Its process may run
+// on for a while.
+func TestBootstrapIsRecordedWithItsPod(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		since    func(*deletedCluster, *run)
+		recorded bool
+	}{
+		"its pod stays":              {func(*deletedCluster, *run) {}, true},
+		"its pod is made again":      {func(_ *deletedCluster, r *run) { r.seen.Pods[0].UID = "before" }, false},
+		"its pod no longer exists":   {func(l *deletedCluster, _ *run) { l.deletePod("c-a") }, false},
+		"the cache does not show it": {func(_ *deletedCluster, r *run) { r.seen.Pods = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, r := livingCluster(t)
+			if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), resources.Record{BootstrapMember: "c-a"})); err != nil {
+				t.Fatal(err)
+			}
+			l.observeBootstrapPod(r)
+			test.since(l, r)
+			err := recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1})
+			if recorded := resources.ParseRecord(l.record()).ClusterID != ""; recorded != test.recorded || errors.Is(err, reconcile.ErrStale) == test.recorded {
+				t.Errorf("it is recorded: %t, error %v", recorded, err)
+			}
+		})
+	}
+}
+
+func (l *deletedCluster) deletePod(name string) {
+	l.Helper()
+	if err := l.kube.CoreV1().Pods("n").Delete(l.Context(), name, metav1.DeleteOptions{}); err != nil {
+		l.Fatal(err)
 	}
 }
 
