@@ -163,7 +163,7 @@ func requireSameBootstrapPod(ctx context.Context, r *run) error {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
 	if seen := r.seen.podOf(name); err != nil || seen == nil || seen.UID != string(pod.UID) || pod.DeletionTimestamp != nil {
-		return fmt.Errorf("the pod of the bootstrap member %s is another one than was observed: %w", name, reconcile.ErrStale)
+		return fmt.Errorf("the pod of the bootstrap member %s is not the one that was observed: %w", name, reconcile.ErrStale)
 	}
 	return nil
 }
