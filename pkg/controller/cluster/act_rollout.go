@@ -114,7 +114,8 @@ func recreatePod(ctx context.Context, r *run, a planner.RecreatePod) error {
 	if a.Mode == planner.RestartIdle && pod.Running {
 		return fmt.Errorf("pod %s runs: %w", a.Name, reconcile.ErrStale) // its volume is not marked for nothing
 	}
-	if a.Version != "" {
+	lowers := a.Version != "" && lowersVersion(r, a.Name, a.Version)
+	if a.Version != "" && !lowers {
 		if err := recordVersion(ctx, r, a.Name, a.Version); err != nil {
 			return err
 		}
@@ -131,6 +132,11 @@ func recreatePod(ctx context.Context, r *run, a planner.RecreatePod) error {
 	}
 	if err := r.Objects.DeletePod(ctx, live.Namespace, live.Name, only); err != nil && !isNotFound(err) {
 		return reconcile.StaleOnConflict(err)
+	}
+	if lowers {
+		if err := recordVersion(ctx, r, a.Name, a.Version); err != nil {
+			return err
+		}
 	}
 	announceRestart(r, a.Name, pod.Version, a.Version, a.Mode == planner.RestartWithOutage)
 	return nil

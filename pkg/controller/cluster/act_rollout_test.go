@@ -177,14 +177,16 @@ func TestRepairOnlyStoppedContainers(t *testing.T) {
 func TestOlderVersionIsRecordedLast(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		has   string
-		runs  bool
-		order []string
+		has             string
+		recreates, runs bool
+		order           []string
 	}{
-		"a newer version":                          {"3.6.11", false, []string{"update PVC", "update pod"}},
-		"an older version":                         {"3.7.0", false, []string{"update pod", "update PVC"}},
-		"an older version, and the container runs": {"3.7.0", true, []string{}},
-		"no version is recorded":                   {"", false, []string{"update PVC", "update pod"}},
+		"a newer version":                          {"3.6.11", false, false, []string{"update PVC", "update pod"}},
+		"an older version":                         {"3.7.0", false, false, []string{"update pod", "update PVC"}},
+		"an older version, and the container runs": {"3.7.0", false, true, []string{}},
+		"no version is recorded":                   {"", false, false, []string{"update PVC", "update pod"}},
+		"a pod of a newer version":                 {"3.6.11", true, false, []string{"update PVC", "delete pod"}},
+		"a pod of an older version":                {"3.7.0", true, false, []string{"delete pod", "update PVC"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,9 +197,14 @@ func TestOlderVersionIsRecordedLast(t *testing.T) {
 				m.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 			}
 			s := &seen{Observed: planner.Observed{Cluster: m.cluster, PVCs: []planner.PVC{{Name: "c-a", UID: "pvc-uid", Owned: true, Version: test.has}}}}
-			r := &Reconciler{Config: Config{Objects: m, Etcd: m, Gate: m, Recorder: m}}
-			err := upgradePod(t.Context(), &run{Reconciler: r, seen: s}, planner.UpgradePod{Name: "c-a", UID: "pod-uid", Version: "3.6.16", Mode: planner.RestartIdle})
-			did := slices.DeleteFunc(m.calls, func(c string) bool { return c != "update PVC" && c != "update pod" })
+			r := &run{Reconciler: &Reconciler{Config: Config{Objects: m, Etcd: m, Gate: m, Recorder: m}}, seen: s}
+			var err error
+			if test.recreates {
+				err = recreatePod(t.Context(), r, planner.RecreatePod{Name: "c-a", UID: "pod-uid", Version: "3.6.16", Mode: planner.RestartIdle})
+			} else {
+				err = upgradePod(t.Context(), r, planner.UpgradePod{Name: "c-a", UID: "pod-uid", Version: "3.6.16", Mode: planner.RestartIdle})
+			}
+			did := slices.DeleteFunc(m.calls, func(c string) bool { return c != "update PVC" && c != "update pod" && c != "delete pod" })
 			if !slices.Equal(did, test.order) || errors.Is(err, reconcile.ErrStale) != test.runs {
 				t.Errorf("it did %q, want %q; error %v", did, test.order, err)
 			}
