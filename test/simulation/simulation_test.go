@@ -184,6 +184,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		10608603: "the quorum was lost between the addition of a learner and the admission of its pod",
 		10625445: "a member started with the newer version while its PVC was marked for the older one, and the cluster hibernated",
 		10628022: "a bootstrap member was recorded by one controller while another made its pod again, which a user had deleted by force",
+		10840701: "a container ended before the kubelet replaced it for another image, and that image was taken back",
 		10104770: "a controller with a cache from before the end of a recovery guarded its recovery member again",
 		10107540: "the pod of a hibernated cluster whose PVC was being deleted crashed every five minutes",
 		10040162: "a voter had not read of a promotion, and would have won an election by its own list",

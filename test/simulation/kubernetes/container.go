@@ -169,13 +169,13 @@ func (r *Run) Halt() {
 
 // upgrade restarts the container with the image that the pod has now.
 func (r *Run) upgrade() {
-	was := r.image
+	was, containers := r.image, r.containers
 	r.image, r.Rolling = "", true
 	r.w.Etcd.Restarting(r)
 	r.w.After(r.w.Dice.Between(50*time.Millisecond, 4*time.Second), func() {
 		pod, found := r.Pod()
-		if found && !r.Over && r.Process != nil && r.image == simetcd.Image(pod) {
-			return // it had ended, and was started with that image
+		if r.containers != containers {
+			return // it had ended, and was started with the image of that moment; a later change has a restart of its own
 		}
 		if found && !r.Over && r.Process != nil && !r.Node.Hears() {
 			r.image = was // the kubelet compares images again when it has caught up
