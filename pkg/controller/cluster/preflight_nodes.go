@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -50,15 +51,15 @@ func requireAway(ctx context.Context, r *run, name string) error {
 }
 
 // requireLost makes sure that members no longer exist: neither a container of theirs runs, nor is there a
-// pod or PVC from which they could come back. A member whose pod still waits for its membership has
-// nothing to come back with.
+// pod or PVC from which they could come back. A learner whose pod still waits for its membership has
+// nothing to come back with, and no vote. Without learners such a member votes, and may bring back the quorum.
 func requireLost(ctx context.Context, r *run, names []string) error {
 	for _, name := range names {
 		waits, err := awaitsMembership(ctx, r, name)
 		if err != nil {
 			return err
 		}
-		if waits {
+		if waits && planner.KnowsLearners(&r.seen.Observed) {
 			continue
 		}
 		if err := requireEnded(ctx, r, name); err != nil {

@@ -171,6 +171,7 @@ func TestMemberThatWasNotAdmittedIsLost(t *testing.T) {
 		"its pod and its PVC wait":   {waits, true},
 		"its pod waits without PVC":  {func(m *oneMember) { waits(m); m.pvc = nil }, true},
 		"its PVC was admitted":       {func(m *oneMember) { waits(m); m.pvc = resources.PVC(m.cluster, "c-a") }, false},
+		"it votes without learners":  {func(m *oneMember) { waits(m); m.cluster.Spec.Version = "3.3.27" }, false},
 		"its pod was admitted":       {func(*oneMember) {}, false},
 		"nothing is left of it":      {func(m *oneMember) { m.pod, m.pvc = nil, nil }, true},
 		"another cluster owns a pod": {func(m *oneMember) { waits(m); m.pod.OwnerReferences[0].UID = "other" }, true},

@@ -120,6 +120,10 @@ func (u upgradePath) pinned(v *version.Version) string {
 	return v.String()
 }
 
+// KnowsLearners is true if a member that joins the observed etcd is a learner first. Otherwise it votes
+// from its addition on.
+func KnowsLearners(o *Observed) bool { return upgradePathOf(o).knowsLearners() }
+
 // knowsLearners is true if every member whose version is known knows learners, and
 // one that joins now will.
 func (u upgradePath) knowsLearners() bool {
