@@ -301,8 +301,9 @@ func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
 	pvc, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
 	voters, serving := by.Observed.Members.Voters(), by.Observed.Serving(p.Dir.Id)
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
-	// A pod that was drained is permanently deleted only if there are too many.
-	surplus := !found || voters > int(*cluster.Spec.Replicas)
+	// A pod that was drained is permanently deleted only if there are too many. A controller that has read
+	// the spec right before knows no size that is younger, and restarts the member.
+	surplus := !found || voters > int(*cluster.Spec.Replicas) && c.w.Elapsed-c.sizeChanged > time.Second
 	if kept && pvc.DeletionTimestamp == nil && (pod.Labels[resources.LabelRole] != resources.RoleDraining || !surplus) {
 		c.restarting(by, pod)
 		return
