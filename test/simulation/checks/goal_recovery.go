@@ -84,7 +84,8 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 	survivors, gone, voters := 0, 0, 0
 	for i := range cluster.Status.MemberStatuses {
 		m := &cluster.Status.MemberStatuses[i]
-		if m.Role != v1beta2.MemberRoleLearner && m.Role != v1beta2.MemberRolePending {
+		// A status of an API that was brought back calls a member a learner that votes by its own list.
+		if m.Role != v1beta2.MemberRoleLearner && m.Role != v1beta2.MemberRolePending || c.votesByItself(m.Name) {
 			voters++
 			if m.Pod == "" && m.Claim == "" {
 				gone++
