@@ -282,7 +282,7 @@ func TestOwns(t *testing.T) {
 		"retained PVC of another":     {PVC(other, first), false, true},
 		"owner that does not control": {notOwned, false, false},
 		"PVC with another owner":      {adopted, false, true},
-		"nobody's":                    {&metav1.ObjectMeta{}, false, false},
+		"no owner":                    {&metav1.ObjectMeta{}, false, false},
 	} {
 		if got := Owns(c, tc.obj); got != tc.want {
 			t.Errorf("%s: %v", name, got)
