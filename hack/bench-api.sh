@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures the API side by side with a CustomResourceDefinition of the same type, prints tables
 # and writes them to dist/. PROFILE=short (default) skips lines after five minutes, but never of the
-# first round: about nine minutes on two busy cores. PROFILE=full takes 70 minutes.
+# first round: about nine minutes on two busy cores. The limits of PROFILE=full end after 70 minutes.
 # PROFILE=scale measures the API server alone with 150,000 objects, in at most 20 minutes.
 # Arguments go to the program, such as: hack/bench-api.sh -only list
 # docs/explanation/bench-api.md explains the figures.
