@@ -186,6 +186,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		10628022: "a bootstrap member was recorded by one controller while another made its pod again, which a user had deleted by force",
 		10840701: "a container ended before the kubelet replaced it for another image, and that image was taken back",
 		10856687: "a voter of an etcd without learners was added and not admitted, and with it the only other one that was left had a quorum",
+		10913196: "a smaller size was declared while the last member of an upgrade served and clients were not sent to it yet",
 		10888077: "a smaller size was declared between the last look at the spec and the restart of a member",
 		10104770: "a controller with a cache from before the end of a recovery guarded its recovery member again",
 		10107540: "the pod of a hibernated cluster whose PVC was being deleted crashed every five minutes",

@@ -26,33 +26,36 @@ func returns(pods []Pod, pvcs []PVC, m *Member) bool {
 }
 
 // removalPreference is higher for members that may better be missed: those that do not serve, then
-// those that were chosen before, then those that are to be replaced.
+// those that were chosen before, those that are to be replaced, and those that clients are not sent to.
 func removalPreference(o *Observed, m, leader *Member) int {
 	base, replaced := rank(o.Pods, m, leader), changeDue(o, m) == replace
 	switch {
-	case base >= 2:
+	case base >= 3:
 		return base + 2
-	case base == 1 && replaced:
-		return 3
+	case base >= 1 && replaced:
+		return 4
 	case base == 0 && replaced && m.Health == Healthy:
-		return 2
+		return 3
 	default:
 		return base
 	}
 }
 
 // rank is higher for members whose removal costs less. The member that the others follow is
-// the leader even if it does not respond to the controller.
+// the leader even if it does not respond to the controller. A member that serves while its pod is
+// not ready has just restarted: another one beside it would be the second that clients miss.
 func rank(pods []Pod, m, leader *Member) int {
 	pod := podByName(pods, m.Name)
 	switch {
 	case isGone(pod):
-		return 4
+		return 5
 	case m == leader:
 		return 0
 	case m.Health != Healthy:
-		return 3
+		return 4
 	case pod.Role == PodDraining:
+		return 3
+	case !pod.Ready:
 		return 2
 	default:
 		return 1
