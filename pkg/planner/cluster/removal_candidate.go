@@ -25,8 +25,9 @@ func returns(pods []Pod, pvcs []PVC, m *Member) bool {
 	return isGone(podByName(pods, m.Name)) && pvcByName(pvcs, m.Name) != nil
 }
 
-// removalPreference is higher for members that may better be missed: those that do not serve, then
-// those that were chosen before, those that are to be replaced, and those that clients are not sent to.
+// removalPreference is higher for members that may better be missed. First are those that do not
+// serve, then those that were chosen before, those that are to be replaced, and those that clients
+// are not sent to.
 func removalPreference(o *Observed, m, leader *Member) int {
 	base, replaced := rank(o.Pods, m, leader), changeDue(o, m) == replace
 	switch {
@@ -43,7 +44,7 @@ func removalPreference(o *Observed, m, leader *Member) int {
 
 // rank is higher for members whose removal costs less. The member that the others follow is
 // the leader even if it does not respond to the controller. A member that serves while its pod is
-// not ready has just restarted: another one beside it would be the second that clients miss.
+// not ready has just restarted: another member beside it would be the second that clients miss.
 func rank(pods []Pod, m, leader *Member) int {
 	pod := podByName(pods, m.Name)
 	switch {
