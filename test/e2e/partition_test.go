@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/harness"
@@ -20,9 +21,13 @@ import (
 
 // A partition cuts the nodes of two of three members off from Kubernetes and from the third
 // member, but not from each other and their clients. Kubernetes takes the nodes for dead.
-// A cluster may recover by itself, and must not: the two acknowledge writes all the time.
+// A cluster may recover by itself, or a person asks it to, and it must not: the two acknowledge
+// writes all the time.
 
-const apart = "\n  pod:\n    antiAffinity: true"
+const (
+	apart         = "\n  pod:\n    antiAffinity: true"
+	recoversAlone = "\n  recovery: {quorumLoss: Automatic}"
+)
 
 // leaveNodesSoon has Kubernetes delete pods on a node that does not respond after five seconds.
 func leaveNodesSoon() string {
@@ -43,26 +48,31 @@ func staysOnItsNode(p *corev1.Pod) bool {
 	return true
 }
 
-// TestMajorityBehindAPartition cuts two nodes off, with the majorities of two clusters on them.
+// TestMajorityBehindAPartition cuts two nodes off, with the majorities of three clusters on them.
 //   - Pods of the one stay on nodes that do not respond, so every write that was acknowledged
 //     behind the partition exists after it.
 //   - Kubernetes deletes the pods of the other, which is no evidence that they have ended. Once the
 //     partition is over they end, with what they alone have: a majority without volumes that is
 //     deleted is lost, and the cluster recovers then.
+//   - A person requests a restore in place and then a recovery of the third, which has volumes. Each
+//     waits for the nodes. Every acknowledged write exists after the partition, too.
 func TestMajorityBehindAPartition(t *testing.T) {
 	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
 	s := startFor(t, 8*time.Minute)
 	here := s.gatherPrograms()
-	stays, staying := s.createForPartition("stays", here, apart)
-	leaves, evicted := s.createForPartition("leaves", here, leaveNodesSoon())
+	stays, staying := s.createForPartition("stays", here, recoversAlone+apart)
+	leaves, evicted := s.createForPartition("leaves", here, recoversAlone+leaveNodesSoon())
+	asks, asked := s.createForPartition("asks", here, withVolumes)
+	asks.backUpOn(here)
 	ids, uids := stays.ids(), stays.uids()
+	askedIDs, askedUIDs := asks.ids(), asks.uids()
 	if i := slices.IndexFunc(staying, func(p *corev1.Pod) bool { return !staysOnItsNode(p) }); i >= 0 {
 		t.Errorf("Kubernetes would delete pod %s behind a partition: %+v", staying[i].Name, staying[i].Spec.Tolerations)
 	}
 
 	p := s.cutOff(staying[0].Spec.NodeName, staying[1].Spec.NodeName)
-	behindStays, behindLeaves := p.writeBehind(stays, staying), p.writeBehind(leaves, evicted)
+	behindStays, behindLeaves, behindAsks := p.writeBehind(stays, staying), p.writeBehind(leaves, evicted), p.writeBehind(asks, asked)
 	from := time.Now()
 	for _, pod := range staying {
 		s.awaitNode(pod.Spec.NodeName, corev1.ConditionUnknown)
@@ -73,14 +83,15 @@ func TestMajorityBehindAPartition(t *testing.T) {
 	})
 	t.Logf("%v after the cut: %s", time.Since(from).Round(time.Second), condition(object, v1beta2.ClusterConditionQuorumLost).Message)
 	s.contains(object.Status.BlockedBy.Unblock, "out-of-service")
+	asks.requestsWait(asked)
 	stayWithoutRecovery(stays, leaves)
 	p.heal()
 
 	acknowledged := behindLeaves.stop()
-	stays.settle(3)
-	stays.same(ids, uids, true)
-	if lost := stays.missing(behindStays.stop()); len(lost) > 0 {
-		t.Errorf("%d writes were acknowledged and are lost: %v", len(lost), lost)
+	stays.kept(behindStays, ids, uids)
+	asks.kept(behindAsks, askedIDs, askedUIDs)
+	if r := asks.get().Status.Recovery; r == nil || r.Phase != v1beta2.RecoveryPhaseAbandoned {
+		t.Errorf("the recovery that was requested is %+v", r)
 	}
 	leaves.await(s.within(3*time.Minute), "three members after the partition", func(object *v1beta2.EtcdCluster) bool {
 		return is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && len(object.Status.Members.Ready) == 3 &&
@@ -89,11 +100,11 @@ func TestMajorityBehindAPartition(t *testing.T) {
 	t.Logf("of %d writes that were acknowledged behind the partition %d went with the pods", len(acknowledged), len(leaves.missing(acknowledged)))
 }
 
-// createForPartition makes a cluster that may recover by itself, with a member on the node of
-// the installed programs, and returns the pods of the other two.
+// createForPartition makes a cluster with a member on the node of the installed programs, and
+// returns the pods of the other two.
 func (s *scenario) createForPartition(name, here, spec string) (*cluster, []*corev1.Pod) {
 	s.Helper()
-	c := s.create(name, 3, etcdVersion, "\n  recovery: {quorumLoss: Automatic}"+spec)
+	c := s.create(name, 3, etcdVersion, spec)
 	var far []*corev1.Pod
 	for _, p := range c.members.Live() {
 		if p.Spec.NodeName != here {
@@ -118,6 +129,52 @@ func stayWithoutRecovery(clusters ...*cluster) {
 	}
 }
 
+// requestsWait requests a restore in place, cancels it, and requests a recovery. Each has a new member
+// ready, and takes no old one away while the nodes of some are not ready.
+func (c *cluster) requestsWait(far []*corev1.Pod) {
+	c.Helper()
+	c.await(c.within(time.Minute), "the loss of the quorum", func(object *v1beta2.EtcdCluster) bool {
+		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
+	})
+	waits := func(object *v1beta2.EtcdCluster) bool {
+		b := object.Status.BlockedBy
+		return b != nil && b.Reason == v1beta2.ReasonOldMemberMayRun &&
+			!slices.ContainsFunc(far, func(p *corev1.Pod) bool { return !strings.Contains(b.Message, p.Name) })
+	}
+	c.apply(restoreManifest("hasty", c.name, "  backup: {name: once}"))
+	c.await(c.within(2*time.Minute), "the restore to wait for the nodes", waits)
+	c.kubectl("delete", "etcdrestore", "hasty", "--timeout=60s")
+	c.await(c.within(time.Minute), "the end of the restore", func(object *v1beta2.EtcdCluster) bool {
+		return object.Status.Recovery != nil && object.Status.Recovery.Phase == v1beta2.RecoveryPhaseAbandoned
+	})
+	_, err := c.recoverNow()
+	c.must(err, "request a recovery")
+	object := c.await(c.within(2*time.Minute), "the recovery to wait for the nodes", waits)
+	c.contains(object.Status.BlockedBy.Unblock, "Bring the node back")
+}
+
+// kept ends a client behind a partition that is over, and fails the test unless the members, their pods and
+// each acknowledged write are there.
+func (c *cluster) kept(w *behind, ids map[string]uint64, uids map[string]types.UID) {
+	c.Helper()
+	acknowledged := w.stop()
+	c.settle(3)
+	c.same(ids, uids, true)
+	if lost := c.missing(acknowledged); len(lost) > 0 {
+		c.Errorf("%s: %d writes were acknowledged and are lost: %v", c.name, len(lost), lost)
+	}
+}
+
+// backUpOn makes the backup "once" on a volume of a node.
+func (c *cluster) backUpOn(node string) {
+	c.Helper()
+	uncordon := c.cordonOthers(node)
+	defer uncordon()
+	c.volume()
+	c.apply(backupManifest("once", "  etcdCluster: {name: "+c.name+"}"+toVolume))
+	c.awaitBackup(c.within(time.Minute), "once", "success", hasSucceeded)
+}
+
 // missing returns those of the keys that the cluster does not have.
 func (c *cluster) missing(keys []string) []string {
 	c.Helper()
@@ -138,8 +195,8 @@ func (c *cluster) missing(keys []string) []string {
 	return missing
 }
 
-// gatherPrograms has the controller run on the node of the API server, whose volume is
-// there, and returns that node.
+// gatherPrograms has the controller, and the provisioner of volumes, run on the node of the API
+// server, whose volume is there, and returns that node.
 func (s *scenario) gatherPrograms() string {
 	s.Helper()
 	on := func(program string) string {
@@ -158,23 +215,32 @@ func (s *scenario) gatherPrograms() string {
 		return node
 	}
 	here := on(harness.APIServer)
+	uncordon := s.cordonOthers(here)
+	defer uncordon()
+	s.kubectl("-n", metav1.NamespaceSystem, "rollout", "restart", "deployment/local-path-provisioner")
+	s.kubectl("-n", metav1.NamespaceSystem, "rollout", "status", "deployment/local-path-provisioner", "--timeout=60s")
 	if on(harness.Controller) == here {
 		return here
 	}
+	replicas, err := env.ScaleProgram(s.ctx(), harness.Controller, 0)
+	s.must(err, "stop the controller")
+	_, err = env.ScaleProgram(s.ctx(), harness.Controller, replicas)
+	s.must(err, "start the controller")
+	if now := on(harness.Controller); now != here {
+		s.Fatalf("the controller runs on %s, not on %s", now, here)
+	}
+	return here
+}
+
+// cordonOthers has new pods run on one node alone, until uncordon or the end of the test.
+func (s *scenario) cordonOthers(here string) (uncordon func()) {
+	s.Helper()
 	nodes, err := env.ReadyNodes(s.ctx())
 	s.must(err, "list the nodes")
 	others := slices.DeleteFunc(nodes, func(n string) bool { return n == here })
 	s.uncordonLater(others...)
 	s.kubectl(append([]string{"cordon"}, others...)...)
-	replicas, err := env.ScaleProgram(s.ctx(), harness.Controller, 0)
-	s.must(err, "stop the controller")
-	_, err = env.ScaleProgram(s.ctx(), harness.Controller, replicas)
-	s.must(err, "start the controller")
-	s.kubectl(append([]string{"uncordon"}, others...)...)
-	if now := on(harness.Controller); now != here {
-		s.Fatalf("the controller runs on %s, not on %s", now, here)
-	}
-	return here
+	return func() { s.kubectl(append([]string{"uncordon"}, others...)...) }
 }
 
 // partition is a cut between some nodes and everything else.
