@@ -114,17 +114,28 @@ func pages(ctx context.Context, client *http.Client, accept, first string) (int6
 	}
 }
 
-// continueToken returns the token of the next page in a list as JSON. The metadata of a list
-// comes before its items.
+// continueToken returns the token of the next page in a list as JSON.
 func continueToken(content []byte) string {
-	const label = `"continue":"`
-	const within = 4096
-	_, rest, found := bytes.Cut(content[:min(len(content), within)], []byte(label))
+	_, rest, found := bytes.Cut(listMetadata(content), []byte(`"continue":"`))
 	if !found {
 		return ""
 	}
 	token, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(token)
+}
+
+// listMetadata returns the metadata of a list as JSON. They come before the items, but for a CRD: the
+// kube-apiserver sorts the fields of its lists, and metadata come last. Decoding the whole list would take
+// the client longer than the servers take for a page.
+func listMetadata(content []byte) []byte {
+	label, within := []byte(`"metadata":{`), min(len(content), 4096)
+	before, rest, found := bytes.Cut(content[:within], label)
+	if !found || bytes.Contains(before, []byte(`"items":`)) {
+		tail := content[len(content)-within:]
+		_, rest, _ = bytes.Cut(tail[max(0, bytes.LastIndex(tail, label)):], label)
+	}
+	metadata, _, _ := bytes.Cut(rest, []byte("}"))
+	return metadata
 }
 
 // updateStatus writes a new status of each loaded object at most once.

@@ -84,12 +84,17 @@ func TestProfilesAreComplete(t *testing.T) {
 
 func TestContinueToken(t *testing.T) {
 	t.Parallel()
-	const list = `{"kind":"List","metadata":{"resourceVersion":"5","continue":"abc","remainingItemCount":1},"items":[{"continue":"no"}]}`
-	if got := continueToken([]byte(list)); got != "abc" {
-		t.Errorf("the token is %q", got)
-	}
-	if got := continueToken([]byte(`{"metadata":{}}`)); got != "" {
-		t.Errorf("the token of the last page is %q", got)
+	long := strings.Repeat(`{"metadata":{"continue":"no"}},`, 1000)
+	for name, test := range map[string]struct{ list, want string }{
+		"metadata before the items": {`{"kind":"List","metadata":{"resourceVersion":"5","continue":"abc","remainingItemCount":1},"items":[` + long + `{"continue":"no"}]}`, "abc"},
+		"metadata after the items":  {`{"apiVersion":"v1","items":[` + long + `{"metadata":{}}],"kind":"List","metadata":{"continue":"abc","resourceVersion":"5"}}`, "abc"},
+		"few items":                 {`{"items":[{"metadata":{"continue":"no"}}],"kind":"List","metadata":{"continue":"abc"}}`, "abc"},
+		"the last page":             {`{"metadata":{},"items":[` + long + `{}]}`, ""},
+		"the last page of a CRD":    {`{"items":[` + long + `{}],"metadata":{"continue":"","resourceVersion":"5"}}`, ""},
+	} {
+		if got := continueToken([]byte(test.list)); got != test.want {
+			t.Errorf("%s: the token is %q, want %q", name, got, test.want)
+		}
 	}
 }
 
