@@ -70,9 +70,15 @@ func measureAll(ctx context.Context, s settings, p profile, found *report) error
 			continue
 		}
 		part.lines = slices.DeleteFunc(part.lines, func(l line) bool { return !strings.Contains(l.name, s.only) })
+		if len(part.lines) == 0 {
+			continue
+		}
 		if err := measure(ctx, s, p, part, found); err != nil {
 			return fmt.Errorf("%d objects of %s: %w", part.objects, part.shape.name, err)
 		}
+	}
+	if len(found.Records) == 0 {
+		return fmt.Errorf("profile %s measures nothing with -only %q and -size %q; the name of a line ends before its format", p.name, s.only, s.size)
 	}
 	return nil
 }
