@@ -139,9 +139,17 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(etcd.GroupName, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
 	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1beta2.SchemeGroupVersion.Version: storage}
-	group.NegotiatedSerializer = listcache.NewSerializer(group.NegotiatedSerializer, clock.RealClock{})
+	lists := listcache.NewSerializer(group.NegotiatedSerializer, clock.RealClock{})
+	group.NegotiatedSerializer = lists
 	if err := generic.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("install the API group: %w", err)
+	}
+	remember := func(hook genericapiserver.PostStartHookContext) error {
+		go lists.Run(hook)
+		return nil
+	}
+	if err := generic.AddPostStartHook("remembered-encodings", remember); err != nil {
+		return nil, err
 	}
 
 	// The server is ready only after its watch caches: a list would wait for them.

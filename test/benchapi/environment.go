@@ -47,9 +47,8 @@ type programs struct {
 type installation struct {
 	// embedded is true if etcd runs in the API server. Otherwise it is a process of its own, so that
 	// its CPU time is seen.
-	embedded bool
-	// memoryLimit is the value of GOMEMLIMIT; empty for none.
-	memoryLimit string
+	embedded  bool
+	variables variables
 	// withoutCRD leaves out the CRD.
 	withoutCRD bool
 }
@@ -201,11 +200,7 @@ func (e *environment) startServer(ctx context.Context) error {
 	if e.embedded {
 		storage = "--embedded-etcd-dir=" + e.embeddedDir()
 	}
-	var variables []string
-	if e.memoryLimit != "" {
-		variables = append(variables, "GOMEMLIMIT="+e.memoryLimit)
-	}
-	e.processes[ownServer], err = servers.StartWith(e.dir, "apiserver", variables, e.server,
+	e.processes[ownServer], err = servers.StartWith(e.dir, "apiserver", e.variables.list(), e.server,
 		"--bind-address=127.0.0.1",
 		"--secure-port="+portOf(e.serverURL),
 		storage,

@@ -32,6 +32,7 @@ func main() {
 type settings struct {
 	programs
 	profile, out, only, size, profiles string
+	variables                          variables
 	scale                              scaleSettings
 }
 
@@ -45,10 +46,14 @@ func run(ctx context.Context) error {
 	flag.StringVar(&s.only, "only", "", "measure only lines whose names contain this text")
 	flag.StringVar(&s.size, "size", "", "measure only objects of this size, such as \"3 KB\"")
 	flag.StringVar(&s.profiles, "profiles", "", "directory for CPU profiles of both servers, which are taken after the measurements")
+	s.variables.addFlags()
 	s.scale.addFlags()
 	flag.Parse()
 	if s.bin == "" {
 		return errors.New("-bin is empty; run hack/bench-api.sh, or name a directory with etcd, kube-apiserver and kubectl")
+	}
+	if err := s.variables.complete(s.repository); err != nil {
+		return err
 	}
 	if s.profile == profileScale {
 		return runScale(ctx, s)
@@ -57,7 +62,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := newReport(p.name)
+	found := newReport(p.name, s.variables)
 	// What was measured before an error, or before Ctrl-C, is saved all the same.
 	err = measureAll(ctx, s, p, found)
 	found.finish()
@@ -86,7 +91,7 @@ func measureAll(ctx context.Context, s settings, p profile, found *report) error
 // measure runs one stage on fresh processes.
 func measure(ctx context.Context, s settings, p profile, part part, found *report) (err error) {
 	say("%d objects of %s: starting the servers", part.objects, part.shape.name)
-	e, err := startEnvironment(ctx, s.programs, installation{})
+	e, err := startEnvironment(ctx, s.programs, installation{variables: s.variables})
 	defer func() { err = errors.Join(err, e.stop()) }()
 	if err != nil {
 		return err

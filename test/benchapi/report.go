@@ -16,10 +16,12 @@ type report struct {
 	Profile string    `json:"profile"`
 	Begun   time.Time `json:"begun"`
 	Seconds float64   `json:"seconds"`
-	Machine machine   `json:"machine"`
-	Records []*record `json:"records"`
-	Sizes   []*sizes  `json:"sizes"`
-	Rest    []*restOf `json:"rest"`
+	// Variables are those of the API server.
+	Variables []string  `json:"variables"`
+	Machine   machine   `json:"machine"`
+	Records   []*record `json:"records"`
+	Sizes     []*sizes  `json:"sizes"`
+	Rest      []*restOf `json:"rest"`
 }
 
 // machine is what a reader must know to judge the figures.
@@ -62,8 +64,8 @@ type sizes struct {
 	Stored float64 `json:"storedBytes"`
 }
 
-func newReport(profile string) *report {
-	return &report{Profile: profile, Begun: time.Now().UTC(), Machine: machine{
+func newReport(profile string, variables variables) *report {
+	return &report{Profile: profile, Variables: variables.list(), Begun: time.Now().UTC(), Machine: machine{
 		Cores: runtime.NumCPU(), MemoryKiB: memoryKiB(), LoadAtStart: load(), Go: runtime.Version(),
 	}}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,7 +33,6 @@ type scaleSettings struct {
 	objects, watchers int
 	duration          time.Duration
 	embedded          bool
-	memoryLimit       string
 }
 
 func (s *scaleSettings) addFlags() {
@@ -40,7 +40,6 @@ func (s *scaleSettings) addFlags() {
 	flag.IntVar(&s.watchers, "watchers", 1000, "profile scale: number of watches")
 	flag.DurationVar(&s.duration, "duration", time.Minute, "profile scale: how long requests and changes are sent")
 	flag.BoolVar(&s.embedded, "embedded", false, "profile scale: etcd runs in the API server, as in artifacts/install")
-	flag.StringVar(&s.memoryLimit, "memory-limit", "", "profile scale: GOMEMLIMIT of the API server; empty for that of artifacts/install")
 }
 
 // scaleRun measures one API server with many objects.
@@ -57,15 +56,10 @@ type scaleRun struct {
 func runScale(ctx context.Context, s settings) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, scalePatience)
 	defer cancel()
-	if s.scale.memoryLimit == "" {
-		if s.scale.memoryLimit, err = installedMemoryLimit(s.repository); err != nil {
-			return err
-		}
-	}
-	found := newScaleReport(s.scale)
+	found := newScaleReport(s.scale, s.variables)
 	defer func() { err = errors.Join(err, found.save(s.out)) }()
-	say("starting the servers, GOMEMLIMIT=%s", s.scale.memoryLimit)
-	e, err := startEnvironment(ctx, s.programs, installation{embedded: s.scale.embedded, memoryLimit: s.scale.memoryLimit, withoutCRD: true})
+	say("starting the servers, %s", strings.Join(s.variables.list(), ", "))
+	e, err := startEnvironment(ctx, s.programs, installation{embedded: s.scale.embedded, variables: s.variables, withoutCRD: true})
 	defer func() { err = errors.Join(err, e.stop()) }()
 	if err != nil {
 		return err

@@ -17,28 +17,21 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/yaml"
-
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-var (
-	// errNoLimit means that the manifest does not look as expected.
-	errNoLimit = errors.New("the Deployment of the API server sets no GOMEMLIMIT; set -memory-limit")
-	// errEvents means that watches did not read every event once.
-	errEvents = errors.New("watches missed or repeated events")
-)
+// errEvents means that watches did not read every event once.
+var errEvents = errors.New("watches missed or repeated events")
 
 // scaleReport is everything that a run found. Memory is in bytes, and CPU time in seconds.
 type scaleReport struct {
-	Begun       time.Time `json:"begun"`
-	Seconds     float64   `json:"seconds"`
-	Machine     machine   `json:"machine"`
-	Objects     int       `json:"objects"`
-	Watchers    int       `json:"watchers"`
-	Embedded    bool      `json:"embeddedEtcd"`
-	MemoryLimit string    `json:"gomemlimit"`
+	Begun     time.Time `json:"begun"`
+	Seconds   float64   `json:"seconds"`
+	Machine   machine   `json:"machine"`
+	Objects   int       `json:"objects"`
+	Watchers  int       `json:"watchers"`
+	Embedded  bool      `json:"embeddedEtcd"`
+	Variables []string  `json:"variables"`
 
 	// Spec, JSON and Fields are bytes of one object as JSON: what its author writes, the whole
 	// object, and its managed fields. Stored is bytes in etcd with the key.
@@ -106,9 +99,9 @@ type scaleRequests struct {
 	Max    float64 `json:"maxMilliseconds"`
 }
 
-func newScaleReport(s scaleSettings) *scaleReport {
+func newScaleReport(s scaleSettings, variables variables) *scaleReport {
 	return &scaleReport{
-		Begun: time.Now().UTC(), Objects: s.objects, Watchers: s.watchers, Embedded: s.embedded, MemoryLimit: s.memoryLimit,
+		Begun: time.Now().UTC(), Objects: s.objects, Watchers: s.watchers, Embedded: s.embedded, Variables: variables.list(),
 		Machine: machine{Cores: runtime.NumCPU(), MemoryKiB: memoryKiB(), LoadAtStart: load(), Go: runtime.Version()},
 	}
 }
@@ -161,8 +154,8 @@ func (f *scaleReport) print(w io.Writer) {
 	if f.Embedded {
 		storage = "etcd in the API server"
 	}
-	line("%d objects, %d watches, %s, GOMEMLIMIT=%s, %d cores, %s; %.0f s; load %s at the start and %s at the end\n",
-		f.Objects, f.Watchers, storage, f.MemoryLimit, f.Machine.Cores, f.Machine.Go, f.Seconds, f.Machine.LoadAtStart, f.Machine.LoadAtEnd)
+	line("%d objects, %d watches, %s, %s, %d cores, %s; %.0f s; load %s at the start and %s at the end\n",
+		f.Objects, f.Watchers, storage, strings.Join(f.Variables, ", "), f.Machine.Cores, f.Machine.Go, f.Seconds, f.Machine.LoadAtStart, f.Machine.LoadAtEnd)
 	line("One object: %d bytes as its author writes it; %d bytes as JSON with status, %d of them managed fields; %.0f bytes in etcd.\n",
 		f.Spec, f.JSON, f.Fields, f.Stored)
 	line("| memory of the API server, MiB | live heap | resident | of this anonymous | heap for each object, bytes |\n|---|---|---|---|---|")
@@ -197,26 +190,4 @@ func (f *scaleReport) print(w io.Writer) {
 		used = append(used, fmt.Sprintf("%s %.2f", name, f.TrafficCPU[name]/max(f.TrafficSeconds, 1)))
 	}
 	line("CPU seconds in a second: %s, the benchmark %.2f.", strings.Join(used, ", "), f.Client/max(f.TrafficSeconds, 1))
-}
-
-// installedMemoryLimit returns the GOMEMLIMIT of the API server in artifacts/install.
-func installedMemoryLimit(repository string) (string, error) {
-	content, err := os.ReadFile(filepath.Join(repository, "artifacts", "install", "20-apiserver.yaml"))
-	if err != nil {
-		return "", err
-	}
-	for document := range strings.SplitSeq(string(content), "\n---\n") {
-		var deployment appsv1.Deployment
-		if err := yaml.Unmarshal([]byte(document), &deployment); err != nil {
-			return "", err
-		}
-		for _, container := range deployment.Spec.Template.Spec.Containers {
-			for _, variable := range container.Env {
-				if variable.Name == "GOMEMLIMIT" {
-					return variable.Value, nil
-				}
-			}
-		}
-	}
-	return "", errNoLimit
 }

@@ -37,9 +37,13 @@ func TestVersionOfEvent(t *testing.T) {
 	}
 }
 
-func TestInstalledMemoryLimit(t *testing.T) {
+func TestInstalledVariables(t *testing.T) {
 	t.Parallel()
-	if limit, err := installedMemoryLimit("../.."); err != nil || limit == "" {
-		t.Errorf("limit %q, %v", limit, err)
+	installed := variables{gogc: "77"}
+	if err := installed.complete("../.."); err != nil || installed.memoryLimit == "" || installed.gogc != "77" {
+		t.Errorf("%+v, %v", installed, err)
+	}
+	if _, err := installedVariable("../..", "GONE"); err == nil {
+		t.Error("a variable was found that the manifest does not have")
 	}
 }

@@ -60,8 +60,8 @@ func (s *series) name() string {
 
 // print writes the tables as Markdown.
 func (r *report) print(out io.Writer) {
-	fmt.Fprintf(out, "Profile %s, %s, %.0f s. %d cores, %.1f GiB, %s. Load %s before, %s after.\n",
-		r.Profile, r.Begun.Format("2006-01-02 15:04 MST"), r.Seconds, r.Machine.Cores, float64(r.Machine.MemoryKiB)/(1<<20), r.Machine.Go, r.Machine.LoadAtStart, r.Machine.LoadAtEnd)
+	fmt.Fprintf(out, "Profile %s, %s, %.0f s. %s. %d cores, %.1f GiB, %s. Load %s before, %s after.\n",
+		r.Profile, r.Begun.Format("2006-01-02 15:04 MST"), r.Seconds, strings.Join(r.Variables, ", "), r.Machine.Cores, float64(r.Machine.MemoryKiB)/(1<<20), r.Machine.Go, r.Machine.LoadAtStart, r.Machine.LoadAtEnd)
 	all := grouped(r.Records)
 	for _, crd := range r.Sizes {
 		own := r.sizesOf(crd, servingDirect)

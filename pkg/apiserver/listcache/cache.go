@@ -15,7 +15,7 @@ import (
 const (
 	// unusedAfter is how long an encoding stays that no list has used.
 	unusedAfter = 5 * time.Minute
-	// shrinkPeriod is how often a full cache removes what is unused.
+	// shrinkPeriod is how often the limit is adjusted and what is unused is removed.
 	shrinkPeriod = 10 * time.Second
 )
 
@@ -29,18 +29,16 @@ type encoding struct {
 	used atomic.Int64
 }
 
-// cache holds at most one encoding of each object, and at most limit bytes.
+// cache holds at most one encoding of each object, within the space of all formats.
 type cache struct {
-	limit int
+	space *space
 
 	mu      sync.RWMutex
 	entries map[types.UID]*encoding
-	bytes   int
-	shrunk  time.Time
 }
 
-func newCache(limit int) *cache {
-	return &cache{limit: limit, entries: map[types.UID]*encoding{}}
+func newCache(space *space) *cache {
+	return &cache{space: space, entries: map[types.UID]*encoding{}}
 }
 
 // find returns the encoding of the object; nil if there is none.
@@ -61,12 +59,11 @@ func (c *cache) find(object metav1.Object, now time.Time) []byte {
 	return found.data
 }
 
-// isUseful is true if the cache can hold a noticeable part of the items of a list and of the pages that
+// isUseful is true if there is space for half of the items of a list and of the pages that
 // follow it. All items are estimated by the size of one. Otherwise the next list would find few of
 // the encodings, for all of the memory.
 func (c *cache) isUseful(items items, size int) bool {
-	const mostTimesLimit = 4
-	return (int64(items.number())+items.following)*int64(size) <= mostTimesLimit*int64(c.limit)
+	return (int64(items.number())+items.following)*int64(size) <= 2*c.space.limit.Load()
 }
 
 // isSame is true if both are the same slice. An empty one has no address.
@@ -82,35 +79,29 @@ func (c *cache) put(object metav1.Object, data []byte, now time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old := 0
 	if before := c.entries[object.GetUID()]; before != nil {
-		old = len(before.data)
+		c.remove(object.GetUID(), before)
 	}
-	if c.bytes-old+len(data) > c.limit && !c.shrink(now, len(data)) {
+	if !c.space.take(len(data)) {
 		return
 	}
-	// Shrinking may have removed the old encoding.
-	if before := c.entries[object.GetUID()]; before != nil {
-		c.bytes -= len(before.data)
-	}
-	c.bytes += len(data)
 	made := &encoding{version: object.GetResourceVersion(), fields: fields, data: data}
 	made.used.Store(now.UnixNano())
 	c.entries[object.GetUID()] = made
 }
 
-// shrink removes what no list has used for some time, and is true if there is space then. What is
-// in use stays: a list that is larger than the cache would otherwise remove its own items.
-func (c *cache) shrink(now time.Time, space int) bool {
-	if now.Sub(c.shrunk) < shrinkPeriod {
-		return false
-	}
-	c.shrunk = now
+// shrink removes what no list has used for some time, and as much more as the space is exceeded.
+func (c *cache) shrink(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for uid, e := range c.entries {
-		if now.Sub(time.Unix(0, e.used.Load())) > unusedAfter {
-			c.bytes -= len(e.data)
-			delete(c.entries, uid)
+		if now.Sub(time.Unix(0, e.used.Load())) > unusedAfter || c.space.excess() > 0 {
+			c.remove(uid, e)
 		}
 	}
-	return c.bytes+space <= c.limit
+}
+
+func (c *cache) remove(uid types.UID, e *encoding) {
+	c.space.free(len(e.data))
+	delete(c.entries, uid)
 }

@@ -5,12 +5,15 @@ package listcache
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
@@ -19,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -29,7 +33,6 @@ import (
 
 // both is the serializer of the server, with and without the cache.
 type both struct {
-	clock         *clocktesting.FakePassiveClock
 	plain, cached runtime.NegotiatedSerializer
 	scheme        *runtime.Scheme
 }
@@ -41,8 +44,7 @@ func newBoth(t testing.TB) both {
 		t.Fatal(err)
 	}
 	plain := serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	return both{clock: clock, plain: plain, cached: NewSerializer(plain, clock), scheme: scheme}
+	return both{plain: plain, cached: NewSerializer(plain, clocktesting.NewFakeClock(time.Now())), scheme: scheme}
 }
 
 // encode returns the bytes that the serializer writes, and the sizes of its writes.
@@ -204,44 +206,99 @@ func TestObjectsWithoutIdentity(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	c := newCache(100)
+	space := newSpace(100)
+	c, other := newCache(space), newCache(space)
 	list := sample(30)
+	other.put(&list.Items[0], make([]byte, 20), now)
 	for i := range list.Items {
 		c.put(&list.Items[i], make([]byte, 10), now)
 	}
-	if len(c.entries) != 10 || c.bytes != 100 {
-		t.Errorf("%d entries with %d bytes, want 10 with 100", len(c.entries), c.bytes)
+	if len(c.entries) != 8 || space.used.Load() != 100 {
+		t.Errorf("%d entries with %d bytes, want 8 with 100", len(c.entries), space.used.Load())
 	}
 	// A new version replaces the old one.
 	list.Items[0].ResourceVersion = "6"
 	c.put(&list.Items[0], make([]byte, 5), now)
-	if c.bytes != 95 || c.find(&list.Items[0], now) == nil {
-		t.Errorf("%d bytes after a change, want 95", c.bytes)
+	if space.used.Load() != 95 || c.find(&list.Items[0], now) == nil {
+		t.Errorf("%d bytes after a change, want 95", space.used.Load())
 	}
-	// What is in use stays, and makes space when it is unused.
+	// What lists use stays.
 	now = now.Add(unusedAfter + time.Second)
 	c.find(&list.Items[0], now)
-	c.put(&list.Items[20], make([]byte, 10), now)
-	if len(c.entries) != 2 || c.bytes != 15 || c.find(&list.Items[0], now) == nil || c.find(&list.Items[20], now) == nil {
-		t.Errorf("%d entries with %d bytes after a while, want 2 with 15", len(c.entries), c.bytes)
+	c.shrink(now)
+	other.shrink(now)
+	if len(c.entries) != 1 || len(other.entries) != 0 || space.used.Load() != 5 || c.find(&list.Items[0], now) == nil {
+		t.Errorf("%d entries with %d bytes after a while, want 1 with 5", len(c.entries), space.used.Load())
+	}
+	// With less space, as much as necessary is forgotten.
+	for i := range list.Items[1:9] {
+		c.put(&list.Items[i+1], make([]byte, 10), now)
+	}
+	space.limit.Store(40)
+	c.shrink(now)
+	if used := space.used.Load(); used < 30 || used > 40 {
+		t.Errorf("%d bytes after the limit fell to 40", used)
 	}
 }
 
-// TestTooLargeList: a list is not remembered if the cache can hold only a small part of it.
+func TestLimitFollowsGOMEMLIMIT(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ memoryLimit, others, want int64 }{
+		"no GOMEMLIMIT":                      {math.MaxInt64, 100 << 20, smallestSpace},
+		"much free memory":                   {800 << 20, 200 << 20, 200 << 20},
+		"objects take nearly everything":     {800 << 20, 500 << 20, smallestSpace},
+		"objects take more than GOMEMLIMIT":  {800 << 20, 900 << 20, smallestSpace},
+		"a GOMEMLIMIT for a small server":    {100 << 20, 20 << 20, smallestSpace},
+		"heap was measured before encodings": {800 << 20, -50 << 20, 300 << 20},
+	} {
+		if got := limitOf(row.memoryLimit, row.others); got != row.want {
+			t.Errorf("%s: %d MiB, want %d", name, got>>20, row.want>>20)
+		}
+	}
+}
+
+// TestUnusedEncodingsAreForgotten: the memory of a list is free some minutes after the last list.
+func TestUnusedEncodingsAreForgotten(t *testing.T) {
+	t.Parallel()
+	b := newBoth(t)
+	synctest.Test(t, func(t *testing.T) {
+		cached := NewSerializer(b.plain, clock.RealClock{})
+		b.cached = cached
+		ctx, cancel := context.WithCancel(t.Context())
+		go cached.Run(ctx)
+		b.jsonOf(t, sample(3))
+		time.Sleep(unusedAfter)
+		if cached.space.used.Load() == 0 {
+			t.Error("encodings were forgotten too early")
+		}
+		time.Sleep(2 * shrinkPeriod)
+		if used := cached.space.used.Load(); used != 0 {
+			t.Errorf("%d bytes are still remembered", used)
+		}
+		if got := cached.space.limit.Load(); got < smallestSpace {
+			t.Errorf("the limit is %d bytes", got)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// TestTooLargeList: a list is not remembered if there is space only for a small part of it.
 func TestTooLargeList(t *testing.T) {
 	t.Parallel()
 	list := itemsOf(sample(30))
 	size := list.objects[0].Size()
 	list.following = 0
-	if c := newCache(10 * size); !c.isUseful(list, size) {
-		t.Error("a list of three times the limit is not remembered")
+	fits := func(objects int) bool { return newCache(newSpace(int64(objects*size))).isUseful(list, size) }
+	if !fits(15) {
+		t.Error("a list of twice the limit is not remembered")
 	}
-	if c := newCache(5 * size); c.isUseful(list, size) {
-		t.Error("a list of six times the limit is remembered")
+	if fits(14) {
+		t.Error("a list of more than twice the limit is remembered")
 	}
 	list.following = 30
-	if c := newCache(10 * size); c.isUseful(list, size) {
-		t.Error("a page of a list of six times the limit is remembered")
+	if fits(15) {
+		t.Error("a page of a list of four times the limit is remembered")
 	}
 }
 

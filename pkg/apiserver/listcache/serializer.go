@@ -5,6 +5,7 @@ package listcache
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"sync"
 
@@ -12,17 +13,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// defaultLimit is how many bytes of encodings are remembered for each format: those of 10,000
-// objects of 3 KB.
-const defaultLimit = 32 << 20
-
 // Serializer is a serializer that remembers the encodings of the items of lists, as JSON and as
 // protobuf. It leaves every other object and every other format to another serializer.
 type Serializer struct {
 	runtime.NegotiatedSerializer
 
-	clock    clock.PassiveClock
+	clock    clock.WithTicker
 	encoders map[runtime.Encoder]listEncoder
+	space    *space
+	caches   []*cache
 }
 
 // listEncoder encodes the lists of one format.
@@ -32,18 +31,41 @@ type listEncoder interface {
 	encode(next runtime.Encoder, list runtime.Object, items items, w io.Writer) (bool, error)
 }
 
-// NewSerializer returns a serializer that leaves to next what is not a list.
-func NewSerializer(next runtime.NegotiatedSerializer, c clock.PassiveClock) *Serializer {
-	s := &Serializer{NegotiatedSerializer: next, clock: c, encoders: map[runtime.Encoder]listEncoder{}}
+// NewSerializer returns a serializer that leaves to next what is not a list. Without Run, encodings
+// are never forgotten, and take at most 64 MiB.
+func NewSerializer(next runtime.NegotiatedSerializer, c clock.WithTicker) *Serializer {
+	s := &Serializer{NegotiatedSerializer: next, clock: c, encoders: map[runtime.Encoder]listEncoder{}, space: newSpace(smallestSpace)}
 	for _, info := range next.SupportedMediaTypes() {
+		cache := newCache(s.space)
 		switch info.MediaType {
 		case runtime.ContentTypeJSON:
-			s.encoders[info.Serializer] = &jsonLists{cache: newCache(defaultLimit), clock: c}
+			s.encoders[info.Serializer] = &jsonLists{cache: cache, clock: c}
 		case runtime.ContentTypeProtobuf:
-			s.encoders[info.Serializer] = &protobufLists{cache: newCache(defaultLimit), clock: c}
+			s.encoders[info.Serializer] = &protobufLists{cache: cache, clock: c}
+		default:
+			continue
 		}
+		s.caches = append(s.caches, cache)
 	}
 	return s
+}
+
+// Run adjusts the memory of encodings to GOMEMLIMIT and to the rest of the heap, and forgets
+// encodings that no list uses, until the context ends.
+func (s *Serializer) Run(ctx context.Context) {
+	ticker := s.clock.NewTicker(shrinkPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			s.space.adjust()
+			for _, cache := range s.caches {
+				cache.shrink(s.clock.Now())
+			}
+		}
+	}
 }
 
 // EncoderForVersion implements runtime.NegotiatedSerializer.
