@@ -11,6 +11,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -90,8 +92,14 @@ func (r *scaleRun) traffic(ctx context.Context) error {
 	watches.start()
 	repeated := retries.Load()
 	say("sending %d requests a second for %s", requestRate, r.settings.duration)
-	took, err := r.send(ctx)
-	if err != nil {
+	var took *latencies
+	group, sending := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.profileRequests(sending) })
+	group.Go(func() (err error) {
+		took, err = r.send(sending)
+		return err
+	})
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	measured, err := w.close(nil)
@@ -111,6 +119,19 @@ func (r *scaleRun) traffic(ctx context.Context) error {
 		})
 	}
 	return r.check(ctx, truth, watches)
+}
+
+// profileRequests takes a CPU profile of the API server while requests are sent, if that is desired.
+func (r *scaleRun) profileRequests(ctx context.Context) error {
+	if r.profiles == "" {
+		return nil
+	}
+	seconds := max(1, int(r.settings.duration.Seconds())-1)
+	profile, err := send(ctx, r.direct.clients.admin, call{method: http.MethodGet, url: fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", r.direct.base, seconds)})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.profiles, "scale-requests.pprof"), profile, 0o600)
 }
 
 // check waits until every watch has read the last change, and compares what each has read with

@@ -4,15 +4,19 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Version is what all members run.
@@ -38,6 +42,8 @@ type Etcd struct {
 	holes   []*hole
 	lastID  uint64
 	servers sync.WaitGroup
+	// shared is nil if each member has a listener of its own.
+	shared *socket
 }
 
 // lineage is one cluster of etcd.
@@ -55,17 +61,61 @@ type process struct {
 }
 
 // hole takes connections and never says anything.
-type hole struct{ listener net.Listener }
+type hole struct {
+	listener net.Listener
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+func (h *hole) run() {
+	for {
+		conn, err := h.listener.Accept()
+		if err != nil {
+			return
+		}
+		h.mu.Lock()
+		h.conns = append(h.conns, conn)
+		h.mu.Unlock()
+	}
+}
+
+func (h *hole) close() {
+	_ = h.listener.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, conn := range h.conns {
+		_ = conn.Close()
+	}
+}
 
 // NewEtcd returns an Etcd without clusters. Close it.
 func NewEtcd() *Etcd {
 	return &Etcd{clusters: map[string]*lineage{}, running: map[string]*process{}}
 }
 
+// ShareSocket lets all members that start from now on accept connections by one descriptor. No other
+// process may listen at the port.
+func (e *Etcd) ShareSocket(ctx context.Context) error {
+	made, err := newSocket(ctx, strconv.Itoa(resources.ClientPort))
+	if err != nil {
+		return err
+	}
+	e.shared = made
+	e.servers.Go(made.run)
+	return nil
+}
+
+func (e *Etcd) listen(address string) (net.Listener, error) {
+	if e.shared != nil {
+		return e.shared.listen(address)
+	}
+	return net.Listen("tcp", address)
+}
+
 // Start starts a member of a cluster at an address. initial is the value of
 // --initial-cluster; alone makes it begin a cluster.
 func (e *Etcd) Start(cluster, name, address, initial string, alone bool) error {
-	listener, err := net.Listen("tcp", address)
+	listener, err := e.listen(address)
 	if err != nil {
 		return err
 	}
@@ -149,13 +199,15 @@ func (e *Etcd) elect(c *lineage) {
 // Silence makes a member respond no more: it takes connections and says nothing.
 func (e *Etcd) Silence(address string) error {
 	e.Stop(address)
-	listener, err := net.Listen("tcp", address)
+	listener, err := e.listen(address)
 	if err != nil {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.holes = append(e.holes, &hole{listener})
+	made := &hole{listener: listener}
+	e.holes = append(e.holes, made)
+	e.servers.Go(made.run)
 	return nil
 }
 
@@ -183,7 +235,10 @@ func (e *Etcd) Close() {
 		p.server.Stop()
 	}
 	for _, h := range holes {
-		_ = h.listener.Close()
+		h.close()
+	}
+	if e.shared != nil {
+		_ = e.shared.listener.Close()
 	}
 	e.servers.Wait()
 }

@@ -42,6 +42,9 @@ const (
 	// perCluster bounds the wait for each of the clusters, on any machine.
 	perCluster = 2 * time.Second
 	memberSize = 3
+	// mostListeners is how many members have listeners of their own. Together with their connections
+	// they are as many descriptors as a process may have in many places.
+	mostListeners = 6000
 )
 
 // simulated is a fleet of clusters whose nodes are simulated; the rest is real.
@@ -70,6 +73,9 @@ func newFleet(t *testing.T) *simulated {
 	t.Helper()
 	s := &simulated{T: t, namespace: "fleet", clusters: fromEnvironment(t, fleetSizeVariable, defaultFleet), etcd: fleet.NewEtcd()}
 	t.Cleanup(s.etcd.Close)
+	if memberSize*s.clusters > mostListeners {
+		s.must(s.etcd.ShareSocket(t.Context()), "listen for all members")
+	}
 	s.must(os.MkdirAll(filepath.Join(env.dir, "fleet"), 0o700), "make a directory")
 	for _, object := range []string{"00-namespace.yaml", "05-priority-class.yaml", "50-controller.yaml"} {
 		_, err := env.kubectl(t.Context(), "apply", "-f", filepath.Join(env.repo, "artifacts", "install", object))
