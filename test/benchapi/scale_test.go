@@ -3,7 +3,10 @@
 
 package main
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestCompareEvents(t *testing.T) {
 	t.Parallel()
@@ -39,9 +42,13 @@ func TestVersionOfEvent(t *testing.T) {
 
 func TestInstalledVariables(t *testing.T) {
 	t.Parallel()
-	installed := variables{gogc: "77"}
-	if err := installed.complete("../.."); err != nil || installed.memoryLimit == "" || installed.gogc != "77" {
+	var installed variables
+	if err := installed.complete("../.."); err != nil || installed.memoryLimit == "" || len(installed.list()) != 1 {
 		t.Errorf("%+v, %v", installed, err)
+	}
+	given := variables{memoryLimit: "1GiB", gogc: "100"}
+	if err := given.complete("../.."); err != nil || !slices.Equal(given.list(), []string{"GOMEMLIMIT=1GiB", "GOGC=100"}) {
+		t.Errorf("%v, %v", given.list(), err)
 	}
 	if _, err := installedVariable("../..", "GONE"); err == nil {
 		t.Error("a variable was found that the manifest does not have")

@@ -21,32 +21,31 @@ var errNoVariable = errors.New("the Deployment of the API server does not set it
 // variables are the environment variables of the API server by which Go collects garbage. The
 // kube-apiserver has the defaults of Go.
 type variables struct {
-	memoryLimit, gogc string
+	memoryLimit string
+	// gogc is empty for what the program sets itself.
+	gogc string
 }
 
 func (v *variables) addFlags() {
 	flag.StringVar(&v.memoryLimit, "memory-limit", "", "GOMEMLIMIT of the API server; empty for that of artifacts/install")
-	flag.StringVar(&v.gogc, "gogc", "", "GOGC of the API server; empty for that of artifacts/install")
+	flag.StringVar(&v.gogc, "gogc", "", "GOGC of the API server; empty for what it sets itself")
 }
 
-// complete sets what is empty to the value of artifacts/install.
-func (v *variables) complete(repository string) error {
-	for name, value := range map[string]*string{"GOMEMLIMIT": &v.memoryLimit, "GOGC": &v.gogc} {
-		if *value != "" {
-			continue
-		}
-		installed, err := installedVariable(repository, name)
-		if err != nil {
-			return err
-		}
-		*value = installed
+// complete sets GOMEMLIMIT to the value of artifacts/install if it is empty.
+func (v *variables) complete(repository string) (err error) {
+	if v.memoryLimit == "" {
+		v.memoryLimit, err = installedVariable(repository, "GOMEMLIMIT")
 	}
-	return nil
+	return err
 }
 
 // list returns the variables as a process gets them.
 func (v *variables) list() []string {
-	return []string{"GOMEMLIMIT=" + v.memoryLimit, "GOGC=" + v.gogc}
+	all := []string{"GOMEMLIMIT=" + v.memoryLimit}
+	if v.gogc != "" {
+		all = append(all, "GOGC="+v.gogc)
+	}
+	return all
 }
 
 // installedVariable returns an environment variable of the API server in artifacts/install.
