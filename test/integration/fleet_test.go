@@ -106,7 +106,7 @@ func newFleet(t *testing.T) *simulated {
 
 // remove deletes what other tests might take for clusters of their own.
 func (s *simulated) remove() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), testPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), testPatience+time.Duration(s.clusters)*perCluster)
 	defer cancel()
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 	err := errors.Join(
