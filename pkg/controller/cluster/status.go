@@ -16,13 +16,16 @@ import (
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
 
-// writeStatus writes the status if it changed; at most one write. It drops no requested
+// writeStatus writes the status if it changed and is not postponed; at most one write. It drops no requested
 // recovery because of a record that is out of date: the request is not made a second time.
 func writeStatus(ctx context.Context, r *run, plan planner.Plan) error {
 	var status v1beta2.ClusterStatus
 	written, err := reconcile.WriteStatus(r.Gate, r.key, r.seen.Cluster, r.seen.Cluster.Status,
 		func() v1beta2.ClusterStatus {
 			status = planner.Status(r.seen.Observed, plan)
+			if planner.IsPostponed(r.seen.Now, &r.seen.Cluster.Status, &status, plan) {
+				return r.seen.Cluster.Status
+			}
 			return status
 		},
 		func(status v1beta2.ClusterStatus) (metav1.Object, error) {
