@@ -92,9 +92,12 @@ func (c *cluster) consume(rounds int, secret string) *consumption {
 	return u
 }
 
-// restartConsumer starts a kube-apiserver, which reads its certificates.
+// restartConsumer starts a kube-apiserver, which reads its certificates, in place of the one before.
 func (u *consumption) restartConsumer(name string) {
 	u.Helper()
+	if u.consumer != nil {
+		u.kubectl("delete", "pod", u.consumer.Name(), "--wait=false", "--grace-period=1")
+	}
 	consumer, err := env.Consumer(u.ctx(), harness.ConsumerOptions{Namespace: u.namespace, Name: name, Cluster: u.cluster.name, Secret: u.secret})
 	u.must(err, "start a kube-apiserver on %s", u.cluster.name)
 	u.consumer = consumer

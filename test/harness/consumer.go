@@ -50,6 +50,9 @@ type Consumer struct {
 	pod types.NamespacedName
 }
 
+// Name is the name of the pod.
+func (c *Consumer) Name() string { return c.pod.Name }
+
 // ConsumerOptions describe a Consumer.
 type ConsumerOptions struct {
 	Namespace string
