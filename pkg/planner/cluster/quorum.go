@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"slices"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
@@ -71,6 +72,21 @@ func (q quorum) countServingWithout(m *Member) int {
 		}
 	}
 	return q.countServing(except...)
+}
+
+// startingTime is for how long after its pod was made a voter that does not serve is new.
+const startingTime = time.Minute
+
+// findStarting returns a voter other than m that is new and does not serve yet, or nil. Its pod is ready before
+// the member knows that it votes. Without it, the clients of m could not be sent away before m is
+// removed. One that does not serve for longer is not waited for.
+func (q quorum) findStarting(now time.Time, m *Member) *Member {
+	for _, other := range listVoters(q.members) {
+		if pod := podByName(q.pods, other.Name); other != m && pod != nil && now.Sub(pod.Made) < startingTime && !q.stateOf(other).IsServing() {
+			return other
+		}
+	}
+	return nil
 }
 
 // findUnready returns a voter other than m whose pod is not ready, or nil.

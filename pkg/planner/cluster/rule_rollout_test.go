@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -100,6 +101,9 @@ func TestRuleRollout(t *testing.T) {
 		{"without a PVC a new member joins first", 3, "a:stale b:stale c:stale", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"it is wanted", 3, "a:stale b:stale c:stale d:learner", nil, "joining: EnsurePodDisruptionBudget 3, PromoteMember d"},
 		{"clients must reach it", 3, "a:stale b:stale c:stale d:notready", nil, "scale-down: wait WaitingForReady"},
+		{"the new member must know that it votes", 3, "a:stale b:stale c:stale,leaving d:unknown", made("d", 10*time.Second), "scale-down: wait WaitingForMember"},
+		{"one whose clients are sent away is not kept for that", 3, "a:stale b:stale c:stale,leaving,terminating d:unknown", made("d", 10*time.Second), "scale-down: RemoveMember c Replaced"},
+		{"a member that has not responded for minutes is not waited for", 3, "a:stale b:stale c:stale,leaving d:unknown", made("d", 10*time.Minute), "scale-down: RemoveMember c Replaced, DeletePod c"},
 		{"a member that is not the leader is replaced first, and drains its clients", 3, "a:stale b:stale c:stale d", nil, "scale-down: LabelPod c leaving"},
 		{"a draining member is replaced, although another could be", 3, "a:stale b:stale,leaving c:stale d", nil, "scale-down: DrainReplaced b"},
 		{"it ends what clients have asked for", 3, "a:stale b:stale c:stale,leaving,terminating d", nil, "scale-down: wait WaitingForPod"},
@@ -125,4 +129,9 @@ func TestRuleRollout(t *testing.T) {
 		{"a member that has joined is promoted first", 3, "a b d:learner,stale", nil, "joining: PromoteMember d"},
 		{"not without a quorum", 3, "a:stale b:stale,sick c:stale,sick", edits(noQuorum), "quorum: wait QuorumLost"},
 	})
+}
+
+// made says how long ago the pod of a member was made.
+func made(name string, ago time.Duration) []func(*Observed) {
+	return edits(func(o *Observed) { podByName(o.Pods, name).Made = o.Now.Add(-ago) })
 }

@@ -31,6 +31,10 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 	if other := quorumOf(o).findUnready(candidate); other != nil && candidate.Health == Healthy {
 		return waitReady(other), true
 	}
+	if other := quorumOf(o).findStarting(o.Now, candidate); other != nil && candidate.Health == Healthy && !podByName(o.Pods, candidate.Name).Terminating {
+		return wait(recheckQuorum, ReasonWaitingForMember,
+			"member "+other.Name+" is new and does not serve yet; member "+candidate.Name+" is replaced after that", noActionNeeded), true
+	}
 	if candidate.Health != Healthy && findLeader(o.Etcd.Members) == candidate {
 		return wait(recheckQuorum, ReasonWaitingForMember,
 			"member "+candidate.Name+" leads and does not respond, so it cannot transfer its leadership before it is replaced", noActionNeeded), true
