@@ -71,7 +71,7 @@ func TestSharedSocket(t *testing.T) {
 // said returns what is read from an address until the connection ends.
 func said(t *testing.T, address string) string {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -267,11 +267,11 @@ func TestUnusedEncodingsAreForgotten(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go cached.Run(ctx)
 		b.jsonOf(t, sample(3))
-		time.Sleep(unusedAfter)
+		<-time.After(unusedAfter)
 		if cached.space.used.Load() == 0 {
 			t.Error("encodings were forgotten too early")
 		}
-		time.Sleep(2 * shrinkPeriod)
+		<-time.After(2 * shrinkPeriod)
 		if used := cached.space.used.Load(); used != 0 {
 			t.Errorf("%d bytes are still remembered", used)
 		}

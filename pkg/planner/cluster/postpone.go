@@ -4,12 +4,18 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
+
+// namesOfWait are the conditions whose reasons and messages name what is waited for.
+var namesOfWait = []v1beta2.ClusterConditionType{
+	v1beta2.ClusterConditionReady, v1beta2.ClusterConditionReconciling, v1beta2.ClusterConditionProgressing,
+}
 
 // IsPostponed is true if a status need not be written now: it only takes back a wait that began
 // within the last seconds, because the plan takes a step. The look after the step follows within
@@ -27,9 +33,7 @@ func IsPostponed(now time.Time, before, after *v1beta2.ClusterStatus, plan Plan)
 	unchanged := after.DeepCopy()
 	unchanged.BlockedBy = waited
 	for i := range unchanged.Conditions {
-		switch c := &unchanged.Conditions[i]; c.Type {
-		case v1beta2.ClusterConditionReady, v1beta2.ClusterConditionReconciling, v1beta2.ClusterConditionProgressing:
-			// They name the wait.
+		if c := &unchanged.Conditions[i]; slices.Contains(namesOfWait, c.Type) {
 			old := reportedCondition(before.Conditions, c.Type)
 			c.Reason, c.Message, c.LastUpdateTime = old.Reason, old.Message, old.LastUpdateTime
 		}
