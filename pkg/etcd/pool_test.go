@@ -28,6 +28,9 @@ type fakeServer struct {
 
 	version string
 	index   uint64
+	// late is how long the status takes; hangs is true for a server that completes no read.
+	late  time.Duration
+	hangs bool
 	// statuses counts the questions for the status, calls has the others.
 	statuses atomic.Int64
 	mu       sync.Mutex
@@ -40,8 +43,11 @@ func (f *fakeServer) note(call string) {
 	f.calls = append(f.calls, call)
 }
 
-func (f *fakeServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+func (f *fakeServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.StatusResponse, error) {
 	f.statuses.Add(1)
+	if f.late > 0 && !pause(ctx, f.late) {
+		return nil, ctx.Err()
+	}
 	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version, RaftIndex: f.index}, nil
 }
 
@@ -50,8 +56,12 @@ func (f *fakeServer) Alarm(_ context.Context, r *pb.AlarmRequest) (*pb.AlarmResp
 	return &pb.AlarmResponse{Alarms: []*pb.AlarmMember{{MemberID: 9, Alarm: pb.AlarmType_NOSPACE}}}, nil
 }
 
-func (f *fakeServer) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+func (f *fakeServer) MemberList(ctx context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
 	f.note(fmt.Sprintf("list linearizable=%v", r.Linearizable))
+	if f.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: 7}}, nil
 }
 

@@ -54,7 +54,7 @@ func hungDisksAreNoticed(t *testing.T, suffix string, reasons ...string) {
 		v1beta2.ClusterConditionQuorumLost: corev1.ConditionFalse,
 	})
 	if suffix == ".wal" {
-		s.contains(c.health().Message, "member "+hung[0]+" responds and does not complete a linearizable read")
+		s.contains(c.awaitVerdict(v1beta2.VerdictDegraded).Message, "member "+hung[0]+" responds and does not complete a linearizable read")
 	}
 	resume()
 	if report := c.stopped(w); report.LongestGap > 5*time.Second {
