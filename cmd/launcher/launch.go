@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/notice"
 )
 
 const (
@@ -22,7 +25,8 @@ const (
 	// container, from an annotation that is empty until the member was added.
 	envInitialCluster = "ETCD_INITIAL_CLUSTER"
 	// pollInterval is how often the file is read. The kubelet writes it up to a second
-	// after the annotation has changed, so that reading more often gains nothing.
+	// after the annotation has changed, so that reading more often gains nothing. A notice of
+	// the controller is there sooner.
 	pollInterval = 10 * time.Millisecond
 	// headerTimeout bounds a request of a probe.
 	headerTimeout = 5 * time.Second
@@ -45,12 +49,13 @@ type launch struct {
 func (l *launch) run(ctx context.Context) error {
 	environ := l.environ
 	if value(environ, envInitialCluster) == "" {
-		responded, err := l.respond(ctx)
+		noticed := make(chan string, 1)
+		responded, err := l.respond(ctx, noticed)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintln(l.log, "launcher: waiting until the controller adds this member to the cluster")
-		cluster, err := l.await(ctx)
+		cluster, err := l.await(ctx, noticed)
 		responded()
 		if err != nil {
 			return err
@@ -64,8 +69,8 @@ func (l *launch) run(ctx context.Context) error {
 	return nil
 }
 
-// await returns what the file holds as soon as it holds something.
-func (l *launch) await(ctx context.Context) (string, error) {
+// await returns the initial cluster as soon as the file holds it or a notice names it.
+func (l *launch) await(ctx context.Context, noticed <-chan string) (string, error) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
@@ -79,15 +84,17 @@ func (l *launch) await(ctx context.Context) (string, error) {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
+		case cluster := <-noticed:
+			return cluster, nil
 		case <-tick.C:
 		}
 	}
 }
 
 // respond lets the startup and liveness probes of etcd succeed while etcd is not
-// started yet: a wait may be long, and is no failure. The ports are free again when
-// the returned function has returned.
-func (l *launch) respond(ctx context.Context) (func(), error) {
+// started yet: a wait may be long, and is no failure. Notices that come to the HTTP port go
+// to noticed. The ports are free again when the returned function has returned.
+func (l *launch) respond(ctx context.Context, noticed chan<- string) (func(), error) {
 	var closers []io.Closer
 	finish := func() {
 		for _, c := range closers {
@@ -99,10 +106,13 @@ func (l *launch) respond(ctx context.Context) (func(), error) {
 		if err != nil {
 			return nil, err
 		}
-		server := &http.Server{ReadHeaderTimeout: headerTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		handler := http.NewServeMux()
+		handler.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			_, _ = io.WriteString(w, "waiting until the member is added\n")
-		})}
+		})
+		handler.HandleFunc("POST "+notice.Path, func(w http.ResponseWriter, r *http.Request) { l.heed(w, r, noticed) })
+		server := &http.Server{ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, Handler: handler}
 		closers = append(closers, server)
 		go func() { _ = server.Serve(listener) }()
 	}
@@ -116,6 +126,35 @@ func (l *launch) respond(ctx context.Context) (func(), error) {
 		go hangUp(listener)
 	}
 	return finish, nil
+}
+
+// heed passes on the first notice of the controller that made the pod, and rejects every other
+// one.
+func (l *launch) heed(w http.ResponseWriter, r *http.Request, noticed chan<- string) {
+	w.Header().Set("Connection", "close")
+	var n notice.Notice
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, notice.MaxBytes)).Decode(&n); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	key, err := os.ReadFile(filepath.Join(filepath.Dir(l.file), notice.KeyFile))
+	var uid []byte
+	if err == nil {
+		uid, err = os.ReadFile(filepath.Join(filepath.Dir(l.file), notice.UIDFile))
+	}
+	if err == nil {
+		err = n.Verify(string(key), string(uid))
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+	_ = http.NewResponseController(w).Flush() // etcd takes the place of this program at once
+	select {
+	case noticed <- n.InitialCluster:
+	default:
+	}
 }
 
 func listen(ctx context.Context, port int) (net.Listener, error) {

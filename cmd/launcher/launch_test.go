@@ -6,6 +6,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -14,10 +16,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/notice"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -103,6 +107,81 @@ func TestWaitsForTheInitialCluster(t *testing.T) {
 	}
 	if err := responded(); err == nil {
 		t.Error("a port is still taken when etcd starts")
+	}
+}
+
+// TestHeedsTheNoticeOfItsController: etcd starts as soon as the controller that made the pod says
+// that the member was added. What anyone else says changes nothing.
+func TestHeedsTheNoticeOfItsController(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, foreign, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "initial-cluster")
+	for name, content := range map[string]string{"initial-cluster": "", notice.KeyFile: notice.Encode(public), notice.UIDFile: "u-1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, s := launched(file, "A=1")
+	l.httpPort = freePort(t)
+	done := make(chan error, 1)
+	go func() { done <- l.run(t.Context()) }()
+
+	const initialCluster = "m=http://m:2380,n=http://n:2380"
+	say := func(body string) (int, error) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:"+strconv.Itoa(l.httpPort)+notice.Path, strings.NewReader(body))
+		if err != nil {
+			return 0, err
+		}
+		resp, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	encoded := func(key ed25519.PrivateKey, uid string) string {
+		raw, err := json.Marshal(notice.Sign(key, uid, initialCluster))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	deadline, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for _, bad := range []struct {
+		body string
+		want int
+	}{
+		{"no JSON", http.StatusBadRequest},
+		{`{"initialCluster":"` + strings.Repeat("m", notice.MaxBytes) + `"}`, http.StatusBadRequest},
+		{encoded(foreign, "u-1"), http.StatusForbidden},
+		{encoded(private, "u-2"), http.StatusForbidden},
+	} {
+		code, err := say(bad.body)
+		for err != nil && deadline.Err() == nil { // until it listens
+			code, err = say(bad.body)
+		}
+		if err != nil || code != bad.want {
+			t.Errorf("%.60s: status %d, %v, want %d", bad.body, code, err, bad.want)
+		}
+	}
+	if s.program != "" {
+		t.Fatal("etcd was started by a notice of somebody else")
+	}
+	if code, err := say(encoded(private, "u-1")); err != nil || code != http.StatusNoContent {
+		t.Errorf("the notice of the controller: status %d, %v", code, err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"A=1", "ETCD_INITIAL_CLUSTER=" + initialCluster}; !slices.Equal(s.environ, want) {
+		t.Errorf("environment %q, want %q", s.environ, want)
 	}
 }
 

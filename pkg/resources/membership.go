@@ -10,14 +10,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/notice"
 )
 
 // A prepared pod is made before its member: it is scheduled, its volumes are mounted
 // and the container of etcd runs, but what runs in it is the launcher, which waits. So
 // nothing outside of etcd, such as a quota, a policy, a node or an image, can hold up a
 // change of the membership once that has begun. When the member was added, the pod is
-// admitted: its annotations name the initial cluster, the kubelet writes that to a
-// file, and the launcher becomes etcd.
+// admitted: its annotations name the initial cluster, and the launcher becomes etcd as soon
+// as the kubelet has written that to a file, or a notice of the controller says it.
 const (
 	// AnnotationMembership with the value Awaited on a pod or a PVC says
 	// that no member has used it yet. Admitted removes the annotation and nothing ever
@@ -28,6 +29,10 @@ const (
 	MembershipAwaited    = "Awaited"
 	MembershipJoining    = "Joining"
 	MembershipUnfilled   = "Unfilled"
+
+	// AnnotationNoticeKey on a prepared pod is the public key of the controller that made it. The
+	// launcher believes notices that are signed with it.
+	AnnotationNoticeKey = "etcd.database.coreos.com/notice-key"
 )
 
 const (
@@ -44,8 +49,11 @@ const (
 
 // prepare makes pod wait for its member. Its container starts through the launcher,
 // with the command of any other member as the arguments.
-func prepare(c *v1beta2.EtcdCluster, pod *corev1.Pod, image string) {
+func prepare(c *v1beta2.EtcdCluster, pod *corev1.Pod, m *MemberPod) {
 	pod.Annotations[AnnotationMembership] = MembershipAwaited
+	if m.NoticeKey != "" {
+		pod.Annotations[AnnotationNoticeKey] = m.NoticeKey
+	}
 	// etcd that is started without the launcher finds no member to join, and ends.
 	delete(pod.Annotations, AnnotationInitialCluster)
 	pod.Annotations[AnnotationInitialState] = stateExisting
@@ -55,7 +63,7 @@ func prepare(c *v1beta2.EtcdCluster, pod *corev1.Pod, image string) {
 	shared := corev1.VolumeMount{Name: launcherVolume, MountPath: launcherDir}
 	install := corev1.Container{
 		Name:            InitLauncher,
-		Image:           image,
+		Image:           m.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         []string{launcherProgram, "install", launcherDir},
 		VolumeMounts:    []corev1.VolumeMount{shared},
@@ -71,7 +79,11 @@ func prepare(c *v1beta2.EtcdCluster, pod *corev1.Pod, image string) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
 		corev1.Volume{Name: launcherVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		corev1.Volume{Name: membershipVolume, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
-			Items: []corev1.DownwardAPIVolumeFile{{Path: membershipFile, FieldRef: annotationField(AnnotationInitialCluster)}},
+			Items: []corev1.DownwardAPIVolumeFile{
+				{Path: membershipFile, FieldRef: annotationField(AnnotationInitialCluster)},
+				{Path: notice.KeyFile, FieldRef: annotationField(AnnotationNoticeKey)},
+				{Path: notice.UIDFile, FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}},
+			},
 		}}},
 	)
 }
@@ -88,6 +100,16 @@ func probeFlags(probe *corev1.Probe) []string {
 	default:
 		return nil
 	}
+}
+
+// NoticePort returns the port at which the launcher in a pod takes notices; 0 if it takes none,
+// as with versions of etcd whose startup probe is not HTTP.
+func NoticePort(pod *corev1.Pod) int {
+	probe := pod.Spec.Containers[0].StartupProbe
+	if pod.Annotations[AnnotationNoticeKey] == "" || probe == nil || probe.HTTPGet == nil {
+		return 0
+	}
+	return probe.HTTPGet.Port.IntValue()
 }
 
 // IsPrepared is true for a pod or a PVC that no member has used yet.

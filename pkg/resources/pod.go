@@ -34,10 +34,10 @@ type MemberPod struct {
 	Learner bool
 	// Joined is true for a member that comes back to its data, and must not start without.
 	Joined bool
-	// Prepared is true for a pod that is made before its member, and Image holds the
-	// launcher that waits in it.
-	Prepared bool
-	Image    string
+	// Prepared is true for a pod that is made before its member. Image holds the launcher that
+	// waits in it, and NoticeKey is the key of the notices that the launcher believes.
+	Prepared         bool
+	Image, NoticeKey string
 	// InitialCluster lists all members, including this member.
 	InitialCluster []Peer
 	// Token is the initial cluster token of a bootstrap member: the UID of the cluster, so that
@@ -90,7 +90,7 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 		},
 	}
 	if m.Prepared {
-		prepare(c, pod, m.Image)
+		prepare(c, pod, &m)
 	}
 	markTemplate(c, pod)
 	return pod

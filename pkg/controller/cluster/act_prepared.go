@@ -31,7 +31,7 @@ func preparePod(ctx context.Context, r *run, a planner.PreparePod) error {
 	if err := recordVersion(ctx, r, a.Name, resources.Version(atVersion(r.seen.Cluster, a.Version))); err != nil {
 		return err
 	}
-	m := r.seen.certified(resources.MemberPod{Name: a.Name, Learner: true, Prepared: true, Image: r.AgentImage})
+	m := r.seen.certified(resources.MemberPod{Name: a.Name, Learner: true, Prepared: true, Image: r.AgentImage, NoticeKey: r.noticeKey()})
 	c := atVersion(r.seen.Cluster, a.Version)
 	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, resources.Pod(c, m)))
 	if apierrors.IsAlreadyExists(err) {
@@ -118,9 +118,20 @@ func admitPod(ctx context.Context, r *run, a planner.AdmitPod) error {
 	if err := updatePod(ctx, r, pod); err != nil {
 		return err
 	}
+	if r.Launchers != nil && !a.SecondVoter { // the second voter of an old etcd is not a member yet
+		r.Launchers.Tell(ctx, pod, pod.Annotations[resources.AnnotationInitialCluster])
+	}
 	// The pod runs already: etcd in it is the next thing that will respond there.
 	r.Waker.Await(r.key, r.seen.to(), endpointOf(r.seen.Cluster, pod))
 	return nil
+}
+
+// noticeKey is the key that a prepared pod gets; empty if its launcher is told nothing.
+func (r *Reconciler) noticeKey() string {
+	if r.Launchers == nil {
+		return ""
+	}
+	return r.Launchers.Key()
 }
 
 // isPrepared is true if the observation shows the pod with this UID as a prepared one.

@@ -176,3 +176,12 @@ type Waker interface {
 	// AwaitEnd puts the key back on the queue as soon as the endpoint no longer serves.
 	AwaitEnd(key types.NamespacedName, target etcd.Target, endpoint etcd.Endpoint)
 }
+
+// Launchers reaches the programs that wait in prepared pods.
+type Launchers interface {
+	// Key is what a prepared pod is given, so that its launcher believes what Tell says.
+	Key() string
+	// Tell tells the launcher of an admitted pod its initial cluster, as the pod says it in the API. It
+	// returns at once, and nothing depends on it: the kubelet says the same up to a second later.
+	Tell(ctx context.Context, pod *corev1.Pod, initialCluster string)
+}

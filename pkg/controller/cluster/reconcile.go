@@ -23,7 +23,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// Config is what a Reconciler needs; every field is required but Keep and Platform.
+// Config is what a Reconciler needs; every field is required but Keep, Launchers and Platform.
 type Config struct {
 	Cache       Cache
 	Objects     Objects
@@ -35,6 +35,8 @@ type Config struct {
 	Gate     Gate
 	Recorder Recorder
 	Waker    Waker
+	// Launchers, if not nil, learn from the controller that their member was added.
+	Launchers Launchers
 	// Background runs what takes long.
 	Background Background
 	Clock      clock.PassiveClock

@@ -258,9 +258,13 @@ func newClusterLoop(
 		return reconciler.Reconcile(ctx, key)
 	})
 	members := etcdadapter.Members{Pool: pool}
+	launchers, err := etcdadapter.NewLaunchers()
+	if err != nil {
+		return nil, nil, err
+	}
 	callbacks := waker.New(pool.WaitServing, pool.WaitEnd, queue.Enqueue)
 	tasks := background.New(queue.Enqueue)
-	reconciler, err := cluster.NewReconciler(cluster.Config{
+	reconciler, err = cluster.NewReconciler(cluster.Config{
 		Cache: kubeadapter.ClusterCache{
 			Clusters: clusters.Lister(), Restores: caches.etcd.Etcd().V1beta2().EtcdRestores().Lister(), Services: services.Lister(), Records: records.Lister(), Budgets: budgets.Lister(),
 			PodSet: pods.Informer().GetIndexer(), PVCSet: pvcs.Informer().GetIndexer(), Slices: slices.Informer().GetIndexer(),
@@ -275,6 +279,7 @@ func newClusterLoop(
 		Gate:        gateOf(watched),
 		Recorder:    recorder,
 		Waker:       callbacks,
+		Launchers:   launchers,
 		Background:  tasks,
 		Clock:       clock.RealClock{},
 		Decide:      planner.Decide,

@@ -1,0 +1,97 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcdadapter
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/notice"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+const (
+	// tellTimeout bounds a notice. After a second the kubelet has said the same.
+	tellTimeout = time.Second
+	// tellAtOnce limits how many launchers are told at the same time. The kubelet tells the others.
+	tellAtOnce = 64
+)
+
+// Launchers implements cluster.Launchers over HTTP. Its key lives as long as the process: to
+// launchers in pods of another controller it says nothing.
+type Launchers struct {
+	private ed25519.PrivateKey
+	public  string
+	client  *http.Client
+	telling chan struct{}
+}
+
+// NewLaunchers returns Launchers with a new key.
+func NewLaunchers() (*Launchers, error) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of notices: %w", err)
+	}
+	return &Launchers{
+		private: private,
+		public:  notice.Encode(public),
+		// A pod has an address of the cluster, which no proxy serves.
+		client:  &http.Client{Timeout: tellTimeout, Transport: &http.Transport{DisableKeepAlives: true}},
+		telling: make(chan struct{}, tellAtOnce),
+	}, nil
+}
+
+// Key implements cluster.Launchers.
+func (l *Launchers) Key() string { return l.public }
+
+// Tell implements cluster.Launchers.
+func (l *Launchers) Tell(ctx context.Context, pod *corev1.Pod, initialCluster string) {
+	port := resources.NoticePort(pod)
+	if port == 0 || pod.Status.PodIP == "" || pod.Annotations[resources.AnnotationNoticeKey] != l.public {
+		return
+	}
+	select {
+	case l.telling <- struct{}{}:
+	default:
+		return
+	}
+	address, n := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port)), notice.Sign(l.private, string(pod.UID), initialCluster)
+	ctx = context.WithoutCancel(ctx) // tellTimeout ends it
+	go func() {
+		defer func() { <-l.telling }()
+		if err := l.post(ctx, address, n); err != nil {
+			klog.FromContext(ctx).V(2).Info("The launcher of a new member was not told; the kubelet will tell it", "pod", klog.KObj(pod), "err", err)
+		}
+	}()
+}
+
+func (l *Launchers) post(ctx context.Context, address string, n notice.Notice) error {
+	body, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("encode the notice: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+notice.Path, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("tell the launcher: %w", err)
+	}
+	response, err := l.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("tell the launcher: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("tell the launcher: it responded with status %d", response.StatusCode)
+	}
+	return nil
+}

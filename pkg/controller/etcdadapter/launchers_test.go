@@ -1,0 +1,83 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcdadapter
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/notice"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// told is a launcher that says what it was told.
+func told(t *testing.T, l *Launchers) (*corev1.Pod, <-chan notice.Notice) {
+	t.Helper()
+	notices := make(chan notice.Notice, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var n notice.Notice
+		if err := json.NewDecoder(r.Body).Decode(&n); err != nil || r.URL.Path != notice.Path || r.Method != http.MethodPost {
+			t.Errorf("%s %s: %v", r.Method, r.URL, err)
+		}
+		w.WriteHeader(http.StatusNoContent)
+		notices <- n
+	}))
+	t.Cleanup(server.Close)
+	address := server.Listener.Addr().(*net.TCPAddr)
+	pod := &corev1.Pod{}
+	pod.UID = "u-1"
+	pod.Annotations = map[string]string{resources.AnnotationNoticeKey: l.Key()}
+	pod.Status.PodIP = address.IP.String()
+	pod.Spec.Containers = []corev1.Container{{StartupProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+		HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt(address.Port)},
+	}}}}
+	return pod, notices
+}
+
+func TestTell(t *testing.T) {
+	t.Parallel()
+	l, err := NewLaunchers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, notices := told(t, l)
+	l.Tell(t.Context(), pod, "m=http://m:2380")
+	select {
+	case n := <-notices:
+		if err := n.Verify(l.Key(), "u-1"); err != nil || n.InitialCluster != "m=http://m:2380" {
+			t.Errorf("told %+v: %v", n, err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the launcher was not told")
+	}
+}
+
+// TestTellsNothing: without a launcher that would believe it the controller says nothing.
+func TestTellsNothing(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*corev1.Pod){
+		"another controller made the pod": func(p *corev1.Pod) { p.Annotations[resources.AnnotationNoticeKey] = "another" },
+		"a release without notices":       func(p *corev1.Pod) { p.Annotations = nil },
+		"an etcd with a TCP probe":        func(p *corev1.Pod) { p.Spec.Containers[0].StartupProbe.HTTPGet = nil },
+		"no address yet":                  func(p *corev1.Pod) { p.Status.PodIP = "" },
+	} {
+		l, err := NewLaunchers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod, _ := told(t, l)
+		change(pod)
+		l.Tell(t.Context(), pod, "m=http://m:2380")
+		if len(l.telling) != 0 {
+			t.Errorf("%s: it tells", name)
+		}
+	}
+}
