@@ -55,12 +55,12 @@ func (l *launch) run(ctx context.Context) error {
 			return err
 		}
 		fmt.Fprintln(l.log, "launcher: waiting until the controller adds this member to the cluster")
-		cluster, err := l.await(ctx, noticed)
+		cluster, source, err := l.await(ctx, noticed)
 		responded()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(l.log, "launcher: the member was added; starting", l.command[0])
+		fmt.Fprintln(l.log, "launcher: the member was added, says the "+source+"; starting", l.command[0])
 		environ = with(environ, envInitialCluster, cluster)
 	}
 	if err := l.exec(l.command[0], l.command, environ); err != nil {
@@ -69,23 +69,24 @@ func (l *launch) run(ctx context.Context) error {
 	return nil
 }
 
-// await returns the initial cluster as soon as the file holds it or a notice names it.
-func (l *launch) await(ctx context.Context, noticed <-chan string) (string, error) {
+// await returns the initial cluster as soon as the file holds it or a notice names it, and which
+// of the two was first.
+func (l *launch) await(ctx context.Context, noticed <-chan string) (cluster, source string, err error) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		raw, err := os.ReadFile(l.file)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("read the initial cluster: %w", err)
+			return "", "", fmt.Errorf("read the initial cluster: %w", err)
 		}
 		if cluster := strings.TrimSpace(string(raw)); cluster != "" {
-			return cluster, nil
+			return cluster, "kubelet", nil
 		}
 		select {
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return "", "", ctx.Err()
 		case cluster := <-noticed:
-			return cluster, nil
+			return cluster, "controller", nil
 		case <-tick.C:
 		}
 	}

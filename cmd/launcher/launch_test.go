@@ -117,7 +117,7 @@ func TestHeedsTheNoticeOfItsController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, foreign, err := ed25519.GenerateKey(nil)
+	_, notOwned, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestHeedsTheNoticeOfItsController(t *testing.T) {
 	}{
 		{"no JSON", http.StatusBadRequest},
 		{`{"initialCluster":"` + strings.Repeat("m", notice.MaxBytes) + `"}`, http.StatusBadRequest},
-		{encoded(foreign, "u-1"), http.StatusForbidden},
+		{encoded(notOwned, "u-1"), http.StatusForbidden},
 		{encoded(private, "u-2"), http.StatusForbidden},
 	} {
 		code, err := say(bad.body)
@@ -172,7 +172,7 @@ func TestHeedsTheNoticeOfItsController(t *testing.T) {
 		}
 	}
 	if s.program != "" {
-		t.Fatal("etcd was started by a notice of somebody else")
+		t.Fatal("etcd was started by a notice of another program")
 	}
 	if code, err := say(encoded(private, "u-1")); err != nil || code != http.StatusNoContent {
 		t.Errorf("the notice of the controller: status %d, %v", code, err)

@@ -17,8 +17,8 @@ import (
 // and the container of etcd runs, but what runs in it is the launcher, which waits. So
 // nothing outside of etcd, such as a quota, a policy, a node or an image, can hold up a
 // change of the membership once that has begun. When the member was added, the pod is
-// admitted: its annotations name the initial cluster, and the launcher becomes etcd as soon
-// as the kubelet has written that to a file, or a notice of the controller says it.
+// admitted: its annotations name the initial cluster. The launcher becomes etcd as soon as
+// the kubelet has written that to a file, or a notice of the controller says it.
 const (
 	// AnnotationMembership with the value Awaited on a pod or a PVC says
 	// that no member has used it yet. Admitted removes the annotation and nothing ever

@@ -23,6 +23,23 @@ import (
 // member that hands over drops what is under way: the more, the slower the disk.
 const mostDropped = 30
 
+// someLearnedFromController: of the members that joined, at least one was told by the controller
+// that it was added, before the kubelet told it.
+func (c *cluster) someLearnedFromController() {
+	c.Helper()
+	waited := 0
+	for _, p := range c.members.Live() {
+		log := c.kubectl("logs", p.Name, "-c", "etcd")
+		if strings.Contains(log, "says the controller") {
+			return
+		}
+		if strings.Contains(log, "launcher:") {
+			waited++
+		}
+	}
+	c.Errorf("none of %d members that joined was told by the controller", waited)
+}
+
 // TestScale goes from three to five members, back, and down to one, while a client
 // writes all the time.
 func TestScale(t *testing.T) {
@@ -43,6 +60,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("the budget of 5 members keeps %d", budget)
 	}
 	c.noFailedWrite(w, leader, "members were added")
+	c.someLearnedFromController()
 	// A member completes its open requests before it is removed, as long as the others are a
 	// quorum without it; the last but one has to be removed first.
 	for _, size := range []int{3, 1} {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
@@ -61,6 +62,68 @@ func TestSecondVoterIsWrittenDown(t *testing.T) {
 			}
 			if updates := len(slices.DeleteFunc(live.calls, func(c string) bool { return c != "update PVC" })); updates != 1 && !second || updates != 2 && second {
 				t.Errorf("%d updates of the PVC", updates)
+			}
+		})
+	}
+}
+
+// listening records what the launcher learns, among the calls to the API.
+type listening struct {
+	*oneMember
+	rejected error
+}
+
+func (l listening) UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	updated, err := l.oneMember.UpdatePod(ctx, pod)
+	return updated, errors.Join(err, l.rejected)
+}
+
+func (l listening) Key() string { return "key" }
+
+func (l listening) Tell(_ context.Context, _ *corev1.Pod, initialCluster string) {
+	l.calls = append(l.calls, "tell "+initialCluster)
+}
+
+func (l listening) Await(types.NamespacedName, etcd.Target, etcd.Endpoint) {
+	l.calls = append(l.calls, "await")
+}
+
+func (l listening) AwaitEnd(types.NamespacedName, etcd.Target, etcd.Endpoint) {}
+
+// TestLauncherLearnsWhatTheAPISays: etcd starts in a pod only after the API says so, because a pod
+// that the API shows as prepared may be used for another member. The second voter of an etcd
+// without learners is added after its pod was admitted, so only the kubelet tells its launcher.
+func TestLauncherLearnsWhatTheAPISays(t *testing.T) {
+	t.Parallel()
+	conflict := errors.New("conflict")
+	for name, test := range map[string]struct {
+		prepared, second bool
+		rejected         error
+		want             []string
+	}{
+		"a learner":                     {true, false, nil, []string{"get pod", "update pod", "tell c-b=http://c-b.c.n.svc:2380", "await"}},
+		"a second voter":                {true, true, nil, []string{"get pod", "update pod", "await"}},
+		"the API rejects the admission": {true, false, conflict, []string{"get pod", "update pod"}},
+		"the pod was admitted before":   {false, false, nil, []string{"get pod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := stopped()
+			live.cluster.Spec.Pod = nil
+			if test.prepared {
+				live.pod.Annotations[resources.AnnotationMembership] = resources.MembershipAwaited
+			}
+			l := listening{live, test.rejected}
+			r := &run{
+				Reconciler: &Reconciler{Config: Config{Objects: l, Gate: l, Waker: l, Launchers: l}},
+				seen:       &seen{Observed: planner.Observed{Cluster: live.cluster}},
+			}
+			err := admitPod(t.Context(), r, planner.AdmitPod{Name: "c-a", UID: string(live.pod.UID), SecondVoter: test.second, Peers: []string{"c-b"}})
+			if !errors.Is(err, test.rejected) {
+				t.Errorf("the error is %v", err)
+			}
+			if !slices.Equal(live.calls, test.want) {
+				t.Errorf("calls %q, want %q", live.calls, test.want)
 			}
 		})
 	}

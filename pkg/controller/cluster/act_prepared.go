@@ -126,7 +126,7 @@ func admitPod(ctx context.Context, r *run, a planner.AdmitPod) error {
 	return nil
 }
 
-// noticeKey is the key that a prepared pod gets; empty if its launcher is told nothing.
+// noticeKey is the key that a prepared pod gets; empty if its launcher gets no notices.
 func (r *Reconciler) noticeKey() string {
 	if r.Launchers == nil {
 		return ""

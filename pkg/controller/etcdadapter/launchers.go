@@ -24,7 +24,7 @@ import (
 const (
 	// tellTimeout bounds a notice. After a second the kubelet has said the same.
 	tellTimeout = time.Second
-	// tellAtOnce limits how many launchers are told at the same time. The kubelet tells the others.
+	// tellAtOnce limits how many notices are sent at the same time. The kubelet tells the others.
 	tellAtOnce = 64
 )
 

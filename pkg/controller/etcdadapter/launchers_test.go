@@ -18,7 +18,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// told is a launcher that says what it was told.
+// told is a launcher that passes on the notices that it gets.
 func told(t *testing.T, l *Launchers) (*corev1.Pod, <-chan notice.Notice) {
 	t.Helper()
 	notices := make(chan notice.Notice, 1)
