@@ -23,8 +23,8 @@ import (
 // member that hands over drops what is under way: the more, the slower the disk.
 const mostDropped = 30
 
-// someLearnedFromController: of the members that joined, at least one was told by the controller
-// that it was added, before the kubelet told it.
+// someLearnedFromController: at least one of the members that joined heard sooner from the
+// controller that it was added than from the kubelet.
 func (c *cluster) someLearnedFromController() {
 	c.Helper()
 	waited := 0
@@ -37,7 +37,7 @@ func (c *cluster) someLearnedFromController() {
 			waited++
 		}
 	}
-	c.Errorf("none of %d members that joined was told by the controller", waited)
+	c.Errorf("all %d members that joined heard it from the kubelet first", waited)
 }
 
 // TestScale goes from three to five members, back, and down to one, while a client
