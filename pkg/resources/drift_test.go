@@ -213,6 +213,19 @@ func TestPVC(t *testing.T) {
 	if !changed || len(owned.OwnerReferences) != 1 || owned.OwnerReferences[0].UID != "x" || !Owns(deleted, owned) {
 		t.Errorf("confirmed: %v %+v", changed, owned.ObjectMeta)
 	}
+	// While the scheduler chooses a node for a PVC, a write that can wait would make it fail.
+	waiting := PVC(deleted, first)
+	waiting.Status.Phase = corev1.ClaimPending
+	if got, changed := PVCDrift(deleted, waiting); changed || !IsMarkedLasting(deleted, waiting) {
+		t.Errorf("fights the scheduler: %+v", got)
+	}
+	if _, changed := PVCDrift(newCluster(volumes, protection), waiting); !changed {
+		t.Error("a PVC that waits for its volume is not protected")
+	}
+	waiting.Status.Phase = corev1.ClaimBound
+	if got, changed := PVCDrift(deleted, waiting); !changed || len(got.OwnerReferences) != 0 || IsMarkedLasting(deleted, waiting) {
+		t.Errorf("bound: %v %+v", changed, got.ObjectMeta)
+	}
 	owned.Spec.VolumeName = "pv-1"
 	owned.Annotations["pv.kubernetes.io/bind-completed"] = "yes"
 	if got, changed := PVCDrift(deleted, owned); changed {

@@ -6,6 +6,7 @@ package resources
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -84,6 +85,29 @@ func HandOver(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 func MarkAlone(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	marked := Mark(c, obj)
 	return dropOwner(obj, c) || marked
+}
+
+// MarkLasting is MarkAlone, except for a PVC that waits for its volume: it holds no data, and the
+// scheduler is about to write to it. A write of the controller between would make that fail, and
+// the scheduler tries again after seconds.
+func MarkLasting(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	if awaitsVolume(obj) {
+		return Mark(c, obj)
+	}
+	return MarkAlone(c, obj)
+}
+
+// IsMarkedLasting is true if MarkLasting would change nothing.
+func IsMarkedLasting(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
+	if awaitsVolume(obj) {
+		return IsMarked(c, obj)
+	}
+	return IsMarkedAlone(c, obj)
+}
+
+func awaitsVolume(obj metav1.Object) bool {
+	pvc, is := obj.(*corev1.PersistentVolumeClaim)
+	return is && pvc.Status.Phase == corev1.ClaimPending
 }
 
 // MarkOwned is Mark for what can be created again. Such an object has an owner reference.

@@ -46,7 +46,7 @@ func HasPVCDrifted(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) b
 func repairPVC(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) bool {
 	changed := putAll(&pvc.Labels, Labels(c.Name))
 	changed = putAll(&pvc.Labels, map[string]string{LabelMember: pvc.Name}) || changed
-	changed = MarkAlone(c, pvc) || changed
+	changed = MarkLasting(c, pvc) || changed
 	return forgetRejection(c, pvc) || changed
 }
 

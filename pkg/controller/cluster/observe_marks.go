@@ -36,7 +36,7 @@ func isMarked(s *seen, object metav1.Object) bool {
 		return false
 	}
 	if isLasting(object) {
-		return resources.IsMarkedAlone(s.Cluster, object)
+		return resources.IsMarkedLasting(s.Cluster, object)
 	}
 	return resources.IsMarked(s.Cluster, object)
 }
@@ -48,7 +48,7 @@ func mark(s *seen, object metav1.Object) bool {
 		copied = resources.MarkRecord(s.Cluster, record)
 	}
 	if isLasting(object) {
-		return resources.MarkAlone(s.Cluster, object) || copied
+		return resources.MarkLasting(s.Cluster, object) || copied
 	}
 	return resources.Mark(s.Cluster, object) || copied
 }

@@ -114,7 +114,7 @@ func (r *Run) Pod() (*corev1.Pod, bool) {
 	return pod, found && string(pod.UID) == r.uid
 }
 
-// schedule binds the pod to a node, when there is one and its volume exists.
+// schedule binds the pod to a node, when there is one and its PVC exists.
 func (r *Run) schedule() {
 	pod, found := r.Pod()
 	if !found || pod.DeletionTimestamp != nil || HasFinished(pod) {
@@ -130,6 +130,7 @@ func (r *Run) schedule() {
 	}
 	r.Node, r.seen = n, pod.Generation
 	r.w.tie(pod, n)
+	r.w.bind(pod)
 	Edit(r.w.Store, KindPod, r.name, func(pod *corev1.Pod) {
 		pod.Spec.NodeName = n.name
 		pod.Status.Phase = corev1.PodPending

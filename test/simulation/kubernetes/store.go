@@ -102,7 +102,7 @@ func Create[T metav1.Object](s *Store, object T) (T, error) {
 		}
 	}
 	if pvc, ok := any(object).(PVC); ok {
-		bound(pvc)
+		pvc.Status.Phase = corev1.ClaimPending
 	}
 	if err := s.w.admit(k, object, nil); err != nil {
 		return none, err

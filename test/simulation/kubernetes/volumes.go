@@ -94,10 +94,16 @@ const growthTakes = 5 * time.Second
 
 var errNoExpansion = errors.New("the storage class does not allow it")
 
-// bound makes a new PVC one with a volume.
-func bound(pvc PVC) {
-	pvc.Status.Phase = corev1.ClaimBound
-	pvc.Status.Capacity = pvc.Spec.Resources.Requests.DeepCopy()
+// bind gives the PVCs of a pod that has a node their volumes.
+func (w *World) bind(pod *corev1.Pod) {
+	for _, name := range pvcNames(pod) {
+		if pvc, found := Lookup[PVC](w.Store, KindPVC, name); found && pvc.Status.Phase == corev1.ClaimPending {
+			Edit(w.Store, KindPVC, name, func(pvc PVC) {
+				pvc.Status.Phase = corev1.ClaimBound
+				pvc.Status.Capacity = pvc.Spec.Resources.Requests.DeepCopy()
+			})
+		}
+	}
 }
 
 // UpdatePVC is what the API makes of a changed PVC.
