@@ -16,9 +16,10 @@ const (
 	Path = "/initial-cluster"
 	// MaxBytes bounds a request. A hundred members need a tenth of it.
 	MaxBytes = 256 << 10
-	// KeyFile and UIDFile are beside the file of the initial cluster in the volume of a
-	// prepared pod: the key whose notices the launcher believes, and the UID of the pod.
+	// KeyFile is beside the file of the initial cluster in the volume of a prepared pod. It holds
+	// the key whose notices the launcher believes.
 	KeyFile = "key"
+	// UIDFile is beside it and holds the UID of the pod.
 	UIDFile = "uid"
 )
 
