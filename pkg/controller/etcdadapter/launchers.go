@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,8 +23,11 @@ import (
 )
 
 const (
-	// tellTimeout bounds a notice. After a second the kubelet has said the same.
+	// tellTimeout bounds a notice with all its attempts. After a second the kubelet has said the same.
 	tellTimeout = time.Second
+	// tellPause is the time between two attempts. A container that has just started may not listen
+	// yet, and a network plugin may let connections in a moment later.
+	tellPause = 50 * time.Millisecond
 	// tellAtOnce limits how many notices are sent at the same time. The kubelet tells the others.
 	tellAtOnce = 64
 )
@@ -47,7 +51,7 @@ func NewLaunchers() (*Launchers, error) {
 		private: private,
 		public:  notice.Encode(public),
 		// A pod has an address of the cluster, which no proxy serves.
-		client:  &http.Client{Timeout: tellTimeout, Transport: &http.Transport{DisableKeepAlives: true}},
+		client:  &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 		telling: make(chan struct{}, tellAtOnce),
 	}, nil
 }
@@ -67,13 +71,35 @@ func (l *Launchers) Tell(ctx context.Context, pod *corev1.Pod, initialCluster st
 		return
 	}
 	address, n := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port)), notice.Sign(l.private, string(pod.UID), initialCluster)
-	ctx = context.WithoutCancel(ctx) // tellTimeout ends it
+	// The reconcile does not wait for it, and its end does not end it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	go func() {
-		defer func() { <-l.telling }()
-		if err := l.post(ctx, address, n); err != nil {
+		defer func() { cancel(); <-l.telling }()
+		if err := l.send(ctx, address, n); err != nil {
 			klog.FromContext(ctx).V(2).Info("The launcher of a new member was not told; the kubelet will tell it", "pod", klog.KObj(pod), "err", err)
 		}
 	}()
+}
+
+// errRejected means that what responds at the address does not heed the notice: a launcher that
+// does not believe it, or etcd, which has started meanwhile.
+var errRejected = errors.New("it rejects the notice")
+
+// send repeats a notice until it has a response or ctx ends.
+func (l *Launchers) send(ctx context.Context, address string, n notice.Notice) error {
+	for {
+		err := l.post(ctx, address, n)
+		if err == nil || errors.Is(err, errRejected) {
+			return err
+		}
+		timer := time.NewTimer(tellPause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
 }
 
 func (l *Launchers) post(ctx context.Context, address string, n notice.Notice) error {
@@ -91,7 +117,7 @@ func (l *Launchers) post(ctx context.Context, address string, n notice.Notice) e
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("tell the launcher: it responded with status %d", response.StatusCode)
+		return fmt.Errorf("tell the launcher: %w: status %d", errRejected, response.StatusCode)
 	}
 	return nil
 }

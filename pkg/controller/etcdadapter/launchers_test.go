@@ -4,10 +4,13 @@
 package etcdadapter
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,6 +60,60 @@ func TestTell(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("the launcher was not told")
+	}
+}
+
+// TestTellsALauncherThatListensLate: the container runs, and its program does not listen yet.
+func TestTellsALauncherThatListensLate(t *testing.T) {
+	t.Parallel()
+	l, err := NewLaunchers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := reserved.Addr().String()
+	if err := reserved.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	sent := make(chan error, 1)
+	go func() { sent <- l.send(ctx, address, notice.Sign(l.private, "u-1", "m=http://m:2380")) }()
+	select {
+	case err := <-sent:
+		t.Fatalf("it ended: %v", err)
+	case <-time.After(4 * tellPause):
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	if err := <-sent; err != nil {
+		t.Errorf("the launcher listens, and got no notice: %v", err)
+	}
+}
+
+// TestEndsAtARejection: nothing is repeated to what responds and rejects the notice.
+func TestEndsAtARejection(t *testing.T) {
+	t.Parallel()
+	l, err := NewLaunchers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	if err := l.send(t.Context(), server.Listener.Addr().String(), notice.Notice{}); !errors.Is(err, errRejected) || requests.Load() != 1 {
+		t.Errorf("%d requests, %v", requests.Load(), err)
 	}
 }
 
