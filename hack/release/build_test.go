@@ -38,9 +38,13 @@ func TestSameProgram(t *testing.T) {
 	}
 	dir := t.TempDir()
 	again := filepath.Join(dir, "copy")
-	sources, err := filepath.Glob(filepath.Join(root, "cmd", "launcher", "*"))
-	if err != nil || len(sources) == 0 {
-		t.Fatalf("cmd/launcher has the files %v, %v", sources, err)
+	var sources []string
+	for _, dir := range []string{"cmd/launcher", "pkg/notice"} { // the launcher and what it imports
+		files, err := filepath.Glob(filepath.Join(root, dir, "*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has the files %v, %v", dir, files, err)
+		}
+		sources = append(sources, files...)
 	}
 	for _, file := range append(sources, filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum")) {
 		name, err := filepath.Rel(root, file)
