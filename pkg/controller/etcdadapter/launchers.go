@@ -50,8 +50,12 @@ func NewLaunchers() (*Launchers, error) {
 	return &Launchers{
 		private: private,
 		public:  notice.Encode(public),
-		// A pod has an address of the cluster, which no proxy serves.
-		client:  &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		client: &http.Client{
+			// A pod has an address of the cluster, which no proxy serves.
+			Transport: &http.Transport{DisableKeepAlives: true},
+			// The containers of a pod are not trusted to say what the controller requests.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 		telling: make(chan struct{}, tellAtOnce),
 	}, nil
 }
@@ -61,8 +65,8 @@ func (l *Launchers) Key() string { return l.public }
 
 // Tell implements cluster.Launchers.
 func (l *Launchers) Tell(ctx context.Context, pod *corev1.Pod, initialCluster string) {
-	port := resources.NoticePort(pod)
-	if port == 0 || pod.Status.PodIP == "" || pod.Annotations[resources.AnnotationNoticeKey] != l.public {
+	address := l.address(pod)
+	if address == "" {
 		return
 	}
 	select {
@@ -70,7 +74,7 @@ func (l *Launchers) Tell(ctx context.Context, pod *corev1.Pod, initialCluster st
 	default:
 		return
 	}
-	address, n := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port)), notice.Sign(l.private, string(pod.UID), initialCluster)
+	n := notice.Sign(l.private, string(pod.UID), initialCluster)
 	// The reconcile does not wait for it, and its end does not end it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	go func() {
@@ -79,6 +83,16 @@ func (l *Launchers) Tell(ctx context.Context, pod *corev1.Pod, initialCluster st
 			klog.FromContext(ctx).V(2).Info("The launcher of a new member was not told; the kubelet will tell it", "pod", klog.KObj(pod), "err", err)
 		}
 	}()
+}
+
+// address returns where the launcher of a pod takes notices; empty if it takes none of this
+// controller.
+func (l *Launchers) address(pod *corev1.Pod) string {
+	port := resources.NoticePort(pod)
+	if port == 0 || pod.Status.PodIP == "" || pod.Annotations[resources.AnnotationNoticeKey] != l.public {
+		return ""
+	}
+	return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port))
 }
 
 // errRejected means that what responds at the address does not heed the notice: a launcher that

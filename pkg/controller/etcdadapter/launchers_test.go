@@ -63,39 +63,47 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// TestTellsALauncherThatListensLate: the container runs, and its program does not listen yet.
+// TestTellsALauncherThatListensLate: the first connections fail, as they do while the program in the
+// container does not listen yet.
 func TestTellsALauncherThatListensLate(t *testing.T) {
 	t.Parallel()
 	l, err := NewLaunchers()
 	if err != nil {
 		t.Fatal(err)
 	}
-	reserved, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := reserved.Addr().String()
-	if err := reserved.Close(); err != nil {
-		t.Fatal(err)
-	}
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) < 4 {
+			panic(http.ErrAbortHandler) // closes the connection
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(server.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	sent := make(chan error, 1)
-	go func() { sent <- l.send(ctx, address, notice.Sign(l.private, "u-1", "m=http://m:2380")) }()
-	select {
-	case err := <-sent:
-		t.Fatalf("it ended: %v", err)
-	case <-time.After(4 * tellPause):
+	if err := l.send(ctx, server.Listener.Addr().String(), notice.Notice{}); err != nil || requests.Load() != 4 {
+		t.Errorf("%d requests, %v", requests.Load(), err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+}
+
+// TestFollowsNoRedirect: a container of a pod that responds instead of the launcher must not make the
+// controller request something else.
+func TestFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	l, err := NewLaunchers()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	if err := <-sent; err != nil {
-		t.Errorf("the launcher listens, and got no notice: %v", err)
+	var followed atomic.Bool
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		followed.Store(true)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(elsewhere.Close)
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(server.Close)
+	if err := l.send(t.Context(), server.Listener.Addr().String(), notice.Notice{}); !errors.Is(err, errRejected) || followed.Load() {
+		t.Errorf("followed: %v, %v", followed.Load(), err)
 	}
 }
 
@@ -131,10 +139,12 @@ func TestTellsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		pod, _ := told(t, l)
+		if l.address(pod) == "" {
+			t.Fatal("it tells nothing to a launcher of its own")
+		}
 		change(pod)
-		l.Tell(t.Context(), pod, "m=http://m:2380")
-		if len(l.telling) != 0 {
-			t.Errorf("%s: it tells", name)
+		if address := l.address(pod); address != "" {
+			t.Errorf("%s: it tells %s", name, address)
 		}
 	}
 }
