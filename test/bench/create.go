@@ -26,14 +26,18 @@ func (b *bench) create(ctx context.Context) error {
 		}{
 			{name: "floor: 3 bare pods", floor: true},
 			{name: "create 3 members"},
+			{name: "floor: 3 bare pods with volumes", more: volumes, floor: true},
 			{name: "create 3 members with volumes", more: volumes},
 		} {
 			err := b.within(ctx, func(ctx context.Context, namespace string) error {
 				return b.withSubject(ctx, namespace, "main", func(ctx context.Context, s *subject) error {
 					text := manifest(s.name, 3, etcdVersion, kind.more)
 					if kind.floor {
-						var err error
-						if text, err = floor(s.namespace, s.name, 3, nil); err != nil {
+						policy, err := podPolicy(text)
+						if err != nil {
+							return err
+						}
+						if text, err = floor(s.namespace, s.name, 3, policy); err != nil {
 							return err
 						}
 					}
@@ -57,8 +61,18 @@ func (b *bench) create(ctx context.Context) error {
 	return nil
 }
 
+// podPolicy returns what a manifest of an EtcdCluster says about pods, nil if nothing.
+func podPolicy(manifest string) (*v1beta2.PodPolicy, error) {
+	cluster := &v1beta2.EtcdCluster{}
+	if err := yaml.UnmarshalStrict([]byte(manifest), cluster); err != nil {
+		return nil, fmt.Errorf("read the manifest of the cluster: %w", err)
+	}
+	return cluster.Spec.Pod, nil
+}
+
 // floor returns the manifests of so many pods, equal to those of the controller but
-// for the list of members with which each of them starts, and of their service.
+// for the list of members with which each of them starts, and of their service. If the
+// policy asks for volumes, each pod has one.
 func floor(namespace, name string, size int32, policy *v1beta2.PodPolicy) (string, error) {
 	cluster := &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
@@ -74,6 +88,11 @@ func floor(namespace, name string, size int32, policy *v1beta2.PodPolicy) (strin
 	service.OwnerReferences = nil
 	objects := []any{service}
 	for _, peer := range peers {
+		if pvc := resources.PVC(cluster, peer.Name); pvc != nil {
+			pvc.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
+			pvc.OwnerReferences = nil
+			objects = append(objects, pvc)
+		}
 		pod := resources.Pod(cluster, resources.MemberPod{Name: peer.Name, Bootstrap: true, Token: "floor", InitialCluster: peers})
 		pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 		pod.OwnerReferences = nil
