@@ -94,6 +94,12 @@ func TestListsAreThoseOfTheAPI(t *testing.T) {
 	if _, same := served.(*v1beta2.EtcdClusterList); same || !ok || len(list.Items) != 3 || len(list.Items[0].Status.Conditions) < 2 {
 		t.Fatalf("the served list is %T, and that of the API is %v", served, want)
 	}
+	// Between the two reads another test may write to the same etcd.
+	metadata, err := meta.ListAccessor(served)
+	if err != nil || metadata.GetResourceVersion() == "" {
+		t.Fatalf("the served list has no resource version: %v", err)
+	}
+	list.ResourceVersion = metadata.GetResourceVersion()
 	plain := serializer.NewCodecFactory(etcd.Scheme)
 	caching := listcache.NewSerializer(plain, clock.RealClock{})
 	encode := func(s runtime.NegotiatedSerializer, encoder runtime.Serializer, obj runtime.Object) string {
@@ -115,8 +121,8 @@ func TestListsAreThoseOfTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, row := range table.Rows {
-		metadata, err := meta.Accessor(row.Object.Object)
-		if err != nil || metadata.GetName() != list.Items[i].Name || metadata.GetUID() != list.Items[i].UID {
+		object, err := meta.Accessor(row.Object.Object)
+		if err != nil || object.GetName() != list.Items[i].Name || object.GetUID() != list.Items[i].UID {
 			t.Errorf("row %d has the object %v", i, row.Object.Object)
 		}
 		if message := row.Cells[len(row.Cells)-1]; message != "quorum of "+list.Items[i].Name {
