@@ -3,20 +3,26 @@
 # one process, with the race detector and in random order. It goes on after a failure, and
 # prints at the end which tests failed and how often.
 #
-#   hack/flakes.sh [-n COUNT] [PACKAGE | FLAG]...
+#   hack/flakes.sh [-n COUNT] [-j PACKAGES AT ONCE] [PACKAGE | FLAG]...
 #
 # Without a package it takes all of those that `make unit` runs. Flags are those of
-# `go test`, such as -short or -run=NAME. `nice hack/flakes.sh` beside another build shows
-# more than an idle machine does.
+# `go test`, such as -short or -run=NAME. Most tests wait more than they compute, so that
+# several packages run at once, as many as twice the processors if -j does not say
+# otherwise. They are load for each other: a busy machine shows more than an idle one.
 set -uo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT" || exit 1
 
 COUNT=10
-if [[ ${1:-} == -n ]]; then
-  COUNT=${2:?-n needs the number of runs}
+JOBS=$((2 * $(nproc)))
+while [[ ${1:-} == -n || ${1:-} == -j ]]; do
+  if [[ ! ${2:-} =~ ^[1-9][0-9]*$ ]]; then
+    echo "$1 needs a number, got ${2:-nothing}" >&2
+    exit 1
+  fi
+  if [[ $1 == -n ]]; then COUNT=$2; else JOBS=$2; fi
   shift 2
-fi
+done
 flags=() patterns=()
 for argument in "$@"; do
   if [[ $argument == -* ]]; then flags+=("$argument"); else patterns+=("$argument"); fi
@@ -34,25 +40,28 @@ if [[ ${#packages[@]} == 0 ]]; then
   exit 1
 fi
 output=$(mktemp -d)
-report=()
-failed=0
-for package in "${packages[@]}"; do
+
+# one PACKAGE tests one package. A log that stays is one of a failure.
+one() {
+  local package=$1 start=$SECONDS result name file
   name=${package#*/*/*/}
   file=$output/${name//\//_}.log
-  start=$SECONDS
-  if go test -race -count="$COUNT" -shuffle=on -timeout=60m "${flags[@]}" "$package" >"$file" 2>&1; then
+  if go test -race -count="$COUNT" -shuffle=on -timeout="$((COUNT * 15))m" "${flags[@]}" "$package" >"$file" 2>&1; then
     result=ok
     rm "$file"
   else
     result="FAILED, see $file"
-    failed=1
   fi
-  report+=("$(printf '%-32s %5d s  %s' "$name" $((SECONDS - start)) "$result")")
-  echo "${report[-1]}"
-done
+  printf '%-40s %5d s  %s\n' "$name" $((SECONDS - start)) "$result"
+}
 
-if [[ $failed == 0 ]]; then
-  rmdir "$output"
+for package in "${packages[@]}"; do
+  while (($(jobs -pr | wc -l) >= JOBS)); do wait -n; done
+  one "$package" &
+done
+wait
+
+if rmdir "$output" 2>/dev/null; then
   echo "no failure in $COUNT runs of ${#packages[@]} packages"
   exit
 fi
