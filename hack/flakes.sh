@@ -55,6 +55,10 @@ one() {
   printf '%-40s %5d s  %s\n' "$name" $((SECONDS - start)) "$result"
 }
 
+# Each job is a process group of its own, which ends with this script.
+set -m
+job=
+trap 'for job in $(jobs -pr); do kill -- "-$job"; done; exit 130' INT TERM
 for package in "${packages[@]}"; do
   while (($(jobs -pr | wc -l) >= JOBS)); do wait -n; done
   one "$package" &
