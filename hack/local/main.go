@@ -32,7 +32,9 @@ const usage = `usage: local COMMAND
                          build every program and image that is missing, or only
                          the named programs
   up [--nodes N] [--audit] [--toleration-seconds S] [--ip-families ipv4|dual|ipv6]
-     [--kubernetes V]    bring the cluster up, repair it, or add nodes to it
+     [--kubernetes V] [--tour]
+                         bring the cluster up, repair it, or add nodes to it; --tour
+                         does not build what only tests use
   down                   remove the cluster; what was built is kept
   check-clean            list what there is of a cluster; fail if there is anything
   status                 print what runs, with process ids and memory
@@ -223,11 +225,12 @@ func up(ctx context.Context, c *cluster.Cluster, args []string) error {
 	toleration := flags.Int("toleration-seconds", 300, "how long pods stay bound to a node that is lost")
 	families := flags.String("ip-families", "", "addresses of the cluster: ipv4, dual or ipv6; dual by default where the machine has IPv6")
 	minor := flags.String("kubernetes", "", kubernetesUsage)
+	tour := flags.Bool("tour", false, "do not build programs and images that only tests use")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errUsage
 	}
 	// A flag that is not given leaves a cluster that is up as it is.
-	var request cluster.Request
+	request := cluster.Request{Tour: *tour}
 	if *families != "" {
 		parsed, err := topology.ParseFamilies(*families)
 		if err != nil {

@@ -33,6 +33,8 @@ type Builder struct {
 	Progress *progress.Printer
 	// Kubernetes is the release whose programs are built.
 	Kubernetes kubernetes.Release
+	// Tour leaves out what only tests use, unless it was built before.
+	Tour bool
 	// Store is the directory of the store that nodes start with, and Archives are
 	// the images in it; both are known after Run.
 	Store    string
@@ -56,23 +58,36 @@ func (b *Builder) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, p := range programs(b.Kubernetes) {
-		if p.onDemand {
-			continue
-		}
-		if err := b.item(ctx, p.component+"/"+p.name, "built", exists(p.file(b)), func() error { return p.build(ctx, b) }); err != nil {
-			return err
-		}
+	if err := b.programs(ctx, b.missing()); err != nil {
+		return err
 	}
 	if err := b.linkCurrent(); err != nil {
 		return err
 	}
 	for _, r := range b.recipes() {
+		if b.Tour && r.tests && !isUpToDate(b.archive(r), r.inputs) {
+			continue
+		}
 		if err := b.image(ctx, r); err != nil {
 			return err
 		}
 	}
 	return b.store(ctx)
+}
+
+// missing returns the programs that are to be built.
+func (b *Builder) missing() []program {
+	var missing []program
+	for _, p := range programs(b.Kubernetes) {
+		switch {
+		case exists(p.file(b)):
+			b.cached++
+		case p.onDemand, p.tests && b.Tour:
+		default:
+			missing = append(missing, p)
+		}
+	}
+	return missing
 }
 
 // RunOnly builds the programs with these names in the flat directory, if they are
@@ -84,16 +99,38 @@ func (b *Builder) RunOnly(ctx context.Context, names []string) error {
 	}
 	defer unlock()
 	all := programs(b.Kubernetes)
+	var missing []program
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(p program) bool { return p.current == name })
 		if i < 0 {
 			return fmt.Errorf("there is no program %s to build", name)
 		}
-		p := all[i]
-		if err := b.item(ctx, p.component+"/"+p.name, "built", exists(p.file(b)), func() error { return p.build(ctx, b) }); err != nil {
-			return err
+		if !exists(all[i].file(b)) {
+			missing = append(missing, all[i])
 		}
-		if err := b.link(p.current, p.file(b)); err != nil {
+	}
+	if err := b.programs(ctx, missing); err != nil {
+		return err
+	}
+	for _, p := range all {
+		if slices.Contains(names, p.current) {
+			if err := b.link(p.current, p.file(b)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// programs builds programs, those of one module together.
+func (b *Builder) programs(ctx context.Context, missing []program) error {
+	groups := together(missing)
+	if len(missing) > 1 {
+		b.Progress.Step("%d programs to build, in %d steps; Kubernetes takes three to six minutes on two cores, the others up to a minute each", len(missing), len(groups))
+	}
+	for i, group := range groups {
+		name := fmt.Sprintf("step %d of %d: %s (%s)", i+1, len(groups), group[0].component, names(group))
+		if err := b.item(ctx, name, "built", false, func() error { return b.buildTogether(ctx, group) }); err != nil {
 			return err
 		}
 	}
@@ -154,7 +191,7 @@ func (b *Builder) store(ctx context.Context) error {
 	})
 }
 
-// linkCurrent makes the flat directory with a link to every program.
+// linkCurrent makes the flat directory with a link to every program that is built.
 func (b *Builder) linkCurrent() error {
 	links := map[string]string{
 		"etcd-3.4":    b.debianFile("etcd-server", "usr/bin/etcd"),
@@ -162,7 +199,7 @@ func (b *Builder) linkCurrent() error {
 		"busybox":     b.debianFile("busybox-static", "bin/busybox"),
 	}
 	for _, p := range programs(b.Kubernetes) {
-		if p.current != "" && !p.onDemand {
+		if p.current != "" && !p.onDemand && exists(p.file(b)) {
 			links[p.current] = p.file(b)
 		}
 	}

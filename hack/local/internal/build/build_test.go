@@ -142,6 +142,57 @@ func checkImages(t *testing.T, release kubernetes.Release) {
 	}
 }
 
+// The tour needs no program and no image that only tests use; what was built before stays in use.
+func TestTourLeavesOutWhatOnlyTestsUse(t *testing.T) {
+	b := &Builder{Layout: layout.Layout{Cache: t.TempDir(), State: "/state"}, Kubernetes: kubernetes.Newest(), Tour: true}
+	built := map[string]bool{}
+	for _, p := range b.missing() {
+		built[p.file(b)] = true
+		if p.tests {
+			t.Errorf("the tour builds %s, which only tests use", p.name)
+		}
+	}
+	for _, r := range b.recipes() {
+		for _, input := range r.inputs {
+			if !r.tests && !built[input] && !strings.HasPrefix(input, b.Layout.Debian()) {
+				t.Errorf("the tour has the image %s, but does not build %s", r.ref, input)
+			}
+		}
+	}
+	for _, name := range []string{"kubelet", "etcd", "etcdctl", "coredns", "local-path-provisioner", "pause"} {
+		if !slices.ContainsFunc(b.missing(), func(p program) bool { return p.name == name }) {
+			t.Errorf("the tour does not build %s", name)
+		}
+	}
+	b.Tour = false
+	if all := b.missing(); len(all) <= len(built) {
+		t.Errorf("tests use %d programs, the tour %d", len(all), len(built))
+	}
+}
+
+// One command builds the programs of a module, and the compiler chooses the names of their files.
+func TestProgramsAreBuiltTogether(t *testing.T) {
+	steps := map[string]int{}
+	for _, group := range together(programs(kubernetes.Newest())) {
+		steps[group[0].component]++
+		for _, p := range group {
+			if p.module != group[0].module || p.ldflags != group[0].ldflags || p.pin != group[0].pin {
+				t.Errorf("%s is built with %s, and differs from it", p.name, group[0].name)
+			}
+		}
+	}
+	for component, n := range steps {
+		if n != 1 {
+			t.Errorf("%s is built in %d steps", component, n)
+		}
+	}
+	for pkg, want := range map[string]string{"go.etcd.io/etcd/server/v3": "server", "k8s.io/kubernetes/cmd/kubelet": "kubelet", ".": "pause", "github.com/x/versitygw": "versitygw"} {
+		if got := (program{pkg: pkg}).builtAs("/somewhere/pause"); got != want {
+			t.Errorf("%s is built as %s, want %s", pkg, got, want)
+		}
+	}
+}
+
 func TestParseLdd(t *testing.T) {
 	const out = `	linux-vdso.so.1 (0x00007f179f835000)
 	libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f179f642000)

@@ -34,7 +34,9 @@ type recipe struct {
 	ref  string
 	// inputs are the files it is made of: it is made again when one is newer.
 	inputs []string
-	spec   func(ctx context.Context) (image.Spec, error)
+	// tests is true for an image that only tests use: it is left out for the tour.
+	tests bool
+	spec  func(ctx context.Context) (image.Spec, error)
 }
 
 func (b *Builder) recipes() []recipe {
@@ -64,7 +66,7 @@ func (b *Builder) singleProgram(name, ref, component, program string) recipe {
 // etcd is laid out like the published image: its programs, no shell, and the server as
 // the command (not the entrypoint), so that a pod's args replace it.
 func (b *Builder) etcd(release etcdRelease) recipe {
-	r := recipe{name: "etcd-" + release.version, ref: etcdRepository + ":v" + release.version}
+	r := recipe{name: "etcd-" + release.version, ref: etcdRepository + ":v" + release.version, tests: release.tests}
 	for _, p := range release.programs() {
 		r.inputs = append(r.inputs, p.file(b))
 	}
@@ -84,8 +86,9 @@ func etcdSpec(programs []string) image.Spec {
 // linked dynamically, so the image holds the C library as well.
 func (b *Builder) debianEtcd() recipe {
 	r := recipe{
-		name: "etcd-" + debianEtcdVersion,
-		ref:  etcdRepository + ":v" + debianEtcdVersion,
+		name:  "etcd-" + debianEtcdVersion,
+		ref:   etcdRepository + ":v" + debianEtcdVersion,
+		tests: true,
 		inputs: []string{
 			b.debianFile("etcd-server", "usr/bin/etcd"),
 			b.debianFile("etcd-client", "usr/bin/etcdctl"),

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -38,14 +39,15 @@ type etcdRelease struct {
 	module  string // its directory below build
 	suffix  string // of its programs in the flat directory; the default release has none
 	single  bool   // one module for all of it, as before 3.5
+	tests   bool   // only tests use it: left out for the tour
 }
 
 var etcdReleases = []etcdRelease{
 	{version: "3.6.16", module: "etcd-3.6"},
-	{version: "3.5.35", module: "etcd-3.5", suffix: "-3.5"},
-	{version: "3.6.11", module: "etcd-3.6-previous", suffix: "-3.6.11"},
-	{version: "3.7.3", module: "etcd-3.7", suffix: "-3.7"},
-	{version: "3.3.27", module: "etcd-3.3", suffix: "-3.3", single: true},
+	{version: "3.5.35", module: "etcd-3.5", suffix: "-3.5", tests: true},
+	{version: "3.6.11", module: "etcd-3.6-previous", suffix: "-3.6.11", tests: true},
+	{version: "3.7.3", module: "etcd-3.7", suffix: "-3.7", tests: true},
+	{version: "3.3.27", module: "etcd-3.3", suffix: "-3.3", single: true, tests: true},
 }
 
 // etcdSingle is the module of releases that are one module.
@@ -66,7 +68,7 @@ func (r etcdRelease) programs() []program {
 	}
 	for i := range commands {
 		p := &commands[i]
-		p.component, p.module, p.ldflags = "etcd-"+r.version, r.module, strip
+		p.component, p.module, p.ldflags, p.tests = "etcd-"+r.version, r.module, strip, r.tests
 		p.pin, p.current = pin, p.name+r.suffix
 	}
 	return commands
@@ -82,6 +84,7 @@ type program struct {
 	pin       string // module@version that the module must select; empty: not checked
 	current   string // its name in the flat directory; empty: not there
 	onDemand  bool   // built only when it is named
+	tests     bool   // only tests use it: left out for the tour
 }
 
 const strip = "-s -w"
@@ -113,18 +116,18 @@ func programs(release kubernetes.Release) []program {
 		program{
 			component: "versitygw-" + VersitygwVersion, name: "versitygw", module: "versitygw",
 			pkg: "github.com/versity/versitygw/cmd/versitygw", ldflags: strip,
-			pin: "github.com/versity/versitygw@v" + VersitygwVersion, current: "versitygw",
+			pin: "github.com/versity/versitygw@v" + VersitygwVersion, current: "versitygw", tests: true,
 		},
 		program{
 			component: "fake-gcs-server-" + FakeGCSVersion, name: "fake-gcs-server", module: "fake-gcs-server",
 			pkg: "github.com/fsouza/fake-gcs-server", ldflags: strip,
-			pin: "github.com/fsouza/fake-gcs-server@v" + FakeGCSVersion, current: "fake-gcs-server",
+			pin: "github.com/fsouza/fake-gcs-server@v" + FakeGCSVersion, current: "fake-gcs-server", tests: true,
 		},
 		networkPolicies(),
 		program{
 			component: "registry-" + RegistryVersion, name: "registry", module: "registry",
 			pkg: "github.com/distribution/distribution/v3/cmd/registry", ldflags: strip,
-			pin: "github.com/distribution/distribution/v3@v" + RegistryVersion, current: "registry",
+			pin: "github.com/distribution/distribution/v3@v" + RegistryVersion, current: "registry", tests: true,
 		},
 		program{component: "pause-" + pauseVersion, name: "pause", module: "pause", pkg: ".", ldflags: strip},
 	)
@@ -160,24 +163,75 @@ func (p program) file(b *Builder) string {
 	return filepath.Join(b.Layout.Bin(p.component), p.name)
 }
 
-func (p program) build(ctx context.Context, b *Builder) error {
+// together returns the programs in groups that one command builds: a compiler that links one
+// program compiles the next one meanwhile, and reads the module once.
+func together(all []program) [][]program {
+	var groups [][]program
+	for _, p := range all {
+		last := len(groups) - 1
+		if last >= 0 && groups[last][0].component == p.component && groups[last][0].module == p.module && groups[last][0].ldflags == p.ldflags {
+			groups[last] = append(groups[last], p)
+			continue
+		}
+		groups = append(groups, []program{p})
+	}
+	return groups
+}
+
+// names lists the programs of a group.
+func names(group []program) string {
+	list := make([]string, 0, len(group))
+	for _, p := range group {
+		list = append(list, p.name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// buildTogether builds programs of one group.
+func (b *Builder) buildTogether(ctx context.Context, group []program) error {
 	source, err := b.source()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(source, p.module)
-	if err := p.checkPin(ctx, dir); err != nil {
+	dir := filepath.Join(source, group[0].module)
+	if err := group[0].checkPin(ctx, dir); err != nil {
 		return err
 	}
-	out := p.file(b)
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+	out := filepath.Dir(group[0].file(b))
+	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	next := out + ".next"
-	if err := goCommand(ctx, dir, "build", "-trimpath", "-ldflags", p.ldflags, "-o", next, p.pkg).run(); err != nil {
-		return fmt.Errorf("building %s: %w", p.name, err)
+	next, err := os.MkdirTemp(out, "next-")
+	if err != nil {
+		return err
 	}
-	return os.Rename(next, out)
+	defer os.RemoveAll(next)
+	args := []string{"build", "-trimpath", "-ldflags", group[0].ldflags, "-o", next + string(filepath.Separator)}
+	for _, p := range group {
+		args = append(args, p.pkg)
+	}
+	if err := goCommand(ctx, dir, args...).run(); err != nil {
+		return fmt.Errorf("building %s: %w", names(group), err)
+	}
+	for _, p := range group {
+		if err := os.Rename(filepath.Join(next, p.builtAs(dir)), p.file(b)); err != nil {
+			return fmt.Errorf("building %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// builtAs is the name that the compiler gives the program of a package: the last element of its
+// path that is no major version, or the directory for the package in it.
+func (p program) builtAs(dir string) string {
+	if p.pkg == "." {
+		return filepath.Base(dir)
+	}
+	name := path.Base(p.pkg)
+	if major, ok := strings.CutPrefix(name, "v"); ok && strings.Trim(major, "0123456789") == "" {
+		name = path.Base(path.Dir(p.pkg))
+	}
+	return name
 }
 
 // checkPin makes sure that what is about to be built has the version which the

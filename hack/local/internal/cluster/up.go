@@ -30,6 +30,8 @@ type Request struct {
 	TolerationSeconds *int
 	Families          *topology.Families
 	Kubernetes        *kubernetes.Release
+	// Tour leaves out programs and images that only tests use.
+	Tour bool
 }
 
 // defaultTolerationSeconds is Kubernetes' own default.
@@ -97,6 +99,7 @@ func (c *Cluster) Up(ctx context.Context, request Request) error {
 		return err
 	}
 	builder := c.builder(planned.Kubernetes)
+	builder.Tour = request.Tour
 	if err := builder.Run(ctx); err != nil {
 		return err
 	}
