@@ -139,60 +139,6 @@ func isReady(c condition) bool { return FindStatusCondition(ConditionStored) != 
 	}
 }
 
-// TestErrorsPage: a message is found whatever makes it, also in the plugin. What other pages
-// explain is not repeated.
-func TestErrorsPage(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	write(t, filepath.Join(root, "pkg/apis/validation/size.go"), `package validation
-
-import "fmt"
-
-const advice = "; choose another size"
-
-type size struct {
-	Value int `+"`json:\"not a message\"`"+`
-}
-
-func validate(s size) error {
-	reject("must be at least "+fmt.Sprint(1, "of the members")+advice)
-	fs.IntVar(&s.Value, "size", 1, "how many members")
-	_ = metric{Help: "Number of members."}
-	_ = status{Reason: "TooSmall"}
-	return fmt.Errorf("the value %[1]T of %q is %03d: %w", s, "a", 1, nil)
-}
-`)
-	write(t, filepath.Join(root, "pkg/plugin/run.go"), "package plugin\n\nfunc run() { print(`no such cluster`, \"word\") }\n")
-	api, err := load(root, "pkg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plugin, err := load(root, pluginDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, got, _ := strings.Cut(errorsPage(api, plugin), "\n## ")
-	const want = `API server
-
-### [pkg/apis/validation/size.go](../../pkg/apis/validation/size.go)
-
-- ; choose another size
-- must be at least …; choose another size
-- of the members
-- reason TooSmall
-- the value … of … is …: …
-
-## kubectl etcd
-
-### [pkg/plugin/run.go](../../pkg/plugin/run.go)
-
-- no such cluster
-`
-	if got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
-}
-
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command reference writes the generated pages of docs/reference: the API, conditions and
-// reasons, events, annotations, and errors of requests. It reads the Go sources with
-// go/ast, so that every row names the file that decides it. With -check it checks pages.
+// reasons, events and annotations. It reads the Go sources with go/ast, so that every row names
+// the file that decides it. With -check it checks pages.
 //
 // hack/update-docs.sh runs it, and the command flags below it. It imports nothing of the
 // module. Start at main.go; source.go resolves constants, find.go finds the

@@ -33,17 +33,12 @@ func run(root, out string) error {
 	if err != nil {
 		return err
 	}
-	plugin, err := load(root, pluginDir)
-	if err != nil {
-		return err
-	}
 	found := src.find()
 	pages := map[string]string{
 		"api.md":         src.apiPage(),
 		"conditions.md":  src.conditionsPage(found),
 		"events.md":      src.eventsPage(found),
 		"annotations.md": src.annotationsPage(),
-		"errors.md":      errorsPage(src, plugin),
 	}
 	for name, text := range pages {
 		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o644); err != nil {

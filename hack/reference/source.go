@@ -44,11 +44,10 @@ type source struct {
 	docs      map[string]string // directory.Type → doc comment
 }
 
-// pluginDir has the plugin, which decides no reason and no message of the API.
+// pluginDir has the plugin, which decides no reason of the API.
 const pluginDir = "pkg/plugin"
 
-// load parses the sources below some directories. It leaves the plugin out unless that is one of
-// the directories.
+// load parses the sources below some directories, without the plugin.
 func load(root string, dirs ...string) (*source, error) {
 	s := &source{
 		constants: map[string]map[string]*constant{}, functions: map[string]map[string]*ast.FuncType{},
@@ -64,7 +63,7 @@ func load(root string, dirs ...string) (*source, error) {
 			if err != nil {
 				return err
 			}
-			if filepath.ToSlash(rel) == pluginDir && dir != pluginDir {
+			if filepath.ToSlash(rel) == pluginDir {
 				return filepath.SkipDir
 			}
 			if entry.IsDir() || !isSource(rel) {
