@@ -288,6 +288,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		}
 	}
 	o.Outdated = resources.RequestedImage(p) != resources.Image(c)
+	o.NeedsNewPod = o.Owned && (o.Outdated || o.Version != resources.Version(c)) && resources.NeedsNewPod(c, p)
 	for i := range p.Status.ContainerStatuses {
 		cs := &p.Status.ContainerStatuses[i]
 		if cs.Name != resources.ContainerName {

@@ -166,6 +166,9 @@ type Pod struct {
 	// desired image. An admission policy may have changed the image of the pod; that makes
 	// no difference.
 	Outdated bool
+	// NeedsNewPod is true if another version or image is desired that must not run in this pod: a
+	// new pod has other flags, variables or probes. See resources.NeedsNewPod.
+	NeedsNewPod bool
 	// Template is the hash of the declaration from which the pod was made; empty if unknown.
 	Template string
 	// Restart names the request to restart after which it was made.

@@ -45,7 +45,9 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		// to wait for.
 		return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: promotionPace(o.Now, pod)}, true
 	case declarationOf(o).isStale(pod) && (!m.Started || !pod.Running):
-		return recreateJoining(o, m), true
+		return recreateJoining(o, m, pod.Version), true
+	case pod.Outdated && !pod.Running && pod.NeedsNewPod && upgradePathOf(o).joinVersion() == "":
+		return recreateJoining(o, m, o.Cluster.Spec.Version), true
 	case pod.Outdated && !pod.Running && upgradePathOf(o).joinVersion() == "":
 		// It waits for an image that is not wanted any more.
 		return Plan{Actions: []Action{
@@ -79,7 +81,7 @@ const crashLoopAfter = 5
 
 // recreateJoining starts a member again that has not joined yet, as it is declared now. One that votes from
 // the beginning, and that runs, may be needed for the quorum before it has told its name.
-func recreateJoining(o *Observed, m *Member) Plan {
+func recreateJoining(o *Observed, m *Member, version string) Plan {
 	pod := podByName(o.Pods, m.Name)
 	if pvcByName(o.PVCs, m.Name) == nil {
 		return removeUnstarted(o, m, RemoveSurplus)
@@ -95,7 +97,7 @@ func recreateJoining(o *Observed, m *Member) Plan {
 		mode = RestartWithOutage
 	}
 	return Plan{Actions: []Action{
-		RecreatePod{Name: pod.Name, UID: pod.UID, Version: pod.Version, Mode: mode},
+		RecreatePod{Name: pod.Name, UID: pod.UID, Version: version, Mode: mode},
 	}, RequeueAfter: recheckWaiting}
 }
 

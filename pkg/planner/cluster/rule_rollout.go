@@ -133,10 +133,10 @@ func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 // not be upgraded now, a pod that is made again keeps its version.
 func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
 	pod, v := podByName(o.Pods, m.Name), target.String()
-	if changeDue(o, m) == reimage {
+	switch reimages := changeDue(o, m) == reimage; {
+	case reimages && (!pod.NeedsNewPod || pvcByName(o.PVCs, m.Name) == nil):
 		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
-	}
-	if !upgrade {
+	case !reimages && !upgrade:
 		v = pod.Version
 	}
 	return RecreatePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
