@@ -46,7 +46,7 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return replace
 	case hasOtherImage(o.Cluster, pod) && pod.NeedsNewPod && replacesForVersion(o, m):
 		return replace
-	case hasOtherImage(o.Cluster, pod):
+	case hasOtherImage(o.Cluster, pod), hasForeignImage(o.Now, pod, m):
 		return reimage
 	default:
 		return asDeclared

@@ -9,6 +9,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ruleJoining finishes the membership change that is under way: a learner is
@@ -48,7 +49,7 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		return recreateJoining(o, m, pod.Version), true
 	case pod.Outdated && !pod.Running && pod.NeedsNewPod && upgradePathOf(o).joinVersion() == "":
 		return recreateJoining(o, m, o.Cluster.Spec.Version), true
-	case pod.Outdated && !pod.Running && upgradePathOf(o).joinVersion() == "":
+	case (pod.Outdated || pod.Image == resources.ImageChanged) && !pod.Running && upgradePathOf(o).joinVersion() == "":
 		// It waits for an image that is not wanted any more.
 		return Plan{Actions: []Action{
 			UpgradePod{Name: pod.Name, UID: pod.UID, Version: o.Cluster.Spec.Version, Mode: RestartIdle},
@@ -104,11 +105,11 @@ func recreateJoining(o *Observed, m *Member, version string) Plan {
 // promote makes a learner a voter if the voters that serve, with it, are a quorum
 // of the cluster that it makes.
 func promote(o *Observed, m *Member) Plan {
-	if isRestarting(o.Pods, m) {
+	if isRestarting(o, m) {
 		return wait(recheckWaiting, ReasonWaitingForMember,
 			"member "+m.Name+" restarts with another version", noActionNeeded)
 	}
-	voters, healthy := len(listVoters(o.Etcd.Members)), quorumOf(o).countServing()-len(listRestarting(o.Etcd.Members, o.Pods))
+	voters, healthy := len(listVoters(o.Etcd.Members)), quorumOf(o).countServing()-len(listRestarting(o))
 	if healthy+1 < diagnosis.Quorum(voters+1) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("%d of %d voters serve; one more voter would raise the quorum to %d", healthy, voters, diagnosis.Quorum(voters+1)),

@@ -3,7 +3,11 @@
 
 package cluster
 
-import "k8s.io/apimachinery/pkg/util/version"
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
 
 // ruleRepair gives pods whose container does not run what is declared now. It stops nothing
 // that serves, so it needs no quorum and waits for no other member. It brings members back
@@ -57,7 +61,7 @@ func repairUnnamed(o *Observed, target *version.Version) []Action {
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
 		case p.Outdated && isSameVersion(p.Version, target) && p.NeedsNewPod:
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
-		case p.Outdated && isSameVersion(p.Version, target): // from another repository
+		case (p.Outdated || p.Image == resources.ImageChanged) && isSameVersion(p.Version, target): // from another repository
 			actions = append(actions, UpgradePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
 		}
 	}

@@ -23,6 +23,9 @@ func ruleRollout(o *Observed) (Plan, bool) {
 	if plan, waits := awaitRestarts(o, next != nil); waits {
 		return plan, true
 	}
+	if m := findMislabeled(o); m != nil {
+		return waitForImage(o, m), true
+	}
 	if next != nil {
 		return restart(o, next, target, !rejected), true
 	}
@@ -116,12 +119,21 @@ func rejectStep(o *Observed, low, target *version.Version) (plan Plan, ok bool) 
 	return Plan{}, false
 }
 
+// waitForImage is the plan while an image holds another version than declared. Another member with
+// that image would be no better.
+func waitForImage(o *Observed, m *Member) Plan {
+	pod := podByName(o.Pods, m.Name)
+	return wait(recheckSteady, ReasonImageVersion,
+		fmt.Sprintf("member %s runs etcd %s: its image %s does not hold %s", m.Name, m.Version, pod.ImageName, pod.Version),
+		fmt.Sprintf("Set spec.version to %s, or have spec.repository and spec.imageDigest name an image that holds etcd %s.", m.Version, pod.Version))
+}
+
 // awaitRestarts waits for members that restart, or are about to. It waits for an
 // unresponsive member only if other members must restart after it.
 func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 	for _, m := range listVoters(o.Etcd.Members) {
 		pod := podByName(o.Pods, m.Name)
-		if isRestarting(o.Pods, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
+		if isRestarting(o, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
 			return wait(recheckWaiting, ReasonWaitingForMember,
 				"member "+m.Name+" restarts with version "+pod.Version+waitingFor(pod), noActionNeeded), true
 		}

@@ -16,7 +16,7 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 		return wait(recheckQuorum, ReasonNoLeader,
 			"the members do not agree on a leader, and the leader must not be removed", noActionNeeded), true
 	}
-	for _, m := range listRestarting(o.Etcd.Members, o.Pods) {
+	for _, m := range listRestarting(o) {
 		if m != candidate {
 			return wait(recheckWaiting, ReasonWaitingForMember,
 				"member "+m.Name+" restarts with another version, and no other member is removed meanwhile", noActionNeeded), true
