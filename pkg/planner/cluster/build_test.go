@@ -434,6 +434,8 @@ func restartMode(mode RestartMode) string {
 		return " idle"
 	case RestartWithOutage:
 		return " outage"
+	case RestartUnresponsive:
+		return " unresponsive"
 	default:
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 
 // ruleRepair gives pods whose container does not run what is declared now. It stops nothing
 // that serves, so it needs no quorum and waits for no other member. It brings members back
-// that a wrong declaration has stopped.
+// that a wrong declaration has stopped, and then those that run and that it has made unreachable.
 func ruleRepair(o *Observed) (Plan, bool) {
 	target, low := parse(o.Cluster.Spec.Version), versionsOf(o).lowest()
 	if target == nil {
@@ -44,6 +44,9 @@ func ruleRepair(o *Observed) (Plan, bool) {
 		case c == recreate, c == reimage && !rejected:
 			actions = append(actions, onlyIdle(renew(o, m, target, !rejected, RestartRolling)))
 		}
+	}
+	if len(actions) == 0 {
+		actions = repairUnresponsive(o, target, rejected)
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
 }

@@ -71,7 +71,7 @@ func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan
 		plan.Draining = m.Name
 		return plan
 	}
-	if plan, waits := drain(o.Etcd.Members, o.Pods, m); waits {
+	if plan, waits := drain(o.Etcd.Members, o.Pods, m); waits && !isLongUnresponsive(o, m) {
 		return plan
 	}
 	mode := RestartRolling
