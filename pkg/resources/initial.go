@@ -26,17 +26,22 @@ const (
 
 // initialEnv comes behind the variables of the user: the last one of a name holds.
 func initialEnv() []corev1.EnvVar {
-	from := func(annotation string) *corev1.EnvVarSource {
-		return &corev1.EnvVarSource{FieldRef: annotationField(annotation)}
-	}
 	return []corev1.EnvVar{
-		{Name: envInitialCluster, ValueFrom: from(AnnotationInitialCluster)},
-		{Name: envInitialState, ValueFrom: from(AnnotationInitialState)},
+		fromAnnotation(envInitialCluster, AnnotationInitialCluster),
+		fromAnnotation(envInitialState, AnnotationInitialState),
 	}
 }
 
+// annotationPathPrefix and annotationPathSuffix enclose the name of an annotation in a field path.
+const annotationPathPrefix, annotationPathSuffix = "metadata.annotations['", "']"
+
 func annotationField(annotation string) *corev1.ObjectFieldSelector {
-	return &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + annotation + "']"}
+	return &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: annotationPathPrefix + annotation + annotationPathSuffix}
+}
+
+// fromAnnotation is a variable that has the value of an annotation each time the container starts.
+func fromAnnotation(name, annotation string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: annotationField(annotation)}}
 }
 
 // initialAnnotations are those of a new pod.

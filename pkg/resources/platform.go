@@ -161,6 +161,7 @@ func (p Platform) moveImages(c *v1beta2.EtcdCluster, pod *corev1.Pod) {
 	for container := range containersOf(&pod.Spec) {
 		container.Image, _ = p.moved(desiredImage(pod, container.Image))
 	}
+	noteRequested(pod)
 	delete(pod.Annotations, AnnotationImageRegistry)
 	if registry := p.registryOf(c); registry != "" {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, AnnotationImageRegistry, registry)

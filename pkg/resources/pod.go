@@ -59,7 +59,7 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 	meta.Labels[LabelRole] = role(m.Learner)
 	meta.Annotations[AnnotationVersion] = Version(c)
 	meta.Annotations[AnnotationImage] = Image(c)
-	meta.Annotations = merged(meta.Annotations, initialAnnotations(c, m))
+	meta.Annotations = merged(merged(meta.Annotations, versionAnnotations(c)), initialAnnotations(c, m))
 	for name, value := range map[string]string{
 		AnnotationTrust: m.Trust, AnnotationCAs: m.CAs, AnnotationCertificates: m.Certificates,
 	} {
@@ -93,6 +93,7 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 		prepare(c, pod, &m)
 	}
 	markTemplate(c, pod)
+	noteRequested(pod)
 	return pod
 }
 
@@ -180,19 +181,20 @@ func WithRole(live *corev1.Pod, role string) (*corev1.Pod, bool) {
 }
 
 // WithVersion returns live with the image of the version that c asks for, and whether
-// that is a change. Only what Kubernetes lets change in a pod does: the container
-// restarts in place with its data, its arguments and its probes.
+// that is a change. An image that something else has set is replaced, too. Only what Kubernetes lets change in a pod does: the container
+// restarts in place with its data, its arguments and its probes. NeedsNewPod says whether
+// that version may run there.
 func WithVersion(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 	pod := live.DeepCopy()
-	requested := RequestedImage(live)
-	pod.Annotations = merged(pod.Annotations, map[string]string{AnnotationVersion: Version(c), AnnotationImage: Image(c)})
-	changed := live.Annotations[AnnotationVersion] != Version(c) || requested != Image(c)
+	sets := RequestedImage(live) != Image(c) || ImageStateOf(live) != ImageAdmitted
+	pod.Annotations = merged(merged(pod.Annotations, versionAnnotations(c)), map[string]string{AnnotationVersion: Version(c), AnnotationImage: Image(c)})
 	for i := range pod.Spec.Containers {
-		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && requested != Image(c) {
+		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && sets {
 			supersede(pod, ctr.Image)
 			ctr.Image = Image(c)
 			delete(pod.Annotations, AnnotationImageRegistry)
+			noteRequested(pod)
 		}
 	}
-	return pod, changed
+	return pod, sets || live.Annotations[AnnotationVersion] != Version(c)
 }

@@ -132,18 +132,16 @@ func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
 
 // tlsEnv makes members accept each other's certificates without a reverse DNS lookup of the
 // peer's address. A new pod has no DNS name for seconds, and whatever controls the DNS could
-// return any name. It is a variable, because the flag has another name before 3.6: a pod
-// that is upgraded in place may start a release without the old name, which ignores the
-// variable.
+// return any name. The flag has another name before 3.6, 3.6 rejects both names together, and 3.7
+// knows the new name only. So it is two variables, and versionAnnotations gives a value to one.
 func tlsEnv(c *v1beta2.EtcdCluster) []corev1.EnvVar {
 	if !HasPeerTLS(c) {
 		return nil
 	}
-	name := "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
-	if featuresOf(Version(c)).peerSkipsNames {
-		name = "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION"
+	return []corev1.EnvVar{
+		fromAnnotation(envSkipPeerNamesOld, annotationSkipPeerNamesOld),
+		fromAnnotation(envSkipPeerNames, annotationSkipPeerNames),
 	}
-	return []corev1.EnvVar{{Name: name, Value: "true"}}
 }
 
 // secretFormat returns the format of a secret: issued ones have Kubernetes' names.

@@ -69,7 +69,7 @@ func createPod(ctx context.Context, r *run, version string, m resources.MemberPo
 		return err
 	}
 	m = r.seen.certified(m)
-	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, resources.Pod(c, m)))
+	err := submitPod(ctx, r, r.Platform.Member(c, resources.Pod(c, m)))
 	if apierrors.IsAlreadyExists(err) {
 		live, getErr := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, m.Name)
 		if getErr != nil {
@@ -77,11 +77,7 @@ func createPod(ctx context.Context, r *run, version string, m resources.MemberPo
 		}
 		return restorePodLabels(ctx, r, live)
 	}
-	if err != nil {
-		return reconcile.MarkRejected(err)
-	}
-	r.Gate.Note(r.key, created)
-	return nil
+	return reconcile.MarkRejected(err)
 }
 
 // atVersion returns c as it would be if it declared another version.
@@ -230,14 +226,6 @@ func updateObservedPod(ctx context.Context, r *run, name, uid string, change fun
 		return nil
 	}
 	return updatePod(ctx, r, changed)
-}
-func updatePod(ctx context.Context, r *run, pod *corev1.Pod) error {
-	updated, err := r.Objects.UpdatePod(ctx, pod)
-	if err != nil {
-		return reconcile.StaleOnConflict(err)
-	}
-	r.Gate.Note(r.key, updated)
-	return nil
 }
 
 func isNotFound(err error) bool { return apierrors.IsNotFound(err) }

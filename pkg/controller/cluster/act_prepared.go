@@ -33,7 +33,7 @@ func preparePod(ctx context.Context, r *run, a planner.PreparePod) error {
 	}
 	m := r.seen.certified(resources.MemberPod{Name: a.Name, Learner: true, Prepared: true, Image: r.AgentImage, NoticeKey: r.noticeKey()})
 	c := atVersion(r.seen.Cluster, a.Version)
-	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, resources.Pod(c, m)))
+	err := submitPod(ctx, r, r.Platform.Member(c, resources.Pod(c, m)))
 	if apierrors.IsAlreadyExists(err) {
 		live, err := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, a.Name)
 		if err != nil {
@@ -41,11 +41,7 @@ func preparePod(ctx context.Context, r *run, a planner.PreparePod) error {
 		}
 		return restorePodLabels(ctx, r, live)
 	}
-	if err != nil {
-		return reconcile.MarkRejected(err)
-	}
-	r.Gate.Note(r.key, created)
-	return nil
+	return reconcile.MarkRejected(err)
 }
 
 // requirePreparedPVC makes sure, in the live API, that the PVC of a pod that is made again still waits for

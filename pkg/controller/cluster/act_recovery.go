@@ -191,15 +191,11 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		return err
 	}
 	resources.CopyRecoveries(pod, record.Recoveries)
-	created, err := r.Objects.CreatePod(ctx, r.Platform.Member(c, pod))
+	err = submitPod(ctx, r, r.Platform.Member(c, pod))
 	if apierrors.IsAlreadyExists(err) {
 		return findRecoveryPod(ctx, r, pod.Name)
 	}
-	if err != nil {
-		return reconcile.MarkRejected(err)
-	}
-	r.Gate.Note(r.key, created)
-	return nil
+	return reconcile.MarkRejected(err)
 }
 
 // createRecoveryPVC creates the PVC of the recovery member, or returns the one that exists.

@@ -22,11 +22,42 @@ import (
 // requireRestartAllowed makes sure, in the live API, that the spec still is the observed
 // spec, and that no other voter is about to end while a member restarts. No other voter has
 // to replace a member that does not run; see requireNoListener.
-func requireRestartAllowed(ctx context.Context, r *run, name string, waiting bool) error {
-	if err := requireSameSpec(ctx, r); err != nil || waiting {
+func requireRestartAllowed(ctx context.Context, r *run, name string, mode planner.RestartMode) error {
+	err := requireSameSpec(ctx, r)
+	switch {
+	case err != nil, mode == planner.RestartIdle:
 		return err
+	case mode == planner.RestartUnresponsive:
+		return requireUnresponsive(ctx, r)
+	default:
+		return guardVoters(ctx, r, name)
 	}
-	return guardVoters(ctx, r, name)
+}
+
+// requireUnresponsive makes sure that no member responds now, and that the live API has the pods that
+// were observed, each with the container that was observed: no other member has just restarted.
+func requireUnresponsive(ctx context.Context, r *run) error {
+	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	for i := range pods {
+		live := observedPod(r.seen.Cluster, &pods[i])
+		if !live.Owned || live.Finished || resources.IsPrepared(pods[i].Annotations) {
+			continue
+		}
+		if seen := r.seen.podOf(live.Name); seen == nil || seen.UID != live.UID || live.Terminating || live.Ready != seen.Ready || !live.Started.Equal(seen.Started) {
+			return fmt.Errorf("pod %s has changed since it was observed: %w", live.Name, reconcile.ErrStale)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	for name, response := range r.Etcd.Statuses(ctx, r.seen.target) {
+		if (response.Err == nil && response.Health.Leader != 0) || errors.Is(response.Err, etcd.ErrDenied) {
+			return fmt.Errorf("member %s responds: %w", name, reconcile.ErrStale)
+		}
+	}
+	return nil
 }
 
 // requireNoListener makes sure that nothing listens at the address of a member whose
@@ -56,7 +87,7 @@ func requireNoListener(ctx context.Context, r *run, live *corev1.Pod) error {
 // upgradePod gives the pod the image of the desired version. The container restarts
 // in place, on the same data.
 func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
-	if err := requireRestartAllowed(ctx, r, a.Name, a.Mode == planner.RestartIdle); err != nil {
+	if err := requireRestartAllowed(ctx, r, a.Name, a.Mode); err != nil {
 		return err
 	}
 	target := resources.Version(r.seen.Cluster)
@@ -97,7 +128,7 @@ func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
 // recreatePod deletes the pod of a member that has a PVC. The pod is created again when it
 // no longer exists.
 func recreatePod(ctx context.Context, r *run, a planner.RecreatePod) error {
-	if err := requireRestartAllowed(ctx, r, a.Name, a.Mode == planner.RestartIdle); err != nil {
+	if err := requireRestartAllowed(ctx, r, a.Name, a.Mode); err != nil {
 		return err
 	}
 	if err := requirePVC(ctx, r, a.Name); err != nil {

@@ -288,12 +288,17 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		}
 	}
 	o.Outdated = resources.RequestedImage(p) != resources.Image(c)
+	o.Image, o.ImageName = resources.ImageStateOf(p), resources.EtcdImage(p)
+	o.NeedsNewPod = o.Owned && (o.Outdated || o.Version != resources.Version(c)) && resources.NeedsNewPod(c, p)
 	for i := range p.Status.ContainerStatuses {
 		cs := &p.Status.ContainerStatuses[i]
 		if cs.Name != resources.ContainerName {
 			continue
 		}
 		o.Running, o.RestartCount = cs.State.Running != nil, int(cs.RestartCount)
+		if o.Running {
+			o.Started = cs.State.Running.StartedAt.Time
+		}
 		if w := cs.State.Waiting; w != nil && w.Reason != "ContainerCreating" {
 			o.Waiting = w.Reason
 		}

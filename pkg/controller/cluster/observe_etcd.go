@@ -40,7 +40,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	}
 	if !r.seen.canSendRequests() {
 		r.seen.existing = etcd.Target{}
-		r.seen.Etcd.Err = "there is no usable client certificate to ask with"
+		r.seen.Etcd.Unasked, r.seen.Etcd.Err = true, "there is no usable client certificate to ask with"
 		judge(r, nil)
 		return
 	}

@@ -268,6 +268,8 @@ const (
 	RestartWithOutage RestartMode = "Outage"
 	// RestartIdle: only a container that does not run.
 	RestartIdle RestartMode = "Idle"
+	// RestartUnresponsive: only a member that does not respond, while no member does.
+	RestartUnresponsive RestartMode = "Unresponsive"
 )
 
 // FindMember looks in the live API for the pod and the PVC of a member that seem to be

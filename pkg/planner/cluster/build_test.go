@@ -42,7 +42,7 @@ var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //	learner unstarted unmanaged   what it is to etcd
 //	old                          a member of the etcd that the cluster takes over; it has no pod
 //	sick unknown noleader        whether it serves
-//	nopod notready restarting down terminating finished theirs outdated stale unasked neverran    its pod
+//	nopod notready restarting down terminating finished theirs outdated stale unasked neverran needsnew    its pod
 //	leaving routed              whether clients are sent away from it, and still led to it
 //	claim deadclaim              its volume
 //	away=…                      for how many minutes it could not come back by itself
@@ -199,6 +199,8 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *PVC, bo
 			p.Restart = ""
 		case "neverran":
 			p.Unstarted = true
+		case "needsnew":
+			p.NeedsNewPod = true
 		case "notready":
 			p.Ready = false
 		case "restarting":
@@ -432,6 +434,8 @@ func restartMode(mode RestartMode) string {
 		return " idle"
 	case RestartWithOutage:
 		return " outage"
+	case RestartUnresponsive:
+		return " unresponsive"
 	default:
 		return ""
 	}

@@ -228,7 +228,11 @@ func upgrading(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	}
 	for _, m := range listOwnVoters(o.Etcd.Members) {
 		if m.Version != "" && !isSameVersion(m.Version, target) {
-			return is(t, corev1.ConditionTrue, ReasonVersionChange, fmt.Sprintf("from %s to %s", low, target))
+			from := low.String()
+			if low.EqualTo(target) {
+				from = m.Version // the others run the declared version
+			}
+			return is(t, corev1.ConditionTrue, ReasonVersionChange, fmt.Sprintf("from %s to %s", from, target))
 		}
 	}
 	return is(t, corev1.ConditionFalse, ReasonVersionReached, "")

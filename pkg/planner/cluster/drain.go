@@ -83,7 +83,7 @@ func staysOut(o *Observed, m *Member, plan Plan) bool {
 	if podByName(o.Pods, m.Name).Role != PodDraining {
 		return false
 	}
-	return plan.Draining == m.Name || plan.Draining == "" && len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) || isRestarting(o.Pods, m)
+	return plan.Draining == m.Name || plan.Draining == "" && len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) || isRestarting(o, m)
 }
 
 // drainBeforeRemoval drains the clients of a voter that serves before it is removed. etcd

@@ -12,7 +12,7 @@ import (
 // where they cannot be one; only one at a time; and its data outlives its pod.
 func checkRestart(f *facts, p Plan) string {
 	for _, a := range p.Actions {
-		name, waiting, outage := restarted(a)
+		name, mode := restarted(a)
 		if name == "" {
 			continue
 		}
@@ -23,13 +23,19 @@ func checkRestart(f *facts, p Plan) string {
 		if _, again := a.(RecreatePod); again && f.pvcIndex(name) < 0 {
 			return "deletes the pod of " + name + ", which holds its data"
 		}
-		if waiting {
+		if mode == RestartUnresponsive {
+			if f.serving > 0 || f.Etcd.Linearizable || m.Health == Healthy {
+				return "restarts " + name + ", which may serve, unasked"
+			}
+			continue
+		}
+		if waiting := mode == RestartIdle; waiting {
 			if f.Pods[i].Running {
 				return "takes " + name + " for one that does not run"
 			}
 			continue
 		}
-		if wrong := f.checkMeanwhile(m, outage); wrong != "" {
+		if wrong := f.checkMeanwhile(m, mode == RestartWithOutage); wrong != "" {
 			return wrong
 		}
 	}
@@ -40,14 +46,14 @@ func checkRestart(f *facts, p Plan) string {
 func isDrain(d DeletePod) bool { return d.Why == DeleteDrained || d.Why == DeleteReplaced }
 
 // restarted returns the member that an action restarts, if it does.
-func restarted(a Action) (name string, waiting, outage bool) {
+func restarted(a Action) (name string, mode RestartMode) {
 	switch a := a.(type) {
 	case UpgradePod:
-		return a.Name, a.Mode == RestartIdle, a.Mode == RestartWithOutage
+		return a.Name, a.Mode
 	case RecreatePod:
-		return a.Name, a.Mode == RestartIdle, a.Mode == RestartWithOutage
+		return a.Name, a.Mode
 	default:
-		return "", false, false
+		return "", ""
 	}
 }
 
@@ -102,12 +108,12 @@ func (f *facts) toReplace(name string) bool {
 // are led to it and could be led to another member.
 func checkDrained(f *facts, p Plan) string {
 	for _, a := range p.Actions {
-		name, waiting, _ := restarted(a)
+		name, mode := restarted(a)
 		if d, ok := a.(DeletePod); ok && isDrain(d) {
 			name = d.Name
 		}
 		i, m := f.podIndex(name), f.memberNamed(name)
-		if i < 0 || m == nil || waiting || !f.serves(m) || !f.Pods[i].InEndpoints {
+		if i < 0 || m == nil || mode == RestartIdle || !f.serves(m) || !f.Pods[i].InEndpoints {
 			continue
 		}
 		for j := range f.Pods {

@@ -9,7 +9,8 @@ type change int
 const (
 	// asDeclared: nothing.
 	asDeclared change = iota
-	// reimage: its container restarts in place with another image, on its data.
+	// reimage: its container restarts in place with another image, on its data; where the image
+	// needs a new pod, its pod is made again with that image. See renew.
 	reimage
 	// recreate: its pod is made again, on its volume.
 	recreate
@@ -43,11 +44,22 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return recreate
 	case stale:
 		return replace
-	case hasOtherImage(o.Cluster, pod):
+	case hasOtherImage(o.Cluster, pod) && pod.NeedsNewPod && replacesForVersion(o, m):
+		return replace
+	case hasOtherImage(o.Cluster, pod), hasForeignImage(o.Now, pod, m):
 		return reimage
 	default:
 		return asDeclared
 	}
+}
+
+// replacesForVersion is true if another member with a new pod takes the place of a member whose data
+// goes with its pod, and that takes a version step. That needs a quorum, and the step must be allowed.
+// In an etcd without learners the member that joins votes from its addition on. There the restart in
+// place risks less, and the member is replaced with the step after.
+func replacesForVersion(o *Observed, m *Member) bool {
+	path := upgradePathOf(o)
+	return pvcByName(o.PVCs, m.Name) == nil && o.Etcd.Linearizable && path.joinVersion() == "" && path.knowsLearners()
 }
 
 // surge is how many voters there may be above the desired size: one while a new member

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -15,6 +16,7 @@ import (
 // memberVersions is what shows which version of etcd each member runs: its response, the last
 // status, its pod and its PVC.
 type memberVersions struct {
+	now      time.Time
 	members  []Member
 	reported []v1beta2.MemberStatus
 	pods     []Pod
@@ -22,7 +24,7 @@ type memberVersions struct {
 }
 
 func versionsOf(o *Observed) memberVersions {
-	return memberVersions{members: o.Etcd.Members, reported: o.Cluster.Status.MemberStatuses, pods: o.Pods, pvcs: o.PVCs}
+	return memberVersions{now: o.Now, members: o.Etcd.Members, reported: o.Cluster.Status.MemberStatuses, pods: o.Pods, pvcs: o.PVCs}
 }
 
 // runs returns the version that a member says it runs, or last said; if it never
@@ -80,9 +82,13 @@ func (v memberVersions) lowestRun() *version.Version {
 
 // mayRun returns the newest version that a member may run by now. A member that responds
 // restarts as soon as the kubelet sees the version of its pod. An unresponsive member may
-// have run that version, or the version of its PVC, although no status reports it.
+// have run that version, or the version of its PVC, although no status reports it. A container
+// that has run for long runs what it says, whatever the tag of its image is.
 func (v memberVersions) mayRun(m *Member) *version.Version {
 	has, p := v.runs(m), podByName(v.pods, m.Name)
+	if m.Version != "" && p != nil && hasSettled(v.now, p) {
+		return has
+	}
 	if p == nil || !p.Unstarted {
 		has = newest(has, podVersion(p))
 		if m.Version == "" {

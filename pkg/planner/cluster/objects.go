@@ -3,7 +3,11 @@
 
 package cluster
 
-import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
 
 // podByName returns the pod called name that belongs to the cluster, or nil.
 func podByName(pods []Pod, name string) *Pod {
@@ -58,4 +62,14 @@ func evidenceOf(p *Pod) diagnosis.Evidence {
 		return diagnosis.PodAbsent
 	}
 	return diagnosis.EvidenceFrom(p.Finished, p.Terminating)
+}
+
+// settledAfter is for how long a container must have run until it is the one that its pod asks for.
+// The kubelet replaces a container within seconds after the image of the pod has changed, and reports
+// that within some more.
+const settledAfter = time.Minute
+
+// hasSettled is true if the container that runs is the one that the pod asks for.
+func hasSettled(now time.Time, p *Pod) bool {
+	return p.Running && !p.Restarting && !p.Started.IsZero() && now.Sub(p.Started) >= settledAfter
 }

@@ -145,8 +145,10 @@ type Pod struct {
 	DeletionRequested, EndsBy time.Time
 	// Finished pods failed or completed as a whole (evicted, node shut down).
 	Finished bool
-	// Running is true while the etcd container runs, and RestartCount is how often one has ended.
+	// Running is true while the etcd container runs, Started is since when, and RestartCount is how
+	// often one has ended.
 	Running      bool
+	Started      time.Time
 	RestartCount int
 	// Ready is the pod's own condition; false while Restarting.
 	Ready bool
@@ -166,6 +168,12 @@ type Pod struct {
 	// desired image. An admission policy may have changed the image of the pod; that makes
 	// no difference.
 	Outdated bool
+	// ImageName is the image that the pod has, and Image says where that comes from.
+	ImageName string
+	Image     resources.ImageState
+	// NeedsNewPod is true if another version or image is desired that must not run in this pod: a
+	// new pod has other flags, variables or probes. See resources.NeedsNewPod.
+	NeedsNewPod bool
 	// Template is the hash of the declaration from which the pod was made; empty if unknown.
 	Template string
 	// Restart names the request to restart after which it was made.

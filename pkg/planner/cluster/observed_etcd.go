@@ -18,6 +18,8 @@ type Etcd struct {
 	// Denied is true if a member has rejected the requests of the controller: etcd's own
 	// authorization is on and does not know the controller.
 	Denied bool
+	// Unasked is true if no member was queried: there is no usable client certificate.
+	Unasked bool
 	// VersionUndecided is true while a voter before 3.4 does not say a cluster version. It is
 	// observed only while a pod waits for its membership.
 	VersionUndecided bool

@@ -3,7 +3,11 @@
 
 package cluster
 
-import "time"
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
 
 // preparedPatience is how long a prepared pod may take until it waits for its member. Then
 // a new pod with a new PVC replaces it: the old PVC may be tied to a node that does not
@@ -36,7 +40,7 @@ func isUsable(o *Observed, p *Pod) bool {
 	switch {
 	case isGone(p), p.Running && isOverdue(o.Cluster, o.Now, p), declarationOf(o).isStale(p), isPersistent(o.Cluster) != (preparedPVCByName(o.PreparedPVCs, p.Name) != nil):
 		return false
-	case !p.Running && o.Now.Sub(p.Made) > preparedPatience:
+	case p.Image == resources.ImageChanged, !p.Running && o.Now.Sub(p.Made) > preparedPatience:
 		return false
 	case upgradePathOf(o).joinVersion() != "":
 		return isSameVersion(p.Version, parse(upgradePathOf(o).joinVersion()))

@@ -34,7 +34,7 @@ const (
 var needsPerson = map[Reason]bool{
 	ReasonNameConflict: true, ReasonOldPods: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
 	ReasonExistingEtcdUnreachable: true, ReasonExistingEtcdUnsuitable: true,
-	ReasonVersionStep: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
+	ReasonVersionStep: true, ReasonImageVersion: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
 	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonRestoreEnded: true, ReasonSourceLost: true,
 	certificates.ReasonSecretMissing: true, certificates.ReasonSecretIncomplete: true,
 	certificates.ReasonCertificateUnusable: true, certificates.ReasonCertificateExpired: true,

@@ -37,6 +37,8 @@ const (
 	ReasonExistingEtcdUnsuitable Reason = "ExistingEtcdUnsuitable"
 	// ReasonForbidden: Kubernetes rejects a request of the controller. Ends when the controller has the right.
 	ReasonForbidden Reason = "Forbidden"
+	// ReasonImageVersion: the image of a member holds another version of etcd than its tag says. Ends when spec.version, spec.repository or spec.imageDigest changes.
+	ReasonImageVersion Reason = "ImageVersion"
 	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends by itself.
 	ReasonLearnerCatchingUp Reason = "LearnerCatchingUp"
 	// ReasonNameConflict: an object of a name that this cluster needs exists and is not owned by it. Ends when that object is deleted.

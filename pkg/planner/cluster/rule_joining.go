@@ -9,6 +9,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ruleJoining finishes the membership change that is under way: a learner is
@@ -45,8 +46,10 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		// to wait for.
 		return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: promotionPace(o.Now, pod)}, true
 	case declarationOf(o).isStale(pod) && (!m.Started || !pod.Running):
-		return recreateJoining(o, m), true
-	case pod.Outdated && !pod.Running && upgradePathOf(o).joinVersion() == "":
+		return recreateJoining(o, m, pod.Version), true
+	case pod.Outdated && !pod.Running && pod.NeedsNewPod && upgradePathOf(o).joinVersion() == "":
+		return recreateJoining(o, m, o.Cluster.Spec.Version), true
+	case (pod.Outdated || pod.Image == resources.ImageChanged) && !pod.Running && upgradePathOf(o).joinVersion() == "":
 		// It waits for an image that is not wanted any more.
 		return Plan{Actions: []Action{
 			UpgradePod{Name: pod.Name, UID: pod.UID, Version: o.Cluster.Spec.Version, Mode: RestartIdle},
@@ -79,7 +82,7 @@ const crashLoopAfter = 5
 
 // recreateJoining starts a member again that has not joined yet, as it is declared now. One that votes from
 // the beginning, and that runs, may be needed for the quorum before it has told its name.
-func recreateJoining(o *Observed, m *Member) Plan {
+func recreateJoining(o *Observed, m *Member, version string) Plan {
 	pod := podByName(o.Pods, m.Name)
 	if pvcByName(o.PVCs, m.Name) == nil {
 		return removeUnstarted(o, m, RemoveSurplus)
@@ -95,18 +98,18 @@ func recreateJoining(o *Observed, m *Member) Plan {
 		mode = RestartWithOutage
 	}
 	return Plan{Actions: []Action{
-		RecreatePod{Name: pod.Name, UID: pod.UID, Version: pod.Version, Mode: mode},
+		RecreatePod{Name: pod.Name, UID: pod.UID, Version: version, Mode: mode},
 	}, RequeueAfter: recheckWaiting}
 }
 
 // promote makes a learner a voter if the voters that serve, with it, are a quorum
 // of the cluster that it makes.
 func promote(o *Observed, m *Member) Plan {
-	if isRestarting(o.Pods, m) {
+	if isRestarting(o, m) {
 		return wait(recheckWaiting, ReasonWaitingForMember,
 			"member "+m.Name+" restarts with another version", noActionNeeded)
 	}
-	voters, healthy := len(listVoters(o.Etcd.Members)), quorumOf(o).countServing()-len(listRestarting(o.Etcd.Members, o.Pods))
+	voters, healthy := len(listVoters(o.Etcd.Members)), quorumOf(o).countServing()-len(listRestarting(o))
 	if healthy+1 < diagnosis.Quorum(voters+1) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("%d of %d voters serve; one more voter would raise the quorum to %d", healthy, voters, diagnosis.Quorum(voters+1)),

@@ -3,11 +3,15 @@
 
 package cluster
 
-import "k8s.io/apimachinery/pkg/util/version"
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
 
 // ruleRepair gives pods whose container does not run what is declared now. It stops nothing
 // that serves, so it needs no quorum and waits for no other member. It brings members back
-// that a wrong declaration has stopped.
+// that a wrong declaration has stopped, and then those that run and that it has made unreachable.
 func ruleRepair(o *Observed) (Plan, bool) {
 	target, low := parse(o.Cluster.Spec.Version), versionsOf(o).lowest()
 	if target == nil {
@@ -41,6 +45,9 @@ func ruleRepair(o *Observed) (Plan, bool) {
 			actions = append(actions, onlyIdle(renew(o, m, target, !rejected, RestartRolling)))
 		}
 	}
+	if len(actions) == 0 {
+		actions = repairUnresponsive(o, target, rejected)
+	}
 	return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
 }
 
@@ -55,7 +62,9 @@ func repairUnnamed(o *Observed, target *version.Version) []Action {
 		case !p.Owned || isGone(p) || p.Running || pvcByName(o.PVCs, p.Name) == nil || memberByName(o.Etcd.Members, p.Name) != nil, isLastToKnow(o, p):
 		case declarationOf(o).isStale(p), canOnlyJoin(o, p):
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
-		case p.Outdated && isSameVersion(p.Version, target): // from another repository
+		case p.Outdated && isSameVersion(p.Version, target) && p.NeedsNewPod:
+			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
+		case (p.Outdated || p.Image == resources.ImageChanged) && isSameVersion(p.Version, target): // from another repository
 			actions = append(actions, UpgradePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
 		}
 	}

@@ -23,6 +23,9 @@ func ruleRollout(o *Observed) (Plan, bool) {
 	if plan, waits := awaitRestarts(o, next != nil); waits {
 		return plan, true
 	}
+	if m := findMislabeled(o); m != nil {
+		return waitForImage(o, m), true
+	}
 	if next != nil {
 		return restart(o, next, target, !rejected), true
 	}
@@ -68,7 +71,7 @@ func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan
 		plan.Draining = m.Name
 		return plan
 	}
-	if plan, waits := drain(o.Etcd.Members, o.Pods, m); waits {
+	if plan, waits := drain(o.Etcd.Members, o.Pods, m); waits && !isLongUnresponsive(o, m) {
 		return plan
 	}
 	mode := RestartRolling
@@ -116,12 +119,21 @@ func rejectStep(o *Observed, low, target *version.Version) (plan Plan, ok bool) 
 	return Plan{}, false
 }
 
+// waitForImage is the plan while an image holds another version than declared. Another member with
+// that image would be no better.
+func waitForImage(o *Observed, m *Member) Plan {
+	pod := podByName(o.Pods, m.Name)
+	return wait(recheckSteady, ReasonImageVersion,
+		fmt.Sprintf("member %s runs etcd %s: its image %s does not hold %s", m.Name, m.Version, pod.ImageName, pod.Version),
+		fmt.Sprintf("Set spec.version to %s, or have spec.repository and spec.imageDigest name an image that holds etcd %s.", m.Version, pod.Version))
+}
+
 // awaitRestarts waits for members that restart, or are about to. It waits for an
 // unresponsive member only if other members must restart after it.
 func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 	for _, m := range listVoters(o.Etcd.Members) {
 		pod := podByName(o.Pods, m.Name)
-		if isRestarting(o.Pods, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
+		if isRestarting(o, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
 			return wait(recheckWaiting, ReasonWaitingForMember,
 				"member "+m.Name+" restarts with version "+pod.Version+waitingFor(pod), noActionNeeded), true
 		}
@@ -133,10 +145,10 @@ func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 // not be upgraded now, a pod that is made again keeps its version.
 func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
 	pod, v := podByName(o.Pods, m.Name), target.String()
-	if changeDue(o, m) == reimage {
+	switch reimages := changeDue(o, m) == reimage; {
+	case reimages && (!pod.NeedsNewPod || pvcByName(o.PVCs, m.Name) == nil):
 		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
-	}
-	if !upgrade {
+	case !reimages && !upgrade:
 		v = pod.Version
 	}
 	return RecreatePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}

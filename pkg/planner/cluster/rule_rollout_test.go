@@ -75,6 +75,32 @@ func TestRuleRolloutVersion(t *testing.T) {
 	})
 }
 
+// TestVersionStepWithANewPod takes steps for which the image alone is not enough.
+func TestVersionStepWithANewPod(t *testing.T) {
+	const next, bad = "3.7.0", "3.7.99"
+	checkDecisions(t, []decision{
+		{"on a volume the pod is made again", 3, "a:claim,needsnew b:claim,needsnew c:claim,needsnew", edits(wants(next)), "rollout: RecreatePod b " + next},
+		{"a pod in which the version may run restarts in place", 3, "a:claim,needsnew b:claim c:claim,needsnew,podv=3.7.0,v=3.7.0", edits(wants(next)), "rollout: UpgradePod b " + next},
+		{"not before the step is allowed", 3, "a:claim,needsnew b:claim,needsnew c:claim,needsnew", edits(wants("3.8.0")), "rollout: wait VersionStep"},
+		{"two restart with an outage", 2, "a:claim,needsnew b:claim,needsnew", edits(wants(next)), "rollout: RecreatePod b " + next + " outage"},
+		{"a step that is taken back", 3, "a:claim b:claim,needsnew,podv=3.7.0,v=3.7.0 c:claim", nil, "rollout: RecreatePod b " + testVersion},
+		{"a step that is taken back, and the member does not run", 3, "a:claim b:claim,needsnew,podv=3.7.0,down c:claim", nil, "repair: RecreatePod b " + testVersion + " idle"},
+		{"the same without a quorum", 1, "a:claimv=3.7.99,needsnew,podv=3.7.99,neverran,down", edits(noQuorum, lastSaid(testVersion)), "repair: RecreatePod a " + testVersion + " idle"},
+		{"without a PVC a new member joins first", 3, "a:needsnew b:needsnew c:needsnew", edits(wants(next)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
+		{"without a PVC not before the step is allowed", 3, "a:needsnew b:needsnew c:needsnew", edits(wants("3.8.0")), "rollout: wait VersionStep"},
+		{"without a PVC and without a quorum it is repaired in place", 1, "a:needsnew,podv=3.7.99,neverran,down", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
+		{"without a PVC and without learners it restarts in place", 3, "a:needsnew,v=3.2.13,podv=3.2.13 b:needsnew,v=3.2.13,podv=3.2.13 c:needsnew,v=3.2.13,podv=3.2.13",
+			edits(wants("3.3.27")), "rollout: UpgradePod b 3.3.27"},
+		{"to the first version with learners, too", 3, "a:needsnew,v=3.3.27,podv=3.3.27 b:needsnew,v=3.3.27,podv=3.3.27 c:needsnew,v=3.3.27,podv=3.3.27",
+			edits(wants("3.4.30")), "rollout: UpgradePod b 3.4.30"},
+		{"at rest nothing is due", 3, "a:needsnew b:needsnew,claim c:needsnew", nil, "steady"},
+		{"a joining member whose image does not exist", 3, "a:claim b:claim d:learner,unstarted,outdated,needsnew,claim,podv=3.6.99", edits(wants(testVersion)),
+			"joining: RecreatePod d " + testVersion + " idle"},
+		{"a member without a name and a status, from another repository", 3, "a:claim,outdated,needsnew", edits(noQuorum, unnamed), "repair: RecreatePod a " + testVersion + " idle"},
+		{"another bad image", 3, "a:claim b:claim,outdated,needsnew,podv=" + bad + " c:claim", nil, "repair: RecreatePod b " + testVersion + " idle"},
+	})
+}
+
 func TestRuleRollout(t *testing.T) {
 	const next = "3.7.0"
 	checkDecisions(t, []decision{

@@ -16,7 +16,7 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 		return wait(recheckQuorum, ReasonNoLeader,
 			"the members do not agree on a leader, and the leader must not be removed", noActionNeeded), true
 	}
-	for _, m := range listRestarting(o.Etcd.Members, o.Pods) {
+	for _, m := range listRestarting(o) {
 		if m != candidate {
 			return wait(recheckWaiting, ReasonWaitingForMember,
 				"member "+m.Name+" restarts with another version, and no other member is removed meanwhile", noActionNeeded), true
@@ -35,7 +35,7 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 		return wait(recheckQuorum, ReasonWaitingForMember,
 			"member "+other.Name+" is new and does not serve yet; member "+candidate.Name+" is replaced after that", noActionNeeded), true
 	}
-	if candidate.Health != Healthy && findLeader(o.Etcd.Members) == candidate {
+	if candidate.Health != Healthy && findLeader(o.Etcd.Members) == candidate && !isLongUnresponsive(o, candidate) {
 		return wait(recheckQuorum, ReasonWaitingForMember,
 			"member "+candidate.Name+" leads and does not respond, so it cannot transfer its leadership before it is replaced", noActionNeeded), true
 	}

@@ -20,7 +20,7 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 		return awaitPrepared(o), true
 	}
 	voter := !upgradePathOf(o).knowsLearners()
-	if healthy := quorumOf(o).countServing(); healthy < diagnosis.Quorum(voters) || (voter && healthy-len(listRestarting(o.Etcd.Members, o.Pods)) < voters) {
+	if healthy := quorumOf(o).countServing(); healthy < diagnosis.Quorum(voters) || (voter && healthy-len(listRestarting(o)) < voters) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("%d of %d voters serve; a member is added only to a healthy cluster", healthy, voters),
 			serveAgain), true

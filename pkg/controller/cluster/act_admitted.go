@@ -1,0 +1,65 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// submitPod creates the pod of a member.
+func submitPod(ctx context.Context, r *run, requested *corev1.Pod) error {
+	created, err := r.Objects.CreatePod(ctx, requested)
+	if err != nil {
+		return err
+	}
+	r.Gate.Note(r.key, created)
+	return noteAdmitted(ctx, r, requested, created)
+}
+
+// updatePod writes a pod.
+func updatePod(ctx context.Context, r *run, requested *corev1.Pod) error {
+	updated, err := r.Objects.UpdatePod(ctx, requested)
+	if err != nil {
+		return reconcile.StaleOnConflict(err)
+	}
+	r.Gate.Note(r.key, updated)
+	return noteAdmitted(ctx, r, requested, updated)
+}
+
+// noteAdmitted notes on a pod what an admission policy has made of the requested image, so that a
+// later change by something else can be told from it. Without the note, because this controller
+// ends here, the image counts as changed: it is requested again, and the policy changes it again.
+func noteAdmitted(ctx context.Context, r *run, requested, response *corev1.Pod) error {
+	const attempts = 5 // the scheduler and the kubelet write to a new pod at the same time
+	for range attempts {
+		noted, differs := resources.NoteAdmitted(requested, response)
+		if !differs {
+			return nil
+		}
+		updated, err := r.Objects.UpdatePod(ctx, noted)
+		if err == nil {
+			r.Gate.Note(r.key, updated)
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			return fmt.Errorf("note the admitted image on pod %s: %w", noted.Name, err)
+		}
+		live, err := readOwnedPod(ctx, r, noted.Name, string(noted.UID))
+		if err != nil || live == nil {
+			return err
+		}
+		if resources.EtcdImage(live) != resources.EtcdImage(response) {
+			return nil // something has changed it since
+		}
+		response = live
+	}
+	return fmt.Errorf("pod %s changes all the time: %w", requested.Name, reconcile.ErrStale)
+}

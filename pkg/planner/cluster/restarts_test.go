@@ -1,0 +1,89 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// ranFor says for how long the container of each member that runs has run.
+func ranFor(d time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		for i := range o.Pods {
+			if p := &o.Pods[i]; p.Running {
+				p.Started = o.Now.Add(-d)
+			}
+		}
+	}
+}
+
+// image says where the image of the pod of a member comes from.
+func image(name string, state resources.ImageState) func(*Observed) {
+	return func(o *Observed) { podByName(o.Pods, name).Image = state }
+}
+
+// TestImageOfAnotherVersion is about members whose etcd is not the one that their pods were made for.
+func TestImageOfAnotherVersion(t *testing.T) {
+	const next, before = "3.7.0", testVersion
+	long, changed, unconfirmed := ranFor(settledAfter), resources.ImageChanged, resources.ImageUnconfirmed
+	checkDecisions(t, []decision{
+		{"the kubelet may restart it", 3, "a b:podv=3.7.0 c", edits(wants(next), ranFor(settledAfter-time.Second)), "rollout: wait WaitingForMember"},
+		{"the kubelet has restarted it, and its image holds the old version", 3, "a b:podv=3.7.0 c", edits(wants(next), long), "rollout: wait ImageVersion"},
+		{"the declaration is taken back", 3, "a b:podv=3.7.0 c", edits(long), "rollout: UpgradePod b " + before},
+		{"another version is declared instead", 3, "a b:podv=3.6.99 c", edits(wants(next), long), "rollout: UpgradePod b " + next},
+		{"the only member", 1, "a:podv=3.7.0", edits(wants(next), long), "rollout: wait ImageVersion"},
+		{"the only member, and the declaration is taken back", 1, "a:podv=3.7.0", edits(long), "rollout: UpgradePod a " + before + " outage"},
+		{"the image of every member holds a newer version", 3, "a:v=3.6.16 b:v=3.6.16 c:v=3.6.16", edits(long), "rollout: wait ImageVersion"},
+		{"the pod is called running because of the container before", 3, "a b:podv=3.7.0,restarting c", edits(wants(next), long), "rollout: wait WaitingForMember"},
+		{"a cluster with such images grows", 3, "a:v=3.6.16 b:v=3.6.16", edits(long), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"a cluster with such images shrinks", 1, "a:v=3.6.16 b:v=3.6.16", edits(long), "scale-down: LabelPod b leaving"},
+
+		{"someone has set another image", 3, "a b:v=3.7.3 c", edits(long, image("b", changed)), "rollout: UpgradePod b " + before},
+		{"the kubelet may restart it once more", 3, "a b:v=3.7.3 c", edits(ranFor(time.Second), image("b", changed)), "rollout: wait WaitingForMember"},
+		{"someone has set another image of the same version", 3, "a b c", edits(image("b", changed)), "rollout: UpgradePod b " + before},
+		{"someone has set the image of the leader", 3, "a b c", edits(image("a", changed)), "rollout: MoveLeader a>b"},
+		{"someone has set an image that does not exist", 3, "a b:down c", edits(image("b", changed)), "repair: UpgradePod b " + before + " idle"},
+		{"the same without a quorum", 1, "a:down", edits(noQuorum, lastSaid(before), image("a", changed)), "repair: UpgradePod a " + before + " idle"},
+		{"someone has set an image while another member does not serve", 3, "a:sick b c", edits(image("b", changed)), "rollout: wait WaitingForMember"},
+		{"someone has set the image of a joining member", 3, "a b d:learner,unstarted,down", edits(image("d", changed)), "joining: UpgradePod d " + before + " idle"},
+		{"a policy or a person, in a pod of an earlier release", 3, "a b c", edits(long, image("b", unconfirmed)), "steady"},
+		{"the same, and it does not run", 3, "a b:down c", edits(image("b", unconfirmed)), "steady"},
+		{"the same, and it runs another version", 3, "a b:v=3.7.3 c", edits(long, image("b", unconfirmed)), "rollout: UpgradePod b " + before},
+	})
+}
+
+// TestPreparedPodWithAnotherImage: no member is added for it.
+func TestPreparedPodWithAnotherImage(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"a prepared pod whose image someone has set", 3, "a b", edits(func(o *Observed) {
+			prepareMissing(o)
+			o.Prepared[0].Image = resources.ImageChanged
+		}), "scale-up: DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
+	})
+}
+
+// TestStatusOfAnImageOfAnotherVersion reads what the status says of it.
+func TestStatusOfAnImageOfAnotherVersion(t *testing.T) {
+	o := observed(t, 3, "a b:podv=3.7.0 c", wants("3.7.0"), ranFor(time.Hour))
+	podByName(o.Pods, "b").ImageName = "registry/etcd:v3.7.0"
+	status := Status(o, Decide(o))
+	if b := status.BlockedBy; b == nil || b.Reason != string(ReasonImageVersion) || b.Unblock == "" ||
+		b.Message != "member b runs etcd 3.6.11: its image registry/etcd:v3.7.0 does not hold 3.7.0" {
+		t.Errorf("the status is blocked by %+v", b)
+	}
+	o = observed(t, 3, "a b:v=3.7.3 c", image("b", resources.ImageChanged), ranFor(time.Hour))
+	c := upgrading(&o, Plan{})
+	if c.Status != corev1.ConditionTrue || c.Message != "from 3.7.3 to 3.6.11" {
+		t.Errorf("the condition is %s: %s", c.Status, c.Message)
+	}
+	if lacking := strings.Join(listLacking(&o), " "); !strings.Contains(lacking, "b (pod not as declared)") {
+		t.Errorf("members that lack something: %s", lacking)
+	}
+}

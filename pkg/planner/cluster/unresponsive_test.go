@@ -1,0 +1,70 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// unreadSince says for how long the last status could not read a member list.
+func unreadSince(d time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		noQuorum(o)
+		o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{
+			Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionUnknown, LastTransitionTime: testNow.Add(-d).Format(time.RFC3339),
+		}}
+	}
+}
+
+// degradedSince says for how long a voter has not served.
+func degradedSince(d time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		wasDegraded(o)
+		o.Cluster.Status.Conditions[0].LastTransitionTime = testNow.Add(-d).Format(time.RFC3339)
+	}
+}
+
+// TestRepairUnresponsive takes a declaration back that lets etcd run and be out of reach.
+func TestRepairUnresponsive(t *testing.T) {
+	long, again := unreadSince(unresponsiveFor), "repair: RecreatePod "
+	unready := func(o *Observed) { podByName(o.Pods, "c").Ready = false }
+	started := func(name string, ago time.Duration) func(*Observed) {
+		return func(o *Observed) { podByName(o.Pods, name).Started = o.Now.Add(-ago) }
+	}
+	checkDecisions(t, []decision{
+		{"the only member", 1, "a:claim,stale,unknown", edits(long), again + "a " + testVersion + " unresponsive"},
+		{"the only member, and Kubernetes does not call it ready either", 1, "a:claim,stale,sick", edits(long), again + "a " + testVersion + " unresponsive"},
+		{"not before it has been so for long", 1, "a:claim,stale,unknown", edits(unreadSince(unresponsiveFor - time.Second)), "quorum: wait EtcdUnreachable"},
+		{"not before its container has had the time to respond", 1, "a:claim,stale,unknown", edits(long, started("a", time.Second)), "quorum: wait EtcdUnreachable"},
+		{"it has had the time", 1, "a:claim,stale,unknown", edits(long, started("a", time.Hour)), again + "a " + testVersion + " unresponsive"},
+		{"it is as declared", 1, "a:claim,unknown", edits(long), "quorum: wait EtcdUnreachable"},
+		{"without a PVC its data would go", 1, "a:stale,unknown", edits(long), "quorum: wait EtcdUnreachable"},
+		{"its image can change in place", 1, "a:unknown,podv=3.6.16", edits(long, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " unresponsive"},
+		{"a version step that is not allowed", 1, "a:unknown", edits(long, lastSaid(testVersion), wants("3.8.0")), "quorum: wait EtcdUnreachable"},
+		{"its container does not run", 1, "a:claim,stale,down", edits(long), again + "a " + testVersion + " idle"},
+		{"etcd rejects the controller", 1, "a:claim,stale,unknown", edits(long, func(o *Observed) { o.Etcd.Denied = true }), "quorum: wait EtcdDenied"},
+		{"the controller could not query it", 1, "a:claim,stale,unknown", edits(long, func(o *Observed) { o.Etcd.Unasked = true }), "quorum: wait EtcdUnreachable"},
+
+		{"one of two: the outage cannot be avoided", 2, "a:claim,stale,unknown b:claim,stale,unknown", edits(long), again + "a " + testVersion + " unresponsive"},
+		{"the other ones are ready and a quorum", 3, "a:claim,stale,unknown b:claim,stale,unknown c:claim,stale,unknown", edits(long), again + "a " + testVersion + " unresponsive"},
+		{"the one that is not ready first", 3, "a:claim,stale,unknown b:claim,stale,unknown c:claim,stale,unknown", edits(long, unready), again + "c " + testVersion + " unresponsive"},
+		{"no other one is ready", 3, "a:claim,stale,sick b:claim,stale,sick c:claim,stale,sick", edits(long), again + "a " + testVersion + " unresponsive"},
+		{"another one is ready, and may need its vote", 3, "a:claim,unknown b:claim,stale,sick c:claim,down", edits(long), "quorum: wait QuorumLost"},
+		{"one at a time: one has just restarted", 3, "a:claim,stale,unknown b:claim,stale,unknown c:claim,unknown", edits(long, started("c", time.Second)), "quorum: wait EtcdUnreachable"},
+		{"one at a time: one is still about to end", 3, "a:claim,stale,unknown b:claim,stale,unknown c:claim,stale,unknown,terminating", edits(long), "quorum: wait EtcdUnreachable"},
+		{"the next one", 3, "a:claim,stale,unknown b:claim,unknown c:claim,stale,unknown", edits(long, started("b", time.Hour)), again + "a " + testVersion + " unresponsive"},
+		{"one follows a leader", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(long), "quorum: wait EtcdUnreachable"},
+		{"one responds, knows no leader, and needs another one", 3, "a:claim,noleader,notready b:claim,stale,sick c:claim,down", edits(long), again + "b " + testVersion + " unresponsive"},
+
+		{"with a quorum the rollout restarts it", 3, "a:claim b:claim,stale,unknown c:claim", edits(degradedSince(time.Hour)), "rollout: RecreatePod b " + testVersion},
+		{"the leader is asked to hand over first", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(time.Second)), "rollout: MoveLeader a>b"},
+		{"a leader that has not responded for long is not", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(unresponsiveFor)), "rollout: RecreatePod a " + testVersion},
+		{"without a PVC it is removed after its successor has joined", 3, "a:stale,unknown,leads b c d", edits(degradedSince(unresponsiveFor)), "scale-down: RemoveMember a Replaced, DeletePod a"},
+	})
+}

@@ -1,0 +1,61 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AnnotationAdmittedImage on a pod is the image of etcd that the API admitted when the controller
+// requested one. It differs from the requested image only where an admission policy has changed it.
+// If the pod has another image now, something else has changed the pod since.
+const AnnotationAdmittedImage = "etcd.database.coreos.com/admitted-image"
+
+// ImageState says where the image of a pod comes from.
+type ImageState int
+
+// Values of ImageState.
+const (
+	// ImageAdmitted: it is what the controller requested, or what an admission policy made of that.
+	ImageAdmitted ImageState = iota
+	// ImageUnconfirmed: it is not what the controller requested, and the pod of an earlier release
+	// does not say what was admitted. An admission policy or a person has changed it.
+	ImageUnconfirmed
+	// ImageChanged: something has changed it after it was admitted.
+	ImageChanged
+)
+
+// ImageStateOf returns where the image of etcd in a pod comes from.
+func ImageStateOf(pod *corev1.Pod) ImageState {
+	image := imageOf(pod)
+	switch admitted := pod.Annotations[AnnotationAdmittedImage]; {
+	case admitted != "" && admitted != image:
+		return ImageChanged
+	case admitted == "" && desiredImage(pod, image) != RequestedImage(pod):
+		return ImageUnconfirmed
+	default:
+		return ImageAdmitted
+	}
+}
+
+// noteRequested notes that the image of etcd in a pod that is about to be written is requested. The
+// API admits it as it is, unless a policy changes it: see NoteAdmitted.
+func noteRequested(pod *corev1.Pod) {
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, AnnotationAdmittedImage, imageOf(pod))
+}
+
+// NoteAdmitted returns the response to a write with the note of its image, and whether that is a change:
+// true if an admission policy has changed the image that was requested with this write.
+func NoteAdmitted(requested, response *corev1.Pod) (*corev1.Pod, bool) {
+	if image := imageOf(response); image == imageOf(requested) || image == response.Annotations[AnnotationAdmittedImage] {
+		return response, false
+	}
+	pod := response.DeepCopy()
+	noteRequested(pod)
+	return pod, true
+}
+
+// EtcdImage returns the image of etcd in a pod.
+func EtcdImage(pod *corev1.Pod) string { return imageOf(pod) }

@@ -1,0 +1,93 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resources
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestImageStateOf changes the image of a pod at several moments of its life.
+func TestImageStateOf(t *testing.T) {
+	t.Parallel()
+	c, registry := newCluster(version("3.6.11")), Platform{ImageRegistry: "one.example.com"}
+	const policys, persons = "mirror.example/etcd@sha256:1", "quay.io/coreos/etcd:v3.7.3"
+	set := func(pod *corev1.Pod, image string) *corev1.Pod {
+		pod = pod.DeepCopy()
+		pod.Spec.Containers[0].Image = image
+		return pod
+	}
+	admitted := func(requested *corev1.Pod) *corev1.Pod {
+		pod, differs := NoteAdmitted(requested, set(requested, policys))
+		if !differs {
+			t.Error("an image that a policy has changed is not noted")
+		}
+		return pod
+	}
+	earlier := func(pod *corev1.Pod) *corev1.Pod {
+		pod = pod.DeepCopy()
+		delete(pod.Annotations, AnnotationAdmittedImage)
+		return pod
+	}
+	created := Pod(c, MemberPod{Name: first})
+	moved := registry.Member(c, created.DeepCopy())
+	upgraded, _ := WithVersion(newCluster(version("3.6.16")), created)
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want ImageState
+	}{
+		"created":                                     {created, ImageAdmitted},
+		"created, from another registry":              {moved, ImageAdmitted},
+		"changed by a policy when it was created":     {admitted(created), ImageAdmitted},
+		"upgraded":                                    {upgraded, ImageAdmitted},
+		"upgraded, and changed by a policy":           {admitted(upgraded), ImageAdmitted},
+		"changed by a person":                         {set(created, persons), ImageChanged},
+		"changed by a person, from another registry":  {set(moved, persons), ImageChanged},
+		"changed by a person after a policy":          {set(admitted(created), persons), ImageChanged},
+		"changed by a person to what was requested":   {set(admitted(created), imageOf(created)), ImageChanged},
+		"of an earlier release":                       {earlier(created), ImageAdmitted},
+		"of an earlier release from another registry": {earlier(moved), ImageAdmitted},
+		"of an earlier release, and changed":          {earlier(set(created, policys)), ImageUnconfirmed},
+	} {
+		if got := ImageStateOf(test.pod); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// TestWithVersionTakesAChangeBack: the requested image comes back, once.
+func TestWithVersionTakesAChangeBack(t *testing.T) {
+	t.Parallel()
+	c := newCluster(version("3.6.11"))
+	for name, platform := range map[string]Platform{"as it is": {}, "another registry": {ImageRegistry: "one.example.com"}} {
+		for _, earlier := range []bool{false, true} {
+			want := platform.Member(c, Pod(c, MemberPod{Name: first}))
+			pod := want.DeepCopy()
+			pod.Spec.Containers[0].Image = "quay.io/coreos/etcd:v3.7.3"
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: ContainerName, ContainerID: "id"}}
+			if earlier {
+				delete(pod.Annotations, AnnotationAdmittedImage)
+			}
+			repaired, changed := platform.WithVersion(c, pod)
+			if !changed || imageOf(repaired) != imageOf(want) || ImageStateOf(repaired) != ImageAdmitted || IsSettled(repaired) {
+				t.Errorf("%s: changed %t, image %s, settled %t, %v", name, changed, imageOf(repaired), IsSettled(repaired), repaired.Annotations)
+			}
+			if again, changed := platform.WithVersion(c, repaired); changed {
+				t.Errorf("%s: it is changed once more: %v", name, again.Annotations)
+			}
+		}
+	}
+}
+
+// TestNoteAdmitted: only what was requested with the write itself is noted.
+func TestNoteAdmitted(t *testing.T) {
+	t.Parallel()
+	pod := Pod(newCluster(version("3.6.11")), MemberPod{Name: first})
+	pod.Spec.Containers[0].Image = "by/hand:1"
+	labelled, _ := WithRole(pod, RoleVoter)
+	if _, differs := NoteAdmitted(labelled, labelled.DeepCopy()); differs {
+		t.Error("the image of another writer counts as admitted because a label was written")
+	}
+}
