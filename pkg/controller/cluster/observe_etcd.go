@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -226,20 +227,15 @@ func readMembers(ctx context.Context, r *run) {
 	for _, m := range membership.Members {
 		r.seen.Etcd.Members = append(r.seen.Etcd.Members, member(r.seen.Cluster, m))
 	}
-	slices.SortFunc(r.seen.Etcd.Members, func(a, b planner.Member) int {
-		switch {
-		case a.ID < b.ID:
-			return -1
-		case a.ID > b.ID:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortFunc(r.seen.Etcd.Members, func(a, b planner.Member) int { return cmp.Compare(a.ID, b.ID) })
+	if r.seen.Cluster.Existing() != nil {
+		r.seen.nameOldMembers()
+	}
 }
 
 // member names a member of etcd's list. A member that has not started yet has no name
-// there; its peer URL tells which pod it belongs to.
+// there; its peer URL tells which pod it belongs to. Every other member is named by its ID; see
+// planner.Member.
 func member(c *v1beta2.EtcdCluster, m etcd.Member) planner.Member {
 	o := planner.Member{ID: m.ID, Name: m.Name, Started: m.Name != "", Learner: m.Learner}
 	for _, url := range m.PeerURLs {
@@ -249,7 +245,7 @@ func member(c *v1beta2.EtcdCluster, m etcd.Member) planner.Member {
 			return o
 		}
 	}
-	o.Unmanaged, o.PeerURLs = true, m.PeerURLs
+	o.Unmanaged, o.PeerURLs, o.OwnName, o.Name = true, m.PeerURLs, m.Name, strconv.FormatUint(m.ID, 16)
 	return o
 }
 
@@ -338,6 +334,8 @@ func judgeResponse(m *planner.Member, h etcd.MemberHealth) {
 // ready, and that does not respond here, may be cut off from the controller only.
 func judgeUnresponsive(m *planner.Member, p *planner.Pod) {
 	switch {
+	case m.Unmanaged && p == nil && !m.Started:
+		m.Health, m.Reason, m.Message = planner.Unknown, planner.ReasonNotStarted, "another program added it, and it has not started"
 	case m.Unmanaged && p == nil:
 		m.Health, m.Reason, m.Message = planner.Unknown, planner.ReasonUnresponsive, "it does not respond to the controller"
 	case p == nil:
