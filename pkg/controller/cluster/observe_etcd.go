@@ -27,6 +27,7 @@ import (
 // so that it misses no change of the membership. The statuses alone do not prove that. If no member
 // responds, that is an observation and not an error.
 func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
+	r.seen.clusterIDs = recordedClusterIDs(r.seen.Record)
 	r.seen.target = r.seen.to(endpoints(r.seen.Cluster, sorted(pods))...)
 	r.seen.Etcd.Members = r.seen.lastKnown()
 	observeExisting(ctx, r)
@@ -48,6 +49,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	statusCtx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	statuses := r.Etcd.Statuses(statusCtx, r.seen.to(slices.Concat(r.seen.target.Endpoints, r.seen.existing.Endpoints)...))
+	r.seen.identify(statuses)
 	r.seen.voters = r.seen.to()
 	for _, e := range r.seen.target.Endpoints {
 		a := statuses[e.Name]
@@ -75,6 +77,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	}
 	if !r.seen.Etcd.Linearizable {
 		r.seen.addRespondingMembers(statuses)
+		r.seen.noteOtherCluster(statuses)
 	}
 	takesOver := len(r.seen.existing.Endpoints) > 0
 	observeOldMembers(ctx, r, statuses)
@@ -286,6 +289,9 @@ func judge(r *run, statuses map[string]etcd.StatusResult) {
 			continue
 		}
 		judgeUnresponsive(m, r.seen.podOf(m.Name))
+		if a := statuses[m.Name]; errors.Is(a.Err, etcd.ErrOtherCluster) {
+			judgeOtherCluster(m, a.Health.ClusterID)
+		}
 	}
 	slices.Sort(r.seen.Etcd.NoSpace)
 	r.seen.Etcd.NoSpace = slices.Compact(r.seen.Etcd.NoSpace)
