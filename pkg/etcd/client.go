@@ -36,9 +36,9 @@ func (c *Client) Status(ctx context.Context, e Endpoint) (MemberHealth, error) {
 		defer cancel()
 	}
 	var health MemberHealth
-	err := c.pool.call(ctx, c.target, e, "status", func(ctx context.Context, cc *grpc.ClientConn) error {
+	err := c.pool.with(ctx, c.target, e, "status", func(on *conn) error {
 		var from peer.Peer
-		resp, err := pb.NewMaintenanceClient(cc).Status(ctx, &pb.StatusRequest{}, grpc.Peer(&from))
+		resp, err := pb.NewMaintenanceClient(on.cc).Status(ctx, &pb.StatusRequest{}, grpc.Peer(&from))
 		if err == nil {
 			health = healthOf(resp)
 			health.CertificateExpiry = expiryOf(&from)

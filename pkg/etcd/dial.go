@@ -4,7 +4,6 @@
 package etcd
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -36,8 +35,8 @@ const (
 // that nothing is sent at rest.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 20 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// dial returns a connection that connects when it is first used.
-func dial(t Target, e Endpoint) (*grpc.ClientConn, error) {
+// dial returns a connection that connects when it is first used, and only once.
+func dial(t Target, e Endpoint, l *link) (*grpc.ClientConn, error) {
 	u, err := url.Parse(e.URL)
 	if err != nil {
 		return nil, fmt.Errorf("endpoint %s: %w", e.Name, err)
@@ -60,9 +59,8 @@ func dial(t Target, e Endpoint) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+u.Host,
 		grpc.WithTransportCredentials(creds),
 		grpc.WithNoProxy(),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return (&net.Dialer{KeepAliveConfig: alive}).DialContext(ctx, "tcp", address)
-		}),
+		grpc.WithContextDialer(l.dialOnce(address)),
+		grpc.WithUnaryInterceptor(l.note),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: dialBaseDelay, Multiplier: 1.6, Jitter: 0.2, MaxDelay: dialMaxDelay},
 			MinConnectTimeout: connectTimeout,

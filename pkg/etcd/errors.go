@@ -12,6 +12,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // Why a call did not succeed. errors.Is finds exactly one of these in an error of
@@ -52,6 +54,10 @@ var (
 	ErrCorrupt = errors.New("etcd data is corrupt")
 	// ErrNoSpace: the database is over its quota, and only deletions are taken.
 	ErrNoSpace = errors.New("etcd database is over its quota")
+	// ErrOtherCluster: what responds at the address belongs to another cluster. Nothing was changed there.
+	ErrOtherCluster = errors.New("a member of another etcd cluster responds at this address")
+	// ErrOtherMember: another member than the expected one responds at the address.
+	ErrOtherMember = errors.New("another etcd member responds at this address")
 	// ErrOther: etcd rejected for a reason that has no name here.
 	ErrOther = errors.New("etcd rejected the request")
 
@@ -103,10 +109,14 @@ func (e *Error) Error() string {
 	if e.Member != "" {
 		at = " at " + e.Member
 	}
-	if e.Cause == nil {
+	switch {
+	case e.Cause == nil:
 		return fmt.Sprintf("%s%s: %v", e.Op, at, e.Kind)
+	case errors.Is(e.Cause, e.Kind):
+		return fmt.Sprintf("%s%s: %s", e.Op, at, untrusted.Text(e.Cause.Error()))
+	default:
+		return fmt.Sprintf("%s%s: %v: %s", e.Op, at, e.Kind, untrusted.Text(e.Cause.Error()))
 	}
-	return fmt.Sprintf("%s%s: %v: %v", e.Op, at, e.Kind, e.Cause)
 }
 
 // Unwrap makes errors.Is and errors.As look at both the kind and the cause.
@@ -121,7 +131,7 @@ func (e *Error) Unwrap() []error {
 // After any other error of a change it may have happened, or happen yet.
 func IsRejected(err error) bool {
 	return isAny(err, ErrDenied, ErrLearner, ErrLearnerNotReady, ErrNotLearner, ErrTooManyLearners, ErrMemberNotFound,
-		ErrMemberExists, ErrUnhealthy, ErrNotLeader, ErrBadTransferee)
+		ErrMemberExists, ErrUnhealthy, ErrNotLeader, ErrBadTransferee, ErrOtherCluster, ErrOtherMember)
 }
 
 func isAny(err error, kinds ...error) bool {
@@ -138,6 +148,11 @@ func wrap(op, member string, err error) error {
 }
 
 func kindOf(err error) error {
+	for _, own := range []error{ErrOtherCluster, ErrOtherMember} {
+		if errors.Is(err, own) {
+			return own
+		}
+	}
 	for _, k := range kinds {
 		if errors.Is(err, k.etcd) {
 			return k.kind

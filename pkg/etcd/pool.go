@@ -60,6 +60,7 @@ type connKey struct {
 type conn struct {
 	key   connKey
 	cc    *grpc.ClientConn
+	link  link
 	users int
 	// dropped connections are no longer in the pool's map; the last user closes them.
 	dropped bool
@@ -145,13 +146,27 @@ func (p *Pool) Len() int {
 	return len(p.conns)
 }
 
-// call runs f on a connection to e and wraps its error.
+// call runs f on a connection to e on which the member of e responds, and wraps its error.
 func (p *Pool) call(ctx context.Context, t Target, e Endpoint, op string, f func(context.Context, *grpc.ClientConn) error) error {
+	return p.with(ctx, t, e, op, func(c *conn) error {
+		if err := p.identify(ctx, c, t, e); err != nil {
+			return err
+		}
+		return f(ctx, c.cc)
+	})
+}
+
+// with runs f on a connection to e, and fails if the response was not that of the member of e.
+func (p *Pool) with(ctx context.Context, t Target, e Endpoint, op string, f func(*conn) error) error {
 	c, err := p.acquire(t, e)
 	if err != nil {
 		return wrap(op, e.Name, err)
 	}
-	err = wrap(op, e.Name, f(ctx, c.cc))
+	err = f(c)
+	if err == nil {
+		err = c.link.check(t, e)
+	}
+	err = wrap(op, e.Name, err)
 	p.release(c, c.isGood(ctx, err))
 	return err
 }
@@ -163,7 +178,7 @@ func (c *conn) isGood(ctx context.Context, err error) bool {
 		state := c.cc.GetState()
 		return state == connectivity.Ready || state == connectivity.Connecting && c.responded.Load()
 	}
-	good := !isAny(err, ErrUnavailable, ErrTimeout)
+	good := !isAny(err, ErrUnavailable, ErrTimeout, ErrOtherCluster, ErrOtherMember)
 	c.responded.Store(good)
 	return good
 }
@@ -186,12 +201,20 @@ func (p *Pool) acquire(t Target, e Endpoint) (*conn, error) {
 		return nil, ErrClosed
 	}
 	c := p.conns[key]
+	if c != nil && c.link.hasEnded(c.cc.GetState()) {
+		p.drop(c)
+		if c.users == 0 {
+			go closeAll([]*conn{c})
+		}
+		c = nil
+	}
 	if c == nil {
-		cc, err := dial(t, e)
+		c = &conn{key: key}
+		cc, err := dial(t, e, &c.link)
 		if err != nil {
 			return nil, err
 		}
-		c = &conn{key: key, cc: cc}
+		c.cc = cc
 		p.conns[key] = c
 	}
 	if c.element != nil {

@@ -264,6 +264,33 @@ func TestCancelledCallKeepsItsConnection(t *testing.T) {
 	}
 }
 
+// TestConnectionHasOneTransport: gRPC would connect again by itself, to another process perhaps, and what was
+// learned of the first one would be believed of that.
+func TestConnectionHasOneTransport(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	l := &link{}
+	dial := l.dialOnce(listener.Addr().String())
+	if l.hasEnded(connectivity.Idle) {
+		t.Error("a connection has ended before it was made")
+	}
+	first, err := dial(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if second, err := dial(t.Context(), ""); !errors.Is(err, errEnded) {
+		t.Errorf("a second transport: %v, %v", second, err)
+	}
+	if !l.hasEnded(connectivity.Idle) || l.hasEnded(connectivity.Ready) || l.hasEnded(connectivity.Connecting) {
+		t.Error("a connection has ended if its transport no longer exists")
+	}
+}
+
 // TestCancelledCallOnAConnectingConnection: gRPC may call a connection ready after a response has
 // arrived on it. A canceled call keeps it then, and does not keep one that never worked.
 func TestCancelledCallOnAConnectingConnection(t *testing.T) {
@@ -273,7 +300,7 @@ func TestCancelledCallOnAConnectingConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	cc, err := dial(Target{}, Endpoint{Name: "a", URL: "http://" + listener.Addr().String()})
+	cc, err := dial(Target{}, Endpoint{Name: "a", URL: "http://" + listener.Addr().String()}, &link{})
 	if err != nil {
 		t.Fatal(err)
 	}

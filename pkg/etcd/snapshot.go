@@ -141,7 +141,9 @@ func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
 	s.release = func(good bool) { c.pool.release(conn, good) }
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.watchdog = c.pool.config.Clock.AfterFunc(stall, func() { s.cancel(ErrStalled) })
-	s.stream, err = pb.NewMaintenanceClient(conn.cc).Snapshot(s.ctx, &pb.SnapshotRequest{})
+	if err = c.pool.identify(s.ctx, conn, c.target, e); err == nil {
+		s.stream, err = pb.NewMaintenanceClient(conn.cc).Snapshot(s.ctx, &pb.SnapshotRequest{})
+	}
 	if err == nil {
 		err = s.receive()
 	}

@@ -19,6 +19,8 @@ type Endpoint struct {
 	// URL. The certificate is still checked against the host of URL. An address of a
 	// pod works before its DNS name does, whose absence resolvers remember.
 	Address string
+	// MemberID, if not 0, is the ID of the member. A response of any other one is ErrOtherMember.
+	MemberID uint64
 	// Status, if not nil, is the status that the member has just reported. The member list is
 	// then read without asking all members for their status once more.
 	Status *MemberHealth
@@ -31,6 +33,11 @@ type Endpoint struct {
 // Target is how to reach the members of one cluster.
 type Target struct {
 	Endpoints []Endpoint
+	// ClusterIDs are the IDs of the cluster; more than one while its data moves to new members. A response of
+	// any other cluster is ErrOtherCluster, and no request that could change something is sent there: the
+	// address of a pod that has ended may be that of a member of another cluster by now. Empty: the
+	// ID is not known, and any cluster counts.
+	ClusterIDs []uint64
 	// TLS is used for https endpoints. It must not be changed after it was used.
 	TLS *tls.Config
 	// TLSIdentity names the certificates in TLS, such as the resource version of the

@@ -125,7 +125,8 @@ func (r *Clusters) keepSchedule(ctx context.Context, key types.NamespacedName, c
 }
 
 func (r *Clusters) writeStatus(ctx context.Context, key types.NamespacedName, c *v1beta2.EtcdCluster, plan planner.ClusterPlan) error {
-	_, err := reconcile.WriteStatus(r.Gate, key, c, c.Status,
+	write := reconcile.StatusWrite[v1beta2.ClusterStatus]{Kind: reconcile.ClusterStatus, Gate: r.Gate, Key: key, Object: c, Current: c.Status, Now: r.Clock.Now()}
+	_, err := write.Do(ctx,
 		func() v1beta2.ClusterStatus { return plan.WithBackups(&c.Status) },
 		func(status v1beta2.ClusterStatus) (metav1.Object, error) {
 			update := c.DeepCopy()

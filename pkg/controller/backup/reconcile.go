@@ -306,9 +306,10 @@ func (r *Reconciler) wakeNext() {
 	}
 }
 
-// writeStatus writes the status if it changed; at most one write.
+// writeStatus writes the status if it changed.
 func (r *Reconciler) writeStatus(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
-	written, err := reconcile.WriteStatus(r.Gate, key, s.Backup, s.Backup.Status,
+	write := reconcile.StatusWrite[v1beta2.BackupStatus]{Kind: reconcile.BackupStatus, Gate: r.Gate, Key: key, Object: s.Backup, Current: s.Backup.Status, Now: s.Now}
+	written, err := write.Do(ctx,
 		func() v1beta2.BackupStatus { return planner.Status(s.Observed, plan) },
 		func(status v1beta2.BackupStatus) (metav1.Object, error) {
 			update := s.Backup.DeepCopy()

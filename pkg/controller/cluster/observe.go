@@ -38,6 +38,8 @@ const (
 // seen is one observation, with what actions need in addition.
 type seen struct {
 	planner.Observed
+	// clusterIDs are the IDs that etcd has said or may say; see Target of package etcd.
+	clusterIDs []uint64
 	// target holds the endpoints of every member whose pod runs.
 	target etcd.Target
 	// voters is target without members that are known to be learners or not to serve.

@@ -211,7 +211,7 @@ func (s *seen) canSendRequests() bool {
 
 // to returns a target of these endpoints, with the controller's certificate.
 func (s *seen) to(endpoints ...etcd.Endpoint) etcd.Target {
-	target := etcd.Target{Endpoints: endpoints}
+	target := etcd.Target{Endpoints: endpoints, ClusterIDs: s.clusterIDs}
 	if pair := s.certificates[v1beta2.CertificateUseOperator]; pair != nil {
 		target.TLS, target.TLSIdentity = pair.ClientConfig()
 	}

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -26,6 +27,7 @@ import (
 // so that it misses no change of the membership. The statuses alone do not prove that. If no member
 // responds, that is an observation and not an error.
 func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
+	r.seen.clusterIDs = recordedClusterIDs(r.seen.Record)
 	r.seen.target = r.seen.to(endpoints(r.seen.Cluster, sorted(pods))...)
 	r.seen.Etcd.Members = r.seen.lastKnown()
 	observeExisting(ctx, r)
@@ -47,6 +49,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	statusCtx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	statuses := r.Etcd.Statuses(statusCtx, r.seen.to(slices.Concat(r.seen.target.Endpoints, r.seen.existing.Endpoints)...))
+	r.seen.identify(statuses)
 	r.seen.voters = r.seen.to()
 	for _, e := range r.seen.target.Endpoints {
 		a := statuses[e.Name]
@@ -74,6 +77,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	}
 	if !r.seen.Etcd.Linearizable {
 		r.seen.addRespondingMembers(statuses)
+		r.seen.noteOtherCluster(statuses)
 	}
 	takesOver := len(r.seen.existing.Endpoints) > 0
 	observeOldMembers(ctx, r, statuses)
@@ -226,20 +230,15 @@ func readMembers(ctx context.Context, r *run) {
 	for _, m := range membership.Members {
 		r.seen.Etcd.Members = append(r.seen.Etcd.Members, member(r.seen.Cluster, m))
 	}
-	slices.SortFunc(r.seen.Etcd.Members, func(a, b planner.Member) int {
-		switch {
-		case a.ID < b.ID:
-			return -1
-		case a.ID > b.ID:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortFunc(r.seen.Etcd.Members, func(a, b planner.Member) int { return cmp.Compare(a.ID, b.ID) })
+	if r.seen.Cluster.Existing() != nil {
+		r.seen.nameOldMembers()
+	}
 }
 
 // member names a member of etcd's list. A member that has not started yet has no name
-// there; its peer URL tells which pod it belongs to.
+// there; its peer URL tells which pod it belongs to. Every other member is named by its ID; see
+// planner.Member.
 func member(c *v1beta2.EtcdCluster, m etcd.Member) planner.Member {
 	o := planner.Member{ID: m.ID, Name: m.Name, Started: m.Name != "", Learner: m.Learner}
 	for _, url := range m.PeerURLs {
@@ -249,7 +248,7 @@ func member(c *v1beta2.EtcdCluster, m etcd.Member) planner.Member {
 			return o
 		}
 	}
-	o.Unmanaged, o.PeerURLs = true, m.PeerURLs
+	o.Unmanaged, o.PeerURLs, o.OwnName, o.Name = true, m.PeerURLs, m.Name, strconv.FormatUint(m.ID, 16)
 	return o
 }
 
@@ -290,6 +289,9 @@ func judge(r *run, statuses map[string]etcd.StatusResult) {
 			continue
 		}
 		judgeUnresponsive(m, r.seen.podOf(m.Name))
+		if a := statuses[m.Name]; errors.Is(a.Err, etcd.ErrOtherCluster) {
+			judgeOtherCluster(m, a.Health.ClusterID)
+		}
 	}
 	slices.Sort(r.seen.Etcd.NoSpace)
 	r.seen.Etcd.NoSpace = slices.Compact(r.seen.Etcd.NoSpace)
@@ -338,6 +340,8 @@ func judgeResponse(m *planner.Member, h etcd.MemberHealth) {
 // ready, and that does not respond here, may be cut off from the controller only.
 func judgeUnresponsive(m *planner.Member, p *planner.Pod) {
 	switch {
+	case m.Unmanaged && p == nil && !m.Started:
+		m.Health, m.Reason, m.Message = planner.Unknown, planner.ReasonNotStarted, "another program added it, and it has not started"
 	case m.Unmanaged && p == nil:
 		m.Health, m.Reason, m.Message = planner.Unknown, planner.ReasonUnresponsive, "it does not respond to the controller"
 	case p == nil:

@@ -155,7 +155,6 @@ func observeOldMembers(ctx context.Context, r *run, statuses map[string]etcd.Sta
 	if len(r.seen.existing.Endpoints) == 0 {
 		return
 	}
-	r.seen.nameOldMembers()
 	for i := range r.seen.Etcd.Members {
 		if m := &r.seen.Etcd.Members[i]; m.Unmanaged {
 			m.OfCluster = otherCluster(r, m.PeerURLs)
@@ -270,12 +269,19 @@ func isReachable(host string) bool {
 // safeName is a name that can stand in the initial cluster of a member that joins.
 var safeName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// nameOldMembers gives old members names of their own. etcd takes any name, and the same name
-// twice.
+// maxOwnName is how many bytes the name of an old member may have to be used here.
+const maxOwnName = 253
+
+// nameOldMembers gives old members their own names, where these can stand in a command line and are
+// those of no other object. etcd takes any name, and the same name twice.
 func (s *seen) nameOldMembers() {
 	count := map[string]int{}
 	for i := range s.Etcd.Members {
-		count[s.Etcd.Members[i].Name]++
+		m := &s.Etcd.Members[i]
+		count[m.Name]++
+		if m.Unmanaged && m.OwnName != m.Name {
+			count[m.OwnName]++
+		}
 	}
 	for _, p := range slices.Concat(s.Pods, s.Prepared) {
 		count[p.Name]++
@@ -284,8 +290,8 @@ func (s *seen) nameOldMembers() {
 		count[c.Name]++
 	}
 	for i := range s.Etcd.Members {
-		if m := &s.Etcd.Members[i]; m.Unmanaged && (!safeName.MatchString(m.Name) || count[m.Name] > 1) {
-			m.Name = "member-" + strconv.FormatUint(m.ID, 16)
+		if m := &s.Etcd.Members[i]; m.Unmanaged && len(m.OwnName) <= maxOwnName && safeName.MatchString(m.OwnName) && count[m.OwnName] == 1 {
+			m.Name = m.OwnName
 		}
 	}
 }

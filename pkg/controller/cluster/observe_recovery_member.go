@@ -63,6 +63,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	}
 	r.seen.RecoveryMember.Serves = response.Health.Leader != 0 && response.Health.Leader == response.Health.ID
 	r.seen.RecoveryMember.ClusterID = response.Health.ClusterID
+	r.seen.recoveryMember.ClusterIDs = []uint64{response.Health.ClusterID}
 	if r.seen.RecoveryMember.Serves && recovery.Phase == v1beta2.RecoveryPhaseFilling {
 		return observeNodes(ctx, r)
 	}

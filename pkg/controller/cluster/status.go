@@ -16,11 +16,14 @@ import (
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
 
-// writeStatus writes the status if it changed and is not postponed; at most one write. It drops no requested
+// writeStatus writes the status if it changed and is not postponed. It drops no requested
 // recovery because of a record that is out of date: the request is not made a second time.
 func writeStatus(ctx context.Context, r *run, plan planner.Plan) error {
 	var status v1beta2.ClusterStatus
-	written, err := reconcile.WriteStatus(r.Gate, r.key, r.seen.Cluster, r.seen.Cluster.Status,
+	write := reconcile.StatusWrite[v1beta2.ClusterStatus]{
+		Kind: reconcile.ClusterStatus, Gate: r.Gate, Key: r.key, Object: r.seen.Cluster, Current: r.seen.Cluster.Status, Now: r.seen.Now,
+	}
+	written, err := write.Do(ctx,
 		func() v1beta2.ClusterStatus {
 			status = planner.Status(r.seen.Observed, plan)
 			if planner.IsPostponed(r.seen.Now, &r.seen.Cluster.Status, &status, plan) {

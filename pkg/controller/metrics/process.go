@@ -21,6 +21,13 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind", "outcome"})
 
+	statusFieldsLeftOut = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      "etcd_operator",
+		Name:           "status_fields_left_out_total",
+		Help:           "Statuses from which the controller left out fields that the API rejects, by kind.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"kind"})
+
 	isLeader = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "etcd_operator",
 		Name:           "leader",
@@ -32,7 +39,7 @@ var (
 // Register adds the metrics of this package that need no cache to the registry that the
 // process serves.
 var Register = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(reconcileDuration, isLeader)
+	legacyregistry.MustRegister(reconcileDuration, statusFieldsLeftOut, isLeader)
 	legacyregistry.MustRegister(attempts, backupDuration, lastSuccess, lastSize, healthy)
 	legacyregistry.MustRegister(restoresEnded, restoreDuration)
 })
@@ -61,3 +68,6 @@ func ObserveReconcile(kind string, took time.Duration, err error) {
 	}
 	reconcileDuration.WithLabelValues(kind, outcome).Observe(took.Seconds())
 }
+
+// StatusFieldsLeftOut records that a status of a kind lacks what the API rejects.
+func StatusFieldsLeftOut(kind string) { statusFieldsLeftOut.WithLabelValues(kind).Inc() }

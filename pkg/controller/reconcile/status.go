@@ -4,37 +4,126 @@
 package reconcile
 
 import (
+	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 )
 
-// WriteStatus writes the desired status of an object with update, in at most one request,
-// and notes the write at the gate. It makes no request if the status is unchanged or if the
-// object is being deleted. A conflict is no error: the event of the other write leads to
-// another reconcile. Written is true if the API has taken the status.
-func WriteStatus[S any](
-	gate Gate, key types.NamespacedName, object metav1.Object, current S, desired func() S, update func(S) (metav1.Object, error),
-) (written bool, err error) {
-	if object.GetDeletionTimestamp() != nil {
+// StatusWrite is a write of the status of an object.
+type StatusWrite[S any] struct {
+	Kind    StatusKind[S]
+	Gate    Gate
+	Key     types.NamespacedName
+	Object  metav1.Object
+	Current S
+	Now     time.Time
+}
+
+// Do writes the desired status with update and notes the write at the gate. It makes no request if the
+// status is unchanged or if the object is being deleted. A conflict is no error: the event of the
+// other write leads to another reconcile. Written is true if the API has taken a status.
+//
+// What the API would reject is left out before the write, and the condition StatusIncomplete names it, so
+// that one bad value never keeps everything else from being reported. An API server that rejects
+// more than this program knows gets the status once without that, and once more with nothing but
+// the conditions changed. All other times there is one request at most.
+func (w StatusWrite[S]) Do(ctx context.Context, desired func() S, update func(S) (metav1.Object, error)) (written bool, err error) {
+	if w.Object.GetDeletionTimestamp() != nil {
 		return false, nil
 	}
-	status := desired()
-	// Most of the time the status is the same, which reflect.DeepEqual finds several times faster.
-	if reflect.DeepEqual(&status, &current) || equality.Semantic.DeepEqual(status, current) {
+	wanted := desired()
+	if isSame(&wanted, &w.Current) {
 		return false, nil
 	}
-	updated, err := update(status)
+	status, leftOut := w.Kind.fit(wanted, w.Current)
+	if len(leftOut) > 0 {
+		w.report(ctx, &status, leftOut)
+	}
+	if w.Kind.size(&status) > maxStatusSize {
+		leftOut = append(leftOut, field.TooLong(field.NewPath("status"), "", maxStatusSize))
+		status = w.reduced(ctx, wanted, leftOut)
+	}
+	updated, err := w.send(&status, update)
+	for try := 0; isRefused(err) && try < 2; try++ {
+		leftOut = append(leftOut, refusals(err)...)
+		if try > 0 || !validation.LeaveOut(&status, refusals(err)) {
+			status = w.reduced(ctx, wanted, leftOut)
+		} else {
+			w.report(ctx, &status, leftOut)
+		}
+		updated, err = w.send(&status, update)
+	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("write the status: %w", err)
 	}
-	gate.Note(key, updated)
+	if updated == nil {
+		return false, nil
+	}
+	w.Gate.Note(w.Key, updated)
 	return true, nil
+}
+
+// maxStatusSize is how large a status is at most, in bytes. The etcd behind the API takes 1.5 MiB.
+const maxStatusSize = 512 << 10
+
+// send writes a status unless it is the current one.
+func (w StatusWrite[S]) send(status *S, update func(S) (metav1.Object, error)) (metav1.Object, error) {
+	if isSame(status, &w.Current) {
+		return nil, nil
+	}
+	return update(*status)
+}
+
+// reduced returns the current status, which the API has accepted, with the conditions of the wanted one.
+func (w StatusWrite[S]) reduced(ctx context.Context, wanted S, leftOut field.ErrorList) S {
+	status, _ := w.Kind.fit(w.Kind.reduce(wanted, w.Current), w.Current)
+	w.report(ctx, &status, leftOut)
+	return status
+}
+
+// report says in the status, in the log and in a metric what was left out.
+func (w StatusWrite[S]) report(ctx context.Context, status *S, leftOut field.ErrorList) {
+	message := describeLeftOut(leftOut)
+	w.Kind.report(status, w.Current, w.Object.GetGeneration(), w.Now, message)
+	metrics.StatusFieldsLeftOut(w.Kind.name)
+	klog.FromContext(ctx).Info("Left out of the status what the API rejects", "kind", w.Kind.name, "object", w.Key, "rejected", message)
+}
+
+// isSame compares statuses. Most of the time they are the same, which reflect.DeepEqual finds several
+// times faster.
+func isSame[S any](a, b *S) bool {
+	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(*a, *b)
+}
+
+// isRefused is true if the API rejects the content of what was written. The same content is
+// rejected again.
+func isRefused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// refusals returns which fields an API server rejects, as far as it says so.
+func refusals(err error) field.ErrorList {
+	status, says := err.(apierrors.APIStatus) //nolint:errorlint // isRefused has looked at wrapped errors
+	if !says || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
+		return field.ErrorList{{Type: field.ErrorTypeInternal, Field: "status", Detail: err.Error()}}
+	}
+	var errs field.ErrorList
+	for _, cause := range status.Status().Details.Causes {
+		errs = append(errs, &field.Error{Type: field.ErrorType(cause.Type), Field: cause.Field, BadValue: field.OmitValueType{}, Detail: cause.Message})
+	}
+	return errs
 }

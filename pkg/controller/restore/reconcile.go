@@ -148,9 +148,10 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 	}
 }
 
-// writeStatus writes the status if it changed; at most one write.
+// writeStatus writes the status if it changed.
 func (r *Reconciler) writeStatus(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) error {
-	written, err := reconcile.WriteStatus(r.Gate, key, s.Restore, s.Restore.Status,
+	write := reconcile.StatusWrite[v1beta2.RestoreStatus]{Kind: reconcile.RestoreStatus, Gate: r.Gate, Key: key, Object: s.Restore, Current: s.Restore.Status, Now: s.Now}
+	written, err := write.Do(ctx,
 		func() v1beta2.RestoreStatus { return planner.Status(s.Observed, plan) },
 		func(status v1beta2.RestoreStatus) (metav1.Object, error) {
 			update := s.Restore.DeepCopy()

@@ -36,6 +36,7 @@ const (
 // nothing happened it is the old status again.
 func Status(o Observed, plan Plan) v1beta2.BackupStatus {
 	status := *o.Backup.Status.DeepCopy()
+	meta.RemoveStatusCondition(&status.Conditions, v1beta2.ConditionStatusIncomplete) // the write of this status adds it again if it must
 	status.ObservedGeneration = o.Backup.Generation
 	status.NextScheduleTime = job.StatusTime(plan.Next)
 	switch j := o.pending(); {

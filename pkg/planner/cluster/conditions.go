@@ -39,6 +39,9 @@ func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 	}
 	for i := range o.Cluster.Status.Conditions {
 		other := &o.Cluster.Status.Conditions[i]
+		if other.Type == v1beta2.ClusterConditionStatusIncomplete {
+			continue // the write of this status adds it again if it must
+		}
 		if !slices.ContainsFunc(list, func(c v1beta2.ClusterCondition) bool { return c.Type == other.Type }) {
 			result = append(result, *other)
 		}

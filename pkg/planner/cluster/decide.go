@@ -39,10 +39,10 @@ var rules = []rule{
 	{RuleRecreatePods, ruleRecreatePods},
 	// Gives pods whose container does not run what is declared now.
 	{RuleRepair, ruleRepair},
+	// Waits while only members of another etcd respond at the addresses of the members.
+	{RuleClusterID, ruleClusterID},
 	// Waits while no quorum responds.
 	{RuleQuorum, ruleQuorum},
-	// Waits while the members respond with the cluster ID of another etcd.
-	{RuleClusterID, ruleClusterID},
 	// Joins the etcd that another program runs, and removes its old members on request. Changes
 	// nothing else of the membership while an old member is left.
 	{RuleTakeOver, ruleTakeOver},

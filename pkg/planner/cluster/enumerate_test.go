@@ -186,7 +186,7 @@ func (s surroundings) build(members []shape, o *Observed) {
 	case otherCluster:
 		o.Record.ClusterID = "bad"
 	case strangeMember:
-		o.Etcd.Members = append(o.Etcd.Members, Member{ID: 99, Name: "unmanaged", Unmanaged: true, Started: true, Health: Unknown})
+		o.Etcd.Members = append(o.Etcd.Members, Member{ID: 99, Name: hexID(99), Unmanaged: true, Started: s.size%2 == 1, Health: Unknown})
 	case serviceNotOwned:
 		o.PeerService = NotOwned
 	case secured:

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 )
 
 // checkStatus holds for every status.
@@ -38,6 +39,9 @@ func checkStatus(f *facts, s v1beta2.ClusterStatus) string {
 		return "members are missing from the status"
 	case int(s.Replicas) != f.own:
 		return "wrong size"
+	}
+	if _, rejected := validation.FitClusterStatus(s, v1beta2.ClusterStatus{}); len(rejected) > 0 {
+		return "the API rejects the status: " + rejected.ToAggregate().Error()
 	}
 	if problem := checkReady(f.Observed, s); problem != "" {
 		return problem

@@ -227,11 +227,37 @@ func checkList(f *facts, p Plan) string {
 		if disturbs(a) && !f.Etcd.Linearizable {
 			return fmt.Sprintf("%T without a list that a quorum confirmed", a)
 		}
-		if disturbs(a) && f.Cluster.Spec.Bootstrap == nil && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Unmanaged }) {
+		if disturbs(a) && f.Cluster.Spec.Bootstrap == nil && slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Unmanaged }) && !f.healsBesideUnmanaged(a) {
 			return fmt.Sprintf("%T next to an unmanaged member", a)
 		}
 	}
 	return ""
+}
+
+// healsBesideUnmanaged is true for what brings back the declared number of own voters, while no
+// unmanaged member is a learner or has not started.
+func (f *facts) healsBesideUnmanaged(a Action) bool {
+	own := 0
+	for i := range f.Etcd.Members {
+		m := &f.Etcd.Members[i]
+		if m.Unmanaged && (m.Learner || !m.Started) {
+			return false
+		}
+		if !m.Unmanaged && !m.Learner {
+			own++
+		}
+	}
+	switch a := a.(type) {
+	case RemoveMember:
+		m := f.memberByID(a.ID)
+		return m != nil && !m.Unmanaged && (m.Learner || a.Reason == RemoveLost || !m.Started)
+	case AddMember, PromoteMember:
+		return own < int(*f.Cluster.Spec.Replicas)
+	case MoveLeader:
+		return true // to hand over before a lost member is removed
+	default:
+		return false
+	}
 }
 
 func checkRemove(f *facts, p Plan) string {

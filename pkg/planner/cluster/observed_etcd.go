@@ -46,8 +46,13 @@ const (
 
 // Member is one member of the etcd cluster.
 type Member struct {
-	ID   uint64
+	ID uint64
+	// Name is that of its pod. An unmanaged member is named by its ID, because its own name may be
+	// missing, anything, and that of another member; an old member of an etcd that the cluster takes over
+	// keeps its own name where that is none of these.
 	Name string
+	// OwnName is what an unmanaged member calls itself; empty until it has started.
+	OwnName string
 	// Unmanaged is true if its peer URL is not one that this controller gives.
 	Unmanaged bool
 	// PeerURLs of an unmanaged member. Those of another member follow from its name.

@@ -8,7 +8,7 @@ import "fmt"
 // ruleClusterID leaves members of an etcd that is not this cluster alone.
 func ruleClusterID(o *Observed) (Plan, bool) {
 	id := o.Record.ClusterID
-	if id == "" || id == unknownClusterID || id == hexID(o.Etcd.ClusterID) {
+	if id == "" || id == unknownClusterID || o.Etcd.ClusterID == 0 || id == hexID(o.Etcd.ClusterID) {
 		return Plan{}, false
 	}
 	return wait(recheckWaiting, ReasonClusterIDMismatch,

@@ -34,20 +34,10 @@ func ruleTakeOver(o *Observed) (Plan, bool) {
 	if !takesOver(o.Cluster) || len(listUnmanaged(o.Etcd.Members)) == 0 {
 		return Plan{}, false
 	}
-	if len(listOwnVoters(o.Etcd.Members)) > 0 { // otherwise no member of the cluster has confirmed the list
-		if plan, decides := ruleOrphans(o); decides {
-			return plan, true
-		}
-	}
-	if m := findJoiningMember(o.Etcd.Members); m != nil && !m.Unmanaged {
-		return ruleJoining(o)
+	if plan, decides := repairBesideOthers(o); decides {
+		return plan, true
 	}
 	own, size := listOwnVoters(o.Etcd.Members), desiredSize(o.Cluster)
-	for _, m := range own {
-		if isLost(o, m) {
-			return replaceLostBesideOld(o, m), true
-		}
-	}
 	if m := replacedBesideOld(o, own); m != nil && len(own) > size {
 		return removeReplacedBesideOld(o, m), true
 	}
@@ -63,15 +53,6 @@ func ruleTakeOver(o *Observed) (Plan, bool) {
 	return wait(recheckSteady, ReasonOldMembersKept,
 		fmt.Sprintf("%d members of this cluster vote beside the old members %s", len(own), unmanagedNames(o)),
 		"Connect all applications to this cluster, then set spec.bootstrap.existing.oldMembers=Remove."), true
-}
-
-// replaceLostBesideOld removes a voter of the cluster that has lost its pod and its data, once the
-// pod of its successor waits. One above the desired size has no successor.
-func replaceLostBesideOld(o *Observed, m *Member) Plan {
-	if len(listOwnVoters(o.Etcd.Members)) <= desiredSize(o.Cluster) && nextPrepared(o) == nil {
-		return awaitPrepared(o)
-	}
-	return removeVoter(o, m, RemoveLost)
 }
 
 // replacedBesideOld returns a voter of the cluster that does not serve and that another member

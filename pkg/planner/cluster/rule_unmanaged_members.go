@@ -3,17 +3,118 @@
 
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-// ruleUnmanagedMembers changes nothing in a cluster that has a member which this controller
-// did not add: its place in the quorum is not known.
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
+)
+
+// ruleUnmanagedMembers waits while etcd has members that this controller did not add. It counts each of
+// their votes as one that does not serve, because no pod and no response tells about them. So it does
+// not roll out a change, does not change the size, and removes none of them: another program may run
+// them and hold data there.
+//
+// It does replace members of its own that have lost their pod and their data, unless the other
+// program is in the middle of a change: one of its members is a learner or has not started. A lost
+// voter is removed only if the voters of this cluster that serve are a quorum of those that are left
+// (S2). That makes the quorum smaller and never ends it, whatever the unmanaged members do. Its
+// successor joins as a learner, and votes only if the members that serve are a quorum with it. Waiting
+// instead would add the next loss to the first one.
 func ruleUnmanagedMembers(o *Observed) (Plan, bool) {
-	for i := range o.Etcd.Members {
-		if m := &o.Etcd.Members[i]; m.Unmanaged {
-			return wait(recheckWaiting, ReasonUnmanagedMember,
-				fmt.Sprintf("member %s (%s) was not added by this controller", hexID(m.ID), m.Name),
-				"Remove that member with etcdctl member remove "+hexID(m.ID)+"."), true
+	unmanaged := listUnmanaged(o.Etcd.Members)
+	if len(unmanaged) == 0 {
+		return Plan{}, false
+	}
+	changing := func(m *Member) bool { return m.Learner || !m.Started }
+	if !slices.ContainsFunc(unmanaged, changing) {
+		if plan, heals := healBesideUnmanaged(o); heals {
+			return plan, true
+		}
+	}
+	return wait(recheckWaiting, ReasonUnmanagedMember, describeUnmanaged(unmanaged), removeUnmanaged(o, unmanaged[0])), true
+}
+
+// healBesideUnmanaged replaces members of the cluster that have lost their pod and their data.
+func healBesideUnmanaged(o *Observed) (Plan, bool) {
+	if plan, repairs := repairBesideOthers(o); repairs {
+		return plan, true
+	}
+	if len(listOwnVoters(o.Etcd.Members)) < desiredSize(o.Cluster) {
+		return ruleScaleUp(o)
+	}
+	return Plan{}, false
+}
+
+// repairBesideOthers finishes the joining of a member of the cluster, or removes a member that has lost its
+// pod and its data, while etcd has members that another program runs.
+func repairBesideOthers(o *Observed) (Plan, bool) {
+	if len(listOwnVoters(o.Etcd.Members)) > 0 { // otherwise no member of the cluster has confirmed the list
+		if plan, decides := ruleOrphans(o); decides {
+			return plan, true
+		}
+	}
+	if m := findJoiningMember(o.Etcd.Members); m != nil && !m.Unmanaged {
+		return ruleJoining(o)
+	}
+	for _, m := range listOwnVoters(o.Etcd.Members) {
+		if isLost(o, m) {
+			return replaceLostBesideOthers(o, m), true
 		}
 	}
 	return Plan{}, false
+}
+
+// replaceLostBesideOthers removes a voter of the cluster that has lost its pod and its data, once the
+// pod of its successor waits. One above the desired size has no successor.
+func replaceLostBesideOthers(o *Observed, m *Member) Plan {
+	if len(listOwnVoters(o.Etcd.Members)) <= desiredSize(o.Cluster) && nextPrepared(o) == nil {
+		return awaitPrepared(o)
+	}
+	return removeVoter(o, m, RemoveLost)
+}
+
+// mostDescribed is how many unmanaged members a message describes.
+const mostDescribed = 3
+
+// describeUnmanaged says which members another program added.
+func describeUnmanaged(unmanaged []*Member) string {
+	var list []string
+	for _, m := range unmanaged[:min(len(unmanaged), mostDescribed)] {
+		var about []string
+		switch {
+		case !m.Started:
+			about = append(about, "not started")
+		case m.OwnName != "" && m.OwnName != m.Name:
+			about = append(about, fmt.Sprintf("calls itself %q", untrusted.Within(m.OwnName, maxRepeated)))
+		}
+		if m.Learner {
+			about = append(about, "learner")
+		}
+		if len(m.PeerURLs) > 0 {
+			about = append(about, "peer URL "+untrusted.Within(m.PeerURLs[0], maxRepeated))
+		}
+		text := hexID(m.ID)
+		if len(about) > 0 {
+			text += " (" + strings.Join(about, ", ") + ")"
+		}
+		list = append(list, text)
+	}
+	if left := len(unmanaged) - len(list); left > 0 {
+		list = append(list, fmt.Sprintf("and %d more", left))
+	}
+	if len(unmanaged) == 1 {
+		return "etcd has a member that this controller did not add: " + list[0]
+	}
+	return fmt.Sprintf("etcd has %d members that this controller did not add: %s", len(unmanaged), strings.Join(list, ", "))
+}
+
+// maxRepeated is how many bytes of a name or a URL a message repeats.
+const maxRepeated = 128
+
+// removeUnmanaged is the remedy: what removes an unmanaged member.
+func removeUnmanaged(o *Observed, m *Member) string {
+	return fmt.Sprintf("Stop that member and remove it: kubectl etcd ctl %s -n %s -- member remove %s. Without the plugin: etcdctl member remove %s.",
+		o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), hexID(m.ID))
 }

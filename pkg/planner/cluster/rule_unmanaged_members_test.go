@@ -3,11 +3,51 @@
 
 package cluster
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
+)
 
 func TestRuleUnmanagedMembers(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"an unmanaged member", 3, "a b c d:unmanaged", nil, "unmanaged-members: wait UnmanagedMember"},
-		{"stops repairs too", 3, "a:nopod b c d:unmanaged", nil, "unmanaged-members: FindMember a, wait UnmanagedMember"},
+		{"no change of the size beside an unmanaged member", 3, "a b c e d:stranger", nil, "unmanaged-members: wait UnmanagedMember"},
+		{"no rollout beside an unmanaged member", 3, "a:stale b c d:stranger", nil, "unmanaged-members: wait UnmanagedMember"},
+		{"nothing while an unmanaged member has not started", 3, "a:nopod b c d:stranger,unstarted", nil, "unmanaged-members: FindMember a, wait UnmanagedMember"},
+		{"nothing while an unmanaged learner joins", 3, "a:nopod b c d:stranger,learner", nil, "unmanaged-members: FindMember a, wait UnmanagedMember"},
+		{"a lost member waits for its successor", 3, "a:nopod b c d:stranger", edits(unprepared), "unmanaged-members: PreparePod c-new, FindMember a, wait WaitingForPod"},
+		{"a lost member is removed", 3, "a:nopod b c d:stranger", nil, "unmanaged-members: RemoveMember a Lost"},
+		{"a lost member stays if the others are no quorum without the unmanaged members", 3, "a:nopod b c d:stranger e:stranger", nil, "unmanaged-members: FindMember a, wait QuorumAtRisk"},
+		{"the successor of a removed member joins", 3, "b c d:stranger", nil, "unmanaged-members: AddLearner c-new, AdmitPod c-new[b c d c-new]"},
 	})
+}
+
+// TestUnmanagedMemberIsReported checks what a user learns of a member that etcdctl has added.
+func TestUnmanagedMemberIsReported(t *testing.T) {
+	o := observed(t, 3, "a b c")
+	o.Etcd.Members = append(o.Etcd.Members, Member{
+		ID: 0xd, Name: "d", Unmanaged: true, PeerURLs: []string{"http://\x1b[31m" + strings.Repeat("x", 1<<16)}, Health: Unknown, Reason: ReasonNotStarted,
+	})
+	s := Status(o, Decide(o))
+	if s.Tolerance == nil || *s.Tolerance != 0 {
+		t.Errorf("the fault tolerance is %v", s.Tolerance)
+	}
+	for condition, want := range map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
+		v1beta2.ClusterConditionReady: corev1.ConditionFalse, v1beta2.ClusterConditionDegraded: corev1.ConditionTrue, v1beta2.ClusterConditionAvailable: corev1.ConditionTrue,
+	} {
+		if got := find(s, condition); got.Status != want || condition != v1beta2.ClusterConditionAvailable && !strings.Contains(got.Message, "d") {
+			t.Errorf("%s is %s: %s", condition, got.Status, got.Message)
+		}
+	}
+	if b := s.BlockedBy; b == nil || !strings.Contains(b.Unblock, "member remove d") || len(b.Message) > 1<<10 || strings.Contains(b.Message, "\x1b") {
+		t.Errorf("the controller waits for %+v", b)
+	}
+	if _, rejected := validation.FitClusterStatus(s, v1beta2.ClusterStatus{}); len(rejected) > 0 {
+		t.Errorf("the API rejects the status: %v", rejected)
+	}
 }

@@ -25,6 +25,7 @@ const (
 // nothing happened it is the old status again.
 func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 	status := *o.Restore.Status.DeepCopy()
+	meta.RemoveStatusCondition(&status.Conditions, v1beta2.ConditionStatusIncomplete) // the write of this status adds it again if it must
 	status.ObservedGeneration = o.Restore.Generation
 	if o.hasEnded() {
 		o.standing(&status, plan).Write(&status.Conditions, o.Restore.Generation, o.Now)

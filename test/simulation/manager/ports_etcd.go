@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -40,6 +41,16 @@ func (p etcdPort) at(endpoint etcd.Endpoint) *simetcd.Process {
 	return found
 }
 
+// of returns the process behind an endpoint, as at does, or the error if it is of another cluster than the
+// target.
+func (p etcdPort) of(target etcd.Target, endpoint etcd.Endpoint, op string) (*simetcd.Process, error) {
+	found := p.at(endpoint)
+	if found != nil && len(target.ClusterIDs) > 0 && !slices.Contains(target.ClusterIDs, found.Dir.Lineage.ClusterID) {
+		return found, &etcd.Error{Op: op, Member: endpoint.Name, Kind: etcd.ErrOtherCluster}
+	}
+	return found, nil
+}
+
 // silenceTakes is how long the controller waits for an unresponsive member.
 const silenceTakes = time.Second
 
@@ -62,8 +73,8 @@ func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 	results := map[string]etcd.StatusResult{}
 	unresponsive := false
 	for _, e := range target.Endpoints {
-		if found := p.at(e); found != nil {
-			results[e.Name] = etcd.StatusResult{Health: p.c.W.Etcd.Health(found)}
+		if found, err := p.of(target, e, "status"); found != nil {
+			results[e.Name] = etcd.StatusResult{Health: p.c.W.Etcd.Health(found), Err: err}
 			continue
 		}
 		kind := etcd.ErrTimeout
@@ -85,8 +96,8 @@ func (p etcdPort) Members(ctx context.Context, target etcd.Target) (etcd.Members
 	return call(ctx, p.c, "list members", false, true, func() (etcd.Membership, error) {
 		var failed error = &etcd.Error{Op: "list members", Kind: etcd.ErrUnavailable}
 		for _, e := range target.Endpoints {
-			found := p.at(e)
-			if found == nil {
+			found, err := p.of(target, e, "list members")
+			if found == nil || err != nil {
 				continue
 			}
 			list, err := p.c.W.Etcd.List(found)
@@ -105,7 +116,7 @@ func (p etcdPort) FailedReads(ctx context.Context, target etcd.Target) map[strin
 	failed, err := call(ctx, p.c, "read at each voter", false, true, func() (map[string]error, error) {
 		failed := map[string]error{}
 		for _, e := range target.Endpoints {
-			if found := p.at(e); found == nil {
+			if found, err := p.of(target, e, "linearizable read"); found == nil || err != nil {
 				failed[e.Name] = &etcd.Error{Op: "linearizable read", Member: e.Name, Kind: etcd.ErrTimeout}
 			} else if err := p.c.W.Etcd.Read(found); err != nil {
 				failed[e.Name] = err
@@ -127,21 +138,21 @@ func (p etcdPort) FailedReads(ctx context.Context, target etcd.Target) map[strin
 }
 
 // OwnMembers implements cluster.Etcd.
-func (p etcdPort) OwnMembers(ctx context.Context, _ etcd.Target, endpoint etcd.Endpoint) (etcd.Membership, error) {
+func (p etcdPort) OwnMembers(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) (etcd.Membership, error) {
 	return call(ctx, p.c, "list own members", false, true, func() (etcd.Membership, error) {
-		found := p.at(endpoint)
-		if found == nil {
+		found, err := p.of(target, endpoint, "list own members")
+		if found == nil || err != nil {
 			return etcd.Membership{}, &etcd.Error{Op: "list own members", Member: endpoint.Name, Kind: etcd.ErrUnavailable}
 		}
 		return p.c.W.Etcd.OwnList(found)
 	})
 }
 
-// change sends a change to the first member that responds.
+// change sends a change to the first member of the cluster that responds.
 func (p etcdPort) change(ctx context.Context, name string, target etcd.Target, do func(*simetcd.Process) error) error {
 	_, err := call(ctx, p.c, name, true, true, func() (struct{}, error) {
 		for _, e := range target.Endpoints {
-			if found := p.at(e); found != nil {
+			if found, err := p.of(target, e, name); found != nil && err == nil {
 				return struct{}{}, do(found)
 			}
 		}

@@ -25,9 +25,9 @@ func (p etcdPort) Pad(ctx context.Context, target etcd.Target, n int) error {
 
 // Defragment implements cluster.Etcd. It is the end of a task and no call of a
 // reconcile, so no fault of those strikes it.
-func (p etcdPort) Defragment(_ context.Context, _ etcd.Target, endpoint etcd.Endpoint) error {
-	at := p.at(endpoint)
-	if at == nil {
+func (p etcdPort) Defragment(_ context.Context, target etcd.Target, endpoint etcd.Endpoint) error {
+	at, err := p.of(target, endpoint, "defragment")
+	if at == nil || err != nil {
 		return &etcd.Error{Op: "defragment", Member: endpoint.Name, Kind: etcd.ErrUnavailable}
 	}
 	p.c.W.Trace("%s defragmented %s", p.c.Name, at.Run.Name())

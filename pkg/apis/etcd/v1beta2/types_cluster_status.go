@@ -217,6 +217,9 @@ const (
 	// ClusterConditionOnCordonedNode exists, and is True, while a member of a cluster of one or
 	// two must leave a cordoned node.
 	ClusterConditionOnCordonedNode ClusterConditionType = "OnCordonedNode"
+	// ClusterConditionStatusIncomplete exists, and is True, while the controller leaves out of the
+	// status what the API rejects.
+	ClusterConditionStatusIncomplete ClusterConditionType = ConditionStatusIncomplete
 )
 
 // Reason of the condition VolumesAsDeclared.
@@ -269,6 +272,16 @@ const (
 	// ConditionStalled is there while a person or something outside must change before
 	// the controller can go on.
 	ConditionStalled = "Stalled"
+	// ConditionStatusIncomplete is there while the controller leaves out of the status what the API
+	// rejects, so that everything else is reported.
+	ConditionStatusIncomplete = "StatusIncomplete"
+)
+
+// Reason of the condition StatusIncomplete.
+const (
+	// ReasonFieldsLeftOut: the API rejects fields of the status that the controller observed, and the
+	// message names them. Ends when the observation changes, or an API server that accepts them runs.
+	ReasonFieldsLeftOut = "FieldsLeftOut"
 )
 
 // Reason of the conditions of a new object.

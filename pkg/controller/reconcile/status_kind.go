@@ -1,0 +1,118 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
+)
+
+// StatusKind is what a write of a status must know of the kind of the object.
+type StatusKind[S any] struct {
+	name string
+	// fit leaves out what the API rejects; see package validation.
+	fit func(wanted, current S) (S, field.ErrorList)
+	// reduce returns the current status with the conditions of the wanted one.
+	reduce func(wanted, current S) S
+	// report puts the condition StatusIncomplete into a status.
+	report func(status *S, current S, generation int64, now time.Time, message string)
+	size   func(*S) int
+}
+
+// The kinds of this group.
+var (
+	ClusterStatus = StatusKind[v1beta2.ClusterStatus]{
+		name: "EtcdCluster", fit: validation.FitClusterStatus, size: (*v1beta2.ClusterStatus).Size,
+		reduce: func(wanted, current v1beta2.ClusterStatus) v1beta2.ClusterStatus {
+			reduced := *current.DeepCopy()
+			reduced.Conditions, reduced.Phase, reduced.Reason, reduced.BlockedBy = wanted.Conditions, wanted.Phase, wanted.Reason, wanted.BlockedBy
+			reduced.ObservedGeneration, reduced.Tolerance = wanted.ObservedGeneration, wanted.Tolerance
+			return reduced
+		},
+		report: func(status *v1beta2.ClusterStatus, current v1beta2.ClusterStatus, generation int64, now time.Time, message string) {
+			reportIncomplete(&status.Conditions, current.Conditions, generation, now, message)
+		},
+	}
+	BackupStatus = StatusKind[v1beta2.BackupStatus]{
+		name: "EtcdBackup", fit: validation.FitBackupStatus, size: (*v1beta2.BackupStatus).Size,
+		reduce: func(wanted, current v1beta2.BackupStatus) v1beta2.BackupStatus {
+			reduced := *current.DeepCopy()
+			reduced.Conditions, reduced.Phase, reduced.ObservedGeneration = wanted.Conditions, wanted.Phase, wanted.ObservedGeneration
+			return reduced
+		},
+		report: func(status *v1beta2.BackupStatus, current v1beta2.BackupStatus, generation int64, now time.Time, message string) {
+			setIncomplete(&status.Conditions, current.Conditions, generation, now, message)
+		},
+	}
+	RestoreStatus = StatusKind[v1beta2.RestoreStatus]{
+		name: "EtcdRestore", fit: validation.FitRestoreStatus, size: (*v1beta2.RestoreStatus).Size,
+		reduce: func(wanted, current v1beta2.RestoreStatus) v1beta2.RestoreStatus {
+			reduced := *current.DeepCopy()
+			reduced.Conditions, reduced.Phase, reduced.ObservedGeneration = wanted.Conditions, wanted.Phase, wanted.ObservedGeneration
+			return reduced
+		},
+		report: func(status *v1beta2.RestoreStatus, current v1beta2.RestoreStatus, generation int64, now time.Time, message string) {
+			setIncomplete(&status.Conditions, current.Conditions, generation, now, message)
+		},
+	}
+)
+
+// setIncomplete sets the condition, with the time of the current one if there is one.
+func setIncomplete(conditions *[]metav1.Condition, current []metav1.Condition, generation int64, now time.Time, message string) {
+	incomplete := metav1.Condition{
+		Type: v1beta2.ConditionStatusIncomplete, Status: metav1.ConditionTrue, Reason: v1beta2.ReasonFieldsLeftOut, Message: message,
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+	}
+	if before := meta.FindStatusCondition(current, incomplete.Type); before != nil {
+		incomplete.LastTransitionTime = before.LastTransitionTime
+	}
+	meta.SetStatusCondition(conditions, incomplete)
+}
+
+// reportIncomplete is setIncomplete for the conditions of an EtcdCluster.
+func reportIncomplete(conditions *[]v1beta2.ClusterCondition, current []v1beta2.ClusterCondition, generation int64, now time.Time, message string) {
+	is := func(c v1beta2.ClusterCondition) bool { return c.Type == v1beta2.ClusterConditionStatusIncomplete }
+	at := now.UTC().Format(time.RFC3339)
+	incomplete := v1beta2.ClusterCondition{
+		Type: v1beta2.ClusterConditionStatusIncomplete, Status: corev1.ConditionTrue, Reason: v1beta2.ReasonFieldsLeftOut, Message: message,
+		ObservedGeneration: generation, LastTransitionTime: at, LastUpdateTime: at,
+	}
+	if i := slices.IndexFunc(current, is); i >= 0 {
+		incomplete.LastTransitionTime = current[i].LastTransitionTime
+		if current[i].Message == message {
+			incomplete.LastUpdateTime = current[i].LastUpdateTime
+		}
+	}
+	*conditions = append(slices.DeleteFunc(*conditions, is), incomplete)
+}
+
+// maxNamed is how many fields a message names.
+const maxNamed = 5
+
+// describeLeftOut is the message of the condition StatusIncomplete.
+func describeLeftOut(leftOut field.ErrorList) string {
+	var named []string
+	for _, err := range leftOut {
+		if text := err.Error(); !slices.Contains(named, text) {
+			named = append(named, text)
+		}
+	}
+	more := ""
+	if left := len(named) - maxNamed; left > 0 {
+		named, more = named[:maxNamed], fmt.Sprintf("; and %d more", left)
+	}
+	return untrusted.Text("The API rejects what was observed, so the status lacks it: "+strings.Join(named, "; ")+more) +
+		" Change what the fields repeat, or upgrade the API server to the version of the controller. If neither helps, report a defect."
+}
