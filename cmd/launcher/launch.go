@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -93,7 +94,8 @@ func (l *launch) await(ctx context.Context, noticed <-chan string) (cluster, sou
 }
 
 // respond lets the startup and liveness probes of etcd succeed while etcd is not
-// started yet: a wait may be long, and is no failure. Notices that come to the HTTP port go
+// started yet: a wait may be long, and is no failure. The readiness probe of a cluster with TLS comes to
+// the same port and fails: a pod in which etcd does not serve is not ready. Notices that come to the HTTP port go
 // to noticed. The ports are free again when the returned function has returned.
 func (l *launch) respond(ctx context.Context, noticed chan<- string) (func(), error) {
 	var closers []io.Closer
@@ -108,8 +110,11 @@ func (l *launch) respond(ctx context.Context, noticed chan<- string) (func(), er
 			return nil, err
 		}
 		handler := http.NewServeMux()
-		handler.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		handler.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Connection", "close")
+			if asksForService(r.URL) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
 			_, _ = io.WriteString(w, "waiting until the member is added\n")
 		})
 		handler.HandleFunc("POST "+notice.Path, func(w http.ResponseWriter, r *http.Request) { l.heed(w, r, noticed) })
@@ -127,6 +132,12 @@ func (l *launch) respond(ctx context.Context, noticed chan<- string) (func(), er
 		go hangUp(listener)
 	}
 	return finish, nil
+}
+
+// asksForService is true for the readiness probes of etcd: /readyz, and a /health that is not limited to
+// the process by serializable=true.
+func asksForService(u *url.URL) bool {
+	return u.Path == "/readyz" || u.Path == "/health" && u.Query().Get("serializable") != "true"
 }
 
 // heed passes on the first notice of the controller that made the pod, and rejects every other

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/notice"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -253,4 +255,68 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
+}
+
+// TestWaitingPodIsNotReady: while the launcher waits, the probes of the process succeed and the readiness
+// probe fails, with every version of etcd.
+func TestWaitingPodIsNotReady(t *testing.T) {
+	for _, version := range []string{"3.2.32", "3.3.27", "3.4.28", "3.4.29", "3.5.2", "3.5.3", "3.5.11", "3.6.16", "3.7.3"} {
+		for _, secure := range []bool{false, true} {
+			c := &v1beta2.EtcdCluster{}
+			c.Name, c.Namespace, c.Spec.Version = "c", "n", version
+			if secure {
+				c.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+			}
+			etcd := resources.Pod(c, resources.MemberPod{Name: "c-a", Prepared: true, Image: "image"}).Spec.Containers[0]
+			l, err := parse(etcd.Command[2:], &bytes.Buffer{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			alive, ready := etcd.StartupProbe, etcd.ReadinessProbe
+			if alive.HTTPGet == nil { // the launcher accepts connections at the port of this probe
+				if alive.TCPSocket.Port.IntValue() != l.tcpPort || portOf(ready) == l.tcpPort {
+					t.Errorf("%s, TLS %t: the launcher accepts connections at port %d, and readiness is probed at %d", version, secure, l.tcpPort, portOf(ready))
+				}
+				continue
+			}
+			port := freePort(t)
+			l.file, l.tcpPort = filepath.Join(t.TempDir(), "none"), 0
+			l.httpPort = port
+			finish, err := l.respond(t.Context(), make(chan string, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code := get(t, port, alive.HTTPGet.Path); code != http.StatusOK {
+				t.Errorf("%s, TLS %t: %s says %d", version, secure, alive.HTTPGet.Path, code)
+			}
+			if portOf(ready) == portOf(alive) {
+				if code := get(t, port, ready.HTTPGet.Path); code != http.StatusServiceUnavailable {
+					t.Errorf("%s, TLS %t: %s says %d while etcd does not serve", version, secure, ready.HTTPGet.Path, code)
+				}
+			}
+			finish()
+		}
+	}
+}
+
+// portOf returns the port that a probe asks.
+func portOf(probe *corev1.Probe) int {
+	if probe.HTTPGet != nil {
+		return probe.HTTPGet.Port.IntValue()
+	}
+	return probe.TCPSocket.Port.IntValue()
+}
+
+func get(t *testing.T, port int, path string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(port)+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
 }

@@ -75,7 +75,7 @@ func parse(args []string, log io.Writer) (*launch, error) {
 	l := &launch{log: log, environ: os.Environ(), exec: syscall.Exec}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(log)
-	flags.IntVar(&l.httpPort, "answer-http", 0, "port that responds to HTTP requests with 200")
+	flags.IntVar(&l.httpPort, "answer-http", 0, "port that responds to HTTP requests with 200, and to readiness probes with 503")
 	flags.IntVar(&l.tcpPort, "answer-tcp", 0, "port at which connections are accepted")
 	if err := flags.Parse(args); err != nil || flags.NArg() < 2 {
 		return nil, errUsage

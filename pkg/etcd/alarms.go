@@ -60,15 +60,17 @@ func (c *Client) Alarms(ctx context.Context) ([]Alarm, error) {
 	return alarms, err
 }
 
-// Disarm takes back an alarm of one type of one member. It is raised again if its
-// cause remains. That it was not raised is no error.
-func (c *Client) Disarm(ctx context.Context, alarm Alarm) error {
-	return c.change(ctx, "disarm alarm", func(ctx context.Context, cc *grpc.ClientConn) error {
-		_, err := pb.NewMaintenanceClient(cc).Alarm(ctx, &pb.AlarmRequest{
+// Disarm disarms an alarm of one type of one member, and returns false if it was not raised. It is
+// raised again if its cause remains.
+func (c *Client) Disarm(ctx context.Context, alarm Alarm) (disarmed bool, err error) {
+	err = c.change(ctx, "disarm alarm", func(ctx context.Context, cc *grpc.ClientConn) error {
+		resp, err := pb.NewMaintenanceClient(cc).Alarm(ctx, &pb.AlarmRequest{
 			Action:   pb.AlarmRequest_DEACTIVATE,
 			MemberID: alarm.MemberID,
 			Alarm:    pb.AlarmType(pb.AlarmType_value[string(alarm.Type)]),
 		})
+		disarmed = err == nil && len(resp.Alarms) > 0
 		return err
 	})
+	return disarmed, err
 }

@@ -21,18 +21,6 @@ const (
 	dataDir    = dataMount + "/data"
 )
 
-// defaultQuotaBackendBytes is etcd's own.
-const defaultQuotaBackendBytes = 2 << 30
-
-// QuotaBackendBytes is the size of its database in bytes at which a member of c
-// rejects writes.
-func QuotaBackendBytes(c *v1beta2.EtcdCluster) int64 {
-	if e := c.Spec.Etcd; e != nil && e.QuotaBackendBytes != nil && !e.QuotaBackendBytes.IsZero() {
-		return e.QuotaBackendBytes.Value()
-	}
-	return defaultQuotaBackendBytes
-}
-
 // SnapshotCount is after how many entries of its log a member of c that runs a minor
 // version of etcd 3 makes a snapshot.
 func SnapshotCount(c *v1beta2.EtcdCluster, minor uint) uint64 {

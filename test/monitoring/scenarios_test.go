@@ -79,7 +79,7 @@ var scenarios = []scenario{
 	{alert: "EtcdClusterQuorumLost", series: []series{{condition("QuorumLost", "True"), none, "1"}},
 		labels: with("condition", "QuorumLost", "status", "True"), summary: "etcd cluster n/c has lost its quorum"},
 	{alert: "EtcdClusterNotAvailable", series: []series{{condition("Available", "False"), none, "1"}},
-		labels: with("condition", "Available", "status", "False"), summary: "etcd cluster n/c does not respond to the controller"},
+		labels: with("condition", "Available", "status", "False"), summary: "etcd cluster n/c is not available"},
 	{alert: "EtcdClusterToleratesNoFailure",
 		series: []series{{"etcd_operator_cluster_tolerance" + ofCluster, "1", "0"}, {"etcd_operator_cluster_size" + ofCluster, "3", "3"}},
 		labels: cluster, summary: "etcd cluster n/c would lose its quorum with one more member"},

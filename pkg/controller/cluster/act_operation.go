@@ -46,14 +46,6 @@ func defragment(ctx context.Context, r *run, a planner.Defragment) error {
 	return nil
 }
 
-func disarmNoSpace(ctx context.Context, r *run, a planner.DisarmNoSpace) error {
-	if err := r.Etcd.DisarmNoSpace(ctx, r.seen.voters, a.ID); err != nil {
-		return err
-	}
-	normal(r, EventAlarmDisarmed, "Disarmed alarm NOSPACE of member %x: every database is below its quota", a.ID)
-	return nil
-}
-
 // announceOperation records an event when an operation begins and when it ends.
 func announceOperation(r *run, op *v1beta2.ClusterOperation) {
 	before := r.seen.Cluster.Status.Operation

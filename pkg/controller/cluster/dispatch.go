@@ -66,7 +66,8 @@ var effects = index(
 	on(forceSnapshot),
 	// act_operation.go: operations that a user requested
 	on(defragment),
-	on(disarmNoSpace),
+	// act_alarms.go: alarms of etcd
+	on(disarmNoSpace).upkeep(),
 	// act_certificates.go, act_requests.go: certificates
 	on(issueCA).upkeep(),
 	on(dropCA).upkeep(),

@@ -276,6 +276,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Peers:       resources.InitialMembers(p),
 		MayFill:     resources.MayFill(p),
 		Made:        p.CreationTimestamp.Time,
+		Quota:       resources.QuotaOf(p),
 	}
 	if p.DeletionTimestamp != nil {
 		// Kubernetes adds the grace period to the time of the request.

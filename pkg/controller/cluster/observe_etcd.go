@@ -282,10 +282,6 @@ func judge(r *run, statuses map[string]etcd.StatusResult) {
 			if r.seen.Etcd.Linearizable && !m.Learner && a.Health.Learner && m.Health == planner.Healthy {
 				m.Health, m.Reason, m.Message = planner.Unhealthy, planner.ReasonNotServing, stillLearner
 			}
-			if m.Quota == 0 {
-				m.Quota = resources.QuotaBackendBytes(r.seen.Cluster)
-			}
-			r.seen.Etcd.NoSpace = append(r.seen.Etcd.NoSpace, noSpace(a.Health)...)
 			continue
 		}
 		judgeUnresponsive(m, r.seen.podOf(m.Name))
@@ -293,20 +289,6 @@ func judge(r *run, statuses map[string]etcd.StatusResult) {
 			judgeOtherCluster(m, a.Health.ClusterID)
 		}
 	}
-	slices.Sort(r.seen.Etcd.NoSpace)
-	r.seen.Etcd.NoSpace = slices.Compact(r.seen.Etcd.NoSpace)
-}
-
-// noSpace returns the members that have raised the alarm of a full database, as one member
-// knows them.
-func noSpace(h etcd.MemberHealth) []uint64 {
-	var raised []uint64
-	for _, a := range h.Alarms {
-		if a.Type == etcd.AlarmNoSpace {
-			raised = append(raised, a.MemberID)
-		}
-	}
-	return raised
 }
 
 func (s *seen) podOf(name string) *planner.Pod {
@@ -324,7 +306,7 @@ func judgeResponse(m *planner.Member, h etcd.MemberHealth) {
 	m.RaftIndex, m.RaftApplied = h.RaftIndex, h.RaftApplied
 	m.Leader = h.Leader
 	for _, a := range h.Alarms {
-		m.Alarms = append(m.Alarms, a.String())
+		m.Alarms = append(m.Alarms, planner.Alarm{Type: string(a.Type), RaisedBy: a.MemberID})
 	}
 	if h.Leader == 0 {
 		m.Health, m.Reason, m.Message = planner.Unhealthy, planner.ReasonNoLeader, "it knows no leader"
@@ -332,7 +314,7 @@ func judgeResponse(m *planner.Member, h etcd.MemberHealth) {
 	}
 	m.Health = planner.Healthy
 	if len(m.Alarms) > 0 {
-		m.Reason, m.Message = planner.ReasonAlarm, strings.Join(m.Alarms, ", ")
+		m.Reason, m.Message = planner.ReasonAlarm, strings.Join(planner.AlarmTexts(m), ", ")
 	}
 }
 

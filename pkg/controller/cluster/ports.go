@@ -136,8 +136,9 @@ type Etcd interface {
 	Pad(ctx context.Context, target etcd.Target, n int) error
 	// Defragment has one member rewrite its database, and returns when it has.
 	Defragment(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) error
-	// DisarmNoSpace disarms the alarm that a member has raised about its full database.
-	DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) error
+	// DisarmNoSpace disarms the alarm that a member has raised about its full database. It returns
+	// false if there was none.
+	DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) (bool, error)
 }
 
 // CertManager reads and writes the Certificates that cert-manager issues.

@@ -122,10 +122,12 @@ func (p Members) Defragment(ctx context.Context, target etcd.Target, endpoint et
 }
 
 // DisarmNoSpace implements cluster.Etcd.
-func (p Members) DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) error {
-	return p.aside(ctx, target, func(c *etcd.Client) error {
-		return c.Disarm(ctx, etcd.Alarm{MemberID: id, Type: etcd.AlarmNoSpace})
+func (p Members) DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) (disarmed bool, err error) {
+	err = p.aside(ctx, target, func(c *etcd.Client) (err error) {
+		disarmed, err = c.Disarm(ctx, etcd.Alarm{MemberID: id, Type: etcd.AlarmNoSpace})
+		return err
 	})
+	return disarmed, err
 }
 
 // MoveLeader implements cluster.Etcd.

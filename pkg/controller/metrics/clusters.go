@@ -246,34 +246,22 @@ func growthRejected(c v1beta2.ClusterCondition) bool {
 	return c.Type == v1beta2.ClusterConditionVolumesAsDeclared && c.Status == corev1.ConditionFalse && c.Reason == v1beta2.ReasonGrowthRejected
 }
 
-// usual are the conditions that can have a series, and the status of each at rest. A status
-// may contain other conditions: without this list, every client that may write a status
-// could create series without end.
-var usual = []struct {
-	condition v1beta2.ClusterConditionType
-	status    corev1.ConditionStatus
-}{
-	{v1beta2.ClusterConditionAvailable, ""}, // it always has a series
-	{v1beta2.ClusterConditionProgressing, corev1.ConditionFalse},
-	{v1beta2.ClusterConditionDegraded, corev1.ConditionFalse},
-	{v1beta2.ClusterConditionQuorumLost, corev1.ConditionFalse},
-	{v1beta2.ClusterConditionScaling, corev1.ConditionFalse},
-	{v1beta2.ClusterConditionUpgrading, corev1.ConditionFalse},
-	{v1beta2.ClusterConditionRecovering, corev1.ConditionFalse},
-	{v1beta2.ClusterConditionPaused, corev1.ConditionFalse},
-	{v1beta2.ClusterConditionBackupHealthy, corev1.ConditionTrue},
-	{v1beta2.ClusterConditionCertificatesValid, corev1.ConditionTrue},
-	{v1beta2.ClusterConditionVolumesAsDeclared, corev1.ConditionTrue},
-	{v1beta2.ClusterConditionServiceAsDeclared, corev1.ConditionTrue},
+// withSeries are the conditions that can have a series. A status may contain other conditions: without
+// this list, every client that may write a status could create series without end.
+var withSeries = []v1beta2.ClusterConditionType{
+	v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionProgressing, v1beta2.ClusterConditionDegraded, v1beta2.ClusterConditionQuorumLost,
+	v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionUpgrading, v1beta2.ClusterConditionRecovering, v1beta2.ClusterConditionPaused,
+	v1beta2.ClusterConditionBackupHealthy, v1beta2.ClusterConditionCertificatesValid, v1beta2.ClusterConditionVolumesAsDeclared,
+	v1beta2.ClusterConditionServiceAsDeclared,
 }
 
 // telling returns the conditions that have a series now, each once: ten thousand clusters
-// at rest are no news.
+// at rest are no news. Available always has one.
 func telling(conditions []v1beta2.ClusterCondition) []v1beta2.ClusterCondition {
 	var list []v1beta2.ClusterCondition
-	for _, u := range usual {
-		i := slices.IndexFunc(conditions, func(c v1beta2.ClusterCondition) bool { return c.Type == u.condition })
-		if i < 0 || conditions[i].Status == u.status {
+	for _, kind := range withSeries {
+		i := slices.IndexFunc(conditions, func(c v1beta2.ClusterCondition) bool { return c.Type == kind })
+		if i < 0 || conditions[i].Status == v1beta2.UsualStatus(string(kind)) && kind != v1beta2.ClusterConditionAvailable {
 			continue
 		}
 		switch conditions[i].Status {

@@ -233,20 +233,16 @@ func TestSeriesOfACluster(t *testing.T) {
 	rests := measured("rests")
 	rests.Status.BlockedBy, rests.Status.Recovery = nil, nil
 	rests.Status.Conditions = nil
-	for _, u := range usual {
-		status := u.status
-		if status == "" {
-			status = corev1.ConditionTrue
-		}
-		rests.Status.Conditions = append(rests.Status.Conditions, v1beta2.ClusterCondition{Type: u.condition, Status: status})
+	for _, kind := range withSeries {
+		rests.Status.Conditions = append(rests.Status.Conditions, v1beta2.ClusterCondition{Type: kind, Status: v1beta2.UsualStatus(string(kind))})
 	}
 	// Everything is wrong at once, and seven members have certificates of their own.
 	worst := measured("worst")
 	worst.Status.Operation = &v1beta2.ClusterOperation{Type: v1beta2.OperationDefrag, Phase: v1beta2.OperationRunning}
 	worst.Status.Conditions = nil
-	for _, u := range usual {
-		c := v1beta2.ClusterCondition{Type: u.condition, Status: corev1.ConditionUnknown}
-		if u.condition == v1beta2.ClusterConditionVolumesAsDeclared {
+	for _, kind := range withSeries {
+		c := v1beta2.ClusterCondition{Type: kind, Status: corev1.ConditionUnknown}
+		if kind == v1beta2.ClusterConditionVolumesAsDeclared {
 			c.Status, c.Reason = corev1.ConditionFalse, v1beta2.ReasonGrowthRejected
 		}
 		worst.Status.Conditions = append(worst.Status.Conditions, c)

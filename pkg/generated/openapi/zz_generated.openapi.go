@@ -1926,7 +1926,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason says why the phase is Failed.",
+							Description: "reason says why the phase is Failed, or why etcd rejects writes while it is Running.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

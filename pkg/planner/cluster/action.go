@@ -352,8 +352,7 @@ func (CleanUpOldPVCs) action()        {}
 // database, so it runs as a task beside the reconciles.
 type Defragment struct{ Name, Task string }
 
-// DisarmNoSpace takes back the alarm of a full database that the member with this ID
-// has raised.
+// DisarmNoSpace disarms the alarm NOSPACE that the member with this ID has raised.
 type DisarmNoSpace struct{ ID uint64 }
 
 func (Defragment) action()                {}

@@ -191,7 +191,7 @@ func TestClientsCountForReady(t *testing.T) {
 func TestClientIsRecordedSoon(t *testing.T) {
 	o := observed(t, 3, "a b c", issuedHere(), withClients("x"), client(0, inState(certificates.Missing)), unrecorded)
 	plan := Decide(o)
-	if plan.RequeueAfter != recheckIssued {
+	if plan.RequeueAfter != recheckUnannounced {
 		t.Errorf("it is looked at again after %v", plan.RequeueAfter)
 	}
 	o.Cluster.Status = Status(o, plan)

@@ -71,7 +71,7 @@ func is(t v1beta2.ClusterConditionType, s corev1.ConditionStatus, reason Reason,
 	return v1beta2.ClusterCondition{Type: t, Status: s, Reason: string(reason), Message: message}
 }
 
-// available is True only while a quorum has just responded.
+// available is True only while a quorum has just responded, and etcd accepts writes.
 func available(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionAvailable
 	switch {
@@ -79,10 +79,8 @@ func available(o *Observed, _ Plan) v1beta2.ClusterCondition {
 		return is(t, corev1.ConditionFalse, ReasonCreating, "the cluster has not started yet")
 	case desiredSize(o.Cluster) == 0:
 		return is(t, corev1.ConditionFalse, ReasonHibernated, "the cluster was scaled to 0; its volumes are kept")
-	case o.Etcd.Linearizable && findCorrupt(o.Etcd.Members) != nil:
-		return is(t, corev1.ConditionFalse, ReasonDataCorrupt,
-			"etcd has found that the data of its members differs, and rejects writes: "+strings.Join(findCorrupt(o.Etcd.Members).Alarms, ", ")+
-				". Save the data of each member, replace the member that differs, and disarm the alarm with etcdctl alarm disarm.")
+	case o.Etcd.Linearizable && writesRejected(o) != nil:
+		return is(t, corev1.ConditionFalse, writesRejected(o).reason, writesRejected(o).message)
 	case o.Etcd.Linearizable:
 		return is(t, corev1.ConditionTrue, ReasonQuorumHealthy, "Cluster available")
 	default:
@@ -139,21 +137,23 @@ func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 		return is(t, loss.Status(), Reason(loss.Reason), loss.Message)
 	}
 	var sick []*Member
-	alarms := ""
+	var alarms []string
 	for _, m := range listVoters(o.Etcd.Members) {
 		onPurpose := m.Name == plan.Draining && len(listOwnVoters(o.Etcd.Members)) > desiredSize(o.Cluster)
 		if !onPurpose && !quorumOf(o).stateOf(m).IsServing() {
 			sick = append(sick, m)
 		}
-		for _, a := range m.Alarms {
-			alarms += " " + m.Name + " has alarm " + a
+		for _, a := range AlarmTexts(m) {
+			alarms = append(alarms, m.Name+" has alarm "+a)
 		}
 	}
 	switch {
 	case len(sick) > 0:
 		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, "voters that do not serve: "+names(sick)+describeAway(o.Cluster, o.Now, o.Pods, sick))
-	case alarms != "":
-		return is(t, corev1.ConditionTrue, ReasonAlarmRaised, "member"+alarms)
+	case writesRejected(o) != nil:
+		return is(t, corev1.ConditionTrue, writesRejected(o).reason, writesRejected(o).message)
+	case len(alarms) > 0:
+		return is(t, corev1.ConditionTrue, ReasonAlarmRaised, "member "+strings.Join(alarms, ", "))
 	case len(listOwnVoters(o.Etcd.Members)) < desiredSize(o.Cluster) && reportedCondition(o.Cluster.Status.Conditions, t).Status == corev1.ConditionTrue:
 		return is(t, corev1.ConditionTrue, ReasonMembersMissing, sizes(len(listOwnVoters(o.Etcd.Members)), desiredSize(o.Cluster)))
 	default:

@@ -66,8 +66,8 @@ func wasDegraded(o *Observed) {
 }
 
 func TestConditions(t *testing.T) {
-	noSpace := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"NOSPACE"} }
-	corrupt := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"NOSPACE", "CORRUPT (raised by 2)"} }
+	other := func(o *Observed) { o.Etcd.Members[0].Alarms = []Alarm{{Type: "OTHER", RaisedBy: 1}} }
+	corrupt := func(o *Observed) { o.Etcd.Members[0].Alarms = []Alarm{{alarmNoSpace, 1}, {alarmCorrupt, 2}} }
 	for _, tt := range []struct {
 		name    string
 		size    int
@@ -89,7 +89,8 @@ func TestConditions(t *testing.T) {
 		{"one cannot be reached", 3, "a b c:unknown", nil, "A D"},
 		{"one goes", 3, "a b c:terminating", nil, "A P D"},
 		{"one is replaced", 3, "a b c:nopod", nil, "A P D"},
-		{"an alarm", 3, "a b c", edits(noSpace), "A D"},
+		{"an alarm that rejects no write", 3, "a b c", edits(other), "A D"},
+		{"a database is full: writes are rejected", 3, "a b c", edits(size(16<<20), noSpace(1)), "D"},
 		{"data that differs: writes are rejected", 3, "a b c", edits(corrupt), "D"},
 		{"lost", 3, "a b:nopod c:nopod", edits(noQuorum), "P D Q"},
 		{"lost until they come back", 3, "a b:down c:down", edits(noQuorum), "P D Q"},

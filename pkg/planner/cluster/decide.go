@@ -92,11 +92,11 @@ func Decide(o Observed) Plan {
 	for _, r := range rules {
 		if plan, decided := r.decide(&o); decided {
 			plan.Rule = r.name
-			issue := slices.Concat(keepCertificates(&o, plan), keepClients(&o))
-			if (len(issue) > 0 || hasUnreportedClients(o.Clients, o.Cluster.Status.Clients)) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckIssued) {
-				plan.RequeueAfter = recheckIssued
+			unannounced := slices.Concat(keepCertificates(&o, plan), keepClients(&o), upkeepAlarms(&o, plan))
+			if (len(unannounced) > 0 || hasUnreportedClients(o.Clients, o.Cluster.Status.Clients)) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckUnannounced) {
+				plan.RequeueAfter = recheckUnannounced
 			}
-			plan.Actions = slices.Concat(labelObjects(&o, plan), addFinalizer(o.Cluster, plan), issue, upkeep(&o, plan), plan.Actions)
+			plan.Actions = slices.Concat(labelObjects(&o, plan), addFinalizer(o.Cluster, plan), unannounced, upkeep(&o, plan), plan.Actions)
 			return plan
 		}
 	}

@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
@@ -145,29 +144,6 @@ func newestRaftIndex(members []Member) uint64 {
 		newest = max(newest, m.RaftIndex)
 	}
 	return newest
-}
-
-// findFull returns a member whose database has reached its quota, or nil.
-func findFull(members []Member) *Member {
-	for i := range members {
-		if m := &members[i]; m.Quota > 0 && m.DBSize >= m.Quota {
-			return m
-		}
-	}
-	return nil
-}
-
-// alarmCorrupt is how an alarm begins that says that members have different data.
-const alarmCorrupt = "CORRUPT"
-
-// findCorrupt returns a member that says that data was found to be corrupt, or nil.
-func findCorrupt(members []Member) *Member {
-	for i := range members {
-		if m := &members[i]; slices.ContainsFunc(m.Alarms, func(a string) bool { return strings.HasPrefix(a, alarmCorrupt) }) {
-			return m
-		}
-	}
-	return nil
 }
 
 // responseOf returns what a member said when it was probed.

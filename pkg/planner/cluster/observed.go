@@ -199,6 +199,8 @@ type Pod struct {
 	Waiting string
 	// Made is when the pod was made.
 	Made time.Time
+	// Quota is that with which etcd in the pod was started.
+	Quota resources.Quota
 	// NodeNotReady is true if its node is not ready, so that what Kubernetes says of the pod may be
 	// old. It is observed only while the quorum would else count as permanently lost, and before a
 	// recovery touches old members.

@@ -26,9 +26,6 @@ type Etcd struct {
 	// ClusterVersion is the newest cluster version that a voter says, such as 3.6.0. It is observed
 	// only if NeedsClusterVersion, and is empty otherwise, or if none says one.
 	ClusterVersion string
-	// NoSpace holds the IDs of the members that have raised the alarm of a full
-	// database, in their order.
-	NoSpace []uint64
 }
 
 // Health is whether a member serves.
@@ -71,11 +68,12 @@ type Member struct {
 	Leader  uint64
 	Version string
 	DBSize  int64
-	// Quota is the size in bytes at which it rejects writes; 0 if it is not known.
+	// Quota is the size in bytes at which it rejects writes, in its own words; 0 if it does not say.
 	Quota       int64
 	RaftIndex   uint64
 	RaftApplied uint64
-	Alarms      []string
+	// Alarms of all members, as far as this member has heard.
+	Alarms []Alarm
 	// CertificateVerified is true if the member was seen to show certificates that the present
 	// CA signed. It is verified only while an older CA is trusted, too.
 	CertificateVerified bool

@@ -81,7 +81,7 @@ func standingOf(o *Observed, plan Plan) standing {
 	case unmet == nil && keepsOldMembers(plan):
 		return standing{ready: true, reason: ReasonOldMembersKept, message: plan.Wait.Message}
 	case unmet == nil:
-		return standing{ready: true, reason: ReasonAsDeclared, message: diagnosis.Count(desiredSize(o.Cluster), "voter") + " of etcd " + o.Cluster.Spec.Version + " are healthy"}
+		return standing{ready: true, reason: ReasonAsDeclared, message: describeAsDeclared(o.Cluster)}
 	case holdsReady(o, plan):
 		return standing{ready: true, reason: ReasonAsDeclared, message: reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady).Message}
 	case o.Cluster.Spec.Paused:
@@ -91,6 +91,14 @@ func standingOf(o *Observed, plan Plan) standing {
 	default:
 		return *unmet
 	}
+}
+
+func describeAsDeclared(cluster *v1beta2.EtcdCluster) string {
+	verb := "are"
+	if desiredSize(cluster) == 1 {
+		verb = "is"
+	}
+	return diagnosis.Count(desiredSize(cluster), "voter") + " of etcd " + cluster.Spec.Version + " " + verb + " healthy"
 }
 
 // findUnmet returns what the cluster lacks of its declaration; nil if that is nothing.
@@ -105,7 +113,8 @@ func findUnmet(o *Observed, plan Plan) *standing {
 		return &standing{reason: Reason(p.Reason), message: cmp.Or(p.Message, "the controller brings the cluster to its declaration")}
 	}
 	if a := available(o, plan); a.Status != corev1.ConditionTrue {
-		return &standing{stalled: a.Reason == string(ReasonDataCorrupt), reason: Reason(a.Reason), message: a.Message}
+		rejected := o.Etcd.Linearizable && isBootstrapped(o) && writesRejected(o) != nil
+		return &standing{stalled: rejected && !writesRejected(o).byItself && plan.Rule != RuleOperation, reason: Reason(a.Reason), message: a.Message}
 	}
 	if s := scaling(o, plan); s.Status == corev1.ConditionTrue || len(listOwn(o.Etcd.Members)) != desiredSize(o.Cluster) {
 		return &standing{reason: ReasonMembersDiffer, message: sizes(len(listOwnVoters(o.Etcd.Members)), desiredSize(o.Cluster))}
@@ -171,7 +180,7 @@ func holdsReady(o *Observed, plan Plan) bool {
 		return false
 	}
 	voters := listOwnVoters(o.Etcd.Members)
-	if len(voters) != desiredSize(o.Cluster) || len(voters) != len(listOwn(o.Etcd.Members)) || findCorrupt(o.Etcd.Members) != nil {
+	if len(voters) != desiredSize(o.Cluster) || len(voters) != len(listOwn(o.Etcd.Members)) || writesRejected(o) != nil {
 		return false
 	}
 	for _, m := range voters {

@@ -54,7 +54,7 @@ func wasReady(degraded corev1.ConditionStatus, ago time.Duration) func(*Observed
 func changed(o *Observed) { o.Cluster.Generation++ }
 
 func TestReady(t *testing.T) {
-	corrupt := func(o *Observed) { o.Etcd.Members[0].Alarms = []string{"CORRUPT"} }
+	corrupt := func(o *Observed) { o.Etcd.Members[0].Alarms = []Alarm{{Type: alarmCorrupt}} }
 	taken := func(o *Observed) { o.ClientService = NotOwned }
 	const soon, late = stalledSoon, stalledLate
 	for _, tt := range []struct {
@@ -87,6 +87,11 @@ func TestReady(t *testing.T) {
 		{"quorum lost for a while", 3, "a b:down c:down", edits(noQuorum, waitsSince("QuorumLost", soon)), status.InProgressStatus, "QuorumLost"},
 		{"quorum lost for long", 3, "a b:down c:down", edits(noQuorum, waitsSince("QuorumLost", late)), status.FailedStatus, "QuorumLost"},
 		{"data that differs", 3, "a b c", edits(corrupt), status.FailedStatus, "DataCorrupt"},
+		{"a database is full", 3, "a b c", edits(size(16<<20), noSpace(1)), status.FailedStatus, "DatabaseFull"},
+		{"a database is full and is being defragmented", 3, "a b c", edits(size(16<<20), noSpace(1), askedFor()), status.InProgressStatus, "DatabaseFull"},
+		{"a database is full and its member restarts with a larger quota", 3, "a:claim b:claim,stale c:claim", edits(size(16<<20), noSpace(1)), status.InProgressStatus, "RollingOut"},
+		{"the alarm of a database that was full is disarmed", 3, "a b c", edits(size(1), noSpace(1)), status.InProgressStatus, "DatabaseFull"},
+		{"a database is full: no election", 3, "a b c", edits(size(16<<20), noSpace(1), wasReady(corev1.ConditionFalse, 0)), status.FailedStatus, "DatabaseFull"},
 		{"a version out of reach", 3, "a b c", edits(wants("3.9.0")), status.InProgressStatus, "VersionStep"},
 		{"a version out of reach, unchanged", 3, "a b c", edits(wants("3.9.0"), waitsSince("VersionStep", soon)), status.FailedStatus, "VersionStep"},
 		{"what an earlier cluster leaves", 3, "", edits(unresponsive, pod("old", false)), status.InProgressStatus, "OldPods"},

@@ -100,6 +100,8 @@ const (
 	ReasonAsDeclared Reason = "AsDeclared"
 	// ReasonCreating: the cluster has never served. Ends when it serves.
 	ReasonCreating Reason = "Creating"
+	// ReasonDatabaseFull: a database has reached its quota, and etcd rejects writes. Ends when each database is below its quota: the controller then disarms the alarm.
+	ReasonDatabaseFull Reason = "DatabaseFull"
 	// ReasonDataCorrupt: etcd has found that the data of members differs. Ends when the alarm is disarmed.
 	ReasonDataCorrupt Reason = "DataCorrupt"
 	// ReasonGrowing: a volume is smaller than declared and grows. Ends when it has grown.

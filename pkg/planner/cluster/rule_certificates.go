@@ -13,7 +13,7 @@ func ruleCertificates(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	if facts.IsIssuing() {
-		return Plan{RequeueAfter: recheckIssued}, true
+		return Plan{RequeueAfter: recheckUnannounced}, true
 	}
 	reason, message, remediation := facts.Explain(c)
 	after := recheckWaiting

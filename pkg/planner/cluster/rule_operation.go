@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
@@ -42,7 +41,7 @@ func defrag(o *Observed, op *v1beta2.ClusterOperation) Plan {
 	}
 	m := nextInOperation(o.Etcd.Members, op)
 	if m == nil {
-		return endDefrag(o.Now, &o.Etcd, op)
+		return endDefrag(o, op)
 	}
 	if m.Health != Healthy || isGone(podByName(o.Pods, m.Name)) {
 		op.Results = append(op.Results, v1beta2.OperationResult{Member: m.Name, State: v1beta2.OperationFailed, Message: "it does not serve"})
@@ -59,7 +58,7 @@ func defrag(o *Observed, op *v1beta2.ClusterOperation) Plan {
 
 // prepareDefrag waits until clients can do without m.
 func prepareDefrag(o *Observed, m *Member) (Plan, bool) {
-	if plan, waits := awaitOthers(quorumOf(o), o.Etcd.NoSpace, m); waits {
+	if plan, waits := awaitOthers(quorumOf(o), m); waits {
 		return plan, true
 	}
 	return drain(o.Etcd.Members, o.Pods, m)
@@ -118,11 +117,9 @@ func nextInOperation(members []Member, op *v1beta2.ClusterOperation) *Member {
 }
 
 // awaitOthers waits until the others serve without m. A cluster that takes no writes
-// because it is full has little to lose and is not kept waiting for a dead member. Nor does
-// it wait for pods to be ready: before etcd 3.4.19 and 3.5.2 the alarm makes them unready, and only
-// the operation takes it back (etcd-io/etcd pull requests 12880 and 13467).
-func awaitOthers(q quorum, noSpace []uint64, m *Member) (Plan, bool) {
-	if len(noSpace) > 0 {
+// because it is full has little to lose and is not kept waiting for a dead member.
+func awaitOthers(q quorum, m *Member) (Plan, bool) {
+	if len(listNoSpace(q.members)) > 0 {
 		return Plan{}, false
 	}
 	voters, others := len(listVoters(q.members)), q.countServingWithout(m)
@@ -137,31 +134,14 @@ func awaitOthers(q quorum, noSpace []uint64, m *Member) (Plan, bool) {
 	return Plan{}, false
 }
 
-// disarmed is what an operation says when it has taken the alarm back.
-const disarmed = "every database is below its quota; the alarm NOSPACE was disarmed"
-
-// endDefrag takes the alarm back that a full database has raised, if none is full any
-// more, and closes the operation.
-func endDefrag(now time.Time, etcd *Etcd, op *v1beta2.ClusterOperation) Plan {
+// endDefrag closes the operation. If a database is still full, the operation says what to do next.
+func endDefrag(o *Observed, op *v1beta2.ClusterOperation) Plan {
 	phase := v1beta2.OperationSucceeded
 	if slices.ContainsFunc(op.Results, func(r v1beta2.OperationResult) bool { return r.State == v1beta2.OperationFailed }) {
 		phase = v1beta2.OperationFailed
 	}
-	switch full := findFull(etcd.Members); {
-	case len(etcd.NoSpace) == 0:
-	case full != nil:
-		op.Message = fmt.Sprintf("the alarm NOSPACE stays: the database of %s has %d of %d bytes. Delete keys and compact, or raise spec.etcd.quotaBackendBytes. Then defragment again.",
-			full.Name, full.DBSize, full.Quota)
-	case op.Message == disarmed:
-		op.Message = "the alarm NOSPACE was disarmed and has been raised again"
-		phase = v1beta2.OperationFailed
-	default:
-		op.Message = disarmed
-		plan := Plan{Operation: op, RequeueAfter: recheckNow}
-		for _, id := range etcd.NoSpace {
-			plan.Actions = append(plan.Actions, DisarmNoSpace{ID: id})
-		}
-		return plan
+	if r := writesRejected(o); r != nil && r.reason == ReasonDatabaseFull && !r.byItself {
+		op.Message = r.message
 	}
-	return endOperation(now, op, phase)
+	return endOperation(o.Now, op, phase)
 }

@@ -22,7 +22,7 @@ func askedFor(members ...string) func(*Observed) {
 			Type: v1beta2.OperationDefrag, ID: "op", Phase: v1beta2.OperationPending, Members: members,
 		}
 		for i := range o.Etcd.Members {
-			o.Etcd.Members[i].DBSize, o.Etcd.Members[i].Quota = 100, 1000
+			o.Etcd.Members[i].DBSize = 100
 		}
 	}
 }
@@ -46,14 +46,13 @@ func cancelledByUser(id string) func(*Observed) {
 	return func(o *Observed) { o.Cluster.Annotations = map[string]string{resources.AnnotationCancelOperation: id} }
 }
 
+// noSpace has every member report that the members with these IDs have raised the alarm.
 func noSpace(ids ...uint64) func(*Observed) {
-	return func(o *Observed) { o.Etcd.NoSpace = ids }
-}
-
-func sizes100(size int64) func(*Observed) {
 	return func(o *Observed) {
 		for i := range o.Etcd.Members {
-			o.Etcd.Members[i].DBSize, o.Etcd.Members[i].Quota = size, 100
+			for _, id := range ids {
+				o.Etcd.Members[i].Alarms = append(o.Etcd.Members[i].Alarms, Alarm{Type: alarmNoSpace, RaisedBy: id})
+			}
 		}
 	}
 }
@@ -89,8 +88,6 @@ func TestRuleOperation(t *testing.T) {
 		{"a version comes after it", 3, "a b c", edits(askedFor(), wants("3.7.0"), result("b", isRunning)), "operation: Defragment b op/b"},
 		{"without a quorum nothing is begun", 3, "a b c", edits(askedFor(), noQuorum), "quorum: wait EtcdUnreachable"},
 		{"all is done", 1, "a", edits(askedFor(), result("a", hasSucceeded)), "operation"},
-		{"the alarm is taken back", 1, "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1, 7)), "operation: DisarmNoSpace 1, DisarmNoSpace 7"},
-		{"the alarm stays while the database is full", 1, "a", edits(askedFor(), sizes100(100), result("a", hasSucceeded), noSpace(1)), "operation"},
 		{"the operation was cancelled", 3, "a b c", edits(askedFor(), result("b", isRunning), cancelledByUser("op")), "steady"},
 		{"another operation was cancelled", 3, "a b c", edits(askedFor(), cancelledByUser("op-before"), result("b", isRunning)), "operation: Defragment b op/b"},
 		{"it is over", 3, "a b c", edits(askedFor(), func(o *Observed) { o.Cluster.Status.Operation.Phase = hasSucceeded }), "steady"},
@@ -120,16 +117,8 @@ func TestOperationInStatus(t *testing.T) {
 		{"one does not serve", "a b:sick c", edits(askedFor("b")), isRunning, "b=Failed(it does not serve)", ""},
 		{"all have hasSucceeded", "a", edits(askedFor(), result("a", hasSucceeded)), hasSucceeded, "a=Succeeded", ""},
 		{"one of them failed", "a", edits(askedFor(), result("a", hasFailed)), hasFailed, "a=Failed()", ""},
-		{"the alarm is taken back", "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1)), isRunning, "a=Succeeded", "was disarmed"},
-		{
-			"the alarm has been disarmed", "a", edits(askedFor(), result("a", hasSucceeded), func(o *Observed) { o.Cluster.Status.Operation.Message = disarmed }),
-			hasSucceeded, "a=Succeeded", "was disarmed",
-		},
-		{
-			"the alarm comes again", "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1), func(o *Observed) { o.Cluster.Status.Operation.Message = disarmed }),
-			hasFailed, "a=Succeeded", "has been raised again",
-		},
-		{"the database is full", "a", edits(askedFor(), sizes100(100), result("a", hasSucceeded), noSpace(1)), hasSucceeded, "a=Succeeded", "has 100 of 100 bytes"},
+		{"every database is below its quota", "a", edits(askedFor(), result("a", hasSucceeded), noSpace(1)), hasSucceeded, "a=Succeeded", ""},
+		{"a database is still full", "a", edits(askedFor(), size(16<<20), result("a", hasSucceeded), noSpace(1)), hasSucceeded, "a=Succeeded", "the database of a has reached its quota of 16Mi"},
 		{
 			"an operation does not wait for ever", "a b c:sick", edits(askedFor("b"), result("x", hasSucceeded), func(o *Observed) { o.Now = o.Now.Add(2 * time.Hour) }),
 			hasFailed, "x=Succeeded", "failed after it had waited for 1h0m0s: member b cannot stop serving",

@@ -122,7 +122,7 @@ func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.Mem
 		Message:   m.Message,
 		DBSize:    m.DBSize,
 		Unmanaged: m.Unmanaged,
-		Alarms:    m.Alarms,
+		Alarms:    AlarmTexts(m),
 	}
 	switch m.Health {
 	case Healthy:
@@ -231,6 +231,8 @@ func phase(o *Observed) (v1beta2.ClusterPhase, string) {
 		return v1beta2.ClusterPhaseCreating, ""
 	case desiredSize(o.Cluster) == 0:
 		return v1beta2.ClusterPhaseHibernated, ""
+	case o.Etcd.Linearizable && writesRejected(o) != nil:
+		return v1beta2.ClusterPhaseRunning, writesRejected(o).message
 	case o.Etcd.Linearizable:
 		return v1beta2.ClusterPhaseRunning, ""
 	}

@@ -14,8 +14,9 @@ import (
 const (
 	// recheckNow is for the step after one that etcd has just confirmed.
 	recheckNow = time.Millisecond
-	// recheckIssued is for the step after certificates were issued, which no event tells.
-	recheckIssued = 50 * time.Millisecond
+	// recheckUnannounced is for the step after certificates were issued or an alarm was disarmed,
+	// which no event tells.
+	recheckUnannounced = 50 * time.Millisecond
 	// recheckCatchUp is for a learner that still has much to read.
 	recheckCatchUp = 500 * time.Millisecond
 	// recheckWaiting is for something that an event should announce.

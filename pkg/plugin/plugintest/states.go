@@ -28,6 +28,7 @@ type State struct {
 func States() map[string]*State {
 	return map[string]*State{
 		"healthy": Healthy(), "degraded": Degraded(), "quorum-lost": QuorumLost(), "upgrading": Upgrading(), "restoring": Restoring(), "hibernated": Hibernated(),
+		"full": Full(),
 	}
 }
 
@@ -234,5 +235,30 @@ func Hibernated() *State {
 		*m = v1beta2.MemberHealth{Name: m.Name, Error: "it has no pod that could be probed", Claim: m.Claim}
 	}
 	s.Condition(v1beta2.ClusterConditionAvailable, corev1.ConditionFalse, "Hibernated", "the cluster was scaled to 0; its volumes are kept")
+	return s
+}
+
+// Full is a cluster whose database has reached its quota.
+func Full() *State {
+	s := Healthy()
+	for i := range s.Health.Members {
+		m := &s.Health.Members[i]
+		m.DBSize, m.DBSizeInUse, m.Alarms = 2*gi, 2*gi, []string{"NOSPACE raised by " + names[0]}
+		s.Cluster.Status.MemberStatuses[i].DBSize, s.Cluster.Status.MemberStatuses[i].Alarms = 2*gi, []string{"NOSPACE (raised by 8e9e05c52164694a)"}
+	}
+	s.Health.Verdict, s.Health.Message = v1beta2.VerdictDegraded, "etcd rejects writes: alarm NOSPACE raised by "+names[0]
+	s.Health.NextSteps = []v1beta2.NextStep{
+		{
+			Why:     "most of the database is in use: raise the quota, if the volume has room (at most 8Gi is usual)",
+			Command: `kubectl -n prod patch etcd main --type=merge -p '{"spec":{"etcd":{"quotaBackendBytes":"4Gi"}}}'`,
+		},
+		{Why: "release unused space, one member at a time", Command: "echo '{}' | kubectl create --raw '" + path + "/defrag' -f -"},
+	}
+	full := "etcd rejects writes (alarm NOSPACE), and serves reads and deletions: the database of " + names[0] + " has reached its quota of 2Gi."
+	s.Cluster.Status.DBSize, s.Cluster.Status.Reason = 2*gi, full
+	s.Condition(v1beta2.ClusterConditionReady, corev1.ConditionFalse, "DatabaseFull", full)
+	s.Condition(v1beta2.ClusterConditionStalled, corev1.ConditionTrue, "DatabaseFull", full)
+	s.Condition(v1beta2.ClusterConditionAvailable, corev1.ConditionFalse, "DatabaseFull", full)
+	s.Condition(v1beta2.ClusterConditionDegraded, corev1.ConditionTrue, "DatabaseFull", full)
 	return s
 }

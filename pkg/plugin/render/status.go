@@ -102,7 +102,7 @@ func Details(s *report.Status, style Style) []Detail {
 		line(LabelFault, style.paint(red, condition(c, style)))
 	}
 	if b := status.BlockedBy; b != nil {
-		line("waits for", waitsFor(s, style))
+		line("blocked by", blockedBy(s, style))
 	}
 	for _, p := range s.Problems {
 		line(LabelUnknown, style.paint(yellow, p))
@@ -110,8 +110,8 @@ func Details(s *report.Status, style Style) []Detail {
 	return list
 }
 
-// waitsFor says what the controller waits for. A message that another line shows is left out.
-func waitsFor(s *report.Status, style Style) string {
+// blockedBy says what the controller waits for, as status.blockedBy does. A message that another line shows is left out.
+func blockedBy(s *report.Status, style Style) string {
 	b := s.Cluster.Status.BlockedBy
 	text := b.Reason
 	if !b.Since.IsZero() {

@@ -34,7 +34,7 @@ func Why(w io.Writer, why *report.Why, style Style) {
 	section("What could not be read", why.Problems)
 	section("What the controller does", why.Work)
 	if why.BlockedBy != nil {
-		section("What the controller waits for", []string{waitsFor(&why.Status, style)})
+		section("What the controller waits for", []string{blockedBy(&why.Status, style)})
 	}
 	drawWarnings(w, why.Warnings, style)
 	if len(why.NextSteps) > 0 {

@@ -6,35 +6,14 @@ package report
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
-
-// isTrueAtRest lists the conditions that are True while all is well. All others are False then.
-var isTrueAtRest = []v1beta2.ClusterConditionType{
-	v1beta2.ClusterConditionReady,
-	v1beta2.ClusterConditionAvailable,
-	v1beta2.ClusterConditionBackupHealthy,
-	v1beta2.ClusterConditionCertificatesValid,
-	v1beta2.ClusterConditionVolumesAsDeclared,
-	v1beta2.ClusterConditionServiceAsDeclared,
-}
-
-// isWork lists the conditions that are True while the controller works. They are no fault.
-var isWork = []v1beta2.ClusterConditionType{
-	v1beta2.ClusterConditionProgressing,
-	v1beta2.ClusterConditionReconciling,
-	v1beta2.ClusterConditionScaling,
-	v1beta2.ClusterConditionUpgrading,
-	v1beta2.ClusterConditionRecovering,
-}
 
 // repeated maps conditions that summarize others to those that say more.
 var repeated = map[v1beta2.ClusterConditionType][]v1beta2.ClusterConditionType{
 	v1beta2.ClusterConditionReady: {
 		v1beta2.ClusterConditionStalled, v1beta2.ClusterConditionReconciling, v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionDegraded,
-		v1beta2.ClusterConditionVolumesAsDeclared, v1beta2.ClusterConditionServiceAsDeclared,
+		v1beta2.ClusterConditionVolumesAsDeclared, v1beta2.ClusterConditionServiceAsDeclared, v1beta2.ClusterConditionClientsAsDeclared,
 	},
 	v1beta2.ClusterConditionStalled: {v1beta2.ClusterConditionQuorumLost},
 	v1beta2.ClusterConditionReconciling: {
@@ -46,18 +25,19 @@ var repeated = map[v1beta2.ClusterConditionType][]v1beta2.ClusterConditionType{
 		v1beta2.ClusterConditionUpgrading, v1beta2.ClusterConditionScaling, v1beta2.ClusterConditionRecovering, v1beta2.ClusterConditionQuorumLost,
 	},
 	v1beta2.ClusterConditionAvailable: {v1beta2.ClusterConditionQuorumLost},
-	v1beta2.ClusterConditionDegraded:  {v1beta2.ClusterConditionQuorumLost},
+	// It repeats that etcd rejects writes.
+	v1beta2.ClusterConditionDegraded: {v1beta2.ClusterConditionQuorumLost, v1beta2.ClusterConditionAvailable},
 }
 
 // Faults returns the conditions that are not as they are at rest, without the work of the
 // controller. A condition that only summarizes another one of them is left out.
 func Faults(cluster *v1beta2.EtcdCluster) []v1beta2.ClusterCondition {
-	return unusual(cluster, func(c v1beta2.ClusterCondition) bool { return !slices.Contains(isWork, c.Type) })
+	return unusual(cluster, func(c v1beta2.ClusterCondition) bool { return !v1beta2.IsWork(string(c.Type)) })
 }
 
 // Work returns the conditions that say what the controller works on.
 func Work(cluster *v1beta2.EtcdCluster) []v1beta2.ClusterCondition {
-	return unusual(cluster, func(c v1beta2.ClusterCondition) bool { return slices.Contains(isWork, c.Type) })
+	return unusual(cluster, func(c v1beta2.ClusterCondition) bool { return v1beta2.IsWork(string(c.Type)) })
 }
 
 func unusual(cluster *v1beta2.EtcdCluster, include func(v1beta2.ClusterCondition) bool) []v1beta2.ClusterCondition {
@@ -66,8 +46,10 @@ func unusual(cluster *v1beta2.EtcdCluster, include func(v1beta2.ClusterCondition
 		shown[c.Type] = !isAtRest(c)
 	}
 	var list []v1beta2.ClusterCondition
+	available := ConditionOf(cluster, v1beta2.ClusterConditionAvailable)
 	for _, c := range cluster.Status.Conditions {
-		said := slices.ContainsFunc(repeated[c.Type], func(t v1beta2.ClusterConditionType) bool { return shown[t] })
+		said := slices.ContainsFunc(repeated[c.Type], func(t v1beta2.ClusterConditionType) bool { return shown[t] }) ||
+			c.Type == v1beta2.ClusterConditionStalled && shown[available.Type] && c.Reason == available.Reason
 		if shown[c.Type] && !said && include(c) {
 			list = append(list, c)
 		}
@@ -81,8 +63,6 @@ func isAtRest(c v1beta2.ClusterCondition) bool {
 	if c.Type == v1beta2.ClusterConditionAvailable && (c.Reason == "Hibernated" || c.Reason == "Creating") {
 		return true
 	}
-	if slices.Contains(isTrueAtRest, c.Type) {
-		return c.Status == corev1.ConditionTrue
-	}
-	return c.Status == corev1.ConditionFalse
+	usual := v1beta2.UsualStatus(string(c.Type))
+	return usual == "" || c.Status == usual // what a condition of another author means is not known
 }

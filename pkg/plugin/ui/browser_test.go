@@ -78,7 +78,7 @@ func TestBrowser(t *testing.T) {
 			"Next steps etcd of member main-q3m8 restarts again and again: see its last log kubectl -n prod logs main-q3m8 -c etcd --previous --tail=50",
 		}, "(1) etcd clusters"},
 		"quorum-lost": {plugintest.QuorumLost(), []string{
-			"✖ QuorumLost no read passed a quorum: 1 of 3 voters responds", "1 too few for a quorum", "waits for QuorumLost for 4m", "kubectl etcd recover main -n prod --dry-run",
+			"✖ QuorumLost no read passed a quorum: 1 of 3 voters responds", "1 too few for a quorum", "blocked by QuorumLost for 4m", "kubectl etcd recover main -n prod --dry-run",
 		}, "(1) etcd clusters"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,8 +36,8 @@ func (p etcdPort) Defragment(_ context.Context, target etcd.Target, endpoint etc
 }
 
 // DisarmNoSpace implements cluster.Etcd.
-func (p etcdPort) DisarmNoSpace(ctx context.Context, target etcd.Target, _ uint64) error {
-	return p.change(ctx, "disarm NOSPACE", target, func(*simetcd.Process) error { return nil })
+func (p etcdPort) DisarmNoSpace(ctx context.Context, target etcd.Target, _ uint64) (bool, error) {
+	return true, p.change(ctx, "disarm NOSPACE", target, func(*simetcd.Process) error { return nil })
 }
 
 // AddLearner implements cluster.Etcd.

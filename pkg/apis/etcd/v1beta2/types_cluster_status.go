@@ -30,7 +30,7 @@ type ClusterStatus struct {
 	// phase is a one-word summary: Creating, Running, Failed or Hibernated.
 	// +optional
 	Phase ClusterPhase `json:"phase" protobuf:"bytes,1,opt,name=phase,casttype=ClusterPhase"`
-	// reason says why the phase is Failed.
+	// reason says why the phase is Failed, or why etcd rejects writes while it is Running.
 	Reason string `json:"reason,omitempty" protobuf:"bytes,2,opt,name=reason"`
 	// controlPaused is true while the controller leaves the cluster alone.
 	ControlPaused bool `json:"controlPaused,omitempty" protobuf:"varint,3,opt,name=controlPaused"`

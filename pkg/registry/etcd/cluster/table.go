@@ -31,7 +31,7 @@ func newTable(now clock.PassiveClock) genericstore.Table[*v1beta2.EtcdCluster] {
 			{Name: "Version", Type: "string", Description: "Lowest version of a member, and the version of an upgrade in progress."},
 			{Name: "DB", Type: "string", Description: "Size of the largest database file of a member."},
 			{Name: "Last-Backup", Type: "string", Description: "Age of the newest good backup."},
-			{Name: "Phase", Type: "string", Description: "One-word summary."},
+			{Name: "Phase", Type: "string", Description: "One-word summary. Of a cluster that runs and is not available: why."},
 			{Name: "Age", Type: "string", Description: "Time since the object was created."},
 			{Name: "Service", Type: "string", Priority: 1, Description: "Client Service and port."},
 			{Name: "Message", Type: "string", Priority: 1, Description: "What the controller waits for, or what is wrong."},
@@ -119,12 +119,21 @@ func lastBackupCell(status *v1beta2.ClusterStatus, now time.Time) string {
 	}
 }
 
-// phaseCell shows a deletion in progress, for which there is no phase.
+// phaseCell shows a deletion in progress, for which there is no phase, and why a cluster that runs does
+// not serve or rejects writes.
 func phaseCell(cluster *v1beta2.EtcdCluster) string {
+	status := &cluster.Status
 	if cluster.DeletionTimestamp != nil {
 		return "Terminating"
 	}
-	return cmp.Or(string(cluster.Status.Phase), genericstore.Unknown)
+	if status.Phase == v1beta2.ClusterPhaseRunning {
+		for i := range status.Conditions {
+			if c := &status.Conditions[i]; c.Type == v1beta2.ClusterConditionAvailable && c.Status != corev1.ConditionTrue {
+				return cmp.Or(c.Reason, string(status.Phase))
+			}
+		}
+	}
+	return cmp.Or(string(status.Phase), genericstore.Unknown)
 }
 
 func serviceCell(status *v1beta2.ClusterStatus) string {

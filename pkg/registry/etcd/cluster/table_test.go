@@ -97,6 +97,29 @@ func TestCells(t *testing.T) {
 			[]any{"a", "3", "1/3", "-1", unknown, "3.6.16", "25Mi", "5m", "Running", "3h", "a-client:2379", "1 of 3 voters responds"},
 		},
 		{
+			"a database is full",
+			running(func(c *v1beta2.EtcdCluster) {
+				c.Status.Reason = "etcd rejects writes"
+				c.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionAvailable, Status: corev1.ConditionFalse, Reason: "DatabaseFull"}}
+			}),
+			[]any{"a", "3", "3/3", "1", "a-1", "3.6.16", "25Mi", "5m", "DatabaseFull", "3h", "a-client:2379", "etcd rejects writes"},
+		},
+		{
+			"no member is reached",
+			running(func(c *v1beta2.EtcdCluster) {
+				c.Status.Members = v1beta2.MembersStatus{Unready: []string{"a-1", "a-2", "a-3"}}
+				c.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionAvailable, Status: corev1.ConditionUnknown, Reason: "EtcdUnreachable"}}
+			}),
+			[]any{"a", "3", "0/3", "1", "a-1", "3.6.16", "25Mi", "5m", "EtcdUnreachable", "3h", "a-client:2379", none},
+		},
+		{
+			"available",
+			running(func(c *v1beta2.EtcdCluster) {
+				c.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionAvailable, Status: corev1.ConditionTrue, Reason: "QuorumHealthy"}}
+			}),
+			[]any{"a", "3", "3/3", "1", "a-1", "3.6.16", "25Mi", "5m", "Running", "3h", "a-client:2379", none},
+		},
+		{
 			"failed, without a backup",
 			running(func(c *v1beta2.EtcdCluster) {
 				c.Status.Phase, c.Status.Reason, c.Status.LastBackup = v1beta2.ClusterPhaseFailed, "out of luck", nil

@@ -118,7 +118,7 @@ func (p *Probe) fill(h *v1beta2.MemberHealth, m *entry, ahead uint64) {
 	h.Leader, h.ClusterID = p.nameForID(s.Leader), hex(s.ClusterID)
 	h.Term, h.RaftIndex, h.RaftApplied = int64(s.RaftTerm), int64(s.RaftIndex), int64(s.RaftApplied)
 	h.RaftLag = int64(ahead - s.RaftIndex)
-	h.DBSize, h.DBSizeInUse, h.Quota = s.DBSize, s.DBSizeInUse, p.quota(s.Quota)
+	h.DBSize, h.DBSizeInUse, h.Quota = s.DBSize, s.DBSizeInUse, p.quota(m.Name, s.Quota)
 	for _, alarm := range s.Alarms {
 		h.Alarms = append(h.Alarms, fmt.Sprintf("%s raised by %s", alarm.Type, p.nameForID(alarm.MemberID)))
 	}
@@ -140,12 +140,14 @@ func (p *Probe) toldByController(m *entry) string {
 	}
 }
 
-// quota returns the quota that a member reports, or the one that it was started with.
-func (p *Probe) quota(said int64) int64 {
-	if said > 0 {
+// quota returns the quota that a member reports, or the one that its pod was made with; 0 if neither is
+// known.
+func (p *Probe) quota(member string, said int64) int64 {
+	pod := p.pod(member)
+	if said > 0 || pod == nil {
 		return said
 	}
-	return resources.QuotaBackendBytes(p.Cluster)
+	return resources.QuotaOf(pod).Bytes
 }
 
 func expiry(at time.Time) *metav1.Time {
@@ -253,7 +255,9 @@ func (f *findings) faults() []string {
 	if desired, own := int(ptr.Deref(f.Cluster.Spec.Replicas, 0)), f.countOwn(); own != desired {
 		list = append(list, fmt.Sprintf("it has %s, and the desired size is %d", diagnosis.Count(own, "voter"), desired))
 	}
-	list = append(list, f.alarms()...)
+	if alarms := f.alarms(); len(alarms) > 0 {
+		list = append(list, "etcd rejects writes: "+strings.Join(alarms, ", "))
+	}
 	for _, m := range f.members {
 		if m.RaftLag >= diagnosis.NoticeableLag && m.Role != v1beta2.MemberRoleLearner {
 			list = append(list, fmt.Sprintf("member %s is %d entries behind", m.Name, m.RaftLag))
@@ -279,7 +283,10 @@ func (f *findings) alarms() []string {
 }
 
 func (f *findings) describeHealthy() string {
-	text := fmt.Sprintf("all %s serve", diagnosis.Count(len(f.voters), "voter"))
+	text := fmt.Sprintf("all %d voters serve", len(f.voters))
+	if len(f.voters) == 1 {
+		text = "the only voter serves"
+	}
 	if others := len(f.voters) - f.countOwn(); others > 0 {
 		text += fmt.Sprintf("; another program runs %d of them", others)
 	}

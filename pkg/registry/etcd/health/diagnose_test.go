@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -245,7 +246,8 @@ func TestVerdict(t *testing.T) {
 					h.DBSize, h.DBSizeInUse, h.Alarms = 2*gib, gib/2, []etcd.Alarm{{MemberID: 2, Type: etcd.AlarmNoSpace}}
 				}
 			},
-			says:  []string{"NOSPACE raised by m1"},
+			says:  []string{"etcd rejects writes: alarm NOSPACE raised by m1"},
+			lacks: "quotaBackendBytes",
 			steps: []string{"echo '{}' | kubectl create --raw '/apis/etcd.database.coreos.com/v1beta2/namespaces/ns/etcdclusters/c/defrag' -f -"},
 		},
 		{
@@ -256,7 +258,28 @@ func TestVerdict(t *testing.T) {
 					h.DBSize, h.DBSizeInUse, h.Alarms = 2*gib, 2*gib, []etcd.Alarm{{MemberID: 1, Type: etcd.AlarmNoSpace}}
 				}
 			},
-			steps: []string{`-p '{"spec":{"etcd":{"quotaBackendBytes":"8Gi"}}}'`},
+			steps: []string{
+				`-p '{"spec":{"etcd":{"quotaBackendBytes":"4Gi"}}}'`, "kubectl etcd ctl c -n ns --yes -- compaction --physical", "the controller disarms the alarm NOSPACE",
+			},
+		},
+		{
+			name: "full, and the quota was just raised", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Probe) {
+				p.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(resource.MustParse("4Gi"))}
+				for i := range p.Responses {
+					h := &p.Responses[i].Health
+					h.DBSize, h.DBSizeInUse, h.Alarms = 2*gib, 2*gib, []etcd.Alarm{{MemberID: 1, Type: etcd.AlarmNoSpace}}
+				}
+			},
+			steps: []string{"spec.etcd.quotaBackendBytes is 4Gi, and a member still runs with 2Gi: the controller restarts it"}, lacks: "patch etcd",
+		},
+		{
+			name: "full at the largest quota", size: 1, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](0),
+			change: func(p *Probe) {
+				h := &p.Responses[0].Health
+				h.DBSize, h.DBSizeInUse, h.Quota, h.Alarms = 8*gib, 8*gib, 8*gib, []etcd.Alarm{{MemberID: 1, Type: etcd.AlarmNoSpace}}
+			},
+			steps: []string{"most of the database is in use: delete keys, then drop the history up to now"}, lacks: "patch etcd",
 		},
 		{
 			name: "what is in use is not told", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
@@ -265,7 +288,7 @@ func TestVerdict(t *testing.T) {
 		{
 			name: "nearly full, and what is in use is not told", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
 			change: func(p *Probe) { p.Responses[0].Health.DBSize, p.Responses[0].Health.DBSizeInUse = 2*gib, 0 },
-			steps:  []string{`-p '{"spec":{"etcd":{"quotaBackendBytes":"8Gi"}}}'`},
+			steps:  []string{`-p '{"spec":{"etcd":{"quotaBackendBytes":"4Gi"}}}'`},
 		},
 		{
 			name: "corrupt", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
@@ -305,7 +328,7 @@ func TestVerdict(t *testing.T) {
 		{
 			name: "all are permanently lost", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
 			change: func(p *Probe) { p.leaderless(); p.loseAllBut() },
-			says:   []string{"no pod of a member runs"}, steps: []string{"no longer exist. A quorum needs 2. Restore a backup; these exist.: kubectl -n ns get etcdbackups"},
+			says:   []string{"no pod of a member runs"}, steps: []string{"no longer exist. A quorum needs 2. Restore a backup, if there is one. The status of the cluster names none; see the EtcdBackups.: kubectl -n ns get etcdbackups"},
 		},
 		{
 			name: "all are permanently lost and there is a backup", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
@@ -313,13 +336,13 @@ func TestVerdict(t *testing.T) {
 			steps: []string{
 				"no longer exist. A quorum needs 2. Restore the last backup, EtcdBackup nightly of 2026-05-01T02:00:00Z",
 				"echo '{}' | kubectl create --raw '/apis/etcd.database.coreos.com/v1beta2/namespaces/ns/etcdclusters/c/restore?dryRun=All' -f -",
-				"or restore another backup; these exist: kubectl -n ns get etcdbackups",
+				"or restore another backup: see the EtcdBackups: kubectl -n ns get etcdbackups",
 			},
 		},
 		{
 			name: "all are permanently lost and the backup was not read back", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
 			change: func(p *Probe) { p.leaderless(); p.loseAllBut(); p.backedUp(false) },
-			steps:  []string{"no longer exist. A quorum needs 2. Restore a backup; these exist.: kubectl -n ns get etcdbackups"},
+			steps:  []string{"no longer exist. A quorum needs 2. Restore a backup, if there is one. The status of the cluster names none; see the EtcdBackups.: kubectl -n ns get etcdbackups"},
 		},
 		{
 			name: "one volume is left, and no member responds", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),

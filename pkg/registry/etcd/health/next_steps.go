@@ -14,15 +14,10 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
-	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 const (
-	// fullFrom is the share of the quota in percent from which it should be raised.
-	fullFrom = 80
-	// wasteFrom is the share of the quota in percent from which unused space counts.
-	wasteFrom = 50
 	// fillingLimit is how long a recovery member may be filled before the steps mention it.
 	fillingLimit = 10 * time.Minute
 	// expiresSoon is how long before its end a certificate is mentioned.
@@ -139,7 +134,7 @@ func (f *findings) volumeRequest() string {
 func (f *findings) restoreSteps(why string) []v1beta2.NextStep {
 	last := f.Cluster.Status.LastBackup
 	if resources.Restorable(last) != nil {
-		return []v1beta2.NextStep{{Why: why + " Restore a backup; these exist.", Command: f.kubectl("get etcdbackups")}}
+		return []v1beta2.NextStep{{Why: why + " Restore a backup, if there is one. The status of the cluster names none; see the EtcdBackups.", Command: f.kubectl("get etcdbackups")}}
 	}
 	return []v1beta2.NextStep{
 		{
@@ -147,7 +142,7 @@ func (f *findings) restoreSteps(why string) []v1beta2.NextStep {
 				why, last.Name, last.Time.UTC().Format(time.RFC3339)),
 			Command: f.post("restore?dryRun=All"),
 		},
-		{Why: "or restore another backup; these exist", Command: f.kubectl("get etcdbackups")},
+		{Why: "or restore another backup: see the EtcdBackups", Command: f.kubectl("get etcdbackups")},
 	}
 }
 
@@ -166,51 +161,6 @@ func (f *findings) saveCommand(member string) string {
 		path, file = path+"?member="+member, member
 	}
 	return f.get(path) + " > " + file + ".db"
-}
-
-// spaceSteps are about the size of the database.
-func (f *findings) spaceSteps() []v1beta2.NextStep {
-	var list []v1beta2.NextStep
-	if slices.ContainsFunc(f.alarms(), func(a string) bool { return strings.Contains(a, string(etcd.AlarmCorrupt)) }) {
-		list = append(list, v1beta2.NextStep{Why: "a member's data differs from the others': save what each has before it is replaced", Command: f.get("members")})
-	}
-	noSpace := slices.ContainsFunc(f.alarms(), func(a string) bool { return strings.Contains(a, string(etcd.AlarmNoSpace)) })
-	full, waste := f.space()
-	if !noSpace && !full && !waste {
-		return list
-	}
-	if noSpace {
-		list = append(list, v1beta2.NextStep{Why: "etcd rejects writes: the database has reached its quota"})
-	}
-	if full {
-		list = append(list, v1beta2.NextStep{
-			Why:     "most of the database is in use: delete keys and compact, or raise the quota (up to 8Gi is usual)",
-			Command: f.kubectl(`patch etcd ` + f.Cluster.Name + ` --type=merge -p '{"spec":{"etcd":{"quotaBackendBytes":"8Gi"}}}'`),
-		})
-	}
-	if waste || noSpace {
-		list = append(list, v1beta2.NextStep{
-			Why:     "release unused space, one member at a time; the alarm is cleared when the database is below its quota",
-			Command: f.post("defrag"),
-		})
-	}
-	return list
-}
-
-// space says whether a database is nearly full, and whether much of one is unused.
-func (f *findings) space() (full, waste bool) {
-	for _, m := range f.members {
-		if m.Quota == 0 || m.DBSize == 0 {
-			continue
-		}
-		inUse := m.DBSizeInUse
-		if inUse == 0 {
-			inUse = m.DBSize // etcd before 3.4 does not report it, and it may be all
-		}
-		full = full || 100*inUse >= fullFrom*m.Quota
-		waste = waste || (100*m.DBSize >= wasteFrom*m.Quota && 2*inUse < m.DBSize)
-	}
-	return full, waste
 }
 
 // isBeingFilled is true for a recovery member that runs and does not serve yet: the controller

@@ -18,7 +18,7 @@ import (
 type ClusterStatusApplyConfiguration struct {
 	// phase is a one-word summary: Creating, Running, Failed or Hibernated.
 	Phase *etcdv1beta2.ClusterPhase `json:"phase,omitempty"`
-	// reason says why the phase is Failed.
+	// reason says why the phase is Failed, or why etcd rejects writes while it is Running.
 	Reason *string `json:"reason,omitempty"`
 	// controlPaused is true while the controller leaves the cluster alone.
 	ControlPaused *bool `json:"controlPaused,omitempty"`

@@ -1,0 +1,156 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// Types of the alarms with which etcd rejects writes.
+const (
+	alarmNoSpace = "NOSPACE"
+	alarmCorrupt = "CORRUPT"
+)
+
+// Alarm stops writes of the whole cluster until it is disarmed. etcd raises it and never disarms it.
+type Alarm struct {
+	Type string
+	// RaisedBy is the ID of the member that has raised it, which may have been removed since.
+	RaisedBy uint64
+}
+
+// String returns the alarm for a reader.
+func (a Alarm) String() string { return fmt.Sprintf("%s (raised by %x)", a.Type, a.RaisedBy) }
+
+// AlarmTexts returns the alarms that a member reports, for a reader.
+func AlarmTexts(m *Member) []string {
+	var list []string
+	for _, a := range m.Alarms {
+		list = append(list, a.String())
+	}
+	return list
+}
+
+// listNoSpace returns the IDs of the members that have raised the alarm NOSPACE, in their order. It
+// believes voters that serve: another member responds with what it knew before.
+func listNoSpace(members []Member) []uint64 {
+	var raised []uint64
+	for _, m := range listVoters(members) {
+		for _, a := range m.Alarms {
+			if a.Type == alarmNoSpace && m.Health == Healthy {
+				raised = append(raised, a.RaisedBy)
+			}
+		}
+	}
+	slices.Sort(raised)
+	return slices.Compact(raised)
+}
+
+// findCorrupt returns a member that says that data was found to be corrupt, or nil.
+func findCorrupt(members []Member) *Member {
+	for i := range members {
+		if m := &members[i]; slices.ContainsFunc(m.Alarms, func(a Alarm) bool { return a.Type == alarmCorrupt }) {
+			return m
+		}
+	}
+	return nil
+}
+
+// upkeepAlarms disarms the alarm NOSPACE once its cause is gone, however it went: the quota was raised
+// and the members restarted with it, or the history was compacted and the databases defragmented, by
+// any program. Data that differs is for a person: then no alarm is disarmed.
+func upkeepAlarms(o *Observed, plan Plan) []Action {
+	if !keepsUp(o, plan) || !o.Etcd.Linearizable || findCorrupt(o.Etcd.Members) != nil || findFull(o) != nil {
+		return nil
+	}
+	var actions []Action
+	for _, id := range listNoSpace(o.Etcd.Members) {
+		actions = append(actions, DisarmNoSpace{ID: id})
+	}
+	return actions
+}
+
+// findFull returns a member that responds and whose database has no room for every write, or nil. A
+// member whose quota is not known counts as full. One that does not respond does not count: the
+// others would wait for it, and it raises the alarm again if its database is still full.
+func findFull(o *Observed) *Member {
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		if quota := effectiveQuota(o.Pods, m); Responds(m) && m.DBSize >= quota.Bytes-quota.Headroom {
+			return m
+		}
+	}
+	return nil
+}
+
+// effectiveQuota returns the quota with which a member runs; zero if it is not known. The declared
+// one may be newer.
+func effectiveQuota(pods []Pod, m *Member) resources.Quota {
+	var quota resources.Quota
+	if pod := podByName(pods, m.Name); pod != nil {
+		quota = pod.Quota
+	}
+	if m.Quota > 0 {
+		quota.Bytes = m.Quota
+	}
+	return quota
+}
+
+// rejection says why etcd rejects writes although a quorum responds.
+type rejection struct {
+	reason  Reason
+	message string
+	// byItself is true if the controller ends it.
+	byItself bool
+}
+
+// writesRejected returns nil if etcd accepts writes, as far as its alarms tell.
+func writesRejected(o *Observed) *rejection {
+	if m := findCorrupt(o.Etcd.Members); m != nil {
+		return &rejection{reason: ReasonDataCorrupt, message: "etcd has found that the data of its members differs, and rejects writes: " + strings.Join(AlarmTexts(m), ", ") +
+			". Save the data of each member, replace the member that differs, and disarm the alarm with etcdctl alarm disarm."}
+	}
+	if len(listNoSpace(o.Etcd.Members)) == 0 {
+		return nil
+	}
+	r := &rejection{reason: ReasonDatabaseFull, message: "etcd rejects writes (alarm NOSPACE), and serves reads and deletions: ", byItself: true}
+	switch m := findFull(o); {
+	case m == nil:
+		r.message += "each database is below its quota again. The controller disarms the alarm."
+	case isBelow(effectiveQuota(o.Pods, m).Bytes, o.Cluster):
+		r.message += fmt.Sprintf("the database of %s has reached its quota of %s, and spec.etcd.quotaBackendBytes is %s. The controller restarts the members with it, then disarms the alarm.",
+			m.Name, describeBytes(effectiveQuota(o.Pods, m).Bytes), describeBytes(resources.QuotaBackendBytes(o.Cluster)))
+	default:
+		r.byItself = false
+		r.message += describeFull(o, m)
+	}
+	return r
+}
+
+// describeFull names the member, its quota and what ends the alarm.
+func describeFull(o *Observed, m *Member) string {
+	target := o.Cluster.Name + " -n " + o.Cluster.Namespace
+	return fmt.Sprintf("the database of %s has reached its quota of %s. Raise spec.etcd.quotaBackendBytes, or delete keys, compact the history (kubectl etcd ctl %s -- compaction REVISION) and defragment "+
+		"(kubectl etcd defrag %s). The controller disarms the alarm when each database is %s below its quota.",
+		m.Name, describeBytes(effectiveQuota(o.Pods, m).Bytes), target, target, describeBytes(effectiveQuota(o.Pods, m).Headroom))
+}
+
+// isBelow is true if a quota is less than the declared one.
+func isBelow(quota int64, cluster *v1beta2.EtcdCluster) bool {
+	return quota > 0 && quota < resources.QuotaBackendBytes(cluster)
+}
+
+func describeBytes(n int64) string {
+	if n == 0 {
+		return "unknown size"
+	}
+	return resource.NewQuantity(n, resource.BinarySI).String()
+}

@@ -1,0 +1,117 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// size gives every member a database of n bytes, under a quota of 16 MiB of which 2 MiB are headroom.
+func size(n int64) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(resource.MustParse("16Mi"))}
+		for i := range o.Etcd.Members {
+			o.Etcd.Members[i].DBSize = n
+		}
+		for i := range o.Pods {
+			o.Pods[i].Quota = resources.Quota{Bytes: 16 << 20, Headroom: 2 << 20}
+		}
+	}
+}
+
+// sizeOf gives one member a database of n bytes.
+func sizeOf(name string, n int64) func(*Observed) {
+	return func(o *Observed) { memberByName(o.Etcd.Members, name).DBSize = n }
+}
+
+// quotaOf starts one member with another quota.
+func quotaOf(name string, bytes int64) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(*resource.NewQuantity(bytes, resource.BinarySI))}
+		podByName(o.Pods, name).Quota.Bytes = bytes
+	}
+}
+
+// saysQuota has one member say its quota itself, as etcd does from 3.6 on.
+func saysQuota(name string, bytes int64) func(*Observed) {
+	return func(o *Observed) { memberByName(o.Etcd.Members, name).Quota = bytes }
+}
+
+func corruptData(o *Observed) {
+	o.Etcd.Members[0].Alarms = append(o.Etcd.Members[0].Alarms, Alarm{alarmCorrupt, 2})
+}
+
+// TestDisarmsWhenItsCauseIsGone: the alarm NOSPACE goes when every database has room for any write,
+// however that came, and not before.
+func TestDisarmsWhenItsCauseIsGone(t *testing.T) {
+	const full, roomy = 16 << 20, 14<<20 - 1
+	checkDecisions(t, []decision{
+		{"a full database", 3, "a b c", edits(size(full), noSpace(1)), "steady"},
+		{"every database has room", 3, "a b c", edits(size(roomy), noSpace(1)), "steady: DisarmNoSpace 1"},
+		{"a member that was removed had raised it, too", 3, "a b c", edits(size(roomy), noSpace(3, 77)), "steady: DisarmNoSpace 3, DisarmNoSpace 4d"},
+		{"one database has no room for the largest write", 3, "a b c", edits(size(roomy), sizeOf("b", roomy+1), noSpace(1)), "steady"},
+		{"no alarm", 3, "a b c", edits(size(full)), "steady"},
+		{"one member", 1, "a", edits(size(roomy), noSpace(1)), "steady: DisarmNoSpace 1"},
+		{"the quota of one member was raised", 3, "a b c", edits(size(full), quotaOf("a", 1<<30), noSpace(1)), "steady"},
+		{"the quota of each member was raised", 3, "a b c", edits(size(full), quotaOf("a", 1<<30), quotaOf("b", 1<<30), quotaOf("c", 1<<30), noSpace(1)), "steady: DisarmNoSpace 1"},
+		{"etcd says a larger quota than its pod", 1, "a", edits(size(full), saysQuota("a", 1<<30), noSpace(1)), "steady: DisarmNoSpace 1"},
+		{"etcd says a smaller quota than its pod", 1, "a", edits(size(roomy), saysQuota("a", 15<<20), noSpace(1)), "steady"},
+		{"the quota of a member is not known", 1, "a", edits(sizeOf("a", 1), noSpace(1), func(o *Observed) { o.Pods[0].Quota = resources.Quota{} }), "steady"},
+		{"a full member does not respond", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), noSpace(1)), "steady: DisarmNoSpace 1"},
+		{"only a member that does not serve still reports it", 3, "a b c:sick", edits(size(roomy), func(o *Observed) { o.Etcd.Members[2].Alarms = []Alarm{{alarmNoSpace, 1}} }), "steady"},
+		{"during a rollout", 3, "a:claim b:claim,stale c:claim", edits(size(roomy), noSpace(1)), "rollout: DisarmNoSpace 1, RecreatePod b 3.6.11"},
+		{"at the end of a defragmentation", 1, "a", edits(size(roomy), noSpace(1), askedFor(), result("a", hasSucceeded)), "operation: DisarmNoSpace 1"},
+		{"without a quorum", 3, "a b c", edits(size(roomy), noSpace(1), noQuorum), "quorum: wait EtcdUnreachable"},
+		{"paused", 3, "a b c", edits(size(roomy), noSpace(1), pausedSpec), "paused"},
+		{"data that differs", 3, "a b c", edits(size(roomy), noSpace(1), corruptData), "steady"},
+	})
+}
+
+// TestLooksAgainAfterDisarming: no event tells that the alarm is gone.
+func TestLooksAgainAfterDisarming(t *testing.T) {
+	if again := Decide(observed(t, 3, "a b c", size(1), noSpace(1))).RequeueAfter; again != recheckUnannounced {
+		t.Errorf("looks again after %v", again)
+	}
+}
+
+// TestUnreadyWhileFull: before etcd 3.4.19 and 3.5.2 the alarm makes pods unready. A rollout that raises
+// the quota does not wait for them.
+func TestUnreadyWhileFull(t *testing.T) {
+	checkDecisions(t, []decision{
+		{"full", 3, "a:claim,notready b:claim,notready,stale c:claim,notready", edits(size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.6.11"},
+		{"another cause", 3, "a:claim,notready b:claim,notready,stale c:claim,notready", edits(size(16 << 20)), "rollout: wait WaitingForReady"},
+	})
+}
+
+// TestAdviceWhileFull: the status says what is still missing, and nothing that was done already.
+func TestAdviceWhileFull(t *testing.T) {
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+		not   string
+	}{
+		"full":                      {edits(size(16 << 20)), "the database of a has reached its quota of 16Mi. Raise spec.etcd.quotaBackendBytes, or delete keys, compact the history (kubectl etcd ctl c -n n -- compaction REVISION) and defragment (kubectl etcd defrag c -n n)", "restarts"},
+		"the quota was just raised": {edits(size(16<<20), quotaOf("b", 1<<30)), "the database of a has reached its quota of 16Mi, and spec.etcd.quotaBackendBytes is 1Gi. The controller restarts the members with it", "Raise"},
+		"room again":                {edits(size(1)), "each database is below its quota again. The controller disarms the alarm.", "Raise"},
+		"not known":                 {edits(size(1), func(o *Observed) { o.Pods[1].Quota = resources.Quota{} }), "the database of b has reached its quota of unknown size", "restarts"},
+	} {
+		o := observed(t, 3, "a b c", append(test.edits, noSpace(1))...)
+		status := statusOf(o)
+		for _, kind := range []v1beta2.ClusterConditionType{v1beta2.ClusterConditionAvailable, v1beta2.ClusterConditionDegraded, v1beta2.ClusterConditionReady} {
+			if c := find(status, kind); c.Reason != string(ReasonDatabaseFull) || !strings.Contains(c.Message, test.want) || strings.Contains(c.Message, test.not) {
+				t.Errorf("%s: %s is %s (%s): %s", name, kind, c.Status, c.Reason, c.Message)
+			}
+		}
+		if !strings.Contains(status.Reason, test.want) || status.Phase != v1beta2.ClusterPhaseRunning {
+			t.Errorf("%s: phase %s, because %s", name, status.Phase, status.Reason)
+		}
+	}
+}
