@@ -273,6 +273,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Restart:     p.Annotations[resources.AnnotationRestart],
 		Peers:       resources.InitialMembers(p),
 		MayFill:     resources.MayFill(p),
+		Fills:       resources.Fills(p),
 		Made:        p.CreationTimestamp.Time,
 	}
 	if p.DeletionTimestamp != nil {

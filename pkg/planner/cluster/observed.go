@@ -113,9 +113,9 @@ type RecoveryMember struct {
 	Pod *Pod
 	// Hidden is true while the pod or its PVC is not behind the Services.
 	Hidden bool
-	// MountsSource is true if its pod mounts the PVC that the recovery reads, and LacksPVC if its own PVC
-	// does not exist: the pod never runs.
-	MountsSource, LacksPVC bool
+	// Unfilled is true if its volume was lost after it had served, so that each pod for it fills the new one. LacksPVC
+	// is true if its own PVC does not exist: the pod never runs.
+	Unfilled, LacksPVC bool
 	// Serves is true if it responds and leads.
 	Serves bool
 	// ClusterID in its response.
@@ -170,6 +170,9 @@ type Pod struct {
 	Template string
 	// Restart names the request to restart after which it was made.
 	Restart string
+	// Fills is true if the pod has what fills its data directory in a recovery: init containers, Secrets, a cloud
+	// identity. A member that serves does not need these.
+	Fills bool
 	// Peers are the names of the members that the pod was started to join, its own
 	// among them; nil if that is not known.
 	Peers []string
