@@ -108,6 +108,9 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	if err := observeLossRestore(r); err != nil {
 		return err
 	}
+	if err := observeAwaitedRestore(r); err != nil {
+		return err
+	}
 	r.keep(r.key, r.seen.target, r.seen.recoveryMember, r.seen.existing)
 	return nil
 }

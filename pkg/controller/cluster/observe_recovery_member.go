@@ -122,6 +122,23 @@ func observeLossRestore(r *run) error {
 	return nil
 }
 
+// observeAwaitedRestore reads the EtcdRestore whose data the cluster starts with.
+func observeAwaitedRestore(r *run) error {
+	name := r.seen.Cluster.Annotations[v1beta2.AnnotationRestore]
+	if name == "" {
+		return nil
+	}
+	restore, err := r.Cache.Restore(r.key.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read EtcdRestore %s from the cache: %w", name, err)
+	}
+	r.seen.AwaitedRestore = restore
+	return nil
+}
+
 func isNodeNotReady(ctx context.Context, r *run, name string) (bool, error) {
 	node, err := r.Objects.GetNode(ctx, name)
 	if isNotFound(err) {

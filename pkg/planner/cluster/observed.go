@@ -64,6 +64,9 @@ type Observed struct {
 	RecoveryMember RecoveryMember
 	// LossRestore is the status of the EtcdRestore that LossRestoreName names; nil if there is none.
 	LossRestore *v1beta2.RestoreStatus
+	// AwaitedRestore is the EtcdRestore whose data the cluster starts with, by its annotation; nil if it does not
+	// exist.
+	AwaitedRestore *v1beta2.EtcdRestore
 	// Task must have been read before etcd: the response of a member then shows its state
 	// after the task.
 	Task Task

@@ -76,7 +76,7 @@ func (o *Observed) newCluster(found *Outcome) *v1beta2.EtcdCluster {
 		c.Annotations[scopeAnnotation] = scope // the same controller reconciles both
 	}
 	c.Annotations[v1beta2.AnnotationRestore] = r.Name
-	c.Annotations[AnnotationRestoreUID] = string(r.UID)
+	c.Annotations[v1beta2.AnnotationRestoreUID] = string(r.UID)
 	return c
 }
 

@@ -9,8 +9,11 @@ import (
 )
 
 // AnnotationRestore on an EtcdCluster names the EtcdRestore that made it: it starts with
-// the data of that, and never empty.
+// the data of that, and never empty. The controller removes it when the cluster has served.
 const AnnotationRestore = "etcd.database.coreos.com/restore"
+
+// AnnotationRestoreUID on an EtcdCluster is the UID of the EtcdRestore that made it. It goes with AnnotationRestore.
+const AnnotationRestoreUID = "etcd.database.coreos.com/restore-uid"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
