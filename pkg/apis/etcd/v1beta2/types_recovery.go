@@ -122,6 +122,9 @@ type RecoveryStatus struct {
 	// requestedBy is the user that created etcdclusters/recover. It is empty for a
 	// recovery that began by itself, and for one that an EtcdRestore asked for.
 	RequestedBy string `json:"requestedBy,omitempty" protobuf:"bytes,18,opt,name=requestedBy"`
+	// onlyIfUnresponsive abandons a restore if a member of the cluster responds before phase Cutover. It is set for a
+	// restore without a pre-restore backup, because no member responded that could send its data.
+	OnlyIfUnresponsive bool `json:"onlyIfUnresponsive,omitempty" protobuf:"varint,19,opt,name=onlyIfUnresponsive"`
 }
 
 // RecoverySource is where the data of new members comes from: a member or a backup.
