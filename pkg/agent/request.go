@@ -74,6 +74,9 @@ type Request struct {
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
 	// ProgressPort serves ProgressPath while the agent runs. 0: nothing is served.
 	ProgressPort int32 `json:"progressPort,omitempty"`
+	// FilledDir is the data directory that the transfer fills. When the transfer has filled it, CommandFetch
+	// and CommandSalvage do nothing: they use neither the network, nor credentials, nor another volume.
+	FilledDir string `json:"filledDir,omitempty"`
 
 	Etcd         *Etcd         `json:"etcd,omitempty"`
 	Store        *Store        `json:"store,omitempty"`

@@ -4,7 +4,10 @@
 package resources
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +28,8 @@ const (
 )
 
 const (
+	// maxFillName of the name of a recovery member is in fillID, which has at most 63 bytes.
+	maxFillName    = 63 - 1 - hashLength
 	loopback       = "127.0.0.1"
 	agentVolume    = "etcd-agent"
 	agentDir       = "/opt/etcd-agent"
@@ -64,7 +69,7 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	if err != nil {
 		return nil, err
 	}
-	restore := &agent.Request{ID: r.RecoveryMember, Restore: &agent.Restore{
+	restore := &agent.Request{ID: fillID(c, r), Restore: &agent.Restore{
 		File: snapshotFile, DataDir: dataDir, Name: r.RecoveryMember, InitialCluster: initialCluster([]Peer{peer}),
 		InitialClusterToken: LineageToken(c, r), PeerURLs: []string{peer.URL}, RevisionBump: r.RevisionBump,
 	}}
@@ -74,11 +79,15 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	}
 	install := initContainer(c, InitInstall, agentImage, agent.Program, string(agent.CommandInstall), agentDir)
 	unpack := initContainer(c, InitRestore, Image(c), append([]string{agentDir + agent.Program}, args...)...)
-	unpack.VolumeMounts = append(unpack.VolumeMounts, corev1.VolumeMount{Name: dataVolume, MountPath: dataMount})
 	pod.Spec.InitContainers = []corev1.Container{install, *fetch, unpack}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name: agentVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 	})
+	for i := range pod.Spec.InitContainers[1:] {
+		// Both look first whether the data directory is filled.
+		ctr := &pod.Spec.InitContainers[1+i]
+		ctr.VolumeMounts = append(ctr.VolumeMounts, corev1.VolumeMount{Name: dataVolume, MountPath: dataMount, ReadOnly: ctr.Name != InitRestore})
+	}
 	if !featuresOf(Version(c)).restoresNameless {
 		// A hidden recovery member has no name in the DNS. No program dials this address.
 		pod.Spec.HostAliases = append(pod.Spec.HostAliases, corev1.HostAlias{IP: loopback, Hostnames: []string{Host(c, r.RecoveryMember)}})
@@ -88,6 +97,24 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 		actAs(&pod.ObjectMeta, &pod.Spec, place.ServiceAccountName, place.StorageType, InitInstall, InitRestore, ContainerName)
 	}
 	return pod, nil
+}
+
+// fillID identifies what fills the data directory of a recovery member. The marker in the directory holds
+// it, so that data of another recovery, of another source or of another cluster never counts.
+func fillID(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) string {
+	sha := ""
+	if r.Source.Backup != nil {
+		sha = r.Source.Backup.SHA256
+	}
+	from := fmt.Appendf(nil, "%s/%s/%s/%s/%s/%s/%d", LineageToken(c, r), r.ID, r.Source.Member, r.Source.PVC, r.Source.Restore, sha, r.RevisionBump)
+	sum := sha256.Sum256(from)
+	return r.RecoveryMember[:min(len(r.RecoveryMember), maxFillName)] + "-" + hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// Fills is true for a pod that still has what filled its data directory: init containers, Secrets, volumes
+// and a cloud identity. An ordinary pod of the member has none of these.
+func Fills(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == InitFetch })
 }
 
 // LineageToken is the initial cluster token of the members that a recovery makes. It
@@ -124,7 +151,7 @@ func IsUnfilled(pvc *corev1.PersistentVolumeClaim) bool {
 // volume that is attached read-only cannot be mounted after a power failure, before its file
 // system has replayed its journal.
 func salvageContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, _ string, pod *corev1.Pod) (*corev1.Container, error) {
-	request := &agent.Request{ID: r.RecoveryMember, Salvage: &agent.Salvage{
+	request := &agent.Request{ID: fillID(c, r), FilledDir: dataDir, Salvage: &agent.Salvage{
 		DataDir: sourceMount + strings.TrimPrefix(dataDir, dataMount), WorkDir: agentDir + "/source", File: snapshotFile,
 	}}
 	args, err := request.Args(agent.CommandSalvage)
@@ -142,7 +169,7 @@ func salvageContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, _ strin
 
 // fetchContainer fetches the snapshot, and adds to the pod what that needs.
 func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image string, pod *corev1.Pod) (*corev1.Container, error) {
-	request := &agent.Request{ID: r.RecoveryMember, Fetch: &agent.Fetch{File: snapshotFile}}
+	request := &agent.Request{ID: fillID(c, r), FilledDir: dataDir, Fetch: &agent.Fetch{File: snapshotFile}}
 	var mounts []agent.Mount
 	if place := r.Source.Backup; place != nil {
 		store, needed, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)

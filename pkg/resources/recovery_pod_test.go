@@ -240,3 +240,57 @@ func TestRecoveryPodReadsAVolume(t *testing.T) {
 		t.Errorf("it mounts the PVC during the cutover: %+v, %v", pod.Spec.Volumes, err)
 	}
 }
+
+// TestRecoveryPodFillsOnce: each init container that fills sees the data directory, and all name the same
+// transfer. The marker that the transfer leaves is that of one recovery and of one source.
+func TestRecoveryPodFillsOnce(t *testing.T) {
+	t.Parallel()
+	backup := func(sha string) func(*v1beta2.RecoveryStatus) {
+		return func(r *v1beta2.RecoveryStatus) {
+			r.Source = v1beta2.RecoverySource{Restore: "r", Backup: &v1beta2.BackupPlace{
+				StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/key"}}, SHA256: sha,
+			}}
+		}
+	}
+	other := lostCluster(true)
+	other.UID = "other"
+	seen := map[string]string{}
+	for name, test := range map[string]struct {
+		cluster *v1beta2.EtcdCluster
+		command agent.Command
+		edit    func(*v1beta2.RecoveryStatus)
+	}{
+		"member":           {lostCluster(true), agent.CommandFetch, func(*v1beta2.RecoveryStatus) {}},
+		"another member":   {lostCluster(true), agent.CommandFetch, func(r *v1beta2.RecoveryStatus) { r.Source.Member = "c-other" }},
+		"PVC":              {lostCluster(true), agent.CommandSalvage, func(r *v1beta2.RecoveryStatus) { r.Source.PVC = "c-old" }},
+		"backup":           {lostCluster(true), agent.CommandFetch, backup("a")},
+		"another backup":   {lostCluster(true), agent.CommandFetch, backup("b")},
+		"another recovery": {lostCluster(true), agent.CommandFetch, func(r *v1beta2.RecoveryStatus) { r.ID = "two" }},
+		"another cluster":  {other, agent.CommandFetch, func(*v1beta2.RecoveryStatus) {}},
+		"a long name": {lostCluster(true), agent.CommandFetch, func(r *v1beta2.RecoveryStatus) {
+			r.RecoveryMember = strings.Repeat("c", 63)
+		}},
+	} {
+		pod, err := RecoveryPod(test.cluster, recovery(test.edit), MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill, restore := request(t, pod, InitFetch, test.command), request(t, pod, InitRestore, agent.CommandRestore)
+		if fill.FilledDir != restore.Restore.DataDir || fill.ID != restore.ID {
+			t.Errorf("%s: %s looks at %s, and %s fills %s", name, fill.ID, fill.FilledDir, restore.ID, restore.Restore.DataDir)
+		}
+		if before, found := seen[fill.ID]; found {
+			t.Errorf("%s has the ID of %s", name, before)
+		}
+		seen[fill.ID] = name
+		for _, c := range pod.Spec.InitContainers[1:] {
+			i := slices.IndexFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == dataVolume })
+			if i < 0 || c.VolumeMounts[i].ReadOnly != (c.Name == InitFetch) {
+				t.Errorf("%s: init container %s mounts %+v", name, c.Name, c.VolumeMounts)
+			}
+		}
+		if !Fills(pod) || Fills(Pod(test.cluster, MemberPod{Name: "c-a"})) {
+			t.Errorf("%s: an ordinary pod is not told from one that fills", name)
+		}
+	}
+}

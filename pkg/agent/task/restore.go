@@ -43,14 +43,18 @@ var tools = []string{"etcdutl", "etcdctl"}
 var toolDirs = []string{"/usr/local/bin", "/usr/bin", "/bin", "/"}
 
 // restore makes a data directory of a fetched file. It becomes the data directory in
-// one step, when it is complete; one that is there already is never touched.
+// one step, when it is complete; one that is there already is never touched. The file goes when the
+// data directory is complete: nothing needs the copy any longer.
 func (t *run) restore(ctx context.Context) error {
 	t.Progress.Begin("Restore", 0)
 	r := t.request.Restore
-	done, err := restored(r.DataDir, t.request.ID)
-	if err != nil || done {
-		t.result.AlreadyDone = done
+	done, err := isFilled(r.DataDir, t.request.ID)
+	if err != nil {
 		return err
+	}
+	if done {
+		t.result.AlreadyDone = true
+		return ignoreMissing(os.Remove(r.File))
 	}
 	tool, err := findTool()
 	if err != nil {
@@ -79,12 +83,12 @@ func (t *run) restore(ctx context.Context) error {
 		return err
 	}
 	t.result.Revision += r.RevisionBump
-	return os.RemoveAll(work)
+	return errors.Join(os.RemoveAll(work), ignoreMissing(os.Remove(r.File)))
 }
 
-// restored is true if this transfer has made the data directory. Data of another transfer
+// isFilled is true if the transfer of this ID has filled the data directory. Data of another transfer
 // is an error.
-func restored(dataDir, id string) (bool, error) {
+func isFilled(dataDir, id string) (bool, error) {
 	_, err := os.Stat(filepath.Join(dataDir, memberDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

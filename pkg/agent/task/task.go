@@ -104,6 +104,14 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 		return err
 	}
 	t := &run{Runner: r, request: request, result: result}
+	if dir := request.FilledDir; dir != "" {
+		// First of all: Kubernetes runs init containers again with a new sandbox, such as after a reboot. The
+		// source may no longer exist then.
+		if done, err := isFilled(dir, request.ID); err != nil || done {
+			result.AlreadyDone = done
+			return err
+		}
+	}
 	if request.Store != nil {
 		r.Progress.Begin("Connect", 0)
 		store, err := r.Open(ctx, request.Store, t.stall())

@@ -24,7 +24,17 @@ import (
 func hold(ctx context.Context, r *run, _ planner.AddFinalizer) error {
 	held := r.seen.Cluster.DeepCopy()
 	held.Finalizers = append(held.Finalizers, resources.Finalizer)
-	updated, err := r.Objects.PatchFinalizers(ctx, held)
+	return changeCluster(r, func() (*v1beta2.EtcdCluster, error) { return r.Objects.PatchFinalizers(ctx, held) })
+}
+
+// forgetRestore removes the annotations with which the cluster waited for its data.
+func forgetRestore(ctx context.Context, r *run, _ planner.ForgetRestore) error {
+	return changeCluster(r, func() (*v1beta2.EtcdCluster, error) { return r.Objects.ForgetRestore(ctx, r.seen.Cluster) })
+}
+
+// changeCluster continues with the EtcdCluster that a change returns.
+func changeCluster(r *run, change func() (*v1beta2.EtcdCluster, error)) error {
+	updated, err := change()
 	if isNotFound(err) {
 		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)
 	}

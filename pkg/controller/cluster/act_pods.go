@@ -170,6 +170,10 @@ func announceReplaced(r *run, name string) {
 		normal(r, EventMemberReplaced, "Another member replaces %s, whose node %s is cordoned: the disruption budget allows no eviction", name, pod.Node)
 		return
 	}
+	if pod := r.seen.podOf(name); pod != nil && pod.Fills {
+		normal(r, EventMemberReplaced, "Another member replaces %s, whose pod still has the volumes and credentials that its data was restored with", name)
+		return
+	}
 	normal(r, EventMemberReplaced, "Member %s has no PVC to restart on; another member replaces it, to follow the spec", name)
 }
 

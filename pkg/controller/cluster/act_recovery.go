@@ -59,6 +59,11 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 			return err
 		}
 	}
+	if a.Recovery.Phase == v1beta2.RecoveryPhaseCutover && a.Recovery.OnlyIfUnresponsive {
+		if err := requireNoneResponds(ctx, r); err != nil {
+			return err
+		}
+	}
 	if err := updateRecord(ctx, r, live, before.WithRecovery(&a.Recovery)); err != nil {
 		return err
 	}
@@ -79,6 +84,25 @@ func requireNoneServesUnseen(ctx context.Context, r *run) error {
 		return err
 	}
 	return requireNoQuorum(ctx, r)
+}
+
+// requireNoneResponds makes sure that no old member has come back since they were observed: a restore without a
+// pre-restore backup would replace the only copy of its data.
+func requireNoneResponds(ctx context.Context, r *run) error {
+	if err := requireSamePods(ctx, r); err != nil {
+		return err
+	}
+	if len(r.seen.target.Endpoints) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	for name, status := range r.Etcd.Statuses(ctx, r.seen.target) {
+		if status.Err == nil {
+			return fmt.Errorf("member %s responds again: %w", name, reconcile.ErrStale)
+		}
+	}
+	return nil
 }
 
 // requireNoQuorum makes sure that the old members have not come back since they were

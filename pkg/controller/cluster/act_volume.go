@@ -84,11 +84,6 @@ func requireNotRead(ctx context.Context, r *run, name string) error {
 	return nil
 }
 
-// mountsSource is true if a recovery member mounts the PVC that the recovery reads.
-func mountsSource(recovery *v1beta2.RecoveryStatus, volumes []corev1.Volume) bool {
-	return recovery.Source.PVC != "" && mounts(volumes, recovery.Source.PVC)
-}
-
 func mounts(volumes []corev1.Volume, pvc string) bool {
 	return slices.ContainsFunc(volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == pvc

@@ -17,6 +17,7 @@ var effects = index(
 	// act_dissolve.go: the finalizer, and the end of a cluster
 	on(hold),
 	on(dissolve),
+	on(forgetRestore).upkeep(),
 	// act_marks.go: labels and annotations that name the cluster of an object
 	on(markObject).upkeep(),
 	// act_record.go: the record of the cluster

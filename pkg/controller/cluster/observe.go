@@ -110,6 +110,9 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	if err := observeLossRestore(r); err != nil {
 		return err
 	}
+	if err := observeAwaitedRestore(r); err != nil {
+		return err
+	}
 	r.keep(r.key, r.seen.target, r.seen.recoveryMember, r.seen.existing)
 	return nil
 }
@@ -275,6 +278,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Restart:     p.Annotations[resources.AnnotationRestart],
 		Peers:       resources.InitialMembers(p),
 		MayFill:     resources.MayFill(p),
+		Fills:       resources.Fills(p),
 		Made:        p.CreationTimestamp.Time,
 		Quota:       resources.QuotaOf(p),
 	}

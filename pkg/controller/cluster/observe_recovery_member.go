@@ -44,7 +44,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	}
 	observed := observedPod(atVersion(r.seen.Cluster, recovery.Version), pod)
 	observed.Outdated = observed.Outdated || isMisplaced(r, r.seen.Cluster, pod)
-	r.seen.RecoveryMember.Pod, r.seen.RecoveryMember.MountsSource = &observed, mountsSource(recovery, pod.Spec.Volumes)
+	r.seen.RecoveryMember.Pod, r.seen.RecoveryMember.Unfilled = &observed, !lost && resources.IsUnfilled(pvc)
 	r.seen.RecoveryMember.LacksPVC = lost && mounts(pod.Spec.Volumes, recovery.RecoveryMember)
 	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.IsHidden(pod.Labels, r.seen.Cluster.Name)
 	if recovery.Phase == v1beta2.RecoveryPhaseFilling {
@@ -120,6 +120,23 @@ func observeLossRestore(r *run) error {
 		return fmt.Errorf("read EtcdRestore %s from the cache: %w", name, err)
 	}
 	r.seen.LossRestore = &restore.Status
+	return nil
+}
+
+// observeAwaitedRestore reads the EtcdRestore whose data the cluster starts with.
+func observeAwaitedRestore(r *run) error {
+	name := r.seen.Cluster.Annotations[v1beta2.AnnotationRestore]
+	if name == "" {
+		return nil
+	}
+	restore, err := r.Cache.Restore(r.key.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read EtcdRestore %s from the cache: %w", name, err)
+	}
+	r.seen.AwaitedRestore = restore
 	return nil
 }
 

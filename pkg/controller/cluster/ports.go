@@ -55,6 +55,10 @@ type Objects interface {
 	// has changed since it was read.
 	PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
 
+	// ForgetRestore removes the annotations of an EtcdRestore from cluster, and changes nothing else of it, if
+	// nothing has changed since it was read.
+	ForgetRestore(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
+
 	GetService(ctx context.Context, namespace, name string) (*corev1.Service, error)
 	CreateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
 	UpdateService(ctx context.Context, service *corev1.Service) (*corev1.Service, error)

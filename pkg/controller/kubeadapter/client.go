@@ -44,6 +44,18 @@ func (c Client) PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdCluste
 	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
+// ForgetRestore implements cluster.Objects.
+func (c Client) ForgetRestore(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": cluster.UID, "resourceVersion": cluster.ResourceVersion,
+		"annotations": map[string]any{v1beta2.AnnotationRestore: nil, v1beta2.AnnotationRestoreUID: nil},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("remove the annotations of the EtcdRestore: %w", err)
+	}
+	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+}
+
 // CreateCluster implements restore.Objects.
 func (c Client) CreateCluster(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
 	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Create(ctx, cluster, metav1.CreateOptions{})

@@ -4925,6 +4925,13 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryStatus(ref common.ReferenceCallback) c
 							Format:      "",
 						},
 					},
+					"onlyIfUnresponsive": {
+						SchemaProps: spec.SchemaProps{
+							Description: "onlyIfUnresponsive abandons a restore if a member of the cluster responds before phase Cutover. It is set for a restore without a pre-restore backup, because no member responded that could send its data.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 			},
 		},

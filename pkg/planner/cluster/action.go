@@ -15,6 +15,10 @@ type Action interface{ action() }
 // AddFinalizer puts the finalizer on the cluster, before anything is created for it.
 type AddFinalizer struct{}
 
+// ForgetRestore removes the annotations of the EtcdRestore that made the cluster. The cluster has served, so what is
+// exported of it starts anywhere.
+type ForgetRestore struct{}
+
 // LabelObject labels exactly the object with this UID with the cluster that it belongs to, and
 // with whether the cluster is protected.
 type LabelObject struct{ Object }
@@ -24,6 +28,7 @@ type LabelObject struct{ Object }
 type FinishDeletion struct{}
 
 func (AddFinalizer) action()   {}
+func (ForgetRestore) action()  {}
 func (LabelObject) action()    {}
 func (FinishDeletion) action() {}
 

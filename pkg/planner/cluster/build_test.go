@@ -198,6 +198,8 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *PVC, bo
 			p.Outdated, p.Running, p.Ready = true, false, false
 		case "stale":
 			p.Template = "before"
+		case "fills":
+			p.Fills = true
 		case "unasked":
 			p.Restart = ""
 		case "neverran":

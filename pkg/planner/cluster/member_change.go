@@ -38,7 +38,7 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 	case isGone(pod):
 		return asDeclared // it comes back as declared, or a new member replaces it
 	}
-	stale := declarationOf(o).isStale(pod)
+	stale := declarationOf(o).isStale(pod) || pod.Fills
 	switch {
 	case stale && pvcByName(o.PVCs, m.Name) != nil:
 		return recreate

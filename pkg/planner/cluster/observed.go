@@ -64,6 +64,9 @@ type Observed struct {
 	RecoveryMember RecoveryMember
 	// LossRestore is the status of the EtcdRestore that LossRestoreName names; nil if there is none.
 	LossRestore *v1beta2.RestoreStatus
+	// AwaitedRestore is the EtcdRestore whose data the cluster starts with, by its annotation; nil if it does not
+	// exist.
+	AwaitedRestore *v1beta2.EtcdRestore
 	// Task must have been read before etcd: the response of a member then shows its state
 	// after the task.
 	Task Task
@@ -113,9 +116,9 @@ type RecoveryMember struct {
 	Pod *Pod
 	// Hidden is true while the pod or its PVC is not behind the Services.
 	Hidden bool
-	// MountsSource is true if its pod mounts the PVC that the recovery reads, and LacksPVC if its own PVC
-	// does not exist: the pod never runs.
-	MountsSource, LacksPVC bool
+	// Unfilled is true if its volume was lost after it had served, so that each pod for it fills the new one. LacksPVC
+	// is true if its own PVC does not exist: the pod never runs.
+	Unfilled, LacksPVC bool
 	// Serves is true if it responds and leads.
 	Serves bool
 	// ClusterID in its response.
@@ -178,6 +181,9 @@ type Pod struct {
 	Template string
 	// Restart names the request to restart after which it was made.
 	Restart string
+	// Fills is true if the pod has what fills its data directory in a recovery: init containers, Secrets, a cloud
+	// identity. A member that serves does not need these.
+	Fills bool
 	// Peers are the names of the members that the pod was started to join, its own
 	// among them; nil if that is not known.
 	Peers []string

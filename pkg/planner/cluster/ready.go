@@ -35,7 +35,7 @@ var needsPerson = map[Reason]bool{
 	ReasonNameConflict: true, ReasonOldPods: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
 	ReasonExistingEtcdUnreachable: true, ReasonExistingEtcdUnsuitable: true,
 	ReasonVersionStep: true, ReasonImageVersion: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
-	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonRestoreEnded: true, ReasonSourceLost: true,
+	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonRestoreEnded: true, ReasonRestoreNotFound: true, ReasonSourceLost: true,
 	certificates.ReasonSecretMissing: true, certificates.ReasonSecretIncomplete: true,
 	certificates.ReasonCertificateUnusable: true, certificates.ReasonCertificateExpired: true,
 }

@@ -61,8 +61,10 @@ const (
 	ReasonQuorumAtRisk Reason = "QuorumAtRisk"
 	// ReasonQuorumLost: fewer members serve than a quorum needs. Ends when enough of them are back, or with a recovery.
 	ReasonQuorumLost Reason = diagnosis.ReasonQuorumLost
-	// ReasonRestoreEnded: no member and no PVC exist, and the EtcdRestore that was created for this loss has ended. Ends with another EtcdRestore.
+	// ReasonRestoreEnded: the cluster has no data, and the EtcdRestore that was to bring it has ended. Ends with another EtcdRestore.
 	ReasonRestoreEnded Reason = recovery.ReasonRestoreEnded
+	// ReasonRestoreNotFound: the annotation etcd.database.coreos.com/restore names an EtcdRestore of this cluster that does not exist. Ends with an EtcdRestore of this cluster, or without the annotation.
+	ReasonRestoreNotFound Reason = "RestoreNotFound"
 	// ReasonSourceLost: the member from which a recovery copies its data no longer exists. Ends when another member responds, or the recovery is abandoned.
 	ReasonSourceLost Reason = recovery.ReasonSourceLost
 	// ReasonUnmanagedMember: etcd has a member that this controller did not add. Ends when that member is removed.

@@ -25,9 +25,7 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 		return Plan{Actions: []Action{RecordBootstrap{ClusterID: o.Etcd.ClusterID, Log: upgradePathOf(o).logOfNewCluster()}}, RequeueAfter: recheckWaiting}, true
 	}
 	if awaitsRestore(o.Cluster) {
-		return wait(recheckWaiting, ReasonWaitingForRestore,
-			"the cluster starts with the data of EtcdRestore "+o.Cluster.Annotations[v1beta2.AnnotationRestore],
-			noActionNeeded+" See the status of that EtcdRestore."), true
+		return awaitRestore(o), true
 	}
 	if desiredSize(o.Cluster) == 0 {
 		return hibernateUnstarted(o), true
@@ -37,6 +35,24 @@ func ruleBootstrap(o *Observed) (Plan, bool) {
 		plan.Actions = append(plan.Actions, prepare(o)...)
 	}
 	return plan, true
+}
+
+// awaitRestore waits for the EtcdRestore whose data the cluster starts with. Only a person lets the cluster start
+// without that data, also if the EtcdRestore will never bring it.
+func awaitRestore(o *Observed) Plan {
+	name, r := o.Cluster.Annotations[v1beta2.AnnotationRestore], o.AwaitedRestore
+	message := "the cluster starts with the data of EtcdRestore " + name
+	remedy := fmt.Sprintf("Create an EtcdRestore of this cluster. To start the cluster without data, remove its annotation %s.", v1beta2.AnnotationRestore)
+	switch {
+	case r == nil:
+		return wait(recheckWaiting, ReasonRestoreNotFound, message+", which does not exist", remedy)
+	case r.Spec.EtcdCluster.Name != o.Cluster.Name:
+		return wait(recheckWaiting, ReasonRestoreNotFound, message+", which restores EtcdCluster "+r.Spec.EtcdCluster.Name, remedy)
+	case r.Status.Phase == v1beta2.RestorePhaseSucceeded, r.Status.Phase == v1beta2.RestorePhaseFailed:
+		return wait(recheckWaiting, ReasonRestoreEnded, fmt.Sprintf("%s, which has ended as %s and has not filled this cluster", message, r.Status.Phase), remedy)
+	default:
+		return wait(recheckWaiting, ReasonWaitingForRestore, message, noActionNeeded+" See the status of that EtcdRestore.")
+	}
 }
 
 // hibernateUnstarted stops the start of a cluster whose size is 0 by now. A bootstrap member that has

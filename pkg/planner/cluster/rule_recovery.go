@@ -91,7 +91,7 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 	}
 	return &recovery.RecoveryPod{
 		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running, Outdated: p.Outdated || declarationOf(o).isStale(p),
-		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made, MountsSource: o.RecoveryMember.MountsSource, LacksPVC: o.RecoveryMember.LacksPVC,
+		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made, Fills: p.Fills && !o.RecoveryMember.Unfilled, LacksPVC: o.RecoveryMember.LacksPVC,
 	}
 }
 

@@ -60,7 +60,7 @@ func repairUnnamed(o *Observed, target *version.Version) []Action {
 		p := &o.Pods[i]
 		switch {
 		case !p.Owned || isGone(p) || p.Running || pvcByName(o.PVCs, p.Name) == nil || memberByName(o.Etcd.Members, p.Name) != nil, isLastToKnow(o, p):
-		case declarationOf(o).isStale(p), canOnlyJoin(o, p):
+		case declarationOf(o).isStale(p), p.Fills, canOnlyJoin(o, p):
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
 		case p.Outdated && isSameVersion(p.Version, target) && p.NeedsNewPod:
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})

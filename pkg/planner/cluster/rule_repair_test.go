@@ -58,6 +58,9 @@ func TestRuleRepair(t *testing.T) {
 			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "a", "b"), onlyFirstNamed, released("c")), "quorum: wait EtcdUnreachable"},
 		{"the same beside the PVC, and its pod was made for its data", 2, "a:claim b:claim,stale,down",
 			edits(noQuorum, withoutLearners, awaits("a", "b"), startedToJoin("b", "b"), onlyFirstNamed, released("c")), "repair: RecreatePod b 3.3.27 idle"},
+		{"what filled it no longer exists, and keeps its pod from starting", 1, "a:claim,fills,down", edits(noQuorum), "repair: RecreatePod a " + testVersion + " idle"},
+		{"the same, and no status has named it", 3, "a:claim,fills,down", edits(noQuorum, unnamed), "repair: RecreatePod a " + testVersion + " idle"},
+		{"the same without a volume: its data would go", 1, "a:fills,down", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"it goes", 3, "a:claim,stale,down,terminating", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
 	})
 }

@@ -121,6 +121,9 @@ func TestRuleRollout(t *testing.T) {
 		{"two restart with an outage", 2, "a:claim,stale b:claim,stale", nil, "rollout: RecreatePod b " + testVersion + " outage"},
 		{"one restarts with an outage", 1, "a:claim,stale", nil, "rollout: RecreatePod a " + testVersion + " outage"},
 		{"a request to restart", 3, "a:claim b:claim,unasked c:claim", edits(asks), "rollout: RecreatePod b " + testVersion},
+		{"on a volume nothing stays of what filled a member", 3, "a:claim b:claim,fills c:claim", nil, "rollout: RecreatePod b " + testVersion},
+		{"what filled a member stays until the others serve", 3, "a:claim b:claim,fills c:claim,unknown", nil, "rollout: wait WaitingForMember"},
+		{"without a volume another member takes the place of one that was filled", 3, "a:fills b c", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"a request that was served before", 3, "a:claim b:claim c:claim", edits(asks), "steady"},
 		{"no request", 3, "a:claim,unasked b:claim c:claim", nil, "steady"},
 

@@ -3,6 +3,8 @@
 
 package cluster
 
+import "github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+
 // upkeep returns the actions that keep the services and the budget right. They
 // touch no member, so they go along with whatever else is done.
 func upkeep(o *Observed, plan Plan) []Action {
@@ -19,6 +21,9 @@ func upkeep(o *Observed, plan Plan) []Action {
 	}
 	if o.Record.State == Current && o.Record.Undeclared {
 		actions = append(actions, RecordDeclaration{})
+	}
+	if awaitsRestore(o.Cluster) && isReportedServed(o.Cluster.Status.Phase) && !recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() {
+		actions = append(actions, ForgetRestore{})
 	}
 	if o.ClientService == Drifted || (o.ClientService == Missing && isReportedServed(o.Cluster.Status.Phase)) {
 		actions = append(actions, EnsureClientService{})

@@ -21,10 +21,11 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	case p == nil:
 		// It starts again on its PVC. A restore fills a new PVC, because no client has written.
 		return Decision{Step: Fill{Recovery: *r}}
-	case p.MountsSource && in.Desired.Persistent:
-		// It has all of the data on its own volume, and keeps no PVC of an old member in use.
+	case p.Fills && in.Desired.Persistent:
+		// It has all of the data on its own volume. As an ordinary member it comes back although what it was filled
+		// from no longer exists, and keeps no Secret, cloud identity or PVC of an old member in use.
 		if p.Terminating {
-			return wait(OnEvent, ReasonWaitingForRecoveryMember, "recovery member "+r.RecoveryMember+" starts again without PVC "+r.Source.PVC, diagnosis.NoActionYet)
+			return wait(OnEvent, ReasonWaitingForRecoveryMember, "recovery member "+r.RecoveryMember+" restarts without what has filled it", diagnosis.NoActionYet)
 		}
 		return Decision{Step: RestartRecoveryMember{}}
 	case (p.Finished && !p.Terminating) || (in.isOutdated() && (in.Desired.Persistent || in.refills(r))):

@@ -124,6 +124,8 @@ func (in *Input) start(r *v1beta2.RecoveryStatus) Decision {
 		return in.abandon(r, "the cluster is declared to have no members")
 	case !in.concerns(r):
 		return in.abandon(r, "it is about members that this cluster has no more")
+	case in.whyKeep(r) != "":
+		return in.abandon(r, in.whyKeep(r))
 	case r.Trigger == v1beta2.RecoveryTriggerRestore && in.cannotBump(r) && r.RevisionBump != revisionBump:
 		return in.abandon(r, fmt.Sprintf("the revision is to rise by %d, and etcd %s cannot raise it: leave out spec.revisionBump in another EtcdRestore, or choose a newer version", r.RevisionBump, in.Desired.Version))
 	case r.Trigger == v1beta2.RecoveryTriggerRestore:

@@ -31,6 +31,9 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	case !restores && in.Linearizable:
 		return in.abandon(r, "a quorum of the members responds again"), true
 	}
+	if why := in.whyKeep(r); why != "" {
+		return in.abandon(r, why), true
+	}
 	if why := in.whyRelease(r); why != "" {
 		return in.abandon(r, why), true
 	}
@@ -58,6 +61,21 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	decision := in.waitForRecoveryMember(r)
 	decision.Step = ReviveOldMembers{Except: r.Source.PVC}
 	return decision, true
+}
+
+// whyKeep says why a restore without a pre-restore backup must not replace the members: one of them responds,
+// and nothing holds its data. It is empty otherwise.
+func (in *Input) whyKeep(r *v1beta2.RecoveryStatus) string {
+	if !r.OnlyIfUnresponsive {
+		return ""
+	}
+	responds := "a quorum"
+	if sources := in.Facts.RankSources(); len(sources) > 0 {
+		responds = "member " + sources[0].Name
+	} else if !in.Linearizable {
+		return ""
+	}
+	return responds + " responds again, and there is no pre-restore backup of its data; another EtcdRestore stores it first"
 }
 
 // beginCutover records that the old members go, unless one of them may serve unseen.

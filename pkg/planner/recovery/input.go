@@ -107,9 +107,9 @@ type RecoveryPod struct {
 	AwayWhy string
 	// Waiting says why the pod does not run, in the words of Kubernetes.
 	Waiting string
-	// MountsSource is true if the pod mounts the PVC that the recovery reads, and LacksPVC if its own PVC
-	// does not exist.
-	MountsSource, LacksPVC bool
+	// Fills is true if the pod has what fills its data directory, and does not need it again after it has served.
+	// LacksPVC is true if its own PVC does not exist.
+	Fills, LacksPVC bool
 	// Made is when the pod was made.
 	Made time.Time
 }

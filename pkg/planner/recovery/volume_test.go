@@ -24,7 +24,7 @@ func fromVolume(r *v1beta2.RecoveryStatus) {
 	r.Source = v1beta2.RecoverySource{Member: "a", PVC: "a"}
 }
 
-func mounted(m *RecoveryMember) { m.Pod.MountsSource = true }
+func fills(m *RecoveryMember) { m.Pod.Fills = true }
 
 // TestStartFromAVolume: a PVC is read only if no member responds, and only after a loss that is
 // proven to be permanent. Without a request it must be all that is left.
@@ -98,16 +98,16 @@ func TestFillFromAVolume(t *testing.T) {
 		{"its end is evidence", stopped, edits(reads), "Fill " + recoveryMember},
 		{"a pod that has ended is evidence", "a:finished,claim b:nopod c:nopod", edits(reads), "Fill " + recoveryMember},
 		{"not while a quorum may serve unseen", "a:down,claim b:nopod c:nopod", edits(unmanagedPods(true, "d"), reads), "Abandon"},
-		{"it stays stopped while the recovery member is filled", stopped, edits(reads, memberPod("", mounted)), "ReviveOldMembers, wait WaitingForRecoveryMember"},
-		{"the source was started in spite of it", dark, edits(reads, memberPod("", mounted)), "StopSource"},
-		{"it serves", stopped, edits(reads, memberPod(newID, mounted)), "BeginCutover"},
-		{"a lost member has its PVC again", "a:nopod,claim b:nopod,claim c:nopod", edits(reads, memberPod("", mounted)), "Abandon"},
-		{"a person deletes the recovery member", stopped, edits(reads, memberPod("", mounted, terminating)), "Abandon"},
-		{"the recovery member was evicted", stopped, edits(reads, memberPod("", mounted, evicted(time.Minute))), "StartAgain"},
+		{"it stays stopped while the recovery member is filled", stopped, edits(reads, memberPod("", fills)), "ReviveOldMembers, wait WaitingForRecoveryMember"},
+		{"the source was started in spite of it", dark, edits(reads, memberPod("", fills)), "StopSource"},
+		{"it serves", stopped, edits(reads, memberPod(newID, fills)), "BeginCutover"},
+		{"a lost member has its PVC again", "a:nopod,claim b:nopod,claim c:nopod", edits(reads, memberPod("", fills)), "Abandon"},
+		{"a person deletes the recovery member", stopped, edits(reads, memberPod("", fills, terminating)), "Abandon"},
+		{"the recovery member was evicted", stopped, edits(reads, memberPod("", fills, evicted(time.Minute))), "StartAgain"},
 		{"the PVC is lost before it was read", nothing, edits(reads), "StartAgain"},
-		{"the PVC is lost while it is read", nothing, edits(reads, memberPod("", mounted)), "ReviveOldMembers, wait SourceLost"},
-		{"a member responds with which the source is a quorum", "a:nopod,claim b:noleader,index=80 c:nopod", edits(reads, memberPod("", mounted)), "Abandon"},
-		{"a member responds, and there is no quorum", "a:nopod,claim b:noleader,index=80 c:nopod d:nopod e:nopod", edits(reads, memberPod("", mounted)), "StartAgain"},
+		{"the PVC is lost while it is read", nothing, edits(reads, memberPod("", fills)), "ReviveOldMembers, wait SourceLost"},
+		{"a member responds with which the source is a quorum", "a:nopod,claim b:noleader,index=80 c:nopod", edits(reads, memberPod("", fills)), "Abandon"},
+		{"a member responds, and there is no quorum", "a:nopod,claim b:noleader,index=80 c:nopod d:nopod e:nopod", edits(reads, memberPod("", fills)), "StartAgain"},
 		{"the node of its source is cut off after the request to end", "a:unready,terminating,claim b:nopod c:nopod", edits(reads, factOf("a", onNodeNotReady), stoppedSource), waits},
 		{"cancelled", dark, edits(recorded(filling, fromVolume, cancelled)), "Abandon"},
 		{"a quorum responds", serving, edits(reads), "Abandon"},
@@ -126,7 +126,7 @@ func TestFillFromAVolume(t *testing.T) {
 		{"the next attempt reads its PVC", dark, edits(recorded(pending, func(r *v1beta2.RecoveryStatus) { r.RecoveryMember = "" })), "Record Filling from a lost b c"},
 		{"without a request not beside a pod without a volume", "a:down,claim b:down c:nopod d:nopod e:nopod", edits(recorded(pending, byItself)), "Abandon"},
 	})
-	d, _ := Decide(input(t, stopped, reads, memberPod("", mounted)))
+	d, _ := Decide(input(t, stopped, reads, memberPod("", fills)))
 	if step, is := d.Step.(ReviveOldMembers); !is || step.Except != "a" {
 		t.Errorf("the member that is read may be started: %+v", d.Step)
 	}
@@ -141,15 +141,21 @@ func TestFillFromAVolume(t *testing.T) {
 	}
 }
 
-// TestCutoverAfterAVolume: before the old members go, the recovery member starts again without their
-// PVC, which Kubernetes would keep as long as a pod uses it.
-func TestCutoverAfterAVolume(t *testing.T) {
-	stopped, in := "a:nopod,claim b:nopod c:nopod", recorded(cutover, fromVolume)
-	checkDecisions(t, []decision{
-		{"it mounts the PVC", stopped, edits(in, memberPod(newID, mounted)), "RestartRecoveryMember"},
-		{"it ends", stopped, edits(in, memberPod("", mounted, terminating)), "wait WaitingForRecoveryMember"},
-		{"it has ended", stopped, edits(in, hidden), "Fill " + recoveryMember},
-		{"it serves without the PVC", stopped, edits(in, memberPod(newID)), "Fence"},
-		{"members have no volumes any more", stopped, edits(in, memberPod(newID, mounted), func(in *Input) { in.Desired.Persistent = false }), "Fence"},
-	})
+// TestCutoverOnAVolume: before the old members go, a recovery member with a volume restarts as an ordinary
+// member. Kubernetes would keep the PVC of an old member as long as a pod uses it, and would not start the pod
+// again without the Secrets of a store.
+func TestCutoverOnAVolume(t *testing.T) {
+	stopped := "a:nopod,claim b:nopod c:nopod"
+	for from, edit := range map[string]func(*v1beta2.RecoveryStatus){
+		"PVC": fromVolume, "backup": restores, "member": func(*v1beta2.RecoveryStatus) {},
+	} {
+		in := recorded(cutover, edit)
+		checkDecisions(t, []decision{
+			{from + ": it was filled", stopped, edits(persist, in, memberPod(newID, fills)), "RestartRecoveryMember"},
+			{from + ": it ends", stopped, edits(persist, in, memberPod("", fills, terminating)), "wait WaitingForRecoveryMember"},
+			{from + ": it has ended", stopped, edits(persist, in, hidden), "Fill " + recoveryMember},
+			{from + ": it serves as an ordinary member", stopped, edits(persist, in, memberPod(newID)), "Fence"},
+			{from + ": members have no volumes", stopped, edits(in, memberPod(newID, fills), func(in *Input) { in.Desired.Persistent = false }), "Fence"},
+		})
+	}
 }

@@ -17,9 +17,6 @@ import (
 // cluster is cancelled or over.
 const Finalizer = "etcd.database.coreos.com/restore"
 
-// AnnotationRestoreUID on an EtcdCluster is the UID of the EtcdRestore that made it.
-const AnnotationRestoreUID = "etcd.database.coreos.com/restore-uid"
-
 // Observed is everything that a decision about one EtcdRestore depends on.
 type Observed struct {
 	Now     time.Time
@@ -114,7 +111,7 @@ func (o *Observed) isHeld() bool { return slices.Contains(o.Restore.Finalizers, 
 
 // isMade is true of a cluster that this restore has made.
 func (o *Observed) isMade() bool {
-	return o.Cluster != nil && o.Cluster.Annotations[AnnotationRestoreUID] == o.id()
+	return o.Cluster != nil && o.Cluster.Annotations[v1beta2.AnnotationRestoreUID] == o.id()
 }
 
 // isServed is true if the cluster has ever had data.

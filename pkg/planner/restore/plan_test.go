@@ -58,7 +58,7 @@ func templated(o *Observed) {
 
 func filling(o *Observed) {
 	o.Cluster.Status = v1beta2.ClusterStatus{}
-	o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r", AnnotationRestoreUID: "uid-r"}
+	o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r", v1beta2.AnnotationRestoreUID: "uid-r"}
 }
 
 func in(phase v1beta2.RestorePhase) func(*Observed) {
@@ -304,7 +304,7 @@ func TestDecide(t *testing.T) {
 		"not what serves": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseRunning }}, ": removeFinalizer"},
 		"a cluster that is already being deleted is not deleted again": {[]func(*Observed){deleted, held, filling, terminating}, ": removeFinalizer"},
 		"not past the cutover":             {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseCleaning)}, ": removeFinalizer"},
-		"not a cluster of another restore": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[AnnotationRestoreUID] = "x" }}, ": removeFinalizer"},
+		"not a cluster of another restore": {[]func(*Observed){deleted, held, filling, func(o *Observed) { o.Cluster.Annotations[v1beta2.AnnotationRestoreUID] = "x" }}, ": removeFinalizer"},
 		"nothing is left":                  {[]func(*Observed){deleted, held, homeless}, ": removeFinalizer"},
 	} {
 		t.Run(name, func(t *testing.T) {

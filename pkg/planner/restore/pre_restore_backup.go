@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,8 @@ const (
 	// later writes are not in it.
 	maxCopyAge = 15 * time.Minute
 	// lossGrace is how long no member must have responded before a cluster whose pods or
-	// PVCs exist is restored without a pre-restore backup: members may be starting.
+	// PVCs exist is restored without a pre-restore backup: members may be starting. If one has
+	// responded since the restore began, only a user lets it continue without.
 	lossGrace = 30 * time.Second
 	// preRestoreSuffix follows the name and the location of a pre-restore backup.
 	preRestoreSuffix = "-pre-restore"
@@ -38,7 +40,7 @@ const (
 
 // rulePreRestoreBackup has an EtcdBackup store the current data of the cluster before a restore
 // replaces it. Without that backup the restore continues only if the cluster never had
-// data, or if no member exists that could send a snapshot.
+// data, if no member exists that could send a snapshot, or if a user suspends the backup.
 func rulePreRestoreBackup(o *Observed) (Plan, bool) {
 	if o.Cluster == nil || !o.isServed() || o.hasPreRestoreBackup() {
 		return Plan{}, false
@@ -62,7 +64,7 @@ func rulePreRestoreBackup(o *Observed) (Plan, bool) {
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: EtcdBackup %s is being deleted; it is created again afterwards", b.Name)}
 	case b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
-	case b.Spec.BackupPolicy != nil && b.Spec.BackupPolicy.Suspend:
+	case isSuspended(b):
 		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
 	case b.Status.Succeeded:
 		// The status records the backup first: the next step is decided from the status.
@@ -117,17 +119,41 @@ func failure(b *v1beta2.EtcdBackup) string {
 	return text
 }
 
+// isSuspended is true for a pre-restore backup that a user does without.
+func isSuspended(b *v1beta2.EtcdBackup) bool {
+	return b != nil && b.Spec.BackupPolicy != nil && b.Spec.BackupPolicy.Suspend
+}
+
+// responds is true if a member of the cluster responds, by the last status.
+func (o *Observed) responds() bool {
+	return slices.ContainsFunc(o.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return diagnosis.HasResponded(&m) })
+}
+
+// hasSeenData is true if a member of the cluster has responded since the restore began, and until the
+// cluster got the request: its data can be stored, or could have been.
+func (o *Observed) hasSeenData() bool {
+	if meta.IsStatusConditionTrue(o.Restore.Status.Conditions, ConditionPreRestoreBackupRequired) || o.PreRestore != nil {
+		return true
+	}
+	return o.Cluster != nil && o.isServed() && !o.isRequested() && o.recovery() == nil && o.responds()
+}
+
+// onlyIfUnresponsive is true if the cluster has data and nothing stores it, because no member responds: a restore
+// replaces that data only if that stays so.
+func (o *Observed) onlyIfUnresponsive() bool {
+	return o.isServed() && !o.hasPreRestoreBackup() && !isSuspended(o.PreRestore)
+}
+
 // unresponsive is true if no member responds that could send a snapshot. The wait is nil
 // once that is certain.
 func (o *Observed) unresponsive() (bool, *Wait) {
 	status := &o.Cluster.Status
-	left := len(status.MemberStatuses) == 0
-	for i := range status.MemberStatuses {
-		m := &status.MemberStatuses[i]
-		if diagnosis.HasResponded(m) {
-			return false, nil
-		}
-		left = left || m.Pod != "" || m.Claim != ""
+	if o.responds() {
+		return false, nil
+	}
+	left := len(status.MemberStatuses) == 0 || slices.ContainsFunc(status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Pod != "" || m.Claim != "" })
+	if left && o.hasSeenData() {
+		return false, nil // it may come back: the EtcdBackup waits for it, or for a user
 	}
 	for i := range status.Conditions {
 		c := &status.Conditions[i]

@@ -18,6 +18,8 @@ const (
 	ReasonRestoring = "Restoring"
 	// ReasonRestored: the cluster has committed a write with the restored data. The good state.
 	ReasonRestored = "Restored"
+	// ReasonMemberResponded: a member of the cluster has responded since the restore began, so a pre-restore backup stores its data. No action is needed.
+	ReasonMemberResponded = "MemberResponded"
 	// ReasonNotYet: the restore has not come so far. The condition Progressing says what it does.
 	ReasonNotYet = "NotYet"
 )
@@ -48,7 +50,7 @@ const (
 	ReasonPreRestoreBackupFailed = "PreRestoreBackupFailed"
 	// ReasonNoLocationForPreRestoreBackup: it is unknown where and for which recipients a pre-restore backup is to be encrypted. Ends when spec.backup of the cluster says so.
 	ReasonNoLocationForPreRestoreBackup = "NoLocationForPreRestoreBackup"
-	// ReasonWaitingForMember: no member responds, so a pre-restore backup is not possible. Ends when one responds, or by itself after some time.
+	// ReasonWaitingForMember: no member responds, so a pre-restore backup is not possible. Ends when one responds. If none has responded since the restore began, it also ends by itself after some time.
 	ReasonWaitingForMember = "WaitingForMember"
 	// ReasonRecoveryMemberNotStarted: Kubernetes does not start the pod of the recovery member. The message is that of Kubernetes, such as an image that cannot be pulled or no node with room. Ends when the pod starts.
 	ReasonRecoveryMemberNotStarted = "RecoveryMemberNotStarted"

@@ -17,6 +17,9 @@ const (
 	ConditionVerified = "Verified"
 	// ConditionSucceeded: the restored cluster has served a write.
 	ConditionSucceeded = "Succeeded"
+	// ConditionPreRestoreBackupRequired: a member of the cluster has responded during the restore. The restore does not
+	// replace its data without a pre-restore backup, unless a user suspends that backup.
+	ConditionPreRestoreBackupRequired = "PreRestoreBackupRequired"
 	// ConditionProgressing: something is under way, or is waited for.
 	ConditionProgressing = "Progressing"
 )
@@ -72,6 +75,9 @@ func record(o *Observed, status *v1beta2.RestoreStatus, r *Record) {
 func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	set := func(t string, is metav1.ConditionStatus, reason, message string) {
 		job.SetCondition(&status.Conditions, o.Restore.Generation, o.Now, t, is, reason, message)
+	}
+	if o.hasSeenData() {
+		set(ConditionPreRestoreBackupRequired, metav1.ConditionTrue, ReasonMemberResponded, "a member of the cluster has responded since the restore began")
 	}
 	verifying := status.Phase == v1beta2.RestorePhaseVerifying
 	switch {

@@ -76,7 +76,7 @@ func (o *Observed) newCluster(found *Outcome) *v1beta2.EtcdCluster {
 		c.Annotations[scopeAnnotation] = scope // the same controller reconciles both
 	}
 	c.Annotations[v1beta2.AnnotationRestore] = r.Name
-	c.Annotations[AnnotationRestoreUID] = string(r.UID)
+	c.Annotations[v1beta2.AnnotationRestoreUID] = string(r.UID)
 	return c
 }
 
@@ -160,7 +160,7 @@ func requestRecovery(o *Observed) Plan {
 	plan.Recovery = &v1beta2.RecoveryStatus{
 		ID: o.id(), Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
 		Source:       v1beta2.RecoverySource{Restore: o.Restore.Name, Backup: place},
-		RevisionBump: o.bump(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
+		RevisionBump: o.bump(), OnlyIfUnresponsive: o.onlyIfUnresponsive(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
 	}
 	if !o.fills() {
 		plan.Recovery.ExpectedLoss = o.expectedLoss(found.Revision)

@@ -50,7 +50,7 @@ func TestNewClusterIsMarked(t *testing.T) {
 		o.Restore.Annotations = map[string]string{"other": "z", scopeAnnotation: "clusterwide"}
 	})
 	c := o.newCluster(good())
-	want := map[string]string{"x": "y", scopeAnnotation: "clusterwide", v1beta2.AnnotationRestore: "r", AnnotationRestoreUID: "uid-r"}
+	want := map[string]string{"x": "y", scopeAnnotation: "clusterwide", v1beta2.AnnotationRestore: "r", v1beta2.AnnotationRestoreUID: "uid-r"}
 	if diff := cmp.Diff(want, c.Annotations); diff != "" || c.Labels["a"] != "b" || c.Name != "c" || c.Namespace != "ns" {
 		t.Errorf("cluster %+v: %s", c, diff)
 	}

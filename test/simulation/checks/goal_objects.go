@@ -44,6 +44,8 @@ func (c *Checks) goalTemplates(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage)
 			continue
 		case pod.Annotations[resources.AnnotationTemplate] != resources.TemplateHash(cluster):
 			return "pod " + pod.Name + " is not what is declared"
+		case resources.Fills(pod):
+			return "pod " + pod.Name + " still has what has filled it"
 		case request != "" && pod.Annotations[resources.AnnotationRestart] != request:
 			return "pod " + pod.Name + " was not restarted"
 		case kubernetes.Requested(simetcd.Image(pod)) != resources.Image(cluster) && !c.waitsWithVersion(cluster):

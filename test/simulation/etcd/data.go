@@ -51,6 +51,8 @@ type DataDir struct {
 	// Wiped directories took the place of one that held a member, and no member starts from
 	// damaged ones.
 	Wiped, Damaged bool
+	// filler is the marker of the recovery that has filled the directory.
+	filler string
 	// Hung directories are on a disk that takes no writes for now.
 	Hung bool
 }

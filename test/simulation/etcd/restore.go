@@ -31,20 +31,8 @@ var (
 	errNameless = errors.New("etcd's program waits for the DNS to know the name of a hidden pod")
 )
 
-// fill does what the init containers of a recovery member do: it fetches the
-// snapshot of a member and makes a data directory from it.
-func (e *World) fill(r Container, dir *DataDir, pod *corev1.Pod) error {
-	restore, err := initRequest(pod, resources.InitRestore, agent.CommandRestore)
-	if err != nil {
-		return err
-	}
-	if err := mayRestore(pod, restore.Restore); err != nil {
-		return err
-	}
-	source, err := e.sourceOf(pod)
-	if err != nil {
-		return err
-	}
+// fill makes a data directory from a snapshot.
+func (e *World) fill(r Container, dir *DataDir, pod *corev1.Pod, restore *agent.Request, source *Snapshot) {
 	url := restore.Restore.PeerURLs[0]
 	token := restore.Restore.InitialClusterToken
 	l := &Lineage{
@@ -70,29 +58,7 @@ func (e *World) fill(r Container, dir *DataDir, pod *corev1.Pod) error {
 	for i := range dir.Log {
 		dir.Members = dir.Members.apply(&dir.Log[i])
 	}
-	dir.Version, l.Members = source.Version, dir.Members
-	return nil
-}
-
-// sourceOf returns what the recovery member in a pod is filled from.
-func (e *World) sourceOf(pod *corev1.Pod) (*Snapshot, error) {
-	if salvages(pod) {
-		return e.salvage(pod)
-	}
-	request, err := initRequest(pod, resources.InitFetch, agent.CommandFetch)
-	if err != nil {
-		return nil, err
-	}
-	if source := e.fetch(request); source != nil {
-		return source, nil
-	}
-	return nil, errNoSource
-}
-
-// salvages is true for a pod that reads the volume of an old member.
-func salvages(pod *corev1.Pod) bool {
-	_, err := initRequest(pod, resources.InitFetch, agent.CommandSalvage)
-	return err == nil
+	dir.Version, dir.filler, l.Members = source.Version, restore.ID, dir.Members
 }
 
 // salvage reads the whole log of a member from its volume. The agent cannot lock the database of an

@@ -97,10 +97,8 @@ func (e *World) Start(r Container, dir *DataDir, pod *corev1.Pod) (*Process, err
 	if dir.Damaged {
 		return nil, errDamaged
 	}
-	if dir.IsEmpty() && fetches(pod) {
-		if err := e.fill(r, dir, pod); err != nil {
-			return nil, err
-		}
+	if err := e.runInitContainers(r, dir, pod); err != nil {
+		return nil, err
 	}
 	if dir.IsEmpty() {
 		if err := e.initialize(r, dir, args); err != nil {
@@ -133,11 +131,6 @@ func command(pod *corev1.Pod) []string {
 		}
 	}
 	return nil
-}
-
-// fetches is true for the pod of a recovery, which fills its own directory.
-func fetches(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == resources.InitFetch })
 }
 
 // environment is true if etcd in a pod has a variable.

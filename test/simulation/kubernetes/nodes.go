@@ -232,6 +232,7 @@ func (w *World) BootNode(n *Node) {
 			r.finish()
 			continue
 		}
+		w.Etcd.NewSandbox(r.uid)
 		r.startIn(w.Dice.Between(time.Second, 5*time.Second))
 	}
 }

@@ -99,6 +99,21 @@ func (p objectsPort) PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdC
 	})
 }
 
+// ForgetRestore implements cluster.Objects.
+func (p objectsPort) ForgetRestore(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	return call(ctx, p.c, "patch the annotations of etcdclusters "+cluster.Name, true, false, func() (*v1beta2.EtcdCluster, error) {
+		live, err := kubernetes.Get[*v1beta2.EtcdCluster](p.c.W.Store, kubernetes.KindCluster, cluster.Name)
+		if err != nil {
+			return nil, err
+		}
+		next := live.DeepCopy()
+		next.ResourceVersion, next.UID = cluster.ResourceVersion, cluster.UID
+		delete(next.Annotations, v1beta2.AnnotationRestore)
+		delete(next.Annotations, v1beta2.AnnotationRestoreUID)
+		return kubernetes.Update(p.c.W.Store, next)
+	})
+}
+
 // GetService implements cluster.Objects.
 func (p objectsPort) GetService(ctx context.Context, _, name string) (*corev1.Service, error) {
 	return read[*corev1.Service](ctx, p.c, kubernetes.KindService, name)

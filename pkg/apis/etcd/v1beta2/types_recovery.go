@@ -9,8 +9,11 @@ import (
 )
 
 // AnnotationRestore on an EtcdCluster names the EtcdRestore that made it: it starts with
-// the data of that, and never empty.
+// the data of that, and never empty. The controller removes it when the cluster has served.
 const AnnotationRestore = "etcd.database.coreos.com/restore"
+
+// AnnotationRestoreUID on an EtcdCluster is the UID of the EtcdRestore that made it. It goes with AnnotationRestore.
+const AnnotationRestoreUID = "etcd.database.coreos.com/restore-uid"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
@@ -119,6 +122,9 @@ type RecoveryStatus struct {
 	// requestedBy is the user that created etcdclusters/recover. It is empty for a
 	// recovery that began by itself, and for one that an EtcdRestore asked for.
 	RequestedBy string `json:"requestedBy,omitempty" protobuf:"bytes,18,opt,name=requestedBy"`
+	// onlyIfUnresponsive abandons a restore if a member of the cluster responds before phase Cutover. It is set for a
+	// restore without a pre-restore backup, because no member responded that could send its data.
+	OnlyIfUnresponsive bool `json:"onlyIfUnresponsive,omitempty" protobuf:"varint,19,opt,name=onlyIfUnresponsive"`
 }
 
 // RecoverySource is where the data of new members comes from: a member or a backup.

@@ -54,6 +54,9 @@ type RecoveryStatusApplyConfiguration struct {
 	// requestedBy is the user that created etcdclusters/recover. It is empty for a
 	// recovery that began by itself, and for one that an EtcdRestore asked for.
 	RequestedBy *string `json:"requestedBy,omitempty"`
+	// onlyIfUnresponsive abandons a restore if a member of the cluster responds before phase Cutover. It is set for a
+	// restore without a pre-restore backup, because no member responded that could send its data.
+	OnlyIfUnresponsive *bool `json:"onlyIfUnresponsive,omitempty"`
 }
 
 // RecoveryStatusApplyConfiguration constructs a declarative configuration of the RecoveryStatus type for use with
@@ -210,5 +213,13 @@ func (b *RecoveryStatusApplyConfiguration) WithMember(value string) *RecoverySta
 // If called multiple times, the RequestedBy field is set to the value of the last call.
 func (b *RecoveryStatusApplyConfiguration) WithRequestedBy(value string) *RecoveryStatusApplyConfiguration {
 	b.RequestedBy = &value
+	return b
+}
+
+// WithOnlyIfUnresponsive sets the OnlyIfUnresponsive field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnlyIfUnresponsive field is set to the value of the last call.
+func (b *RecoveryStatusApplyConfiguration) WithOnlyIfUnresponsive(value bool) *RecoveryStatusApplyConfiguration {
+	b.OnlyIfUnresponsive = &value
 	return b
 }
