@@ -40,7 +40,7 @@ const (
 func Mark(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	annotations, labels := obj.GetAnnotations(), obj.GetLabels()
 	changed := putAll(&annotations, map[string]string{AnnotationClusterUID: string(c.UID)})
-	if c.Spec.DeletionProtection {
+	if c.IsDeletionProtected() {
 		changed = putAll(&labels, map[string]string{LabelProtected: protected}) || changed
 	} else if _, has := labels[LabelProtected]; has {
 		delete(labels, LabelProtected)
@@ -56,10 +56,10 @@ func Mark(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 // IsMarked is true if Mark would change nothing.
 func IsMarked(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	_, labelled := obj.GetLabels()[LabelProtected]
-	if c.Spec.DeletionProtection {
+	if c.IsDeletionProtected() {
 		labelled = obj.GetLabels()[LabelProtected] == protected
 	}
-	return labelled == c.Spec.DeletionProtection && obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
+	return labelled == c.IsDeletionProtected() && obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
 }
 
 // IsMarkedAlone is true if MarkAlone would change nothing.

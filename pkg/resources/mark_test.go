@@ -8,11 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-func protection(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = true }
+func protection(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = ptr.To(true) }
 
 // TestMarks: every object of a cluster says whose it is and whether the cluster is
 // protected. A new one has an owner reference.

@@ -82,7 +82,7 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 			EnableServiceLinks:            ptr.To(false),
 			NodeSelector:                  own.NodeSelector,
 			Affinity:                      affinity(c),
-			Tolerations:                   tolerations(own.Tolerations),
+			Tolerations:                   tolerations(c),
 			TopologySpreadConstraints:     spread(c),
 			PriorityClassName:             own.PriorityClassName,
 			ImagePullSecrets:              own.ImagePullSecrets,
@@ -95,28 +95,6 @@ func Pod(c *v1beta2.EtcdCluster, m MemberPod) *corev1.Pod {
 	markTemplate(c, pod)
 	noteRequested(pod)
 	return pod
-}
-
-// tolerations adds to those of the user that the pod stays on a node that does not respond.
-// Kubernetes would delete the pod after five minutes. If the node is only cut off, its kubelet
-// then ends a member that serves, with its data if it has no volume, as soon as the node
-// hears of it. The controller replaces such a member, and only while the others are a quorum:
-// see rule replace of the planner.
-func tolerations(users []corev1.Toleration) []corev1.Toleration {
-	list := users
-	for _, key := range []string{corev1.TaintNodeUnreachable, corev1.TaintNodeNotReady} {
-		if !slices.ContainsFunc(users, func(t corev1.Toleration) bool { return toleratesEviction(&t, key) }) {
-			list = append(list, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
-		}
-	}
-	return list
-}
-
-// toleratesEviction is true if a user has said how long a pod stays on a node with the taint
-// of this key, whose effect is NoExecute and whose value is empty.
-func toleratesEviction(t *corev1.Toleration, key string) bool {
-	return (t.Effect == "" || t.Effect == corev1.TaintEffectNoExecute) && (t.Key == "" || t.Key == key) &&
-		(t.Operator == corev1.TolerationOpExists || t.Value == "")
 }
 
 // container returns the one container of a member.

@@ -37,6 +37,8 @@ func TemplateHash(c *v1beta2.EtcdCluster) string {
 	}
 	secrets := Secrets(c)
 	in.PeerSecret, in.ServerSecret = secrets.Peer, secrets.Server
+	// What is left out of the pods is left out here, so that pods which have it are made again.
+	in.Pod.Tolerations = unlimited(in.Pod.Tolerations)
 	// These are about volumes, or have no effect, or may not change.
 	in.Pod.PersistentVolumeClaimSpec = nil
 	in.Pod.PersistentVolumeClaimRetentionPolicy = nil

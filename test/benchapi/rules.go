@@ -37,7 +37,6 @@ func defaults() []overlay {
 		{"spec.pod.persistentVolumeClaimRetentionPolicy.whenScaled", object{"default": string(v1beta2.PVCDelete)}},
 		{"spec.recovery.quorumLoss", object{"default": string(v1beta2.RecoveryManual)}},
 		{"spec.recovery.memberLoss", object{"default": string(v1beta2.RecoveryAutomatic)}},
-		{"spec.recovery.memberLossTimeoutSeconds", object{"default": v1beta2.DefaultMemberLossTimeoutSeconds}},
 		{"spec.TLS.certManager.issuerRef.kind", object{"default": "Issuer"}},
 		{"spec.TLS.certManager.issuerRef.group", object{"default": "cert-manager.io"}},
 		{"spec.backup.compression", object{"default": string(v1beta2.CompressionZstd)}},

@@ -28,9 +28,12 @@ func TestClusterValues(t *testing.T) {
 	t.Parallel()
 	const namespaceOf = ".from.0.namespaceSelector.matchLabels.[kubernetes.io/metadata.name]"
 	valueCase{
-		"size":               {{set: "size: 5", object: example, field: "spec.size", want: "5"}},
-		"version":            {{set: "version: 3.6.16", object: example, field: "spec.version", want: "3.6.16"}},
-		"deletionProtection": {{set: "deletionProtection: true", object: example, field: "spec.deletionProtection", want: "true"}},
+		"size":    {{set: "size: 5", object: example, field: "spec.size", want: "5"}},
+		"version": {{set: "version: 3.6.16", object: example, field: "spec.version", want: "3.6.16"}},
+		"deletionProtection": {
+			{set: "deletionProtection: true", object: example, field: "spec.deletionProtection", want: "true"},
+			{set: "deletionProtection: false", object: example, field: "spec.deletionProtection", want: "false"},
+		},
 		"storage.size": {
 			{set: "storage: {size: 20Gi}", object: example, field: inPVC + "resources.requests.storage", want: "20Gi"},
 			{set: "storage: {size: ''}", object: example, field: "spec.pod", want: absent},

@@ -315,7 +315,7 @@ func TestDeletionProtection(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	protected := newCluster("a")
-	protected.Spec.DeletionProtection = true
+	protected.Spec.DeletionProtection = ptr.To(true)
 	create(t, namespace, protected)
 	says := rejectedKubectl(t, "", "delete", "etcd", "a", "-n", namespace)
 	contains(t, says, "Forbidden", "spec.deletionProtection")

@@ -21,6 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -83,7 +84,7 @@ func newTenant(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) *tena
 	secured.Spec.Backup = owned.Spec.Backup.DeepCopy()
 	create(t, namespace, secured)
 	kept := newCluster("kept")
-	kept.Spec.DeletionProtection = true
+	kept.Spec.DeletionProtection = ptr.To(true)
 	create(t, namespace, kept)
 	backedUp(t, namespace, "owned", "good", 81)
 	if _, err := env.etcd.EtcdV1beta2().EtcdBackups(namespace).Create(t.Context(), &v1beta2.EtcdBackup{

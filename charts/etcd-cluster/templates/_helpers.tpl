@@ -27,7 +27,8 @@
 {{- $values := .Values -}}
 {{- $spec := dict "size" (int $values.size) -}}
 {{- with $values.version }}{{ $_ := set $spec "version" . }}{{ end -}}
-{{- if $values.deletionProtection }}{{ $_ := set $spec "deletionProtection" true }}{{ end -}}
+{{- /* false is written, too: the API server keeps the protection when the field is left out. */ -}}
+{{- $_ := set $spec "deletionProtection" $values.deletionProtection -}}
 {{- with $values.tls }}{{ $_ := set $spec "TLS" . }}{{ end -}}
 {{- with $values.clients }}{{ $_ := set $spec "clients" . }}{{ end -}}
 {{- with include "etcd-cluster.backup" . | fromYaml }}{{ $_ := set $spec "backup" . }}{{ end -}}

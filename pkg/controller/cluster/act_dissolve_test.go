@@ -293,7 +293,7 @@ func TestMarkObject(t *testing.T) {
 	t.Parallel()
 	l := newDeletedCluster(t, func(c *v1beta2.EtcdCluster) { c.DeletionTimestamp = nil })
 	desired := l.c.DeepCopy()
-	desired.Spec.DeletionProtection, desired.Generation = true, 2
+	desired.Spec.DeletionProtection, desired.Generation = ptr.To(true), 2
 	l.Etcd = fakeetcd.NewClientset(desired)
 	m := stopped()
 	r := &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: m, Clock: noon()}}
@@ -350,7 +350,7 @@ func TestHiddenClientService(t *testing.T) {
 // lifted leaves nothing behind that the admission policy protects.
 func TestDissolveLiftsProtection(t *testing.T) {
 	t.Parallel()
-	l := newDeletedCluster(t, func(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = true })
+	l := newDeletedCluster(t, func(c *v1beta2.EtcdCluster) { c.Spec.DeletionProtection = ptr.To(true) })
 	l.c.Spec.Clients = []v1beta2.ClusterClient{{Name: "app"}}
 	l.c.Status.Clients = []v1beta2.ClientStatus{{SecretName: "removed"}, {SecretName: "theirs"}}
 	for _, client := range []v1beta2.ClusterClient{{Name: "app"}, {Name: "x", SecretName: "removed"}, {Name: "y", SecretName: "theirs"}} {
@@ -362,7 +362,7 @@ func TestDissolveLiftsProtection(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.c.Spec.DeletionProtection = false
+	l.c.Spec.DeletionProtection = ptr.To(false)
 	l.Etcd = fakeetcd.NewClientset(l.c)
 	l.dissolve()
 	pod, _ := l.GetPod(t.Context(), "n", "c-a")

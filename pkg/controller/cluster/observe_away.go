@@ -67,7 +67,7 @@ func away(ctx context.Context, r *run, p *corev1.Pod) (time.Time, string) {
 		return time.Time{}, ""
 	}
 	since := c.LastTransitionTime.Time
-	if r.seen.Now.Sub(since) < planner.MemberLossTimeout(r.seen.Cluster) {
+	if r.seen.Now.Sub(since) < r.seen.Cluster.Spec.MemberLossTimeout() {
 		return time.Time{}, ""
 	}
 	node, err := r.Objects.GetNode(ctx, p.Spec.NodeName)

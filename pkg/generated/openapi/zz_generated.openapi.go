@@ -1861,7 +1861,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 					},
 					"deletionProtection": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deletionProtection rejects to delete this object while true.",
+							Description: "deletionProtection, while true, has the API server reject the deletion of this object. Only false lifts it: an update that leaves the field out, removes it or sets it to null keeps the stored value. Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -4478,7 +4478,7 @@ func schema_pkg_apis_etcd_v1beta2_PodPolicy(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "tolerations of the pods.",
+							Description: "tolerations of the pods. The pods of members always tolerate, without a limit, the taints node.kubernetes.io/unreachable and node.kubernetes.io/not-ready: Kubernetes would delete members that serve behind a partition. A toleration of these taints with tolerationSeconds is left out of the pods, and sets the default of spec.recovery.memberLossTimeoutSeconds.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4706,7 +4706,7 @@ func schema_pkg_apis_etcd_v1beta2_RecoveryPolicy(ref common.ReferenceCallback) c
 					},
 					"memberLossTimeoutSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "memberLossTimeoutSeconds is how long such a member may stay away before it is replaced. At least 60. Default: 300.",
+							Description: "memberLossTimeoutSeconds is how long such a member may stay away before it is replaced. At least 60. Default: the shortest tolerationSeconds in spec.pod.tolerations for nodes that do not respond, but at least 60; 300 without such a toleration.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

@@ -9,17 +9,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// MemberLossTimeout is how long a member may be away before another member replaces it.
-func MemberLossTimeout(c *v1beta2.EtcdCluster) time.Duration {
-	if r := c.Spec.Recovery; r != nil && r.MemberLossTimeoutSeconds != nil {
-		return time.Duration(*r.MemberLossTimeoutSeconds) * time.Second
-	}
-	return v1beta2.DefaultMemberLossTimeoutSeconds * time.Second
-}
-
 // isOverdue is true for a pod that has been away for longer than a member may be.
 func isOverdue(cluster *v1beta2.EtcdCluster, now time.Time, p *Pod) bool {
-	return p != nil && !p.AwaySince.IsZero() && now.Sub(p.AwaySince) >= MemberLossTimeout(cluster)
+	return p != nil && !p.AwaySince.IsZero() && now.Sub(p.AwaySince) >= cluster.Spec.MemberLossTimeout()
 }
 
 // mustBeReplaced is true for a member that does not respond and whose pod has been away for

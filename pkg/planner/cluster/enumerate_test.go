@@ -297,7 +297,7 @@ func (s surroundings) addMember(i int, m shape, o *Observed) {
 	}
 	var since time.Time
 	if m.pod == podAway {
-		since = testNow.Add(-MemberLossTimeout(o.Cluster))
+		since = testNow.Add(-o.Cluster.Spec.MemberLossTimeout())
 	}
 	if m.pod != podMissing {
 		o.Pods = append(o.Pods, Pod{

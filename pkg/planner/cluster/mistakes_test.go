@@ -158,7 +158,7 @@ var mistakes = []mistake{
 	{name: "takes a member that is not ready for one that is away", rule: "size", pods: awayPods, see: func(o *Observed) {
 		for i := range o.Pods {
 			if p := &o.Pods[i]; !p.Ready {
-				p.AwaySince = testNow.Add(-MemberLossTimeout(o.Cluster))
+				p.AwaySince = testNow.Add(-o.Cluster.Spec.MemberLossTimeout())
 			}
 		}
 	}},

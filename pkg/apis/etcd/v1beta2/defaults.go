@@ -3,8 +3,6 @@
 
 package v1beta2
 
-import "k8s.io/utils/ptr"
-
 // DefaultRepository is what the original etcd-operator had; old manifests rely on it.
 const DefaultRepository = "quay.io/coreos/etcd"
 
@@ -14,9 +12,17 @@ const DefaultRepository = "quay.io/coreos/etcd"
 // existing cluster with an update of the program.
 const DefaultVersion = "3.6.16"
 
-// DefaultMemberLossTimeoutSeconds is how long Kubernetes leaves pods on a node that does not
-// respond, unless their tolerations say something else.
-const DefaultMemberLossTimeoutSeconds = 300
+// Bounds and default of recovery.memberLossTimeoutSeconds.
+const (
+	// DefaultMemberLossTimeoutSeconds is how long Kubernetes leaves pods on a node that does not
+	// respond, unless their tolerations say something else.
+	DefaultMemberLossTimeoutSeconds = 300
+	// MinMemberLossTimeoutSeconds is longer than Kubernetes takes to notice that a node does not
+	// respond, and than a member takes to restart.
+	MinMemberLossTimeoutSeconds = 60
+	// MaxMemberLossTimeoutSeconds is the most that a field of Kubernetes for seconds holds.
+	MaxMemberLossTimeoutSeconds = 1 << 31
+)
 
 // SetDefaults_ClusterSpec fills what an old manifest may leave out.
 func SetDefaults_ClusterSpec(spec *ClusterSpec) {
@@ -40,15 +46,13 @@ func SetDefaults_PersistentVolumeClaimRetentionPolicy(policy *PersistentVolumeCl
 }
 
 // SetDefaults_RecoveryPolicy leaves a lost quorum to a person, and a lost member to the controller.
+// The default of memberLossTimeoutSeconds depends on the tolerations: see MemberLossTimeout.
 func SetDefaults_RecoveryPolicy(policy *RecoveryPolicy) {
 	if policy.QuorumLoss == "" {
 		policy.QuorumLoss = RecoveryManual
 	}
 	if policy.MemberLoss == "" {
 		policy.MemberLoss = RecoveryAutomatic
-	}
-	if policy.MemberLossTimeoutSeconds == nil {
-		policy.MemberLossTimeoutSeconds = ptr.To(int64(DefaultMemberLossTimeoutSeconds))
 	}
 }
 

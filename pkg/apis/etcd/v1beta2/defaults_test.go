@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 			"{repository: a, version: b, podDisruptionBudget: c, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}",
 		},
 		{"empty policies stay empty", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, pod: {}, TLS: {}, etcd: {}, services: {}}", "{repository: a, version: b, podDisruptionBudget: c, pod: {}, TLS: {}, etcd: {}, services: {}}"},
-		{"recovery", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, recovery: {}}", "{repository: a, version: b, podDisruptionBudget: c, recovery: {quorumLoss: Manual, memberLoss: Automatic, memberLossTimeoutSeconds: 300}}"},
+		{"recovery", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, recovery: {}}", "{repository: a, version: b, podDisruptionBudget: c, recovery: {quorumLoss: Manual, memberLoss: Automatic}}"},
 		{
 			"issuer", "EtcdCluster", "{repository: a, version: b, podDisruptionBudget: c, TLS: {certManager: {issuerRef: {name: d}}}}",
 			"{repository: a, version: b, podDisruptionBudget: c, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}}",
@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 		{"restore from OSS", "EtcdRestore", "{oss: {path: a, ossSecret: b}}", "{oss: {path: a, ossSecret: b, endpoint: 'https://oss-cn-hangzhou.aliyuncs.com'}}"},
 		{
 			"restore to a new cluster", "EtcdRestore", "{clusterTemplate: {spec: {size: 3, recovery: {}, backup: {storageType: S3}, TLS: {certManager: {issuerRef: {name: d}}}, pod: {persistentVolumeClaimRetentionPolicy: {}}}}}",
-			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual, memberLoss: Automatic, memberLossTimeoutSeconds: 300}, backup: {storageType: S3, compression: Zstd, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",
+			"{clusterTemplate: {spec: {size: 3, repository: quay.io/coreos/etcd, podDisruptionBudget: Enabled, recovery: {quorumLoss: Manual, memberLoss: Automatic}, backup: {storageType: S3, compression: Zstd, verify: Hash}, TLS: {certManager: {issuerRef: {name: d, kind: Issuer, group: cert-manager.io}}}, pod: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}}}}",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

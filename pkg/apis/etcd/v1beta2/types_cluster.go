@@ -94,8 +94,11 @@ type ClusterSpec struct {
 	// recovery says what may happen without being queried when the cluster is lost.
 	Recovery *RecoveryPolicy `json:"recovery,omitempty" protobuf:"bytes,11,opt,name=recovery"`
 
-	// deletionProtection rejects to delete this object while true.
-	DeletionProtection bool `json:"deletionProtection,omitempty" protobuf:"varint,12,opt,name=deletionProtection"`
+	// deletionProtection, while true, has the API server reject the deletion of this object. Only
+	// false lifts it: an update that leaves the field out, removes it or sets it to null keeps the
+	// stored value. Default: false.
+	// +optional
+	DeletionProtection *bool `json:"deletionProtection,omitempty" protobuf:"varint,12,opt,name=deletionProtection"`
 
 	// imageDigest is the digest of the image of spec.version, such as
 	// "sha256:" and 64 hexadecimal digits. The image that runs is then
@@ -165,6 +168,11 @@ func (c *EtcdCluster) Existing() *ExistingEtcd {
 	return c.Spec.Bootstrap.Existing
 }
 
+// IsDeletionProtected is true while the API server rejects the deletion of the cluster.
+func (c *EtcdCluster) IsDeletionProtected() bool {
+	return c.Spec.DeletionProtection != nil && *c.Spec.DeletionProtection
+}
+
 // PodDisruptionBudgetPolicy says whether a PodDisruptionBudget is kept.
 type PodDisruptionBudgetPolicy string
 
@@ -195,7 +203,10 @@ type PodPolicy struct {
 	// resources of each container of the pods.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty" protobuf:"bytes,5,opt,name=resources"`
 
-	// tolerations of the pods.
+	// tolerations of the pods. The pods of members always tolerate, without a limit, the taints
+	// node.kubernetes.io/unreachable and node.kubernetes.io/not-ready: Kubernetes would delete
+	// members that serve behind a partition. A toleration of these taints with tolerationSeconds is
+	// left out of the pods, and sets the default of spec.recovery.memberLossTimeoutSeconds.
 	// +listType=atomic
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty" protobuf:"bytes,6,rep,name=tolerations"`
 
@@ -366,7 +377,8 @@ type RecoveryPolicy struct {
 	// member is replaced without a quorum.
 	MemberLoss RecoveryMode `json:"memberLoss,omitempty" protobuf:"bytes,2,opt,name=memberLoss,casttype=RecoveryMode"`
 	// memberLossTimeoutSeconds is how long such a member may stay away before it is replaced.
-	// At least 60. Default: 300.
+	// At least 60. Default: the shortest tolerationSeconds in spec.pod.tolerations for nodes
+	// that do not respond, but at least 60; 300 without such a toleration.
 	MemberLossTimeoutSeconds *int64 `json:"memberLossTimeoutSeconds,omitempty" protobuf:"varint,3,opt,name=memberLossTimeoutSeconds"`
 }
 

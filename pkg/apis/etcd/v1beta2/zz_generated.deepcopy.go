@@ -617,6 +617,11 @@ func (in *ClusterSpec) DeepCopyInto(out *ClusterSpec) {
 		*out = new(RecoveryPolicy)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.DeletionProtection != nil {
+		in, out := &in.DeletionProtection, &out.DeletionProtection
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Clients != nil {
 		in, out := &in.Clients, &out.Clients
 		*out = make([]ClusterClient, len(*in))

@@ -79,16 +79,12 @@ func validateClusterSpec(spec *v1beta2.ClusterSpec, path *field.Path) field.Erro
 		v1beta2.PodDisruptionBudgetEnabled, v1beta2.PodDisruptionBudgetDisabled)...)
 }
 
-// minMemberLossTimeout is longer than Kubernetes takes to notice that a node does not respond,
-// and than a member takes to restart.
-const minMemberLossTimeout = 60
-
 func validateMemberLossTimeout(seconds *int64, path *field.Path) field.ErrorList {
 	switch {
 	case seconds == nil:
 		return nil
-	case *seconds < minMemberLossTimeout || *seconds > maxSeconds:
-		return field.ErrorList{field.Invalid(path, *seconds, fmt.Sprintf("must be between %d and %d seconds; to replace no member without a request, set memberLoss to Manual", minMemberLossTimeout, maxSeconds))}
+	case *seconds < v1beta2.MinMemberLossTimeoutSeconds || *seconds > v1beta2.MaxMemberLossTimeoutSeconds:
+		return field.ErrorList{field.Invalid(path, *seconds, fmt.Sprintf("must be between %d and %d seconds; to replace no member without a request, set memberLoss to Manual", v1beta2.MinMemberLossTimeoutSeconds, v1beta2.MaxMemberLossTimeoutSeconds))}
 	default:
 		return nil
 	}

@@ -5,6 +5,7 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,6 +46,7 @@ func clusterSpecWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 	warnings = append(warnings, versionWarnings(spec.Version, path.Child("version"))...)
 	if spec.Pod != nil {
 		warnings = append(warnings, podWarnings(spec.Pod, path.Child("pod"))...)
+		warnings = append(warnings, tolerationWarnings(spec, path.Child("pod", "tolerations"))...)
 	}
 	if spec.TLS != nil && channelsOf(spec.TLS) == (channels{}) {
 		warnings = append(warnings, fmt.Sprintf("%s: names no certificates, so members speak plain HTTP; set auto, certManager or static", path.Child("TLS")))
@@ -93,9 +95,8 @@ func podWarnings(pod *v1beta2.PodPolicy, path *field.Path) []string {
 	if pod.DNSTimeoutInSecond != 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: has no effect, because nothing waits for DNS", path.Child("DNSTimeoutInSecond")))
 	}
-	if pvc := pod.PersistentVolumeClaimSpec; pvc != nil && slices.Contains(pvc.AccessModes, corev1.ReadWriteMany) {
-		warnings = append(warnings, fmt.Sprintf("%s: ReadWriteMany volumes are usually file shares of a network, on which etcd is slow and locks of its files may not hold; use ReadWriteOnce on block storage",
-			path.Child("persistentVolumeClaimSpec", "accessModes")))
+	if pod.PersistentVolumeClaimSpec != nil {
+		warnings = append(warnings, volumeWarnings(pod.PersistentVolumeClaimSpec, path.Child("persistentVolumeClaimSpec"))...)
 	}
 	if pod.AntiAffinity {
 		warnings = append(warnings, fmt.Sprintf("%s: is deprecated; use affinity or topologySpreadConstraints", path.Child("antiAffinity")))
@@ -103,6 +104,37 @@ func podWarnings(pod *v1beta2.PodPolicy, path *field.Path) []string {
 	for i := range pod.EtcdEnv {
 		if flag, found := envFlag(pod.EtcdEnv[i].Name); found && whyOwned(flag) != "" {
 			warnings = append(warnings, fmt.Sprintf("%s: %s", path.Child("etcdEnv").Index(i).Child("name"), envAdvice(flag)))
+		}
+	}
+	return warnings
+}
+
+// tolerationWarnings names the tolerations that are left out of the pods, and what follows from them.
+func tolerationWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
+	var warnings []string
+	for i := range spec.Pod.Tolerations {
+		if v1beta2.LimitsStay(&spec.Pod.Tolerations[i]) {
+			warnings = append(warnings, fmt.Sprintf("%s: is left out of the pods, because Kubernetes would delete members that serve behind a partition, with the writes that only they have; "+
+				"the controller replaces a member that does not respond after %v instead, while the others are a quorum; "+
+				"set spec.recovery.memberLossTimeoutSeconds instead, and name the key of each other taint that members tolerate", path.Index(i), spec.MemberLossTimeout()))
+		}
+	}
+	return warnings
+}
+
+// volumeWarnings names what a PVC has without effect.
+func volumeWarnings(pvc *corev1.PersistentVolumeClaimSpec, path *field.Path) []string {
+	var warnings []string
+	if slices.Contains(pvc.AccessModes, corev1.ReadWriteMany) {
+		warnings = append(warnings, fmt.Sprintf("%s: ReadWriteMany volumes are usually file shares of a network, on which etcd is slow and locks of its files may not hold; use ReadWriteOnce on block storage",
+			path.Child("accessModes")))
+	}
+	if len(pvc.Resources.Limits) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: limits no volume, and PVCs that exist keep theirs, because Kubernetes reads the requests only; remove it", path.Child("resources", "limits")))
+	}
+	for _, name := range slices.Sorted(maps.Keys(pvc.Resources.Requests)) {
+		if name != corev1.ResourceStorage {
+			warnings = append(warnings, fmt.Sprintf("%s: has no effect, because a volume has only storage; remove it", path.Child("resources", "requests").Key(string(name))))
 		}
 	}
 	return warnings

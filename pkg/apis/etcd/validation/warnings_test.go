@@ -42,6 +42,12 @@ func TestClusterWarnings(t *testing.T) {
 		{"three with volumes", "{size: 3, pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce]}}}", nil},
 		{"volumes for one pod", "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOncePod]}}", nil},
 		{"shared volumes", "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce, ReadWriteMany]}}", []string{"spec.pod.persistentVolumeClaimSpec.accessModes"}},
+		{"what limits no volume", "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi, iops: 5}, limits: {storage: 2Gi}}}}", []string{
+			"spec.pod.persistentVolumeClaimSpec.resources.limits", "spec.pod.persistentVolumeClaimSpec.resources.requests[iops]",
+		}},
+		{"pods that leave lost nodes", "pod: {tolerations: [{key: dedicated, operator: Exists, effect: NoExecute, tolerationSeconds: 5}, {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}, {operator: Exists, effect: NoExecute, tolerationSeconds: 5}, {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute}]}", []string{
+			"spec.pod.tolerations[1]", "spec.pod.tolerations[2]",
+		}},
 		{"certificates from nowhere", "TLS: {}", []string{"spec.TLS"}},
 		{"certificates", "TLS: {auto: {}}", nil},
 		{"hibernated", "size: 0", nil},

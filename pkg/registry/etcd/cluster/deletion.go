@@ -70,7 +70,7 @@ func rejectProtected(admit rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 		if err != nil {
 			return err
 		}
-		if cluster.Spec.DeletionProtection {
+		if cluster.IsDeletionProtected() {
 			return apierrors.NewForbidden(v1beta2.Resource("etcdclusters"), cluster.Name, ErrDeletionProtected)
 		}
 		if isBesideOldMembers(cluster) {

@@ -100,7 +100,7 @@ func TestDeletionProtection(t *testing.T) {
 	t.Parallel()
 	storage, _ := newStorage(t)
 	protected := valid("a")
-	protected.Spec.DeletionProtection = true
+	protected.Spec.DeletionProtection = ptr.To(true)
 	created := create(t, storage, protected)
 	ctx := requestContext(t)
 
@@ -115,7 +115,7 @@ func TestDeletionProtection(t *testing.T) {
 		t.Fatalf("DeleteCollection returned %v, want Forbidden", err)
 	}
 
-	created.Spec.DeletionProtection = false
+	created.Spec.DeletionProtection = ptr.To(false)
 	if _, _, err := storage.EtcdCluster.Update(ctx, "a", rest.DefaultUpdatedObjectInfo(created), rest.ValidateAllObjectFunc,
 		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

@@ -36,11 +36,14 @@ func newStrategy(typer runtime.ObjectTyper, defaultVersion string) strategy {
 		},
 		KeepOnUpdate: func(newer, older *v1beta2.EtcdCluster) {
 			newer.Spec.Version = cmp.Or(newer.Spec.Version, older.Spec.Version)
+			// A client that does not know the field must not lift the protection.
+			newer.Spec.DeletionProtection = cmp.Or(newer.Spec.DeletionProtection, older.Spec.DeletionProtection)
 		},
 		Validate:             validation.ValidateEtcdCluster,
 		ValidateUpdate:       validation.ValidateEtcdClusterUpdate,
 		ValidateStatusUpdate: validation.ValidateEtcdClusterStatusUpdate,
 		Warnings:             validation.WarningsForEtcdCluster,
+		ReplaceWarnings:      validation.RemovedFromEtcdCluster,
 	})
 }
 

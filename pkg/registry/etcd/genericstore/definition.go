@@ -38,14 +38,17 @@ type Definition[T Object, S, U any] struct {
 	// DefaultOnCreate sets defaults that are stored with a new object. The defaults of the API
 	// types are set whenever an object is decoded. Nil sets nothing.
 	DefaultOnCreate func(obj T)
-	// KeepOnUpdate copies the fields that DefaultOnCreate has set, and that an update leaves
-	// empty, from the stored object. Nil copies nothing.
+	// KeepOnUpdate copies fields that an update leaves empty from the stored object: those that
+	// DefaultOnCreate has set, and those that only an explicit value may change. Nil copies nothing.
 	KeepOnUpdate func(newer, older T)
 
 	Validate             func(obj T) field.ErrorList
 	ValidateUpdate       func(newer, older T) field.ErrorList
 	ValidateStatusUpdate func(newer, older T) field.ErrorList
 	Warnings             func(obj T) []string
+	// ReplaceWarnings returns more warnings for a PUT, which replaces the stored object. Nil
+	// returns none.
+	ReplaceWarnings func(newer, older T) []string
 }
 
 // getAttrs returns the labels and the fields of an object that selectors can name.

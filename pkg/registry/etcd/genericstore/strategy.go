@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -107,12 +108,16 @@ func (s Strategy[T, S, U]) WarningsOnCreate(_ context.Context, obj runtime.Objec
 
 // WarningsOnUpdate returns warnings for the client. An update that does not change the spec, such
 // as that of a finalizer, repeats no warning.
-func (s Strategy[T, S, U]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+func (s Strategy[T, S, U]) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
 	newer, older, ok := asBoth[T](obj, old)
 	if !ok || newer.GetGeneration() == older.GetGeneration() {
 		return nil
 	}
-	return s.Warnings(newer)
+	warnings := s.Warnings(newer)
+	if info, found := request.RequestInfoFrom(ctx); found && info.Verb == "update" && s.ReplaceWarnings != nil {
+		warnings = append(warnings, s.ReplaceWarnings(newer, older)...)
+	}
+	return warnings
 }
 
 // GetResetFields returns the status: server-side apply records no manager for it.

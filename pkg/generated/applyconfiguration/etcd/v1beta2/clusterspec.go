@@ -48,7 +48,9 @@ type ClusterSpecApplyConfiguration struct {
 	Backup *ClusterBackupPolicyApplyConfiguration `json:"backup,omitempty"`
 	// recovery says what may happen without being queried when the cluster is lost.
 	Recovery *RecoveryPolicyApplyConfiguration `json:"recovery,omitempty"`
-	// deletionProtection rejects to delete this object while true.
+	// deletionProtection, while true, has the API server reject the deletion of this object. Only
+	// false lifts it: an update that leaves the field out, removes it or sets it to null keeps the
+	// stored value. Default: false.
 	DeletionProtection *bool `json:"deletionProtection,omitempty"`
 	// imageDigest is the digest of the image of spec.version, such as
 	// "sha256:" and 64 hexadecimal digits. The image that runs is then

@@ -26,7 +26,10 @@ type PodPolicyApplyConfiguration struct {
 	AntiAffinity *bool `json:"antiAffinity,omitempty"`
 	// resources of each container of the pods.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
-	// tolerations of the pods.
+	// tolerations of the pods. The pods of members always tolerate, without a limit, the taints
+	// node.kubernetes.io/unreachable and node.kubernetes.io/not-ready: Kubernetes would delete
+	// members that serve behind a partition. A toleration of these taints with tolerationSeconds is
+	// left out of the pods, and sets the default of spec.recovery.memberLossTimeoutSeconds.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 	// etcdEnv is added to the environment of the etcd container.
 	EtcdEnv []v1.EnvVar `json:"etcdEnv,omitempty"`

@@ -23,7 +23,8 @@ type RecoveryPolicyApplyConfiguration struct {
 	// member is replaced without a quorum.
 	MemberLoss *etcdv1beta2.RecoveryMode `json:"memberLoss,omitempty"`
 	// memberLossTimeoutSeconds is how long such a member may stay away before it is replaced.
-	// At least 60. Default: 300.
+	// At least 60. Default: the shortest tolerationSeconds in spec.pod.tolerations for nodes
+	// that do not respond, but at least 60; 300 without such a toleration.
 	MemberLossTimeoutSeconds *int64 `json:"memberLossTimeoutSeconds,omitempty"`
 }
 
