@@ -62,6 +62,9 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"one follows a leader", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(long), "quorum: wait EtcdUnreachable"},
 		{"one responds, knows no leader, and needs another one", 3, "a:claim,noleader,notready b:claim,stale,sick c:claim,down", edits(long), again + "b " + testVersion + " unresponsive"},
 
+		{"a joining member on its PVC", 3, "a:claim b:claim d:learner,stale,unknown,claim", nil, "joining: RecreatePod d " + testVersion},
+		{"a joining member without a PVC", 3, "a b d:learner,stale,unknown", nil, "joining: RemoveMember d Surplus, DeletePod d"},
+		{"a joining member that has not had the time", 3, "a b d:learner,stale,unknown", edits(started("d", time.Second)), "joining: PromoteMember d"},
 		{"with a quorum the rollout restarts it", 3, "a:claim b:claim,stale,unknown c:claim", edits(degradedSince(time.Hour)), "rollout: RecreatePod b " + testVersion},
 		{"the leader is asked to hand over first", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(time.Second)), "rollout: MoveLeader a>b"},
 		{"a leader that has not responded for long is not", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(unresponsiveFor)), "rollout: RecreatePod a " + testVersion},

@@ -32,6 +32,8 @@ type World struct {
 	Unreachable map[string]bool
 	// Upgrading are pods whose container is about to restart.
 	Upgrading map[string]bool
+	// Mislabeled holds the version in each image whose tag says another one.
+	Mislabeled map[string]string
 	// Backups that are stored, by name.
 	Backups map[string]*Snapshot
 }
@@ -85,7 +87,7 @@ type Observer interface {
 func New(t *timeline.Timeline, plan *schedules.Schedule) *World {
 	return &World{
 		Timeline: t, plan: plan, Backups: map[string]*Snapshot{}, PVCs: map[string]*DataDir{}, Cut: map[[2]string]bool{},
-		Unreachable: map[string]bool{}, Upgrading: map[string]bool{},
+		Unreachable: map[string]bool{}, Upgrading: map[string]bool{}, Mislabeled: map[string]string{},
 	}
 }
 
