@@ -4,6 +4,8 @@
 package checks
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
@@ -11,11 +13,12 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 )
 
-// isUnresponsiveRestart is true for the restart of a member while no member responded to the controller.
-// Then Kubernetes must call the other voters ready and a quorum, or none of them ready. The restart of one
-// of two voters is an outage in any case.
+// isUnresponsiveRestart is true for the restart of a member that did not respond to the controller, unless the
+// others that responded are a quorum. Then Kubernetes must call the other voters ready and a quorum, or
+// no voter responds and none of them is ready. The restart of one of two voters is an outage in any case.
 func (c *Checks) isUnresponsiveRestart(by *manager.Manager, p *simetcd.Process) bool {
-	if len(by.Observed.Healthy) > 0 || by.Observed.FromQuorum {
+	l := &by.Observed
+	if slices.Contains(l.Healthy, p.Dir.Id) || l.FromQuorum && 2*l.Serving(p.Dir.Id) > l.Members.Voters() {
 		return false
 	}
 	voters, ready := p.Members.Voters(), 0
@@ -26,10 +29,12 @@ func (c *Checks) isUnresponsiveRestart(by *manager.Manager, p *simetcd.Process) 
 			ready++
 		}
 	}
-	quorum := voters/2 + 1
-	c.short = ready < quorum
-	if ready > 0 && ready < quorum && voters > 2 && !c.w.IsDisturbed(&by.Observed) {
+	c.short = 2*ready <= voters
+	if c.short && voters > 2 && (ready > 0 || l.FromQuorum) && !c.w.IsDisturbed(l) {
 		c.w.Violated("S2", "restart of %s, which does not respond: %d of %d other voters are ready", p.Run.Name(), ready, voters-1)
 	}
 	return true
 }
+
+// Runs is called when something else than the controller has a version run in a cluster.
+func (c *Checks) Runs(owner, version string) { c.made[[2]string{owner, version}] = true }

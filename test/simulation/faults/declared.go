@@ -40,6 +40,7 @@ func (w *World) setImage(e schedules.Event) {
 	if e.B%2 == 0 {
 		repository, tag, _ := strings.Cut(image, ":v")
 		image = repository + ":v" + laterPatch(tag)
+		w.Checks.Runs(simetcd.OwnerOf(pod), laterPatch(tag))
 	} else {
 		image = "elsewhere.example/" + image
 	}
