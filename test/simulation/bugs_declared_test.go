@@ -24,6 +24,8 @@ var declared = map[string]func(*schedules.Schedule){
 		if s.Version = schedules.VersionLines[0][0]; s.Size < 3 || d.Chance(70) {
 			s.Volumes = true // without them nothing but the only member has the data
 		}
+		// A member that an earlier state of the API does not name is repaired only if it does not run.
+		s.Events = slices.DeleteFunc(s.Events, func(e schedules.Event) bool { return e.Kind == schedules.EventOldAPI })
 	},
 	"image of a pod":           func(s *schedules.Schedule) { declare(s, schedules.EventSetImage, 31) },
 	"image of another version": func(s *schedules.Schedule) { declare(s, schedules.EventWrongImage, 32) },

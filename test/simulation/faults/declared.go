@@ -37,6 +37,7 @@ func (w *World) setImage(e schedules.Event) {
 		return
 	}
 	image := kubernetes.Requested(simetcd.Image(pod))
+	policy := strings.TrimSuffix(simetcd.Image(pod), image)
 	if e.B%2 == 0 {
 		repository, tag, _ := strings.Cut(image, ":v")
 		image = repository + ":v" + laterPatch(tag)
@@ -47,7 +48,7 @@ func (w *World) setImage(e schedules.Event) {
 	kubernetes.Edit(w.Store, kubernetes.KindPod, pod.Name, func(p *corev1.Pod) {
 		for i := range p.Spec.Containers {
 			if c := &p.Spec.Containers[i]; c.Name == resources.ContainerName {
-				c.Image = image
+				c.Image = policy + image
 			}
 		}
 	})
