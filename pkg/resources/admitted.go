@@ -47,9 +47,11 @@ func noteRequested(pod *corev1.Pod) {
 }
 
 // NoteAdmitted returns the response to a write with the note of its image, and whether that is a change:
-// true if an admission policy has changed the image that was requested with this write.
+// true if an admission policy has changed the image that was requested with this write. What a policy makes
+// of the image that something else has set is not noted.
 func NoteAdmitted(requested, response *corev1.Pod) (*corev1.Pod, bool) {
-	if image := imageOf(response); image == imageOf(requested) || image == response.Annotations[AnnotationAdmittedImage] {
+	asked, image := imageOf(requested), imageOf(response)
+	if image == asked || image == response.Annotations[AnnotationAdmittedImage] || asked != requested.Annotations[AnnotationAdmittedImage] {
 		return response, false
 	}
 	pod := response.DeepCopy()

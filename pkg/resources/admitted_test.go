@@ -90,4 +90,9 @@ func TestNoteAdmitted(t *testing.T) {
 	if _, differs := NoteAdmitted(labelled, labelled.DeepCopy()); differs {
 		t.Error("the image of another writer counts as admitted because a label was written")
 	}
+	changed := labelled.DeepCopy()
+	changed.Spec.Containers[0].Image = "mirror/by/hand:1"
+	if _, differs := NoteAdmitted(labelled, changed); differs {
+		t.Error("what a policy made of the image of another writer counts as admitted")
+	}
 }

@@ -28,15 +28,16 @@ func requireRestartAllowed(ctx context.Context, r *run, name string, mode planne
 	case err != nil, mode == planner.RestartIdle:
 		return err
 	case mode == planner.RestartUnresponsive:
-		return requireUnresponsive(ctx, r)
+		return requireUnresponsive(ctx, r, name)
 	default:
 		return guardVoters(ctx, r, name)
 	}
 }
 
-// requireUnresponsive makes sure that no member responds now, and that the live API has the pods that
-// were observed, each with the container that was observed: no other member has just restarted.
-func requireUnresponsive(ctx context.Context, r *run) error {
+// requireUnresponsive makes sure that a member does not respond now, nor any other member with a leader if
+// none did. And the live API must have the pods that were observed, each with the container that was
+// observed: no other member has just restarted.
+func requireUnresponsive(ctx context.Context, r *run, member string) error {
 	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
 		return fmt.Errorf("list the pods: %w", err)
@@ -53,7 +54,8 @@ func requireUnresponsive(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	for name, response := range r.Etcd.Statuses(ctx, r.seen.target) {
-		if (response.Err == nil && response.Health.Leader != 0) || errors.Is(response.Err, etcd.ErrDenied) {
+		responds := response.Err == nil || errors.Is(response.Err, etcd.ErrDenied)
+		if responds && (name == member || !r.seen.Etcd.Linearizable && response.Health.Leader != 0) {
 			return fmt.Errorf("member %s responds: %w", name, reconcile.ErrStale)
 		}
 	}

@@ -273,7 +273,7 @@ const (
 	RestartWithOutage RestartMode = "Outage"
 	// RestartIdle: only a container that does not run.
 	RestartIdle RestartMode = "Idle"
-	// RestartUnresponsive: only a member that does not respond, while no member does.
+	// RestartUnresponsive: only a member that does not respond. Kubernetes reports which voters are ready.
 	RestartUnresponsive RestartMode = "Unresponsive"
 )
 

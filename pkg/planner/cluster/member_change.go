@@ -38,7 +38,10 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 	case isGone(pod):
 		return asDeclared // it comes back as declared, or a new member replaces it
 	}
-	stale := declarationOf(o).isStale(pod) || pod.Fills
+	foreign := hasForeignImage(o.Now, pod, m)
+	// Nothing shows whether the container that runs was started before the image changed or after. So it ends
+	// with its pod. One that does not run starts with the image that the pod has then.
+	stale := declarationOf(o).isStale(pod) || pod.Fills || foreign && pod.Running
 	switch {
 	case stale && pvcByName(o.PVCs, m.Name) != nil:
 		return recreate
@@ -46,7 +49,7 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return replace
 	case hasOtherImage(o.Cluster, pod) && pod.NeedsNewPod && replacesForVersion(o, m):
 		return replace
-	case hasOtherImage(o.Cluster, pod), hasForeignImage(o.Now, pod, m):
+	case hasOtherImage(o.Cluster, pod), foreign:
 		return reimage
 	default:
 		return asDeclared

@@ -45,17 +45,20 @@ func TestImageOfAnotherVersion(t *testing.T) {
 		{"a cluster with such images grows", 3, "a:v=3.6.16 b:v=3.6.16", edits(long), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"a cluster with such images shrinks", 1, "a:v=3.6.16 b:v=3.6.16", edits(long), "scale-down: LabelPod b leaving"},
 
-		{"someone has set another image", 3, "a b:v=3.7.3 c", edits(long, image("b", changed)), "rollout: UpgradePod b " + before},
-		{"the kubelet may restart it once more", 3, "a b:v=3.7.3 c", edits(ranFor(time.Second), image("b", changed)), "rollout: wait WaitingForMember"},
-		{"someone has set another image of the same version", 3, "a b c", edits(image("b", changed)), "rollout: UpgradePod b " + before},
-		{"someone has set the image of the leader", 3, "a b c", edits(image("a", changed)), "rollout: MoveLeader a>b"},
+		{"someone has set another image", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(long, image("b", changed)), "rollout: RecreatePod b " + before},
+		{"the kubelet may restart it once more", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(ranFor(time.Second), image("b", changed)), "rollout: wait WaitingForMember"},
+		{"someone has set another image of the same version", 3, "a:claim b:claim c:claim", edits(image("b", changed)), "rollout: RecreatePod b " + before},
+		{"someone has set the image of the leader", 3, "a:claim b:claim c:claim", edits(image("a", changed)), "rollout: MoveLeader a>b"},
+		{"someone has set the image of the only member", 1, "a:claim", edits(image("a", changed)), "rollout: RecreatePod a " + before + " outage"},
+		{"without a PVC another member replaces it", 3, "a b c", edits(image("b", changed)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"someone has set an image that does not exist", 3, "a b:down c", edits(image("b", changed)), "repair: UpgradePod b " + before + " idle"},
 		{"the same without a quorum", 1, "a:down", edits(noQuorum, lastSaid(before), image("a", changed)), "repair: UpgradePod a " + before + " idle"},
-		{"someone has set an image while another member does not serve", 3, "a:sick b c", edits(image("b", changed)), "rollout: wait WaitingForMember"},
+		{"someone has set an image while another member does not serve", 3, "a:sick,claim b:claim c:claim", edits(image("b", changed)), "rollout: wait WaitingForMember"},
 		{"someone has set the image of a joining member", 3, "a b d:learner,unstarted,down", edits(image("d", changed)), "joining: UpgradePod d " + before + " idle"},
+		{"another version is declared at the same time", 3, "a:claim b:claim c:claim", edits(wants(next), image("b", changed)), "rollout: RecreatePod b " + next},
 		{"a policy or a person, in a pod of an earlier release", 3, "a b c", edits(long, image("b", unconfirmed)), "steady"},
 		{"the same, and it does not run", 3, "a b:down c", edits(image("b", unconfirmed)), "steady"},
-		{"the same, and it runs another version", 3, "a b:v=3.7.3 c", edits(long, image("b", unconfirmed)), "rollout: UpgradePod b " + before},
+		{"the same, and it runs another version", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(long, image("b", unconfirmed)), "rollout: RecreatePod b " + before},
 	})
 }
 

@@ -39,6 +39,9 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		return Plan{RequeueAfter: recheckNow}, true
 	case m.Learner && m.Health == Healthy:
 		return promote(o, m), true
+	case m.Learner && declarationOf(o).isStale(pod) && responseOf(m) == diagnosis.NoResponse && !isFresh(o.Now, pod):
+		// The declaration from before may have made it unreachable. It has no vote, and what it holds is a copy.
+		return recreateJoining(o, m, pod.Version), true
 	case canPromoteEarly(quorumOf(o), m):
 		// A learner that joined by a snapshot of the database may serve clients only
 		// seconds after it has caught up. Its vote is not needed for the quorum that it

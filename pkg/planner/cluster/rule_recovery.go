@@ -89,8 +89,11 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 	if p == nil {
 		return nil
 	}
+	outdated := p.Outdated || declarationOf(o).isStale(p)
+	// The declaration from before may have made it unreachable. No client has reached it.
+	unreachable := outdated && !o.RecoveryMember.Serves && !o.Etcd.Unasked && !isFresh(o.Now, p)
 	return &recovery.RecoveryPod{
-		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running, Outdated: p.Outdated || declarationOf(o).isStale(p),
+		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running && !unreachable, Outdated: outdated,
 		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made, Fills: p.Fills && !o.RecoveryMember.Unfilled, LacksPVC: o.RecoveryMember.LacksPVC,
 	}
 }

@@ -41,11 +41,17 @@ func nextDue(o *Observed, images bool) *Member {
 		if c := changeDue(o, m); c != recreate && (c != reimage || !images) {
 			continue
 		}
-		if next == nil || rank(o.Pods, m, leader) > rank(o.Pods, next, leader) {
+		if next == nil || rank(o.Pods, m, leader) > rank(o.Pods, next, leader) || isWorse(o.Pods, m, next) {
 			next = m
 		}
 	}
 	return next
+}
+
+// isWorse is true if neither member serves, and Kubernetes calls only the other one ready.
+func isWorse(pods []Pod, m, other *Member) bool {
+	p, q := podByName(pods, m.Name), podByName(pods, other.Name)
+	return m.Health != Healthy && other.Health != Healthy && !isGone(p) && !isGone(q) && !p.Ready && q.Ready
 }
 
 // restart makes one member what is declared, in place, after it was drained. In a cluster of fewer than three
@@ -53,6 +59,9 @@ func nextDue(o *Observed, images bool) *Member {
 // every other voter must serve before.
 func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan {
 	outage, plan, waits := awaitQuorumWithout(o, m)
+	if waits && isLongUnresponsive(o, m) && countReadyWithout(o, m) >= diagnosis.Quorum(len(listVoters(o.Etcd.Members))) && !awaitsResponse(o) {
+		return Plan{Actions: []Action{renew(o, m, target, upgrade, RestartUnresponsive)}, RequeueAfter: recheckQuorum}
+	}
 	if waits {
 		return plan
 	}

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,17 +28,21 @@ const unresponsiveFor = time.Minute
 // voters the restart of one is an outage in any case. And one member restarts at a time: every other
 // one has had the time to respond since its container started.
 func repairUnresponsive(o *Observed, target *version.Version, rejected bool) []Action {
-	if o.Etcd.Linearizable || o.Etcd.Denied || o.Etcd.Unasked || unreadFor(o.Cluster.Status.Conditions, o.Now) < unresponsiveFor {
+	if o.Etcd.Linearizable || o.Etcd.Denied || o.Etcd.Unasked || unreadFor(o.Cluster.Status.Conditions, o.Now) < unresponsiveFor || awaitsResponse(o) {
 		return nil
 	}
+	voters := len(listVoters(o.Etcd.Members))
 	var chosen *Member
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
 		pod := podByName(o.Pods, m.Name)
-		switch {
-		case responseOf(m) == diagnosis.FollowsLeader, pod != nil && (pod.Terminating || isFresh(o.Now, pod)):
+		if responseOf(m) == diagnosis.FollowsLeader {
 			return nil
-		case m.Unmanaged, isGone(pod), !pod.Running, responseOf(m) != diagnosis.NoResponse, !mayRestartUnasked(o, m):
+		}
+		if m.Unmanaged || isGone(pod) || !pod.Running || responseOf(m) != diagnosis.NoResponse {
+			continue
+		}
+		if ready := countReadyWithout(o, m); ready > 0 && ready < diagnosis.Quorum(voters) && voters > 2 {
 			continue
 		}
 		if c := changeDueUnrequested(o, m); c != recreate && (c != reimage || rejected) {
@@ -53,15 +58,24 @@ func repairUnresponsive(o *Observed, target *version.Version, rejected bool) []A
 	return []Action{renew(o, chosen, target, !rejected, RestartUnresponsive)}
 }
 
-// mayRestartUnasked is true if the restart of m ends no quorum that Kubernetes reports as ready.
-func mayRestartUnasked(o *Observed, m *Member) bool {
-	voters, ready := len(listVoters(o.Etcd.Members)), 0
+// countReadyWithout counts the voters that Kubernetes reports as ready, leaving m out. Of a voter of
+// another program it reports nothing; it may serve.
+func countReadyWithout(o *Observed, m *Member) int {
+	ready := 0
 	for _, other := range listVoters(o.Etcd.Members) {
 		if pod := podByName(o.Pods, other.Name); other != m && (other.Unmanaged || !isGone(pod) && pod.Ready) {
 			ready++
 		}
 	}
-	return ready == 0 || voters <= 2 || ready >= diagnosis.Quorum(voters)
+	return ready
+}
+
+// awaitsResponse is true while a member may be about to respond, or is about to end.
+func awaitsResponse(o *Observed) bool {
+	return slices.ContainsFunc(o.Etcd.Members, func(m Member) bool {
+		pod := podByName(o.Pods, m.Name)
+		return pod != nil && responseOf(&m) == diagnosis.NoResponse && (pod.Terminating || isFresh(o.Now, pod))
+	})
 }
 
 // isFresh is true for a pod whose container may not have had the time to respond yet.

@@ -217,7 +217,7 @@ func (c *Checks) lineageOf(owner, id string, orLast bool) *simetcd.Lineage {
 // one restarts; then all of them must serve before.
 func (c *Checks) restarting(by *manager.Manager, pod *corev1.Pod) {
 	p := c.w.Etcd.ByIP(pod.Status.PodIP)
-	if p == nil || startsJustNow(by, pod, p) || !c.isJudged(by, "a restart") || !by.Observed.Members.IsVoter(p.Dir.Id) {
+	if p == nil || startsJustNow(by, pod, p) || c.isUnresponsiveRestart(by, p) || !c.isJudged(by, "a restart") || !by.Observed.Members.IsVoter(p.Dir.Id) {
 		return
 	}
 	voters, serving := by.Observed.Members.Voters(), by.Observed.Serving(p.Dir.Id)
@@ -228,7 +228,8 @@ func (c *Checks) restarting(by *manager.Manager, pod *corev1.Pod) {
 	if writing := by.Observed.Writing(p.Dir.Lineage, p.Dir.Id); 2*writing <= voters && !c.short && !c.w.IsDisturbed(&by.Observed) {
 		c.w.Violated("S2", "restart of %s: the disks of %d of %d voters take writes meanwhile", pod.Name, writing, voters)
 	}
-	if by.Observed.Leads(p.Dir.Id) && serving > 0 && !c.w.IsDisturbed(&by.Observed) {
+	responded := slices.Contains(by.Observed.Healthy, p.Dir.Id) // another one transfers no leadership
+	if responded && by.Observed.Leads(p.Dir.Id) && serving > 0 && !c.w.IsDisturbed(&by.Observed) {
 		c.w.Violated("S8", "restart of %s, which leads", pod.Name)
 	}
 	if kubernetes.IsReady(pod) { // otherwise it is not behind the service
@@ -295,10 +296,13 @@ func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
 		return // it does not vote, or its deletion was requested before
 	}
 	l := p.Dir.Lineage
-	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) || !c.isJudged(by, "a stop") {
+	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) {
 		return
 	}
 	pvc, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
+	if kept && pvc.DeletionTimestamp == nil && c.isUnresponsiveRestart(by, p) || !c.isJudged(by, "a stop") {
+		return
+	}
 	voters, serving := by.Observed.Members.Voters(), by.Observed.Serving(p.Dir.Id)
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	// A pod that was drained is permanently deleted only if there are too many. A controller that has read

@@ -11,6 +11,8 @@ type Process struct {
 	Dir     *DataDir
 	Version string
 	strict  bool
+	// deaf is true for an etcd that controllers do not reach, because of its declaration.
+	deaf bool
 	// snapshotCount is after how many entries it makes a snapshot.
 	snapshotCount uint64
 	// Members is the list as far as this member has applied the log.

@@ -87,7 +87,7 @@ func CannotStart(pod *corev1.Pod) bool { return environment(pod, BadEnvironment)
 func (e *World) Start(r Container, dir *DataDir, pod *corev1.Pod) (*Process, error) {
 	args := parseArguments(pod)
 	p := &Process{
-		Run: r, Dir: dir, Version: versionOf(Image(pod)), strict: args.strict, snapshotCount: args.snapshotCount,
+		Run: r, Dir: dir, Version: e.versionIn(Image(pod)), deaf: environment(pod, DeafEnvironment), strict: args.strict, snapshotCount: args.snapshotCount,
 		Started: e.Elapsed, heard: e.Elapsed, patience: e.Dice.Between(time.Second, 2*time.Second), match: map[uint64]int{}, Stuck: dir.Hung,
 	}
 	delete(e.Upgrading, r.UID())

@@ -72,7 +72,9 @@ func (e *World) IdOf(pvc metav1.Object) uint64 {
 }
 
 // IsHidden is true while the controllers reach no member in a pod.
-func (e *World) IsHidden(r Container) bool { return e.Unreachable[r.Name()] || r.IsSevered() }
+func (e *World) IsHidden(r Container) bool {
+	return e.Unreachable[r.Name()] || r.IsSevered() || e.isDeaf(r)
+}
 
 // ForAPerson is true for data that only a user may delete: it is wiped, or it is damaged and
 // its member votes.

@@ -34,6 +34,8 @@ type World struct {
 	Upgrading map[string]bool
 	// initialized are pods whose init containers have run in their sandbox.
 	initialized map[string]bool
+	// Mislabeled holds the version in each image whose tag says another one.
+	Mislabeled map[string]string
 	// Backups that are stored, by name.
 	Backups map[string]*Snapshot
 }
@@ -87,7 +89,7 @@ type Observer interface {
 func New(t *timeline.Timeline, plan *schedules.Schedule) *World {
 	return &World{
 		Timeline: t, plan: plan, Backups: map[string]*Snapshot{}, PVCs: map[string]*DataDir{}, Cut: map[[2]string]bool{},
-		Unreachable: map[string]bool{}, Upgrading: map[string]bool{}, initialized: map[string]bool{},
+		Unreachable: map[string]bool{}, Upgrading: map[string]bool{}, initialized: map[string]bool{}, Mislabeled: map[string]string{},
 	}
 }
 

@@ -77,6 +77,12 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.AskRestore(fmt.Sprintf("restore-%d", w.Recoveries), w.newest())
 	case schedules.EventTotalLoss:
 		w.destroyAll()
+	case schedules.EventDeaf:
+		w.declareDeaf(e)
+	case schedules.EventSetImage:
+		w.setImage(e)
+	case schedules.EventWrongImage:
+		w.declareWrongImage(e)
 	default:
 		w.UserDoes(e)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
@@ -117,11 +118,12 @@ func (r *Run) admit() {
 // running writes into the status that the container runs; a late kubelet does so when
 // etcd may have served for a while.
 func (r *Run) running() {
+	started := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(r.w.Now())}}
 	post := func() {
 		Edit(r.w.Store, KindPod, r.name, func(pod *corev1.Pod) {
 			pod.Status.Phase = corev1.PodRunning
 			pod.Status.PodIP = r.ip
-			r.post(pod, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+			r.post(pod, started)
 		})
 	}
 	if !r.late {

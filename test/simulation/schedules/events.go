@@ -86,6 +86,10 @@ const (
 	EventLoseRecord
 	// EventLoseAPI is in stories only.
 	EventLoseAPI
+	// EventDeaf, EventSetImage and EventWrongImage are in stories only.
+	EventDeaf
+	EventSetImage
+	EventWrongImage
 	eventKinds
 )
 
@@ -101,6 +105,7 @@ var eventNames = [eventKinds]string{
 	"declare larger volumes", "keep or release volumes", "wipe a disk", "damage a learner",
 	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace", "lose the record",
 	"lose the API and make its object again from the record",
+	"declare what is out of reach", "set the image of a pod", "declare an image of another version",
 }
 
 // String is the name of the kind in traces.

@@ -1,0 +1,101 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
+	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
+	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
+)
+
+// declared are faults with declarations that etcd runs with and that do not become true. Each leaves the
+// other events of a schedule as they are.
+var declared = map[string]func(*schedules.Schedule){
+	"out of reach": func(s *schedules.Schedule) {
+		d := declare(s, schedules.EventDeaf, 30)
+		if s.Version = schedules.VersionLines[0][0]; s.Size < 3 || d.Chance(70) {
+			s.Volumes = true // without them nothing but the only member has the data
+		}
+		// A member that an earlier state of the API does not name is repaired only if it does not run.
+		s.Events = slices.DeleteFunc(s.Events, func(e schedules.Event) bool { return e.Kind == schedules.EventOldAPI })
+	},
+	"image of a pod":           func(s *schedules.Schedule) { declare(s, schedules.EventSetImage, 31) },
+	"image of another version": func(s *schedules.Schedule) { declare(s, schedules.EventWrongImage, 32) },
+}
+
+// declare adds one or two events of a kind, and lets all others happen before the last.
+func declare(s *schedules.Schedule, kind schedules.EventKind, dice uint64) *timeline.Dice {
+	d := timeline.NewDice(s.Seed, dice)
+	for range 1 + d.IntN(2) {
+		e := schedules.Event{At: d.Between(30*time.Second, 4*time.Minute), Kind: kind, A: d.IntN(1 << 16), B: d.IntN(1 << 16), For: d.Between(10*time.Second, 4*time.Minute)}
+		s.Events = append(s.Events, e, schedules.Event{At: e.At + e.For + time.Second, Kind: schedules.EventResume})
+	}
+	slices.SortStableFunc(s.Events, func(a, b schedules.Event) int { return int(a.At - b.At) })
+	return d
+}
+
+// alone leaves a schedule nothing but the events of one kind.
+func alone(size int, volumes bool, e schedules.Event) func(*schedules.Schedule) {
+	return func(s *schedules.Schedule) {
+		e.At, e.A = time.Minute, s.Events[0].A
+		s.Size, s.Volumes, s.Version, s.PodsChanged, s.Skewed = size, volumes, schedules.VersionLines[0][0], false, false
+		s.Events = []schedules.Event{e, {At: e.At + e.For + time.Second, Kind: schedules.EventResume}}
+	}
+}
+
+// TestDeclarations plays schedules with each of these faults.
+func TestDeclarations(t *testing.T) {
+	n := min(*scheduleCount, 60)
+	for name, story := range declared {
+		t.Run(name, func(t *testing.T) {
+			variant := Variant{Name: name, story: story}
+			total, failed := playAll(n, *firstSeed, variant, nil)
+			t.Logf("%v\n%d violations", total, len(failed))
+			for _, r := range failed[:min(len(failed), 3)] {
+				report(t, r, variant)
+			}
+		})
+	}
+}
+
+// bugsOfDeclarations are mistakes with members that run and are not what is declared.
+func bugsOfDeclarations() []bug {
+	return []bug{
+		{name: "leaves a member alone that runs and does not respond", rules: "L1", wrap: deciding(leaveUnresponsive), story: alone(1, true, schedules.Event{Kind: schedules.EventDeaf, For: 3 * time.Minute})},
+		{name: "believes the tag of an image", rules: "L1", wrap: deciding(believeTag), story: alone(3, false, schedules.Event{Kind: schedules.EventWrongImage, For: 3 * time.Minute})},
+		{name: "does not look at the image of a pod", rules: "L1", wrap: deciding(ignoreImage), story: alone(3, false, schedules.Event{Kind: schedules.EventSetImage, B: 1, For: 3 * time.Minute})},
+	}
+}
+
+// leaveUnresponsive restarts no member without a member list.
+func leaveUnresponsive(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	o.Etcd.Unasked = true
+	return decide(o)
+}
+
+// believeTag takes a member whose image holds another version for one that restarts.
+func believeTag(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	return decide(withPods(o, func(p *planner.Pod) { p.Started = time.Time{} }))
+}
+
+// ignoreImage takes every image for the requested one.
+func ignoreImage(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	return decide(withPods(o, func(p *planner.Pod) { p.Image = resources.ImageAdmitted }))
+}
+
+// withPods is an observation with changed pods.
+func withPods(o planner.Observed, change func(*planner.Pod)) planner.Observed {
+	o.Pods = slices.Clone(o.Pods)
+	for i := range o.Pods {
+		change(&o.Pods[i])
+	}
+	return o
+}
