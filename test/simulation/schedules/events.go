@@ -86,6 +86,9 @@ const (
 	EventLoseRecord
 	// EventLoseAPI is in stories only.
 	EventLoseAPI
+	// EventForeignMember and EventOtherCluster are in stories only.
+	EventForeignMember
+	EventOtherCluster
 	eventKinds
 )
 
@@ -101,6 +104,7 @@ var eventNames = [eventKinds]string{
 	"declare larger volumes", "keep or release volumes", "wipe a disk", "damage a learner",
 	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace", "lose the record",
 	"lose the API and make its object again from the record",
+	"add a member with etcdctl", "lead an address to another cluster",
 }
 
 // String is the name of the kind in traces.
