@@ -5,9 +5,12 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
@@ -58,10 +61,12 @@ func identityStory(s *schedules.Schedule, kind schedules.EventKind) {
 // allOrNothing is a writer to whose API a member without a name of its own is not acceptable.
 type allOrNothing struct{ cluster.Objects }
 
+var errNoUnmanaged = errors.New("a member has no name")
+
 // UpdateClusterStatus implements cluster.Objects.
 func (o allOrNothing) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
 	if slices.ContainsFunc(c.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Unmanaged }) {
-		return o.GetCluster(ctx, c.Namespace, c.Name)
+		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters"), c.Name, errNoUnmanaged)
 	}
 	return o.Objects.UpdateClusterStatus(ctx, c)
 }
