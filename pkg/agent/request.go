@@ -105,6 +105,8 @@ type Endpoint struct {
 	URL  string `json:"url"`
 	// Address, if not empty, is the host:port that is dialed instead of that in URL.
 	Address string `json:"address,omitempty"`
+	// MemberID, if not 0, is the ID of the member: a snapshot of any other one is not taken.
+	MemberID uint64 `json:"memberID,omitempty,string"`
 }
 
 // Store is a place in a store.

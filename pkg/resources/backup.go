@@ -299,6 +299,7 @@ func backedUp(b *v1beta2.EtcdBackup, run BackupRun) *agent.Etcd {
 	for _, m := range run.Members {
 		etcd.Endpoints = append(etcd.Endpoints, agent.Endpoint{
 			Name: m.Name, URL: ClientURL(run.Cluster, m.Name), Address: hostPort(m.IP, ClientPort),
+			MemberID: ReportedMemberID(run.Cluster, m.Name),
 		})
 	}
 	if run.Cluster == nil {

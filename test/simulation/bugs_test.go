@@ -47,6 +47,7 @@ func TestFindsKnownBugs(t *testing.T) {
 		bugsOfCertificates(),
 		bugsOfRecovery(),
 		bugsOfDeclarations(),
+		bugsOfIdentity(),
 	) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()

@@ -235,8 +235,8 @@ func TestSchedulesAdmittingAll(t *testing.T) {
 var notSimulated = map[planner.RuleName]bool{
 	planner.RuleDeleting:         true, // nothing holds a cluster back that is deleted
 	planner.RuleTakeOver:         true, // see TestTakeOverSchedules
-	planner.RuleUnmanagedMembers: true, // nothing else adds members
-	planner.RuleClusterID:        true, // no address leads to another etcd
+	planner.RuleUnmanagedMembers: true, // see TestIdentitySchedules
+	planner.RuleClusterID:        true, // see TestIdentitySchedules
 }
 
 // requireEveryRule makes sure that every rule of the planner has decided in some schedule.

@@ -37,7 +37,7 @@ func target(e *agent.Etcd) (etcd.Target, error) {
 		if name == "" {
 			name = endpoint.URL
 		}
-		t.Endpoints = append(t.Endpoints, etcd.Endpoint{Name: name, URL: endpoint.URL, Address: endpoint.Address})
+		t.Endpoints = append(t.Endpoints, etcd.Endpoint{Name: name, URL: endpoint.URL, Address: endpoint.Address, MemberID: endpoint.MemberID})
 	}
 	if e.TLSDir == "" {
 		return t, nil

@@ -23,6 +23,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 const (
@@ -291,7 +292,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	o.PeerCAs = p.Annotations[resources.AnnotationCAs]
 	for _, cond := range p.Status.Conditions {
 		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
-			o.Waiting = cond.Reason + ": " + cond.Message
+			o.Waiting = untrusted.Text(cond.Reason + ": " + cond.Message)
 		}
 	}
 	o.Outdated = resources.RequestedImage(p) != resources.Image(c)
@@ -307,11 +308,11 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 			o.Started = cs.State.Running.StartedAt.Time
 		}
 		if w := cs.State.Waiting; w != nil && w.Reason != "ContainerCreating" {
-			o.Waiting = w.Reason
+			o.Waiting = untrusted.Text(w.Reason)
 		}
 	}
 	if o.Finished && p.Status.Reason != "" {
-		o.Waiting = p.Status.Reason + ": " + p.Status.Message // such as Evicted
+		o.Waiting = untrusted.Text(p.Status.Reason + ": " + p.Status.Message) // such as Evicted
 	}
 	settled := resources.IsSettled(p)
 	o.Unstarted = !o.Running && !settled

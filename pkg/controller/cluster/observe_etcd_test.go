@@ -90,7 +90,7 @@ func TestViews(t *testing.T) {
 		}
 	}
 	want := map[string]*planner.View{
-		"c-votes":  {Members: []planner.Member{{ID: 1, Name: "c-votes", Started: true}, {ID: 9, Unmanaged: true, PeerURLs: []string{"http://elsewhere:2380"}}}},
+		"c-votes":  {Members: []planner.Member{{ID: 1, Name: "c-votes", Started: true}, {ID: 9, Name: "9", Unmanaged: true, PeerURLs: []string{"http://elsewhere:2380"}}}},
 		"c-learns": {Learner: true},
 		"c-mute":   {},
 	}

@@ -248,10 +248,10 @@ func TestNamesOfOldMembers(t *testing.T) {
 	m.list.Members[0].Name, m.list.Members[1].Name, m.list.Members[2].Name = "default", "default", "a=b,c"
 	m.list.Members[2].PeerURLs = []string{"http://z:2380", "http://z:2390"}
 	r := m.observe(t)
-	if got := healthy(r); !slices.Equal(got, []string{"member-1", "member-2", "member-3"}) {
+	if got := healthy(r); !slices.Equal(got, []string{"1", "2", "3"}) {
 		t.Errorf("the names are %v", got)
 	}
-	if got := peers(r.seen, []string{"member-3"}); len(got) != 2 || got[0].Name != got[1].Name {
+	if got := peers(r.seen, []string{"3"}); len(got) != 2 || got[0].Name != got[1].Name {
 		t.Errorf("a member with two URLs: %+v", got)
 	}
 }

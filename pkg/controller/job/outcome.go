@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // Reason of a failed attempt.
@@ -25,9 +26,6 @@ const (
 
 // LostMessage is about a Job whose pod does not exist any more.
 const LostMessage = "the pod was deleted before its result was read"
-
-// maxMessage bounds what is taken over into the status, in bytes.
-const maxMessage = 1024
 
 // Ended returns the condition with which a Job has ended, nil while it has not.
 func Ended(job *batchv1.Job) *batchv1.JobCondition {
@@ -214,11 +212,7 @@ func camel(reason string) string {
 
 // Shorten makes a text that a program has left fit a status.
 func Shorten(s string) string {
-	s = strings.ToValidUTF8(strings.TrimSuffix(strings.TrimSpace(s), ":"), "?")
-	if len(s) <= maxMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessage], "")
+	return untrusted.Text(strings.TrimSuffix(strings.TrimSpace(s), ":"))
 }
 
 // ResultOf returns what the agent left when it ended.

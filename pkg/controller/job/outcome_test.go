@@ -13,6 +13,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // TestNewestFinished: one that succeeded counts before any that failed, else the newest.
@@ -131,8 +133,8 @@ func TestReasons(t *testing.T) {
 			t.Errorf("%q is %q, want %q", said, got, want)
 		}
 	}
-	long := Shorten(strings.Repeat("ä", maxMessage) + "\xff")
-	if len(long) > maxMessage || !utf8.ValidString(long) || Shorten(" a: ") != "a" || !utf8.ValidString(Shorten("a\xff")) {
+	long := Shorten(strings.Repeat("ä", untrusted.MaxText) + "\xff")
+	if len(long) > untrusted.MaxText || !utf8.ValidString(long) || Shorten(" a: ") != "a" || !utf8.ValidString(Shorten("a\xff")) {
 		t.Errorf("%d bytes", len(long))
 	}
 	if Ended(&batchv1.Job{}) != nil {

@@ -43,6 +43,9 @@ func (c *Checks) isJudged(by *manager.Manager, what string) bool {
 // Changing is called before a change of the membership is proposed.
 func (c *Checks) Changing(by *manager.Manager, l *simetcd.Lineage) {
 	c.isJudged(by, "a change of the membership")
+	if l.IsOfOthers() {
+		c.w.Violated("S5", "the membership of another cluster is about to be changed: %s", simetcd.DescribeMembers(l.Members))
+	}
 	c.unsettled = l.Members.Unsettled()
 }
 

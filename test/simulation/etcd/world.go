@@ -30,6 +30,8 @@ type World struct {
 	// controllers do not reach.
 	Cut         map[[2]string]bool
 	Unreachable map[string]bool
+	// Elsewhere says to which machine the address of a pod leads, of those that are not that of the pod.
+	Elsewhere map[string]string
 	// Upgrading are pods whose container is about to restart.
 	Upgrading map[string]bool
 	// initialized are pods whose init containers have run in their sandbox.
@@ -89,7 +91,7 @@ type Observer interface {
 func New(t *timeline.Timeline, plan *schedules.Schedule) *World {
 	return &World{
 		Timeline: t, plan: plan, Backups: map[string]*Snapshot{}, PVCs: map[string]*DataDir{}, Cut: map[[2]string]bool{},
-		Unreachable: map[string]bool{}, Upgrading: map[string]bool{}, initialized: map[string]bool{}, Mislabeled: map[string]string{},
+		Unreachable: map[string]bool{}, Upgrading: map[string]bool{}, initialized: map[string]bool{}, Mislabeled: map[string]string{}, Elsewhere: map[string]string{},
 	}
 }
 

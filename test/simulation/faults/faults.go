@@ -67,6 +67,10 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.saveAPI(e)
 	case schedules.EventLoseAPI:
 		w.rebuildAPI(e)
+	case schedules.EventForeignMember:
+		w.addForeign(e)
+	case schedules.EventOtherCluster:
+		w.leadElsewhere(e)
 	case schedules.EventDisaster:
 		w.DestroyMajority(e)
 	case schedules.EventRecover:

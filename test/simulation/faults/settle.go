@@ -56,6 +56,8 @@ func (w *World) followStatus() {
 	switch b := cluster.Status.BlockedBy; b.Reason {
 	case string(planner.ReasonNameConflict):
 		w.deleteUnowned(string(cluster.UID), b.Message)
+	case string(planner.ReasonUnmanagedMember):
+		w.removeForeign(b.Unblock)
 	case string(planner.ReasonQuorumLost):
 		if len(cluster.Status.MemberStatuses) == 1 {
 			w.finishDeletion()
@@ -109,6 +111,7 @@ func (w *World) heal() {
 	w.Trace("the faults end")
 	clear(w.Etcd.Cut)
 	clear(w.Etcd.Unreachable)
+	clear(w.Etcd.Elsewhere)
 	w.Etcd.ResumeAll()
 	w.Etcd.Slow, w.SlowStartUntil = 0, 0
 	w.Admission.Admit()

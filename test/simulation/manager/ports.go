@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
@@ -81,6 +82,9 @@ func (p objectsPort) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.E
 		}
 		next := live.DeepCopy()
 		next.ResourceVersion, next.UID, next.Status = c.ResourceVersion, c.UID, c.Status
+		if errs := validation.ValidateEtcdClusterStatusUpdate(next, live); len(errs) > 0 && next.UID == live.UID {
+			return nil, apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdCluster").GroupKind(), c.Name, errs)
+		}
 		return kubernetes.Update(s, next)
 	})
 }

@@ -34,7 +34,11 @@ func addressOf(endpoint etcd.Endpoint) string {
 
 // at returns the process behind an endpoint, if the controller reaches it.
 func (p etcdPort) at(endpoint etcd.Endpoint) *simetcd.Process {
-	found := p.c.W.Etcd.Serving(addressOf(endpoint))
+	address := addressOf(endpoint)
+	if other, leads := p.c.W.Etcd.Elsewhere[address]; leads {
+		address = other
+	}
+	found := p.c.W.Etcd.Serving(address)
 	if found == nil || p.c.W.Etcd.IsHidden(found.Run) {
 		return nil
 	}
@@ -148,13 +152,19 @@ func (p etcdPort) OwnMembers(ctx context.Context, target etcd.Target, endpoint e
 	})
 }
 
-// change sends a change to the first member of the cluster that responds.
+// change sends a change to the first member of the cluster that responds. Among members of several clusters
+// it is a leader: which of them responds first is chance, and here it is the last one.
 func (p etcdPort) change(ctx context.Context, name string, target etcd.Target, do func(*simetcd.Process) error) error {
 	_, err := call(ctx, p.c, name, true, true, func() (struct{}, error) {
+		var at *simetcd.Process
 		for _, e := range target.Endpoints {
-			if found, err := p.of(target, e, name); found != nil && err == nil {
-				return struct{}{}, do(found)
+			found, err := p.of(target, e, name)
+			if found != nil && err == nil && (at == nil || found.Leads() && found.Dir.Lineage != at.Dir.Lineage) {
+				at = found
 			}
+		}
+		if at != nil {
+			return struct{}{}, do(at)
 		}
 		return struct{}{}, &etcd.Error{Op: name, Kind: etcd.ErrUnavailable}
 	})

@@ -90,6 +90,9 @@ const (
 	EventDeaf
 	EventSetImage
 	EventWrongImage
+	// EventForeignMember and EventOtherCluster are in stories only.
+	EventForeignMember
+	EventOtherCluster
 	eventKinds
 )
 
@@ -106,6 +109,7 @@ var eventNames = [eventKinds]string{
 	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace", "lose the record",
 	"lose the API and make its object again from the record",
 	"declare what is out of reach", "set the image of a pod", "declare an image of another version",
+	"add a member with etcdctl", "lead an address to another cluster",
 }
 
 // String is the name of the kind in traces.

@@ -11,6 +11,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // entry is a member of etcd's list, or a pod or PVC that looks like one.
@@ -55,9 +56,12 @@ func (p *Probe) entries() []entry {
 	return r.entries
 }
 
+// maxName is how many bytes of a name are repeated. A member that another program added may have any name.
+const maxName = 253
+
 // add adds a member unless it is known.
 func (r *roster) add(m etcd.Member, listed bool) {
-	if m.Name == "" {
+	if m.Name = untrusted.Within(m.Name, maxName); m.Name == "" {
 		m.Name = nameOf(m)
 	}
 	if r.names[m.Name] && m.ID != 0 && !r.ids[m.ID] {

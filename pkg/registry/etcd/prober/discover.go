@@ -145,7 +145,7 @@ func endpointsOf(cluster *v1beta2.EtcdCluster, pods []corev1.Pod) []etcd.Endpoin
 			Name:     p.Name,
 			URL:      resources.ClientURL(cluster, p.Name),
 			Address:  net.JoinHostPort(p.Status.PodIP, strconv.Itoa(resources.ClientPort)),
-			MemberID: reportedID(cluster, p.Name),
+			MemberID: resources.ReportedMemberID(cluster, p.Name),
 		})
 	}
 	return sorted(list)
@@ -160,21 +160,9 @@ func endpointsByName(cluster *v1beta2.EtcdCluster) []etcd.Endpoint {
 		if cluster.Status.MemberStatuses[i].Unmanaged {
 			continue // no DNS name of this cluster leads to it
 		}
-		list = append(list, etcd.Endpoint{Name: name, URL: resources.ClientURL(cluster, name), MemberID: reportedID(cluster, name)})
+		list = append(list, etcd.Endpoint{Name: name, URL: resources.ClientURL(cluster, name), MemberID: resources.ReportedMemberID(cluster, name)})
 	}
 	return sorted(list)
-}
-
-// reportedID returns the ID of a member as the status has it; 0 if it has none. No name of a member
-// comes back with another ID, so whatever else responds at its address is no member of this cluster.
-func reportedID(cluster *v1beta2.EtcdCluster, name string) uint64 {
-	for i := range cluster.Status.MemberStatuses {
-		if m := &cluster.Status.MemberStatuses[i]; m.Name == name && !m.Unmanaged {
-			id, _ := strconv.ParseUint(m.ID, 16, 64)
-			return id
-		}
-	}
-	return 0
 }
 
 func sorted(list []etcd.Endpoint) []etcd.Endpoint {

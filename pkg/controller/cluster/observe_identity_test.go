@@ -1,0 +1,128 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+func TestRecordedClusterIDs(t *testing.T) {
+	t.Parallel()
+	moving := &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseCutover, OldClusterID: "a", ClusterID: "b"}
+	for name, test := range map[string]struct {
+		record resources.Record
+		want   []uint64
+	}{
+		"no record":                              {resources.Record{}, nil},
+		"an unknown ID":                          {resources.Record{ClusterID: "unknown"}, nil},
+		"the ID of the record":                   {resources.Record{ClusterID: "a"}, []uint64{10}},
+		"both while the data moves":              {resources.Record{ClusterID: "a", Recovery: moving}, []uint64{10, 11}},
+		"only the new one after the data moved":  {resources.Record{ClusterID: "b", Recovery: &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, OldClusterID: "a", ClusterID: "b"}}, []uint64{11}},
+		"none while that of the data is unknown": {resources.Record{ClusterID: "unknown", Recovery: moving}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := recordedClusterIDs(planner.Record{Record: test.record}); !slices.Equal(got, test.want) {
+				t.Errorf("the IDs are %x", got)
+			}
+		})
+	}
+}
+
+// TestMajorityTellsTheCluster: before a record says the cluster ID, members of another cluster do not count.
+func TestMajorityTellsTheCluster(t *testing.T) {
+	t.Parallel()
+	for said, counts := range map[string]int{"": 0, "1": 1, "1 1": 2, "1 2": 0, "1 1 2": 2, "2 1 1 2": 0, "1 2 3": 0} {
+		s, statuses := &seen{}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
+		s.target.Endpoints = []etcd.Endpoint{{Name: "silent"}}
+		for i, text := range strings.Fields(said) {
+			name := fmt.Sprint("m", i)
+			statuses[name] = etcd.StatusResult{Health: etcd.MemberHealth{ClusterID: uint64(text[0])}}
+			s.target.Endpoints = append(s.target.Endpoints, etcd.Endpoint{Name: name})
+		}
+		s.identify(statuses)
+		got := 0
+		for _, a := range statuses {
+			if a.Err == nil {
+				got++
+			} else if !errors.Is(a.Err, etcd.ErrTimeout) && !errors.Is(a.Err, etcd.ErrOtherCluster) {
+				t.Error(a.Err)
+			}
+		}
+		if got != counts || !slices.Equal(s.target.ClusterIDs, s.clusterIDs) || (counts > 0) != (len(s.clusterIDs) == 1) {
+			t.Errorf("%q: %d count, of the clusters %x", said, got, s.clusterIDs)
+		}
+	}
+}
+
+// TestOtherClusterAtTheAddressOfAMember: the member does not respond, and the status says what does.
+func TestOtherClusterAtTheAddressOfAMember(t *testing.T) {
+	t.Parallel()
+	other := etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, ClusterID: 0xbad, Leader: 1}, Err: &etcd.Error{Op: "status", Kind: etcd.ErrOtherCluster}}
+	s, _ := observeParted(t, map[string]etcd.StatusResult{"c-a": other}, &etcd.Error{Op: "list members", Kind: etcd.ErrUnavailable})
+	if m := s.Etcd.Members[0]; m.Health != planner.Unknown || m.Reason != planner.ReasonClusterIDMismatch || !strings.Contains(m.Message, "bad") || planner.Responds(&m) {
+		t.Errorf("the member is %+v", m)
+	}
+	if s.Etcd.ClusterID != 0xbad || len(s.voters.Endpoints) != 0 {
+		t.Errorf("cluster ID %x, voters %v", s.Etcd.ClusterID, s.voters)
+	}
+}
+
+// TestStatusOfAnyMemberListIsValid: etcdctl adds members of any name at any URL, and one that has not started
+// has no name at all.
+func TestStatusOfAnyMemberListIsValid(t *testing.T) {
+	t.Parallel()
+	names := []string{"", "c-own", "c-other", "1", "2", "a\x1b[31m\n", "\xff", strings.Repeat("x", 1<<16), "default", "default"}
+	urls := [][]string{nil, {""}, {"http://c-own.c.n.svc:2380"}, {"http://old:2380", "http://\x00"}, {strings.Repeat("u", 1<<16)}}
+	for seed := range uint64(500) {
+		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // values of a test, which a seed repeats
+		c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n"}}
+		if seed%3 == 0 {
+			c.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{ClientEndpoints: []string{"http://x:2379"}}}
+		}
+		s := &seen{Observed: planner.Observed{Cluster: c, Record: planner.Record{Record: resources.Record{ClusterID: "a"}}}}
+		s.Etcd.Linearizable, s.Etcd.ClusterID = true, 10
+		for range random.IntN(8) {
+			id := []uint64{0, 1, 2, 3, 0xffffffffffffffff, random.Uint64()}[random.IntN(6)]
+			if slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.ID == id }) {
+				continue
+			}
+			s.Etcd.Members = append(s.Etcd.Members, member(c, etcd.Member{
+				ID: id, Name: names[random.IntN(len(names))], PeerURLs: urls[random.IntN(len(urls))], Learner: random.IntN(2) == 0,
+			}))
+		}
+		if c.Existing() != nil {
+			s.nameOldMembers()
+		}
+		judge(&run{seen: s}, nil)
+		status := planner.Status(s.Observed, planner.Decide(s.Observed))
+		fitted, rejected := validation.FitClusterStatus(status, v1beta2.ClusterStatus{})
+		duplicates := 0 // etcd itself does not list two members of one URL
+		for _, m := range s.Etcd.Members {
+			if !m.Unmanaged {
+				duplicates++
+			}
+		}
+		if len(rejected) > max(0, duplicates-1) {
+			t.Fatalf("seed %d: the API rejects the status: %v", seed, rejected)
+		}
+		if again, _ := validation.FitClusterStatus(fitted, v1beta2.ClusterStatus{}); !cmp.Equal(again, fitted) {
+			t.Fatalf("seed %d: the status does not stay", seed)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
+)
+
+// api takes a status, or rejects it for what rejects returns.
+type api struct {
+	stored  v1beta2.EtcdCluster
+	writes  int
+	rejects func(v1beta2.ClusterStatus) error
+}
+
+func (a *api) write(t *testing.T, desired v1beta2.ClusterStatus) (bool, error) {
+	t.Helper()
+	w := StatusWrite[v1beta2.ClusterStatus]{Kind: ClusterStatus, Gate: noGate{}, Object: &a.stored, Current: a.stored.Status, Now: time.Unix(1e9, 0)}
+	return w.Do(t.Context(), func() v1beta2.ClusterStatus { return desired }, func(status v1beta2.ClusterStatus) (metav1.Object, error) {
+		a.writes++
+		if a.rejects != nil {
+			if err := a.rejects(status); err != nil {
+				return nil, err
+			}
+		}
+		if _, errs := validation.FitClusterStatus(status, a.stored.Status); len(errs) > 0 {
+			return nil, invalid(errs...)
+		}
+		a.stored.Status = status
+		return &a.stored, nil
+	})
+}
+
+type noGate struct{ Gate }
+
+// Note implements Gate.
+func (noGate) Note(types.NamespacedName, metav1.Object) {}
+
+func invalid(errs ...*field.Error) error {
+	return apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdCluster").GroupKind(), "c", errs)
+}
+
+func (a *api) condition(of v1beta2.ClusterConditionType) v1beta2.ClusterCondition {
+	for _, c := range a.stored.Status.Conditions {
+		if c.Type == of {
+			return c
+		}
+	}
+	return v1beta2.ClusterCondition{}
+}
+
+// degraded is a status that must be seen, with whatever else is wrong.
+func degraded(members ...v1beta2.MemberStatus) v1beta2.ClusterStatus {
+	return v1beta2.ClusterStatus{
+		Phase: v1beta2.ClusterPhaseRunning, MemberStatuses: members,
+		Conditions: []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, Reason: "MembersUnhealthy"}},
+	}
+}
+
+func TestRejectedFieldKeepsNothingElseFromBeingReported(t *testing.T) {
+	t.Parallel()
+	newer := func(status v1beta2.ClusterStatus) error { // an API server that knows more rules
+		for i := range status.MemberStatuses {
+			if status.MemberStatuses[i].Node == "bad" {
+				return invalid(field.Invalid(field.NewPath("status", "memberStatuses").Index(i).Child("node"), "bad", "is no node"))
+			}
+		}
+		return nil
+	}
+	vague := func(status v1beta2.ClusterStatus) error { // one that does not say which field it is
+		if len(status.MemberStatuses) > 0 {
+			return apierrors.NewBadRequest("the members are wrong")
+		}
+		return nil
+	}
+	for name, test := range map[string]struct {
+		desired          v1beta2.ClusterStatus
+		rejects          func(v1beta2.ClusterStatus) error
+		writes, members  int
+		incomplete, says string
+	}{
+		"a valid status is written as it is":               {degraded(v1beta2.MemberStatus{Name: "a"}), nil, 1, 1, "", ""},
+		"what this program rejects is left out at once":    {degraded(v1beta2.MemberStatus{Name: "a"}, v1beta2.MemberStatus{}), nil, 1, 1, "True", "memberStatuses[1].name"},
+		"what only the API rejects is left out then":       {degraded(v1beta2.MemberStatus{Name: "a", Node: "bad"}), newer, 2, 1, "True", "memberStatuses[0].node"},
+		"conditions are written if the API names no field": {degraded(v1beta2.MemberStatus{Name: "a"}), vague, 2, 0, "True", "the members are wrong"},
+		"a huge status is reduced to its conditions":       {degraded(make3000()...), nil, 1, 0, "True", "status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &api{rejects: test.rejects}
+			if written, err := a.write(t, test.desired); err != nil || !written {
+				t.Fatalf("written %v: %v", written, err)
+			}
+			if a.condition(v1beta2.ClusterConditionDegraded).Status != corev1.ConditionTrue {
+				t.Errorf("the conditions are %+v", a.stored.Status.Conditions)
+			}
+			incomplete := a.condition(v1beta2.ClusterConditionStatusIncomplete)
+			if string(incomplete.Status) != test.incomplete || !strings.Contains(incomplete.Message, test.says) {
+				t.Errorf("%s is %q: %s", incomplete.Type, incomplete.Status, incomplete.Message)
+			}
+			if a.writes != test.writes || len(a.stored.Status.MemberStatuses) != test.members {
+				t.Errorf("%d writes, %d members", a.writes, len(a.stored.Status.MemberStatuses))
+			}
+			if test.rejects != nil {
+				return // whether that API still rejects it must be tried
+			}
+			if written, err := a.write(t, test.desired); err != nil || written || a.writes != test.writes {
+				t.Errorf("the same status is written again: %v, %v", written, err)
+			}
+		})
+	}
+}
+
+func make3000() []v1beta2.MemberStatus {
+	var members []v1beta2.MemberStatus
+	for i := range 3000 {
+		members = append(members, v1beta2.MemberStatus{Name: fmt.Sprintf("%x", i), Message: strings.Repeat("x", 300)})
+	}
+	return members
+}
+
+func TestApiThatRejectsEveryStatusIsAnError(t *testing.T) {
+	t.Parallel()
+	a := &api{rejects: func(v1beta2.ClusterStatus) error { return apierrors.NewBadRequest("no") }}
+	if written, err := a.write(t, degraded()); err == nil || written || a.writes > 3 {
+		t.Errorf("written %v in %d requests: %v", written, a.writes, err)
+	}
+}
