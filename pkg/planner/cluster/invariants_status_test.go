@@ -39,6 +39,9 @@ func checkStatus(f *facts, s v1beta2.ClusterStatus) string {
 	case int(s.Replicas) != f.own:
 		return "wrong size"
 	}
+	if problem := checkTruth(f, s); problem != "" {
+		return problem
+	}
 	if problem := checkReady(f.Observed, s); problem != "" {
 		return problem
 	}
