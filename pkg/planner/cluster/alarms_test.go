@@ -82,11 +82,27 @@ func TestLooksAgainAfterDisarming(t *testing.T) {
 	}
 }
 
+// runs has every member run a version of etcd, as declared.
+func runs(version string) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Spec.Version = version
+		for i := range o.Etcd.Members {
+			o.Etcd.Members[i].Version, o.Pods[i].Version = version, version
+		}
+	}
+}
+
 // TestUnreadyWhileFull: before etcd 3.4.19 and 3.5.2 the alarm makes pods unready. A rollout that raises
-// the quota does not wait for them.
+// the quota does not wait for them. With later versions an unready pod has another cause.
 func TestUnreadyWhileFull(t *testing.T) {
+	const members = "a:claim,notready b:claim,notready,stale c:claim,notready"
 	checkDecisions(t, []decision{
-		{"full", 3, "a:claim,notready b:claim,notready,stale c:claim,notready", edits(size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.6.11"},
+		{"3.4.18", 3, members, edits(runs("3.4.18"), size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.4.18"},
+		{"3.5.1", 3, members, edits(runs("3.5.1"), size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.5.1"},
+		{"3.4.18 without the alarm", 3, members, edits(runs("3.4.18"), size(16 << 20)), "rollout: wait WaitingForReady"},
+		{"3.4.19", 3, members, edits(runs("3.4.19"), size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
+		{"3.5.2", 3, members, edits(runs("3.5.2"), size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
+		{"3.6.11", 3, members, edits(size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
 		{"another cause", 3, "a:claim,notready b:claim,notready,stale c:claim,notready", edits(size(16 << 20)), "rollout: wait WaitingForReady"},
 	})
 }

@@ -49,7 +49,7 @@ func (e *World) fill(r Container, dir *DataDir, pod *corev1.Pod) error {
 	token := restore.Restore.InitialClusterToken
 	l := &Lineage{
 		Owner: OwnerOf(pod), number: len(e.Lineages), BootstrapMember: r.Name(), Token: token, Predecessor: source.Lineage,
-		learners: source.Lineage.learners, ClusterID: hash(token, url), Dirs: map[uint64]*DataDir{},
+		space: source.Lineage.space, learners: source.Lineage.learners, ClusterID: hash(token, url), Dirs: map[uint64]*DataDir{},
 	}
 	e.Observer.FillingRecoveryMember(l, pod)
 	e.Lineages = append(e.Lineages, l)

@@ -61,8 +61,12 @@ func (p etcdPort) Statuses(ctx context.Context, target etcd.Target) map[string]e
 func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 	results := map[string]etcd.StatusResult{}
 	unresponsive := false
+	p.c.Observed.Full = ""
 	for _, e := range target.Endpoints {
 		if found := p.at(e); found != nil {
+			if found.IsFull() {
+				p.c.Observed.Full = e.Name
+			}
 			results[e.Name] = etcd.StatusResult{Health: p.c.W.Etcd.Health(found)}
 			continue
 		}
