@@ -85,7 +85,9 @@ func BumpsRevision(version string) bool { return featuresOf(NormalizeVersion(ver
 func HasLearners(version string) bool { return featuresOf(NormalizeVersion(version)).learners }
 
 // IsReadyWhileFull is true if the alarm NOSPACE does not make the pods of a version of etcd unready.
-func IsReadyWhileFull(version string) bool { return featuresOf(NormalizeVersion(version)).readyWhileFull }
+func IsReadyWhileFull(version string) bool {
+	return featuresOf(NormalizeVersion(version)).readyWhileFull
+}
 
 // featuresOf returns what a version can do. A version that is no version (a tag of a
 // private repository) is taken for a new one.

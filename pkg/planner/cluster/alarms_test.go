@@ -99,7 +99,7 @@ func TestUnreadyWhileFull(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"3.4.18", 3, members, edits(runs("3.4.18"), size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.4.18"},
 		{"3.5.1", 3, members, edits(runs("3.5.1"), size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.5.1"},
-		{"3.4.18 without the alarm", 3, members, edits(runs("3.4.18"), size(16 << 20)), "rollout: wait WaitingForReady"},
+		{"3.4.18 without the alarm", 3, members, edits(runs("3.4.18"), size(16<<20)), "rollout: wait WaitingForReady"},
 		{"3.4.19", 3, members, edits(runs("3.4.19"), size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
 		{"3.5.2", 3, members, edits(runs("3.5.2"), size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
 		{"3.6.11", 3, members, edits(size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
