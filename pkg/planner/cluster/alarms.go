@@ -64,9 +64,9 @@ func findCorrupt(members []Member) *Member {
 	return nil
 }
 
-// upkeepAlarms disarms the alarm NOSPACE once its cause is gone, however it went: the quota was raised
-// and the members restarted with it, or the history was compacted and the databases defragmented, by
-// any program. Data that differs is for a person: then no alarm is disarmed.
+// upkeepAlarms disarms the alarm NOSPACE once its cause has ended, whatever has ended it. The members
+// restarted with a larger quota, or any program has compacted and defragmented. Data that differs is
+// for a person: then no alarm is disarmed.
 func upkeepAlarms(o *Observed, plan Plan) []Action {
 	if !keepsUp(o, plan) || !o.Etcd.Linearizable || findCorrupt(o.Etcd.Members) != nil || findFull(o) != nil {
 		return nil

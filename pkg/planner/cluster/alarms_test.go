@@ -14,7 +14,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// size gives every member a database of n bytes, under a quota of 16 MiB of which 2 MiB are headroom.
+// size gives every member a database of n bytes, under a quota of 16 MiB. Its headroom is 2 MiB.
 func size(n int64) func(*Observed) {
 	return func(o *Observed) {
 		o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(resource.MustParse("16Mi"))}
@@ -49,9 +49,9 @@ func corruptData(o *Observed) {
 	o.Etcd.Members[0].Alarms = append(o.Etcd.Members[0].Alarms, Alarm{alarmCorrupt, 2})
 }
 
-// TestDisarmsWhenItsCauseIsGone: the alarm NOSPACE goes when every database has room for any write,
+// TestDisarmsWhenItsCauseHasEnded: the alarm NOSPACE goes when every database has room for any write,
 // however that came, and not before.
-func TestDisarmsWhenItsCauseIsGone(t *testing.T) {
+func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 	const full, roomy = 16 << 20, 14<<20 - 1
 	checkDecisions(t, []decision{
 		{"a full database", 3, "a b c", edits(size(full), noSpace(1)), "steady"},
@@ -75,7 +75,7 @@ func TestDisarmsWhenItsCauseIsGone(t *testing.T) {
 	})
 }
 
-// TestLooksAgainAfterDisarming: no event tells that the alarm is gone.
+// TestLooksAgainAfterDisarming: no event tells that the alarm has ended.
 func TestLooksAgainAfterDisarming(t *testing.T) {
 	if again := Decide(observed(t, 3, "a b c", size(1), noSpace(1))).RequeueAfter; again != recheckUnannounced {
 		t.Errorf("looks again after %v", again)

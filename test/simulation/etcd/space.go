@@ -38,23 +38,23 @@ func (p *Process) addSpace(h *etcd.MemberHealth) {
 	}
 }
 
-// Fill lets clients write until the first member is full. It raises the alarm.
+// Fill lets clients write until one member is full. It raises the alarm.
 func (e *World) Fill(p *Process) {
 	l := p.Dir.Lineage
 	if e.QuorumLeader(p) == nil {
 		return
 	}
-	first := p
+	full := p
 	for _, other := range e.Processes {
-		if other.Dir.Lineage == l && other.quota < first.quota {
-			first = other
+		if other.Dir.Lineage == l && other.quota < full.quota {
+			full = other
 		}
 	}
-	l.used, l.raisedBy = max(l.used, first.quota), first.Dir.Id
+	l.used, l.raisedBy = max(l.used, full.quota), full.Dir.Id
 	for _, d := range l.Dirs {
 		d.file = l.used
 	}
-	e.Trace("etcd %s: the database has %d bytes, alarm NOSPACE", first.Run.Name(), l.used)
+	e.Trace("etcd %s: the database has %d bytes, alarm NOSPACE", full.Run.Name(), l.used)
 }
 
 // Compact drops what the members store. Their files stay as large as they are.
