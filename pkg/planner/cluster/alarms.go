@@ -78,13 +78,13 @@ func upkeepAlarms(o *Observed, plan Plan) []Action {
 	return actions
 }
 
-// findFull returns a member that responds and whose database has no room for every write, or nil. A
-// member whose quota is not known counts as full. One that does not respond does not count: the
+// findFull returns a member that serves and whose database has no room for every write, or nil. A
+// member whose quota is not known counts as full. A member that does not serve does not count: the
 // others would wait for it, and it raises the alarm again if its database is still full.
 func findFull(o *Observed) *Member {
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
-		if quota := effectiveQuota(o.Pods, m); Responds(m) && m.DBSize >= quota.Bytes-quota.Headroom {
+		if quota := effectiveQuota(o.Pods, m); m.Health == Healthy && m.DBSize >= quota.Bytes-quota.Headroom {
 			return m
 		}
 	}

@@ -66,6 +66,7 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 		{"etcd says a smaller quota than its pod", 1, "a", edits(size(roomy), saysQuota("a", 15<<20), noSpace(1)), "steady"},
 		{"the quota of a member is not known", 1, "a", edits(sizeOf("a", 1), noSpace(1), func(o *Observed) { o.Pods[0].Quota = resources.Quota{} }), "steady"},
 		{"a full member does not respond", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), noSpace(1)), "steady: DisarmNoSpace 1"},
+		{"a full member responds and does not serve", 3, "a b c:sick", edits(size(roomy), sizeOf("c", full), func(o *Observed) { o.Etcd.Members[2].Reason = ReasonNotServing }, noSpace(1)), "steady: DisarmNoSpace 1"},
 		{"only a member that does not serve still reports it", 3, "a b c:sick", edits(size(roomy), func(o *Observed) { o.Etcd.Members[2].Alarms = []Alarm{{alarmNoSpace, 1}} }), "steady"},
 		{"during a rollout", 3, "a:claim b:claim,stale c:claim", edits(size(roomy), noSpace(1)), "rollout: DisarmNoSpace 1, RecreatePod b 3.6.11"},
 		{"at the end of a defragmentation", 1, "a", edits(size(roomy), noSpace(1), askedFor(), result("a", hasSucceeded)), "operation: DisarmNoSpace 1"},

@@ -64,7 +64,7 @@ func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 	p.c.Observed.Full = ""
 	for _, e := range target.Endpoints {
 		if found := p.at(e); found != nil {
-			if found.IsFull() {
+			if found.IsFull() && found.Leader != 0 && p.c.W.Etcd.Read(found) == nil {
 				p.c.Observed.Full = e.Name
 			}
 			results[e.Name] = etcd.StatusResult{Health: p.c.W.Etcd.Health(found)}
