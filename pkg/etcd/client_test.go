@@ -326,6 +326,14 @@ func TestAlarms(t *testing.T) {
 	if _, err := c.Client().Members(ctx); err != nil {
 		t.Error(err)
 	}
+	for _, raised := range []bool{true, false} { // the second time there is nothing to disarm
+		if disarmed, err := c.Client().Disarm(ctx, want); err != nil || disarmed != raised {
+			t.Errorf("disarmed %t, %v; want %t", disarmed, err, raised)
+		}
+	}
+	if alarms, err := c.Client().Alarms(ctx); err != nil || len(alarms) != 0 {
+		t.Errorf("at last: %v, %v", alarms, err)
+	}
 }
 
 func TestWaitServing(t *testing.T) {

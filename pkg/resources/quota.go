@@ -25,8 +25,8 @@ const (
 	overheadOfOp             = 256
 )
 
-// QuotaBackendBytes is the declared size of its database in bytes at which a member of c
-// rejects writes. A pod that was made before the last change runs with another one: see QuotaOf.
+// QuotaBackendBytes is the declared quota of c: how many bytes the database of a member has when it
+// rejects writes. A pod that was made before the last change runs with another quota: see QuotaOf.
 func QuotaBackendBytes(c *v1beta2.EtcdCluster) int64 {
 	if e := c.Spec.Etcd; e != nil && e.QuotaBackendBytes != nil && !e.QuotaBackendBytes.IsZero() {
 		return e.QuotaBackendBytes.Value()

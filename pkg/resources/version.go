@@ -64,6 +64,9 @@ type features struct {
 	// it looks up the advertised name until the lookup succeeds. Assumed since 3.5.0; a
 	// member that needs no name is not harmed by a name.
 	restoresNameless bool
+	// readyWhileFull: a member that serves is ready while the alarm NOSPACE is raised. Since 3.4.19 and
+	// 3.5.2 (etcd-io/etcd pull requests 12880 and 13467).
+	readyWhileFull bool
 }
 
 // RevisionGoesBack is the warning before a version of etcd restores in place of newer
@@ -81,6 +84,11 @@ func BumpsRevision(version string) bool { return featuresOf(NormalizeVersion(ver
 // HasLearners is true if a version of etcd has members that do not vote.
 func HasLearners(version string) bool { return featuresOf(NormalizeVersion(version)).learners }
 
+// IsReadyWhileFull is true if the alarm NOSPACE does not make the pods of a version of etcd unready.
+func IsReadyWhileFull(version string) bool {
+	return featuresOf(NormalizeVersion(version)).readyWhileFull
+}
+
 // featuresOf returns what a version can do. A version that is no version (a tag of a
 // private repository) is taken for a new one.
 func featuresOf(version string) features {
@@ -89,7 +97,7 @@ func featuresOf(version string) features {
 		v, err = semver.NewVersion(version) // it reads 3.6, too, with a slow regular expression
 	}
 	if err != nil {
-		return features{metricsListener: true, compactionMode: true, learners: true, serializableHealth: true, livez: true, peerSkipsNames: true, revisionBump: true, restoresNameless: true}
+		return features{metricsListener: true, compactionMode: true, learners: true, serializableHealth: true, livez: true, peerSkipsNames: true, revisionBump: true, restoresNameless: true, readyWhileFull: true}
 	}
 	since := func(minor, patch uint64) bool {
 		if v.Major() != 3 {
@@ -106,6 +114,7 @@ func featuresOf(version string) features {
 		livez:              since(5, 11) || (is34 && since(4, 29)),
 		peerSkipsNames:     since(6, 0),
 		restoresNameless:   since(5, 0),
+		readyWhileFull:     since(5, 2) || (is34 && since(4, 19)),
 		revisionBump:       since(5, 10) || (is34 && since(4, 27)),
 	}
 }

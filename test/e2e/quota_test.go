@@ -4,10 +4,13 @@
 package e2e
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,4 +63,39 @@ func TestPodsRejectedByQuota(t *testing.T) {
 	s.restored("back")
 	c.settle(1)
 	c.holds(data)
+}
+
+// TestRaisedDatabaseQuota fills a database and raises its quota: when every member has restarted with
+// the larger quota, etcd takes writes again. Nothing else is needed.
+func TestRaisedDatabaseQuota(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.volume()
+	c := s.create("outgrown", 3, etcdVersion, withVolumes, smallQuota)
+	client, _ := c.fillDatabase()
+	c.awaitFull()
+	if _, err := client.Get(s.ctx(), "big"); err != nil {
+		t.Errorf("a full database serves no read: %v", err)
+	}
+
+	c.kubectl("patch", "etcd", c.name, "--type=merge", "-p", `{"spec":{"etcd":{"quotaBackendBytes":"64Mi"}}}`)
+	c.await(c.within(2*time.Minute), "every member with the larger quota", func(object *clusterObject) bool {
+		return object.Status.ObservedGeneration == object.Generation && is(object, v1beta2.ClusterConditionProgressing, corev1.ConditionFalse)
+	})
+	patience := c.within(10 * time.Second)
+	client, err := c.members.Client(c.leader().Pod)
+	s.must(err, "connect")
+	for _, err = client.Put(patience, "small", "x"); errors.Is(err, rpctypes.ErrNoSpace) && patience.Err() == nil; {
+		_, err = client.Put(patience, "small", "x")
+	}
+	s.must(err, "write after the quota was raised")
+	c.settle(3)
+	if reasons := c.reasons(); !slices.Contains(reasons, "AlarmDisarmed") {
+		t.Errorf("no event says AlarmDisarmed: %v", reasons)
+	}
+	for range 4 { // the alarm does not come back
+		_, err = client.Put(s.ctx(), "big", strings.Repeat("x", 256<<10))
+		s.must(err, "write on")
+	}
+	c.awaitVerdict(v1beta2.VerdictHealthy)
 }

@@ -48,6 +48,7 @@ func TestFindsKnownBugs(t *testing.T) {
 		bugsOfRecovery(),
 		bugsOfDeclarations(),
 		bugsOfIdentity(),
+		bugsOfSpace(),
 	) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()

@@ -64,9 +64,9 @@ func findCorrupt(members []Member) *Member {
 	return nil
 }
 
-// upkeepAlarms disarms the alarm NOSPACE once its cause is gone, however it went: the quota was raised
-// and the members restarted with it, or the history was compacted and the databases defragmented, by
-// any program. Data that differs is for a person: then no alarm is disarmed.
+// upkeepAlarms disarms the alarm NOSPACE once its cause has ended, whatever has ended it. The members
+// restarted with a larger quota, or any program has compacted and defragmented. Data that differs is
+// for a person: then no alarm is disarmed.
 func upkeepAlarms(o *Observed, plan Plan) []Action {
 	if !keepsUp(o, plan) || !o.Etcd.Linearizable || findCorrupt(o.Etcd.Members) != nil || findFull(o) != nil {
 		return nil
@@ -78,13 +78,13 @@ func upkeepAlarms(o *Observed, plan Plan) []Action {
 	return actions
 }
 
-// findFull returns a member that responds and whose database has no room for every write, or nil. A
-// member whose quota is not known counts as full. One that does not respond does not count: the
+// findFull returns a member that serves and whose database has no room for every write, or nil. A
+// member whose quota is not known counts as full. A member that does not serve does not count: the
 // others would wait for it, and it raises the alarm again if its database is still full.
 func findFull(o *Observed) *Member {
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
-		if quota := effectiveQuota(o.Pods, m); Responds(m) && m.DBSize >= quota.Bytes-quota.Headroom {
+		if quota := effectiveQuota(o.Pods, m); m.Health == Healthy && m.DBSize >= quota.Bytes-quota.Headroom {
 			return m
 		}
 	}

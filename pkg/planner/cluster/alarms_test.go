@@ -14,7 +14,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// size gives every member a database of n bytes, under a quota of 16 MiB of which 2 MiB are headroom.
+// size gives every member a database of n bytes, under a quota of 16 MiB. Its headroom is 2 MiB.
 func size(n int64) func(*Observed) {
 	return func(o *Observed) {
 		o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(resource.MustParse("16Mi"))}
@@ -49,9 +49,9 @@ func corruptData(o *Observed) {
 	o.Etcd.Members[0].Alarms = append(o.Etcd.Members[0].Alarms, Alarm{alarmCorrupt, 2})
 }
 
-// TestDisarmsWhenItsCauseIsGone: the alarm NOSPACE goes when every database has room for any write,
+// TestDisarmsWhenItsCauseHasEnded: the alarm NOSPACE goes when every database has room for any write,
 // however that came, and not before.
-func TestDisarmsWhenItsCauseIsGone(t *testing.T) {
+func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 	const full, roomy = 16 << 20, 14<<20 - 1
 	checkDecisions(t, []decision{
 		{"a full database", 3, "a b c", edits(size(full), noSpace(1)), "steady"},
@@ -66,6 +66,7 @@ func TestDisarmsWhenItsCauseIsGone(t *testing.T) {
 		{"etcd says a smaller quota than its pod", 1, "a", edits(size(roomy), saysQuota("a", 15<<20), noSpace(1)), "steady"},
 		{"the quota of a member is not known", 1, "a", edits(sizeOf("a", 1), noSpace(1), func(o *Observed) { o.Pods[0].Quota = resources.Quota{} }), "steady"},
 		{"a full member does not respond", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), noSpace(1)), "steady: DisarmNoSpace 1"},
+		{"a full member responds and does not serve", 3, "a b c:sick", edits(size(roomy), sizeOf("c", full), func(o *Observed) { o.Etcd.Members[2].Reason = ReasonNotServing }, noSpace(1)), "steady: DisarmNoSpace 1"},
 		{"only a member that does not serve still reports it", 3, "a b c:sick", edits(size(roomy), func(o *Observed) { o.Etcd.Members[2].Alarms = []Alarm{{alarmNoSpace, 1}} }), "steady"},
 		{"during a rollout", 3, "a:claim b:claim,stale c:claim", edits(size(roomy), noSpace(1)), "rollout: DisarmNoSpace 1, RecreatePod b 3.6.11"},
 		{"at the end of a defragmentation", 1, "a", edits(size(roomy), noSpace(1), askedFor(), result("a", hasSucceeded)), "operation: DisarmNoSpace 1"},
@@ -75,18 +76,34 @@ func TestDisarmsWhenItsCauseIsGone(t *testing.T) {
 	})
 }
 
-// TestLooksAgainAfterDisarming: no event tells that the alarm is gone.
+// TestLooksAgainAfterDisarming: no event tells that the alarm has ended.
 func TestLooksAgainAfterDisarming(t *testing.T) {
 	if again := Decide(observed(t, 3, "a b c", size(1), noSpace(1))).RequeueAfter; again != recheckUnannounced {
 		t.Errorf("looks again after %v", again)
 	}
 }
 
+// runs has every member run a version of etcd, as declared.
+func runs(version string) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Spec.Version = version
+		for i := range o.Etcd.Members {
+			o.Etcd.Members[i].Version, o.Pods[i].Version = version, version
+		}
+	}
+}
+
 // TestUnreadyWhileFull: before etcd 3.4.19 and 3.5.2 the alarm makes pods unready. A rollout that raises
-// the quota does not wait for them.
+// the quota does not wait for them. With later versions an unready pod has another cause.
 func TestUnreadyWhileFull(t *testing.T) {
+	const members = "a:claim,notready b:claim,notready,stale c:claim,notready"
 	checkDecisions(t, []decision{
-		{"full", 3, "a:claim,notready b:claim,notready,stale c:claim,notready", edits(size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.6.11"},
+		{"3.4.18", 3, members, edits(runs("3.4.18"), size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.4.18"},
+		{"3.5.1", 3, members, edits(runs("3.5.1"), size(16<<20), noSpace(1)), "rollout: RecreatePod b 3.5.1"},
+		{"3.4.18 without the alarm", 3, members, edits(runs("3.4.18"), size(16<<20)), "rollout: wait WaitingForReady"},
+		{"3.4.19", 3, members, edits(runs("3.4.19"), size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
+		{"3.5.2", 3, members, edits(runs("3.5.2"), size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
+		{"3.6.11", 3, members, edits(size(16<<20), noSpace(1)), "rollout: wait WaitingForReady"},
 		{"another cause", 3, "a:claim,notready b:claim,notready,stale c:claim,notready", edits(size(16 << 20)), "rollout: wait WaitingForReady"},
 	})
 }

@@ -114,6 +114,22 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestUpgradingNamesTwoVersions: the message names no change from a version to the same version.
+func TestUpgradingNamesTwoVersions(t *testing.T) {
+	for name, test := range map[string]struct {
+		members, want string
+		edits         []func(*Observed)
+	}{
+		"an upgrade":                            {"a b c", "from 3.6.11 to 3.7.0", edits(wants("3.7.0"))},
+		"one member runs a later version":       {"a b c:v=3.7.3", "", nil},
+		"a change that was taken back too late": {"a b:v=3.7.0,podv=3.7.0 c", "", nil},
+	} {
+		if c := find(statusOf(observed(t, 3, test.members, test.edits...)), v1beta2.ClusterConditionUpgrading); c.Status != corev1.ConditionTrue || c.Message != test.want {
+			t.Errorf("%s: Upgrading is %s: %q, want %q", name, c.Status, c.Message, test.want)
+		}
+	}
+}
+
 func TestConditionTimes(t *testing.T) {
 	o := observed(t, 3, "a b c")
 	first := statusOf(o)

@@ -143,6 +143,11 @@ const (
 	oldRemoved
 	oldLeads
 	oldUnresponsive
+	// The alarm NOSPACE is raised: the databases are full, or have room again. The alarm CORRUPT may be raised
+	// beside it.
+	databasesFull
+	databasesRoomy
+	dataDiffers
 	situations
 )
 
@@ -205,6 +210,8 @@ func (s surroundings) build(members []shape, o *Observed) {
 		}
 	case oldKept, oldRemoved, oldLeads, oldUnresponsive:
 		s.addOld(o)
+	case databasesFull, databasesRoomy, dataDiffers:
+		s.raiseAlarms(o)
 	case living, situations, unpreparedPods, startingPods, interrupted, drained:
 	}
 	if s.situation == drained {
@@ -213,6 +220,24 @@ func (s surroundings) build(members []shape, o *Observed) {
 		}
 	}
 	s.prepare(o)
+}
+
+// raiseAlarms has every member that responds report the alarms.
+func (s surroundings) raiseAlarms(o *Observed) {
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		m.Quota = 16 << 20
+		if m.Health != Healthy {
+			continue
+		}
+		m.Alarms, m.DBSize = []Alarm{{alarmNoSpace, 1}}, 1<<20
+		if s.situation == databasesFull && i%2 == 0 {
+			m.DBSize = 16 << 20
+		}
+		if s.situation == dataDiffers {
+			m.Alarms = append(m.Alarms, Alarm{alarmCorrupt, 2})
+		}
+	}
 }
 
 // addOld adds the members of the etcd that the cluster takes over.
@@ -351,6 +376,7 @@ func spaces() []space {
 	own := every[:strangeMember]
 	away := []podState{podReady, podNotReady, podAway, podMissing}
 	beside := []situation{oldKept, oldRemoved, oldLeads, oldUnresponsive}
+	alarmed := []situation{databasesFull, databasesRoomy, dataDiffers}
 	full := alphabet(kinds, all, true, true)
 	result := []space{
 		{0, full, every},
@@ -360,6 +386,8 @@ func spaces() []space {
 		{2, alphabet(kinds, few, false, true), []situation{drained}},
 		{3, alphabet(kinds[:2], few, false, false), []situation{drained}},
 		{2, alphabet(kinds, few, true, false), beside},
+		{2, alphabet(kinds, few, true, false), alarmed},
+		{3, alphabet(kinds[:1], few, true, false), alarmed},
 	}
 	switch {
 	case *exhaustive:

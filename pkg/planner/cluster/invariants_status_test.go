@@ -43,6 +43,9 @@ func checkStatus(f *facts, s v1beta2.ClusterStatus) string {
 	if _, rejected := validation.FitClusterStatus(s, v1beta2.ClusterStatus{}); len(rejected) > 0 {
 		return "the API rejects the status: " + rejected.ToAggregate().Error()
 	}
+	if problem := checkTruth(f, s); problem != "" {
+		return problem
+	}
 	if problem := checkReady(f.Observed, s); problem != "" {
 		return problem
 	}

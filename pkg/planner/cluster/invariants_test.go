@@ -115,6 +115,7 @@ var planInvariants = []invariant{
 	{"drained", checkDrained},
 	{"S2 promote", checkPromote},
 	{"S2 leader", checkLeader},
+	{"disarm", checkDisarm},
 	{"S4 bootstrap member", checkBootstrapMember},
 	{"S5 delete pod", checkDeletePod},
 	{"S5 delete PVC", checkDeletePVC},

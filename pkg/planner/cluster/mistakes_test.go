@@ -72,6 +72,17 @@ var awayPods = []podState{podReady, podNotReady, podAway}
 var mistakes = []mistake{
 	{name: "acts on a cluster that is paused", rule: "asleep", see: func(o *Observed) { o.Cluster.Spec.Paused = false }},
 	{name: "acts on a cluster that goes away", rule: "asleep", see: func(o *Observed) { o.Cluster.DeletionTimestamp = nil }},
+	{name: "disarms the alarm of a full database", rule: "disarm", see: func(o *Observed) {
+		for i := range o.Etcd.Members {
+			o.Etcd.Members[i].DBSize = 0
+		}
+	}},
+	{name: "disarms an alarm while data differs", rule: "disarm", see: func(o *Observed) {
+		for i := range o.Etcd.Members {
+			m := &o.Etcd.Members[i]
+			m.Alarms = slices.DeleteFunc(m.Alarms, func(a Alarm) bool { return a.Type == alarmCorrupt })
+		}
+	}},
 	{name: "believes one member", rule: "S2 list", see: func(o *Observed) { o.Etcd.Linearizable = true }},
 	{name: "removes all that are too many", rule: "S3 one change", do: instead(func(o *Observed, a RemoveMember) []Action {
 		return append([]Action{a}, onEach(removal)(o)...)

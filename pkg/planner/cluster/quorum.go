@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // quorum is what decides whether the voters serve: the member list, with the pods and PVCs that
@@ -89,13 +90,12 @@ func (q quorum) findStarting(now time.Time, m *Member) *Member {
 	return nil
 }
 
-// findUnready returns a voter other than m whose pod is not ready, or nil. Before etcd 3.4.19 and 3.5.2
-// the alarm NOSPACE makes the pods of members that serve unready (etcd-io/etcd pull requests 12880 and 13467).
-// What ends the alarm does not wait for them.
+// findUnready returns a voter other than m whose pod is not ready, or nil. Where the alarm NOSPACE makes the
+// pods of members that serve unready, what ends the alarm does not wait for them.
 func (q quorum) findUnready(m *Member) *Member {
 	full := len(listNoSpace(q.members)) > 0
 	for _, other := range listVoters(q.members) {
-		if full && other.Health == Healthy {
+		if full && other.Health == Healthy && !resources.IsReadyWhileFull(other.Version) {
 			continue
 		}
 		if pod := podByName(q.pods, other.Name); other != m && (isGone(pod) || !pod.Ready) {

@@ -38,6 +38,9 @@ var statements = []struct {
 	{"there is no quorum, and the status says Available", func(c *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
 		return !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) || c.w.Etcd.QuorumServes(l)
 	}},
+	{"etcd rejects writes, and the status says Available", func(_ *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
+		return !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) || !l.RejectsWrites()
+	}},
 	{"a member does not serve, and the status calls it ready", func(c *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
 		return !slices.ContainsFunc(cluster.Status.Members.Ready, func(name string) bool { return !c.follows(l, name) })
 	}},

@@ -45,11 +45,13 @@ func (e *World) IsReady(p *Process) bool {
 
 // Health is what a member says about itself.
 func (e *World) Health(p *Process) etcd.MemberHealth {
-	return etcd.MemberHealth{
+	h := etcd.MemberHealth{
 		ID: p.Dir.Id, ClusterID: p.Dir.Lineage.ClusterID, Leader: p.Leader, Version: p.Version,
-		DBSize: int64(1<<20 + 8*p.Applied), RaftTerm: p.Dir.Term,
+		RaftTerm:  p.Dir.Term,
 		RaftIndex: p.Dir.index(p.Dir.commit), RaftApplied: p.Dir.index(p.Applied), Learner: !p.Members.IsVoter(p.Dir.Id),
 	}
+	p.addSpace(&h)
+	return h
 }
 
 // List reads the member list through a quorum.

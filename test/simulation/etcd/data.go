@@ -28,6 +28,7 @@ type Lineage struct {
 	QuorumLost bool
 	// Order lists the IDs in dirs as they came.
 	Order []uint64
+	space
 }
 
 // DataDir is a data directory, on a volume or in a pod. It survives its process.
@@ -55,6 +56,8 @@ type DataDir struct {
 	filler string
 	// Hung directories are on a disk that takes no writes for now.
 	Hung bool
+	// file is how large the database file is at least.
+	file int64
 }
 
 // index returns the raft index of the n-th entry that is kept.

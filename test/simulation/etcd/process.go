@@ -15,6 +15,8 @@ type Process struct {
 	deaf bool
 	// snapshotCount is after how many entries it makes a snapshot.
 	snapshotCount uint64
+	// quota is the size of its database at which it rejects writes.
+	quota int64
 	// Members is the list as far as this member has applied the log.
 	Members *Membership
 	Applied int

@@ -37,7 +37,7 @@ func (e *World) fill(r Container, dir *DataDir, pod *corev1.Pod, restore *agent.
 	token := restore.Restore.InitialClusterToken
 	l := &Lineage{
 		Owner: OwnerOf(pod), number: len(e.Lineages), BootstrapMember: r.Name(), Token: token, Predecessor: source.Lineage,
-		learners: source.Lineage.learners, ClusterID: hash(token, url), Dirs: map[uint64]*DataDir{},
+		space: source.Lineage.space, learners: source.Lineage.learners, ClusterID: hash(token, url), Dirs: map[uint64]*DataDir{},
 	}
 	e.Observer.FillingRecoveryMember(l, pod)
 	e.Lineages = append(e.Lineages, l)

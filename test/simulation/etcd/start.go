@@ -89,6 +89,7 @@ func (e *World) Start(r Container, dir *DataDir, pod *corev1.Pod) (*Process, err
 	p := &Process{
 		Run: r, Dir: dir, Version: e.versionIn(Image(pod)), deaf: environment(pod, DeafEnvironment), strict: args.strict, snapshotCount: args.snapshotCount,
 		Started: e.Elapsed, heard: e.Elapsed, patience: e.Dice.Between(time.Second, 2*time.Second), match: map[uint64]int{}, Stuck: dir.Hung,
+		quota: resources.QuotaOf(pod).Bytes,
 	}
 	delete(e.Upgrading, r.UID())
 	if CannotStart(pod) {

@@ -53,6 +53,8 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.isolate(e)
 	case schedules.EventHang:
 		w.hang(e)
+	case schedules.EventFill:
+		w.fill(e)
 	case schedules.EventReject:
 		w.reject(e)
 	case schedules.EventDeleteNamespace:

@@ -137,5 +137,6 @@ func (w *World) heal() {
 	}
 	w.Change(func(s *v1beta2.ClusterSpec) { s.Paused = false })
 	w.Repair()
+	w.makeRoom()
 	w.giveUpWiped()
 }

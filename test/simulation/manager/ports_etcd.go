@@ -76,8 +76,12 @@ func (p etcdPort) Statuses(ctx context.Context, target etcd.Target) map[string]e
 func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 	results := map[string]etcd.StatusResult{}
 	unresponsive := false
+	p.c.Observed.Full = ""
 	for _, e := range target.Endpoints {
 		if found, err := p.of(target, e, "status"); found != nil {
+			if err == nil && found.IsFull() && found.Leader != 0 && p.c.W.Etcd.Read(found) == nil {
+				p.c.Observed.Full = e.Name
+			}
 			results[e.Name] = etcd.StatusResult{Health: p.c.W.Etcd.Health(found), Err: err}
 			continue
 		}

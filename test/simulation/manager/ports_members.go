@@ -32,12 +32,20 @@ func (p etcdPort) Defragment(_ context.Context, target etcd.Target, endpoint etc
 	}
 	p.c.W.Trace("%s defragmented %s", p.c.Name, at.Run.Name())
 	p.c.W.Stats.Defragmented++
+	p.c.W.Etcd.Defragment(at.Dir)
 	return nil
 }
 
 // DisarmNoSpace implements cluster.Etcd.
-func (p etcdPort) DisarmNoSpace(ctx context.Context, target etcd.Target, _ uint64) (bool, error) {
-	return true, p.change(ctx, "disarm NOSPACE", target, func(*simetcd.Process) error { return nil })
+func (p etcdPort) DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) (disarmed bool, err error) {
+	if full := p.c.Observed.Full; full != "" {
+		p.c.W.Violated("L2", "the alarm NOSPACE is disarmed, and the database of %s was full when the controller looked", full)
+	}
+	err = p.change(ctx, "disarm NOSPACE", target, func(at *simetcd.Process) error {
+		disarmed, err = p.c.W.Etcd.Disarm(at, id)
+		return err
+	})
+	return disarmed, err
 }
 
 // AddLearner implements cluster.Etcd.

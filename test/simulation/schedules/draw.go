@@ -149,6 +149,7 @@ func New(seed uint64) *Schedule {
 	admissionEvents(s)
 	lastingEvents(s)
 	drainEvents(s)
+	spaceEvents(s)
 	s.Skewed = timeline.NewDice(seed, 20).Chance(15)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s

@@ -93,6 +93,8 @@ const (
 	// EventForeignMember and EventOtherCluster are in stories only.
 	EventForeignMember
 	EventOtherCluster
+	// EventFill is never drawn with the others; see spaceEvents.
+	EventFill
 	eventKinds
 )
 
@@ -110,6 +112,7 @@ var eventNames = [eventKinds]string{
 	"lose the API and make its object again from the record",
 	"declare what is out of reach", "set the image of a pod", "declare an image of another version",
 	"add a member with etcdctl", "lead an address to another cluster",
+	"fill the database",
 }
 
 // String is the name of the kind in traces.

@@ -98,7 +98,7 @@ func validateSize(spec *v1beta2.ClusterSpec, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, *spec.Replicas, "must be between 0 and 7; 3 or 5 is right for most clusters")}
 	case *spec.Replicas == 0 && !hasVolumes(spec):
 		return field.ErrorList{field.Invalid(path, *spec.Replicas,
-			"may be 0 only where spec.pod.persistentVolumeClaimSpec gives every member a volume, because members without a volume lose their data with their pods; choose 1 to 7, or restore a backup into a cluster with volumes first")}
+			"may be 0 only where spec.pod.persistentVolumeClaimSpec gives every member a volume, because without volumes the data goes with the pods; choose 1 to 7")}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func newTable(now clock.PassiveClock) genericstore.Table[*v1beta2.EtcdBackup] {
 			{Name: "Storage", Type: "string", Description: "Kind of the store."},
 			{Name: "Schedule", Type: "string", Description: "Schedule of the backups."},
 			{Name: "Revision", Type: "string", Description: "Revision of the last good backup."},
-			{Name: "Size", Type: "string", Description: "Size of the last good snapshot."},
+			{Name: "Size", Type: "string", Description: "Size of the last good snapshot, before compression and encryption."},
 			{Name: "Verified", Type: "string", Description: "Whether the stored copy was verified."},
 			{Name: "Last-Success", Type: "string", Description: "Age of the last good backup."},
 			{Name: "Phase", Type: "string", Description: "One-word summary."},

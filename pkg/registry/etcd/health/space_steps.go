@@ -45,7 +45,7 @@ func (f *findings) spaceSteps() []v1beta2.NextStep {
 	return list
 }
 
-// quotaSteps are for a database of which most is in use: a defragmentation releases little of it.
+// quotaSteps are for a database that is mostly in use: a defragmentation releases little of it.
 func (f *findings) quotaSteps() []v1beta2.NextStep {
 	compact := v1beta2.NextStep{
 		Why: "or delete keys, then drop the history up to now: after that, older revisions cannot be read",
@@ -53,11 +53,11 @@ func (f *findings) quotaSteps() []v1beta2.NextStep {
 			f.Cluster.Name, f.Cluster.Namespace),
 	}
 	const used = "most of the database is in use: "
-	quota, declared := f.smallestQuota(), resources.QuotaBackendBytes(f.Cluster)
+	quota, desired := f.smallestQuota(), resources.QuotaBackendBytes(f.Cluster)
 	switch {
-	case quota < declared:
+	case quota < desired:
 		return []v1beta2.NextStep{{
-			Why:     fmt.Sprintf("%sspec.etcd.quotaBackendBytes is %s, and a member still runs with %s: the controller restarts it", used, bytes(declared), bytes(quota)),
+			Why:     fmt.Sprintf("%sspec.etcd.quotaBackendBytes is %s, and a member still runs with %s: the controller restarts it", used, bytes(desired), bytes(quota)),
 			Command: f.kubectl("get etcd " + f.Cluster.Name + " -o wide"),
 		}}
 	case quota < largestQuota:
