@@ -97,6 +97,9 @@ func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 	if c.acting != nil && record.Trigger != v1beta2.RecoveryTriggerRestore && c.w.Standing(l).Live && !c.justElected(l) && !c.w.IsDisturbed(&c.acting.Observed) {
 		c.w.Violated("S1", "recovery of %s, whose quorum serves", simetcd.DescribeMembers(l.Members))
 	}
+	if c.acting != nil && c.w.Uncopied[record.ID] && c.w.Standing(l).Live && !c.justElected(l) && !c.w.IsDisturbed(&c.acting.Observed) {
+		c.w.Violated("S6", "restore %s replaces %s, which responds again and whose data nothing stores", record.ID, simetcd.DescribeMembers(l.Members))
+	}
 	c.recoversAcknowledgedWrites(l, record)
 	c.recoversVolume(l, record)
 	l.Replaced = true
