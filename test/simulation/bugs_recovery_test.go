@@ -70,7 +70,7 @@ func rebootRecovered(s *schedules.Schedule) {
 	s.Events = append(s.Events, schedules.Event{At: 4*time.Minute + 6*time.Second, Kind: schedules.EventResume}) // all faults end with the last event
 }
 
-// leaveFilling does not look at what is left in a pod of what has filled it.
+// leaveFilling does not notice pods that still have what filled them.
 func leaveFilling(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	o.Pods = append([]planner.Pod(nil), o.Pods...)
 	for i := range o.Pods {

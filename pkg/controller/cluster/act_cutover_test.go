@@ -17,7 +17,7 @@ import (
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
 
-// membersAway are members of which some respond.
+// membersAway are members. Some of them respond.
 type membersAway struct {
 	Objects
 	Etcd

@@ -284,8 +284,8 @@ func TestPreRestoreBackupLocation(t *testing.T) {
 	}
 }
 
-// TestPreRestoreBackupIsRequired: a status says for good that a member has responded during the restore, also while
-// the backup is verified. It says nothing of a cluster that never had data.
+// TestPreRestoreBackupIsRequired: once a member has responded, the status of the restore always says so, also if that was
+// while the backup was verified. It says nothing of a cluster that never had data.
 func TestPreRestoreBackupIsRequired(t *testing.T) {
 	t.Parallel()
 	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
