@@ -221,13 +221,15 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 	s.hasSnapshot(store.fetch(backup.Status.URI), data)
 
 	c.spoil(data)
+	recoveryMember := s.recoveryMember("known")
 	s.apply(restoreManifest("back", "known", "  backup: {name: trusted}"))
 	if r := s.restored("back"); r.Status.PreRestoreBackup == nil || !strings.HasPrefix(r.Status.PreRestoreBackup.URI, "s3://backups/trusted-pre-restore/") {
 		t.Errorf("the pre-restore backup is %+v", r.Status.PreRestoreBackup)
 	}
 	c.settle(1)
 	c.holds(data)
-	seed := c.members.Live()[0]
+	c.holdsNothingOf("backups")
+	seed := recoveryMember()
 	if seed.Spec.ServiceAccountName != "backups" || *seed.Spec.AutomountServiceAccountToken {
 		t.Errorf("the new member is %q", seed.Spec.ServiceAccountName)
 	}

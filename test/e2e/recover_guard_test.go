@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +48,8 @@ func (c *cluster) evictRecoveryMember() (end func()) {
 	}
 }
 
-// tryEviction returns a NotFound error as long as there is no budget, or no recovery member behind it.
+// tryEviction returns a NotFound error as long as there is no budget, or no recovery member that runs behind it. No
+// budget keeps a pod that does not run: the recovery member restarts on its volume during the cutover.
 func (c *cluster) tryEviction(ctx context.Context) error {
 	if _, err := env.Kube.PolicyV1().PodDisruptionBudgets(c.namespace).Get(ctx, resources.RecoveryBudgetName(c.name), metav1.GetOptions{}); err != nil {
 		return err
@@ -56,7 +58,7 @@ func (c *cluster) tryEviction(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(pods.Items) == 0 {
+	if len(pods.Items) == 0 || pods.Items[0].DeletionTimestamp != nil || pods.Items[0].Status.Phase != corev1.PodRunning {
 		return apierrors.NewNotFound(policyv1.Resource("pods"), c.name)
 	}
 	return env.Kube.CoreV1().Pods(c.namespace).EvictV1(ctx, &policyv1.Eviction{

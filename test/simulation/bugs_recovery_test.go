@@ -25,7 +25,35 @@ func bugsOfRecovery() []bug {
 			return c
 		}, story: rebootRecovered},
 		{name: "leaves what has filled a member in its pod", rules: "L1", wrap: deciding(leaveFilling), story: rebootRecovered},
+		{name: "replaces data that is back and that nothing stores", rules: "S6", wrap: deciding(forgetUncopied), story: restoreWhileAway},
 	}
+}
+
+// restoreWhileAway restores a backup while no member responds, which makes no pre-restore backup. All members
+// come back before the recovery member serves.
+func restoreWhileAway(s *schedules.Schedule) {
+	s.Deadly, s.Automatic, s.Size = true, false, 3
+	s.Events = []schedules.Event{{At: time.Minute, Kind: schedules.EventBackup}}
+	for i := range 8 {
+		s.Events = append(s.Events, schedules.Event{At: 90 * time.Second, Kind: schedules.EventNodeDown, A: i, For: 90 * time.Second})
+	}
+	s.Events = append(s.Events,
+		schedules.Event{At: 150 * time.Second, Kind: schedules.EventRestore},
+		schedules.Event{At: 3*time.Minute - time.Second, Kind: schedules.EventSlowStart, For: time.Minute},
+		schedules.Event{At: 4 * time.Minute, Kind: schedules.EventResume}) // all faults end with the last event
+}
+
+// forgetUncopied does not know which restores have no pre-restore backup.
+func forgetUncopied(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	if r := o.Record.Recovery; r != nil {
+		o.Record.Recovery = r.DeepCopy()
+		o.Record.Recovery.OnlyIfUnresponsive = false
+	}
+	if o.Cluster.Status.Recovery != nil {
+		o.Cluster = o.Cluster.DeepCopy()
+		o.Cluster.Status.Recovery.OnlyIfUnresponsive = false
+	}
+	return decide(o)
 }
 
 // rebootRecovered reboots all machines after a cluster was recovered from a survivor, which no longer exists
@@ -42,7 +70,7 @@ func rebootRecovered(s *schedules.Schedule) {
 	s.Events = append(s.Events, schedules.Event{At: 4*time.Minute + 6*time.Second, Kind: schedules.EventResume}) // all faults end with the last event
 }
 
-// leaveFilling does not look at what is left in a pod of what has filled it.
+// leaveFilling does not notice pods that still have what filled them.
 func leaveFilling(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	o.Pods = append([]planner.Pod(nil), o.Pods...)
 	for i := range o.Pods {

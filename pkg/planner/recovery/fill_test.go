@@ -62,6 +62,27 @@ func TestFill(t *testing.T) {
 
 func notReadyNode(p *Pod) { p.NodeNotReady = true }
 
+// TestRestoreWhileMembersAreAway: a restore without a pre-restore backup leaves a member that responds again as it
+// is, at any time before the cutover.
+func TestRestoreWhileMembersAreAway(t *testing.T) {
+	uncopied := func(r *v1beta2.RecoveryStatus) { restores(r); r.OnlyIfUnresponsive = true }
+	const away = "a:down b:nopod c:nopod"
+	checkDecisions(t, []decision{
+		{"the recovery member is made while no member responds", away, edits(recorded(filling, uncopied)), "Fill " + recoveryMember},
+		{"it serves while no member responds", away, edits(recorded(filling, uncopied), memberPod(newID)), "BeginCutover"},
+		{"a member responds before it is made", noLeader, edits(recorded(filling, uncopied)), "Abandon"},
+		{"a member responds when it serves", noLeader, edits(recorded(filling, uncopied), memberPod(newID)), "Abandon"},
+		{"a quorum responds when it serves", serving, edits(recorded(filling, uncopied), memberPod(newID)), "Abandon"},
+		{"a member responds before it begins", noLeader, edits(asked(uncopied)), "Abandon"},
+		{"a pre-restore backup has the data", noLeader, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
+		{"no way back after the cutover", noLeader, edits(recorded(cutover, uncopied), memberPod(newID)), "Fence"},
+	})
+	d, _ := Decide(input(t, noLeader, recorded(filling, uncopied), memberPod(newID)))
+	if a, is := d.Step.(Abandon); !is || !strings.Contains(a.Recovery.Message, "member a responds again, and there is no pre-restore backup") {
+		t.Errorf("it does not say why: %+v", d.Step)
+	}
+}
+
 // TestFillFromABackup: a cluster that serves is looked after while a restore fills the recovery
 // member beside it.
 func TestFillFromABackup(t *testing.T) {

@@ -147,6 +147,9 @@ func say(p Plan) string {
 		}
 	case p.Recovery != nil:
 		text += fmt.Sprintf(" from %s sum %s bump %d", pathOf(p.Recovery.Source.Backup), p.Recovery.Source.Backup.SHA256, p.Recovery.RevisionBump)
+		if p.Recovery.OnlyIfUnresponsive {
+			text += " only if unresponsive"
+		}
 	case p.Copy != nil:
 		text += " to " + sourceOf(&p.Copy.Spec)
 	case p.Cluster != nil:

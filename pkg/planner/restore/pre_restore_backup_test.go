@@ -66,6 +66,11 @@ func copiedTo(edit func(*v1beta2.EtcdBackup)) func(*Observed) {
 	}
 }
 
+// seen is a restore during which a member has responded.
+func seen(o *Observed) {
+	meta.SetStatusCondition(&o.Restore.Status.Conditions, metav1.Condition{Type: ConditionPreRestoreBackupRequired, Status: metav1.ConditionTrue, Reason: ReasonMemberResponded})
+}
+
 func copied(at time.Time) func(*Observed) {
 	return func(o *Observed) {
 		o.Restore.Status.PreRestoreBackup = &v1beta2.PreRestoreBackup{Backup: "x", Time: metav1.NewTime(at)}
@@ -83,6 +88,7 @@ func told(reason, message string) func(*v1beta2.EtcdBackup) {
 func TestPreRestoreBackup(t *testing.T) {
 	t.Parallel()
 	const ask = "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"
+	const askAway = ask + " only if unresponsive"
 	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
 	survives := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionFalse, RaftIndex: 7}
 	hangs := v1beta2.MemberStatus{Name: "b", Pod: "b"}
@@ -97,28 +103,35 @@ func TestPreRestoreBackup(t *testing.T) {
 		b.Status.Phase = v1beta2.BackupPhaseRunning
 	}
 	elsewhere := func(b *v1beta2.EtcdBackup) { ready(b); b.Spec.EtcdCluster = nil }
+	suspended := func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} }
 	failed := func(b *v1beta2.EtcdBackup) { b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "denied" }
 	for name, test := range map[string]struct {
 		edits []func(*Observed)
 		want  string
 	}{
-		"waits for the finalizer":                        {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: addFinalizer"},
-		"waits while the cluster is paused":              {[]func(*Observed){uncopied, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
-		"a member serves":                                {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
-		"no member is known":                             {[]func(*Observed){uncopied}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
-		"one member survives":                            {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
-		"a member may have survived":                     {[]func(*Observed){uncopied, members(hangs)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
-		"pods may come back":                             {[]func(*Observed){uncopied, members(hangs, gone), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
-		"PVCs may get pods again":                        {[]func(*Observed){uncopied, members(stored), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
-		"unknown members may come back":                  {[]func(*Observed){uncopied, quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
-		"no member comes back in time":                   {[]func(*Observed){uncopied, members(stored, hangs), quorumLost(lossGrace)}, ask},
-		"neither pods nor PVCs exist":                    {[]func(*Observed){uncopied, members(gone), quorumLost(0)}, ask},
-		"the cluster is new":                             {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
-		"the cluster is being created":                   {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
-		"a cluster that a restore made has served since": {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
-		"the cluster has not begun":                      {[]func(*Observed){uncopied, phase(v1beta2.ClusterPhaseNone)}, ask},
-		"stored in the location of the cluster":          {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: backUpFirst to its/own wait PreRestoreBackup"},
-		"stored beside the backups of the EtcdBackup":    {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: backUpFirst to backups:p-pre-restore wait PreRestoreBackup"},
+		"waits for the finalizer":                                    {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: addFinalizer"},
+		"waits while the cluster is paused":                          {[]func(*Observed){uncopied, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
+		"a member serves":                                            {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"no member is known":                                         {[]func(*Observed){uncopied}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"one member survives":                                        {[]func(*Observed){uncopied, members(survives, gone), quorumLost(time.Hour)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a member may have survived":                                 {[]func(*Observed){uncopied, members(hangs)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"pods may come back":                                         {[]func(*Observed){uncopied, members(hangs, gone), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"PVCs may get pods again":                                    {[]func(*Observed){uncopied, members(stored), quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"unknown members may come back":                              {[]func(*Observed){uncopied, quorumLost(time.Second)}, "Verifying: wait WaitingForMember"},
+		"no member comes back in time":                               {[]func(*Observed){uncopied, members(stored, hangs), quorumLost(lossGrace)}, askAway},
+		"the backup failed, and the member is away for a while":      {[]func(*Observed){uncopied, copiedTo(failed), members(stored), quorumLost(lossGrace)}, "Verifying: wait PreRestoreBackupFailed"},
+		"the backup runs, and the member is away for long":           {[]func(*Observed){uncopied, copiedTo(runs), members(stored), quorumLost(time.Hour)}, "Verifying: wait PreRestoreBackup"},
+		"a member responded before it was away":                      {[]func(*Observed){uncopied, seen, members(stored), quorumLost(time.Hour)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a member responded, and its location was repaired since":    {[]func(*Observed){uncopied, seen, ownStore, members(hangs), quorumLost(time.Hour)}, "Verifying: backUpFirst to its/own wait PreRestoreBackup"},
+		"a member responded, and a user does without the backup":     {[]func(*Observed){uncopied, seen, copiedTo(suspended), members(stored), quorumLost(time.Hour)}, ask},
+		"a member responded, and neither pods nor PVCs exist by now": {[]func(*Observed){uncopied, seen, copiedTo(failed), members(gone), quorumLost(0)}, askAway},
+		"neither pods nor PVCs exist":                                {[]func(*Observed){uncopied, members(gone), quorumLost(0)}, askAway},
+		"the cluster is new":                                         {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
+		"the cluster is being created":                               {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
+		"a cluster that a restore made has served since":             {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
+		"the cluster has not begun":                                  {[]func(*Observed){uncopied, phase(v1beta2.ClusterPhaseNone)}, ask},
+		"stored in the location of the cluster":                      {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: backUpFirst to its/own wait PreRestoreBackup"},
+		"stored beside the backups of the EtcdBackup":                {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: backUpFirst to backups:p-pre-restore wait PreRestoreBackup"},
 		"stored beside the root of the PVC": {[]func(*Observed){uncopied, fromBackup(nil), func(o *Observed) {
 			o.Backup.Spec.PersistentVolumeClaim.Path, o.Backup.Status.URI = "", "pvc://backups/b/new/snapshot.db"
 		}}, "Verifying: backUpFirst to backups:backups-pre-restore wait PreRestoreBackup"},
@@ -128,7 +141,7 @@ func TestPreRestoreBackup(t *testing.T) {
 		"the backup runs":                           {[]func(*Observed){uncopied, copiedTo(runs)}, "Verifying: wait PreRestoreBackup"},
 		"Kubernetes rejects its pod":                {[]func(*Observed){uncopied, copiedTo(told(ReasonRejected, "quota"))}, "Verifying: wait PodRejected"},
 		"the backup fails":                          {[]func(*Observed){uncopied, copiedTo(failed)}, "Verifying: wait PreRestoreBackupFailed"},
-		"the backup fails and no member exists":     {[]func(*Observed){uncopied, copiedTo(failed), members(gone), quorumLost(0)}, ask},
+		"the backup fails and no member exists":     {[]func(*Observed){uncopied, copiedTo(failed), members(gone), quorumLost(0)}, askAway},
 		"a user suspends the backup":                {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })}, ask},
 		"the EtcdBackup is of another cluster":      {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdCluster.Name = "other" })}, "Verifying: wait PreRestoreBackupFailed"},
 		"the EtcdBackup is being deleted":           {[]func(*Observed){uncopied, copiedTo(func(b *v1beta2.EtcdBackup) { b.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) })}, "Verifying: wait PreRestoreBackupFailed"},
@@ -268,5 +281,29 @@ func TestPreRestoreBackupLocation(t *testing.T) {
 	}
 	if o := observed(uncopied, in(v1beta2.RestorePhaseRestoring)); o.PreRestoreBackupName() != "" {
 		t.Error("the planner names a pre-restore backup after the cluster got the request")
+	}
+}
+
+// TestPreRestoreBackupIsRequired: once a member has responded, the status of the restore always says so, also if that was
+// while the backup was verified. It says nothing of a cluster that never had data.
+func TestPreRestoreBackupIsRequired(t *testing.T) {
+	t.Parallel()
+	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
+	away := v1beta2.MemberStatus{Name: "a", Pod: "a"}
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  bool
+	}{
+		"a member responds while the backup is verified": {[]func(*Observed){members(serves)}, true},
+		"no member responds":                             {[]func(*Observed){uncopied, members(away), quorumLost(time.Hour)}, false},
+		"a member has responded":                         {[]func(*Observed){uncopied, seen, members(away), quorumLost(time.Hour)}, true},
+		"an EtcdBackup was made":                         {[]func(*Observed){uncopied, copiedTo(func(*v1beta2.EtcdBackup) {}), members(away), quorumLost(time.Hour)}, true},
+		"the cluster is new":                             {[]func(*Observed){uncopied, filling, members(serves)}, false},
+	} {
+		o := observed(test.edits...)
+		status := Status(o, Decide(o))
+		if got := meta.IsStatusConditionTrue(status.Conditions, ConditionPreRestoreBackupRequired); got != test.want {
+			t.Errorf("%s: required %t, want %t", name, got, test.want)
+		}
 	}
 }

@@ -66,6 +66,13 @@ func (c *Checks) recoversVolume(l *simetcd.Lineage, record *v1beta2.RecoveryStat
 	}
 }
 
+// isReached is true if a quorum of an etcd serves, with a member that the controller reaches.
+func (c *Checks) isReached(l *simetcd.Lineage) bool {
+	return c.w.Standing(l).Live && slices.ContainsFunc(c.w.Etcd.Processes, func(p *simetcd.Process) bool {
+		return p.Dir.Lineage == l && p.Serves && !c.w.Etcd.IsHidden(p.Run)
+	})
+}
+
 // justElected is true if an etcd may have been without a leader when the controller probed its
 // members for the last time before the cutover. ADR 6 says what can be lost then.
 func (c *Checks) justElected(l *simetcd.Lineage) bool {
@@ -96,6 +103,9 @@ func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 	}
 	if c.acting != nil && record.Trigger != v1beta2.RecoveryTriggerRestore && c.w.Standing(l).Live && !c.justElected(l) && !c.w.IsDisturbed(&c.acting.Observed) {
 		c.w.Violated("S1", "recovery of %s, whose quorum serves", simetcd.DescribeMembers(l.Members))
+	}
+	if c.acting != nil && c.w.Uncopied[record.ID] && c.isReached(l) && !c.justElected(l) && !c.w.IsDisturbed(&c.acting.Observed) {
+		c.w.Violated("S6", "restore %s replaces %s, which responds again and whose data nothing stores", record.ID, simetcd.DescribeMembers(l.Members))
 	}
 	c.recoversAcknowledgedWrites(l, record)
 	c.recoversVolume(l, record)

@@ -34,11 +34,13 @@ type World struct {
 	// restore.
 	Restores map[string]bool
 	Asked    map[string]string
+	// Uncopied are the restores without a pre-restore backup: no member responded when they were requested.
+	Uncopied map[string]bool
 }
 
 // New adds clients to a simulated Kubernetes.
 func New(w *kubernetes.World) *World {
-	return &World{World: w, Histories: map[string]*simetcd.History{}, Restores: map[string]bool{}, Asked: map[string]string{}}
+	return &World{World: w, Histories: map[string]*simetcd.History{}, Restores: map[string]bool{}, Asked: map[string]string{}, Uncopied: map[string]bool{}}
 }
 
 // Client writes again and again through the service.

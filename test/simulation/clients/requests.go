@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
@@ -83,9 +84,15 @@ func (w *World) AskRestore(id, backup string) {
 		return
 	}
 	w.Restores[id], w.Asked[id] = true, backup
+	w.Uncopied[id] = isServed(cluster) && !slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return diagnosis.HasResponded(&m) })
 	w.Recoveries++
 	w.Stats.Fault("restore")
 	w.Ask(id, backup)
+}
+
+// isServed is true for a cluster that has data, by its status.
+func isServed(cluster kubernetes.EtcdCluster) bool {
+	return cluster.Status.Phase != v1beta2.ClusterPhaseNone && cluster.Status.Phase != v1beta2.ClusterPhaseCreating
 }
 
 // Ask has the cluster go on from a backup.
@@ -105,7 +112,7 @@ func (w *World) Ask(id, backup string) {
 				StorageType: v1beta2.BackupStorageTypeS3, SHA256: backup,
 				RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/" + backup}},
 			}},
-			RevisionBump: bump, RequestedAt: metav1.NewTime(w.Now()),
+			RevisionBump: bump, OnlyIfUnresponsive: w.Uncopied[id], RequestedAt: metav1.NewTime(w.Now()),
 		}
 	})
 }
