@@ -31,10 +31,11 @@ func addressOf(endpoint etcd.Endpoint) string {
 	return host
 }
 
-// at returns the process behind an endpoint, if the controller reaches it.
-func (p etcdPort) at(endpoint etcd.Endpoint) *simetcd.Process {
+// at returns the process behind an endpoint, if the controller reaches it and each takes the
+// certificate of the other.
+func (p etcdPort) at(target etcd.Target, endpoint etcd.Endpoint) *simetcd.Process {
 	found := p.c.W.Etcd.Serving(addressOf(endpoint))
-	if found == nil || p.c.W.Etcd.IsHidden(found.Run) {
+	if found == nil || p.c.W.Etcd.IsHidden(found.Run) || !p.c.W.AcceptsClient(found, target.TLS, target.TLSIdentity) {
 		return nil
 	}
 	return found
@@ -62,7 +63,7 @@ func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 	results := map[string]etcd.StatusResult{}
 	unresponsive := false
 	for _, e := range target.Endpoints {
-		if found := p.at(e); found != nil {
+		if found := p.at(target, e); found != nil {
 			results[e.Name] = etcd.StatusResult{Health: p.c.W.Etcd.Health(found)}
 			continue
 		}
@@ -85,7 +86,7 @@ func (p etcdPort) Members(ctx context.Context, target etcd.Target) (etcd.Members
 	return call(ctx, p.c, "list members", false, true, func() (etcd.Membership, error) {
 		var failed error = &etcd.Error{Op: "list members", Kind: etcd.ErrUnavailable}
 		for _, e := range target.Endpoints {
-			found := p.at(e)
+			found := p.at(target, e)
 			if found == nil {
 				continue
 			}
@@ -105,7 +106,7 @@ func (p etcdPort) FailedReads(ctx context.Context, target etcd.Target) map[strin
 	failed, err := call(ctx, p.c, "read at each voter", false, true, func() (map[string]error, error) {
 		failed := map[string]error{}
 		for _, e := range target.Endpoints {
-			if found := p.at(e); found == nil {
+			if found := p.at(target, e); found == nil {
 				failed[e.Name] = &etcd.Error{Op: "linearizable read", Member: e.Name, Kind: etcd.ErrTimeout}
 			} else if err := p.c.W.Etcd.Read(found); err != nil {
 				failed[e.Name] = err
@@ -127,9 +128,9 @@ func (p etcdPort) FailedReads(ctx context.Context, target etcd.Target) map[strin
 }
 
 // OwnMembers implements cluster.Etcd.
-func (p etcdPort) OwnMembers(ctx context.Context, _ etcd.Target, endpoint etcd.Endpoint) (etcd.Membership, error) {
+func (p etcdPort) OwnMembers(ctx context.Context, target etcd.Target, endpoint etcd.Endpoint) (etcd.Membership, error) {
 	return call(ctx, p.c, "list own members", false, true, func() (etcd.Membership, error) {
-		found := p.at(endpoint)
+		found := p.at(target, endpoint)
 		if found == nil {
 			return etcd.Membership{}, &etcd.Error{Op: "list own members", Member: endpoint.Name, Kind: etcd.ErrUnavailable}
 		}
@@ -141,7 +142,7 @@ func (p etcdPort) OwnMembers(ctx context.Context, _ etcd.Target, endpoint etcd.E
 func (p etcdPort) change(ctx context.Context, name string, target etcd.Target, do func(*simetcd.Process) error) error {
 	_, err := call(ctx, p.c, name, true, true, func() (struct{}, error) {
 		for _, e := range target.Endpoints {
-			if found := p.at(e); found != nil {
+			if found := p.at(target, e); found != nil {
 				return struct{}{}, do(found)
 			}
 		}
@@ -155,7 +156,7 @@ func (p etcdPort) Shown(ctx context.Context, target etcd.Target) map[string]etcd
 	results, err := call(ctx, p.c, "look at certificates", false, true, func() (map[string]etcd.Shown, error) {
 		results := map[string]etcd.Shown{}
 		for _, e := range target.Endpoints {
-			found := p.at(e)
+			found := p.at(target, e)
 			if found == nil {
 				results[e.Name] = etcd.Shown{Err: &etcd.Error{Op: "handshake", Member: e.Name, Kind: etcd.ErrUnavailable}}
 				continue

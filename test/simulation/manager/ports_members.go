@@ -25,8 +25,8 @@ func (p etcdPort) Pad(ctx context.Context, target etcd.Target, n int) error {
 
 // Defragment implements cluster.Etcd. It is the end of a task and no call of a
 // reconcile, so no fault of those strikes it.
-func (p etcdPort) Defragment(_ context.Context, _ etcd.Target, endpoint etcd.Endpoint) error {
-	at := p.at(endpoint)
+func (p etcdPort) Defragment(_ context.Context, target etcd.Target, endpoint etcd.Endpoint) error {
+	at := p.at(target, endpoint)
 	if at == nil {
 		return &etcd.Error{Op: "defragment", Member: endpoint.Name, Kind: etcd.ErrUnavailable}
 	}
@@ -90,8 +90,8 @@ func (p etcdPort) checked(at *simetcd.Process, change func() error) error {
 }
 
 // ClusterVersion implements cluster.Etcd. Simulated etcd decides it at once.
-func (p etcdPort) ClusterVersion(_ context.Context, _ etcd.Target, endpoint etcd.Endpoint) (string, error) {
-	at := p.at(endpoint)
+func (p etcdPort) ClusterVersion(_ context.Context, target etcd.Target, endpoint etcd.Endpoint) (string, error) {
+	at := p.at(target, endpoint)
 	if at == nil {
 		return "", etcd.ErrUnavailable
 	}
