@@ -6,6 +6,7 @@ package certificates
 import (
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,13 @@ func ClientConfig(secret *corev1.Secret) (config *tls.Config, identity string, e
 	}
 	config, identity = pair.ClientConfig()
 	return config, identity, nil
+}
+
+// Trusting returns the pair for a holder that trusts other CAs.
+func (p *Pair) Trusting(cas []*x509.Certificate) *Pair {
+	other := *p
+	other.CAs = cas
+	return &other
 }
 
 // ClientConfig returns the same for a pair that was read before.

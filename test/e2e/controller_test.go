@@ -29,6 +29,8 @@ func TestOwnControllers(t *testing.T) {
 		"controller killed":       controllerKilled,
 		"linearizable":            linearizable,
 		"scopes":                  scopes,
+		"secrets lost":            secretsLost,
+		"every secret lost":       everySecretLost,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,17 +5,15 @@ package simulation
 
 import (
 	"slices"
-	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
-	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
 // bugsOfCertificates are mistakes with the certificates that the controller issues.
 func bugsOfCertificates() []bug {
 	return []bug{
-		{name: "signs with a CA that members do not trust yet", rules: "T1", wrap: doing(signEarly), story: loseCA},
+		{name: "signs with a CA that members do not trust yet", rules: "T1", wrap: doing(signEarly), story: loseTogether(secretCA, true)},
 	}
 }
 
@@ -24,15 +22,9 @@ func signEarly(_ planner.Observed, plan planner.Plan) planner.Plan {
 	plan.Actions = slices.Clone(plan.Actions)
 	for i, a := range plan.Actions {
 		if issue, is := a.(planner.IssueCertificate); is && issue.Change == certificates.ChangeBundle {
-			issue.Change = certificates.ChangeAll
+			issue.Change = certificates.ChangeLost
 			plan.Actions[i] = issue
 		}
 	}
 	return plan
-}
-
-// loseCA deletes the Secret of the CA of a cluster that serves.
-func loseCA(s *schedules.Schedule) {
-	s.Certificates = true
-	s.Events = []schedules.Event{{At: time.Minute, Kind: schedules.EventDeleteSecret, A: schedules.SecretCA}}
 }

@@ -49,6 +49,7 @@ func TestFindsKnownBugs(t *testing.T) {
 		bugsOfDeclarations(),
 		bugsOfIdentity(),
 		bugsOfSpace(),
+		bugsOfSecrets(),
 	) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()

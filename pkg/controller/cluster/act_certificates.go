@@ -84,6 +84,9 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 		// to them does not help them.
 		return fmt.Errorf("the Secret %s has changed since it was observed: %w", name, reconcile.ErrStale)
 	}
+	if a.Mode == certplanner.CAKept {
+		return restoreCA(ctx, r, live)
+	}
 	next, err := certificates.NewCA(r.seen.Cluster.Name, now)
 	if err != nil {
 		return err
@@ -109,20 +112,58 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 	return nil
 }
 
-// withDistributedCAs adds the CAs that are distributed to the members, for a cluster that
-// has lost its own CA.
-func withDistributedCAs(ctx context.Context, r *run, trusted []*x509.Certificate) ([]*x509.Certificate, error) {
-	for _, name := range []string{resources.Secrets(r.seen.Cluster).Peer, resources.Secrets(r.seen.Cluster).Server} {
-		secret, err := liveSecret(ctx, r, name)
-		if err != nil {
-			return nil, err
+// restoreCA writes the CA back whose Secret was lost. Members trust it, so they notice nothing. If
+// another controller has issued a CA since this one read the Secret, what that one has distributed
+// stays trusted, too.
+func restoreCA(ctx context.Context, r *run, live *corev1.Secret) error {
+	name, kept := resources.CASecret(r.seen.Cluster), r.secrets.keptCA(r.key, r.seen.Cluster)
+	if kept == nil {
+		return fmt.Errorf("the CA of Secret %s is not in memory: %w", name, reconcile.ErrStale)
+	}
+	present, err := readSigner(kept)
+	if err != nil {
+		return fmt.Errorf("read the CA that was kept: %w", err)
+	}
+	trusted, err := withDistributedCAs(ctx, r, present.trusted)
+	if err != nil {
+		return err
+	}
+	data, err := caData(present.ca, trusted, r.Clock.Now())
+	if err != nil {
+		return err
+	}
+	notes := map[string]string{}
+	for _, key := range []string{resources.AnnotationRotateCA, annotationRotatedAt} {
+		if value, has := kept.Annotations[key]; has {
+			notes[key] = value
 		}
-		if secret == nil {
+	}
+	if err := writeSecret(ctx, r, live, name, data, notes); err != nil {
+		return err
+	}
+	warning(r, EventCARestored, "Secret %s of the CA was lost and is written back; to replace a CA, see rotate-ca", name)
+	return nil
+}
+
+// withDistributedCAs adds the CAs that the cluster has lost with their Secret: what the Secrets of
+// members hold, and what those of the controller and of clients hold if members trust it. Else a user
+// who may change the Secret of clients could add a CA to what members trust.
+func withDistributedCAs(ctx context.Context, r *run, trusted []*x509.Certificate) ([]*x509.Certificate, error) {
+	trusted = slices.Clone(trusted)
+	for _, n := range neededBy(r.seen.Cluster) {
+		secret, err := r.Objects.GetSecret(ctx, r.seen.Cluster.Namespace, n.secret)
+		if err != nil && !isNotFound(err) {
+			return nil, fmt.Errorf("read Secret %s: %w", n.secret, err)
+		}
+		if err != nil || !resources.Owns(r.seen.Cluster, secret) {
 			continue
 		}
 		list, err := certificates.ReadAll(secret.Data[corev1.ServiceAccountRootCAKey])
 		if err != nil {
 			continue // no member trusts what cannot be read
+		}
+		if n.use != v1beta2.CertificateUsePeer && n.use != v1beta2.CertificateUseServer {
+			list = r.seen.trustedByPods(list)
 		}
 		trusted = append(trusted, list...)
 	}
@@ -213,7 +254,11 @@ func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) e
 		data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = live.Data[corev1.TLSCertKey], live.Data[corev1.TLSPrivateKeyKey]
 		return writeSecret(ctx, r, live, name, data, nil)
 	}
-	if err := requireTrusted(ctx, r, a.Use); err != nil {
+	if a.Change == certplanner.ChangeAll {
+		if err := requireTrusted(ctx, r); err != nil {
+			return err
+		}
+	} else if err := requireKnownPods(ctx, r); err != nil {
 		return err
 	}
 	chain, private, err := present.ca.Issue(templateOf(r.seen.Cluster, a.Use), r.Clock.Now())
@@ -231,26 +276,45 @@ func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) e
 	return nil
 }
 
-// requireTrusted makes sure that no member rejects what the present CA signs, before that replaces a
-// certificate that members accept. A CA that the CA before it has not cross-signed is trusted by members
-// that were started since. A cache that is behind may not show an older pod,
-// and no list shows a pod that has lost its labels.
-func requireTrusted(ctx context.Context, r *run, use v1beta2.CertificateUse) error {
-	i := slices.IndexFunc(r.seen.Certificates, func(c certplanner.Certificate) bool { return c.Use == use })
-	if r.seen.CA == nil || r.seen.CA.CrossSigned || i < 0 {
+// requireTrusted makes sure that no member rejects what the present CA signs. A CA that the CA before it
+// has not cross-signed is trusted by members that were started since. A cache that is behind may not
+// show an older pod, and no list shows a pod that has lost its labels.
+func requireTrusted(ctx context.Context, r *run) error {
+	return requirePods(ctx, r, func(p *planner.Pod) error {
+		if r.seen.trustsCA(p) {
+			return nil
+		}
+		return fmt.Errorf("pod %s was not started with the present CA: %w", p.Name, reconcile.ErrStale)
+	})
+}
+
+// requireKnownPods makes sure that each pod was observed, before a certificate is signed that members
+// may reject.
+func requireKnownPods(ctx context.Context, r *run) error {
+	return requirePods(ctx, r, func(p *planner.Pod) error {
+		if seen := r.seen.podOf(p.Name); seen != nil && seen.UID == p.UID {
+			return nil
+		}
+		return fmt.Errorf("pod %s was created since it was observed: %w", p.Name, reconcile.ErrStale)
+	})
+}
+
+// requirePods checks the live pods of a cluster that may have served, unless its CA is cross-signed.
+func requirePods(ctx context.Context, r *run, check func(*planner.Pod) error) error {
+	if r.seen.CA == nil || r.seen.CA.CrossSigned || !planner.HasServed(&r.seen.Observed) {
 		return nil
-	}
-	if c := &r.seen.Certificates[i]; c.State != certplanner.Usable || c.Issued.Signed || !c.Issued.SANsMatch {
-		return nil // members do not need it, accept the present CA, or cannot use what they have
 	}
 	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
 		return fmt.Errorf("list the pods: %w", err)
 	}
 	for i := range pods {
-		if live := observedPod(r.seen.Cluster, &pods[i]); live.Owned && !live.Terminating && !live.Finished && live.Trust != r.seen.Trust &&
-			!resources.IsPrepared(pods[i].Annotations) {
-			return fmt.Errorf("pod %s was not started with the present CA: %w", live.Name, reconcile.ErrStale)
+		live := observedPod(r.seen.Cluster, &pods[i])
+		if !live.Owned || live.Terminating || live.Finished || resources.IsPrepared(pods[i].Annotations) {
+			continue
+		}
+		if err := check(&live); err != nil {
+			return err
 		}
 	}
 	for _, m := range r.seen.Etcd.Members {

@@ -7,10 +7,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -33,12 +34,15 @@ func TestTrustOfPodWithoutLabels(t *testing.T) {
 		} else {
 			live.pod.Annotations[resources.AnnotationTrust] = "before"
 		}
-		s := &seen{Observed: planner.Observed{
-			Cluster: live.cluster, Trust: "now", CA: &certplanner.CA{},
-			Certificates: []certplanner.Certificate{{Use: v1beta2.CertificateUseOperator, State: certplanner.Usable, Issued: certplanner.Issued{SANsMatch: true}}},
-			Etcd:         planner.Etcd{Members: []planner.Member{{Name: "c-a"}, {Name: "x", Unmanaged: true}, {}}},
+		ca, err := certificates.NewCA("c", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &seen{signer: &signer{ca: ca}, Observed: planner.Observed{
+			Cluster: live.cluster, Trust: "now", CA: &certplanner.CA{}, Record: planner.Record{Record: resources.Record{ClusterID: "1"}},
+			Etcd: planner.Etcd{Members: []planner.Member{{Name: "c-a"}, {Name: "x", Unmanaged: true}, {}}},
 		}}
-		err := requireTrusted(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live, Gate: live}}, seen: s}, v1beta2.CertificateUseOperator)
+		err = requireTrusted(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live, Gate: live}}, seen: s})
 		if errors.Is(err, reconcile.ErrStale) != exists || (err == nil) == exists {
 			t.Errorf("the pod exists %t: %v", exists, err)
 		}

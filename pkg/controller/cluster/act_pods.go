@@ -114,7 +114,7 @@ func deletePod(ctx context.Context, r *run, a planner.DeletePod) error {
 		if err = errors.Join(requireStillDrained(r, live), requireSameSpec(ctx, r)); err == nil {
 			err = guardVoters(ctx, r, a.Name)
 		}
-	case planner.DeleteHibernated:
+	case planner.DeleteHibernated, planner.DeleteDistrusting:
 		if err = requireSameSpec(ctx, r); err == nil {
 			err = requirePVC(ctx, r, a.Name)
 		}
@@ -126,8 +126,12 @@ func deletePod(ctx context.Context, r *run, a planner.DeletePod) error {
 	if isNotFound(err) {
 		return nil
 	}
-	if err == nil && a.Why == planner.DeleteReplaced {
+	switch {
+	case err != nil:
+	case a.Why == planner.DeleteReplaced:
 		announceReplaced(r, a.Name)
+	case a.Why == planner.DeleteDistrusting:
+		warning(r, EventMemberRestarted, "Member %s restarts together with the others, because they reject each other's certificates; the cluster has no quorum until most of them serve", a.Name)
 	}
 	return reconcile.StaleOnConflict(err)
 }

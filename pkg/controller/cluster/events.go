@@ -33,8 +33,10 @@ const (
 	EventQuorumLost     = "QuorumLost"
 	EventQuorumRegained = "QuorumRegained"
 
-	EventCAIssued             = "CAIssued"
-	EventCADropped            = "CADropped"
+	EventCAIssued  = "CAIssued"
+	EventCADropped = "CADropped"
+	// EventCARestored: the Secret of the CA was deleted or damaged. The controller has written it back from memory.
+	EventCARestored           = "CARestored"
 	EventCertificateIssued    = "CertificateIssued"
 	EventCertificateRequested = "CertificateRequested"
 	// EventCertificatesWrong: a certificate or its Secret cannot be used. The message is that of the condition CertificatesValid: it names the Secret and the remedy.

@@ -59,6 +59,9 @@ type seen struct {
 	certificates map[v1beta2.CertificateUse]*certificates.Pair
 	// signer is the CA of a cluster whose certificates are issued here.
 	signer *signer
+	// identity is what the controller shows to members: its own certificate, or another one that
+	// members accept; nil if there is none.
+	identity *certificates.Pair
 }
 
 // observe reads the cache first and etcd afterwards; see planner.Observed for why.

@@ -83,6 +83,7 @@ func observeCertificates(ctx context.Context, r *run) {
 		r.seen.conclude(&o, err)
 	}
 	r.seen.observeTrust()
+	r.seen.observeAcceptance()
 	if slices.ContainsFunc(r.seen.Certificates, func(c certplanner.Certificate) bool { return c.State != certplanner.Usable }) {
 		r.secrets.invalidate(r.key)
 	}
@@ -206,14 +207,14 @@ func (s *seen) format(use v1beta2.CertificateUse) resources.SecretFormat {
 // canSendRequests is true if requests to members are possible as the cluster declares: with a client
 // certificate, or without one if the members use no TLS for clients.
 func (s *seen) canSendRequests() bool {
-	return !resources.HasClientTLS(s.Cluster) || s.certificates[v1beta2.CertificateUseOperator] != nil
+	return !resources.HasClientTLS(s.Cluster) || s.identity != nil
 }
 
-// to returns a target of these endpoints, with the controller's certificate.
+// to returns a target of these endpoints, with the certificate that the controller shows.
 func (s *seen) to(endpoints ...etcd.Endpoint) etcd.Target {
 	target := etcd.Target{Endpoints: endpoints, ClusterIDs: s.clusterIDs}
-	if pair := s.certificates[v1beta2.CertificateUseOperator]; pair != nil {
-		target.TLS, target.TLSIdentity = pair.ClientConfig()
+	if s.identity != nil {
+		target.TLS, target.TLSIdentity = s.identity.ClientConfig()
 	}
 	return target
 }
@@ -272,7 +273,7 @@ func (s *seen) certified(m resources.MemberPod) resources.MemberPod {
 	m.PeerFormat, m.ServerFormat = s.format(v1beta2.CertificateUsePeer), s.format(v1beta2.CertificateUseServer)
 	m.Trust, m.Certificates = s.Trust, s.mounted()
 	if pair := s.certificates[v1beta2.CertificateUsePeer]; pair != nil {
-		m.CAs = certificates.Names(pair.CAs)
+		m.CAs = certificates.Names(s.trustedByAll(pair.CAs))
 	}
 	return m
 }

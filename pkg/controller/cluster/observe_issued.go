@@ -73,7 +73,10 @@ func observeCA(ctx context.Context, r *run, set *secretSet) {
 			err = certificates.ErrNotYetValid
 		}
 	}
-	r.seen.conclude(&o, err)
+	if r.seen.conclude(&o, err); err == nil {
+		r.secrets.keep(r.key, secret)
+	}
+	r.seen.CA.Kept = r.secrets.keptCA(r.key, r.seen.Cluster) != nil
 }
 
 // trustedCAs are the CAs that are trusted now; nil if they are not known.

@@ -74,6 +74,7 @@ func TestUnseenPodKeepsItsCertificates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newCertWorld(t, v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}})
+			w.cluster.Status.Phase = v1beta2.ClusterPhaseRunning
 			for range 3 {
 				w.step()
 			}
@@ -86,7 +87,7 @@ func TestUnseenPodKeepsItsCertificates(t *testing.T) {
 			if err := w.kube.CoreV1().Secrets("n").Delete(t.Context(), resources.CASecret(w.cluster), metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			w.r.secrets.invalidate(types.NamespacedName{Namespace: "n", Name: "c"})
+			w.r.secrets.forget(types.NamespacedName{Namespace: "n", Name: "c"}) // as another process
 			var err error
 			for range 4 { // issue the CA, distribute it, sign with it, look
 				if _, err = w.try(); err != nil {

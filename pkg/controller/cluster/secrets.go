@@ -17,11 +17,16 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // secretLife is how long what was read of the secrets of a cluster at rest is good for.
 // The kubelets take about as long to bring a change to the members.
 const secretLife = 5 * time.Minute
+
+// secretLook is how often one of them is read again at rest, in turn: nothing else tells that a
+// Secret was deleted. Several are mostly deleted together, so one look finds it.
+const secretLook = 15 * time.Second
 
 // secretCache holds the Secrets that clusters name, because they are read one by one and
 // not watched. They are read again as soon as something is in doubt: when a Secret was
@@ -29,7 +34,9 @@ const secretLife = 5 * time.Minute
 type secretCache struct {
 	mu       sync.Mutex
 	clusters map[types.NamespacedName]*secretSet
-	parsed   map[types.NamespacedName]parsedSecrets
+	// kept holds the last Secret of each CA that could be used, as long as the process lives.
+	kept   map[types.NamespacedName]*corev1.Secret
+	parsed map[types.NamespacedName]parsedSecrets
 }
 
 // parsedSecrets holds what was parsed of the Secrets of one cluster, by what it is used for. It
@@ -61,6 +68,10 @@ type secretSet struct {
 	// version of the cluster object that it was read for.
 	version string
 	secrets map[string]*corev1.Secret
+	// order of the names in secrets, the one that was read first in front, and when the one in
+	// front was dropped last.
+	order    []string
+	lookedAt time.Time
 	// requests are the Certificates of cert-manager that were read; nil where there is none.
 	requests map[string]*unstructured.Unstructured
 	parsed   parsedSecrets
@@ -72,6 +83,27 @@ func (c *secretCache) forget(key types.NamespacedName) {
 	defer c.mu.Unlock()
 	delete(c.clusters, key)
 	delete(c.parsed, key)
+	delete(c.kept, key)
+}
+
+// keep keeps the Secret of a CA that can be used.
+func (c *secretCache) keep(key types.NamespacedName, secret *corev1.Secret) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil {
+		c.kept = map[types.NamespacedName]*corev1.Secret{}
+	}
+	c.kept[key] = secret
+}
+
+// keptCA returns the last usable Secret of the CA of a cluster, or nil.
+func (c *secretCache) keptCA(key types.NamespacedName, cluster *v1beta2.EtcdCluster) *corev1.Secret {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if secret := c.kept[key]; secret != nil && resources.Owns(cluster, secret) {
+		return secret
+	}
+	return nil
 }
 
 // invalidate makes the next observation read the secrets of a cluster again.
@@ -87,6 +119,7 @@ func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if set := c.clusters[key]; set != nil && set.version == cluster.ResourceVersion && now.Sub(set.readAt) < secretLife {
+		set.dropOldest(now)
 		return set
 	}
 	if c.clusters == nil {
@@ -96,11 +129,20 @@ func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster,
 		c.parsed[key] = parsedSecrets{}
 	}
 	set := &secretSet{
-		readAt: now, version: cluster.ResourceVersion, secrets: map[string]*corev1.Secret{},
+		readAt: now, lookedAt: now, version: cluster.ResourceVersion, secrets: map[string]*corev1.Secret{},
 		requests: map[string]*unstructured.Unstructured{}, parsed: c.parsed[key],
 	}
 	c.clusters[key] = set
 	return set
+}
+
+// dropOldest has the Secret read again that was read first, if it is time.
+func (s *secretSet) dropOldest(now time.Time) {
+	if now.Sub(s.lookedAt) < secretLook || len(s.order) == 0 {
+		return
+	}
+	delete(s.secrets, s.order[0])
+	s.order, s.lookedAt = s.order[1:], now
 }
 
 // readSecret returns one secret of a cluster, or nil if it does not exist.
@@ -110,12 +152,11 @@ func readSecret(ctx context.Context, r *run, set *secretSet, namespace, name str
 	}
 	secret, err := r.Objects.GetSecret(ctx, namespace, name)
 	if isNotFound(err) {
-		set.secrets[name] = nil
-		return nil, nil
+		secret, err = nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Secret %s: %w", name, err)
 	}
-	set.secrets[name] = secret
+	set.secrets[name], set.order = secret, append(set.order, name)
 	return secret, nil
 }

@@ -18,14 +18,14 @@ type edit func(*Observed)
 // observed returns a bootstrapped cluster with pods a, b and c that trust the present CAs, and
 // with usable certificates for these uses.
 func observed(uses []v1beta2.CertificateUse, edits ...edit) *Observed {
-	o := &Observed{Now: testNow, Trust: "now", Bootstrapped: true, Linearizable: true, MembersVerified: true}
+	o := &Observed{Now: testNow, Trust: "now", Bootstrapped: true, Linearizable: true, MembersVerified: true, CanAuthenticate: true}
 	for _, use := range uses {
 		o.Certificates = append(o.Certificates, Certificate{
 			Use: use, Secret: "s-" + string(use), State: Usable, NotBefore: testNow.Add(-time.Hour), NotAfter: testNow.Add(3 * time.Hour),
 		})
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		o.Pods = append(o.Pods, Pod{Name: name, UID: "pod-" + name, Trust: "now", Accepts: true, Notified: true, Refreshed: true})
+		o.Pods = append(o.Pods, Pod{Name: name, UID: "pod-" + name, Trust: "now", Accepts: true, TrustsCA: true, Running: true, HasPVC: true, Notified: true, Refreshed: true})
 	}
 	for _, e := range edits {
 		e(o)
@@ -71,7 +71,19 @@ func inState(i int, s State) edit {
 }
 
 // trusts has pod b trust these CAs.
-func trusts(names string) edit { return func(o *Observed) { o.Pods[1].Trust = names } }
+func trusts(names string) edit {
+	return func(o *Observed) { o.Pods[1].Trust, o.Pods[1].TrustsCA = names, false }
+}
+
+// allTrusted has every pod trust the CAs of before, as after the Secret of the CA was lost.
+func allTrusted(o *Observed) {
+	for i := range o.Pods {
+		o.Pods[i].Trust, o.Pods[i].TrustsCA = "before", false
+	}
+}
+
+// withoutPVC has pod c keep its data in the pod.
+func withoutPVC(o *Observed) { o.Pods[2].HasPVC = false }
 
 // describe writes steps on one line.
 func describe(s Steps) string {

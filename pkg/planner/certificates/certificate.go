@@ -74,6 +74,9 @@ func (c *Certificate) isAbsent() bool {
 	return c.State == Missing || c.State == Incomplete || c.State == Unusable
 }
 
+// isLost is true if what the Secret holds serves nobody any more.
+func (c *Certificate) isLost() bool { return c.isAbsent() || c.State == Expired }
+
 // soonFraction: a certificate expires soon when one soonFraction-th of its life is left.
 // A certificate that is renewed in time, after two thirds, never comes that far.
 const soonFraction = 5
@@ -118,6 +121,20 @@ func (c *Certificate) remediation() string {
 	case NotYetValid, Usable, Unknown:
 	}
 	return diagnosis.NoActionYet
+}
+
+// explainIssued is Explain for a certificate that the controller issues.
+func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation string) {
+	if o.isCutOff() && (c.isLost() || c.Use == v1beta2.CertificateUseCA) {
+		ca, peer := o.certificateOfCA(), o.ofUse(v1beta2.CertificateUsePeer)
+		return ReasonPeerCertificateLost,
+			c.Message + "; the CA and the certificate of the peers were lost together. Running members serve with what they have mounted and accept nothing that another CA signs. Without PVCs they cannot restart together",
+			"Restore Secrets " + ca.Secret + " and " + peer.Secret + " from a backup of Secrets. Without one, back up the cluster and restore it into a new cluster."
+	}
+	if p := o.rejecting(); p != nil && c.isLost() {
+		return ReasonTrustPending, c.Message + "; it is issued as soon as all members accept it: " + trustPending(p), diagnosis.NoActionYet
+	}
+	return c.Reason(), c.Message, c.remediation()
 }
 
 // Status returns what the status of the cluster says of the certificate.

@@ -69,6 +69,8 @@ func (o *Observed) Explain(c *Certificate) (reason, message, remediation string)
 	reason, message, remediation = c.Reason(), c.Message, c.remediation()
 	m := o.CertManager
 	switch {
+	case o.CA != nil:
+		return o.explainIssued(c)
 	case m == nil:
 		return reason, message, remediation
 	case m.Err != "":

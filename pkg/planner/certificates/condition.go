@@ -19,7 +19,7 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 		return v1beta2.ClusterCondition{Type: t}
 	}
 	if c := o.FirstUnusable(); c != nil {
-		if o.IsIssuing() {
+		if o.isIssuingFor(c) {
 			return is(t, corev1.ConditionUnknown, ReasonIssuing, "the certificate in Secret "+c.Secret+" is being issued: "+c.Message)
 		}
 		status := corev1.ConditionFalse
@@ -31,7 +31,10 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 	}
 	if p := o.untrusting(); p != nil {
 		return is(t, corev1.ConditionFalse, ReasonCANotTrusted,
-			"member "+p.Name+" does not trust the CA that signed the present certificates, and rejects them at its next connection. Put the former certificates back, with both CAs in the bundle, until no restart is pending. Or, if the members have PVCs, delete all pods so that they start with the new certificates only.")
+			"member "+p.Name+" does not trust the CA that signed the present certificates, and rejects them at its next connection. "+o.regainTrust())
+	}
+	if p := o.rejecting(); p != nil {
+		return is(t, corev1.ConditionFalse, ReasonTrustPending, trustPending(p))
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; o.Distrusts(p.Trust) {
@@ -47,6 +50,30 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 			"the certificate in Secret "+c.Secret+" is valid until "+c.NotAfter.UTC().Format(time.RFC3339)+" only")
 	}
 	return is(t, corev1.ConditionTrue, ReasonAllUsable, "")
+}
+
+// rejecting returns a pod whose member rejects what the CA of the cluster signs, or nil.
+func (o *Observed) rejecting() *Pod {
+	if !o.HasUsableCA() || o.isAccepted() {
+		return nil
+	}
+	return o.awaitsCA()
+}
+
+// regainTrust says what lets members trust each other again.
+func (o *Observed) regainTrust() string {
+	switch {
+	case o.CA == nil:
+		return "Put the former certificates back, with both CAs in the bundle, until no restart is pending. Or, if the members have PVCs, delete all pods so that they start with the new certificates only."
+	case len(o.RestartTogether()) > 0:
+		return "All members restart together, which is an outage of seconds; all data is on PVCs."
+	default:
+		return "Members without PVCs do not restart together: restore the Secrets of the former CA and of the peers from a backup of Secrets, or back up the cluster and restore it into a new cluster."
+	}
+}
+
+func trustPending(p *Pod) string {
+	return "the CA before the present one was lost with its key, and member " + p.Name + " does not trust the present one before it restarts"
 }
 
 func is(t v1beta2.ClusterConditionType, status corev1.ConditionStatus, reason, message string) v1beta2.ClusterCondition {

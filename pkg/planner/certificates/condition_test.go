@@ -42,9 +42,13 @@ func TestCondition(t *testing.T) {
 
 		{"a member rejects the certificates of a new CA", static(trusts("before"), rejects), corev1.ConditionFalse, "CANotTrusted", "member b does not trust"},
 		{"a member accepts them", static(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
-		{"a member trusts what was trusted before", issued(trusts("before"), rejects), corev1.ConditionTrue, "RestartPending", "member b trusts"},
+		{"a member trusts what was trusted before", issued(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
+		{"members reject each other and restart together", issued(trusts("before"), rejects, notCrossSigned), corev1.ConditionFalse, "CANotTrusted", "All members restart together"},
+		{"members without PVCs reject each other", issued(trusts("before"), rejects, notCrossSigned, withoutPVC), corev1.ConditionFalse, "CANotTrusted", "restore the Secrets"},
+		{"a certificate is issued when all trust the next CA", issued(overlap, notCrossSigned, operator(lost), trusts("before")), corev1.ConditionFalse, "TrustPending", "member b does not trust the present one"},
+		{"the CA and the peers were lost, without a PVC", issued(inState(0, Missing), inState(1, Missing), notCrossSigned, allTrusted, withoutPVC), corev1.ConditionFalse, "PeerCertificateLost", "lost together"},
 		{"while both CAs are trusted", issued(trusts("before"), overlap), corev1.ConditionTrue, "AllUsable", ""},
-		{"while both are trusted, not cross-signed", issued(trusts("before"), overlap, notCrossSigned), corev1.ConditionTrue, "RestartPending", "member b trusts"},
+		{"while both are trusted, not cross-signed", issued(trusts("before"), overlap, notCrossSigned), corev1.ConditionFalse, "TrustPending", "member b does not trust"},
 		{"a pod that does not say what it trusts", issued(trusts("")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
 		{"it is unknown what to trust", issued(trusts("before"), func(o *Observed) { o.Trust = "" }), corev1.ConditionTrue, "AllUsable", ""},
 	} {

@@ -4,6 +4,7 @@
 package certificates
 
 import (
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -38,6 +39,8 @@ const (
 	CAFirst CAMode = "First"
 	// CASuccessor: the new CA takes over from the present one, which stays trusted.
 	CASuccessor CAMode = "Successor"
+	// CAKept: the CA whose Secret was lost is written back from memory.
+	CAKept CAMode = "Kept"
 )
 
 // IssueCertificate issues the certificate for one use.
@@ -55,6 +58,9 @@ const (
 	ChangeAll Change = "All"
 	// ChangeBundle: the certificate stays, and only what stands beside it changes.
 	ChangeBundle Change = "Bundle"
+	// ChangeLost: the certificate is signed again although members that run may reject it. It was
+	// lost, and without it no member can start to trust the present CA.
+	ChangeLost Change = "Lost"
 )
 
 // clientGrace is how long an old CA stays trusted after every member has a certificate of
@@ -75,18 +81,28 @@ func (o *Observed) IsIssuing() bool {
 	return s.IssueCA != nil || len(s.Issue) > 0 || s.DropOldCAs || len(s.Refresh) > 0
 }
 
+// isIssuingFor is true if the controller issues a certificate now, or the CA that signs it.
+func (o *Observed) isIssuingFor(c *Certificate) bool {
+	s := o.issue()
+	return s.IssueCA != nil || slices.ContainsFunc(s.Issue, func(i IssueCertificate) bool { return i.Use == c.Use })
+}
+
 // issue returns the certificates to issue now, for a cluster that is not hibernated and
 // has its own CA. Certificates are issued again long before they expire.
 func (o *Observed) issue() Steps {
 	ca := o.certificateOfCA()
-	if ca == nil || o.Deleting || o.Hibernated || o.conflictingSecret() != nil {
+	if ca == nil || o.Deleting || o.Hibernated {
 		return Steps{}
 	}
 	if o.Paused {
 		return o.renewWhilePaused(ca)
 	}
 	switch {
-	case ca.State == Unknown || ca.State == NotYetValid:
+	case ca.State == Unknown || ca.State == NotYetValid || ca.State == NotOwned:
+		return Steps{}
+	case ca.isAbsent() && o.CA.Kept:
+		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CAKept}}
+	case o.isCutOff():
 		return Steps{}
 	case ca.State != Usable:
 		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CAFirst}}
@@ -132,7 +148,7 @@ func (o *Observed) issueLeaves() []IssueCertificate {
 	var leaves []IssueCertificate
 	for i := range o.Certificates {
 		c := &o.Certificates[i]
-		if c.Use == v1beta2.CertificateUseCA || c.State == Unknown {
+		if c.Use == v1beta2.CertificateUseCA || c.State == Unknown || c.State == NotOwned {
 			continue
 		}
 		if change, due := o.LeafChange(c); due {
@@ -149,14 +165,13 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	if o.Paused {
 		return ChangeAll, o.runsOut(c)
 	}
-	accepted := c.Issued.Signed || o.isAccepted()
-	// A certificate that is due for renewal is good for a while: there is time to wait until
-	// what replaces it is accepted.
-	renew := c.isAbsent() || c.State == Expired || !c.Issued.SANsMatch || accepted && !o.Now.Before(c.Renewal)
+	accepted := o.isAccepted()
 	switch {
-	case renew, !c.Issued.Signed && accepted:
+	case c.isLost() && !accepted:
+		return ChangeLost, o.cannotWait(c.Use)
+	case c.isLost(), accepted && (!c.Issued.Signed || !c.Issued.SANsMatch || !o.Now.Before(c.Renewal)):
 		return ChangeAll, true
-	case !c.Issued.BundleMatches && !c.Issued.Signed:
+	case !c.Issued.BundleMatches && !accepted:
 		// Every client and member accepts the certificate as it is, and not yet a
 		// certificate that the present CA signs.
 		return ChangeBundle, true
@@ -165,11 +180,25 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	}
 }
 
+// cannotWait is true for a lost certificate that is issued before every member accepts it.
+// Pods mount those of peers and servers, so no member starts without them. Every other one
+// waits: one that members reject is worth nothing.
+func (o *Observed) cannotWait(use v1beta2.CertificateUse) bool {
+	switch use {
+	case v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer:
+		return !o.isCutOff()
+	case v1beta2.CertificateUseOperator:
+		return !o.CanAuthenticate
+	case v1beta2.CertificateUseCA, v1beta2.CertificateUseClient:
+	}
+	return false
+}
+
 // runsOut is true for a certificate that has expired, or is to be renewed, if what replaces it
 // is accepted.
 func (o *Observed) runsOut(c *Certificate) bool {
 	runsOut := c.State == Expired || c.State == Usable && !o.Now.Before(c.Renewal)
-	return runsOut && (c.Issued.Signed || o.isAccepted())
+	return runsOut && o.isAccepted()
 }
 
 // endOverlap drops the old CA once nothing presents a certificate that it signed: no
@@ -208,7 +237,7 @@ func (o *Observed) clientsFollow() bool {
 // refresh makes the kubelets look at once when certificates of another issuer were renewed.
 // By themselves they look every minute or so.
 func (o *Observed) refresh() []Pod {
-	if o.CA != nil || o.Trust == "" || o.Deleting || o.Paused || o.FirstUnusable() != nil || o.untrusting() != nil {
+	if o.CA != nil || o.Trust == "" || o.Deleting || o.Paused || o.FirstBlocking() != nil || o.untrusting() != nil {
 		return nil
 	}
 	var pods []Pod

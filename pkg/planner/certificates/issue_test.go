@@ -23,6 +23,14 @@ func rotationAsked(o *Observed)   { o.RotateCA = "1" }
 func rotationCarried(o *Observed) { o.CA.Request = "1" }
 func notRefreshed(o *Observed)    { o.Pods[1].Refreshed = false }
 
+func kept(o *Observed)    { o.CA.Kept = true }
+func lost(c *Certificate) { c.State, c.Issued = Missing, Issued{} }
+func noneRuns(o *Observed) {
+	for i := range o.Pods {
+		o.Pods[i].Running = false
+	}
+}
+
 // client adds the certificate of a client.
 func client(change func(*Certificate)) edit {
 	return func(o *Observed) {
@@ -61,7 +69,7 @@ func TestIssue(t *testing.T) {
 		{"a certificate that a user damaged", issued(inState(2, Unusable)), "issue Server All"},
 		{"a certificate that has expired", issued(inState(2, Expired)), "issue Server All"},
 		{"a certificate that is not known", issued(inState(1, Unknown), certificate(1, renewNow)), ""},
-		{"a Secret that is not owned holds everything up", issued(inState(1, NotOwned), inState(2, Missing)), ""},
+		{"a Secret that is not owned holds up no other certificate", issued(inState(1, NotOwned), inState(2, Missing)), "issue Server All"},
 		{"a certificate is due for renewal", issued(certificate(1, renewNow)), "issue Peer All"},
 		{"a certificate is not good for all names", issued(certificate(1, otherSANs)), "issue Peer All"},
 		{"a certificate lacks a CA in its bundle", issued(certificate(1, otherBundle)), "issue Peer All"},
@@ -91,13 +99,29 @@ func TestIssue(t *testing.T) {
 
 		{"cross-signed: the certificate is issued at once", issued(overlap, certificate(1, unsigned), trusts("before")), "issue Peer All"},
 		{"not cross-signed and not trusted: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, unsigned), trusts("before")), "issue Peer Bundle"},
-		{"not cross-signed and in no Secret: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, unsigned), certificate(2, unsigned)), "issue Peer Bundle, issue Server Bundle"},
-		{"not cross-signed and in one Secret: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, signedBefore), certificate(2, unsigned)), "issue Server Bundle"},
-		{"not cross-signed and in one Secret: no client is ahead", issued(overlap, notCrossSigned, certificate(2, unsigned), operator(signedBefore)), "issue Server Bundle"},
+		{"not cross-signed and in no Secret: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, unsigned), certificate(2, unsigned), allTrusted), "issue Peer Bundle, issue Server Bundle"},
+		{"not cross-signed and in one Secret: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, signedBefore), certificate(2, unsigned), allTrusted), "issue Server Bundle"},
+		{"not cross-signed and in one Secret: no client is ahead", issued(overlap, notCrossSigned, certificate(2, unsigned), operator(signedBefore), allTrusted), "issue Server Bundle"},
 		{"not cross-signed and trusted: the certificate is issued", issued(overlap, notCrossSigned, certificate(1, signedBefore)), "issue Peer All"},
+		{"the CA is kept in memory", issued(inState(0, Missing), inState(1, Missing), kept), "Kept CA"},
+		{"a damaged CA is kept in memory", issued(inState(0, Unusable), kept, rotationAsked), "Kept CA"},
+		{"a CA that has expired is not kept", issued(inState(0, Expired), kept), "First CA"},
+		{"the CA was lost alone", issued(inState(0, Missing), allTrusted), "First CA"},
+		{"the CA and the peers were lost, on PVCs", issued(inState(0, Missing), inState(1, Missing), allTrusted), "First CA"},
+		{"the CA and the peers were lost, without a PVC", issued(inState(0, Missing), inState(1, Missing), notCrossSigned, allTrusted, withoutPVC), ""},
+		{"the CA and the peers were lost while no member runs", issued(inState(0, Missing), inState(1, Missing), notCrossSigned, allTrusted, withoutPVC, noneRuns), "First CA"},
+		{"the next CA: that of peers is issued, on PVCs", issued(overlap, notCrossSigned, inState(1, Missing), allTrusted), "issue Peer Lost"},
+		{"the next CA: that of peers is not issued, without a PVC", issued(overlap, notCrossSigned, inState(1, Missing), allTrusted, withoutPVC), ""},
+		{"the next CA: that of servers waits with that of peers", issued(overlap, notCrossSigned, inState(1, Missing), inState(2, Missing), allTrusted, withoutPVC), ""},
+		{"the next CA: that of servers is mounted", issued(overlap, notCrossSigned, inState(2, Missing), allTrusted, withoutPVC), "issue Server Lost"},
+		{"the next CA: the controller has another certificate", issued(overlap, notCrossSigned, operator(lost), allTrusted), ""},
+		{"the next CA: the controller has no other certificate", issued(overlap, notCrossSigned, operator(lost), allTrusted, func(o *Observed) { o.CanAuthenticate = false }), "issue Operator Lost"},
+		{"the next CA is trusted: that of the controller is issued", issued(overlap, notCrossSigned, operator(lost)), "issue Operator All"},
+		{"the next CA is trusted: that of the peers is issued, without a PVC", issued(overlap, notCrossSigned, inState(1, Missing), withoutPVC), "issue Peer All"},
+		{"names change when all members trust the next CA", issued(overlap, notCrossSigned, certificate(1, signedBefore), certificate(1, otherSANs), allTrusted), ""},
 		{"the bundle has the CA that is not yet trusted", issued(overlap, notCrossSigned, certificate(1, signedBefore), trusts("before")), ""},
 		{"a renewal waits until the CA is trusted", issued(overlap, notCrossSigned, certificate(1, signedBefore), certificate(1, renewNow), trusts("before")), ""},
-		{"a renewal does not wait for ever", issued(overlap, notCrossSigned, certificate(1, signedBefore), inState(1, Expired), trusts("before")), "issue Peer All"},
+		{"a renewal does not wait for ever", issued(overlap, notCrossSigned, certificate(1, signedBefore), inState(1, Expired), trusts("before")), "issue Peer Lost"},
 	} {
 		if got := describe(test.o.Decide()); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
@@ -196,6 +220,7 @@ func TestLeafChange(t *testing.T) {
 		{"it does not exist", issued(), Certificate{State: Missing}, ChangeAll, true},
 		{"it does not exist, and the cluster is paused", issued(paused), Certificate{State: Missing}, ChangeAll, false},
 		{"it has expired, and the cluster is paused", issued(paused), Certificate{State: Expired}, ChangeAll, true},
+		{"it does not exist, and its CA is not trusted yet", issued(overlap, notCrossSigned, trusts("before")), Certificate{Use: v1beta2.CertificateUseClient, State: Missing}, ChangeLost, false},
 		{"its CA is not trusted yet", issued(overlap, notCrossSigned, trusts("before")),
 			Certificate{State: Usable, Renewal: testNow.Add(time.Hour), Issued: Issued{SANsMatch: true}}, ChangeBundle, true},
 	} {

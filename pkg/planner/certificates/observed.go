@@ -34,6 +34,9 @@ type Observed struct {
 	MembersVerified bool
 	// Linearizable is true if the member list was read through a quorum.
 	Linearizable bool
+	// CanAuthenticate is true if the controller has a certificate that members accept: its own,
+	// or another one that the CA of the cluster has signed.
+	CanAuthenticate bool
 
 	// RotateCA and DropOldCA are the requests of a user for another CA, and for the end of the
 	// trust in the CA before it; empty for none.
@@ -61,6 +64,9 @@ type CA struct {
 	// CrossSigned is true if the older CA has signed the present one: then a client that trusts the
 	// older one only takes what the present one signs.
 	CrossSigned bool
+	// Kept is true if the Secret of the CA was lost and the controller still has its content in
+	// memory.
+	Kept bool
 }
 
 // Pod is what is known of the certificates of one pod.
@@ -72,6 +78,10 @@ type Pod struct {
 	// Accepts is true if the CAs that its member read when it started verify the certificates
 	// that the other members show now.
 	Accepts bool
+	// TrustsCA is true if the present CA is one of those that its member read when it started.
+	TrustsCA bool
+	// Running is true while etcd runs in it, and HasPVC if its data outlives the pod.
+	Running, HasPVC bool
 	// Notified is true if the last certificates that the kubelet of the pod was notified of are
 	// known, and Refreshed is true if these are the present ones.
 	Notified, Refreshed bool
@@ -86,6 +96,26 @@ func (o *Observed) FirstUnusable() *Certificate {
 	return o.first(func(c *Certificate) bool { return c.State != Usable })
 }
 
+// FirstBlocking returns the certificate to name while one that is needed cannot be used, or nil.
+// Needed are those that pods mount, and one that members accept from the controller. Without
+// any other certificate the members are still kept as declared.
+func (o *Observed) FirstBlocking() *Certificate {
+	blocks := o.first(func(c *Certificate) bool {
+		switch c.Use {
+		case v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer:
+			return c.State != Usable
+		case v1beta2.CertificateUseOperator:
+			return c.State != Usable && !o.CanAuthenticate
+		case v1beta2.CertificateUseCA, v1beta2.CertificateUseClient:
+		}
+		return false
+	})
+	if blocks == nil {
+		return nil
+	}
+	return o.FirstUnusable() // the CA comes first: nothing is issued without it
+}
+
 // HasUsableCA is true if the controller can sign certificates for the cluster.
 func (o *Observed) HasUsableCA() bool {
 	ca := o.certificateOfCA()
@@ -94,12 +124,17 @@ func (o *Observed) HasUsableCA() bool {
 
 // certificateOfCA returns the certificate of the CA, or nil if the controller issues none.
 func (o *Observed) certificateOfCA() *Certificate {
-	return o.first(func(c *Certificate) bool { return c.Use == v1beta2.CertificateUseCA })
+	return o.ofUse(v1beta2.CertificateUseCA)
 }
 
 // conflictingSecret returns a certificate whose Secret exists and is not owned by the cluster, or nil.
 func (o *Observed) conflictingSecret() *Certificate {
 	return o.first(func(c *Certificate) bool { return c.State == NotOwned })
+}
+
+// ofUse returns the certificate for a use, or nil.
+func (o *Observed) ofUse(use v1beta2.CertificateUse) *Certificate {
+	return o.first(func(c *Certificate) bool { return c.Use == use })
 }
 
 // first returns the first certificate that is as asked for, or nil.

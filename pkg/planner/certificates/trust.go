@@ -3,7 +3,11 @@
 
 package certificates
 
-import "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+import (
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
 
 // Distrusts is true for a pod that must start again because the set of trusted CAs has
 // changed. etcd reads its own certificate for each connection, and its trusted CAs only
@@ -22,14 +26,36 @@ func (o *Observed) Distrusts(trust string) bool {
 	if o.CA == nil {
 		return trust != "" && o.untrusting() == nil
 	}
-	return !o.CA.Overlap || !o.CA.CrossSigned
+	return (!o.CA.Overlap || !o.CA.CrossSigned) && o.untrusting() == nil
+}
+
+// RestartTogether returns the pods whose members must restart at the same time; none if there
+// are none. They reject the certificates that the members show now, and no key is left to sign
+// others that they accept. A member that restarts alone is rejected by the others, and they
+// reject each other with every new connection. All data is on PVCs, so this costs an outage and no
+// write. Certificates of other issuers can be put back, so their members wait for a user.
+func (o *Observed) RestartTogether() []Pod {
+	if o.CA == nil || o.untrusting() == nil || o.FirstBlocking() != nil {
+		return nil
+	}
+	var pods []Pod
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		if !p.HasPVC {
+			return nil
+		}
+		if p.Running && p.Trust != o.Trust {
+			pods = append(pods, *p)
+		}
+	}
+	return pods
 }
 
 // untrusting returns a pod that is not known to accept the present certificates, or nil.
 // These were put in place before their CA was trusted. That pod rejects a member that
 // restarts now, so no member restarts.
 func (o *Observed) untrusting() *Pod {
-	if o.CA != nil || o.Trust == "" {
+	if o.Trust == "" || o.CA != nil && o.isAccepted() {
 		return nil
 	}
 	for i := range o.Pods {
@@ -43,20 +69,27 @@ func (o *Observed) untrusting() *Pod {
 // isAccepted is true if every member accepts what the present CA signs: because the CA before
 // it cross-signed it, or because each member has started since it is trusted.
 func (o *Observed) isAccepted() bool {
-	return o.CA.CrossSigned || o.isDistributed() && o.allTrust()
+	return o.CA.CrossSigned || o.awaitsCA() == nil
 }
 
-// isDistributed is true if the Secrets of the members hold exactly the CAs that are to be
-// trusted. Before that, Trust names CAs that the present CA may not be among.
-func (o *Observed) isDistributed() bool {
-	for i := range o.Certificates {
-		c := &o.Certificates[i]
-		isOfMembers := c.Use == v1beta2.CertificateUsePeer || c.Use == v1beta2.CertificateUseServer
-		if isOfMembers && !c.Issued.BundleMatches {
-			return false
-		}
+// awaitsCA returns a pod whose member started before the present CA was trusted, or nil.
+func (o *Observed) awaitsCA() *Pod {
+	if i := slices.IndexFunc(o.Pods, func(p Pod) bool { return !p.TrustsCA }); i >= 0 {
+		return &o.Pods[i]
 	}
-	return true
+	return nil
+}
+
+// isCutOff is true if the certificate of the peers was lost together with the CA that signed
+// it, and members run whose data does not outlive their pods. They serve with the certificate
+// that they have mounted. One of the next CA would reach them through the same Secret, and
+// they would reject each other.
+func (o *Observed) isCutOff() bool {
+	peer := o.ofUse(v1beta2.CertificateUsePeer)
+	if peer == nil || !peer.isLost() || o.CA.CrossSigned {
+		return false
+	}
+	return slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Running && !p.HasPVC && !p.TrustsCA })
 }
 
 // allTrust is true if every pod was started with the CAs that the Secrets of the members hold.

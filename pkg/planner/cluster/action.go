@@ -198,6 +198,9 @@ const (
 	DeleteBootstrapPod PodDeletion = "Bootstrap"
 	// DeleteHibernated: the desired size is 0. Only while it is, and while the PVC exists.
 	DeleteHibernated PodDeletion = "Hibernated"
+	// DeleteDistrusting: the member restarts together with the others, because they reject each
+	// other's certificates. Only while the spec is as observed, and while the PVC exists.
+	DeleteDistrusting PodDeletion = "Distrusting"
 	// DeleteWithoutPVC: the pod waits for a PVC that does not exist. Only a pod that does not
 	// run, and only without that PVC.
 	DeleteWithoutPVC PodDeletion = "WithoutPVC"

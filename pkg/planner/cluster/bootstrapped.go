@@ -3,6 +3,9 @@
 
 package cluster
 
+// HasServed is true if the cluster has ever served, so that members of it may run.
+func HasServed(o *Observed) bool { return isBootstrapped(o) }
+
 // isBootstrapped is true if this cluster has ever served. More than one place is
 // asked, so that losing one of them never leads to a second bootstrap member.
 func isBootstrapped(o *Observed) bool {

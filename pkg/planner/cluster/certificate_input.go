@@ -20,6 +20,7 @@ func certificateInput(o *Observed) *certificates.Observed {
 		Trust:           o.Trust,
 		MembersVerified: areVerified(o.Etcd.Members),
 		Linearizable:    o.Etcd.Linearizable,
+		CanAuthenticate: o.CanAuthenticate,
 		RotateCA:        o.Cluster.Annotations[resources.AnnotationRotateCA],
 		DropOldCA:       o.Cluster.Annotations[resources.AnnotationDropOldCA],
 		Bootstrapped:    isBootstrapped(o),
@@ -35,7 +36,9 @@ func certificateInput(o *Observed) *certificates.Observed {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned && !isGone(p) {
 			facts.Pods = append(facts.Pods, certificates.Pod{
-				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, Notified: p.Certificates != "", Refreshed: p.Refreshed,
+				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, TrustsCA: p.TrustsCA,
+				Running: p.Running, HasPVC: pvcByName(o.PVCs, p.Name) != nil,
+				Notified: p.Certificates != "", Refreshed: p.Refreshed,
 			})
 		}
 	}

@@ -86,7 +86,7 @@ func TestCertificateFacts(t *testing.T) {
 	got := certificateInput(&o)
 	want := &certificates.Observed{
 		Now: testNow, Certificates: o.Certificates, Clients: []certificates.Certificate{o.Clients[1].Certificate}, CA: o.CA, Trust: "now",
-		Pods:         []certificates.Pod{{Name: "a", UID: "pod-a", Trust: "before", Accepts: true, Notified: true}},
+		Pods:         []certificates.Pod{{Name: "a", UID: "pod-a", Trust: "before", Accepts: true, TrustsCA: true, Running: true, Notified: true}},
 		Linearizable: true, RotateCA: "1", DropOldCA: "2", Bootstrapped: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -115,7 +115,7 @@ func issuedHere(changes ...func(*Observed)) func(*Observed) {
 			})
 		}
 		for i := range o.Pods {
-			o.Pods[i].Trust, o.Pods[i].Refreshed = "now", true
+			o.Pods[i].Trust, o.Pods[i].Refreshed, o.Pods[i].Accepts, o.Pods[i].TrustsCA = "now", true, true, true
 		}
 		for i := range o.Etcd.Members {
 			o.Etcd.Members[i].CertificateVerified = true
@@ -139,6 +139,12 @@ func TestIssuing(t *testing.T) {
 	notCrossSigned := func(o *Observed) { o.CA.CrossSigned = false }
 	asks := func(name, value string) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Annotations["etcd.database.coreos.com/"+name] = value }
+	}
+	rejects := func(o *Observed) {
+		o.CA.CrossSigned = false
+		for i := range o.Pods {
+			o.Pods[i].Trust, o.Pods[i].Accepts, o.Pods[i].TrustsCA = "before", false, false
+		}
 	}
 	otherTrust := func(o *Observed) { o.Pods[0].Trust = "before" }
 	noTrust := func(o *Observed) { o.Pods[0].Trust = "" }
@@ -164,8 +170,19 @@ func TestIssuing(t *testing.T) {
 		{"not before it has served", 3, "", edits(unresponsive, issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec), "paused"},
 		{"a Secret that is not owned", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.State, c.Message = certificates.NotOwned, "theirs" }))),
 			"certificates: wait NameConflict"},
-		{"not known", 3, "a b c", edits(issuedHere(func(o *Observed) { o.Certificates[0].State, o.Certificates[0].Message = certificates.Unknown, "?" })),
-			"certificates: wait SecretUnreadable"},
+		{"a CA that is not known keeps nothing from being repaired", 3, "a b", edits(issuedHere(func(o *Observed) { o.Certificates[0].State, o.Certificates[0].Message = certificates.Unknown, "?" })),
+			"scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"nor does a certificate of clients", 3, "a b", edits(issuedHere(func(o *Observed) {
+			o.Certificates = append(o.Certificates, certificates.Certificate{Use: v1beta2.CertificateUseClient, State: certificates.NotOwned, Message: "theirs"})
+		})), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"the CA was lost, and members reject each other", 3, "a:claim b:claim,leads c:claim", edits(issuedHere(rejects)),
+			"restart-together: DeletePod a, DeletePod b, DeletePod c"},
+		{"the CA was lost, and members that reject each other have no PVC", 3, "a b:leads c", edits(issuedHere(rejects)), "steady"},
+		{"the CA was lost, and members that reject each other have no quorum", 3, "a:claim b:claim c:claim", edits(noQuorum, issuedHere(rejects)),
+			"restart-together: DeletePod a, DeletePod b, DeletePod c"},
+		{"the CA was lost, and one restarted already", 3, "a:claim b:claim c:claim", edits(noQuorum, issuedHere(rejects, func(o *Observed) {
+			o.Pods[0].Trust, o.Pods[0].Accepts, o.Pods[0].TrustsCA = "now", true, true
+		})), "restart-together: DeletePod b, DeletePod c"},
 		{"no pod is prepared while a certificate is not known", 3, "a b", edits(unprepared, issuedHere(leaf(func(c *certificates.Certificate) { c.State, c.Message = certificates.Unknown, "?" }))),
 			"certificates: wait SecretUnreadable"},
 

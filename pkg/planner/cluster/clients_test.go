@@ -61,7 +61,9 @@ func TestClients(t *testing.T) {
 	oldCA := client(0, func(c *Client) { c.Issued.Signed, c.Issued.BundleMatches = false, false })
 	onlyBundle := client(0, func(c *Client) { c.Issued.BundleMatches = false })
 	overlap := func(o *Observed) { o.CA.Overlap, o.CA.Since = true, testNow.Add(-25*time.Hour) }
-	notYetTrusted := func(o *Observed) { o.CA.CrossSigned, o.Pods[0].Trust = false, "before" }
+	notYetTrusted := func(o *Observed) {
+		o.CA.CrossSigned, o.Pods[0].Trust, o.Pods[0].TrustsCA = false, "before", false
+	}
 	noCA := func(o *Observed) {
 		for i := range o.Certificates {
 			o.Certificates[i].State, o.Certificates[i].Message = certificates.Missing, "it does not exist"

@@ -59,7 +59,10 @@ type Observed struct {
 	// CertManager is set for a cluster whose certificates cert-manager issues.
 	CertManager *certificates.CertManager
 	// Trust names the set of CAs that members must trust; empty if that is not known.
-	Trust          string
+	Trust string
+	// CanAuthenticate is true if the controller has a certificate that members accept.
+	CanAuthenticate bool
+
 	Etcd           Etcd
 	RecoveryMember RecoveryMember
 	// LossRestore is the status of the EtcdRestore that LossRestoreName names; nil if there is none.
@@ -197,6 +200,9 @@ type Pod struct {
 	// and Accepts is true if these verify the certificates that the other members show now.
 	PeerCAs string
 	Accepts bool
+	// TrustsCA is true if the present CA of a cluster whose certificates are issued here is one
+	// of those that its member read when it started.
+	TrustsCA bool
 	// Certificates names those that the kubelet of the pod was last notified of, and
 	// Refreshed is true if these are the present ones.
 	Certificates string

@@ -3,12 +3,13 @@
 
 package cluster
 
-// ruleCertificates waits while a certificate cannot be used: a member that is made
-// now could not speak to the others, and to run without encryption would be worse
-// than not to run. Members that run are left as they are. Going to sleep needs none.
+// ruleCertificates waits while a certificate cannot be used that pods mount, or that the
+// controller shows to members: a member that is made now could not speak to the others, and to
+// run without encryption would be worse than not to run. Members that run are left as they are.
+// A certificate of clients keeps nothing from being repaired. Going to sleep needs none.
 func ruleCertificates(o *Observed) (Plan, bool) {
 	facts := certificateInput(o)
-	c := facts.FirstUnusable()
+	c := facts.FirstBlocking()
 	if c == nil || facts.Hibernated {
 		return Plan{}, false
 	}

@@ -18,6 +18,7 @@ const (
 	RuleRecovery         RuleName = "recovery"
 	RuleBootstrap        RuleName = "bootstrap"
 	RuleHibernate        RuleName = "hibernate"
+	RuleRestartTogether  RuleName = "restart-together"
 	RuleRecreatePods     RuleName = "recreate-pods"
 	RuleRepair           RuleName = "repair"
 	RuleQuorum           RuleName = "quorum"

@@ -303,6 +303,10 @@ func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
 		return
 	}
 	pvc, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
+	if kept && pvc.DeletionTimestamp == nil && c.hasLostPeers(l.Owner) {
+		c.short = true
+		return
+	}
 	if kept && pvc.DeletionTimestamp == nil && c.isUnresponsiveRestart(by, p) || !c.isJudged(by, "a stop") {
 		return
 	}

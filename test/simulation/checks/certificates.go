@@ -16,42 +16,21 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
-// accepts is true if a program that trusts these CAs takes the certificate in a secret.
-func (c *Checks) accepts(trusted []byte, shown *corev1.Secret, usage x509.ExtKeyUsage) bool {
-	chain := shown.Data[corev1.TLSCertKey]
-	for _, known := range c.accepted {
-		if bytes.Equal(known[0], trusted) && bytes.Equal(known[1], chain) {
-			return true
-		}
-	}
-	options := x509.VerifyOptions{
-		Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(), CurrentTime: c.w.Now(), KeyUsages: []x509.ExtKeyUsage{usage},
-	}
-	options.Roots.AppendCertsFromPEM(trusted)
-	options.Intermediates.AppendCertsFromPEM(chain)
-	if _, err := kubernetes.LeafOf(shown).Verify(options); err != nil {
-		return false
-	}
-	c.accepted = append(c.accepted, [2][]byte{trusted, chain})
-	return true
-}
-
 // CertificatesChanged makes sure that no two members reject each other's certificates, and
 // that no member rejects the current certificates of controllers and clients.
 func (c *Checks) CertificatesChanged() {
 	c.caReplaced()
 	var stay []*simetcd.Process
 	for _, p := range c.w.Etcd.Processes {
-		lost := c.lostCAs[p.Dir.Lineage.Owner]
 		// Secrets with the names of a deleted cluster may belong to the next one already.
-		if c.stays(p) && !c.Deleted[p.Dir.Lineage.Owner] && (lost == nil || !lost.certificate) {
+		if c.stays(p) && !c.Deleted[p.Dir.Lineage.Owner] && !c.hasLostPeers(p.Dir.Lineage.Owner) {
 			stay = append(stay, p)
 		}
 	}
 	for _, a := range stay {
 		for name, usage := range map[string]x509.ExtKeyUsage{schedules.OperatorSecret: x509.ExtKeyUsageClientAuth, schedules.ClientSecret: x509.ExtKeyUsageClientAuth} {
 			secret, found := kubernetes.Lookup[*corev1.Secret](c.w.Store, kubernetes.KindSecret, name)
-			if found && a.Trust != nil && simetcd.OwnerOf(secret) == a.Dir.Lineage.Owner && !c.accepts(a.Trust[schedules.ServerSecret], secret, usage) {
+			if found && a.Trust != nil && simetcd.OwnerOf(secret) == a.Dir.Lineage.Owner && !c.w.Accepts(a.Trust[schedules.ServerSecret], secret, usage) {
 				c.w.Violated("T1", "member %s rejects the certificate in secret %s", a.Run.Name(), name)
 			}
 		}
@@ -59,7 +38,7 @@ func (c *Checks) CertificatesChanged() {
 			if a.Trust == nil || b.Trust == nil || a.Dir.Lineage != b.Dir.Lineage {
 				continue
 			}
-			if !c.accepts(a.Trust[schedules.PeerSecret], b.Run.Mounts()[schedules.PeerSecret], x509.ExtKeyUsageServerAuth) {
+			if !c.w.Accepts(a.Trust[schedules.PeerSecret], b.Run.Mounts()[schedules.PeerSecret], x509.ExtKeyUsageServerAuth) {
 				c.w.Violated("T1", "member %s rejects the certificate of %s", a.Run.Name(), b.Run.Name())
 			}
 		}

@@ -38,8 +38,6 @@ type Checks struct {
 	unsettled           int
 	// lostCAs are the clusters whose CA was lost, until all members trust the next one.
 	lostCAs map[string]*lostCA
-	// accepted holds pairs of CAs and certificates that were found to fit.
-	accepted [][2][]byte
 	// short is true while a call is carried out that costs a small cluster its quorum for
 	// a moment.
 	short bool

@@ -4,6 +4,7 @@
 package checks
 
 import (
+	"crypto/x509"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,17 +16,15 @@ import (
 
 // lostCA is what T1 must know of a cluster whose CA was lost with its key. No key can
 // cross-sign the next CA (ADR 5), so it takes restarts until all members trust the next CA.
-// Until then T1 holds only as long as every certificate is left.
+// Until then T1 holds as long as the certificate of the peers is left.
 type lostCA struct {
-	// certificate is true if a certificate was lost as well. Only a CA that members do not
-	// trust yet can sign it again.
-	certificate bool
+	certificate *x509.Certificate
+	// peer is true if the certificate of the peers was lost as well. Only a CA that no member trusts
+	// can sign it again, so all members restart together.
+	peer bool
 }
 
-// leafSecrets are the Secrets with the certificates that the CA signs.
-var leafSecrets = []string{schedules.PeerSecret, schedules.ServerSecret, schedules.OperatorSecret, schedules.ClientSecret}
-
-// SecretRemoved notes that a cluster has lost its CA, or a certificate after that. A person
+// SecretRemoved notes that a cluster has lost its CA, or the certificate of the peers with it. A person
 // may have deleted the Secret, or garbage collection after the cluster was deleted. An API
 // that is brought back brings back the cluster, and no Secret. What a controller deletes is
 // no excuse.
@@ -34,25 +33,27 @@ func (c *Checks) SecretRemoved(secret *corev1.Secret) {
 	if c.acting != nil || owner == "" {
 		return
 	}
-	if secret.Name == schedules.CASecret {
-		c.lostCAs[owner] = &lostCA{}
+	if secret.Name == schedules.CASecret && c.lostCAs[owner] == nil {
+		c.lostCAs[owner] = &lostCA{certificate: kubernetes.LeafOf(secret)}
 	}
+	if lost := c.lostCAs[owner]; lost != nil {
+		peer, exists := kubernetes.Lookup[*corev1.Secret](c.w.Store, kubernetes.KindSecret, schedules.PeerSecret)
+		lost.peer = lost.peer || !exists || simetcd.OwnerOf(peer) != owner
+	}
+}
+
+// hasLostPeers is true for a cluster whose members may restart together.
+func (c *Checks) hasLostPeers(owner string) bool {
 	lost := c.lostCAs[owner]
-	if lost == nil {
-		return
-	}
-	lost.certificate = lost.certificate || slices.ContainsFunc(leafSecrets, func(name string) bool {
-		leaf, exists := kubernetes.Lookup[*corev1.Secret](c.w.Store, kubernetes.KindSecret, name)
-		return !exists || simetcd.OwnerOf(leaf) != owner
-	})
+	return lost != nil && lost.peer
 }
 
 // caReplaced ends what a lost CA excuses, once all that runs or is about to run trusts the CA
-// that came after it.
+// that came after it, or once the same CA is back.
 func (c *Checks) caReplaced() {
-	for owner := range c.lostCAs {
+	for owner, lost := range c.lostCAs {
 		ca, exists := kubernetes.Lookup[*corev1.Secret](c.w.Store, kubernetes.KindSecret, schedules.CASecret)
-		if exists && simetcd.OwnerOf(ca) == owner && c.allTrust(ca, owner) {
+		if exists && simetcd.OwnerOf(ca) == owner && (lost.certificate != nil && lost.certificate.Equal(kubernetes.LeafOf(ca)) || c.allTrust(ca, owner)) {
 			delete(c.lostCAs, owner)
 		}
 	}

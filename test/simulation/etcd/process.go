@@ -111,5 +111,6 @@ func (e *World) isCut(a, b string) bool { return e.Cut[Pair(a, b)] }
 
 // reaches is true if two members can talk.
 func (e *World) reaches(a, b *Process) bool {
-	return a == b || (a.Dir.Lineage == b.Dir.Lineage && !a.Stuck && !b.Stuck && a.linked && b.linked && !e.isCut(a.Run.Name(), b.Run.Name()) && a.Run.IsSevered() == b.Run.IsSevered())
+	return a == b || (a.Dir.Lineage == b.Dir.Lineage && !a.Stuck && !b.Stuck && a.linked && b.linked && !e.isCut(a.Run.Name(), b.Run.Name()) && a.Run.IsSevered() == b.Run.IsSevered() &&
+		!e.Network.Rejects(a, b) && !e.Network.Rejects(b, a))
 }

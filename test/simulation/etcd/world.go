@@ -63,6 +63,8 @@ type network interface {
 	IsResolvable() bool
 	// Address is that of a pod of the cluster; "" if there is none.
 	Address(pod string) string
+	// Rejects is true if one member does not take the certificate of the other one.
+	Rejects(a, b *Process) bool
 	// Volume is the directory on the volume of a PVC; nil if there is none.
 	Volume(pvc string) *DataDir
 }

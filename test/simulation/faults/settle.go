@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
@@ -50,7 +51,19 @@ func (w *World) Settle() {
 // followStatus is a person that does what the status asks for.
 func (w *World) followStatus() {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
-	if !found || cluster.Status.BlockedBy == nil {
+	if !found {
+		return
+	}
+	for _, c := range cluster.Status.Conditions {
+		switch {
+		case c.Type != v1beta2.ClusterConditionCertificatesValid:
+		case c.Reason == certificates.ReasonNameConflict:
+			w.deleteUnowned(string(cluster.UID), c.Message)
+		case c.Reason == certificates.ReasonPeerCertificateLost:
+			w.restoreSecrets(string(cluster.UID))
+		}
+	}
+	if cluster.Status.BlockedBy == nil {
 		return
 	}
 	switch b := cluster.Status.BlockedBy; b.Reason {

@@ -191,6 +191,8 @@ func (w *World) UserDoes(e schedules.Event) {
 		w.RotateCA(e)
 	case schedules.EventDeleteSecret:
 		w.Store.Remove(kubernetes.KindSecret, e.SecretName())
+	case schedules.EventLoseSecrets:
+		w.loseSecrets(e)
 	case schedules.EventGrow:
 		w.Change(func(s *v1beta2.ClusterSpec) { Sized(s, Gibibytes(1+e.A%4)) })
 	case schedules.EventRetention:

@@ -4,6 +4,8 @@
 package faults
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/etcd-operator/etcd-operator/test/simulation/checks"
 	"github.com/etcd-operator/etcd-operator/test/simulation/clients"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
@@ -21,6 +23,8 @@ type World struct {
 	AdmitsAll bool
 	// operations counts the requested operations.
 	operations int
+	// savedSecrets are the Secrets of which a user has a backup, by name.
+	savedSecrets map[string]*corev1.Secret
 }
 
 // New makes a world in which nothing is declared yet.

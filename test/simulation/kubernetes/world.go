@@ -38,6 +38,8 @@ type World struct {
 	Forced map[string]bool
 	// SlowStartUntil makes pods start slowly until then.
 	SlowStartUntil time.Duration
+	// verified holds what was found about certificates.
+	verified map[shown]bool
 }
 
 // Observer looks at what happens in Kubernetes.

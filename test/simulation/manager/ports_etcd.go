@@ -32,14 +32,15 @@ func addressOf(endpoint etcd.Endpoint) string {
 	return host
 }
 
-// at returns the process behind an endpoint, if the controller reaches it.
-func (p etcdPort) at(endpoint etcd.Endpoint) *simetcd.Process {
+// at returns the process behind an endpoint, if the controller reaches it and each takes the
+// certificate of the other.
+func (p etcdPort) at(target etcd.Target, endpoint etcd.Endpoint) *simetcd.Process {
 	address := addressOf(endpoint)
 	if other, leads := p.c.W.Etcd.Elsewhere[address]; leads {
 		address = other
 	}
 	found := p.c.W.Etcd.Serving(address)
-	if found == nil || p.c.W.Etcd.IsHidden(found.Run) {
+	if found == nil || p.c.W.Etcd.IsHidden(found.Run) || !p.c.W.AcceptsClient(found, target.TLS, target.TLSIdentity) {
 		return nil
 	}
 	return found
@@ -48,7 +49,7 @@ func (p etcdPort) at(endpoint etcd.Endpoint) *simetcd.Process {
 // of returns the process behind an endpoint, as at does, or the error if it is of another cluster than the
 // target.
 func (p etcdPort) of(target etcd.Target, endpoint etcd.Endpoint, op string) (*simetcd.Process, error) {
-	found := p.at(endpoint)
+	found := p.at(target, endpoint)
 	if found != nil && len(target.ClusterIDs) > 0 && !slices.Contains(target.ClusterIDs, found.Dir.Lineage.ClusterID) {
 		return found, &etcd.Error{Op: op, Member: endpoint.Name, Kind: etcd.ErrOtherCluster}
 	}
@@ -180,7 +181,7 @@ func (p etcdPort) Shown(ctx context.Context, target etcd.Target) map[string]etcd
 	results, err := call(ctx, p.c, "look at certificates", false, true, func() (map[string]etcd.Shown, error) {
 		results := map[string]etcd.Shown{}
 		for _, e := range target.Endpoints {
-			found := p.at(e)
+			found := p.at(target, e)
 			if found == nil {
 				results[e.Name] = etcd.Shown{Err: &etcd.Error{Op: "handshake", Member: e.Name, Kind: etcd.ErrUnavailable}}
 				continue

@@ -98,8 +98,8 @@ func (p etcdPort) checked(at *simetcd.Process, change func() error) error {
 }
 
 // ClusterVersion implements cluster.Etcd. Simulated etcd decides it at once.
-func (p etcdPort) ClusterVersion(_ context.Context, _ etcd.Target, endpoint etcd.Endpoint) (string, error) {
-	at := p.at(endpoint)
+func (p etcdPort) ClusterVersion(_ context.Context, target etcd.Target, endpoint etcd.Endpoint) (string, error) {
+	at := p.at(target, endpoint)
 	if at == nil {
 		return "", etcd.ErrUnavailable
 	}

@@ -150,6 +150,7 @@ func New(seed uint64) *Schedule {
 	lastingEvents(s)
 	drainEvents(s)
 	spaceEvents(s)
+	secretEvents(s)
 	s.Skewed = timeline.NewDice(seed, 20).Chance(15)
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
@@ -252,6 +253,16 @@ func drainEvents(s *Schedule) {
 	}
 	e := Event{At: d.Between(20*time.Second, 6*time.Minute), Kind: EventDrain, A: d.IntN(1 << 16), For: LastingDrain + d.Between(0, 10*time.Minute)}
 	s.Events = append(s.Events, e, Event{At: e.At + e.For + time.Second, Kind: EventResume}) // all faults end with the last event
+}
+
+// secretEvents delete several Secrets of a cluster with certificates at once, now and then. With an
+// odd B the controllers have ended before, so that no memory holds them. The events are drawn apart
+// from the others.
+func secretEvents(s *Schedule) {
+	d := timeline.NewDice(s.Seed, 31)
+	if s.Certificates && d.Chance(40) {
+		s.Events = append(s.Events, Event{At: d.Between(20*time.Second, 6*time.Minute), Kind: EventLoseSecrets, A: d.IntN(1 << 16), B: d.IntN(1 << 16)})
+	}
 }
 
 // LongNodeFaults sometimes lets a node go for so long that its members are replaced, and ties

@@ -95,6 +95,8 @@ const (
 	EventOtherCluster
 	// EventFill is never drawn with the others; see spaceEvents.
 	EventFill
+	// EventLoseSecrets is not drawn with the others; see secretEvents.
+	EventLoseSecrets
 	eventKinds
 )
 
@@ -113,6 +115,7 @@ var eventNames = [eventKinds]string{
 	"declare what is out of reach", "set the image of a pod", "declare an image of another version",
 	"add a member with etcdctl", "lead an address to another cluster",
 	"fill the database",
+	"delete secrets together",
 }
 
 // String is the name of the kind in traces.

@@ -17,8 +17,16 @@ const (
 // secretNames are the Secrets that an event may be about.
 var secretNames = []string{PeerSecret, ServerSecret, OperatorSecret, ClientSecret, CASecret}
 
-// SecretCA is A of an event about the Secret of the CA.
-const SecretCA = 4
+// SecretNames returns the Secrets that the event deletes together: one or more of the five.
+func (e Event) SecretNames() []string {
+	var names []string
+	for i, name := range secretNames {
+		if (1+e.A%(1<<len(secretNames)-1))&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // SecretName returns the Secret that the event is about.
 func (e Event) SecretName() string {

@@ -1,0 +1,107 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"crypto/x509"
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// observeAcceptance finds what the members that run accept, by the CAs that each has read when
+// it started: the present CA, and a certificate for the controller.
+func (s *seen) observeAcceptance() {
+	if s.signer != nil {
+		for i := range s.Pods {
+			s.Pods[i].TrustsCA = s.trustsCA(&s.Pods[i])
+		}
+	}
+	s.identity = s.certificates[v1beta2.CertificateUseOperator]
+	if !resources.IssuesCertificates(s.Cluster) {
+		return
+	}
+	if accepted := s.acceptedIdentity(); accepted != nil {
+		s.identity, s.CanAuthenticate = accepted, true
+	}
+}
+
+// trustsCA is true if a member was started with the present CA.
+func (s *seen) trustsCA(p *planner.Pod) bool {
+	return p.Trust == certificates.Trust(s.signer.trusted) || len(certificates.Named([]*x509.Certificate{s.signer.ca.Certificate}, p.PeerCAs)) > 0
+}
+
+// acceptedIdentity returns the certificate that most members accept from the controller; nil if
+// members run and accept none. It is the controller's own, unless that was lost or members do
+// not trust the CA that signed it. One CA signs all certificates of the cluster, and members
+// take each of them from a client: so the controller reaches them as long as one is left.
+func (s *seen) acceptedIdentity() *certificates.Pair {
+	known, pods := slices.Clone(s.trustedCAs()), 0
+	for _, pair := range s.certificates {
+		known = append(known, pair.CAs...)
+	}
+	for i := range s.Pods {
+		if runsOrStarts(&s.Pods[i]) {
+			pods++
+		}
+	}
+	var best *certificates.Pair
+	most := 0
+	for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient, v1beta2.CertificateUseServer, v1beta2.CertificateUsePeer} {
+		pair := s.certificates[use]
+		if pair == nil {
+			continue
+		}
+		own := use == v1beta2.CertificateUseOperator
+		n := s.countAccepting(pair, known, own)
+		if n > most || pods == 0 && best == nil {
+			if best, most = pair, n; !own {
+				best = pair.Trusting(known) // a server may show what its Secret does not trust
+			}
+		}
+		if n == pods {
+			break
+		}
+	}
+	return best
+}
+
+// countAccepting counts the pods whose members accept a client certificate. A pod of an earlier
+// release does not say what its member trusts: it counts for the controller's own certificate.
+func (s *seen) countAccepting(pair *certificates.Pair, known []*x509.Certificate, own bool) int {
+	n := 0
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if runsOrStarts(p) && (p.PeerCAs == "" && own ||
+			pair.Check(s.Now, certificates.Named(known, p.PeerCAs), nil, x509.ExtKeyUsageClientAuth) == nil) {
+			n++
+		}
+	}
+	return n
+}
+
+// trustedByPods returns those CAs of a list that a member has read when it started.
+func (s *seen) trustedByPods(cas []*x509.Certificate) []*x509.Certificate {
+	return slices.DeleteFunc(slices.Clone(cas), func(ca *x509.Certificate) bool {
+		return !slices.ContainsFunc(s.Pods, func(p planner.Pod) bool {
+			return runsOrStarts(&p) && len(certificates.Named([]*x509.Certificate{ca}, p.PeerCAs)) > 0
+		})
+	})
+}
+
+// runsOrStarts is true for a pod of the cluster that has not ended.
+func runsOrStarts(p *planner.Pod) bool { return p.Owned && !p.Finished }
+
+// trustedByAll returns those CAs that every Secret of the members holds. Where the certificates are
+// issued here, one Secret may not have got the next CA yet.
+func (s *seen) trustedByAll(cas []*x509.Certificate) []*x509.Certificate {
+	server := s.certificates[v1beta2.CertificateUseServer]
+	if server == nil || !resources.IssuesCertificates(s.Cluster) {
+		return cas
+	}
+	return certificates.Named(cas, certificates.Names(server.CAs))
+}
