@@ -20,15 +20,21 @@ import (
 // other events of a schedule as they are.
 var declared = map[string]func(*schedules.Schedule){
 	"out of reach": func(s *schedules.Schedule) {
+		s.Deadly = false // together with members that are lost for good, a person must decide
 		d := declare(s, schedules.EventDeaf, 30)
 		if s.Version = schedules.VersionLines[0][0]; s.Size < 3 || d.Chance(70) {
 			s.Volumes = true // without them nothing but the only member has the data
 		}
 		// A member that an earlier state of the API does not name is repaired only if it does not run.
-		s.Events = slices.DeleteFunc(s.Events, func(e schedules.Event) bool { return e.Kind == schedules.EventOldAPI })
+		s.Events = slices.DeleteFunc(s.Events, func(e schedules.Event) bool { return e.Kind == schedules.EventOldAPI || deadly[e.Kind] })
 	},
 	"image of a pod":           func(s *schedules.Schedule) { declare(s, schedules.EventSetImage, 31) },
 	"image of another version": func(s *schedules.Schedule) { declare(s, schedules.EventWrongImage, 32) },
+}
+
+// deadly are the events that only schedules have in which data may be lost.
+var deadly = map[schedules.EventKind]bool{
+	schedules.EventDisaster: true, schedules.EventRecover: true, schedules.EventBackup: true, schedules.EventRestore: true, schedules.EventTotalLoss: true,
 }
 
 // declare adds one or two events of a kind, and lets all others happen before the last.
