@@ -90,6 +90,7 @@ func (e *World) Start(r Container, dir *DataDir, pod *corev1.Pod) (*Process, err
 		Run: r, Dir: dir, Version: e.versionIn(Image(pod)), deaf: environment(pod, DeafEnvironment), strict: args.strict, snapshotCount: args.snapshotCount,
 		Started: e.Elapsed, heard: e.Elapsed, patience: e.Dice.Between(time.Second, 2*time.Second), match: map[uint64]int{}, Stuck: dir.Hung,
 	}
+	p.verifies = verifiesNames(pod, p.Version)
 	delete(e.Upgrading, r.UID())
 	if CannotStart(pod) {
 		return nil, errFlag
