@@ -4,9 +4,13 @@
 package simulation
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -20,26 +24,30 @@ import (
 // other events of a schedule as they are.
 var declared = map[string]func(*schedules.Schedule){
 	"out of reach": func(s *schedules.Schedule) {
-		d := declare(s, schedules.EventDeaf, 30)
-		if s.Version = schedules.VersionLines[0][0]; s.Size < 3 || d.Chance(70) {
-			s.Volumes = true // without them nothing but the only member has the data
-		}
+		s.Deadly = false // together with members that are lost for good, a person must decide
+		declare(s, schedules.EventDeaf, 30)
+		s.Version, s.Volumes = schedules.VersionLines[0][0], true // without them nothing but such a member has its data
 		// A member that an earlier state of the API does not name is repaired only if it does not run.
-		s.Events = slices.DeleteFunc(s.Events, func(e schedules.Event) bool { return e.Kind == schedules.EventOldAPI })
+		s.Events = slices.DeleteFunc(s.Events, func(e schedules.Event) bool { return e.Kind == schedules.EventOldAPI || deadly[e.Kind] })
 	},
 	"image of a pod":           func(s *schedules.Schedule) { declare(s, schedules.EventSetImage, 31) },
+	"walk with certificates":   walkWithCertificates,
 	"image of another version": func(s *schedules.Schedule) { declare(s, schedules.EventWrongImage, 32) },
 }
 
+// deadly are the events that only schedules have in which data may be lost.
+var deadly = map[schedules.EventKind]bool{
+	schedules.EventDisaster: true, schedules.EventRecover: true, schedules.EventBackup: true, schedules.EventRestore: true, schedules.EventTotalLoss: true,
+}
+
 // declare adds one or two events of a kind, and lets all others happen before the last.
-func declare(s *schedules.Schedule, kind schedules.EventKind, dice uint64) *timeline.Dice {
+func declare(s *schedules.Schedule, kind schedules.EventKind, dice uint64) {
 	d := timeline.NewDice(s.Seed, dice)
 	for range 1 + d.IntN(2) {
 		e := schedules.Event{At: d.Between(30*time.Second, 4*time.Minute), Kind: kind, A: d.IntN(1 << 16), B: d.IntN(1 << 16), For: d.Between(10*time.Second, 4*time.Minute)}
 		s.Events = append(s.Events, e, schedules.Event{At: e.At + e.For + time.Second, Kind: schedules.EventResume})
 	}
 	slices.SortStableFunc(s.Events, func(a, b schedules.Event) int { return int(a.At - b.At) })
-	return d
 }
 
 // alone leaves a schedule nothing but the events of one kind.
@@ -53,7 +61,7 @@ func alone(size int, volumes bool, e schedules.Event) func(*schedules.Schedule) 
 
 // TestDeclarations plays schedules with each of these faults.
 func TestDeclarations(t *testing.T) {
-	n := min(*scheduleCount, 60)
+	n := min(*scheduleCount, 25)
 	for name, story := range declared {
 		t.Run(name, func(t *testing.T) {
 			variant := Variant{Name: name, story: story}
@@ -69,6 +77,7 @@ func TestDeclarations(t *testing.T) {
 // bugsOfDeclarations are mistakes with members that run and are not what is declared.
 func bugsOfDeclarations() []bug {
 	return []bug{
+		{name: "changes only the image for another version", rules: "L1 S2", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return onlyImages{c.Objects} }), story: walkWithCertificates},
 		{name: "leaves a member alone that runs and does not respond", rules: "L1", wrap: deciding(leaveUnresponsive), story: alone(1, true, schedules.Event{Kind: schedules.EventDeaf, For: 3 * time.Minute})},
 		{name: "believes the tag of an image", rules: "L1", wrap: deciding(believeTag), story: alone(3, false, schedules.Event{Kind: schedules.EventWrongImage, For: 3 * time.Minute})},
 		{name: "does not look at the image of a pod", rules: "L1", wrap: deciding(ignoreImage), story: alone(3, false, schedules.Event{Kind: schedules.EventSetImage, B: 1, For: 3 * time.Minute})},
@@ -98,4 +107,33 @@ func withPods(o planner.Observed, change func(*planner.Pod)) planner.Observed {
 		change(&o.Pods[i])
 	}
 	return o
+}
+
+// walkWithCertificates declares one minor version after the other.
+func walkWithCertificates(s *schedules.Schedule) {
+	alone(3, s.Seed%2 == 0, schedules.Event{Kind: schedules.EventVersion})(s)
+	s.Certificates, s.Snapshots = true, 1000
+	s.Events = []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventVersion, A: 3},
+		{At: 10 * time.Minute, Kind: schedules.EventVersion, A: 4},
+		{At: 11 * time.Minute, Kind: schedules.EventResume},
+	}
+}
+
+// onlyImages changes no annotation that has the value of a variable of etcd.
+type onlyImages struct{ cluster.Objects }
+
+// UpdatePod implements cluster.Objects.
+func (o onlyImages) UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	live, err := o.GetPod(ctx, pod.Namespace, pod.Name)
+	if err != nil {
+		return nil, err
+	}
+	pod = pod.DeepCopy()
+	for name := range pod.Annotations {
+		if value, found := live.Annotations[name]; found && strings.HasSuffix(name, "peer-skip-client-san-verification") {
+			pod.Annotations[name] = value
+		}
+	}
+	return o.Objects.UpdatePod(ctx, pod)
 }

@@ -24,7 +24,7 @@ func checkRestart(f *facts, p Plan) string {
 			return "deletes the pod of " + name + ", which holds its data"
 		}
 		if mode == RestartUnresponsive {
-			if f.serving > 0 || f.Etcd.Linearizable || m.Health == Healthy {
+			if m.Health == Healthy || !f.Etcd.Linearizable && f.serving > 0 {
 				return "restarts " + name + ", which may serve, unasked"
 			}
 			continue

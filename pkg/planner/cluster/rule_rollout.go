@@ -59,9 +59,6 @@ func isWorse(pods []Pod, m, other *Member) bool {
 // every other voter must serve before.
 func restart(o *Observed, m *Member, target *version.Version, upgrade bool) Plan {
 	outage, plan, waits := awaitQuorumWithout(o, m)
-	if waits && isLongUnresponsive(o, m) && countReadyWithout(o, m) >= diagnosis.Quorum(len(listVoters(o.Etcd.Members))) && !awaitsResponse(o) {
-		return Plan{Actions: []Action{renew(o, m, target, upgrade, RestartUnresponsive)}, RequeueAfter: recheckQuorum}
-	}
 	if waits {
 		return plan
 	}

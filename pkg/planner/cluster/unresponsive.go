@@ -18,31 +18,28 @@ import (
 // because it does not respond. Kubernetes notices within that time that a node was cut off.
 const unresponsiveFor = time.Minute
 
-// repairUnresponsive restarts one member that runs, does not respond, and is not what is declared now,
-// while no member list can be read. A declaration such as another --cipher-suites may have made it so,
-// and the corrected declaration reaches it in no other way. Its data stays: on its PVC, or in the pod
-// if only the image changes.
+// repairUnresponsive restarts one member that runs, does not respond, and is not what is declared now. A
+// declaration such as another --cipher-suites may have made it so, and the corrected declaration reaches it in
+// no other way: without a member list, or while too few voters serve for a rollout. Its data stays: on its PVC,
+// or in the pod if only the image changes.
 //
 // It may vote for members that serve clients although the controller does not reach them. So Kubernetes must
-// report that the other voters are ready and a quorum, or that none of them is ready. Of two
+// report that the other voters are ready and a quorum. Without a member list, none of them may be ready, too. Of two
 // voters the restart of one is an outage in any case. And one member restarts at a time: every other
 // one has had the time to respond since its container started.
 func repairUnresponsive(o *Observed, target *version.Version, rejected bool) []Action {
-	if o.Etcd.Linearizable || o.Etcd.Denied || o.Etcd.Unasked || unreadFor(o.Cluster.Status.Conditions, o.Now) < unresponsiveFor || awaitsResponse(o) {
+	unread := !o.Etcd.Linearizable
+	if o.Etcd.Denied || o.Etcd.Unasked || unread && unreadFor(o.Cluster.Status.Conditions, o.Now) < unresponsiveFor || awaitsResponse(o) {
 		return nil
 	}
-	voters := len(listVoters(o.Etcd.Members))
+	if unread && slices.ContainsFunc(o.Etcd.Members, func(m Member) bool { return responseOf(&m) == diagnosis.FollowsLeader }) {
+		return nil
+	}
 	var chosen *Member
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
 		pod := podByName(o.Pods, m.Name)
-		if responseOf(m) == diagnosis.FollowsLeader {
-			return nil
-		}
-		if m.Unmanaged || isGone(pod) || !pod.Running || responseOf(m) != diagnosis.NoResponse {
-			continue
-		}
-		if ready := countReadyWithout(o, m); ready > 0 && ready < diagnosis.Quorum(voters) && voters > 2 {
+		if m.Unmanaged || isGone(pod) || !pod.Running || responseOf(m) != diagnosis.NoResponse || !mayRestartUnresponsive(o, m) {
 			continue
 		}
 		if c := changeDueUnrequested(o, m); c != recreate && (c != reimage || rejected) {
@@ -56,6 +53,16 @@ func repairUnresponsive(o *Observed, target *version.Version, rejected bool) []A
 		return nil
 	}
 	return []Action{renew(o, chosen, target, !rejected, RestartUnresponsive)}
+}
+
+// mayRestartUnresponsive is true for a member whose restart ends no quorum, as far as Kubernetes knows.
+func mayRestartUnresponsive(o *Observed, m *Member) bool {
+	voters, ready := len(listVoters(o.Etcd.Members)), countReadyWithout(o, m)
+	if !o.Etcd.Linearizable {
+		return ready == 0 || voters <= 2 || ready >= diagnosis.Quorum(voters)
+	}
+	rolls := quorumOf(o).countServingWithout(m) >= diagnosis.Quorum(voters)
+	return !rolls && !m.Learner && isLongUnresponsive(o, m) && ready >= diagnosis.Quorum(voters)
 }
 
 // countReadyWithout counts the voters that Kubernetes reports as ready, leaving m out. Of a voter of

@@ -13,6 +13,8 @@ type Process struct {
 	strict  bool
 	// deaf is true for an etcd that controllers do not reach, because of its declaration.
 	deaf bool
+	// verifies is true for an etcd that accepts no peer, because it looks up the names of peers.
+	verifies bool
 	// snapshotCount is after how many entries it makes a snapshot.
 	snapshotCount uint64
 	// quota is the size of its database at which it rejects writes.
@@ -111,6 +113,6 @@ func (e *World) isCut(a, b string) bool { return e.Cut[Pair(a, b)] }
 
 // reaches is true if two members can talk.
 func (e *World) reaches(a, b *Process) bool {
-	return a == b || (a.Dir.Lineage == b.Dir.Lineage && !a.Stuck && !b.Stuck && a.linked && b.linked && !e.isCut(a.Run.Name(), b.Run.Name()) && a.Run.IsSevered() == b.Run.IsSevered() &&
+	return a == b || (a.Dir.Lineage == b.Dir.Lineage && !a.Stuck && !b.Stuck && !a.verifies && !b.verifies && a.linked && b.linked && !e.isCut(a.Run.Name(), b.Run.Name()) && a.Run.IsSevered() == b.Run.IsSevered() &&
 		!e.Network.Rejects(a, b) && !e.Network.Rejects(b, a))
 }

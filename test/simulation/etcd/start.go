@@ -91,6 +91,7 @@ func (e *World) Start(r Container, dir *DataDir, pod *corev1.Pod) (*Process, err
 		Started: e.Elapsed, heard: e.Elapsed, patience: e.Dice.Between(time.Second, 2*time.Second), match: map[uint64]int{}, Stuck: dir.Hung,
 		quota: resources.QuotaOf(pod).Bytes,
 	}
+	p.verifies = verifiesNames(pod, p.Version)
 	delete(e.Upgrading, r.UID())
 	if CannotStart(pod) {
 		return nil, errFlag

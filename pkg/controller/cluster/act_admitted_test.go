@@ -1,0 +1,113 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// policyAPI is a live API whose policy has pods pull from a mirror, and whose scheduler writes to a pod first.
+type policyAPI struct {
+	*oneMember
+	conflicts, updates int
+}
+
+func (p *policyAPI) admit(pod *corev1.Pod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0].Image = "mirror/etcd@sha256:1"
+	p.pod = pod
+	return pod
+}
+
+func (p *policyAPI) CreatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	created := p.admit(pod)
+	created.UID = "new"
+	return created, nil
+}
+
+func (p *policyAPI) UpdatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	p.updates++
+	if p.updates <= p.conflicts {
+		return nil, apierrors.NewConflict(corev1.Resource("pods"), pod.Name, errors.New("bound"))
+	}
+	return p.admit(pod), nil
+}
+
+func (p *policyAPI) ListPods(context.Context, string, string) ([]corev1.Pod, error) {
+	return []corev1.Pod{*p.pod}, nil
+}
+
+// TestAdmittedImageIsNoted: what a policy makes of a pod is no change by something else.
+func TestAdmittedImageIsNoted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		conflicts int
+		stale     bool
+	}{"at once": {}, "after the scheduler": {2, false}, "a pod that changes all the time": {99, true}} {
+		api := &policyAPI{oneMember: stopped(), conflicts: test.conflicts}
+		r := &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: api, Gate: api, Recorder: api}}, seen: &seen{Observed: planner.Observed{Cluster: api.cluster}}}
+		err := submitPod(t.Context(), r, resources.Pod(api.cluster, resources.MemberPod{Name: "c-a"}))
+		if errors.Is(err, reconcile.ErrStale) != test.stale || err != nil && !test.stale {
+			t.Errorf("%s: %v", name, err)
+		}
+		if noted := resources.ImageStateOf(api.pod) == resources.ImageAdmitted; noted == test.stale {
+			t.Errorf("%s: the image is noted: %t", name, noted)
+		}
+	}
+}
+
+// responses of members by name.
+type respondingAPI struct {
+	*policyAPI
+	responses map[string]etcd.StatusResult
+}
+
+func (r *respondingAPI) Statuses(context.Context, etcd.Target) map[string]etcd.StatusResult {
+	return r.responses
+}
+
+// TestUnresponsiveMemberRestarts only while it does not respond and the pods are those that were observed.
+func TestUnresponsiveMemberRestarts(t *testing.T) {
+	t.Parallel()
+	silent, serves := etcd.StatusResult{Err: etcd.ErrTimeout}, etcd.StatusResult{Health: etcd.MemberHealth{Leader: 1}}
+	for name, test := range map[string]struct {
+		change   func(api *respondingAPI, s *seen)
+		restarts bool
+	}{
+		"no member responds":       {func(*respondingAPI, *seen) {}, true},
+		"it responds":              {func(api *respondingAPI, _ *seen) { api.responses["c-a"] = etcd.StatusResult{} }, false},
+		"it rejects the request":   {func(api *respondingAPI, _ *seen) { api.responses["c-a"] = etcd.StatusResult{Err: etcd.ErrDenied} }, false},
+		"another one has a leader": {func(api *respondingAPI, _ *seen) { api.responses["c-b"] = serves }, false},
+		"another one has a leader, as was observed": {func(api *respondingAPI, s *seen) {
+			api.responses["c-b"], s.Etcd.Linearizable = serves, true
+		}, true},
+		"another one knows no leader": {func(api *respondingAPI, _ *seen) { api.responses["c-b"] = etcd.StatusResult{} }, true},
+		"its container has restarted": {func(api *respondingAPI, _ *seen) {
+			api.pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(9, 0))}
+		}, false},
+		"its pod was replaced": {func(api *respondingAPI, _ *seen) { api.pod.UID = "another" }, false},
+	} {
+		api := &respondingAPI{&policyAPI{oneMember: stopped()}, map[string]etcd.StatusResult{"c-a": silent, "c-b": silent}}
+		api.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(1, 0))}}
+		s := &seen{Observed: planner.Observed{Cluster: api.cluster, Pods: []planner.Pod{observedPod(api.cluster, api.pod)}}}
+		test.change(api, s)
+		r := &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: api, Gate: api, Recorder: api}}, seen: s}
+		err := requireRestartAllowed(t.Context(), r, "c-a", planner.RestartUnresponsive)
+		if test.restarts && err != nil || !test.restarts && !errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
