@@ -260,60 +260,6 @@ func TestRecoveryMemberIsGuarded(t *testing.T) {
 	})
 }
 
-func TestACloneNeverStartsEmpty(t *testing.T) {
-	annotated := func(o *Observed) {
-		o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r", v1beta2.AnnotationRestoreUID: "uid-r"}
-	}
-	restore := func(of string, phase v1beta2.RestorePhase) func(*Observed) {
-		return func(o *Observed) {
-			annotated(o)
-			o.AwaitedRestore = &v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: of}}, Status: v1beta2.RestoreStatus{Phase: phase}}
-		}
-	}
-	checkDecisions(t, []decision{
-		{"it waits", 3, "", edits(unresponsive, restore("c", v1beta2.RestorePhaseVerifying)), "bootstrap: wait WaitingForRestore"},
-		{"the EtcdRestore does not exist", 3, "", edits(unresponsive, annotated), "bootstrap: wait RestoreNotFound"},
-		{"the EtcdRestore is of another cluster", 3, "", edits(unresponsive, restore("other", v1beta2.RestorePhaseVerifying)), "bootstrap: wait RestoreNotFound"},
-		{"the EtcdRestore has failed", 3, "", edits(unresponsive, restore("c", v1beta2.RestorePhaseFailed)), "bootstrap: wait RestoreEnded"},
-		{"the EtcdRestore has filled an earlier cluster", 3, "", edits(unresponsive, restore("c", v1beta2.RestorePhaseSucceeded)), "bootstrap: wait RestoreEnded"},
-		{"a new cluster starts from the backup", 3, "", edits(unresponsive, annotated, asked(restores, func(r *v1beta2.RecoveryStatus) { r.OldMembers = nil })),
-			"recovery: RecordRecovery Filling from "},
-		{"it names no restore when it has served, so that its manifest starts anywhere", 3, "a b c", edits(annotated), "steady: ForgetRestore"},
-		{"it names the restore until the status says that it has served", 3, "a b c", edits(annotated, func(o *Observed) { o.Cluster.Status.Phase = v1beta2.ClusterPhaseCreating }), "steady"},
-		{"it names the restore until the restore has ended", 1, "a", edits(annotated, func(o *Observed) { o.RecoveryMember.Hidden = true }, recorded(cleaning)), "recovery: GuardRecoveryMember, PublishRecoveryMember seed"},
-	})
-}
-
-// TestAwaitedRestoreIsStalled: a cluster that waits for an EtcdRestore that will not come says so soon, and how it
-// starts.
-func TestAwaitedRestoreIsStalled(t *testing.T) {
-	for name, test := range map[string]struct {
-		restore *v1beta2.EtcdRestore
-		ago     time.Duration
-		stalled bool
-	}{
-		"it does not exist for a moment": {nil, 30 * time.Second, false},
-		"it does not exist for a minute": {nil, time.Minute, true},
-		"it runs for long":               {&v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: "c"}}}, time.Hour, false},
-		"it restores another cluster":    {&v1beta2.EtcdRestore{}, time.Minute, true},
-		"it has ended without this cluster": {&v1beta2.EtcdRestore{
-			Spec: v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: "c"}}, Status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed},
-		}, time.Minute, true},
-	} {
-		o := observed(t, 3, "", unresponsive)
-		o.Cluster.Annotations, o.AwaitedRestore = map[string]string{v1beta2.AnnotationRestore: "r"}, test.restore
-		before := Status(o, Decide(o))
-		o.Cluster.Status, o.Now = before, o.Now.Add(test.ago)
-		status := Status(o, Decide(o))
-		if got := reportedCondition(status.Conditions, v1beta2.ClusterConditionStalled).Status == corev1.ConditionTrue; got != test.stalled {
-			t.Errorf("%s: stalled %t, want %t", name, got, test.stalled)
-		}
-		if b := status.BlockedBy; test.stalled && (b == nil || !strings.Contains(b.Unblock, "remove its annotation "+v1beta2.AnnotationRestore)) {
-			t.Errorf("%s: blocked by %+v", name, b)
-		}
-	}
-}
-
 func TestRecoveryIsTold(t *testing.T) {
 	o := observed(t, 3, "a:noleader,index=90 b:nopod,index=0 c:down,index=0", noQuorum)
 	status := Status(o, Decide(o))
