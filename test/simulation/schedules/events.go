@@ -86,8 +86,8 @@ const (
 	EventLoseRecord
 	// EventLoseAPI is in stories only.
 	EventLoseAPI
-	// EventForeignMember and EventOtherCluster are in stories only.
-	EventForeignMember
+	// EventUnmanagedMember and EventOtherCluster are in stories only.
+	EventUnmanagedMember
 	EventOtherCluster
 	eventKinds
 )

@@ -24,9 +24,9 @@ func (e *World) StartOther(version string) (string, error) {
 	return name, e.StartExisting(othersOwner, version, name)
 }
 
-// AddForeign has another program add a member that no controller knows. A name is that under which it says
+// AddUnmanaged has another program add a member that no controller knows. A name is that under which it says
 // that it has started; without one it never starts. It never serves.
-func (e *World) AddForeign(at *Process, name string, learner bool) error {
+func (e *World) AddUnmanaged(at *Process, name string, learner bool) error {
 	url := fmt.Sprintf("http://foreign-%d:2380", e.ids)
 	if err := e.Add(at, url, learner); err != nil {
 		return err
