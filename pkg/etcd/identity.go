@@ -16,14 +16,14 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// identity is who responds on a connection: etcd says it in the header of each response.
+// identity is that of the member that responds on a connection. The header of each response says it.
 type identity struct{ cluster, member uint64 }
 
 // errEnded: gRPC wants to connect a second time. Another process may listen at the address by now.
 var errEnded = errors.New("the connection has ended")
 
-// link is the one transport that a connection ever has, and who responds on it. gRPC would connect again by
-// itself and hide that. What was learned of the process before would then be believed of the next one.
+// link is the one transport that a connection ever has, and the identity of the member behind it. gRPC would
+// connect again by itself and hide that. The proof of the first process would then count for the next process.
 type link struct {
 	connected atomic.Bool
 	said      atomic.Pointer[identity]
@@ -48,7 +48,7 @@ func (l *link) hasEnded(state connectivity.State) bool {
 	return l.connected.Load() && (state == connectivity.Idle || state == connectivity.TransientFailure || state == connectivity.Shutdown)
 }
 
-// note remembers who responds; it is an interceptor of all calls but streams.
+// note remembers the identity in a response; it is an interceptor of all calls but streams.
 func (l *link) note(ctx context.Context, method string, request, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if err := invoke(ctx, method, request, reply, cc, options...); err != nil {
 		return err

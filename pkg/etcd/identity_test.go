@@ -17,7 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
 )
 
-// address is an address that leads to one server and later to another one, as that of a pod does.
+// address is an address that leads to one server and later to another server, as that of a pod does.
 type address struct {
 	net.Listener
 	to atomic.Pointer[string]

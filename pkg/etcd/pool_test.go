@@ -264,8 +264,8 @@ func TestCancelledCallKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// TestConnectionHasOneTransport: gRPC would connect again by itself, to another process perhaps, and what was
-// learned of the first one would be believed of that.
+// TestConnectionHasOneTransport: gRPC would connect again by itself, perhaps to another process, and the proof of
+// the first process would count for it.
 func TestConnectionHasOneTransport(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

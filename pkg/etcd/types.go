@@ -34,7 +34,7 @@ type Endpoint struct {
 type Target struct {
 	Endpoints []Endpoint
 	// ClusterIDs are the IDs of the cluster; more than one while its data moves to new members. A response of
-	// any other cluster is ErrOtherCluster, and no request that could change something is sent there: the
+	// any other cluster is ErrOtherCluster, and no request that could change something is sent there. The
 	// address of a pod that has ended may be that of a member of another cluster by now. Empty: the
 	// ID is not known, and any cluster counts.
 	ClusterIDs []uint64

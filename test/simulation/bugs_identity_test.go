@@ -23,8 +23,8 @@ import (
 // bugsOfIdentity are mistakes with members and clusters that are not the controller's.
 func bugsOfIdentity() []bug {
 	return []bug{
-		{name: "reports nothing while the API rejects a field", rules: "L1 L2", story: foreignMembers, wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return allOrNothing{c.Objects} })},
-		{name: "changes the membership while another program does", rules: "S3 S2", story: foreignMembers, wrap: deciding(overlookForeign)},
+		{name: "reports nothing while the API rejects a field", rules: "L1 L2", story: unmanagedMembers, wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return allOrNothing{c.Objects} })},
+		{name: "changes the membership while another program does", rules: "S3 S2", story: unmanagedMembers, wrap: deciding(overlookUnmanaged)},
 		{name: "takes what responds at the address of a member for that member", rules: "S5 S2", story: otherClusters, wrap: func(_ *manager.Manager, c cluster.Config) cluster.Config {
 			c.Etcd = indifferent{c.Etcd}
 			return c
@@ -32,8 +32,8 @@ func bugsOfIdentity() []bug {
 	}
 }
 
-// foreignMembers is a story in which persons add members with etcdctl.
-func foreignMembers(s *schedules.Schedule) { identityStory(s, schedules.EventForeignMember) }
+// unmanagedMembers is a story in which persons add members with etcdctl.
+func unmanagedMembers(s *schedules.Schedule) { identityStory(s, schedules.EventUnmanagedMember) }
 
 // otherClusters is a story in which addresses of pods lead to another cluster.
 func otherClusters(s *schedules.Schedule) { identityStory(s, schedules.EventOtherCluster) }
@@ -71,7 +71,7 @@ func (o allOrNothing) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCl
 	return o.Objects.UpdateClusterStatus(ctx, c)
 }
 
-func overlookForeign(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+func overlookUnmanaged(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	o.Etcd.Members = slices.DeleteFunc(slices.Clone(o.Etcd.Members), func(m planner.Member) bool { return m.Unmanaged })
 	return decide(o)
 }
@@ -113,7 +113,7 @@ func (e indifferent) ProveWrite(ctx context.Context, target etcd.Target) error {
 // another cluster.
 func TestIdentitySchedules(t *testing.T) {
 	n := max(10, *scheduleCount/10)
-	for name, story := range map[string]func(*schedules.Schedule){"members of other programs": foreignMembers, "another cluster at an address": otherClusters} {
+	for name, story := range map[string]func(*schedules.Schedule){"members of other programs": unmanagedMembers, "another cluster at an address": otherClusters} {
 		t.Run(name, func(t *testing.T) {
 			variant := Variant{Name: name, story: story}
 			total, failed := playAll(n, *firstSeed, variant, nil)

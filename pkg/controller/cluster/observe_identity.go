@@ -34,7 +34,7 @@ func recordedClusterIDs(record planner.Record) []uint64 {
 }
 
 // identify finds out from the responses of the members which cluster ID is that of the cluster, if no record
-// says it: the one of most members that respond. A response with another one does not count. If
+// says it: the ID that most of the responses have. A response with another ID does not count. If
 // there is no such majority none counts: the address of a pod that has ended may be that of a
 // member of another cluster by now.
 func (s *seen) identify(statuses map[string]etcd.StatusResult) {
@@ -62,7 +62,7 @@ func (s *seen) identify(statuses map[string]etcd.StatusResult) {
 	s.target = s.to(s.target.Endpoints...)
 }
 
-// errUnlike: no record says the cluster ID, and most members respond with another one than this one.
+// errUnlike: no record says the cluster ID, and this response does not have the ID of most responses.
 var errUnlike = errors.New("most members that respond have another cluster ID")
 
 // noteOtherCluster says which cluster responds at the addresses of the members, if no member of this cluster

@@ -42,25 +42,23 @@ func (w StatusWrite[S]) Do(ctx context.Context, desired func() S, update func(S)
 	if w.Object.GetDeletionTimestamp() != nil {
 		return false, nil
 	}
-	wanted := desired()
-	if isSame(&wanted, &w.Current) {
+	full := desired()
+	if isSame(&full, &w.Current) {
 		return false, nil
 	}
-	status, leftOut := w.Kind.fit(wanted, w.Current)
-	if len(leftOut) > 0 {
-		w.report(ctx, &status, leftOut)
-	}
+	status, leftOut := w.Kind.fit(full, w.Current)
+	w.report(&status, leftOut)
 	if w.Kind.size(&status) > maxStatusSize {
 		leftOut = append(leftOut, field.TooLong(field.NewPath("status"), "", maxStatusSize))
-		status = w.reduced(ctx, wanted, leftOut)
+		status = w.reduced(full, leftOut)
 	}
 	updated, err := w.send(&status, update)
-	for try := 0; isRefused(err) && try < 2; try++ {
-		leftOut = append(leftOut, refusals(err)...)
-		if try > 0 || !validation.LeaveOut(&status, refusals(err)) {
-			status = w.reduced(ctx, wanted, leftOut)
+	for try := 0; isRejected(err) && try < 2; try++ {
+		leftOut = append(leftOut, rejections(err)...)
+		if try > 0 || !validation.LeaveOut(&status, rejections(err)) {
+			status = w.reduced(full, leftOut)
 		} else {
-			w.report(ctx, &status, leftOut)
+			w.report(&status, leftOut)
 		}
 		updated, err = w.send(&status, update)
 	}
@@ -74,6 +72,10 @@ func (w StatusWrite[S]) Do(ctx context.Context, desired func() S, update func(S)
 		return false, nil
 	}
 	w.Gate.Note(w.Key, updated)
+	if len(leftOut) > 0 {
+		metrics.StatusFieldsLeftOut(w.Kind.name)
+		klog.FromContext(ctx).Info("Left out of the status what the API rejects", "kind", w.Kind.name, "object", w.Key, "rejected", describeLeftOut(leftOut))
+	}
 	return true, nil
 }
 
@@ -88,19 +90,18 @@ func (w StatusWrite[S]) send(status *S, update func(S) (metav1.Object, error)) (
 	return update(*status)
 }
 
-// reduced returns the current status, which the API has accepted, with the conditions of the wanted one.
-func (w StatusWrite[S]) reduced(ctx context.Context, wanted S, leftOut field.ErrorList) S {
-	status, _ := w.Kind.fit(w.Kind.reduce(wanted, w.Current), w.Current)
-	w.report(ctx, &status, leftOut)
+// reduced returns the current status, which the API has accepted, with the conditions of the full one.
+func (w StatusWrite[S]) reduced(full S, leftOut field.ErrorList) S {
+	status, _ := w.Kind.fit(w.Kind.reduce(full, w.Current), w.Current)
+	w.report(&status, leftOut)
 	return status
 }
 
-// report says in the status, in the log and in a metric what was left out.
-func (w StatusWrite[S]) report(ctx context.Context, status *S, leftOut field.ErrorList) {
-	message := describeLeftOut(leftOut)
-	w.Kind.report(status, w.Current, w.Object.GetGeneration(), w.Now, message)
-	metrics.StatusFieldsLeftOut(w.Kind.name)
-	klog.FromContext(ctx).Info("Left out of the status what the API rejects", "kind", w.Kind.name, "object", w.Key, "rejected", message)
+// report names the fields that the status lacks in its condition StatusIncomplete.
+func (w StatusWrite[S]) report(status *S, leftOut field.ErrorList) {
+	if len(leftOut) > 0 {
+		w.Kind.report(status, w.Current, w.Object.GetGeneration(), w.Now, describeLeftOut(leftOut))
+	}
 }
 
 // isSame compares statuses. Most of the time they are the same, which reflect.DeepEqual finds several
@@ -109,15 +110,15 @@ func isSame[S any](a, b *S) bool {
 	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(*a, *b)
 }
 
-// isRefused is true if the API rejects the content of what was written. The same content is
+// isRejected is true if the API rejects the content of what was written. The same content is
 // rejected again.
-func isRefused(err error) bool {
+func isRejected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// refusals returns which fields an API server rejects, as far as it says so.
-func refusals(err error) field.ErrorList {
-	status, says := err.(apierrors.APIStatus) //nolint:errorlint // isRefused has looked at wrapped errors
+// rejections returns which fields an API server rejects, as far as it says so.
+func rejections(err error) field.ErrorList {
+	status, says := err.(apierrors.APIStatus) //nolint:errorlint // isRejected has looked at wrapped errors
 	if !says || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
 		return field.ErrorList{{Type: field.ErrorTypeInternal, Field: "status", Detail: err.Error()}}
 	}

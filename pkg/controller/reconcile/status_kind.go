@@ -23,9 +23,9 @@ import (
 type StatusKind[S any] struct {
 	name string
 	// fit leaves out what the API rejects; see package validation.
-	fit func(wanted, current S) (S, field.ErrorList)
-	// reduce returns the current status with the conditions of the wanted one.
-	reduce func(wanted, current S) S
+	fit func(full, current S) (S, field.ErrorList)
+	// reduce returns the current status with the conditions of the full one.
+	reduce func(full, current S) S
 	// report puts the condition StatusIncomplete into a status.
 	report func(status *S, current S, generation int64, now time.Time, message string)
 	size   func(*S) int
@@ -35,10 +35,10 @@ type StatusKind[S any] struct {
 var (
 	ClusterStatus = StatusKind[v1beta2.ClusterStatus]{
 		name: "EtcdCluster", fit: validation.FitClusterStatus, size: (*v1beta2.ClusterStatus).Size,
-		reduce: func(wanted, current v1beta2.ClusterStatus) v1beta2.ClusterStatus {
+		reduce: func(full, current v1beta2.ClusterStatus) v1beta2.ClusterStatus {
 			reduced := *current.DeepCopy()
-			reduced.Conditions, reduced.Phase, reduced.Reason, reduced.BlockedBy = wanted.Conditions, wanted.Phase, wanted.Reason, wanted.BlockedBy
-			reduced.ObservedGeneration, reduced.Tolerance = wanted.ObservedGeneration, wanted.Tolerance
+			reduced.Conditions, reduced.Phase, reduced.Reason, reduced.BlockedBy = full.Conditions, full.Phase, full.Reason, full.BlockedBy
+			reduced.ObservedGeneration, reduced.Tolerance = full.ObservedGeneration, full.Tolerance
 			return reduced
 		},
 		report: func(status *v1beta2.ClusterStatus, current v1beta2.ClusterStatus, generation int64, now time.Time, message string) {
@@ -47,9 +47,9 @@ var (
 	}
 	BackupStatus = StatusKind[v1beta2.BackupStatus]{
 		name: "EtcdBackup", fit: validation.FitBackupStatus, size: (*v1beta2.BackupStatus).Size,
-		reduce: func(wanted, current v1beta2.BackupStatus) v1beta2.BackupStatus {
+		reduce: func(full, current v1beta2.BackupStatus) v1beta2.BackupStatus {
 			reduced := *current.DeepCopy()
-			reduced.Conditions, reduced.Phase, reduced.ObservedGeneration = wanted.Conditions, wanted.Phase, wanted.ObservedGeneration
+			reduced.Conditions, reduced.Phase, reduced.ObservedGeneration = full.Conditions, full.Phase, full.ObservedGeneration
 			return reduced
 		},
 		report: func(status *v1beta2.BackupStatus, current v1beta2.BackupStatus, generation int64, now time.Time, message string) {
@@ -58,9 +58,9 @@ var (
 	}
 	RestoreStatus = StatusKind[v1beta2.RestoreStatus]{
 		name: "EtcdRestore", fit: validation.FitRestoreStatus, size: (*v1beta2.RestoreStatus).Size,
-		reduce: func(wanted, current v1beta2.RestoreStatus) v1beta2.RestoreStatus {
+		reduce: func(full, current v1beta2.RestoreStatus) v1beta2.RestoreStatus {
 			reduced := *current.DeepCopy()
-			reduced.Conditions, reduced.Phase, reduced.ObservedGeneration = wanted.Conditions, wanted.Phase, wanted.ObservedGeneration
+			reduced.Conditions, reduced.Phase, reduced.ObservedGeneration = full.Conditions, full.Phase, full.ObservedGeneration
 			return reduced
 		},
 		report: func(status *v1beta2.RestoreStatus, current v1beta2.RestoreStatus, generation int64, now time.Time, message string) {

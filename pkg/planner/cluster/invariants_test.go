@@ -235,7 +235,7 @@ func checkList(f *facts, p Plan) string {
 	return ""
 }
 
-// healsBesideUnmanaged is true for what brings back the declared number of own voters, while no
+// healsBesideUnmanaged is true for what brings back as many own voters as are desired, while no
 // unmanaged member is a learner or has not started.
 func (f *facts) healsBesideUnmanaged(a Action) bool {
 	own := 0

@@ -45,8 +45,8 @@ const (
 type Member struct {
 	ID uint64
 	// Name is that of its pod. An unmanaged member is named by its ID, because its own name may be
-	// missing, anything, and that of another member; an old member of an etcd that the cluster takes over
-	// keeps its own name where that is none of these.
+	// missing, anything, and that of another member. An old member of an etcd that the cluster takes over
+	// keeps its own name if that is safe and unique.
 	Name string
 	// OwnName is what an unmanaged member calls itself; empty until it has started.
 	OwnName string

@@ -12,16 +12,16 @@ import (
 )
 
 // ruleUnmanagedMembers waits while etcd has members that this controller did not add. It counts each of
-// their votes as one that does not serve, because no pod and no response tells about them. So it does
-// not roll out a change, does not change the size, and removes none of them: another program may run
-// them and hold data there.
+// their votes as one that does not serve, because no pod and no response tells about them. So it
+// rolls out no change and does not change the size. It removes none of them: another program may
+// run them and hold data there.
 //
-// It does replace members of its own that have lost their pod and their data, unless the other
-// program is in the middle of a change: one of its members is a learner or has not started. A lost
-// voter is removed only if the voters of this cluster that serve are a quorum of those that are left
-// (S2). That makes the quorum smaller and never ends it, whatever the unmanaged members do. Its
-// successor joins as a learner, and votes only if the members that serve are a quorum with it. Waiting
-// instead would add the next loss to the first one.
+// It does replace members of its own that have lost their pod and their data. It waits with that, too, while
+// an unmanaged member is a learner or has not started: a change is under way then (S3). It removes
+// a lost voter only if the voters of this cluster that serve are a quorum of those that are left
+// (S2). The removal makes the quorum smaller and never ends it, whatever the unmanaged members do. The
+// successor joins as a learner, and votes only if the members that serve are a quorum with it.
+// A wait would let the next loss end the quorum.
 func ruleUnmanagedMembers(o *Observed) (Plan, bool) {
 	unmanaged := listUnmanaged(o.Etcd.Members)
 	if len(unmanaged) == 0 {

@@ -44,6 +44,9 @@ var statements = []struct {
 	{"a member does not serve, and the status calls it ready", func(c *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
 		return !slices.ContainsFunc(cluster.Status.Members.Ready, func(name string) bool { return !c.follows(l, name) })
 	}},
+	{"another program has added a member, and the status says Ready", func(_ *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
+		return !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionReady, corev1.ConditionTrue) || !l.Members.HasUnmanaged()
+	}},
 	{"a member waits for its disk, and the status calls it healthy", func(c *Checks, cluster kubernetes.EtcdCluster, l *simetcd.Lineage) bool {
 		// Without a quorum no read ends anywhere, which says nothing about a single member.
 		return !c.w.Etcd.QuorumServes(l) || !slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {

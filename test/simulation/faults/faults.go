@@ -69,8 +69,8 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.saveAPI(e)
 	case schedules.EventLoseAPI:
 		w.rebuildAPI(e)
-	case schedules.EventForeignMember:
-		w.addForeign(e)
+	case schedules.EventUnmanagedMember:
+		w.addUnmanaged(e)
 	case schedules.EventOtherCluster:
 		w.leadElsewhere(e)
 	case schedules.EventDisaster:

@@ -14,17 +14,17 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
-// foreignNames are names that members may have which another program adds; etcd takes any.
-var foreignNames = []string{"", "foreign", schedules.ClusterName + "-same", "\x1b[31m\n", "1"}
+// unmanagedNames are names that members may have which another program adds; etcd takes any.
+var unmanagedNames = []string{"", "foreign", schedules.ClusterName + "-same", "\x1b[31m\n", "1"}
 
-// addForeign has a person add a member with etcdctl, to a cluster that keeps its quorum.
-func (w *World) addForeign(e schedules.Event) {
+// addUnmanaged has a person add a member with etcdctl, to a cluster that keeps its quorum.
+func (w *World) addUnmanaged(e schedules.Event) {
 	p := w.settledMember()
 	if p == nil || p.Dir.Lineage.Members.Voters() < 3 {
 		return
 	}
-	name := foreignNames[e.A%len(foreignNames)]
-	if err := w.Etcd.AddForeign(p, name, e.B%3 == 0); err != nil {
+	name := unmanagedNames[e.A%len(unmanagedNames)]
+	if err := w.Etcd.AddUnmanaged(p, name, e.B%3 == 0); err != nil {
 		w.Trace("etcdctl member add %q: %v", name, err)
 	}
 }
@@ -53,9 +53,9 @@ func (w *World) settledMember() *simetcd.Process {
 // removal finds the ID of a member in what the status says that a person must do.
 var removal = regexp.MustCompile(`member remove ([0-9a-f]+)`)
 
-// removeForeign is a person that removes the member which the status names.
-func (w *World) removeForeign(unblock string) {
-	named := removal.FindStringSubmatch(unblock)
+// removeUnmanaged is a person that removes the member which the status names.
+func (w *World) removeUnmanaged(remediation string) {
+	named := removal.FindStringSubmatch(remediation)
 	if named == nil {
 		return
 	}
@@ -71,8 +71,8 @@ func (w *World) removeForeign(unblock string) {
 	}
 }
 
-// leadElsewhere has the address of a pod lead to the member of another cluster, as that of a pod does which has ended
-// while the cache of the controller does not show that yet.
+// leadElsewhere has the address of a pod lead to the member of another cluster. That happens after a pod has ended,
+// while the cache of the controller does not show the end yet.
 func (w *World) leadElsewhere(e schedules.Event) {
 	other, err := w.Etcd.StartOther(w.Plan.Version)
 	if err != nil {

@@ -70,7 +70,7 @@ func (w *World) followStatus() {
 	case string(planner.ReasonNameConflict):
 		w.deleteUnowned(string(cluster.UID), b.Message)
 	case string(planner.ReasonUnmanagedMember):
-		w.removeForeign(b.Unblock)
+		w.removeUnmanaged(b.Unblock)
 	case string(planner.ReasonQuorumLost):
 		if len(cluster.Status.MemberStatuses) == 1 {
 			w.finishDeletion()

@@ -92,6 +92,8 @@ const (
 	EventWrongImage
 	// EventForeignMember and EventOtherCluster are in stories only.
 	EventForeignMember
+	// EventUnmanagedMember and EventOtherCluster are in stories only.
+	EventUnmanagedMember
 	EventOtherCluster
 	// EventFill is never drawn with the others; see spaceEvents.
 	EventFill

@@ -42,7 +42,7 @@ func FitRestoreStatus(status, current v1beta2.RestoreStatus) (v1beta2.RestoreSta
 }
 
 // fit cuts the texts of a status, then leaves out what is rejected until nothing is. It returns the
-// current status if that does not end, because the API has accepted that one.
+// current status if that does not end, because the API has accepted the current one.
 func fit[S any](status, current *S, validate func(*S) field.ErrorList) (S, field.ErrorList) {
 	clean(reflect.ValueOf(status).Elem())
 	var all field.ErrorList
@@ -57,9 +57,9 @@ func fit[S any](status, current *S, validate func(*S) field.ErrorList) (S, field
 	return *current, bounded(all)
 }
 
-// LeaveOut leaves out of a status what errs are about, by the paths of their fields: the value of a
-// field, or the whole entry of a list if the field is what the entry needs. It returns false if
-// no path leads to anything.
+// LeaveOut leaves out of a status what errs are about, by the paths of their fields. That is the value of a
+// field, or the whole entry of a list if the entry needs the field. It returns false if no
+// path leads to anything.
 func LeaveOut[S any](status *S, errs field.ErrorList) bool {
 	done, removed := false, map[string]bool{}
 	for _, err := range slices.Backward(errs) { // the last entry of a list first: the others keep their places
