@@ -295,17 +295,10 @@ func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
 		return // it does not vote, or its deletion was requested before
 	}
 	l := p.Dir.Lineage
-	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) {
+	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) || c.restartsTogether(pod, l) || !c.isJudged(by, "a stop") {
 		return
 	}
 	pvc, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
-	if kept && pvc.DeletionTimestamp == nil && c.hasLostPeers(l.Owner) {
-		c.short = true
-		return
-	}
-	if !c.isJudged(by, "a stop") {
-		return
-	}
 	voters, serving := by.Observed.Members.Voters(), by.Observed.Serving(p.Dir.Id)
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	// A pod that was drained is permanently deleted only if there are too many. A controller that has read
