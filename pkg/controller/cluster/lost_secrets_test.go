@@ -54,7 +54,7 @@ func TestDeletedSecretIsNoticed(t *testing.T) {
 			}
 		}
 		if !noticed {
-			t.Errorf("%s is missing, and nobody has noticed", name)
+			t.Errorf("%s is missing, and no look has noticed it", name)
 		}
 	}
 }

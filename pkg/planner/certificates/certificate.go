@@ -74,7 +74,7 @@ func (c *Certificate) isAbsent() bool {
 	return c.State == Missing || c.State == Incomplete || c.State == Unusable
 }
 
-// isLost is true if what the Secret holds serves nobody any more.
+// isLost is true if nothing in the Secret can be used any more.
 func (c *Certificate) isLost() bool { return c.isAbsent() || c.State == Expired }
 
 // soonFraction: a certificate expires soon when one soonFraction-th of its life is left.

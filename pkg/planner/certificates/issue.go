@@ -182,7 +182,7 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 
 // cannotWait is true for a lost certificate that is issued before every member accepts it.
 // Pods mount those of peers and servers, so no member starts without them. Every other one
-// waits: one that members reject is worth nothing.
+// waits: members would reject it.
 func (o *Observed) cannotWait(use v1beta2.CertificateUse) bool {
 	switch use {
 	case v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer:

@@ -38,6 +38,7 @@ var needsPerson = map[Reason]bool{
 	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonRestoreEnded: true, ReasonRestoreNotFound: true, ReasonSourceLost: true,
 	certificates.ReasonSecretMissing: true, certificates.ReasonSecretIncomplete: true,
 	certificates.ReasonCertificateUnusable: true, certificates.ReasonCertificateExpired: true,
+	certificates.ReasonPeerCertificateLost: true,
 }
 
 // transfersData lists the reasons of waits for data, which take as long as there is data.

@@ -299,14 +299,10 @@ func (c *Checks) deletingPod(by *manager.Manager, pod *corev1.Pod) {
 		return // it does not vote, or its deletion was requested before
 	}
 	l := p.Dir.Lineage
-	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) {
+	if !c.Matters(l) || !l.Members.IsVoter(p.Dir.Id) || c.restartsTogether(pod, l) {
 		return
 	}
 	pvc, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
-	if kept && pvc.DeletionTimestamp == nil && c.hasLostPeers(l.Owner) {
-		c.short = true
-		return
-	}
 	if kept && pvc.DeletionTimestamp == nil && c.isUnresponsiveRestart(by, p) || !c.isJudged(by, "a stop") {
 		return
 	}

@@ -48,6 +48,15 @@ func (c *Checks) hasLostPeers(owner string) bool {
 	return lost != nil && lost.peer
 }
 
+// restartsTogether is true for a pod that comes back to its volume together with the others, because the
+// certificate of the peers was lost with its CA. The etcd has no quorum meanwhile.
+func (c *Checks) restartsTogether(pod *corev1.Pod, l *simetcd.Lineage) bool {
+	pvc, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, kubernetes.PVCName(pod))
+	together := kept && pvc.DeletionTimestamp == nil && c.hasLostPeers(l.Owner)
+	c.short = c.short || together
+	return together
+}
+
 // caReplaced ends what a lost CA excuses, once all that runs or is about to run trusts the CA
 // that came after it, or once the same CA is back.
 func (c *Checks) caReplaced() {
