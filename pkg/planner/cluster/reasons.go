@@ -96,6 +96,8 @@ const (
 	ReasonAllMembersHealthy Reason = "AllMembersHealthy"
 	// ReasonAsDeclared: what exists is what is declared. The good state.
 	ReasonAsDeclared Reason = "AsDeclared"
+	// ReasonAttributesDiffer: a PVC has another volumeAttributesClassName than the declared one. Ends when they are equal.
+	ReasonAttributesDiffer Reason = "AttributesDiffer"
 	// ReasonCreating: the cluster has never served. Ends when it serves.
 	ReasonCreating Reason = "Creating"
 	// ReasonDataCorrupt: etcd has found that the data of members differs. Ends when the alarm is disarmed.

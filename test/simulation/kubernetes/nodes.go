@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
-	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
@@ -58,22 +57,9 @@ func (w *World) notReady(n *Node) {
 		return
 	}
 	n.unready = w.Now()
-	w.EachPodOn(n, func(pod *corev1.Pod) { w.SetReady(pod.Name, string(pod.UID), false) })
-}
-
-// evict deletes the pods of a node that has not reported for long, but those that stay on
-// such nodes.
-func (w *World) evict(n *Node) {
-	if n.Hears() {
-		return
-	}
 	w.EachPodOn(n, func(pod *corev1.Pod) {
-		stays := slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
-			return t.Key == corev1.TaintNodeUnreachable && t.TolerationSeconds == nil
-		})
-		if !stays {
-			w.Store.DeletePod(pod)
-		}
+		w.SetReady(pod.Name, string(pod.UID), false)
+		w.evictLater(n, pod)
 	})
 }
 
@@ -104,8 +90,8 @@ func (w *World) IsNodeDown(name string) bool {
 	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.name == name && !n.Hears() })
 }
 
-// IsAway is true for a pod that has not been able to run for the time after which Kubernetes evicts
-// it from a node that does not respond. The clock that measures this is fast by skew.
+// IsAway is true for a pod that has not been able to run for the time after which the controller
+// replaces its member. The clock that measures this is fast by skew.
 func (w *World) IsAway(name string, skew time.Duration) bool {
 	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
 	if !found {
@@ -125,7 +111,7 @@ func (w *World) IsAway(name string, skew time.Duration) bool {
 	if pod.DeletionTimestamp != nil {
 		since = pod.DeletionTimestamp.Time
 	}
-	return !since.IsZero() && w.Since(since)+skew >= schedules.EvictAfter
+	return !since.IsZero() && w.Since(since)+skew >= w.Plan.MemberLossTimeout()
 }
 
 // placeOf chooses a node for a pod: the one that its volume is tied to, or any.
@@ -215,7 +201,6 @@ func (w *World) CrashNode(n *Node, backAfter time.Duration) {
 		w.After(podsCollectedAfter, func() { w.collectPods(n) })
 		return
 	}
-	w.After(schedules.EvictAfter, func() { w.evict(n) })
 	w.After(backAfter, func() { w.BootNode(n) })
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/clients"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
-	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
@@ -92,10 +91,10 @@ func (w *World) StartManager(lag int) *Manager {
 
 // skew is by how much the clock of the machine of one controller is fast.
 func (w *World) skew() time.Duration {
-	if !w.Plan.Skewed {
+	if w.Plan.Skew == 0 {
 		return 0
 	}
-	return w.Dice.Between(-schedules.MaxSkew, schedules.MaxSkew)
+	return w.Dice.Between(-w.Plan.Skew, w.Plan.Skew)
 }
 
 type skewedClock struct {
