@@ -28,8 +28,8 @@ func TestClusterValues(t *testing.T) {
 	t.Parallel()
 	const namespaceOf = ".from.0.namespaceSelector.matchLabels.[kubernetes.io/metadata.name]"
 	valueCase{
-		"size":    {{set: "size: 5", object: example, field: "spec.size", want: "5"}},
-		"version": {{set: "version: 3.6.16", object: example, field: "spec.version", want: "3.6.16"}},
+		"size":               {{set: "size: 5", object: example, field: "spec.size", want: "5"}},
+		"version":            {{set: "version: 3.6.16", object: example, field: "spec.version", want: "3.6.16"}},
 		"deletionProtection": {{set: "deletionProtection: true", object: example, field: "spec.deletionProtection", want: "true"}},
 		"storage.size": {
 			{set: "storage: {size: 20Gi}", object: example, field: inPVC + "resources.requests.storage", want: "20Gi"},

@@ -218,7 +218,7 @@ func TestEveryChangeOfAVolumeIsAnswered(t *testing.T) {
 	t.Parallel()
 	const path = "spec.pod.persistentVolumeClaimSpec"
 	living := resources.PVC(plain(), "a-0")
-	living.Status.Phase = corev1.ClaimBound
+	living.Status.Phase, living.Status.Capacity = corev1.ClaimBound, living.Spec.Resources.Requests
 	for _, l := range leaves(reflect.TypeFor[corev1.PersistentVolumeClaimSpec](), path, func(spec *v1beta2.ClusterSpec) reflect.Value {
 		return reflect.ValueOf(spec.Pod.PersistentVolumeClaimSpec).Elem()
 	}) {
