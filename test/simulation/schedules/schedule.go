@@ -83,8 +83,11 @@ func (s *Schedule) Line() []string {
 	return VersionLines[0]
 }
 
-// Skews are how far the clocks of controllers are from that of Kubernetes at most.
-var Skews = []time.Duration{5 * time.Minute, 5 * time.Minute, 24 * time.Hour}
+// NearSkew is how far the clocks of kube-apiservers are from each other at most.
+const NearSkew = 5 * time.Minute
+
+// Skews are how far the clocks of the machines of controllers are from that of Kubernetes at most.
+var Skews = []time.Duration{NearSkew, NearSkew, 24 * time.Hour}
 
 // EvictAfter is when Kubernetes deletes the pods of an unresponsive node.
 const EvictAfter = 5 * time.Minute
