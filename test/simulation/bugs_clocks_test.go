@@ -14,7 +14,7 @@ import (
 // bugsOfClocks are mistakes about clocks that differ.
 func bugsOfClocks() []bug {
 	return []bug{
-		{name: "takes the clock of its machine for that of Kubernetes", rules: "L1 T1", wrap: onItsOwnClock, story: farClocks},
+		{name: "takes the clock of its machine for that of Kubernetes", rules: "L1", wrap: onItsOwnClock, story: farClocks},
 	}
 }
 
@@ -24,11 +24,8 @@ func onItsOwnClock(m *manager.Manager, c cluster.Config) cluster.Config {
 	return c
 }
 
-// farClocks lets the clocks of machines be up to a day off, while a node goes.
+// farClocks lets the clocks of machines be up to a day off, while a node goes with the volume of a member.
 func farClocks(s *schedules.Schedule) {
-	s.Size, s.Volumes, s.Deadly, s.Evicts, s.Certificates, s.Skew, s.Version = 3, false, false, false, true, 24*time.Hour, schedules.VersionLines[0][0]
-	s.Events = []schedules.Event{
-		{At: time.Minute, Kind: schedules.EventNodeLost, A: int(s.Seed)},
-		{At: 20 * time.Minute, Kind: schedules.EventResume},
-	}
+	loseLocalVolume(s)
+	s.Skew = 24 * time.Hour
 }

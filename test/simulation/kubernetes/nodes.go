@@ -33,6 +33,16 @@ type Node struct {
 	collected bool
 	// Cordoned nodes take no more pods.
 	Cordoned bool
+	// fast is by how much the clock of the machine is fast.
+	fast time.Duration
+}
+
+// now is the time on the machine of a run.
+func (r *Run) now() time.Time {
+	if r.Node == nil {
+		return r.w.Now()
+	}
+	return r.w.Now().Add(r.Node.fast)
 }
 
 const (
@@ -43,10 +53,14 @@ const (
 	podsCollectedAfter = 20 * time.Second
 )
 
-func newNodes() []*Node {
+// newNodes returns machines whose clocks are at most skew off.
+func newNodes(skew time.Duration, dice *timeline.Dice) []*Node {
 	nodes := make([]*Node, nodeCount)
 	for i := range nodes {
 		nodes[i] = &Node{name: "node-" + strconv.Itoa(i), Up: true}
+		if skew > 0 {
+			nodes[i].fast = dice.Between(-skew, skew)
+		}
 	}
 	return nodes
 }
@@ -58,7 +72,7 @@ func (w *World) notReady(n *Node) {
 	}
 	n.unready = w.Now()
 	w.EachPodOn(n, func(pod *corev1.Pod) {
-		w.SetReady(pod.Name, string(pod.UID), false)
+		w.SetReady(pod.Name, string(pod.UID), false, w.Now())
 		w.evictLater(n, pod)
 	})
 }
