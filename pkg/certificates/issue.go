@@ -25,8 +25,8 @@ const (
 	CALife = 5 * 365 * 24 * time.Hour
 	// LeafLife is how long every other certificate is.
 	LeafLife = 90 * 24 * time.Hour
-	// backdate covers clocks that are behind.
-	backdate = 5 * time.Minute
+	// backdate covers machines whose clocks are up to a day behind.
+	backdate = 25 * time.Hour
 	// serialBits is as random as a serial number has to be.
 	serialBits = 127
 )

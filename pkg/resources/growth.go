@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -96,6 +97,22 @@ func forgetRejection(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) 
 	}
 	delete(pvc.Annotations, AnnotationGrowthRejected)
 	return true
+}
+
+// HasOtherAttributes is true for a living PVC whose volumeAttributesClassName is not the one that c
+// declares. The controller does not change it, because not every Kubernetes and
+// driver can; the condition VolumesAsDeclared says how. If no class is declared, any is right.
+func HasOtherAttributes(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) bool {
+	want := attributesClass(c)
+	return want != "" && ptr.Deref(live.Spec.VolumeAttributesClassName, "") != want
+}
+
+// attributesClass is the VolumeAttributesClass that c declares; empty if none.
+func attributesClass(c *v1beta2.EtcdCluster) string {
+	if spec := podPolicy(c).PersistentVolumeClaimSpec; spec != nil {
+		return ptr.Deref(spec.VolumeAttributesClassName, "")
+	}
+	return ""
 }
 
 // desiredStorage is the size of the members' volumes; zero if none is declared.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -107,5 +108,30 @@ func TestRejectionForgotten(t *testing.T) {
 	}
 	if got, _ := PVCGrowth(larger, cleared); got != GrowthDue {
 		t.Errorf("it is not asked for again: %d", got)
+	}
+}
+
+func TestHasOtherAttributes(t *testing.T) {
+	t.Parallel()
+	of := func(class *string) *v1beta2.EtcdCluster {
+		c := newCluster(volumes)
+		c.Spec.Pod.PersistentVolumeClaimSpec.VolumeAttributesClassName = class
+		return c
+	}
+	fast, slow := ptr.To("fast"), ptr.To("slow")
+	for name, tc := range map[string]struct {
+		declared, live *string
+		want           bool
+	}{
+		"none":             {nil, nil, false},
+		"equal":            {fast, ptr.To("fast"), false},
+		"another":          {fast, slow, true},
+		"not kept":         {fast, nil, true},
+		"set by a person":  {nil, slow, false},
+		"declared as none": {ptr.To(""), slow, false},
+	} {
+		if got := HasOtherAttributes(of(tc.declared), PVC(of(tc.live), first)); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
 	}
 }

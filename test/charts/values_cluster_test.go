@@ -28,12 +28,9 @@ func TestClusterValues(t *testing.T) {
 	t.Parallel()
 	const namespaceOf = ".from.0.namespaceSelector.matchLabels.[kubernetes.io/metadata.name]"
 	valueCase{
-		"size":    {{set: "size: 5", object: example, field: "spec.size", want: "5"}},
-		"version": {{set: "version: 3.6.16", object: example, field: "spec.version", want: "3.6.16"}},
-		"deletionProtection": {
-			{set: "deletionProtection: true", object: example, field: "spec.deletionProtection", want: "true"},
-			{set: "deletionProtection: false", object: example, field: "spec.deletionProtection", want: "false"},
-		},
+		"size":               {{set: "size: 5", object: example, field: "spec.size", want: "5"}},
+		"version":            {{set: "version: 3.6.16", object: example, field: "spec.version", want: "3.6.16"}},
+		"deletionProtection": {{set: "deletionProtection: true", object: example, field: "spec.deletionProtection", want: "true"}},
 		"storage.size": {
 			{set: "storage: {size: 20Gi}", object: example, field: inPVC + "resources.requests.storage", want: "20Gi"},
 			{set: "storage: {size: ''}", object: example, field: "spec.pod", want: absent},
@@ -124,6 +121,14 @@ func TestClusterIsValid(t *testing.T) {
 				t.Errorf("%v\n%s", errs.ToAggregate(), text)
 			}
 		})
+	}
+}
+
+// TestProtectionIsAlwaysWritten: without the field an upgrade would not lift the protection.
+func TestProtectionIsAlwaysWritten(t *testing.T) {
+	t.Parallel()
+	if got := defaults(cluster, "").render(t).field(example, "spec.deletionProtection"); got != false {
+		t.Errorf("spec.deletionProtection is %v, want false", got)
 	}
 }
 

@@ -199,6 +199,11 @@ func TestDeletionProtection(t *testing.T) {
 	if object := s.cluster("precious").get(); object.DeletionTimestamp != nil {
 		t.Fatal("it is being deleted")
 	}
+	// A client with the original types sends the whole object without the fields that it does not know.
+	_, err := env.Kubectl(s.ctx(), harness.Command{Args: []string{"-n", s.namespace, "replace", "-f", "-"}, Stdin: manifest("precious", 1, etcdVersion, paused)})
+	s.must(err, "replace the object")
+	s.kubectl("patch", "etcd", "precious", "--type=merge", "-p", `{"spec":{"deletionProtection":null}}`)
+	s.contains(s.rejected("", "delete", "etcd", "precious"), "deletionProtection")
 	s.kubectl("patch", "etcd", "precious", "--type=merge", "-p", `{"spec":{"deletionProtection":false}}`)
 	s.kubectl("delete", "etcd", "precious")
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
@@ -85,7 +86,8 @@ func (h hasty) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod,
 	return pod, err
 }
 
-// evictable is a controller whose pods do not stay on nodes that do not respond.
+// evictable is a controller whose pods leave nodes that do not respond when the author of the spec
+// says so.
 func evictable(_ *manager.Manager, c cluster.Config) cluster.Config {
 	c.Objects = intolerant{c.Objects}
 	return c
@@ -96,7 +98,7 @@ type intolerant struct{ cluster.Objects }
 // CreatePod implements cluster.Objects.
 func (i intolerant) CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	pod = pod.DeepCopy()
-	pod.Spec.Tolerations = nil
+	pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](5)}}
 	return i.Objects.CreatePod(ctx, pod)
 }
 
@@ -139,7 +141,7 @@ func severMajority(s *schedules.Schedule) {
 // severMajorityForLong is severMajority in a cluster that must lose nothing by it.
 func severMajorityForLong(s *schedules.Schedule) {
 	severMajority(s)
-	s.Deadly, s.Evicts, s.Automatic = false, false, false
+	s.Deadly, s.Evicts, s.Automatic, s.Stay = false, false, false, 5*time.Second
 }
 
 // loseLocalVolume takes a node away for ever, with the volume of a member.

@@ -104,7 +104,7 @@ func waitFor(err error) *planner.Wait {
 // act carries out the plan and stops at the first error. An error of an action that is upkeep,
 // such as that of the client Service, does not stop the repair of members.
 func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, observationLife-r.Clock.Since(r.seen.Now))
+	ctx, cancel := context.WithTimeout(ctx, observationLife-max(r.Clock.Since(r.seen.Now), 0))
 	defer cancel()
 	var result outcome
 	var failed []error
@@ -194,7 +194,8 @@ func recordFailedPod(r *run, action planner.Action) {
 // carryOutInTime rejects an action whose observation has grown old: this process may have
 // been stopped for a while, and another process may have acted since.
 func carryOutInTime(ctx context.Context, r *run, action planner.Action) error {
-	if age := r.Clock.Since(r.seen.Now); age >= observationLife {
+	// A negative age is that of an observation before the clock was set back.
+	if age := r.Clock.Since(r.seen.Now); age < 0 || age >= observationLife {
 		return fmt.Errorf("observed %v ago: %w", age, reconcile.ErrStale)
 	}
 	return carryOut(ctx, r, action)

@@ -333,6 +333,8 @@ func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planne
 		Version:       p.Annotations[resources.AnnotationVersion],
 		Joining:       resources.IsJoining(p),
 		Drifted:       resources.HasPVCDrifted(c, p),
+
+		OtherAttributes: resources.HasOtherAttributes(c, p),
 	}
 	o.Growth, o.GrowthWhy = resources.PVCGrowth(c, p)
 	return o

@@ -67,6 +67,9 @@ func away(ctx context.Context, r *run, p *corev1.Pod) (time.Time, string) {
 		return time.Time{}, ""
 	}
 	since := c.LastTransitionTime.Time
+	if since.After(r.seen.Now) {
+		since = time.Time{} // the clock of the node is ahead; Kubernetes says since when the node is away
+	}
 	if r.seen.Now.Sub(since) < r.seen.Cluster.Spec.MemberLossTimeout() {
 		return time.Time{}, ""
 	}

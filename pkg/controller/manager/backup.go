@@ -44,7 +44,7 @@ func newBackupLoops(o *Options, c clients, caches caches, platform resources.Pla
 		Gate:        gateOf(watched),
 		Recorder:    recorder,
 		Progress:    job.NewAgentProgress(),
-		Clock:       clock.RealClock{},
+		Clock:       c.clock,
 		AgentImage:  o.AgentImage,
 		Platform:    platform,
 		MaxRunning:  o.MaxBackups,

@@ -281,7 +281,7 @@ func newClusterLoop(
 		Waker:       callbacks,
 		Launchers:   launchers,
 		Background:  tasks,
-		Clock:       clock.RealClock{},
+		Clock:       c.clock,
 		Decide:      planner.Decide,
 		Suffix:      func() string { return utilrand.String(suffixLength) },
 		Responsible: func(c *v1beta2.EtcdCluster) bool { return o.IsResponsible(c) },

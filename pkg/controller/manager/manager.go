@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/apiclock"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/kubeadapter"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/storagecert"
@@ -43,6 +44,8 @@ type clients struct {
 	// metadata is for objects whose names are all that matters.
 	metadata metadata.Interface
 	lease    kubernetes.Interface
+	// clock is what objects are compared with.
+	clock *apiclock.Clock
 }
 
 // adapter returns the live API.
@@ -132,7 +135,12 @@ func newClients(o *Options) (clients, error) {
 	protobuf := rest.CopyConfig(config)
 	protobuf.ContentType = runtime.ContentTypeProtobuf
 	protobuf.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	kube, err := kubernetes.NewForConfig(protobuf)
+	// The clock follows the kube-apiserver, which the lease reaches every few seconds, and not the API
+	// server of EtcdClusters.
+	now := apiclock.New(clock.RealClock{})
+	timed := rest.CopyConfig(protobuf)
+	timed.Wrap(now.Transport)
+	kube, err := kubernetes.NewForConfig(timed)
 	if err != nil {
 		return clients{}, fmt.Errorf("make a client: %w", err)
 	}
@@ -142,7 +150,7 @@ func newClients(o *Options) (clients, error) {
 	}
 	// The lease has a client of its own, so that a burst of work cannot keep it from
 	// being renewed.
-	forLease := rest.CopyConfig(protobuf)
+	forLease := rest.CopyConfig(timed)
 	forLease.Timeout = o.RenewDeadline / 2
 	lease, err := kubernetes.NewForConfig(forLease)
 	if err != nil {
@@ -156,7 +164,7 @@ func newClients(o *Options) (clients, error) {
 	if err != nil {
 		return clients{}, fmt.Errorf("make a client: %w", err)
 	}
-	return clients{kubernetes: kube, etcd: etcd, dynamic: others, metadata: names, lease: lease}, nil
+	return clients{kubernetes: kube, etcd: etcd, dynamic: others, metadata: names, lease: lease, clock: now}, nil
 }
 
 // eventScheme knows the kinds that events are about.

@@ -38,7 +38,7 @@ func newRestoreLoop(o *Options, c clients, caches caches, platform resources.Pla
 		Gate:        gateOf(watched),
 		Recorder:    recorder,
 		Progress:    job.NewAgentProgress(),
-		Clock:       clock.RealClock{},
+		Clock:       c.clock,
 		AgentImage:  o.AgentImage,
 		Platform:    platform,
 		Responsible: o.IsResponsible,

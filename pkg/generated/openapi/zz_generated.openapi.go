@@ -4511,7 +4511,7 @@ func schema_pkg_apis_etcd_v1beta2_PodPolicy(ref common.ReferenceCallback) common
 					},
 					"persistentVolumeClaimSpec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "persistentVolumeClaimSpec, if set, gives each member a volume of its own that outlives its pod. Without it a member's data lives and dies with its pod.",
+							Description: "persistentVolumeClaimSpec, if set, gives each member a volume of its own that outlives its pod. Without it a member's data lives and dies with its pod. Of a change, PVCs that exist take more storage only. The condition VolumesAsDeclared names those whose volumeAttributesClassName differs, and how to change it.",
 							Ref:         ref(corev1.PersistentVolumeClaimSpec{}.OpenAPIModelName()),
 						},
 					},

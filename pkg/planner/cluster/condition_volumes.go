@@ -12,22 +12,29 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// volumesAsDeclared is False while a volume is smaller than declared.
+// volumesAsDeclared is False while a volume is smaller than declared, or has another
+// VolumeAttributesClass.
 func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionVolumesAsDeclared
 	if !isPersistent(o.Cluster) {
 		return v1beta2.ClusterCondition{}
 	}
-	var rejected, grows []string
+	var rejected, grows, differ []string
 	why := ""
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if !c.Owned || c.Terminating || c.Growth == resources.GrownEnough {
+		if !c.Owned || c.Terminating {
 			continue
 		}
-		if c.Growth == resources.GrowthRejected {
+		if c.OtherAttributes {
+			differ = append(differ, c.Name)
+		}
+		switch c.Growth {
+		case resources.GrownEnough:
+			continue
+		case resources.GrowthRejected:
 			rejected = append(rejected, c.Name)
-		} else {
+		case resources.GrowthDue, resources.GrowthUnderWay:
 			grows = append(grows, c.Name)
 		}
 		if why == "" && c.GrowthWhy != "" {
@@ -40,6 +47,11 @@ func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 			". Declare the old size again. Or allow the growth and remove the annotation "+resources.AnnotationGrowthRejected+" from these PVCs.")
 	case len(grows) > 0:
 		return is(t, corev1.ConditionFalse, ReasonGrowing, "PVCs that are smaller than declared and grow: "+strings.Join(grows, ", ")+why)
+	case len(differ) > 0:
+		class := *o.Cluster.Spec.Pod.PersistentVolumeClaimSpec.VolumeAttributesClassName
+		return is(t, corev1.ConditionFalse, ReasonAttributesDiffer, "PVCs whose volumeAttributesClassName is not the declared "+class+": "+strings.Join(differ, ", ")+
+			". Only PVCs of new members get it from the controller. Set it with kubectl patch pvc NAME --type=merge -p '{\"spec\":{\"volumeAttributesClassName\":\""+class+
+			"\"}}'. If Kubernetes does not keep it, it serves no VolumeAttributesClasses: remove the field from the cluster.")
 	default:
 		return is(t, corev1.ConditionTrue, ReasonAsDeclared, "")
 	}

@@ -257,6 +257,8 @@ type PVC struct {
 	// is in the way.
 	Growth    resources.Growth
 	GrowthWhy string
+	// OtherAttributes is true if its volumeAttributesClassName is not the declared one.
+	OtherAttributes bool
 }
 
 // Task takes longer than a reconcile and runs beside it. A controller that restarts does not know

@@ -100,6 +100,8 @@ const (
 	ReasonAllMembersHealthy Reason = "AllMembersHealthy"
 	// ReasonAsDeclared: what exists is what is declared. The good state.
 	ReasonAsDeclared Reason = "AsDeclared"
+	// ReasonAttributesDiffer: a PVC has another volumeAttributesClassName than the declared one. Ends when they are equal.
+	ReasonAttributesDiffer Reason = "AttributesDiffer"
 	// ReasonCreating: the cluster has never served. Ends when it serves.
 	ReasonCreating Reason = "Creating"
 	// ReasonDatabaseFull: a database has reached its quota, and etcd rejects writes. Ends when each database is below its quota: the controller then disarms the alarm.

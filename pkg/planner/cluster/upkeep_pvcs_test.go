@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -69,6 +70,10 @@ func TestVolumesAsDeclared(t *testing.T) {
 		{"as declared", "a:claim b:claim c:claim", growth("", enough, enough, enough), corev1.ConditionTrue, "AsDeclared", nil},
 		{"about to", "a:claim b:claim c:claim", growth("", due, enough, enough), corev1.ConditionFalse, "Growing", []string{"grow: a"}},
 		{"under way", "a:claim b:claim c:claim", growth("a pod must mount it", enough, under, under), corev1.ConditionFalse, "Growing", []string{"grow: b, c: a pod must mount it"}},
+		{"of another class", "a:claim b:claim c:claim", func(o *Observed) {
+			o.Cluster.Spec.Pod.PersistentVolumeClaimSpec.VolumeAttributesClassName = ptr.To("fast")
+			o.PVCs[1].OtherAttributes, o.PVCs[2].OtherAttributes = true, true
+		}, corev1.ConditionFalse, "AttributesDiffer", []string{"the declared fast: b, c", `patch pvc NAME --type=merge -p '{"spec":{"volumeAttributesClassName":"fast"}}'`}},
 		{"may not", "a:claim b:claim c:claim", growth("the class forbids it", rejected, rejected, due), corev1.ConditionFalse, v1beta2.ReasonGrowthRejected,
 			[]string{"PVCs a, b: the class forbids it", "Declare the old size again", resources.AnnotationGrowthRejected}},
 		{"one that goes does not matter", "a:claim b:claim c:deadclaim", growth("", enough, enough, rejected), corev1.ConditionTrue, "AsDeclared", nil},

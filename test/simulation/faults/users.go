@@ -90,11 +90,11 @@ func (w *World) CreateCluster() {
 		}
 		v1beta2.SetDefaults_PersistentVolumeClaimRetentionPolicy(spec.Pod.PersistentVolumeClaimRetentionPolicy)
 	}
-	if w.Plan.Evicts {
+	if w.Plan.Stay > 0 {
 		if spec.Pod == nil {
 			spec.Pod = &v1beta2.PodPolicy{}
 		}
-		spec.Pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To(int64(schedules.EvictAfter.Seconds()))}}
+		spec.Pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To(int64(w.Plan.Stay.Seconds()))}}
 	}
 	if w.Plan.Certificates {
 		spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}

@@ -57,8 +57,12 @@ func (w *World) admit(k Kind, object, old metav1.Object) error {
 		w.Trace("%s %s is rejected", KindNames[k], object.GetName())
 		return apierrors.NewForbidden(k.Resource(), object.GetName(), errPolicy)
 	}
-	if pod, ok := object.(*corev1.Pod); ok && w.Admission.Changes {
+	pod, ok := object.(*corev1.Pod)
+	if ok && w.Admission.Changes {
 		changeByPolicy(pod, old == nil)
+	}
+	if ok && old == nil && w.Plan.Evicts {
+		limitStay(pod)
 	}
 	return nil
 }

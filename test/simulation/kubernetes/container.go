@@ -31,7 +31,7 @@ func (r *Run) post(pod *corev1.Pod, state corev1.ContainerState) {
 	if r.w.Plan.Seed%2 == 0 {
 		pod.Status.ObservedGeneration = r.seen
 	}
-	r.w.SetCondition(pod, corev1.PodReady, corev1.ConditionFalse)
+	setCondition(pod, corev1.PodReady, corev1.ConditionFalse, r.now())
 }
 
 // startIn starts the container in d.
@@ -226,6 +226,6 @@ func (r *Run) probe() {
 			return
 		}
 		r.ready, r.Rolling = serves, r.Rolling && !serves
-		r.w.SetReady(r.name, r.uid, serves)
+		r.w.SetReady(r.name, r.uid, serves, r.now())
 	})
 }

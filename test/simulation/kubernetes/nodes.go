@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
-	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
@@ -34,6 +33,16 @@ type Node struct {
 	collected bool
 	// Cordoned nodes take no more pods.
 	Cordoned bool
+	// fast is by how much the clock of the machine is fast.
+	fast time.Duration
+}
+
+// now is the time on the machine of a run.
+func (r *Run) now() time.Time {
+	if r.Node == nil {
+		return r.w.Now()
+	}
+	return r.w.Now().Add(r.Node.fast)
 }
 
 const (
@@ -44,10 +53,14 @@ const (
 	podsCollectedAfter = 20 * time.Second
 )
 
-func newNodes() []*Node {
+// newNodes returns machines whose clocks are at most skew off.
+func newNodes(skew time.Duration, dice *timeline.Dice) []*Node {
 	nodes := make([]*Node, nodeCount)
 	for i := range nodes {
 		nodes[i] = &Node{name: "node-" + strconv.Itoa(i), Up: true}
+		if skew > 0 {
+			nodes[i].fast = dice.Between(-skew, skew)
+		}
 	}
 	return nodes
 }
@@ -58,22 +71,9 @@ func (w *World) notReady(n *Node) {
 		return
 	}
 	n.unready = w.Now()
-	w.EachPodOn(n, func(pod *corev1.Pod) { w.SetReady(pod.Name, string(pod.UID), false) })
-}
-
-// evict deletes the pods of a node that has not reported for long, but those that stay on
-// such nodes.
-func (w *World) evict(n *Node) {
-	if n.Hears() {
-		return
-	}
 	w.EachPodOn(n, func(pod *corev1.Pod) {
-		stays := slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
-			return t.Key == corev1.TaintNodeUnreachable && t.TolerationSeconds == nil
-		})
-		if !stays {
-			w.Store.DeletePod(pod)
-		}
+		w.SetReady(pod.Name, string(pod.UID), false, w.Now())
+		w.evictLater(n, pod)
 	})
 }
 
@@ -104,8 +104,8 @@ func (w *World) IsNodeDown(name string) bool {
 	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.name == name && !n.Hears() })
 }
 
-// IsAway is true for a pod that has not been able to run for the time after which Kubernetes evicts
-// it from a node that does not respond. The clock that measures this is fast by skew.
+// IsAway is true for a pod that has not been able to run for the time after which the controller
+// replaces its member. The clock that measures this is fast by skew.
 func (w *World) IsAway(name string, skew time.Duration) bool {
 	pod, found := Lookup[*corev1.Pod](w.Store, KindPod, name)
 	if !found {
@@ -125,7 +125,7 @@ func (w *World) IsAway(name string, skew time.Duration) bool {
 	if pod.DeletionTimestamp != nil {
 		since = pod.DeletionTimestamp.Time
 	}
-	return !since.IsZero() && w.Since(since)+skew >= schedules.EvictAfter
+	return !since.IsZero() && w.Since(since)+skew >= w.Plan.MemberLossTimeout()
 }
 
 // placeOf chooses a node for a pod: the one that its volume is tied to, or any.
@@ -215,7 +215,6 @@ func (w *World) CrashNode(n *Node, backAfter time.Duration) {
 		w.After(podsCollectedAfter, func() { w.collectPods(n) })
 		return
 	}
-	w.After(schedules.EvictAfter, func() { w.evict(n) })
 	w.After(backAfter, func() { w.BootNode(n) })
 }
 

@@ -5,8 +5,6 @@ package kubernetes
 
 import (
 	"time"
-
-	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
 // Hears is true while the kubelet of a node talks to the API server.
@@ -28,7 +26,6 @@ func (w *World) Sever(side []*Node) {
 	for _, n := range side {
 		n.Severed = true
 		w.After(UnreadyAfter, func() { w.notReady(n) })
-		w.After(schedules.EvictAfter, func() { w.evict(n) })
 	}
 }
 

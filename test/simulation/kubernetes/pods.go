@@ -4,6 +4,8 @@
 package kubernetes
 
 import (
+	"time"
+
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,30 +31,34 @@ type (
 // LabelsOf returns the labels of a pod for a selector.
 func LabelsOf(pod *corev1.Pod) labels.Set { return pod.Labels }
 
-// SetReady writes the ready condition of a pod.
-func (w *World) SetReady(name, uid string, ready bool) {
+// SetReady writes the ready condition of a pod, with a time of the machine that writes it.
+func (w *World) SetReady(name, uid string, ready bool, at time.Time) {
 	status := corev1.ConditionFalse
 	if ready {
 		status = corev1.ConditionTrue
 	}
 	Edit(w.Store, KindPod, name, func(pod *corev1.Pod) {
 		if string(pod.UID) == uid {
-			w.SetCondition(pod, corev1.PodReady, status)
+			setCondition(pod, corev1.PodReady, status, at)
 		}
 	})
 }
 
 // SetCondition sets a condition of a pod, and its time if that is new.
 func (w *World) SetCondition(pod *corev1.Pod, t corev1.PodConditionType, status corev1.ConditionStatus) {
+	setCondition(pod, t, status, w.Now())
+}
+
+func setCondition(pod *corev1.Pod, t corev1.PodConditionType, status corev1.ConditionStatus, at time.Time) {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == t {
 			if pod.Status.Conditions[i].Status != status {
-				pod.Status.Conditions[i].Status, pod.Status.Conditions[i].LastTransitionTime = status, metav1.NewTime(w.Now())
+				pod.Status.Conditions[i].Status, pod.Status.Conditions[i].LastTransitionTime = status, metav1.NewTime(at)
 			}
 			return
 		}
 	}
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(w.Now())})
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(at)})
 }
 
 // IsReady is true for a pod whose condition says so.

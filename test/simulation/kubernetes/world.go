@@ -62,7 +62,7 @@ type Observer interface {
 
 // New is a Kubernetes with nodes and no objects.
 func New(t *timeline.Timeline, plan *schedules.Schedule) *World {
-	w := &World{Timeline: t, Plan: plan, Etcd: simetcd.New(t, plan), Nodes: newNodes(), tied: map[string]*Node{}, Forced: map[string]bool{}, Admission: Admission{Changes: plan.PodsChanged}}
+	w := &World{Timeline: t, Plan: plan, Etcd: simetcd.New(t, plan), Nodes: newNodes(plan.Skew, timeline.NewDice(plan.Seed, 26)), tied: map[string]*Node{}, Forced: map[string]bool{}, Admission: Admission{Changes: plan.PodsChanged}}
 	w.Store = newStore(w)
 	w.Etcd.Network = w
 	return w

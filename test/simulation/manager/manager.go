@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -29,8 +30,10 @@ const (
 type Manager struct {
 	W    *World
 	Name string
-	// Skew is by how much its clock is fast.
+	// Skew is by how much its clock is fast, which follows the kube-apiserver. Local is the clock of
+	// its machine.
 	Skew              time.Duration
+	Local             clock.PassiveClock
 	Cache             *kubernetes.Cache
 	reconciler        *cluster.Reconciler
 	dead, reconciling bool

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/apiclock"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -59,7 +60,14 @@ type Observer interface {
 func (w *World) StartManager(lag int) *Manager {
 	w.managers++
 	c := &Manager{W: w, Name: fmt.Sprintf("controller-%d", w.managers), wakeAt: never, awaited: map[string]time.Duration{}, awaitedEnds: map[string]bool{}}
-	c.Cache, c.Skew = w.NewCache(lag), w.skew()
+	c.Cache, c.Skew = w.NewCache(lag), w.skew(schedules.NearSkew)
+	local := skewedClock{w.Timeline, c.Skew}
+	if w.Plan.Skew > schedules.NearSkew {
+		local.by = w.skew(w.Plan.Skew)
+	}
+	now := apiclock.New(local)
+	now.Note(w.Now().Add(c.Skew)) // the clock of the kube-apiserver that answers is off, too
+	c.Local = local
 	c.Cache.Changed = c.enqueue
 	config := cluster.Config{
 		Cache:       cachePort{c.Cache, w},
@@ -70,7 +78,7 @@ func (w *World) StartManager(lag int) *Manager {
 		Recorder:    silence{},
 		Waker:       c,
 		Background:  c,
-		Clock:       skewedClock{w.Timeline, c.Skew},
+		Clock:       now,
 		Decide:      w.decide,
 		Suffix:      w.Dice.Suffix,
 		Responsible: func(*v1beta2.EtcdCluster) bool { return true },
@@ -90,12 +98,12 @@ func (w *World) StartManager(lag int) *Manager {
 	return c
 }
 
-// skew is by how much the clock of the machine of one controller is fast.
-func (w *World) skew() time.Duration {
-	if !w.Plan.Skewed {
+// skew is by how much the clock of one machine is fast, at most by far.
+func (w *World) skew(far time.Duration) time.Duration {
+	if w.Plan.Skew == 0 {
 		return 0
 	}
-	return w.Dice.Between(-schedules.MaxSkew, schedules.MaxSkew)
+	return w.Dice.Between(-far, far)
 }
 
 type skewedClock struct {

@@ -151,7 +151,10 @@ func New(seed uint64) *Schedule {
 	drainEvents(s)
 	spaceEvents(s)
 	secretEvents(s)
-	s.Skewed = timeline.NewDice(seed, 20).Chance(15)
+	stays(s)
+	if clocks := timeline.NewDice(seed, 20); clocks.Chance(15) {
+		s.Skew = timeline.Pick(clocks, Skews...)
+	}
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return int(a.At - b.At) })
 	return s
 }
@@ -295,6 +298,13 @@ func volumeEvents(s *Schedule) {
 		s.Events = append(s.Events, Event{
 			At: d.Between(0, 6*time.Minute), Kind: timeline.Pick(d, EventGrow, EventRetention), A: d.IntN(1 << 16), B: d.IntN(1 << 16),
 		})
+	}
+}
+
+// stays lets the author of the spec limit how long pods stay on lost nodes, now and then.
+func stays(s *Schedule) {
+	if d := timeline.NewDice(s.Seed, 25); d.Chance(25) {
+		s.Stay = timeline.Pick(d, time.Second, 5*time.Second, 90*time.Second, EvictAfter, 10*time.Minute)
 	}
 }
 

@@ -22,8 +22,11 @@ type Schedule struct {
 	Snapshots int64
 	// LocalVolumes is true if a volume stays on the node where it was first used.
 	LocalVolumes bool
-	// Evicts is true if the spec has Kubernetes delete pods on nodes that do not respond.
+	// Evicts is true if a policy has Kubernetes delete pods on nodes that do not respond.
 	Evicts bool
+	// Stay, if not 0, is how long the author of the spec lets pods stay on nodes that do not
+	// respond. No pod may leave such a node for that.
+	Stay time.Duration
 	// Expandable is true if the storage class lets volumes grow.
 	Expandable bool
 	// LearnersReady is true if the readiness of etcd does not tell a learner.
@@ -40,8 +43,8 @@ type Schedule struct {
 	PodsChanged bool
 	// Joins is true if the members join an etcd that another program runs.
 	Joins bool
-	// Skewed is true if the clocks of controllers differ from that of Kubernetes.
-	Skewed bool
+	// Skew is how far the clocks of controllers may be from that of Kubernetes.
+	Skew   time.Duration
 	Events []Event
 }
 
@@ -63,7 +66,7 @@ func (s *Schedule) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: size %d, version %s, volumes %t, retain %t/%t, learners ready %t, deadly %t, certificates %t, automatic %t, recovers %t, expandable %t, local volumes %t, evicts %t",
 		s.Seed, s.Size, s.Version, s.Volumes, s.RetainDeleted, s.RetainScaled, s.LearnersReady, s.Deadly, s.Certificates, s.Automatic, s.Recovers, s.Expandable, s.LocalVolumes, s.Evicts)
-	fmt.Fprintf(&b, ", pods changed %t, skewed %t", s.PodsChanged, s.Skewed)
+	fmt.Fprintf(&b, ", pods changed %t, skew %v, stay %v", s.PodsChanged, s.Skew, s.Stay)
 	for _, e := range s.Events {
 		fmt.Fprintf(&b, "\n  %v", e)
 	}
@@ -80,8 +83,19 @@ func (s *Schedule) Line() []string {
 	return VersionLines[0]
 }
 
-// MaxSkew is how far the clock of a controller may be off.
-const MaxSkew = 5 * time.Minute
+// NearSkew is how far the clocks of kube-apiservers are from each other at most.
+const NearSkew = 5 * time.Minute
+
+// Skews are how far the clocks of the machines of controllers are from that of Kubernetes at most.
+var Skews = []time.Duration{NearSkew, NearSkew, 24 * time.Hour}
 
 // EvictAfter is when Kubernetes deletes the pods of an unresponsive node.
 const EvictAfter = 5 * time.Minute
+
+// MemberLossTimeout is after how long the cluster of the schedule replaces a lost member.
+func (s *Schedule) MemberLossTimeout() time.Duration {
+	if s.Stay == 0 {
+		return EvictAfter
+	}
+	return max(s.Stay, time.Minute)
+}

@@ -215,7 +215,9 @@ type PodPolicy struct {
 	EtcdEnv []corev1.EnvVar `json:"etcdEnv,omitempty" protobuf:"bytes,7,rep,name=etcdEnv"`
 
 	// persistentVolumeClaimSpec, if set, gives each member a volume of its own that
-	// outlives its pod. Without it a member's data lives and dies with its pod.
+	// outlives its pod. Without it a member's data lives and dies with its pod. Of a change,
+	// PVCs that exist take more storage only. The condition VolumesAsDeclared names those whose
+	// volumeAttributesClassName differs, and how to change it.
 	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty" protobuf:"bytes,8,opt,name=persistentVolumeClaimSpec"`
 
 	// annotations are added to the pods. "etcd.version" belongs to the controller.

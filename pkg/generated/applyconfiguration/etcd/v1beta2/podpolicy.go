@@ -34,7 +34,9 @@ type PodPolicyApplyConfiguration struct {
 	// etcdEnv is added to the environment of the etcd container.
 	EtcdEnv []v1.EnvVar `json:"etcdEnv,omitempty"`
 	// persistentVolumeClaimSpec, if set, gives each member a volume of its own that
-	// outlives its pod. Without it a member's data lives and dies with its pod.
+	// outlives its pod. Without it a member's data lives and dies with its pod. Of a change,
+	// PVCs that exist take more storage only. The condition VolumesAsDeclared names those whose
+	// volumeAttributesClassName differs, and how to change it.
 	PersistentVolumeClaimSpec *v1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
 	// annotations are added to the pods. "etcd.version" belongs to the controller.
 	Annotations map[string]string `json:"annotations,omitempty"`

@@ -1,0 +1,65 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiclock
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+
+// TestClockFollowsResponses: the clock of a machine that is far off is corrected by the Date of a
+// response, and one that is nearly right is left alone.
+func TestClockFollowsResponses(t *testing.T) {
+	t.Parallel()
+	for _, off := range []time.Duration{0, 5 * time.Second, -5 * time.Second, time.Minute, -time.Minute, 24 * time.Hour, -24 * time.Hour} {
+		local := testingclock.NewFakePassiveClock(noon.Add(off))
+		c := New(local)
+		if got := c.Now(); !got.Equal(noon.Add(off)) {
+			t.Errorf("%v off, before a response: %v", off, got)
+		}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Date", noon.Format(http.TimeFormat)) }))
+		client := http.Client{Transport: c.Transport(http.DefaultTransport)}
+		response, err := client.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		server.Close()
+		want := noon
+		if off.Abs() < tolerance {
+			want = noon.Add(off)
+		}
+		if got := c.Now(); !got.Equal(want) {
+			t.Errorf("%v off: %v, want %v", off, got, want)
+		}
+		local.SetTime(local.Now().Add(time.Minute))
+		if got := c.Since(want); got != time.Minute {
+			t.Errorf("%v off: a minute later it is %v later", off, got)
+		}
+	}
+}
+
+// TestResponseWithoutDate: nothing is corrected by a response that tells no time, or by none.
+func TestResponseWithoutDate(t *testing.T) {
+	t.Parallel()
+	c := New(testingclock.NewFakePassiveClock(noon))
+	for _, date := range []string{"", "yesterday"} {
+		transport := c.Transport(answer{date})
+		if _, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || c.Offset() != 0 {
+			t.Errorf("date %q: offset %v, error %v", date, c.Offset(), err)
+		}
+	}
+}
+
+type answer struct{ date string }
+
+func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{Header: http.Header{"Date": {a.date}}, Body: http.NoBody}, nil
+}
