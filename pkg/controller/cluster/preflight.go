@@ -107,6 +107,9 @@ func requireBootstrapMember(ctx context.Context, r *run, name string) error {
 	if err := requireNoRecovery(&record); err != nil {
 		return err
 	}
+	if err := requireNoFormerData(ctx, r); err != nil {
+		return err
+	}
 	return requireNeverServed(ctx, r, name)
 }
 
