@@ -36,7 +36,7 @@ func TestFindsKnownBugs(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the schedules are the same without the race detector")
 	}
-	for _, b := range slices.Concat(bugsOfMembership(), bugsOfTakeOver(), bugsOfObjects(), bugsOfStatus(), bugsOfNeglect(), bugsOfPartitions(), bugsOfAdmission(), bugsOfCertificates()) {
+	for _, b := range slices.Concat(bugsOfMembership(), bugsOfTakeOver(), bugsOfObjects(), bugsOfStatus(), bugsOfNeglect(), bugsOfPartitions(), bugsOfAdmission(), bugsOfCertificates(), bugsOfFound()) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()
 			variant := Variant{Name: b.name, wrap: b.wrap, admitsAll: b.admitted, story: b.story}

@@ -67,6 +67,8 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.saveAPI(e)
 	case schedules.EventLoseAPI:
 		w.rebuildAPI(e)
+	case schedules.EventReturn:
+		w.bringBack(e)
 	case schedules.EventDisaster:
 		w.DestroyMajority(e)
 	case schedules.EventRecover:

@@ -54,7 +54,10 @@ func (w *World) followStatus() {
 		return
 	}
 	switch b := cluster.Status.BlockedBy; b.Reason {
+	case string(planner.ReasonVolumesFound), string(planner.ReasonOldPods):
+		w.answerFound(cluster)
 	case string(planner.ReasonNameConflict):
+		w.answerFound(cluster)
 		w.deleteUnowned(string(cluster.UID), b.Message)
 	case string(planner.ReasonQuorumLost):
 		if len(cluster.Status.MemberStatuses) == 1 {

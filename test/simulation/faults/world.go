@@ -4,6 +4,8 @@
 package faults
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/etcd-operator/etcd-operator/test/simulation/checks"
 	"github.com/etcd-operator/etcd-operator/test/simulation/clients"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
@@ -21,6 +23,8 @@ type World struct {
 	AdmitsAll bool
 	// operations counts the requested operations.
 	operations int
+	// unlabelled are the PVCs from which a person has taken the label of the cluster.
+	unlabelled map[types.UID]bool
 }
 
 // New makes a world in which nothing is declared yet.
@@ -30,7 +34,7 @@ func New(plan *schedules.Schedule, stats *timeline.Stats, tracing bool) *World {
 	m := manager.New(clients.New(k))
 	c := checks.New(m)
 	k.Observer, k.Etcd.Observer, m.Observer = c, c, c
-	return &World{World: m, Checks: c}
+	return &World{World: m, Checks: c, unlabelled: map[types.UID]bool{}}
 }
 
 // Goal returns what is not yet as it must be at the end.

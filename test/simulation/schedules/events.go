@@ -86,6 +86,8 @@ const (
 	EventLoseRecord
 	// EventLoseAPI is in stories only.
 	EventLoseAPI
+	// EventReturn is in stories only.
+	EventReturn
 	eventKinds
 )
 
@@ -101,6 +103,7 @@ var eventNames = [eventKinds]string{
 	"declare larger volumes", "keep or release volumes", "wipe a disk", "damage a learner",
 	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace", "lose the record",
 	"lose the API and make its object again from the record",
+	"a backup tool brings the namespace back",
 }
 
 // String is the name of the kind in traces.

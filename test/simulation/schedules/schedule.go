@@ -40,6 +40,9 @@ type Schedule struct {
 	PodsChanged bool
 	// Joins is true if the members join an etcd that another program runs.
 	Joins bool
+	// TakesBack is true if a person takes the PVCs of an earlier cluster back. Otherwise the person takes
+	// their label away, so that the cluster begins empty beside them.
+	TakesBack bool
 	// Skewed is true if the clocks of controllers differ from that of Kubernetes.
 	Skewed bool
 	Events []Event
