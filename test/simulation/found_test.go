@@ -9,6 +9,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/test/simulation/faults"
+	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
@@ -62,5 +67,35 @@ func TestFoundVolumes(t *testing.T) {
 				report(t, r, variant)
 			}
 		})
+	}
+}
+
+// TestOneVolumeComesBack: of three PVCs one comes back. The status says that no quorum comes back, nothing
+// goes on without a request, and a person recovers the cluster from the PVC, which stays.
+func TestOneVolumeComesBack(t *testing.T) {
+	plan := schedules.OfSize(3).WithVolumes()
+	plan.TakesBack, plan.Automatic, plan.Deadly = true, true, true
+	w := faults.New(&plan, timeline.NewStats(), true)
+	w.StartManager(0)
+	w.After(0, w.Beat)
+	w.CreateCluster()
+	reach(w, w.Goal)
+	w.BringOneBack()
+	kept := w.Store.List(kubernetes.KindPVC)[0]
+	w.Advance(10 * time.Minute)
+	cluster, _ := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	if cluster.Status.PermanentQuorumLossSince == nil || cluster.Status.Recovery != nil {
+		t.Fatalf("the status says %+v\n%s", cluster.Status, tail(w.Log))
+	}
+	w.RequestRecovery()
+	reach(w, func() string {
+		c, _ := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
+		if !kubernetes.ConditionIs(c, v1beta2.ClusterConditionReady, corev1.ConditionTrue) {
+			return "the cluster is not Ready"
+		}
+		return ""
+	})
+	if _, found := kubernetes.Lookup[kubernetes.PVC](w.Store, kubernetes.KindPVC, kept.GetName()); !found {
+		t.Errorf("PVC %s was deleted\n%s", kept.GetName(), tail(w.Log))
 	}
 }

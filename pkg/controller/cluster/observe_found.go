@@ -44,3 +44,38 @@ func (s *seen) sortFound() {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 }
+
+// takenBack returns the names of the members whose PVCs were taken back and that no quorum has confirmed.
+func (s *seen) takenBack() []string {
+	var names []string
+	for i := range s.PVCs {
+		if c := &s.PVCs[i]; c.Owned && !c.Terminating && c.TakenBackFrom != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// addTakenBack adds the members whose PVCs were taken back, and that no status has named. Their IDs are in
+// their data, so each has a small number until it responds.
+func (s *seen) addTakenBack() {
+	for _, name := range s.takenBack() {
+		if slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.Name == name }) {
+			continue
+		}
+		id := uint64(1)
+		for slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.ID == id }) {
+			id++
+		}
+		s.Etcd.Members = append(s.Etcd.Members, planner.Member{ID: id, Name: name, Started: true})
+	}
+}
+
+// identifyTakenBack gives a member whose PVC was taken back the ID with which it responds.
+func (s *seen) identifyTakenBack(name string, id uint64) {
+	for i := range s.Etcd.Members {
+		if m := &s.Etcd.Members[i]; m.Name == name && slices.Contains(s.takenBack(), name) {
+			m.ID = id
+		}
+	}
+}

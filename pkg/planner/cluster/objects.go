@@ -3,7 +3,11 @@
 
 package cluster
 
-import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+import (
+	"slices"
+
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+)
 
 // podByName returns the pod called name that belongs to the cluster, or nil.
 func podByName(pods []Pod, name string) *Pod {
@@ -58,4 +62,10 @@ func evidenceOf(p *Pod) diagnosis.Evidence {
 		return diagnosis.PodAbsent
 	}
 	return diagnosis.EvidenceFrom(p.Finished, p.Terminating)
+}
+
+// awaitsConfirmation is true while a PVC was taken back from an earlier cluster, and no quorum has listed its
+// member.
+func awaitsConfirmation(pvcs []PVC) bool {
+	return slices.ContainsFunc(pvcs, func(c PVC) bool { return c.Owned && !c.Terminating && c.TakenBackFrom != "" })
 }

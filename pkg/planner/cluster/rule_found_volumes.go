@@ -90,7 +90,6 @@ func hasVolume(o *Observed, name, uid string) bool {
 // whyNotTakenBack returns what is in the way before the cluster has begun; nil if nothing is.
 func whyNotTakenBack(o *Observed) *Wait {
 	from := formerClusters(o)
-	own := slices.ContainsFunc(o.PVCs, func(c PVC) bool { return c.Owned && c.TakenBackFrom != "" })
 	if pvcByName(o.PVCs, o.BootstrapName) != nil || podByName(o.Pods, o.BootstrapName) != nil {
 		return &Wait{
 			Reason:  ReasonVolumesFound,
@@ -114,7 +113,7 @@ func whyNotTakenBack(o *Observed) *Wait {
 			}
 		}
 	}
-	if len(foundVolumes(o.Found)) == 0 && !own && !hasBegun(o) {
+	if len(foundVolumes(o.Found)) == 0 && !awaitsConfirmation(o.PVCs) && !hasBegun(o) {
 		return &Wait{
 			Reason:  ReasonVolumesNotFound,
 			Message: "spec.bootstrap.fromVolumes is set, and no PVC in the namespace has the label etcd_cluster=" + o.Cluster.Name,

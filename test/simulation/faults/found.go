@@ -109,6 +109,16 @@ func (w *World) bringBack(e schedules.Event) {
 	w.After(e.For, w.CreateCluster)
 }
 
+// BringOneBack is bringBack without pods, and with the PVC of one member only.
+func (w *World) BringOneBack() {
+	w.bringBack(schedules.Event{A: 1, For: 10 * time.Second})
+	for i, object := range w.Store.List(kubernetes.KindPVC) {
+		if i > 0 {
+			w.Store.Remove(kubernetes.KindPVC, object.GetName())
+		}
+	}
+}
+
 // labelAgain gives the PVCs of a cluster that exists again the label back that a person has taken away while
 // another cluster had its name.
 func (w *World) labelAgain(cluster *v1beta2.EtcdCluster) {
