@@ -124,7 +124,7 @@ func (c *Cluster) lossByStatus() Loss {
 	case c.isIncomplete(voters):
 		loss := Loss{
 			Certain: true, Permanent: true, Reason: ReasonQuorumLost, Remedy: c.remedyOfPermanentLoss(),
-			Message: fmt.Sprintf("%s came back, all their pods run, and no quorum has responded for %v: fewer members than a quorum came back, or they do not reach each other, "+
+			Message: fmt.Sprintf("%s came back, all their pods run, and no quorum has responded for %v. Fewer members than a quorum came back, or they do not reach each other, "+
 				"as after a change of the namespace.", Count(len(voters), "PVC"), IncompleteGrace),
 		}
 		loss.Remediation = "Bring the other PVCs back, if they exist. Otherwise " + c.howToRecover(true) + "."

@@ -25,7 +25,7 @@ const (
 	takeBack = `{"spec":{"bootstrap":{"fromVolumes":{}}}}`
 	retain   = `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`
 	reclaim  = `{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`
-	// unclaimed lets a PV be bound again by the PVC that it was bound to.
+	// unclaimed releases a PV, so that a PVC of the same name binds it again.
 	unclaimed = `{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`
 )
 
@@ -122,8 +122,8 @@ func TestReturnedNamespace(t *testing.T) {
 	s := start(t)
 	c := s.cluster("returned")
 	c.secure("returned-client-tls", "tls.crt", "tls.key", "ca.crt")
-	declared := manifest("returned", 3, etcdVersion, withAutoTLS, withVolumes)
-	s.apply(declared)
+	desired := manifest("returned", 3, etcdVersion, withAutoTLS, withVolumes)
+	s.apply(desired)
 	c.settle(3)
 	data, ids, kept := c.fill(), c.ids(), c.export()
 	ca := c.caCertificate()
@@ -131,7 +131,7 @@ func TestReturnedNamespace(t *testing.T) {
 	s.kubectl("delete", "etcdcluster", "returned", "--wait")
 	s.awaitDeleted("pods,services,pdb,pvc,secrets,configmaps", "etcd_cluster=returned")
 	c.bringBack(kept)
-	s.apply(declared)
+	s.apply(desired)
 	c.findsVolumes(slices.Collect(maps.Keys(kept.pvcs))...)
 
 	c.patch(takeBack)
@@ -168,16 +168,16 @@ func (c *cluster) caCertificate() []byte {
 func TestRetainedVolumesFound(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	declared := manifest("found", 1, etcdVersion, withVolumes, "\n    persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain}")
+	desired := manifest("found", 1, etcdVersion, withVolumes, "\n    persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain}")
 	c := s.cluster("found")
-	s.apply(declared)
+	s.apply(desired)
 	c.settle(1)
 	data, before := c.fill(), slices.Collect(maps.Keys(c.pvcs()))
 	again := func() {
 		t.Helper()
 		s.kubectl("delete", "etcdcluster", "found", "--wait")
 		s.awaitDeleted("pods,services,pdb,configmaps", "etcd_cluster=found")
-		s.apply(declared)
+		s.apply(desired)
 		c.findsVolumes(before...)
 	}
 	again()

@@ -6,6 +6,11 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
@@ -71,15 +76,15 @@ func TestRuleFoundVolumes(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"a new cluster beside nothing", 3, "", edits(fresh), "record: WriteRecord a, CreatePeerService"},
 		{"a new cluster beside a PVC of an earlier one does not begin empty", 3, "", edits(fresh, volume("x")), waits},
-		{"also if that PVC comes after the record was written", 3, "", edits(unresponsive, volume("x")), waits},
-		{"also if its bootstrap member runs", 3, "a:claim", edits(neverServed, volume("x")), waits},
-		{"also of size 0", 0, "", edits(fresh, volume("x")), waits},
+		{"a PVC that comes after the record was written", 3, "", edits(unresponsive, volume("x")), waits},
+		{"a PVC that comes while the bootstrap member runs", 3, "a:claim", edits(neverServed, volume("x")), waits},
+		{"a new cluster of size 0 beside a PVC", 0, "", edits(fresh, volume("x")), waits},
 		{"a PVC that says no cluster counts", 3, "", edits(fresh, found(KindPVC, "x", resources.UnknownClusterUID)), waits},
 		{"the advice to delete the record does not come first", 3, "", edits(returned, volume("x")), waits},
 		{"no CA is issued beside data", 3, "", edits(fresh, volume("x"), missingCA), waits},
 		{"a record without a PVC is a name conflict", 3, "", edits(returned), "name-conflict: wait NameConflict"},
 		{"a cluster that has begun goes on beside a PVC of an earlier one", 1, "a:claim", edits(volume("x")), "steady"},
-		{"a cluster that has lost record and status, too", 1, "b:claim", edits(fresh, noQuorum, volume("x")), "record: WriteRecord unknown, CreatePeerService"},
+		{"a cluster that has lost record and status goes on", 1, "b:claim", edits(fresh, noQuorum, volume("x")), "record: WriteRecord unknown, CreatePeerService"},
 		{"a restore fills the cluster", 3, "", edits(unresponsive, volume("x"), func(o *Observed) {
 			o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r"}
 		}), "bootstrap: wait WaitingForRestore"},
@@ -131,5 +136,50 @@ func TestFoundVolumesMessage(t *testing.T) {
 		if !strings.Contains(plan.Wait.Remedy, part) {
 			t.Errorf("the remedy lacks %q: %s", part, plan.Wait.Remedy)
 		}
+	}
+}
+
+// TestTooFewVolumes: when the pods of all PVCs that were taken back have run without a quorum for long enough, the
+// quorum counts as permanently lost, so that a person can recover from a PVC. It never begins by itself.
+func TestTooFewVolumes(t *testing.T) {
+	since := func(d time.Duration) func(*Observed) {
+		return func(o *Observed) {
+			o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+				Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue, LastTransitionTime: testNow.Add(-d).Format(time.RFC3339),
+			})
+		}
+	}
+	back := func(o *Observed) {
+		for i := range o.PVCs {
+			o.PVCs[i].TakenBackFrom = "old"
+		}
+	}
+	down := func(o *Observed) {
+		noQuorum(o)
+		fromVolumes(o)
+		o.Cluster.Spec.Recovery = &v1beta2.RecoveryPolicy{QuorumLoss: v1beta2.RecoveryAutomatic}
+		o.Cluster.Status.PermanentQuorumLossSince = ptr.To(metav1.NewTime(testNow.Add(-time.Hour)))
+	}
+	for _, test := range []struct {
+		name, members string
+		edits         []func(*Observed)
+		want          bool
+	}{
+		{"one pod runs for minutes", "x:sick,index=0,claim", edits(down, back, since(3*time.Minute)), true},
+		{"two pods run for minutes", "x:sick,index=0,claim y:sick,index=0,claim", edits(down, back, since(3*time.Minute)), true},
+		{"an election may still end", "x:sick,index=0,claim", edits(down, back, since(time.Minute)), false},
+		{"a pod does not run", "x:sick,index=0,claim y:down,index=0,claim", edits(down, back, since(3*time.Minute)), false},
+		{"a member may serve out of reach", "x:sick,index=0,claim y:unknown,index=0,claim", edits(down, back, since(3*time.Minute)), false},
+		{"a quorum has confirmed the PVCs before", "x:sick,index=0,claim", edits(down, since(3*time.Minute)), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := observed(t, 3, test.members, test.edits...)
+			if loss := diagnoseQuorumLoss(&o); loss.Permanent != test.want {
+				t.Errorf("permanent: %t, %s", loss.Permanent, loss.Message)
+			}
+			if plan := Decide(o); plan.Rule != RuleQuorum {
+				t.Errorf("it is decided: %s", describe(plan))
+			}
+		})
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
-// answerWithin is how long a person takes to read the status of a new cluster.
-const answerWithin = 5 * time.Second
+// readWithin is how long a person takes to read the status of a new cluster.
+const readWithin = 5 * time.Second
 
 // watchFound is a person that created a cluster and does what its status asks for until it has begun.
 func (w *World) watchFound(uid types.UID) {
@@ -28,12 +28,12 @@ func (w *World) watchFound(uid types.UID) {
 		cluster.Status.Phase != v1beta2.ClusterPhaseNone && cluster.Status.Phase != v1beta2.ClusterPhaseCreating {
 		return
 	}
-	w.answerFound(cluster)
-	w.After(answerWithin, func() { w.watchFound(uid) })
+	w.decideAboutFound(cluster)
+	w.After(readWithin, func() { w.watchFound(uid) })
 }
 
-// answerFound decides about the PVCs of an earlier cluster that the status names.
-func (w *World) answerFound(cluster *v1beta2.EtcdCluster) {
+// decideAboutFound decides about the PVCs of an earlier cluster that the status names.
+func (w *World) decideAboutFound(cluster *v1beta2.EtcdCluster) {
 	b := cluster.Status.BlockedBy
 	switch {
 	case b == nil:

@@ -55,9 +55,9 @@ func (w *World) followStatus() {
 	}
 	switch b := cluster.Status.BlockedBy; b.Reason {
 	case string(planner.ReasonVolumesFound), string(planner.ReasonOldPods):
-		w.answerFound(cluster)
+		w.decideAboutFound(cluster)
 	case string(planner.ReasonNameConflict):
-		w.answerFound(cluster)
+		w.decideAboutFound(cluster)
 		w.deleteUnowned(string(cluster.UID), b.Message)
 	case string(planner.ReasonQuorumLost):
 		if len(cluster.Status.MemberStatuses) == 1 {

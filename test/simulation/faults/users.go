@@ -106,7 +106,7 @@ func (w *World) CreateCluster() {
 		ObjectMeta: metav1.ObjectMeta{Name: schedules.ClusterName, Namespace: schedules.Namespace}, Spec: spec,
 	})
 	if err == nil {
-		w.After(answerWithin, func() { w.watchFound(created.UID) })
+		w.After(readWithin, func() { w.watchFound(created.UID) })
 	}
 	if w.Plan.Joins && err == nil {
 		if err := w.Etcd.StartExisting(string(created.UID), w.Plan.Version, existingMembers...); err != nil {
