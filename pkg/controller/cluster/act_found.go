@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -77,17 +78,7 @@ func adopt[T marked](
 	return nil
 }
 
-// requireNoFormerData makes sure, in the live API, that no PVC of an earlier cluster of this name exists, before
-// the cluster begins empty. The cache may lag behind.
-func requireNoFormerData(ctx context.Context, r *run) error {
-	pvcs, err := r.Objects.ListPVCs(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
-	if err != nil {
-		return fmt.Errorf("list the PVCs: %w", err)
-	}
-	for i := range pvcs {
-		if resources.MayHoldFormerMember(r.seen.Cluster, &pvcs[i]) {
-			return fmt.Errorf("PVC %s of an earlier cluster of this name exists: %w", pvcs[i].Name, reconcile.ErrStale)
-		}
-	}
-	return nil
+// beginsEmpty is true for a cluster that no existing etcd, backup or request gives its data.
+func beginsEmpty(c *v1beta2.EtcdCluster) bool {
+	return c.Existing() == nil && c.Annotations[v1beta2.AnnotationRestore] == "" && !c.Status.Recovery.IsInProgress()
 }

@@ -71,7 +71,7 @@ func requireNeverServed(ctx context.Context, r *run, bootstrapMember string) err
 }
 
 // requireNoOtherObjects makes sure that the cluster has no pod and no PVC except those of
-// the bootstrap member.
+// the bootstrap member. No cluster begins empty beside the data of an earlier cluster of its name.
 func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) error {
 	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
@@ -90,6 +90,9 @@ func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) 
 		if pvcs[i].Name != bootstrapMember && !resources.IsPrepared(pvcs[i].Annotations) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
 			return fmt.Errorf("PVC %s exists: %w", pvcs[i].Name, reconcile.ErrStale)
 		}
+		if beginsEmpty(r.seen.Cluster) && resources.MayHoldFormerMember(r.seen.Cluster, &pvcs[i]) {
+			return fmt.Errorf("PVC %s of an earlier cluster of this name exists: %w", pvcs[i].Name, reconcile.ErrStale)
+		}
 	}
 	return nil
 }
@@ -105,9 +108,6 @@ func requireBootstrapMember(ctx context.Context, r *run, name string) error {
 		return fmt.Errorf("the record names another bootstrap member or a finished bootstrap: %w", reconcile.ErrStale)
 	}
 	if err := requireNoRecovery(&record); err != nil {
-		return err
-	}
-	if err := requireNoFormerData(ctx, r); err != nil {
 		return err
 	}
 	return requireNeverServed(ctx, r, name)
