@@ -139,8 +139,8 @@ func TestFoundVolumesMessage(t *testing.T) {
 	}
 }
 
-// TestTooFewVolumes: when the pods of all PVCs that were taken back have run without a quorum for long enough, the
-// quorum counts as permanently lost, so that a person can recover from a PVC. It never begins by itself.
+// TestTooFewVolumes: the pods of all PVCs that were taken back have run without a quorum for minutes. Then the quorum
+// counts as permanently lost, so that a person can recover from a PVC. A recovery never begins by itself.
 func TestTooFewVolumes(t *testing.T) {
 	since := func(d time.Duration) func(*Observed) {
 		return func(o *Observed) {
