@@ -23,6 +23,9 @@ type Cluster struct {
 	// PermanentByStatus, if not nil, says whether the loss was proven to be permanent by the last
 	// status, from which these facts come.
 	PermanentByStatus *bool
+	// TakenBack is true for members whose PVCs were taken back from an earlier cluster, while no quorum has
+	// confirmed them: more members may have voted, and nothing of those came back.
+	TakenBack bool
 	// MayHaveUnmanaged is true while etcd may have members that another program runs, although
 	// none is known.
 	MayHaveUnmanaged bool

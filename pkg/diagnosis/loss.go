@@ -39,6 +39,10 @@ const (
 // lost. With etcd's default election timeout of 1 s, an election ends within a few seconds.
 const ElectionGrace = 10 * time.Second
 
+// IncompleteGrace is how long the pods of all PVCs that were taken back run without a quorum until the members
+// count as fewer than a quorum. An election takes seconds.
+const IncompleteGrace = 2 * time.Minute
+
 // Loss is the diagnosis of a quorum that could not be read.
 type Loss struct {
 	// Certain is true if the quorum is lost, and false if that is not known.
@@ -117,6 +121,14 @@ func (c *Cluster) lossByStatus() Loss {
 			Message:     fmt.Sprintf("%d of %d voters were added and have not started yet. That normally takes a few seconds.", starting, len(voters)),
 			Remediation: NoActionYet,
 		}
+	case c.isIncomplete(voters):
+		loss := Loss{
+			Certain: true, Permanent: true, Reason: ReasonQuorumLost, Remedy: c.remedyOfPermanentLoss(),
+			Message: fmt.Sprintf("%s came back, all their pods run, and no quorum has responded for %v. Fewer members than a quorum came back, or they do not reach each other, "+
+				"as after a change of the namespace.", Count(len(voters), "PVC"), IncompleteGrace),
+		}
+		loss.Remediation = "Bring the other PVCs back, if they exist. Otherwise " + c.howToRecover(true) + "."
+		return loss
 	case len(voters)-absent-down-leaderless < need:
 		return Loss{
 			Certain: true, Reason: ReasonQuorumLost, Remedy: RemedyWaitForMembers,
@@ -276,4 +288,19 @@ func because(cause string) string {
 		return ""
 	}
 	return ": " + strings.TrimSuffix(cause, ".")
+}
+
+// isIncomplete is true if the pods of all members that were taken back run, and no quorum has responded for so
+// long that more of them must have voted. The pod of a member whose PVC a recovery reads is stopped.
+func (c *Cluster) isIncomplete(voters []*Member) bool {
+	if !c.TakenBack || c.UnreadFor < IncompleteGrace {
+		return false
+	}
+	for _, m := range voters {
+		p := c.pod(m.Name)
+		if m.Name != c.StoppedSource && (p == nil || !p.Running || !c.stateWith(m, Votes).IsDown()) || !c.HasPVC(m.Name) {
+			return false
+		}
+	}
+	return true
 }

@@ -113,12 +113,15 @@ func TestNothingIsChangedInAnotherCluster(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func() error{
-		"add a learner":  func() error { _, err := client.AddLearner(ctx, etcdtest.Nowhere(t)); return err },
-		"add a voter":    func() error { _, err := client.AddVoter(ctx, etcdtest.Nowhere(t)); return err },
-		"promote":        func() error { return client.Promote(ctx, self.ID) },
-		"remove":         func() error { return client.Remove(ctx, before[1]) },
-		"move leader":    func() error { return client.MoveLeader(ctx, before[1]) },
-		"disarm":         func() error { _, err := client.Disarm(ctx, etcd.Alarm{MemberID: self.ID, Type: etcd.AlarmNoSpace}); return err },
+		"add a learner": func() error { _, err := client.AddLearner(ctx, etcdtest.Nowhere(t)); return err },
+		"add a voter":   func() error { _, err := client.AddVoter(ctx, etcdtest.Nowhere(t)); return err },
+		"promote":       func() error { return client.Promote(ctx, self.ID) },
+		"remove":        func() error { return client.Remove(ctx, before[1]) },
+		"move leader":   func() error { return client.MoveLeader(ctx, before[1]) },
+		"disarm": func() error {
+			_, err := client.Disarm(ctx, etcd.Alarm{MemberID: self.ID, Type: etcd.AlarmNoSpace})
+			return err
+		},
 		"pad the log":    func() error { return client.Pad(ctx, 10) },
 		"prove a write":  func() error { return client.ProveWrite(ctx) },
 		"list of alarms": func() error { _, err := client.Alarms(ctx); return err },

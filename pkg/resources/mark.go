@@ -19,7 +19,8 @@ const (
 	// LabelProtected is on every object of a cluster with spec.deletionProtection. The
 	// admission policy of artifacts/install rejects the deletion of such an object.
 	LabelProtected = "etcd.database.coreos.com/deletion-protection"
-	// AnnotationRetained on a PVC says why it stayed when its EtcdCluster was deleted.
+	// AnnotationRetained on a PVC says why it stayed when its EtcdCluster was deleted, or when its
+	// member was removed.
 	AnnotationRetained = "etcd.database.coreos.com/retained"
 
 	protected = "true"
@@ -33,6 +34,9 @@ const (
 	RetainedByPolicy = "whenDeleted"
 	// RetainedAsOrphan: the EtcdCluster was deleted with --cascade=orphan.
 	RetainedAsOrphan = "orphan"
+	// RetainedOfRemoved: its member was removed from etcd, and whenScaled was Retain. No cluster
+	// takes it back.
+	RetainedOfRemoved = "whenScaled"
 )
 
 // Mark gives obj what tells that it belongs to c and whether c is protected, and says

@@ -159,12 +159,16 @@ func IsJoining(pvc *corev1.PersistentVolumeClaim) bool {
 	return pvc.Annotations[AnnotationMembership] == MembershipJoining
 }
 
-// JoinedPVC returns live as the PVC of a member that has started, and whether that is a change.
+// JoinedPVC returns live as the PVC of a member that a quorum lists and that has started, and whether
+// that is a change.
 func JoinedPVC(live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
-	if !IsJoining(live) {
+	if !IsJoining(live) && TakenBackFrom(live) == "" {
 		return live, false
 	}
 	pvc := live.DeepCopy()
-	delete(pvc.Annotations, AnnotationMembership)
+	if IsJoining(pvc) {
+		delete(pvc.Annotations, AnnotationMembership)
+	}
+	delete(pvc.Annotations, AnnotationTakenBackFrom)
 	return pvc, true
 }

@@ -5,6 +5,7 @@ package resources
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -18,6 +19,9 @@ func Released(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) *corev
 		delete(pvc.Annotations, name)
 	}
 	delete(pvc.Labels, LabelProtected)
+	if TakenBackFrom(pvc) == "" { // otherwise nothing proves that its member was removed
+		metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, AnnotationRetained, RetainedOfRemoved)
+	}
 	return pvc
 }
 

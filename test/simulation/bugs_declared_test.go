@@ -54,7 +54,7 @@ func declare(s *schedules.Schedule, kind schedules.EventKind, dice uint64) {
 func alone(size int, volumes bool, e schedules.Event) func(*schedules.Schedule) {
 	return func(s *schedules.Schedule) {
 		e.At, e.A = time.Minute, s.Events[0].A
-		s.Size, s.Volumes, s.Version, s.PodsChanged, s.Skewed = size, volumes, schedules.VersionLines[0][0], false, false
+		s.Size, s.Volumes, s.Version, s.PodsChanged, s.Skew = size, volumes, schedules.VersionLines[0][0], false, 0
 		s.Events = []schedules.Event{e, {At: e.At + e.For + time.Second, Kind: schedules.EventResume}}
 	}
 }

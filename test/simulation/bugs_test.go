@@ -51,6 +51,7 @@ func TestFindsKnownBugs(t *testing.T) {
 		bugsOfSpace(),
 		bugsOfSecrets(),
 		bugsOfClocks(),
+		bugsOfFound(),
 	) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()

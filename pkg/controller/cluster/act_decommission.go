@@ -191,7 +191,7 @@ func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecover
 }
 
 // cleanUpOldPVCs deletes the PVCs of the old members, or releases them if the user wants to
-// keep the PVCs of removed members.
+// keep the PVCs of removed members, or if they were taken back and no quorum has confirmed them.
 func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error {
 	recovery := &a.Recovery
 	var failed []error
@@ -207,7 +207,7 @@ func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error
 		if !resources.Owns(r.seen.Cluster, pvc) || pvc.DeletionTimestamp != nil || pvc.Labels[resources.LabelFenced] != r.seen.Cluster.Name {
 			continue
 		}
-		if resources.RetainsRemoved(r.seen.Cluster) {
+		if resources.RetainsRemoved(r.seen.Cluster) || resources.TakenBackFrom(pvc) != "" {
 			_, err = r.Objects.UpdatePVC(ctx, resources.Released(r.seen.Cluster, pvc))
 		} else {
 			err = r.Objects.DeletePVC(ctx, pvc.Namespace, name, metav1.Preconditions{UID: &pvc.UID, ResourceVersion: &pvc.ResourceVersion})

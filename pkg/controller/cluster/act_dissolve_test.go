@@ -169,11 +169,11 @@ func TestDissolve(t *testing.T) {
 			}
 			l.dissolve()
 			retentionReason, others := l.left()
-			want := []string{"c-a " + test.why, "c-unlabelled " + test.why}
+			want := []string{"c-a " + test.why, "c-released " + resources.RetainedOfRemoved, "c-unlabelled " + test.why}
 			if test.why == "" {
-				want = nil
+				want = want[1:2]
 			}
-			if !slices.Equal(retentionReason, want) || !slices.Equal(others, []string{"c-released", "c-theirs"}) {
+			if !slices.Equal(retentionReason, want) || !slices.Equal(others, []string{"c-theirs"}) {
 				t.Errorf("retained are %q, and there are %q", retentionReason, others)
 			}
 			for name, only := range l.only {
@@ -211,8 +211,8 @@ func TestDissolveOnlyWhatIsDeleted(t *testing.T) {
 		if err := dissolve(t.Context(), &run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}, planner.FinishDeletion{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if _, others := l.left(); len(others) != 4 || len(l.only) > 0 {
-			t.Errorf("%s: there are %q", name, others)
+		if kept, others := l.left(); len(kept)+len(others) != 4 || len(l.only) > 0 {
+			t.Errorf("%s: there are %q and %q", name, kept, others)
 		}
 	}
 }
@@ -242,8 +242,8 @@ func TestPVCWithoutClusterIsReportedOnce(t *testing.T) {
 	if len(l.events) != 3 || !strings.Contains(l.events[1], orphanedpvc.EventClusterMissing) {
 		t.Errorf("the cluster no longer exists: %q", l.events)
 	}
-	if _, others := l.left(); len(others) != 4 {
-		t.Errorf("there are %q", others)
+	if kept, others := l.left(); len(kept)+len(others) != 4 {
+		t.Errorf("there are %q and %q", kept, others)
 	}
 }
 

@@ -20,6 +20,8 @@ var effects = index(
 	on(forgetRestore).upkeep(),
 	// act_marks.go: labels and annotations that name the cluster of an object
 	on(markObject).upkeep(),
+	// act_found.go: objects of an earlier cluster of the same name
+	on(takeBack),
 	// act_record.go: the record of the cluster
 	on(writeRecord),
 	on(recordBootstrap),

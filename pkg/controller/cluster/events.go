@@ -24,6 +24,7 @@ const (
 	EventVolumeGrows     = "VolumeGrows"
 	EventVolumesDeleted  = "VolumesDeleted"
 	EventVolumesRetained = "VolumesRetained"
+	EventVolumeTakenBack = "VolumeTakenBack"
 	EventGrowthRejected  = "VolumeGrowthRefused"
 	EventLeaderMoved     = "LeaderMoved"
 	EventServiceRepaired = "ServiceRepaired"

@@ -104,6 +104,7 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	r.seen.NewName = unusedName(r, pods, pvcs)
 	observeCertificates(ctx, r)
 	observeClients(ctx, r)
+	r.seen.sortFound()
 	r.seen.Task = lastTask(r)
 	observeEtcd(ctx, r, pods)
 	observeAway(ctx, r, pods)
@@ -332,6 +333,7 @@ func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planne
 		HasOtherOwner: resources.HasOtherOwner(c, p),
 		Version:       p.Annotations[resources.AnnotationVersion],
 		Joining:       resources.IsJoining(p),
+		TakenBackFrom: resources.TakenBackFrom(p),
 		Drifted:       resources.HasPVCDrifted(c, p),
 
 		OtherAttributes: resources.HasOtherAttributes(c, p),

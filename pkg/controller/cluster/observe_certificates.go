@@ -125,6 +125,7 @@ func ownSecret(ctx context.Context, r *run, set *secretSet, name string, own boo
 	case secret == nil:
 		return nil, errMissing
 	case own && !resources.Owns(r.seen.Cluster, secret):
+		r.seen.observeFound(secret)
 		return nil, errNotOwned
 	case own:
 		r.seen.observeMark(secret)

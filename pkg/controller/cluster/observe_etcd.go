@@ -30,6 +30,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	r.seen.clusterIDs = recordedClusterIDs(r.seen.Record)
 	r.seen.target = r.seen.to(endpoints(r.seen.Cluster, sorted(pods))...)
 	r.seen.Etcd.Members = r.seen.lastKnown()
+	r.seen.addTakenBack()
 	observeExisting(ctx, r)
 	if len(r.seen.target.Endpoints) == 0 && len(r.seen.existing.Endpoints) == 0 {
 		if r.seen.Etcd.Err != "" {
@@ -87,7 +88,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	}
 	if !r.seen.Etcd.Linearizable {
 		observeViews(ctx, r, statuses)
-		if len(r.seen.lastKnown()) == 0 {
+		if len(r.seen.lastKnown()) == 0 || len(r.seen.takenBack()) > 0 {
 			r.seen.addViewedMembers()
 		} else {
 			r.seen.addAwaitedVoter()
@@ -159,6 +160,7 @@ func (s *seen) addRespondingMembers(statuses map[string]etcd.StatusResult) {
 			continue
 		}
 		s.Etcd.ClusterID = a.Health.ClusterID
+		s.identifyTakenBack(e.Name, a.Health.ID)
 		known := slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.ID == a.Health.ID || m.Name == e.Name })
 		if !known {
 			s.Etcd.Members = append(s.Etcd.Members, planner.Member{ID: a.Health.ID, Name: e.Name, Started: true, Learner: a.Health.Learner})

@@ -15,7 +15,14 @@ import (
 // observeMark notes an object of the cluster that does not say whose it is, or whether the
 // cluster is protected, as it should.
 func (s *seen) observeMark(object metav1.Object) {
-	if object.GetDeletionTimestamp() != nil || !isOwned(s, object) || isMarked(s, object) {
+	if object.GetDeletionTimestamp() != nil {
+		return
+	}
+	if !isOwned(s, object) {
+		s.observeFound(object)
+		return
+	}
+	if isMarked(s, object) {
 		return
 	}
 	s.Unlabeled = append(s.Unlabeled, planner.Object{Kind: kindOf(object), Name: object.GetName(), UID: string(object.GetUID())})

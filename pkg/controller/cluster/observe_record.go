@@ -28,6 +28,7 @@ func observeRecord(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeCl
 		r.seen.Record.State = planner.Missing
 	case !resources.OwnsRecord(c, live):
 		r.seen.Record.State = planner.NotOwned
+		r.seen.observeFound(live)
 	default:
 		// The record of an earlier cluster does not describe this cluster.
 		r.seen.record = live
@@ -48,6 +49,12 @@ func observeRecord(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeCl
 	}
 	for _, p := range slices.Concat(pvcs, hiddenPVCs) {
 		objects = append(objects, p)
+	}
+	for _, p := range hiddenPods {
+		r.seen.observeFound(p)
+	}
+	for _, p := range hiddenPVCs {
+		r.seen.observeFound(p)
 	}
 	peer, err := r.Cache.Service(r.key.Namespace, c.Name)
 	if err != nil && !isNotFound(err) {

@@ -71,7 +71,7 @@ func requireNeverServed(ctx context.Context, r *run, bootstrapMember string) err
 }
 
 // requireNoOtherObjects makes sure that the cluster has no pod and no PVC except those of
-// the bootstrap member.
+// the bootstrap member. No cluster begins empty beside the data of an earlier cluster of its name.
 func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) error {
 	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
@@ -89,6 +89,9 @@ func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) 
 	for i := range pvcs {
 		if pvcs[i].Name != bootstrapMember && !resources.IsPrepared(pvcs[i].Annotations) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
 			return fmt.Errorf("PVC %s exists: %w", pvcs[i].Name, reconcile.ErrStale)
+		}
+		if beginsEmpty(r.seen.Cluster) && resources.MayHoldFormerMember(r.seen.Cluster, &pvcs[i]) {
+			return fmt.Errorf("PVC %s of an earlier cluster of this name exists: %w", pvcs[i].Name, reconcile.ErrStale)
 		}
 	}
 	return nil

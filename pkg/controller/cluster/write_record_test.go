@@ -188,6 +188,7 @@ func TestBootstrapBesideARestore(t *testing.T) {
 	} {
 		l, r := livingCluster(t)
 		recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-s"}
+		l.deletePVC("c-theirs")
 		written := resources.Record{BootstrapMember: "c-a"}.WithRecovery(recovery)
 		if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), written)); err != nil {
 			t.Fatal(err)
@@ -245,6 +246,13 @@ func TestBootstrapIsRecordedWithItsPod(t *testing.T) {
 	}
 }
 
+func (l *deletedCluster) deletePVC(name string) {
+	l.Helper()
+	if err := l.kube.CoreV1().PersistentVolumeClaims("n").Delete(l.Context(), name, metav1.DeleteOptions{}); err != nil {
+		l.Fatal(err)
+	}
+}
+
 func (l *deletedCluster) deletePod(name string) {
 	l.Helper()
 	if err := l.kube.CoreV1().Pods("n").Delete(l.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -258,15 +266,16 @@ func (l *deletedCluster) deletePod(name string) {
 func TestPVCOfTheBootstrapMember(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name   string
-		record resources.Record
-		served bool
-		want   error
+		name           string
+		record         resources.Record
+		served, beside bool
+		want           error
 	}{
-		{"the cluster has never served", resources.Record{BootstrapMember: "c-a"}, false, nil},
-		{"the record has a cluster ID", resources.Record{BootstrapMember: "c-a", ClusterID: "beef"}, false, reconcile.ErrStale},
-		{"the record names another bootstrap member", resources.Record{BootstrapMember: "c-y"}, false, reconcile.ErrStale},
-		{"the client Service exists", resources.Record{BootstrapMember: "c-a"}, true, reconcile.ErrStale},
+		{"the cluster has never served", resources.Record{BootstrapMember: "c-a"}, false, false, nil},
+		{"a PVC of an earlier cluster exists", resources.Record{BootstrapMember: "c-a"}, false, true, reconcile.ErrStale},
+		{"the record has a cluster ID", resources.Record{BootstrapMember: "c-a", ClusterID: "beef"}, false, false, reconcile.ErrStale},
+		{"the record names another bootstrap member", resources.Record{BootstrapMember: "c-y"}, false, false, reconcile.ErrStale},
+		{"the client Service exists", resources.Record{BootstrapMember: "c-a"}, true, false, reconcile.ErrStale},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -278,6 +287,9 @@ func TestPVCOfTheBootstrapMember(t *testing.T) {
 			pvcs := l.kube.CoreV1().PersistentVolumeClaims("n")
 			if err := pvcs.Delete(t.Context(), "c-a", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
+			}
+			if !test.beside {
+				l.deletePVC("c-theirs")
 			}
 			if !test.served {
 				if err := l.kube.CoreV1().Services("n").Delete(t.Context(), resources.ClientServiceName(l.c), metav1.DeleteOptions{}); err != nil {

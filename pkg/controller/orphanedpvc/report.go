@@ -83,8 +83,8 @@ func (r *Reporter) Report(ctx context.Context, key types.NamespacedName, cluster
 		uid := p.Annotations[resources.AnnotationClusterUID]
 		klog.FromContext(ctx).Info("The EtcdCluster of a PVC does not exist; the PVC is kept", "PVC", klog.KObj(p), "clusterUID", uid)
 		r.Recorder.Eventf(p, corev1.EventTypeWarning, EventClusterMissing,
-			"EtcdCluster %s with UID %s does not exist. This PVC is kept and no other cluster uses it. "+
-				"Restore the data of the API server, or delete the PVC if its data is not needed.", key.Name, uid)
+			"EtcdCluster %s with UID %s does not exist. This PVC is kept, and no other cluster uses it without a request. "+
+				"Restore the data of the API server, or create the EtcdCluster with spec.bootstrap.fromVolumes, or delete the PVC if its data is not needed.", key.Name, uid)
 	}
 	r.setReported(key, found)
 	return 0

@@ -64,6 +64,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.EtcdRestore{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_EtcdRestore(ref),
 		v1beta2.EtcdRestoreList{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_EtcdRestoreList(ref),
 		v1beta2.ExistingEtcd{}.OpenAPIModelName():                         schema_pkg_apis_etcd_v1beta2_ExistingEtcd(ref),
+		v1beta2.FromVolumes{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_FromVolumes(ref),
 		v1beta2.GCSSource{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_GCSSource(ref),
 		v1beta2.IssuerReference{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_IssuerReference(ref),
 		v1beta2.JobPolicy{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_JobPolicy(ref),
@@ -1264,11 +1265,17 @@ func schema_pkg_apis_etcd_v1beta2_BootstrapPolicy(ref common.ReferenceCallback) 
 							Ref:         ref(v1beta2.ExistingEtcd{}.OpenAPIModelName()),
 						},
 					},
+					"fromVolumes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fromVolumes takes the PVCs of an earlier cluster of this name back, with their data: after a backup tool has restored the namespace, or after a deletion with whenDeleted: Retain. The members of that cluster start again on them. It has no fields, so write fromVolumes: {}. It may be added until the cluster has begun.",
+							Ref:         ref(v1beta2.FromVolumes{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ExistingEtcd{}.OpenAPIModelName()},
+			v1beta2.ExistingEtcd{}.OpenAPIModelName(), v1beta2.FromVolumes{}.OpenAPIModelName()},
 	}
 }
 
@@ -1897,7 +1904,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 					},
 					"bootstrap": {
 						SchemaProps: spec.SchemaProps{
-							Description: "bootstrap says how the cluster begins, if it does not begin empty. It is set when the cluster is created, or never.",
+							Description: "bootstrap says how the cluster begins, if it does not begin empty: at most one of its fields. After the cluster has begun it may be removed, and not be added.",
 							Ref:         ref(v1beta2.BootstrapPolicy{}.OpenAPIModelName()),
 						},
 					},
@@ -3126,6 +3133,17 @@ func schema_pkg_apis_etcd_v1beta2_ExistingEtcd(ref common.ReferenceCallback) com
 					},
 				},
 				Required: []string{"clientEndpoints"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_etcd_v1beta2_FromVolumes(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FromVolumes takes back the PVCs that carry the label etcd_cluster with the name of the cluster.",
+				Type:        []string{"object"},
 			},
 		},
 	}

@@ -66,6 +66,13 @@ type RecordBootstrap struct {
 	Log       resources.LogRecord
 }
 
+// TakeBack makes exactly this object of an earlier cluster one of this cluster. Its name and its data stay. The
+// live API must first confirm that the user requests it, and that the object still is of that cluster.
+type TakeBack struct {
+	Object
+	ClusterUID string
+}
+
 // RecordDeclaration writes what the EtcdCluster declares into the record.
 type RecordDeclaration struct{}
 
@@ -377,6 +384,7 @@ func (GuardRecoveryMember) action()       {}
 func (UnguardRecoveryMember) action()     {}
 func (RecordBootstrap) action()           {}
 func (RecordDeclaration) action()         {}
+func (TakeBack) action()                  {}
 func (CreateBootstrapPod) action()        {}
 func (AddMember) action()                 {}
 func (CreatePod) action()                 {}

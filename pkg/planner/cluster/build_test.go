@@ -314,6 +314,8 @@ func describeAction(action Action) string {
 		return fmt.Sprintf("%s %x", kind, a.ClusterID)
 	case FindMember:
 		return kind + " " + a.Name
+	case TakeBack:
+		return kind + " " + string(a.Kind) + " " + a.Name
 	case RecordRecovery:
 		text := kind + " " + string(a.Recovery.Phase)
 		if a.Recovery.Phase == v1beta2.RecoveryPhaseFilling {

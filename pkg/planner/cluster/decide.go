@@ -21,6 +21,8 @@ var rules = []rule{
 	{RuleDeleting, ruleDeleting},
 	// Writes the status of a paused cluster and changes nothing else.
 	{RulePaused, rulePaused},
+	// Waits while PVCs of an earlier cluster of this name exist, or takes them back on request.
+	{RuleFoundVolumes, ruleFoundVolumes},
 	// Waits while a certificate is missing or unusable.
 	{RuleCertificates, ruleCertificates},
 	// Waits while objects that this cluster does not own have its names.
@@ -94,7 +96,10 @@ func Decide(o Observed) Plan {
 	for _, r := range rules {
 		if plan, decided := r.decide(&o); decided {
 			plan.Rule = r.name
-			unannounced := slices.Concat(keepCertificates(&o, plan), keepClients(&o), upkeepAlarms(&o, plan))
+			unannounced := upkeepAlarms(&o, plan)
+			if plan.Rule != RuleFoundVolumes { // the Secrets of the earlier cluster may come back, too
+				unannounced = slices.Concat(keepCertificates(&o, plan), keepClients(&o), unannounced)
+			}
 			if (len(unannounced) > 0 || hasUnreportedClients(o.Clients, o.Cluster.Status.Clients)) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckUnannounced) {
 				plan.RequeueAfter = recheckUnannounced
 			}

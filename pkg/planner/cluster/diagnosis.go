@@ -20,8 +20,9 @@ func diagnoseQuorumLoss(o *Observed) diagnosis.Loss { return diagnosisInput(o).Q
 func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	c := &diagnosis.Cluster{
 		HasLearners: upgradePathOf(o).knowsLearners(), UnreadFor: unreadFor(o.Cluster.Status.Conditions, o.Now), ReadError: o.Etcd.Err, Denied: o.Etcd.Denied, MayHaveUnmanaged: MayHaveOldMembers(o.Cluster),
-		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: recoversAutomatically(o.Cluster), Grace: recovery.Grace},
+		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: recoversUnasked(o), Grace: recovery.Grace},
 	}
+	c.TakenBack = awaitsConfirmation(o.PVCs)
 	if b := o.Cluster.Status.LastBackup; resources.Restorable(b) == nil {
 		c.Options.LastBackup = b.Name
 	}
@@ -51,6 +52,12 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 		}
 	}
 	return c
+}
+
+// recoversUnasked is recoversAutomatically for a cluster whose members are known: of those that were taken back,
+// others may come back later, with newer data.
+func recoversUnasked(o *Observed) bool {
+	return recoversAutomatically(o.Cluster) && !awaitsConfirmation(o.PVCs)
 }
 
 // recoveryOfUnknownSource returns the recorded recovery that fills its recovery member from a member that the

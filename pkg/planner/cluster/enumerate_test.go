@@ -137,6 +137,9 @@ const (
 	startingPods
 	interrupted
 	drained // the node of a member is cordoned
+	// An earlier cluster of this name has left a PVC, which is taken back or not.
+	foundVolume
+	takingBack
 	// The cluster takes over an etcd. Its old members are kept, or their removal is requested. Then
 	// one of them may lead, or only one of them may respond.
 	oldKept
@@ -171,12 +174,18 @@ func (s surroundings) build(members []shape, o *Observed) {
 	o.ClientService = Current
 	c := o.Cluster
 	c.Spec.Replicas, c.Spec.Paused, c.DeletionTimestamp = ptr.To(int32(s.size)), false, nil
-	o.Certificates, c.Spec.Bootstrap = nil, nil
+	o.Certificates, c.Spec.Bootstrap, o.Found = nil, nil, nil
 	c.Status.Recovery, o.RecoveryMember = nil, RecoveryMember{}
 	c.Status.Phase = v1beta2.ClusterPhaseRunning
 	switch s.situation {
 	case newborn:
 		o.Record.ClusterID, o.ClientService, c.Status.Phase = "", Missing, v1beta2.ClusterPhaseCreating
+	case foundVolume, takingBack:
+		o.Record.ClusterID, o.ClientService, c.Status.Phase = "", Missing, v1beta2.ClusterPhaseCreating
+		found(KindPVC, "z", "old")(o)
+		if s.situation == takingBack {
+			c.Spec.Bootstrap = &v1beta2.BootstrapPolicy{FromVolumes: &v1beta2.FromVolumes{}}
+		}
 	case onHold:
 		c.Spec.Paused = true
 	case deleted:

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
@@ -72,4 +73,10 @@ const settledAfter = time.Minute
 // hasSettled is true if the container that runs is the one that the pod asks for.
 func hasSettled(now time.Time, p *Pod) bool {
 	return p.Running && !p.Restarting && !p.Started.IsZero() && now.Sub(p.Started) >= settledAfter
+}
+
+// awaitsConfirmation is true while a PVC was taken back from an earlier cluster, and no quorum has listed its
+// member.
+func awaitsConfirmation(pvcs []PVC) bool {
+	return slices.ContainsFunc(pvcs, func(c PVC) bool { return c.Owned && !c.Terminating && c.TakenBackFrom != "" })
 }

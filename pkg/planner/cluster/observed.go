@@ -42,6 +42,10 @@ type Observed struct {
 	// is protected.
 	Unlabeled []Object
 
+	// Found are objects that the cluster does not own, and that an earlier cluster of its name may have
+	// left: PVCs, pods, Secrets, Services, the record and the budget.
+	Found []Found
+
 	Pods []Pod
 	PVCs []PVC
 	// Prepared and PreparedPVCs are pods and PVCs of this cluster that no member has
@@ -250,6 +254,9 @@ type PVC struct {
 	// Joining is true on the PVC of a second voter of an etcd without learners, until a quorum says that
 	// it has started. No membership change begins before that is written down.
 	Joining bool
+	// TakenBackFrom is the UID of the earlier cluster from which it was taken back, until a quorum
+	// lists its member; empty otherwise.
+	TakenBackFrom string
 	// Drifted is true if its marks are not those of the cluster, or its labels are not
 	// those of its member.
 	Drifted bool
@@ -304,4 +311,20 @@ const (
 type Object struct {
 	Kind      ObjectKind
 	Name, UID string
+}
+
+// Found is an object of an earlier cluster of the same name.
+type Found struct {
+	Object
+	// ClusterUID is the UID of the cluster that it says it belonged to, or resources.UnknownClusterUID.
+	ClusterUID string
+	// Controlled is true if it names an owner, so that garbage collection decides about it.
+	Controlled bool
+	// Labelled is true if it carries the labels of the cluster.
+	Labelled bool
+	// Made is when it was created. Version is the version of etcd that was last to run on a PVC.
+	Made    time.Time
+	Version string
+	// MayFill is true for a pod in which etcd would start without data on an empty directory.
+	MayFill bool
 }

@@ -32,7 +32,7 @@ const (
 // needsPerson lists the reasons of waits that end only when a person or another program
 // changes something.
 var needsPerson = map[Reason]bool{
-	ReasonNameConflict: true, ReasonOldPods: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
+	ReasonNameConflict: true, ReasonOldPods: true, ReasonVolumesFound: true, ReasonVolumesNotFound: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
 	ReasonExistingEtcdUnreachable: true, ReasonExistingEtcdUnsuitable: true,
 	ReasonVersionStep: true, ReasonImageVersion: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
 	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonRestoreEnded: true, ReasonRestoreNotFound: true, ReasonSourceLost: true,

@@ -71,6 +71,10 @@ const (
 	ReasonUnmanagedMember Reason = "UnmanagedMember"
 	// ReasonVersionStep: etcd cannot move from the version that runs to the declared one in one step. Ends when spec.version changes.
 	ReasonVersionStep Reason = "VersionStep"
+	// ReasonVolumesFound: PVCs of an earlier cluster of this name exist. Ends when spec.bootstrap.fromVolumes takes them back, or when they lose their label or are deleted.
+	ReasonVolumesFound Reason = "VolumesFound"
+	// ReasonVolumesNotFound: spec.bootstrap.fromVolumes is set, and no PVC of an earlier cluster of this name exists. Ends when one does, or spec.bootstrap is removed.
+	ReasonVolumesNotFound Reason = "VolumesNotFound"
 	// ReasonWaitingForBootstrapMember: the bootstrap member does not respond yet. Ends when it does.
 	ReasonWaitingForBootstrapMember Reason = "WaitingForBootstrapMember"
 	// ReasonWaitingForMember: a member joins or restarts and does not serve yet. Ends when it serves.

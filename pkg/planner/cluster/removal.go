@@ -11,8 +11,12 @@ import (
 )
 
 // dropPVC deletes the PVC of a member that was removed, or gives it up where
-// the user wants to keep it.
+// the user wants to keep it. One that was taken back, and that no quorum lists, may be the data of another
+// etcd.
 func dropPVC(cluster *v1beta2.EtcdCluster, c *PVC) Action {
+	if c.TakenBackFrom != "" {
+		return ReleasePVC{Name: c.Name, UID: c.UID}
+	}
 	if pod := cluster.Spec.Pod; pod != nil && pod.PersistentVolumeClaimRetentionPolicy != nil &&
 		pod.PersistentVolumeClaimRetentionPolicy.WhenScaled == v1beta2.PVCRetain {
 		return ReleasePVC{Name: c.Name, UID: c.UID}

@@ -54,7 +54,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 	in := &recovery.Input{
 		Now: o.Now, NewName: o.NewName,
 		Desired: recovery.Desired{
-			Cluster: o.Cluster.Name, Size: desiredSize(o.Cluster), Automatic: recoversAutomatically(o.Cluster), Persistent: isPersistent(o.Cluster),
+			Cluster: o.Cluster.Name, Size: desiredSize(o.Cluster), Automatic: recoversUnasked(o), Persistent: isPersistent(o.Cluster),
 			Version: resources.Version(o.Cluster),
 		},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: o.Record.Recoveries,

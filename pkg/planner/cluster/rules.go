@@ -11,6 +11,7 @@ type RuleName string
 const (
 	RuleDeleting         RuleName = "deleting"
 	RulePaused           RuleName = "paused"
+	RuleFoundVolumes     RuleName = "found-volumes"
 	RuleCertificates     RuleName = "certificates"
 	RuleNameConflict     RuleName = "name-conflict"
 	RuleRecord           RuleName = "record"

@@ -42,7 +42,12 @@ func upkeep(o *Observed, plan Plan) []Action {
 
 // keepsUp is true while services, PVCs and the budget are kept as they should be.
 func keepsUp(o *Observed, plan Plan) bool {
-	return plan.Rule != RuleDeleting && plan.Rule != RulePaused && plan.Rule != RuleNameConflict && isBootstrapped(o)
+	switch plan.Rule {
+	case RuleDeleting, RulePaused, RuleNameConflict, RuleFoundVolumes:
+		return false
+	default:
+		return isBootstrapped(o)
+	}
 }
 
 // upkeepRoles labels the pods with what their members are, and those that do not say

@@ -24,8 +24,8 @@ func upkeepPVCs(o *Observed) []Action {
 	return actions
 }
 
-// confirmPVCs writes down which second voters have started. A failure ends the plan, so that no
-// membership change begins before.
+// confirmPVCs writes down which second voters have started, and which PVCs that were taken back are those
+// of members. A failure ends the plan, so that no membership change begins before.
 func confirmPVCs(o *Observed) []Action {
 	if !o.Etcd.Linearizable {
 		return nil
@@ -33,7 +33,7 @@ func confirmPVCs(o *Observed) []Action {
 	var actions []Action
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if m := memberByName(o.Etcd.Members, c.Name); m != nil && m.Started && c.Joining && c.Owned && !c.Terminating {
+		if m := memberByName(o.Etcd.Members, c.Name); m != nil && m.Started && (c.Joining || c.TakenBackFrom != "") && c.Owned && !c.Terminating {
 			actions = append(actions, ConfirmPVC{Name: c.Name, UID: c.UID})
 		}
 	}

@@ -154,6 +154,9 @@ func (c *Checks) Writing(by *manager.Manager, verb string, object metav1.Object)
 		if !resources.IsPrepared(o.Annotations) {
 			c.made[[2]string{simetcd.OwnerOf(o), o.Annotations[resources.AnnotationVersion]}] = true
 		}
+		if verb == "create" {
+			c.beginningEmpty(by, o)
+		}
 		live, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, o.Name)
 		conflicts := found && o.ResourceVersion != "" && o.ResourceVersion != live.ResourceVersion
 		if found && verb == "update" && !conflicts && simetcd.Image(live) != simetcd.Image(o) {

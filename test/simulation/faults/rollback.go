@@ -81,6 +81,7 @@ func (w *World) rollBack(e schedules.Event, saved *apiBackup) {
 			w.Checks.Resized(*saved.cluster.Spec.Replicas)
 		}
 		w.Checks.Returned(saved.cluster)
+		w.labelAgain(saved.cluster)
 		s.Tables[kubernetes.KindCluster].Put(saved.cluster)
 		s.Record(kubernetes.KindCluster, saved.cluster, false)
 	}

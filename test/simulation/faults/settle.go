@@ -67,7 +67,10 @@ func (w *World) followStatus() {
 		return
 	}
 	switch b := cluster.Status.BlockedBy; b.Reason {
+	case string(planner.ReasonVolumesFound), string(planner.ReasonOldPods):
+		w.decideAboutFound(cluster)
 	case string(planner.ReasonNameConflict):
+		w.decideAboutFound(cluster)
 		w.deleteUnowned(string(cluster.UID), b.Message)
 	case string(planner.ReasonUnmanagedMember):
 		w.removeUnmanaged(b.Unblock)

@@ -105,6 +105,9 @@ func (w *World) CreateCluster() {
 	created, err := kubernetes.Create(w.Store, &v1beta2.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: schedules.ClusterName, Namespace: schedules.Namespace}, Spec: spec,
 	})
+	if err == nil {
+		w.After(readWithin, func() { w.watchFound(created.UID) })
+	}
 	if w.Plan.Joins && err == nil {
 		if err := w.Etcd.StartExisting(string(created.UID), w.Plan.Version, existingMembers...); err != nil {
 			w.Violated("L1", "the existing etcd does not start: %v", err)

@@ -5,6 +5,7 @@ package faults
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/test/simulation/checks"
 	"github.com/etcd-operator/etcd-operator/test/simulation/clients"
@@ -25,6 +26,8 @@ type World struct {
 	operations int
 	// savedSecrets are the Secrets of which a user has a backup, by name.
 	savedSecrets map[string]*corev1.Secret
+	// unlabelled are the PVCs from which a person has taken the label of the cluster.
+	unlabelled map[types.UID]bool
 }
 
 // New makes a world in which nothing is declared yet.
@@ -34,7 +37,7 @@ func New(plan *schedules.Schedule, stats *timeline.Stats, tracing bool) *World {
 	m := manager.New(clients.New(k))
 	c := checks.New(m)
 	k.Observer, k.Etcd.Observer, m.Observer = c, c, c
-	return &World{World: m, Checks: c}
+	return &World{World: m, Checks: c, unlabelled: map[types.UID]bool{}}
 }
 
 // Goal returns what is not yet as it must be at the end.

@@ -90,8 +90,6 @@ const (
 	EventDeaf
 	EventSetImage
 	EventWrongImage
-	// EventForeignMember and EventOtherCluster are in stories only.
-	EventForeignMember
 	// EventUnmanagedMember and EventOtherCluster are in stories only.
 	EventUnmanagedMember
 	EventOtherCluster
@@ -99,6 +97,8 @@ const (
 	EventFill
 	// EventLoseSecrets is not drawn with the others; see secretEvents.
 	EventLoseSecrets
+	// EventReturn is in stories only.
+	EventReturn
 	eventKinds
 )
 
@@ -118,6 +118,7 @@ var eventNames = [eventKinds]string{
 	"add a member with etcdctl", "lead an address to another cluster",
 	"fill the database",
 	"delete secrets together",
+	"a backup tool brings the namespace back",
 }
 
 // String is the name of the kind in traces.

@@ -44,8 +44,11 @@ type Schedule struct {
 	// Joins is true if the members join an etcd that another program runs.
 	Joins bool
 	// Skew is how far the clocks of controllers may be from that of Kubernetes.
-	Skew   time.Duration
-	Events []Event
+	Skew time.Duration
+	// TakesBack is true if a person takes the PVCs of an earlier cluster back. Otherwise the person takes
+	// their label away, so that the cluster begins empty beside them.
+	TakesBack bool
+	Events    []Event
 }
 
 // VersionLines are the versions between which clusters move, oldest first.

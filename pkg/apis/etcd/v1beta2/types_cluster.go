@@ -118,8 +118,8 @@ type ClusterSpec struct {
 	// +optional
 	Clients []ClusterClient `json:"clients,omitempty" protobuf:"bytes,14,rep,name=clients"`
 
-	// bootstrap says how the cluster begins, if it does not begin empty. It is set when the
-	// cluster is created, or never.
+	// bootstrap says how the cluster begins, if it does not begin empty: at most one of its
+	// fields. After the cluster has begun it may be removed, and not be added.
 	// +optional
 	Bootstrap *BootstrapPolicy `json:"bootstrap,omitempty" protobuf:"bytes,15,opt,name=bootstrap"`
 }
@@ -130,7 +130,16 @@ type BootstrapPolicy struct {
 	// join that etcd, one by one, and its data becomes the data of this cluster.
 	// +optional
 	Existing *ExistingEtcd `json:"existing,omitempty" protobuf:"bytes,1,opt,name=existing"`
+	// fromVolumes takes the PVCs of an earlier cluster of this name back, with their data: after
+	// a backup tool has restored the namespace, or after a deletion with whenDeleted: Retain. The
+	// members of that cluster start again on them. It has no fields, so write fromVolumes: {}.
+	// It may be added until the cluster has begun.
+	// +optional
+	FromVolumes *FromVolumes `json:"fromVolumes,omitempty" protobuf:"bytes,2,opt,name=fromVolumes"`
 }
+
+// FromVolumes takes back the PVCs that carry the label etcd_cluster with the name of the cluster.
+type FromVolumes struct{}
 
 // ExistingEtcd is a running etcd that a cluster takes over.
 type ExistingEtcd struct {
@@ -171,6 +180,11 @@ func (c *EtcdCluster) Existing() *ExistingEtcd {
 // IsDeletionProtected is true while the API server rejects the deletion of the cluster.
 func (c *EtcdCluster) IsDeletionProtected() bool {
 	return c.Spec.DeletionProtection != nil && *c.Spec.DeletionProtection
+}
+
+// TakesVolumesBack is true for a cluster that begins with the PVCs of an earlier cluster of its name.
+func (c *EtcdCluster) TakesVolumesBack() bool {
+	return c.Spec.Bootstrap != nil && c.Spec.Bootstrap.FromVolumes != nil
 }
 
 // PodDisruptionBudgetPolicy says whether a PodDisruptionBudget is kept.

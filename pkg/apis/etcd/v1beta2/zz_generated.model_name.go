@@ -214,6 +214,11 @@ func (in ExistingEtcd) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FromVolumes) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.FromVolumes"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GCSSource) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.GCSSource"
 }

@@ -28,11 +28,19 @@ func validateBootstrap(spec *v1beta2.ClusterSpec, path *field.Path) field.ErrorL
 	if spec.Bootstrap == nil {
 		return nil
 	}
-	path = path.Child("bootstrap", "existing")
+	path = path.Child("bootstrap")
 	existing := existingOf(spec)
-	if existing == nil {
-		return field.ErrorList{field.Required(path, "name the running etcd that the members join, or remove bootstrap")}
+	switch {
+	case spec.Bootstrap.FromVolumes != nil && existing != nil:
+		return field.ErrorList{forbidden(path.Child("fromVolumes"), "may not be set together with existing, because a cluster begins with the data of one etcd; remove one of the two")}
+	case spec.Bootstrap.FromVolumes != nil && (spec.Pod == nil || spec.Pod.PersistentVolumeClaimSpec == nil):
+		return field.ErrorList{field.Required(field.NewPath("spec", "pod", "persistentVolumeClaimSpec"), "must be set together with bootstrap.fromVolumes, because without it members have no volumes")}
+	case spec.Bootstrap.FromVolumes != nil:
+		return nil
+	case existing == nil:
+		return field.ErrorList{field.Required(path.Child("existing"), "name the running etcd that the members join, or take PVCs back with fromVolumes: {}, or remove bootstrap")}
 	}
+	path = path.Child("existing")
 	errs := validateExistingEndpoints(existing, path)
 	errs = append(errs, validateObjectName(existing.TLSSecret, path.Child("tlsSecret"))...)
 	errs = append(errs, validateEnum(existing.OldMembers, path.Child("oldMembers"), v1beta2.OldMembersKeep, v1beta2.OldMembersRemove)...)
@@ -90,12 +98,15 @@ func validateExistingTLS(spec *v1beta2.ClusterSpec, existing *v1beta2.ExistingEt
 }
 
 // validateBootstrapChange keeps what a cluster begins with. Before it has begun, the endpoints and
-// the Secret may be corrected. When no old member is left, the whole may be removed.
+// the Secret may be corrected, and PVCs may be taken back. When no old member is left, the whole may be removed.
 func validateBootstrapChange(newCluster, oldCluster *v1beta2.EtcdCluster, path *field.Path) field.ErrorList {
-	path = path.Child("bootstrap", "existing")
 	now, before := existingOf(&newCluster.Spec), existingOf(&oldCluster.Spec)
 	status := &oldCluster.Status
 	hasBegun := status.Phase != v1beta2.ClusterPhaseNone && status.Phase != v1beta2.ClusterPhaseCreating
+	if hasBegun && newCluster.TakesVolumesBack() && !oldCluster.TakesVolumesBack() {
+		return field.ErrorList{forbidden(path.Child("bootstrap", "fromVolumes"), "may not be added to a cluster that has begun, because it has data of its own; make a new EtcdCluster")}
+	}
+	path = path.Child("bootstrap", "existing")
 	hasOldMembers := slices.ContainsFunc(status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Unmanaged })
 	switch {
 	case before == nil && now == nil:

@@ -39,6 +39,13 @@ func TestBootstrapExisting(t *testing.T) {
 		{"size 0", "{size: 0, pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}, " + existing(plain) + "}", []string{"Invalid spec.size"}},
 		{"too many endpoints", existing(fmt.Sprintf("clientEndpoints: [%s]", many(17))), []string{"TooMany " + at + ".clientEndpoints"}},
 	})
+	const volumes = "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
+	runClusterCases(t, []specCase{
+		{"PVCs that are taken back", "{" + volumes + ", bootstrap: {fromVolumes: {}}}", nil},
+		{"PVCs that are taken back by a cluster of size 0", "{size: 0, " + volumes + ", bootstrap: {fromVolumes: {}}}", nil},
+		{"PVCs that are taken back without volumes", "bootstrap: {fromVolumes: {}}", []string{"Required spec.pod.persistentVolumeClaimSpec"}},
+		{"PVCs and a running etcd", "{" + volumes + ", bootstrap: {fromVolumes: {}, existing: {" + plain + "}}}", []string{"Forbidden spec.bootstrap.fromVolumes"}},
+	})
 	filled := cluster(t, existing(plain))
 	filled.Annotations = map[string]string{v1beta2.AnnotationRestore: "r"}
 	expect(t, ValidateEtcdCluster(filled), "Forbidden "+at)
@@ -56,10 +63,12 @@ func many(n int) string {
 
 func TestBootstrapChange(t *testing.T) {
 	const (
-		at     = "spec.bootstrap.existing"
-		keep   = "bootstrap: {existing: {clientEndpoints: ['http://a:2379']}}"
-		other  = "bootstrap: {existing: {clientEndpoints: ['http://b:2379']}}"
-		remove = "bootstrap: {existing: {clientEndpoints: ['http://a:2379'], oldMembers: Remove}}"
+		at      = "spec.bootstrap.existing"
+		keep    = "bootstrap: {existing: {clientEndpoints: ['http://a:2379']}}"
+		other   = "bootstrap: {existing: {clientEndpoints: ['http://b:2379']}}"
+		remove  = "bootstrap: {existing: {clientEndpoints: ['http://a:2379'], oldMembers: Remove}}"
+		back    = "bootstrap: {fromVolumes: {}}"
+		volumes = "pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
 	)
 	old, own := v1beta2.MemberStatus{Name: "x", Unmanaged: true}, v1beta2.MemberStatus{Name: "example-a"}
 	creating := v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseCreating, MemberStatuses: []v1beta2.MemberStatus{old}}
@@ -81,6 +90,11 @@ func TestBootstrapChange(t *testing.T) {
 		{"removed beside old members", keep, "", joining, []string{"Forbidden " + at}},
 		{"removed while no member is known", keep, "", v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseRunning}, []string{"Forbidden " + at}},
 		{"removed when no old member is left", remove, "", over, nil},
+		{"PVCs taken back by a cluster that waits", "{" + volumes + "}", "{" + volumes + ", " + back + "}", v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseCreating}, nil},
+		{"PVCs taken back by a cluster that has begun", "{" + volumes + "}", "{" + volumes + ", " + back + "}", over, []string{"Forbidden spec.bootstrap.fromVolumes"}},
+		{"the request for PVCs stays", "{" + volumes + ", " + back + "}", "{" + volumes + ", " + back + "}", over, nil},
+		{"the request for PVCs is removed before", "{" + volumes + ", " + back + "}", "{" + volumes + "}", v1beta2.ClusterStatus{Phase: v1beta2.ClusterPhaseCreating}, nil},
+		{"the request for PVCs is removed afterwards", "{" + volumes + ", " + back + "}", "{" + volumes + "}", over, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

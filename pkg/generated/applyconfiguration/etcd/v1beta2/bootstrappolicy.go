@@ -5,6 +5,10 @@
 
 package v1beta2
 
+import (
+	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
 // BootstrapPolicyApplyConfiguration represents a declarative configuration of the BootstrapPolicy type for use
 // with apply.
 //
@@ -13,6 +17,11 @@ type BootstrapPolicyApplyConfiguration struct {
 	// existing names a running etcd that another program runs. The members of this cluster
 	// join that etcd, one by one, and its data becomes the data of this cluster.
 	Existing *ExistingEtcdApplyConfiguration `json:"existing,omitempty"`
+	// fromVolumes takes the PVCs of an earlier cluster of this name back, with their data: after
+	// a backup tool has restored the namespace, or after a deletion with whenDeleted: Retain. The
+	// members of that cluster start again on them. It has no fields, so write fromVolumes: {}.
+	// It may be added until the cluster has begun.
+	FromVolumes *etcdv1beta2.FromVolumes `json:"fromVolumes,omitempty"`
 }
 
 // BootstrapPolicyApplyConfiguration constructs a declarative configuration of the BootstrapPolicy type for use with
@@ -26,5 +35,13 @@ func BootstrapPolicy() *BootstrapPolicyApplyConfiguration {
 // If called multiple times, the Existing field is set to the value of the last call.
 func (b *BootstrapPolicyApplyConfiguration) WithExisting(value *ExistingEtcdApplyConfiguration) *BootstrapPolicyApplyConfiguration {
 	b.Existing = value
+	return b
+}
+
+// WithFromVolumes sets the FromVolumes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FromVolumes field is set to the value of the last call.
+func (b *BootstrapPolicyApplyConfiguration) WithFromVolumes(value etcdv1beta2.FromVolumes) *BootstrapPolicyApplyConfiguration {
+	b.FromVolumes = &value
 	return b
 }

@@ -64,8 +64,8 @@ type ClusterSpecApplyConfiguration struct {
 	// removal does not revoke the certificate. With TLS.certManager, and with static
 	// certificates for clients, there may be none: the controller cannot sign certificates then.
 	Clients []ClusterClientApplyConfiguration `json:"clients,omitempty"`
-	// bootstrap says how the cluster begins, if it does not begin empty. It is set when the
-	// cluster is created, or never.
+	// bootstrap says how the cluster begins, if it does not begin empty: at most one of its
+	// fields. After the cluster has begun it may be removed, and not be added.
 	Bootstrap *BootstrapPolicyApplyConfiguration `json:"bootstrap,omitempty"`
 }
 

@@ -1,0 +1,171 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// ruleFoundVolumes waits while PVCs of an earlier cluster of this name exist, so that no cluster
+// begins empty beside its own data. The user decides: with spec.bootstrap.fromVolumes the rule takes these
+// PVCs back, and what else that cluster has left. Everything then is as in a cluster that has
+// lost its status, and the rules below start its members on their data.
+func ruleFoundVolumes(o *Observed) (Plan, bool) {
+	switch volumes := foundVolumes(o.Found); {
+	case awaitsRestore(o.Cluster), recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() && !o.Cluster.TakesVolumesBack():
+		return Plan{}, false // it begins with other data
+	case o.Cluster.TakesVolumesBack():
+		return takeBack(o)
+	case len(volumes) == 0, takesOver(o.Cluster), hasBegun(o):
+		return Plan{}, false
+	default:
+		return wait(recheckWaiting, ReasonVolumesFound,
+			fmt.Sprintf("%s of an earlier cluster of this name: %s. This cluster does not begin empty beside them",
+				diagnosis.Count(len(volumes), "PVC"), describeVolumes(volumes)),
+			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. "+
+				"To begin empty and keep them, take their label away: kubectl label pvc -l etcd_cluster=%[1]s etcd_cluster-", o.Cluster.Name)), true
+	}
+}
+
+// takeBack makes what an earlier cluster of this name has left part of this cluster. The record
+// comes last: from then on the cluster is one that has begun.
+func takeBack(o *Observed) (Plan, bool) {
+	from, begun := formerClusters(o), isBootstrapped(o) && o.Record.State == Current
+	if begun && (o.Etcd.Linearizable || len(from) != 1) {
+		return Plan{}, false
+	}
+	if len(from) > 1 {
+		return wait(recheckWaiting, ReasonVolumesFound,
+			fmt.Sprintf("the PVCs are of %d earlier clusters of this name, and a cluster goes on with the data of one: %s",
+				len(from), describeVolumes(foundVolumes(o.Found))),
+			"Choose one, and take the label etcd_cluster from the PVCs of the others, such as with: kubectl label pvc NAME etcd_cluster-"), true
+	}
+	if why := whyNotTakenBack(o); why != nil && !begun {
+		return Plan{Wait: why, RequeueAfter: recheckWaiting}, true
+	}
+	var actions []Action
+	for _, kind := range []ObjectKind{KindSecret, KindPVC, KindPod, KindBudget, KindService, KindRecord} {
+		for i := range o.Found {
+			if f := &o.Found[i]; f.Kind == kind && isTakenBack(o, f, from) {
+				actions = append(actions, TakeBack{Object: f.Object, ClusterUID: f.ClusterUID})
+			}
+		}
+	}
+	return Plan{Actions: actions, RequeueAfter: recheckWaiting}, len(actions) > 0
+}
+
+// isTakenBack is true for a found object of the cluster that is taken back. Objects other than
+// PVCs need not say their cluster: they hold nothing that decides about data.
+func isTakenBack(o *Observed, f *Found, from []string) bool {
+	uid := ""
+	if len(from) == 1 {
+		uid = from[0]
+	}
+	switch {
+	case f.Controlled, !f.Labelled:
+		return false
+	case f.Kind == KindPVC:
+		return f.ClusterUID == uid
+	case f.Kind == KindPod:
+		return f.ClusterUID == uid && !f.MayFill && hasVolume(o, f.Name, uid)
+	default:
+		return f.ClusterUID == resources.UnknownClusterUID || f.ClusterUID == uid
+	}
+}
+
+// hasVolume is true if the PVC called name is taken back from the cluster with a UID, or was.
+func hasVolume(o *Observed, name, uid string) bool {
+	return pvcByName(o.PVCs, name) != nil ||
+		slices.ContainsFunc(o.Found, func(f Found) bool { return f.Kind == KindPVC && f.Name == name && f.ClusterUID == uid })
+}
+
+// whyNotTakenBack returns what is in the way before the cluster has begun; nil if nothing is.
+func whyNotTakenBack(o *Observed) *Wait {
+	from := formerClusters(o)
+	if pvcByName(o.PVCs, o.BootstrapName) != nil || podByName(o.Pods, o.BootstrapName) != nil {
+		return &Wait{
+			Reason:  ReasonVolumesFound,
+			Message: "the bootstrap member " + o.BootstrapName + " of this cluster exists, and it begins empty",
+			Remedy:  "Delete this EtcdCluster with whenDeleted: Delete, which deletes only what is its own, and create it again with spec.bootstrap.fromVolumes.",
+		}
+	}
+	for i := range o.Found {
+		switch f := &o.Found[i]; {
+		case f.Kind == KindPVC && f.Controlled:
+			return &Wait{
+				Reason:  ReasonVolumesFound,
+				Message: "PVC " + f.Name + " names an owner, so Kubernetes deletes it if that owner does not exist",
+				Remedy:  "Wait until it no longer exists. If its data is needed, remove its owner references.",
+			}
+		case f.Kind == KindPod && !isTakenBack(o, f, from):
+			return &Wait{
+				Reason:  ReasonOldPods,
+				Message: "pod " + f.Name + " of an earlier cluster of this name exists, and no PVC that is taken back has its data",
+				Remedy:  "If its cluster was deleted, Kubernetes deletes the pod. Otherwise delete the pod. The PVCs stay.",
+			}
+		}
+	}
+	if len(foundVolumes(o.Found)) == 0 && !awaitsConfirmation(o.PVCs) && !hasBegun(o) {
+		return &Wait{
+			Reason:  ReasonVolumesNotFound,
+			Message: "spec.bootstrap.fromVolumes is set, and no PVC in the namespace has the label etcd_cluster=" + o.Cluster.Name,
+			Remedy:  "Bring the PVCs back with their names, labels and annotations. To begin empty, remove spec.bootstrap.",
+		}
+	}
+	return nil
+}
+
+// formerClusters returns the UIDs of the earlier clusters whose PVCs are taken back or can be. PVCs
+// that do not say their cluster count only if no other does: a released PVC says none. After this cluster
+// has begun, only what belongs to PVCs that no quorum has confirmed is taken back: it came late.
+func formerClusters(o *Observed) []string {
+	var from []string
+	for i := range o.PVCs {
+		if c := &o.PVCs[i]; c.Owned && c.TakenBackFrom != "" {
+			from = append(from, c.TakenBackFrom)
+		}
+	}
+	if !isBootstrapped(o) || o.Record.State != Current {
+		named, unnamed := []string(nil), []string(nil)
+		for _, f := range foundVolumes(o.Found) {
+			if f.ClusterUID == resources.UnknownClusterUID {
+				unnamed = append(unnamed, f.ClusterUID)
+			} else {
+				named = append(named, f.ClusterUID)
+			}
+		}
+		if from = append(from, named...); len(from) == 0 {
+			from = unnamed
+		}
+	}
+	slices.Sort(from)
+	return slices.Compact(from)
+}
+
+// foundVolumes returns the PVCs that were found.
+func foundVolumes(found []Found) []Found {
+	return slices.DeleteFunc(slices.Clone(found), func(f Found) bool { return f.Kind != KindPVC })
+}
+
+// describeVolumes says of each PVC what it tells of itself.
+func describeVolumes(volumes []Found) string {
+	var list []string
+	for i := range volumes {
+		v := &volumes[i]
+		facts := []string{"created " + v.Made.UTC().Format(time.DateTime)}
+		if v.Version != "" {
+			facts = append(facts, "etcd "+v.Version)
+		}
+		facts = append(facts, "cluster UID "+v.ClusterUID)
+		list = append(list, v.Name+" ("+strings.Join(facts, ", ")+")")
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,185 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// found adds an object of an earlier cluster with a UID.
+func found(kind ObjectKind, name, uid string, edits ...func(*Found)) func(*Observed) {
+	return func(o *Observed) {
+		f := Found{Object: Object{Kind: kind, Name: name, UID: "found-" + name}, ClusterUID: uid, Labelled: true, Made: testNow, Version: testVersion}
+		for _, edit := range edits {
+			edit(&f)
+		}
+		o.Found = append(o.Found, f)
+		switch kind {
+		case KindPVC:
+			o.PVCs = append(o.PVCs, PVC{Name: name, UID: f.UID, HasOtherOwner: true})
+		case KindPod:
+			o.Pods = append(o.Pods, Pod{Name: name, UID: f.UID, Running: true})
+		case KindService, KindRecord, KindBudget, KindSecret:
+		}
+	}
+}
+
+// fromVolumes requests to take the PVCs of the earlier cluster back.
+func fromVolumes(o *Observed) {
+	persist(o)
+	o.Cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{FromVolumes: &v1beta2.FromVolumes{}}
+}
+
+// takenBack adds a PVC that was taken back and that no quorum has confirmed.
+func takenBack(name, uid string) func(*Observed) {
+	return func(o *Observed) {
+		withPVC(name, true)(o)
+		o.PVCs[len(o.PVCs)-1].TakenBackFrom = uid
+	}
+}
+
+func TestRuleFoundVolumes(t *testing.T) {
+	fresh := func(o *Observed) {
+		unresponsive(o)
+		o.Record, o.PeerService, o.ClientService = Record{}, Missing, Missing
+	}
+	volume := func(name string) func(*Observed) { return found(KindPVC, name, "old") }
+	returned := func(o *Observed) { // as a backup tool brings a namespace back
+		fresh(o)
+		o.Record.State, o.PeerService, o.ClientService = NotOwned, NotOwned, NotOwned
+		found(KindRecord, "c-record", "old")(o)
+		found(KindService, "c", "old")(o)
+		found(KindService, "c-client", "old")(o)
+		found(KindSecret, "c-ca", "old")(o)
+	}
+	lateRecord := func(o *Observed) {
+		o.Record = Record{State: Current, Record: resources.Record{BootstrapMember: "x", ClusterID: "c0ffee"}}
+	}
+	missingCA := func(o *Observed) {
+		o.Cluster.Spec.TLS = &v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}}
+		o.CA = &certificates.CA{}
+		o.Certificates = []certificates.Certificate{{Use: v1beta2.CertificateUseCA, Secret: "c-ca", State: certificates.Missing}}
+	}
+	const waits = "found-volumes: wait VolumesFound"
+	all := "found-volumes: TakeBack secret c-ca, TakeBack PVC x, TakeBack PVC y, TakeBack service c, TakeBack service c-client, TakeBack record c-record"
+	checkDecisions(t, []decision{
+		{"a new cluster beside nothing", 3, "", edits(fresh), "record: WriteRecord a, CreatePeerService"},
+		{"a new cluster beside a PVC of an earlier one does not begin empty", 3, "", edits(fresh, volume("x")), waits},
+		{"a PVC that comes after the record was written", 3, "", edits(unresponsive, volume("x")), waits},
+		{"a PVC that comes while the bootstrap member runs", 3, "a:claim", edits(neverServed, volume("x")), waits},
+		{"a new cluster of size 0 beside a PVC", 0, "", edits(fresh, volume("x")), waits},
+		{"a PVC that says no cluster counts", 3, "", edits(fresh, found(KindPVC, "x", resources.UnknownClusterUID)), waits},
+		{"the advice to delete the record does not come first", 3, "", edits(returned, volume("x")), waits},
+		{"no CA is issued beside data", 3, "", edits(fresh, volume("x"), missingCA), waits},
+		{"a record without a PVC is a name conflict", 3, "", edits(returned), "name-conflict: wait NameConflict"},
+		{"a cluster that has begun goes on beside a PVC of an earlier one", 1, "a:claim", edits(volume("x")), "steady"},
+		{"a cluster that has lost record and status goes on", 1, "b:claim", edits(fresh, noQuorum, volume("x")), "record: WriteRecord unknown, CreatePeerService"},
+		{"a restore fills the cluster", 3, "", edits(unresponsive, volume("x"), func(o *Observed) {
+			o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r"}
+		}), "bootstrap: wait WaitingForRestore"},
+		{"a cluster that joins a running etcd", 3, "", edits(unresponsive, volume("x"), func(o *Observed) {
+			o.Cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{}}
+		}), "bootstrap: wait ExistingEtcdUnreachable"},
+
+		{"PVCs are requested and none exists", 3, "", edits(fresh, fromVolumes), "found-volumes: wait VolumesNotFound"},
+		{"all that came back is taken back, the record last", 3, "", edits(returned, fromVolumes, volume("x"), volume("y")), all},
+		{"a service of another cluster is not taken back", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindService, "c", "other")), "found-volumes: TakeBack PVC x"},
+		{"a service without the labels of the cluster is not taken back", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindService, "c", "old", func(f *Found) { f.Labelled = false })), "found-volumes: TakeBack PVC x"},
+		{"only PVCs are left", 3, "", edits(fresh, fromVolumes, volume("x"), volume("y")), "found-volumes: TakeBack PVC x, TakeBack PVC y"},
+		{"a released PVC stays released", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPVC, "y", resources.UnknownClusterUID)), "found-volumes: TakeBack PVC x"},
+		{"no PVC says its cluster", 3, "", edits(fresh, fromVolumes, found(KindPVC, "y", resources.UnknownClusterUID)), "found-volumes: TakeBack PVC y"},
+		{"half of the PVCs that say no cluster were taken back", 3, "", edits(fresh, fromVolumes, takenBack("x", resources.UnknownClusterUID), found(KindPVC, "y", resources.UnknownClusterUID)), "found-volumes: TakeBack PVC y"},
+		{"PVCs of two clusters", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPVC, "y", "older")), waits},
+		{"a PVC of another cluster beside those that were taken back", 3, "", edits(fresh, fromVolumes, takenBack("x", "old"), found(KindPVC, "y", "older")), waits},
+		{"a PVC that garbage collection deletes", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPVC, "y", "old", func(f *Found) { f.Controlled = true })), waits},
+		{"the bootstrap member began empty before", 3, "", edits(unresponsive, fromVolumes, withPVC("a", true), volume("x")), waits},
+		{"a pod of the earlier cluster that has its PVC", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPod, "x", "old")), "found-volumes: TakeBack PVC x, TakeBack pod x"},
+		{"a pod of the earlier cluster that may start empty", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPod, "x", "old", func(f *Found) { f.MayFill = true })), "found-volumes: wait OldPods"},
+		{"a pod of the earlier cluster without a PVC", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPod, "y", "old")), "found-volumes: wait OldPods"},
+		{"a pod that garbage collection deletes", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPod, "x", "old", func(f *Found) { f.Controlled = true })), "found-volumes: wait OldPods"},
+
+		{"the record is written again when all PVCs are taken back", 3, "", edits(fresh, fromVolumes, takenBack("x", "old"), takenBack("y", "old")), "record: WriteRecord unknown, CreatePeerService"},
+		{"the members start on their data", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), takenBack("y", "old")),
+			"recreate-pods: CreatePod x[x y], CreatePod y[x y]"},
+		{"a PVC that comes late joins them", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), volume("y")), "found-volumes: TakeBack PVC y"},
+		{"a PVC of another cluster that comes late does not", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), found(KindPVC, "y", "other")), "recreate-pods: CreatePod x[x]"},
+		{"a quorum confirms the PVCs of its members", 2, "x y", edits(fromVolumes, takenBack("x", "old"), takenBack("y", "old")), "steady: ConfirmPVC x, ConfirmPVC y"},
+		{"after that no PVC is taken back", 1, "x:claim", edits(fromVolumes, volume("y")), "steady"},
+		{"one that no quorum lists is released, never deleted", 1, "x:claim", edits(fromVolumes, takenBack("y", "old")), "orphans: ReleasePVC y"},
+	})
+}
+
+// TestFoundVolumesMessage: the status names each PVC, what it holds, and both ways to go on.
+func TestFoundVolumesMessage(t *testing.T) {
+	o := observed(t, 3, "", unresponsive, found(KindPVC, "c-x", "old"), found(KindPVC, "c-y", "old"))
+	plan := Decide(o)
+	if plan.Wait == nil {
+		t.Fatalf("it is decided: %s", describe(plan))
+	}
+	for _, part := range []string{"2 PVCs", "c-x (created 2026-01-02 03:04:05, etcd 3.6.11, cluster UID old)", "c-y"} {
+		if !strings.Contains(plan.Wait.Message, part) {
+			t.Errorf("the message lacks %q: %s", part, plan.Wait.Message)
+		}
+	}
+	for _, part := range []string{`kubectl patch etcdcluster c --type=merge -p '{"spec":{"bootstrap":{"fromVolumes":{}}}}'`, "kubectl label pvc -l etcd_cluster=c etcd_cluster-"} {
+		if !strings.Contains(plan.Wait.Remedy, part) {
+			t.Errorf("the remedy lacks %q: %s", part, plan.Wait.Remedy)
+		}
+	}
+}
+
+// TestTooFewVolumes: the pods of all PVCs that were taken back have run without a quorum for minutes. Then the quorum
+// counts as permanently lost, so that a person can recover from a PVC. A recovery never begins by itself.
+func TestTooFewVolumes(t *testing.T) {
+	since := func(d time.Duration) func(*Observed) {
+		return func(o *Observed) {
+			o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+				Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionTrue, LastTransitionTime: testNow.Add(-d).Format(time.RFC3339),
+			})
+		}
+	}
+	back := func(o *Observed) {
+		for i := range o.PVCs {
+			o.PVCs[i].TakenBackFrom = "old"
+		}
+	}
+	down := func(o *Observed) {
+		noQuorum(o)
+		fromVolumes(o)
+		o.Cluster.Spec.Recovery = &v1beta2.RecoveryPolicy{QuorumLoss: v1beta2.RecoveryAutomatic}
+		o.Cluster.Status.PermanentQuorumLossSince = ptr.To(metav1.NewTime(testNow.Add(-time.Hour)))
+	}
+	for _, test := range []struct {
+		name, members string
+		edits         []func(*Observed)
+		want          bool
+	}{
+		{"one pod runs for minutes", "x:sick,index=0,claim", edits(down, back, since(3*time.Minute)), true},
+		{"two pods run for minutes", "x:sick,index=0,claim y:sick,index=0,claim", edits(down, back, since(3*time.Minute)), true},
+		{"an election may still end", "x:sick,index=0,claim", edits(down, back, since(time.Minute)), false},
+		{"a pod does not run", "x:sick,index=0,claim y:down,index=0,claim", edits(down, back, since(3*time.Minute)), false},
+		{"a member may serve out of reach", "x:sick,index=0,claim y:unknown,index=0,claim", edits(down, back, since(3*time.Minute)), false},
+		{"a quorum has confirmed the PVCs before", "x:sick,index=0,claim", edits(down, since(3*time.Minute)), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := observed(t, 3, test.members, test.edits...)
+			if loss := diagnoseQuorumLoss(&o); loss.Permanent != test.want {
+				t.Errorf("permanent: %t, %s", loss.Permanent, loss.Message)
+			}
+			if plan := Decide(o); plan.Rule != RuleQuorum {
+				t.Errorf("it is decided: %s", describe(plan))
+			}
+		})
+	}
+}
