@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -13,56 +12,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
-
-// Types of the alarms with which etcd rejects writes.
-const (
-	alarmNoSpace = "NOSPACE"
-	alarmCorrupt = "CORRUPT"
-)
-
-// Alarm stops writes of the whole cluster until it is disarmed. etcd raises it and never disarms it.
-type Alarm struct {
-	Type string
-	// RaisedBy is the ID of the member that has raised it, which may have been removed since.
-	RaisedBy uint64
-}
-
-// String returns the alarm for a reader.
-func (a Alarm) String() string { return fmt.Sprintf("%s (raised by %x)", a.Type, a.RaisedBy) }
-
-// AlarmTexts returns the alarms that a member reports, for a reader.
-func AlarmTexts(m *Member) []string {
-	var list []string
-	for _, a := range m.Alarms {
-		list = append(list, a.String())
-	}
-	return list
-}
-
-// listNoSpace returns the IDs of the members that have raised the alarm NOSPACE, in their order. It
-// believes voters that serve: another member responds with what it knew before.
-func listNoSpace(members []Member) []uint64 {
-	var raised []uint64
-	for _, m := range listVoters(members) {
-		for _, a := range m.Alarms {
-			if a.Type == alarmNoSpace && m.Health == Healthy {
-				raised = append(raised, a.RaisedBy)
-			}
-		}
-	}
-	slices.Sort(raised)
-	return slices.Compact(raised)
-}
-
-// findCorrupt returns a member that says that data was found to be corrupt, or nil.
-func findCorrupt(members []Member) *Member {
-	for i := range members {
-		if m := &members[i]; slices.ContainsFunc(m.Alarms, func(a Alarm) bool { return a.Type == alarmCorrupt }) {
-			return m
-		}
-	}
-	return nil
-}
 
 // upkeepAlarms disarms the alarm NOSPACE once its cause has ended, whatever has ended it. The members
 // restarted with a larger quota, or any program has compacted and defragmented. Data that differs is

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
@@ -144,6 +145,40 @@ func newestRaftIndex(members []Member) uint64 {
 		newest = max(newest, m.RaftIndex)
 	}
 	return newest
+}
+
+// AlarmTexts returns the alarms that a member reports, for a reader.
+func AlarmTexts(m *Member) []string {
+	var list []string
+	for _, a := range m.Alarms {
+		list = append(list, fmt.Sprintf("%s (raised by %x)", a.Type, a.RaisedBy))
+	}
+	return list
+}
+
+// listNoSpace returns the IDs of the members that have raised the alarm NOSPACE, in their order. It
+// believes voters that serve: another member responds with what it knew before.
+func listNoSpace(members []Member) []uint64 {
+	var raised []uint64
+	for _, m := range listVoters(members) {
+		for _, a := range m.Alarms {
+			if a.Type == alarmNoSpace && m.Health == Healthy {
+				raised = append(raised, a.RaisedBy)
+			}
+		}
+	}
+	slices.Sort(raised)
+	return slices.Compact(raised)
+}
+
+// findCorrupt returns a member that says that data was found to be corrupt, or nil.
+func findCorrupt(members []Member) *Member {
+	for i := range members {
+		if m := &members[i]; slices.ContainsFunc(m.Alarms, func(a Alarm) bool { return a.Type == alarmCorrupt }) {
+			return m
+		}
+	}
+	return nil
 }
 
 // responseOf returns what a member said when it was probed.

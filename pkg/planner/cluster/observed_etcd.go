@@ -91,3 +91,16 @@ type View struct {
 	// Learners give none away.
 	Members []Member
 }
+
+// Types of the alarms with which etcd rejects writes.
+const (
+	alarmNoSpace = "NOSPACE"
+	alarmCorrupt = "CORRUPT"
+)
+
+// Alarm stops writes of the whole cluster until it is disarmed. etcd raises it and never disarms it.
+type Alarm struct {
+	Type string
+	// RaisedBy is the ID of the member that has raised it, which may have been removed since.
+	RaisedBy uint64
+}
