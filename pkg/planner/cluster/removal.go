@@ -11,7 +11,7 @@ import (
 )
 
 // dropPVC deletes the PVC of a member that was removed, or gives it up where
-// the user wants to keep it.
+// the user wants to keep it. What a learner holds that never joined is part of a copy.
 func dropPVC(cluster *v1beta2.EtcdCluster, c *PVC) Action {
 	if pod := cluster.Spec.Pod; pod != nil && pod.PersistentVolumeClaimRetentionPolicy != nil &&
 		pod.PersistentVolumeClaimRetentionPolicy.WhenScaled == v1beta2.PVCRetain {
@@ -56,7 +56,11 @@ func removeMember(o *Observed, m *Member, reason RemoveReason) Plan {
 		actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
 	}
 	if c := pvcByName(o.PVCs, m.Name); c != nil {
-		actions = append(actions, dropPVC(o.Cluster, c))
+		drop := dropPVC(o.Cluster, c)
+		if reason == RemoveStuck || reason == RemoveCrashLooping {
+			drop = DeletePVC{Name: c.Name, UID: c.UID}
+		}
+		actions = append(actions, drop)
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckNow}
 }
