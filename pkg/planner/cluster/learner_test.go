@@ -13,8 +13,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// joins lets the last status say that a member was last seen to advance some time ago.
-func joins(member string, ago time.Duration, raftIndex int64, failures int32) func(*Observed) {
+// advanced lets the last status say that a member was last seen to advance some time ago.
+func advanced(member string, ago time.Duration, raftIndex int64, failures int32) func(*Observed) {
 	return func(o *Observed) {
 		o.Cluster.Status.Joining = &v1beta2.JoiningStatus{Member: member, RaftIndex: raftIndex, ProgressTime: metav1.NewTime(testNow.Add(-ago)), Failures: failures}
 	}
@@ -42,18 +42,18 @@ func TestLearnerThatDoesNotAdvance(t *testing.T) {
 		o.Cluster.Spec.Pod.PersistentVolumeClaimRetentionPolicy = &v1beta2.PersistentVolumeClaimRetentionPolicy{WhenScaled: v1beta2.PVCRetain}
 	}
 	checkDecisions(t, []decision{
-		{"it never responds", 3, "a b c:learner,sick", edits(noEarlyPromotion, joins("c", learnerPatience, 0, 0)), replaced},
-		{"it has still time to respond", 3, "a b c:learner,sick", edits(noEarlyPromotion, joins("c", learnerPatience-time.Second, 0, 0)), "joining: wait WaitingForMember"},
-		{"it responds and reads nothing", 3, "a b c:learner", edits(reads(10), joins("c", learnerPatience, 10, 0)), replaced},
-		{"it has just read more", 3, "a b c:learner", edits(reads(11), joins("c", learnerPatience, 10, 0)), "joining: wait LearnerCatchingUp"},
-		{"it may still copy a large database", 3, "a b c:learner,sick", edits(noEarlyPromotion, hasDatabase(1<<30), joins("c", learnerPatience, 0, 0)), "joining: wait WaitingForMember"},
-		{"not for ever", 3, "a b c:learner,sick", edits(noEarlyPromotion, hasDatabase(1<<30), joins("c", 2*learnerPatience, 0, 0)), replaced},
-		{"the one after two that failed gets more time", 3, "a b c:learner,sick", edits(noEarlyPromotion, joins("c", 2*learnerPatience, 0, 2)), "joining: wait WaitingForMember"},
-		{"and not for ever", 3, "a b c:learner,sick", edits(noEarlyPromotion, joins("c", 4*learnerPatience, 0, 2)), replaced},
-		{"another member is not judged by its time", 3, "a b c:learner,sick", edits(noEarlyPromotion, joins("d", time.Hour, 0, 0)), "joining: wait WaitingForMember"},
-		{"it has caught up, and waits for other members", 3, "a b:down c:learner", edits(reads(999), joins("c", time.Hour, 999, 0)), "joining: wait QuorumAtRisk"},
-		{"its PVC is part of a copy, and no disk of a member", 3, "a:claim b:claim c:learner,sick,claim", edits(noEarlyPromotion, retained, joins("c", learnerPatience, 0, 0)), replaced + ", DeletePVC c"},
-		{"voters are never removed for that", 3, "a b c:sick", edits(joins("c", time.Hour, 0, 0)), "steady"},
+		{"it never responds", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("c", learnerPatience, 100, 0)), replaced},
+		{"it has still time to respond", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("c", learnerPatience-time.Second, 100, 0)), "joining: wait WaitingForMember"},
+		{"it responds and reads nothing", 3, "a b c:learner", edits(reads(10), advanced("c", learnerPatience, 10, 0)), replaced},
+		{"it has just read more", 3, "a b c:learner", edits(reads(11), advanced("c", learnerPatience, 10, 0)), "joining: wait LearnerCatchingUp"},
+		{"it may still copy a large database", 3, "a b c:learner,sick", edits(noEarlyPromotion, hasDatabase(1<<30), advanced("c", learnerPatience, 100, 0)), "joining: wait WaitingForMember"},
+		{"not for ever", 3, "a b c:learner,sick", edits(noEarlyPromotion, hasDatabase(1<<30), advanced("c", 2*learnerPatience, 100, 0)), replaced},
+		{"the one after two that failed gets more time", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("c", 2*learnerPatience, 100, 2)), "joining: wait WaitingForMember"},
+		{"and not for ever", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("c", 4*learnerPatience, 100, 2)), replaced},
+		{"another member is not judged by its time", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("d", time.Hour, 0, 0)), "joining: wait WaitingForMember"},
+		{"it has caught up, and etcd lets it vote", 3, "a b c:learner", edits(reads(999), advanced("c", time.Hour, 999, 0)), "joining: PromoteMember c"},
+		{"its PVC is part of a copy, and no disk of a member", 3, "a:claim b:claim c:learner,sick,claim", edits(noEarlyPromotion, retained, advanced("c", learnerPatience, 100, 0)), replaced + ", DeletePVC c"},
+		{"voters are never removed for that", 3, "a b c:sick", edits(advanced("c", time.Hour, 0, 0)), "steady"},
 	})
 }
 
@@ -69,13 +69,13 @@ func TestJoiningStatus(t *testing.T) {
 		failures int32
 	}{
 		"the first look":                       {observed(t, 3, "a b c:learner"), "c", 0, 0},
-		"nothing new":                          {observed(t, 3, "a b c:learner", joins("c", time.Hour, 5, 1)), "c", time.Hour, 1},
-		"it has read more":                     {observed(t, 3, "a b c:learner", reads(6), joins("c", time.Hour, 5, 1)), "c", 0, 1},
-		"another one after it was removed":     {observed(t, 3, "a b c:learner", joins("d", time.Hour, 5, 1)), "c", 0, 2},
-		"none after it was removed":            {observed(t, 3, "a b", joins("d", time.Hour, 5, 1)), "", time.Hour, 2},
-		"a removed one counts once":            {observed(t, 3, "a b", joins("", time.Hour, 0, 2)), "", time.Hour, 2},
-		"another one after it votes":           {observed(t, 4, "a b c:learner", joins("b", time.Hour, 5, 1)), "c", 0, 0},
-		"time without a quorum does not count": {observed(t, 3, "a b:down c:learner,down", noQuorum, joins("c", time.Hour, 5, 1)), "c", 0, 1},
+		"nothing new":                          {observed(t, 3, "a b c:learner", advanced("c", time.Hour, 100, 1)), "c", time.Hour, 1},
+		"it has read more":                     {observed(t, 3, "a b c:learner", reads(6), advanced("c", time.Hour, 5, 1)), "c", 0, 1},
+		"another one after it was removed":     {observed(t, 3, "a b c:learner", advanced("d", time.Hour, 5, 1)), "c", 0, 2},
+		"none after it was removed":            {observed(t, 3, "a b", advanced("d", time.Hour, 5, 1)), "", time.Hour, 2},
+		"a removed one counts once":            {observed(t, 3, "a b", advanced("", time.Hour, 0, 2)), "", time.Hour, 2},
+		"another one after it votes":           {observed(t, 4, "a b c:learner", advanced("b", time.Hour, 5, 1)), "c", 0, 0},
+		"time without a quorum does not count": {observed(t, 3, "a b:down c:learner,down", noQuorum, advanced("c", time.Hour, 5, 1)), "c", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +85,7 @@ func TestJoiningStatus(t *testing.T) {
 			}
 		})
 	}
-	o := observed(t, 3, "a b c", joins("c", time.Hour, 5, 3))
+	o := observed(t, 3, "a b c", advanced("c", time.Hour, 5, 3))
 	if j := joiningStatus(&o); j != nil {
 		t.Errorf("all have joined: %+v", j)
 	}
@@ -95,7 +95,7 @@ func TestJoiningStatus(t *testing.T) {
 func TestMembersThatDoNotJoinAreReported(t *testing.T) {
 	t.Parallel()
 	for failures, stalled := range map[int32]bool{1: false, 2: true} {
-		o := observed(t, 3, "a b c:learner,sick", noEarlyPromotion, joins("c", time.Minute, 0, failures))
+		o := observed(t, 3, "a b c:learner,sick", noEarlyPromotion, advanced("c", time.Minute, 100, failures))
 		status := Status(o, Decide(o))
 		found := false
 		for _, c := range status.Conditions {
@@ -129,7 +129,7 @@ func TestImageThatCannotBePulled(t *testing.T) {
 // TestStalledWaitHasARemedy: once Stalled, no wait says that no action is needed.
 func TestStalledWaitHasARemedy(t *testing.T) {
 	t.Parallel()
-	o := observed(t, 3, "a b c:learner,sick", noEarlyPromotion, waitsSince(string(ReasonWaitingForMember), time.Hour), joins("c", time.Minute, 0, 0))
+	o := observed(t, 3, "a b c:learner,sick", noEarlyPromotion, waitsSince(string(ReasonWaitingForMember), time.Hour), advanced("c", time.Minute, 0, 0))
 	if b := Status(o, Decide(o)).BlockedBy; b == nil || strings.Contains(b.Unblock, "No action needed") || !strings.Contains(b.Unblock, "kubectl logs") {
 		t.Errorf("blocked by %+v", b)
 	}
