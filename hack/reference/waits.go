@@ -29,7 +29,7 @@ A bound with "without progress" counts from the last progress that was seen, and
 		fmt.Fprintf(&b, "\n## Waits of an %s\n\n| reason | waits for | ended by | Stalled after | then |\n|---|---|---|---|---|\n", kinds[i])
 		for _, reason := range table.Reasons() {
 			row := table[reason]
-			bound := strings.TrimSuffix(strings.TrimSuffix(row.Bound.String(), "0s"), "0m")
+			bound := fmt.Sprintf("%d min", int(row.Bound.Minutes()))
 			if row.Copies {
 				bound += " without progress"
 			}

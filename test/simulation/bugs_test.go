@@ -50,6 +50,7 @@ func TestFindsKnownBugs(t *testing.T) {
 		bugsOfIdentity(),
 		bugsOfSpace(),
 		bugsOfSecrets(),
+		bugsOfWaits(),
 	) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()

@@ -30,8 +30,8 @@ type Node struct {
 	Severed bool
 	// unready is since when Kubernetes calls it not ready; zero while it is ready.
 	unready time.Time
-	// report is its last one that was read.
-	report string
+	// lease is the version of its last report that was read.
+	lease string
 	// collected is true once its Node object was deleted.
 	collected bool
 	// Cordoned nodes take no more pods.
@@ -103,10 +103,10 @@ const reportEvery = 10 * time.Second
 func (w *World) NodeReport(name string) string {
 	for _, n := range w.Nodes {
 		if n.name == name && n.Hears() {
-			n.report = strconv.FormatInt(w.Now().UnixNano()/int64(reportEvery), 10)
+			n.lease = strconv.FormatInt(w.Now().UnixNano()/int64(reportEvery), 10)
 		}
 		if n.name == name {
-			return n.report
+			return n.lease
 		}
 	}
 	return ""
