@@ -124,7 +124,7 @@ func checkAlerts(root string) []error {
 }
 
 // generatedTables are the pages whose tables tell what a constant of the sources means.
-var generatedTables = []string{"annotations.md", "api.md", "conditions.md", "events.md"}
+var generatedTables = []string{"annotations.md", "api.md", "conditions.md", "events.md", "waits.md"}
 
 // checkCells looks for empty cells of the generated tables: a constant without a doc comment,
 // or a reason that has no place where a reader meets it.

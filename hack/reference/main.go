@@ -39,6 +39,7 @@ func run(root, out string) error {
 		"conditions.md":  src.conditionsPage(found),
 		"events.md":      src.eventsPage(found),
 		"annotations.md": src.annotationsPage(),
+		"waits.md":       waitsPage(),
 	}
 	for name, text := range pages {
 		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o644); err != nil {

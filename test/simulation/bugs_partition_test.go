@@ -49,8 +49,10 @@ func judgingByStatus(m *manager.Manager, c cluster.Config) cluster.Config {
 // sureOfLosses reports a quorum that is not known to serve as lost.
 type sureOfLosses struct{ cluster.Objects }
 
-// UnresponsiveNodes implements cluster.Objects. The wait for reports of nodes would hide the mistake.
-func (sureOfLosses) UnresponsiveNodes(context.Context, []string) ([]string, error) { return nil, nil }
+// NodeReports implements cluster.Objects. The wait for reports of nodes would hide the mistake.
+func (sureOfLosses) NodeReports(context.Context, []string) (map[string]string, error) {
+	return nil, nil
+}
 
 // UpdateClusterStatus implements cluster.Objects.
 func (s sureOfLosses) UpdateClusterStatus(ctx context.Context, c *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
@@ -73,8 +75,8 @@ func hurrying(change func(*manager.Manager, cluster.Config, planner.Observed, de
 
 type hasty struct{ cluster.Objects }
 
-// UnresponsiveNodes implements cluster.Objects. The wait for reports of nodes would hide the mistake.
-func (hasty) UnresponsiveNodes(context.Context, []string) ([]string, error) { return nil, nil }
+// NodeReports implements cluster.Objects. The wait for reports of nodes would hide the mistake.
+func (hasty) NodeReports(context.Context, []string) (map[string]string, error) { return nil, nil }
 
 // GetPod implements cluster.Objects.
 func (h hasty) GetPod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {

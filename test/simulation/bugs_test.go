@@ -52,6 +52,7 @@ func TestFindsKnownBugs(t *testing.T) {
 		bugsOfSecrets(),
 		bugsOfClocks(),
 		bugsOfFound(),
+		bugsOfWaits(),
 	) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()

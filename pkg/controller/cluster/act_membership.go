@@ -94,6 +94,8 @@ func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
 		warning(r, EventMemberReplaced, "Member %s does not respond and is replaced: %s", a.Name, r.seen.podOf(a.Name).AwayWhy)
 	case planner.RemoveCrashLooping:
 		warning(r, EventMemberReplaced, "Member %s restarted repeatedly while it joined; another member replaces it", a.Name)
+	case planner.RemoveStuck:
+		warning(r, EventMemberReplaced, "Member %s did not catch up with the others while it joined; another member replaces it", a.Name)
 	case planner.RemoveOld:
 		normal(r, EventOldMemberRemoved, "Old member %s of the etcd that this cluster takes over was removed", a.Name)
 		return nil

@@ -218,9 +218,9 @@ type reporting struct {
 	asked        []string
 }
 
-func (r *reporting) UnresponsiveNodes(_ context.Context, nodes []string) ([]string, error) {
+func (r *reporting) NodeReports(_ context.Context, nodes []string) (map[string]string, error) {
 	r.asked = nodes
-	return r.unresponsive, nil
+	return silentNodes(r.unresponsive), nil
 }
 
 // TestNodesReportBeforeTheCutover: the kubelets of all old members must report that may run and
@@ -243,7 +243,7 @@ func TestNodesReportBeforeTheCutover(t *testing.T) {
 		want         error
 	}{{nil, nil}, {[]string{"n2"}, reconcile.ErrStale}} {
 		api := &reporting{unresponsive: test.unresponsive}
-		err := requireNodesReport(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api}}, seen: s})
+		err := requireNodesReport(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Clock: noon()}}, seen: s})
 		if !errors.Is(err, test.want) {
 			t.Errorf("unresponsive %v: error %v, want %v", test.unresponsive, err, test.want)
 		}

@@ -30,8 +30,17 @@ type volumeSource struct {
 	unresponsive []string
 }
 
-func (v *volumeSource) UnresponsiveNodes(context.Context, []string) ([]string, error) {
-	return v.unresponsive, nil
+func (v *volumeSource) NodeReports(context.Context, []string) (map[string]string, error) {
+	return silentNodes(v.unresponsive), nil
+}
+
+// silentNodes are the reports of nodes that no longer report.
+func silentNodes(names []string) map[string]string {
+	reports := map[string]string{}
+	for _, name := range names {
+		reports[name] = "1"
+	}
+	return reports
 }
 
 func newVolumeSource(t *testing.T) *volumeSource {
@@ -80,7 +89,7 @@ func (v *volumeSource) Eventf(runtime.Object, string, string, string, ...any) {}
 func (v *volumeSource) run() *run {
 	s := v.observed()
 	s.Pods = []planner.Pod{{Name: "c-a", UID: "pod-uid", Node: "n1", Owned: true}}
-	return &run{Reconciler: &Reconciler{Config: Config{Objects: v, Etcd: v, Gate: v, Recorder: v, AgentImage: "agent:1"}},
+	return &run{Reconciler: &Reconciler{Config: Config{Objects: v, Etcd: v, Gate: v, Recorder: v, Clock: noon(), AgentImage: "agent:1"}},
 		key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}
 }
 

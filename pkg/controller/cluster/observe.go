@@ -311,9 +311,9 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		if o.Running {
 			o.Started = cs.State.Running.StartedAt.Time
 		}
-		if w := cs.State.Waiting; w != nil && w.Reason != "ContainerCreating" {
-			o.Waiting = untrusted.Text(w.Reason)
-		}
+	}
+	if text := containerWaiting(p); text != "" {
+		o.Waiting = untrusted.Text(text)
 	}
 	if o.Finished && p.Status.Reason != "" {
 		o.Waiting = untrusted.Text(p.Status.Reason + ": " + p.Status.Message) // such as Evicted
@@ -322,6 +322,25 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	o.Unstarted = !o.Running && !settled
 	o.Restarting, o.Ready = o.Running && !settled, isReady(p) && settled
 	return o
+}
+
+// containerWaiting says why a container does not run, in the words of Kubernetes: that of etcd, or the
+// init container that it waits for. Empty if Kubernetes says nothing, or only that it creates the container.
+func containerWaiting(p *corev1.Pod) string {
+	statuses := slices.DeleteFunc(slices.Clone(p.Status.ContainerStatuses), func(cs corev1.ContainerStatus) bool { return cs.Name != resources.ContainerName })
+	for _, cs := range slices.Concat(p.Status.InitContainerStatuses, statuses) {
+		w := cs.State.Waiting
+		switch {
+		case w == nil, w.Reason == "ContainerCreating", w.Reason == "PodInitializing":
+		case planner.IsImageWait(w.Reason):
+			return w.Reason + ": " + cs.Image
+		case w.Reason == "CreateContainerConfigError":
+			return w.Reason + ": " + w.Message
+		default:
+			return w.Reason // its message changes with each attempt
+		}
+	}
+	return ""
 }
 
 func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planner.PVC {
@@ -334,6 +353,7 @@ func observedPVC(c *v1beta2.EtcdCluster, p *corev1.PersistentVolumeClaim) planne
 		Version:       p.Annotations[resources.AnnotationVersion],
 		Joining:       resources.IsJoining(p),
 		TakenBackFrom: resources.TakenBackFrom(p),
+		Bound:         p.Spec.VolumeName != "",
 		Drifted:       resources.HasPVCDrifted(c, p),
 
 		OtherAttributes: resources.HasOtherAttributes(c, p),

@@ -100,8 +100,8 @@ type unresponsiveNodes struct {
 	names []string
 }
 
-func (n *unresponsiveNodes) UnresponsiveNodes(context.Context, []string) ([]string, error) {
-	return n.names, nil
+func (n *unresponsiveNodes) NodeReports(context.Context, []string) (map[string]string, error) {
+	return silentNodes(n.names), nil
 }
 
 // TestNoPVCIsReadWhileANodeDoesNotReport: a recovery that stops a member to read its PVC begins only if the
@@ -125,7 +125,7 @@ func TestNoPVCIsReadWhileANodeDoesNotReport(t *testing.T) {
 			s := h.observed()
 			s.Pods = []planner.Pod{{Name: "c-a", UID: "pod-uid", Node: "n1", Owned: true}}
 			api := &unresponsiveNodes{&notebook{hiddenRecoveryMember: h}, test.unresponsive}
-			err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h}}, seen: s},
+			err := recordRecovery(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: h, Gate: h, Recorder: h, Clock: noon()}}, seen: s},
 				planner.RecordRecovery{Recovery: v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseFilling, RecoveryMember: "c-s", Source: test.source}})
 			if begins := api.written != nil; begins != test.begins || begins == errors.Is(err, reconcile.ErrStale) {
 				t.Errorf("begins %t, error %v", begins, err)

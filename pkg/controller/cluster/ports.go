@@ -87,9 +87,9 @@ type Objects interface {
 
 	// GetNode is called only for the node of a pod that was not ready for minutes.
 	GetNode(ctx context.Context, name string) (*corev1.Node, error)
-	// UnresponsiveNodes waits until the kubelet of each node reports to Kubernetes. It returns the
-	// nodes whose kubelet did not, in a time that is enough for one that runs and is not cut off.
-	UnresponsiveNodes(ctx context.Context, nodes []string) ([]string, error)
+	// NodeReports returns the version of the last report of the kubelet of each node. A node whose
+	// version changes has reported in between. One that never reports is absent.
+	NodeReports(ctx context.Context, nodes []string) (map[string]string, error)
 
 	GetPVC(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
 	// ListPVCs lists the PVCs that carry the labels of the cluster called name.

@@ -5,8 +5,13 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -27,11 +32,92 @@ func requireNodesReport(ctx context.Context, r *run) error {
 		return nil
 	}
 	slices.Sort(nodes)
-	unresponsive, err := r.Objects.UnresponsiveNodes(ctx, slices.Compact(nodes))
-	if err != nil || len(unresponsive) == 0 {
+	return r.reports.require(ctx, r, slices.Compact(nodes))
+}
+
+const (
+	// nodeReports is longer than a kubelet takes between two renewals of its Lease, which is a
+	// quarter of the duration of 40 s by default. Source: the kubelet's nodeLeaseDurationSeconds.
+	nodeReports = 15 * time.Second
+	// reportsLife is how long reports count that were seen to come.
+	reportsLife = 20 * time.Second
+)
+
+var (
+	// errAwaitingReports means that nodes may report any moment.
+	errAwaitingReports = fmt.Errorf("nodes have not reported to Kubernetes yet: %w", reconcile.ErrStale)
+	// errNodesSilent means that nodes do not report.
+	errNodesSilent = errors.New("nodes do not report to Kubernetes")
+)
+
+// nodeReporting remembers since when the reports of nodes are awaited, by cluster. A report takes longer than
+// an observation may be acted on, so it is awaited across reconciles.
+type nodeReporting struct {
+	mu    sync.Mutex
+	asked map[types.NamespacedName]*awaitedReports
+}
+
+// awaitedReports are the reports that nodes had sent before since.
+type awaitedReports struct {
+	since  time.Time
+	before map[string]string
+}
+
+// require is nil once each of the nodes has reported since the first call, not long ago. Then the next
+// call begins again.
+func (n *nodeReporting) require(ctx context.Context, r *run, nodes []string) error {
+	now, err := r.Objects.NodeReports(ctx, nodes)
+	if err != nil || len(now) == 0 {
 		return err
 	}
-	return fmt.Errorf("nodes %v do not report to Kubernetes, and members on them may serve on the other side of a partition: %w", unresponsive, reconcile.ErrStale)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.asked == nil {
+		n.asked = map[types.NamespacedName]*awaitedReports{}
+	}
+	asked, at := n.asked[r.key], r.Clock.Now()
+	if asked == nil || !asked.covers(now) || at.Sub(asked.since) > reportsLife && asked.silent(now) == nil {
+		asked = &awaitedReports{since: at, before: now}
+		n.asked[r.key] = asked
+	}
+	silent := asked.silent(now)
+	switch {
+	case len(silent) == 0:
+		delete(n.asked, r.key)
+		return nil
+	case at.Sub(asked.since) < nodeReports:
+		return errAwaitingReports
+	default:
+		return fmt.Errorf("%w: %v, and members on them may serve on the other side of a partition", errNodesSilent, silent)
+	}
+}
+
+// covers is true if the reports of the same nodes, or of more, are awaited.
+func (a *awaitedReports) covers(now map[string]string) bool {
+	for name := range now {
+		if _, found := a.before[name]; !found {
+			return false
+		}
+	}
+	return true
+}
+
+// silent lists the nodes that have not reported since.
+func (a *awaitedReports) silent(now map[string]string) []string {
+	var names []string
+	for name, version := range now {
+		if version == a.before[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (n *nodeReporting) forget(key types.NamespacedName) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.asked, key)
 }
 
 // requireAway makes sure that the pod of a member is still away.

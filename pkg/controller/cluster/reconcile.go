@@ -58,6 +58,7 @@ type Reconciler struct {
 	secrets  secretCache
 	held     reconcile.Held
 	creation reconcile.CreationBackoff
+	reports  nodeReporting
 	orphaned orphanedpvc.Reporter
 }
 
@@ -89,6 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		r.held.Forget(key)
 		r.secrets.forget(key)
 		r.creation.Forget(key)
+		r.reports.forget(key)
 		r.Background.Forget(key)
 		r.keep(key)
 		return r.orphaned.Report(ctx, key, nil), nil

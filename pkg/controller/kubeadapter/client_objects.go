@@ -6,16 +6,12 @@ package kubeadapter
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -81,47 +77,21 @@ func (c Client) GetNode(ctx context.Context, name string) (*corev1.Node, error) 
 	return c.Kubernetes.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 }
 
-const (
-	// nodeReports is longer than a kubelet takes between two renewals of its Lease, which is a
-	// quarter of the duration of 40 s by default. Source: the kubelet's nodeLeaseDurationSeconds.
-	nodeReports = 15 * time.Second
-	// leasePoll is how often the Lease is read meanwhile.
-	leasePoll = time.Second
-)
-
-// UnresponsiveNodes implements cluster.Objects. It waits until the Lease of each node is renewed: clocks
-// differ, so the time in a Lease does not show its age. A node without a Lease, such as a
-// virtual one, is judged by its condition Ready alone, which the caller has read.
-func (c Client) UnresponsiveNodes(ctx context.Context, nodes []string) ([]string, error) {
-	before := map[string]string{}
+// NodeReports implements cluster.Objects. A kubelet reports by renewing the Lease of its node: clocks
+// differ, so the time in a Lease does not show its age. A node without a Lease, such as a virtual one, is
+// judged by its condition Ready alone, which the caller has read.
+func (c Client) NodeReports(ctx context.Context, nodes []string) (map[string]string, error) {
+	reports := map[string]string{}
 	for _, name := range nodes {
 		version, err := c.leaseVersion(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		if version != "" {
-			before[name] = version
+			reports[name] = version
 		}
 	}
-	if len(before) == 0 {
-		return nil, nil
-	}
-	err := wait.PollUntilContextTimeout(ctx, leasePoll, nodeReports, false, func(ctx context.Context) (bool, error) {
-		for name, version := range before {
-			now, err := c.leaseVersion(ctx, name)
-			if err != nil {
-				return false, err
-			}
-			if now != version {
-				delete(before, name)
-			}
-		}
-		return len(before) == 0, nil
-	})
-	if err != nil && (!wait.Interrupted(err) || ctx.Err() != nil) {
-		return nil, err
-	}
-	return slices.Sorted(maps.Keys(before)), nil
+	return reports, nil
 }
 
 // leaseVersion returns the resource version of the Lease of a node; empty if it has none.

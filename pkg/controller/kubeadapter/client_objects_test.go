@@ -5,11 +5,8 @@ package kubeadapter
 
 import (
 	"errors"
-	"slices"
-	"strconv"
+	"maps"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,56 +21,37 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// TestUnresponsiveNodes: a node reports if its Lease is renewed while it is waited for, however old or
-// young the Lease says it is. A Lease that cannot be read is an error, never a report.
-func TestUnresponsiveNodes(t *testing.T) {
+// TestNodeReports: a report is the version of the Lease of a node, however old or young the Lease says it
+// is. A Lease that cannot be read is an error, never a report.
+func TestNodeReports(t *testing.T) {
 	t.Parallel()
 	denied := errors.New("denied")
 	for name, test := range map[string]struct {
-		// renewed is how often the Lease of a node is renewed; no entry: it has none.
-		renewed map[string]time.Duration
-		nodes   []string
-		fails   error
-		want    []string
-		within  time.Duration
+		fails error
+		want  map[string]string
 	}{
-		"every kubelet reports":          {renewed: map[string]time.Duration{"a": 10 * time.Second, "b": 9 * time.Second}, nodes: []string{"a", "b"}, within: 11 * time.Second},
-		"one is cut off":                 {renewed: map[string]time.Duration{"a": time.Hour, "b": 10 * time.Second}, nodes: []string{"a", "b"}, want: []string{"a"}, within: 16 * time.Second},
-		"a node that has no Lease":       {renewed: map[string]time.Duration{}, nodes: []string{"virtual"}},
-		"no node":                        {},
-		"a Lease that may not be read":   {renewed: map[string]time.Duration{"a": time.Second}, nodes: []string{"a"}, fails: denied},
-		"the others are not waited for":  {renewed: map[string]time.Duration{"a": 2 * time.Second, "b": time.Hour}, nodes: []string{"a"}, within: 4 * time.Second},
-		"two of three do not report any": {renewed: map[string]time.Duration{"a": time.Hour, "b": time.Second, "c": time.Hour}, nodes: []string{"a", "b", "c"}, want: []string{"a", "c"}, within: 16 * time.Second},
+		"nodes with and without a Lease": {want: map[string]string{"a": "7"}},
+		"a Lease that may not be read":   {fails: denied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				begun := time.Now()
-				client := fake.NewClientset()
-				client.PrependReactor("get", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
-					get, ok := action.(clienttesting.GetAction)
-					if !ok || get.GetNamespace() != corev1.NamespaceNodeLease {
-						return true, nil, errors.New("another request")
-					}
-					if test.fails != nil {
-						return true, nil, test.fails
-					}
-					period, found := test.renewed[get.GetName()]
-					if !found {
-						return true, nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), get.GetName())
-					}
-					return true, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-						Name: get.GetName(), ResourceVersion: strconv.Itoa(1 + int(time.Since(begun)/period)),
-					}}, nil
-				})
-				unresponsive, err := Client{Kubernetes: client}.UnresponsiveNodes(t.Context(), test.nodes)
-				if !errors.Is(err, test.fails) || !slices.Equal(unresponsive, test.want) {
-					t.Errorf("unresponsive are %v, error %v; want %v, %v", unresponsive, err, test.want, test.fails)
+			client := fake.NewClientset()
+			client.PrependReactor("get", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				get, ok := action.(clienttesting.GetAction)
+				switch {
+				case !ok || get.GetNamespace() != corev1.NamespaceNodeLease:
+					return true, nil, errors.New("another request")
+				case test.fails != nil:
+					return true, nil, test.fails
+				case get.GetName() != "a":
+					return true, nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), get.GetName())
 				}
-				if took := time.Since(begun); took > test.within {
-					t.Errorf("it took %v, want at most %v", took, test.within)
-				}
+				return true, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "7"}}, nil
 			})
+			reports, err := Client{Kubernetes: client}.NodeReports(t.Context(), []string{"a", "virtual"})
+			if !errors.Is(err, test.fails) || !maps.Equal(reports, test.want) {
+				t.Errorf("reports %v, error %v; want %v, %v", reports, err, test.want, test.fails)
+			}
 		})
 	}
 }

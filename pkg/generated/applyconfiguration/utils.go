@@ -85,6 +85,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.IssuerReferenceApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("JobPolicy"):
 		return &etcdv1beta2.JobPolicyApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("JoiningStatus"):
+		return &etcdv1beta2.JoiningStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("LastBackup"):
 		return &etcdv1beta2.LastBackupApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("MemberSecret"):

@@ -68,6 +68,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.GCSSource{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_GCSSource(ref),
 		v1beta2.IssuerReference{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_IssuerReference(ref),
 		v1beta2.JobPolicy{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_JobPolicy(ref),
+		v1beta2.JoiningStatus{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_JoiningStatus(ref),
 		v1beta2.LastBackup{}.OpenAPIModelName():                           schema_pkg_apis_etcd_v1beta2_LastBackup(ref),
 		v1beta2.LeaderMoveRequest{}.OpenAPIModelName():                    schema_pkg_apis_etcd_v1beta2_LeaderMoveRequest(ref),
 		v1beta2.LeaderMoveStatus{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_LeaderMoveStatus(ref),
@@ -2146,11 +2147,17 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 							},
 						},
 					},
+					"joining": {
+						SchemaProps: spec.SchemaProps{
+							Description: "joining tells how the member that joins advances. It is absent while no member joins and the last one has joined.",
+							Ref:         ref(v1beta2.JoiningStatus{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClientStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName(), corev1.LocalObjectReference{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClientStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.JoiningStatus{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName(), corev1.LocalObjectReference{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -3372,6 +3379,48 @@ func schema_pkg_apis_etcd_v1beta2_JobPolicy(ref common.ReferenceCallback) common
 		},
 		Dependencies: []string{
 			corev1.Affinity{}.OpenAPIModelName(), corev1.EnvVar{}.OpenAPIModelName(), corev1.LocalObjectReference{}.OpenAPIModelName(), corev1.ResourceRequirements{}.OpenAPIModelName(), corev1.Toleration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_etcd_v1beta2_JoiningStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JoiningStatus tells how a member advances that joins and does not vote yet.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"member": {
+						SchemaProps: spec.SchemaProps{
+							Description: "member that joins; empty after it was removed without a vote, until the next one joins.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"raftIndex": {
+						SchemaProps: spec.SchemaProps{
+							Description: "raftIndex is the raft entry up to which the member has committed, as far as it has responded.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"progressTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progressTime is when the member was last seen to advance: it was added, or its raft index grew. If it does not advance for long enough, another member replaces it.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"failures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failures is how many members in a row were removed before they had a vote. The next one gets more time.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -5,18 +5,14 @@ package backup
 
 import (
 	"cmp"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
-
-// stalledLate is how long an attempt that is due may not begin before the backup is
-// Stalled, although what is in its way should go by itself.
-const stalledLate = 10 * time.Minute
 
 // standing says whether the backup is as its spec asks for: one that is made once is
 // stored, and a periodic one stored the last backup that was due. A periodic one that
@@ -43,16 +39,11 @@ func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) job.Standin
 	}
 }
 
-// waitsTooLong is true once what an attempt waits for will probably not come without a
-// person. What other backups do ends by itself.
+// waitsTooLong is true once what an attempt waits for will probably not come without a person.
 func (o *Observed) waitsTooLong(plan Plan) bool {
-	waited := o.Now.Sub(plan.Attempt.ScheduledTime)
-	switch plan.Wait.Reason {
-	case ReasonAnotherBackupRuns, ReasonTooManyBackups:
-		return false
-	case ReasonInvalidSchedule, ReasonInvalidRequest, ReasonClusterNotFound, ReasonRejected:
-		return waited >= job.StalledSoon
-	default:
-		return waited >= stalledLate
+	bound := waits.Late
+	if row, found := Waits[plan.Wait.Reason]; found {
+		bound = row.Bound
 	}
+	return o.Now.Sub(plan.Attempt.ScheduledTime) >= bound
 }

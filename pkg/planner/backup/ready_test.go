@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
 // means expects what Flux and Helm make of the status, and the reason of Ready.
@@ -76,13 +76,13 @@ func TestBackupStallsWhileItsClusterIsMissing(t *testing.T) {
 	s.Source = &Wait{Reason: "ClusterNotFound", Message: "EtcdCluster c does not exist in this namespace"}
 	s.step()
 	s.means(status.InProgressStatus, "ClusterNotFound")
-	s.Now = epoch.Add(job.StalledSoon)
+	s.Now = epoch.Add(waits.Soon)
 	s.step()
 	s.means(status.FailedStatus, "ClusterNotFound")
 	s.Source = &Wait{Reason: "NoMemberRuns"}
 	s.step()
 	s.means(status.InProgressStatus, "NoMemberRuns")
-	s.Now = epoch.Add(stalledLate)
+	s.Now = epoch.Add(waits.Late)
 	s.step()
 	s.means(status.FailedStatus, "NoMemberRuns")
 	s.Source = nil

@@ -178,6 +178,8 @@ const (
 	RemoveOld RemoveReason = "Old"
 	// RemoveCrashLooping is for a learner that ends again and again.
 	RemoveCrashLooping RemoveReason = "CrashLooping"
+	// RemoveStuck is for a learner that does not catch up with the others, or never responds.
+	RemoveStuck RemoveReason = "Stuck"
 )
 
 // MoveLeader hands the leadership from one member to another.

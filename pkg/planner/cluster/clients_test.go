@@ -12,6 +12,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
 // withClients gives the cluster clients whose Secrets are as declared, listed in the status.
@@ -178,7 +179,7 @@ func TestClientsCountForReady(t *testing.T) {
 	}
 	o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{
 		Type: v1beta2.ClusterConditionClientsAsDeclared, Status: corev1.ConditionFalse,
-		LastTransitionTime: testNow.Add(-2 * stalledSoon).Format(time.RFC3339),
+		LastTransitionTime: testNow.Add(-2 * waits.Soon).Format(time.RFC3339),
 	}}
 	if s := standingOf(&o, Decide(o)); !s.stalled {
 		t.Errorf("a name conflict that lasts says %+v", s)

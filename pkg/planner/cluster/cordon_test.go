@@ -74,7 +74,7 @@ func TestReplaceOnCordonedNode(t *testing.T) {
 		{"no node for the pod: the cluster is at rest", 1, "a:claim", edits(cordoned("a"), unschedulable), "steady"},
 		{"no node for the pod: an upgrade goes on", 1, "a:claim", edits(cordoned("a"), unschedulable, wants(next), upgradedPrepared), "rollout: UpgradePod a 3.7.0 outage"},
 		{"no node for the pod: a defragmentation goes on", 1, "a:claim", edits(cordoned("a"), unschedulable, defragAsked, result("a", isRunning)), "operation: Defragment a asked/a"},
-		{"no node for the pod: the cluster grows when one is found", 3, "a:claim", edits(cordoned("a"), unschedulable), "scale-up: PreparePodAndPVC c-new, wait WaitingForPod"},
+		{"no node for the pod: the cluster grows when one is found", 3, "a:claim", edits(cordoned("a"), unschedulable), "scale-up: PreparePodAndPVC c-new, wait PodUnschedulable"},
 	})
 }
 

@@ -41,7 +41,7 @@ func drain(members []Member, pods []Pod, m *Member) (Plan, bool) {
 	case beside && pod.InEndpoints:
 		plan = wait(recheckWaiting, ReasonWaitingForService,
 			"the client Service still leads to member "+m.Name+", which restarts or is defragmented next",
-			noActionNeeded+" Then find out why the EndpointSlices of the client Service are not updated.")
+			noActionNeeded+" If it lasts, find out why the EndpointSlices of the client Service are not updated.")
 	default:
 		waits = false
 	}
@@ -60,7 +60,7 @@ func awaitService(members []Member, pods []Pod, m *Member) (Plan, bool) {
 		if pod := podByName(pods, other.Name); other != m && other.Health == Healthy && !isGone(pod) && pod.Ready && !pod.InEndpoints {
 			return wait(recheckWaiting, ReasonWaitingForService,
 				"the client Service does not lead to member "+other.Name+" yet, which is ready",
-				noActionNeeded+" Then find out why the EndpointSlices of the client Service are not updated."), true
+				noActionNeeded+" If it lasts, find out why the EndpointSlices of the client Service are not updated."), true
 		}
 	}
 	return Plan{}, false

@@ -249,6 +249,8 @@ type PVC struct {
 	Terminating bool
 	// HasOtherOwner is true if it names another cluster as its owner.
 	HasOtherOwner bool
+	// Bound is true once it has a volume. That may be tied to a node.
+	Bound bool
 	// Version of etcd that was last to run on it.
 	Version string
 	// Joining is true on the PVC of a second voter of an etcd without learners, until a quorum says that

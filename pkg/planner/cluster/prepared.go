@@ -4,15 +4,20 @@
 package cluster
 
 import (
+	"strings"
 	"time"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// preparedPatience is how long a prepared pod may take until it waits for its member. Then
-// a new pod with a new PVC replaces it: the old PVC may be tied to a node that does not
-// come back.
-const preparedPatience = 10 * time.Minute
+const (
+	// preparedPatience is how long a prepared pod may take until it waits for its member, before a
+	// new pod with a new PVC replaces it.
+	preparedPatience = 10 * time.Minute
+	// maxPreparedPatience bounds how long that becomes while new pods do not help.
+	maxPreparedPatience = 6 * time.Hour
+)
 
 // countMissing is how many members must be added. The pods of all of them are prepared
 // together; the members are added one after the other. A voter without its pod and its
@@ -40,13 +45,37 @@ func isUsable(o *Observed, p *Pod) bool {
 	switch {
 	case isGone(p), p.Running && isOverdue(o.Cluster, o.Now, p), declarationOf(o).isStale(p), isPersistent(o.Cluster) != (preparedPVCByName(o.PreparedPVCs, p.Name) != nil):
 		return false
-	case p.Image == resources.ImageChanged, !p.Running && o.Now.Sub(p.Made) > preparedPatience:
+	case p.Image == resources.ImageChanged, !p.Running && isTied(o, p) && o.Now.Sub(p.Made) > patienceForPrepared(o):
 		return false
 	case upgradePathOf(o).joinVersion() != "":
 		return isSameVersion(p.Version, parse(upgradePathOf(o).joinVersion()))
 	default:
 		return !hasOtherImage(o.Cluster, p)
 	}
+}
+
+// isTied is true for a pod that may not run because of the node that it or its PVC is tied to, which may not
+// come back. A new pod helps against nothing else: an image that cannot be pulled, or a cluster without
+// room. A PVC that is not bound goes where its pod goes.
+func isTied(o *Observed, p *Pod) bool {
+	pvc := preparedPVCByName(o.PreparedPVCs, p.Name)
+	bound := pvc != nil && pvc.Bound
+	why, _, _ := strings.Cut(p.Waiting, ": ")
+	switch podWaits[why].reason {
+	case ReasonPodUnschedulable:
+		return bound
+	case "":
+		return p.Node != "" || bound
+	default:
+		return false
+	}
+}
+
+// patienceForPrepared is how long a prepared pod may take: half of the time for which the cluster has not
+// been Ready, so that each new pod, and perhaps a disk that its storage class retains, comes twice as late.
+func patienceForPrepared(o *Observed) time.Duration {
+	ready := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady)
+	return min(max(preparedPatience, sinceTransition(o.Now, ready)/2), maxPreparedPatience)
 }
 
 // isWaiting is true for a prepared pod in which nothing but the membership is missing.

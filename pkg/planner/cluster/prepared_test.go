@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // waitingPod adds a prepared pod, with a PVC if the members of the cluster have any.
@@ -25,6 +29,20 @@ func waitingPod(name string, changes ...func(*Pod)) func(*Observed) {
 
 func unscheduled(p *Pod) { p.Running, p.Waiting = false, "Unschedulable: 0/3 nodes are available" }
 
+func bound(o *Observed) {
+	for i := range o.PreparedPVCs {
+		o.PreparedPVCs[i].Bound = true
+	}
+}
+
+func notReadyFor(d time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+			Type: v1beta2.ClusterConditionReady, Status: corev1.ConditionFalse, LastTransitionTime: testNow.Add(-d).Format(time.RFC3339),
+		})
+	}
+}
+
 func unusedPVC(name string) func(*Observed) {
 	return func(o *Observed) {
 		o.PreparedPVCs = append(o.PreparedPVCs, PVC{Name: name, UID: "claim-" + name, Owned: true, Version: testVersion})
@@ -42,9 +60,9 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 		{"while another member joins", 3, "a b:learner,sick", edits(unprepared), "joining: PreparePod c-new, wait WaitingForMember"},
 		{"to replace a lost member, which stays in the list meanwhile", 3, "a b c:nopod", edits(unprepared), "replace: PreparePod c-new, FindMember c, wait WaitingForPod"},
 		{"a lost member is removed when the pod of its successor waits", 3, "a b c:nopod", edits(waitingPod("d")), "replace: RemoveMember c Lost"},
-		{"a lost member stays while the pod of its successor is pending", 3, "a b c:nopod", edits(waitingPod("d", unscheduled)), "replace: FindMember c, wait WaitingForPod"},
+		{"a lost member stays while the pod of its successor is pending", 3, "a b c:nopod", edits(waitingPod("d", unscheduled)), "replace: FindMember c, wait PodUnschedulable"},
 		{"only one, also when a person asked to replace the member", 3, "a b:nopod c", edits(replaceAsked("b"), waitingPod("d")), "replace: RemoveMember b Lost"},
-		{"no member is added for a pod that is pending", 3, "a b", edits(waitingPod("c", unscheduled)), "scale-up: wait WaitingForPod"},
+		{"no member is added for a pod that is pending", 3, "a b", edits(waitingPod("c", unscheduled)), "scale-up: wait PodUnschedulable"},
 		{"the one that waits goes first", 3, "a", edits(waitingPod("b", unscheduled), waitingPod("c")), "scale-up: AddLearner c, AdmitPod c[a c]"},
 		{"one that was made for another declaration is made again", 3, "a b", edits(waitingPod("c", func(p *Pod) { p.Template = "before" })),
 			"scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
@@ -54,7 +72,15 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 			"scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
 		{"with its volume, which may be tied to the node", 3, "a:claim b:claim", edits(waitingPod("c", unscheduled, func(p *Pod) { p.Finished = true })),
 			"scale-up: DeletePrepared c, DeletePVC c, PreparePodAndPVC c-new, wait WaitingForPod"},
-		{"one that is pending for too long", 3, "a b", edits(waitingPod("c", slow)), "scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
+		{"one that no node takes stays: another one would not help", 3, "a b", edits(waitingPod("c", slow)), "scale-up: wait PodUnschedulable"},
+		{"also with a PVC that is not bound: it goes where the pod goes", 3, "a:claim b:claim", edits(waitingPod("c", slow)), "scale-up: wait PodUnschedulable"},
+		{"one whose PVC is bound, perhaps to a node that does not come back, is made again", 3, "a:claim b:claim", edits(waitingPod("c", slow), bound),
+			"scale-up: DeletePrepared c, DeletePVC c, PreparePodAndPVC c-new, wait WaitingForPod"},
+		{"but not again after the same time", 3, "a:claim b:claim", edits(waitingPod("c", slow), bound, notReadyFor(time.Hour)), "scale-up: wait PodUnschedulable"},
+		{"but after half of the time that the cluster lacks it", 3, "a:claim b:claim", edits(waitingPod("c", unscheduled, func(p *Pod) { p.Made = testNow.Add(-31 * time.Minute) }), bound, notReadyFor(time.Hour)),
+			"scale-up: DeletePrepared c, DeletePVC c, PreparePodAndPVC c-new, wait WaitingForPod"},
+		{"one that has a node and does not start", 3, "a b", edits(waitingPod("c", slow, func(p *Pod) { p.Waiting, p.Node = "", "n9" })), "scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
+		{"one whose image cannot be pulled stays", 3, "a b", edits(waitingPod("c", slow, func(p *Pod) { p.Waiting, p.Node = "ImagePullBackOff: etcd:9", "n9" })), "scale-up: wait ImageNotPulled"},
 		{"a volume whose pod was rejected gets a pod", 3, "a:claim b:claim", edits(unprepared, unusedPVC("c")), "scale-up: PreparePod c, wait WaitingForPod"},
 		{"a PVC that is not needed goes", 3, "a:claim b:claim c:claim", edits(unprepared, unusedPVC("d")), "steady: DeletePVC d"},
 		{"a pod that is not needed goes", 3, "a b c", edits(waitingPod("d")), "steady: DeletePrepared d"},
@@ -81,7 +107,7 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 
 func TestWaitSaysWhyThePodDoesNotRun(t *testing.T) {
 	plan := Decide(observed(t, 3, "a b", waitingPod("c", unscheduled)))
-	if plan.Wait == nil || !strings.Contains(plan.Wait.Message, "pod c of the next member does not run yet: Unschedulable: 0/3 nodes are available") {
+	if plan.Wait == nil || !strings.Contains(plan.Wait.Message, "pod c of the next member does not run yet: no node takes the pod: 0/3 nodes are available") || !strings.Contains(plan.Wait.Remedy, "Add a node") {
 		t.Errorf("wait %+v", plan.Wait)
 	}
 }

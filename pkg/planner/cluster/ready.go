@@ -14,35 +14,12 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
-const (
-	// stalledSoon is how long the controller waits for a person, or for something that
-	// only another program changes, before the cluster is Stalled. Objects that a deleted
-	// cluster with the same name leaves behind no longer exist after that time.
-	stalledSoon = time.Minute
-	// stalledLate is how long it waits for what should come by itself, such as a pod that
-	// starts. It is the default of a Deployment's progressDeadlineSeconds.
-	stalledLate = 10 * time.Minute
-	// readyHold is how long a cluster that was Ready stays so while nothing but responses of
-	// etcd are missing, as they are during an election.
-	readyHold = 10 * time.Second
-)
-
-// needsPerson lists the reasons of waits that end only when a person or another program
-// changes something.
-var needsPerson = map[Reason]bool{
-	ReasonNameConflict: true, ReasonOldPods: true, ReasonVolumesFound: true, ReasonVolumesNotFound: true, ReasonClusterIDMismatch: true, ReasonUnmanagedMember: true,
-	ReasonExistingEtcdUnreachable: true, ReasonExistingEtcdUnsuitable: true,
-	ReasonVersionStep: true, ReasonImageVersion: true, v1beta2.ReasonPodRejected: true, ReasonPodFailed: true, ReasonForbidden: true, ReasonEtcdDenied: true,
-	ReasonNoBackup: true, ReasonBackupNotVerified: true, ReasonRestoreEnded: true, ReasonRestoreNotFound: true, ReasonSourceLost: true,
-	certificates.ReasonSecretMissing: true, certificates.ReasonSecretIncomplete: true,
-	certificates.ReasonCertificateUnusable: true, certificates.ReasonCertificateExpired: true,
-	certificates.ReasonPeerCertificateLost: true,
-}
-
-// transfersData lists the reasons of waits for data, which take as long as there is data.
-var transfersData = map[Reason]bool{ReasonLearnerCatchingUp: true, ReasonPreparingLog: true, ReasonWaitingForRestore: true}
+// readyHold is how long a cluster that was Ready stays so while nothing but responses of
+// etcd are missing, as they are during an election.
+const readyHold = 10 * time.Second
 
 // standing is what the conditions Ready, Reconciling and Stalled say; exactly one of
 // ready, stalled and neither holds.
@@ -87,6 +64,8 @@ func standingOf(o *Observed, plan Plan) standing {
 		return standing{ready: true, reason: ReasonAsDeclared, message: reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady).Message}
 	case o.Cluster.Spec.Paused:
 		return standing{stalled: true, reason: ReasonPaused, message: "spec.paused is true and the cluster is not as declared: " + unmet.message + ". Set spec.paused=false."}
+	case joinsFail(o) != nil && !rowNeedsUser(plan):
+		return *joinsFail(o)
 	case plan.Wait != nil:
 		return standing{stalled: waitsTooLong(o, plan), reason: plan.Wait.Reason, message: plan.Wait.Message}
 	default:
@@ -127,7 +106,7 @@ func findUnmet(o *Observed, plan Plan) *standing {
 		if c.Status == corev1.ConditionFalse {
 			reason := Reason(c.Reason)
 			rejected := reason != ReasonGrowing && reason != ReasonMissing && reason != certificates.ReasonIssuing && reason != ReasonRemovingClient
-			return &standing{stalled: rejected && lastedFor(o.Cluster.Status.Conditions, o.Now, c) >= stalledSoon, reason: Reason(c.Type), message: c.Message}
+			return &standing{stalled: rejected && lastedFor(o.Cluster.Status.Conditions, o.Now, c) >= waits.Soon, reason: Reason(c.Type), message: c.Message}
 		}
 	}
 	return nil
@@ -191,18 +170,4 @@ func holdsReady(o *Observed, plan Plan) bool {
 	}
 	before := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
 	return before.Status == corev1.ConditionFalse || sinceTransition(o.Now, before) < readyHold
-}
-
-// waitsTooLong is true once the plan has waited for the same thing for so long that it
-// will probably not come without a person.
-func waitsTooLong(o *Observed, plan Plan) bool {
-	waited := o.Now.Sub(blockedBy(o.Now, o.Cluster.Status.BlockedBy, plan).Since.Time)
-	switch reason := plan.Wait.Reason; {
-	case transfersData[reason], plan.Rule == RuleRecovery && !needsPerson[reason]:
-		return false
-	case needsPerson[reason], plan.Rule == RuleQuorum && diagnoseQuorumLoss(o).Permanent && !recoversAutomatically(o.Cluster):
-		return waited >= stalledSoon
-	default:
-		return waited >= stalledLate
-	}
 }

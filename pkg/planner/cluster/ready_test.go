@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
 // kstatusOf is what Flux and Helm make of a cluster with a status.
@@ -56,7 +57,7 @@ func changed(o *Observed) { o.Cluster.Generation++ }
 func TestReady(t *testing.T) {
 	corrupt := func(o *Observed) { o.Etcd.Members[0].Alarms = []Alarm{{Type: alarmCorrupt}} }
 	taken := func(o *Observed) { o.ClientService = NotOwned }
-	const soon, late = stalledSoon, stalledLate
+	const soon, late = waits.Soon, waits.Late
 	for _, tt := range []struct {
 		name    string
 		size    int
@@ -146,7 +147,7 @@ func TestReadyAtRestIsStable(t *testing.T) {
 
 // TestStalledPassesAway: the conditions that are there only while they are True go.
 func TestStalledPassesAway(t *testing.T) {
-	o := observed(t, 3, "a b c", wants("3.9.0"), waitsSince("VersionStep", stalledSoon))
+	o := observed(t, 3, "a b c", wants("3.9.0"), waitsSince("VersionStep", waits.Soon))
 	o.Cluster.Status = statusOf(o)
 	if find(o.Cluster.Status, v1beta2.ClusterConditionStalled) == nil {
 		t.Fatal("it is not Stalled")

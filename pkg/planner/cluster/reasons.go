@@ -23,6 +23,10 @@ const (
 	ReasonClusterIDMismatch Reason = "ClusterIDMismatch"
 	// ReasonClusterVersionUndecided: etcd before 3.4 has not decided its cluster version, or no voter says it while members run different minor versions. Ends by itself some seconds after the bootstrap member, or a voter, serves.
 	ReasonClusterVersionUndecided Reason = "ClusterVersionUndecided"
+	// ReasonContainerCrashes: the container of etcd in a pod ends again and again. Ends when it stays up.
+	ReasonContainerCrashes Reason = "ContainerCrashes"
+	// ReasonContainerNotCreated: Kubernetes cannot create a container of a pod. Ends when the cause in the message is removed.
+	ReasonContainerNotCreated Reason = "ContainerNotCreated"
 	// ReasonDesiredSizeZero: spec.size is 0, and the cluster has not served yet. Ends when spec.size is set.
 	ReasonDesiredSizeZero Reason = "DesiredSizeZero"
 	// ReasonEtcdDenied: etcd's own authorization rejects the controller. Ends when the controller may act as root, or authorization is off.
@@ -37,9 +41,11 @@ const (
 	ReasonExistingEtcdUnsuitable Reason = "ExistingEtcdUnsuitable"
 	// ReasonForbidden: Kubernetes rejects a request of the controller. Ends when the controller has the right.
 	ReasonForbidden Reason = "Forbidden"
+	// ReasonImageNotPulled: a node cannot pull the image of a pod. Ends when spec.version, spec.repository or the credentials change, or the registry serves the image.
+	ReasonImageNotPulled Reason = "ImageNotPulled"
 	// ReasonImageVersion: the image of a member holds another version of etcd than its tag says. Ends when spec.version, spec.repository or spec.imageDigest changes.
 	ReasonImageVersion Reason = "ImageVersion"
-	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends by itself.
+	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends when it has, or when another member replaces it because it does not advance.
 	ReasonLearnerCatchingUp Reason = "LearnerCatchingUp"
 	// ReasonNameConflict: an object of a name that this cluster needs exists and is not owned by it. Ends when that object is deleted.
 	ReasonNameConflict Reason = certificates.ReasonNameConflict
@@ -55,6 +61,8 @@ const (
 	ReasonOldMembersKept Reason = "OldMembersKept"
 	// ReasonPodFailed: a pod failed before its containers started. Ends when the cause in the message is removed.
 	ReasonPodFailed Reason = "PodFailed"
+	// ReasonPodUnschedulable: no node takes a pod. Ends when a node does.
+	ReasonPodUnschedulable Reason = "PodUnschedulable"
 	// ReasonPreparingLog: the log of etcd holds entries that the next version cannot read. Ends when every member has a snapshot behind them.
 	ReasonPreparingLog Reason = "PreparingLog"
 	// ReasonQuorumAtRisk: the next step could cost the quorum, because other members do not serve. Ends when they serve.
@@ -122,6 +130,8 @@ const (
 	ReasonImmutable Reason = "Immutable"
 	// ReasonMemberJoining: a member is being added. Ends when it votes.
 	ReasonMemberJoining Reason = "MemberJoining"
+	// ReasonMembersDoNotJoin: members in a row were removed because they did not catch up with the others. Ends when one votes.
+	ReasonMembersDoNotJoin Reason = "MembersDoNotJoin"
 	// ReasonMembersDiffer: the number of members is not the desired size. Ends when it is.
 	ReasonMembersDiffer Reason = "MembersDiffer"
 	// ReasonMembersMissing: a voter that did not serve was removed. Ends when the members vote that replace it.

@@ -11,8 +11,8 @@ import (
 )
 
 // dropPVC deletes the PVC of a member that was removed, or gives it up where
-// the user wants to keep it. One that was taken back, and that no quorum lists, may be the data of another
-// etcd.
+// the user wants to keep it. What a learner holds that never joined is part of a copy. A PVC that was taken
+// back, and that no quorum lists, may be the data of another etcd.
 func dropPVC(cluster *v1beta2.EtcdCluster, c *PVC) Action {
 	if c.TakenBackFrom != "" {
 		return ReleasePVC{Name: c.Name, UID: c.UID}
@@ -60,7 +60,11 @@ func removeMember(o *Observed, m *Member, reason RemoveReason) Plan {
 		actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
 	}
 	if c := pvcByName(o.PVCs, m.Name); c != nil {
-		actions = append(actions, dropPVC(o.Cluster, c))
+		drop := dropPVC(o.Cluster, c)
+		if reason == RemoveStuck || reason == RemoveCrashLooping {
+			drop = DeletePVC{Name: c.Name, UID: c.UID}
+		}
+		actions = append(actions, drop)
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckNow}
 }

@@ -100,8 +100,7 @@ func startBootstrapMember(o *Observed) Plan {
 		// It ended as a whole, or it does not run as it was declared before.
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Why: DeleteBootstrapPod}}, RequeueAfter: recheckWaiting}
 	default:
-		plan := wait(recheckWaiting, ReasonWaitingForBootstrapMember,
-			"the bootstrap member "+name+" does not respond yet"+waitingFor(pod), next)
+		plan := waitForPod(o.Cluster, pod, recheckWaiting, Wait{ReasonWaitingForBootstrapMember, "the bootstrap member " + name + " does not respond yet", next})
 		if isPersistent(o.Cluster) && pvcByName(o.PVCs, name) == nil && !pod.Running {
 			// A user deleted the PVC before the pod could use it.
 			plan.Actions = []Action{CreatePVC{Name: name}}

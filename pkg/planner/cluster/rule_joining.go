@@ -29,6 +29,8 @@ func ruleJoining(o *Observed) (Plan, bool) {
 	case mustBeReplaced(o.Cluster, o.Now, o.Pods, m), m.Learner && m.Health != Healthy && isOverdue(o.Cluster, o.Now, pod):
 		// A learner has no vote, and what it holds is a copy: it needs no permission.
 		return removeUnstarted(o, m, RemoveAway), true
+	case isStuck(o, m):
+		return removeMember(o, m, RemoveStuck), true
 	case isGone(pod) && pvcByName(o.PVCs, m.Name) == nil:
 		// The pod is lost with its disk. A member must never start again with less than
 		// it had: this member is removed and a new member joins.
@@ -66,8 +68,7 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		// so this member will never join.
 		return removeUnstarted(o, m, RemovePeersDiffer), true
 	default:
-		return wait(recheckCatchUp, ReasonWaitingForMember,
-			"member "+m.Name+" joins and does not serve yet"+waitingFor(pod), noActionNeeded), true
+		return waitForPod(o.Cluster, pod, recheckCatchUp, Wait{ReasonWaitingForMember, "member " + m.Name + " joins and does not serve yet", noActionNeeded}), true
 	}
 }
 
@@ -118,7 +119,7 @@ func promote(o *Observed, m *Member) Plan {
 			fmt.Sprintf("%d of %d voters serve; one more voter would raise the quorum to %d", healthy, voters, diagnosis.Quorum(voters+1)),
 			serveAgain)
 	}
-	if ahead := newestRaftIndex(o.Etcd.Members); m.RaftIndex < ahead/10*9 {
+	if ahead := newestRaftIndex(o.Etcd.Members); !hasCaughtUp(o, m) {
 		return wait(catchUpPace(o.Now, o.Cluster.Status.BlockedBy), ReasonLearnerCatchingUp,
 			fmt.Sprintf("member %s has read about %d %% of the log", m.Name, m.RaftIndex*10/ahead*10), noActionNeeded)
 	}

@@ -140,8 +140,7 @@ func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 	for _, m := range listVoters(o.Etcd.Members) {
 		pod := podByName(o.Pods, m.Name)
 		if isRestarting(o, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
-			return wait(recheckWaiting, ReasonWaitingForMember,
-				"member "+m.Name+" restarts with version "+pod.Version+waitingFor(pod), noActionNeeded), true
+			return waitForPod(o.Cluster, pod, recheckWaiting, Wait{ReasonWaitingForMember, "member " + m.Name + " restarts with version " + pod.Version, noActionNeeded}), true
 		}
 	}
 	return Plan{}, false

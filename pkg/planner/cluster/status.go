@@ -42,7 +42,8 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 	memberStatus(&o, &status)
 	versions(&o, &status)
 	status.Phase, status.Reason = phase(&o)
-	status.BlockedBy = blockedBy(o.Now, o.Cluster.Status.BlockedBy, plan)
+	status.BlockedBy = blockedBy(&o, plan)
+	status.Joining = joiningStatus(&o)
 	status.Certificates = certificateStatuses(o.Certificates)
 	status.Clients = clientStatuses(&o)
 	status.Binding = binding(&o, status.Clients)
@@ -242,21 +243,26 @@ func phase(o *Observed) (v1beta2.ClusterPhase, string) {
 	return v1beta2.ClusterPhaseRunning, ""
 }
 
-// blockedBy keeps the time since which the same thing has been waited for.
-func blockedBy(now time.Time, before *v1beta2.BlockedBy, plan Plan) *v1beta2.BlockedBy {
+// blockedBy says what the plan waits for. It keeps the time since which the same thing has been waited for.
+func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
 	if plan.Wait == nil {
 		return nil
 	}
-	b := &v1beta2.BlockedBy{
-		Reason:  string(plan.Wait.Reason),
-		Message: plan.Wait.Message,
-		Unblock: plan.Wait.Remedy,
-		Since:   metav1.NewTime(now.Truncate(time.Second)),
+	w := plan.Wait
+	return &v1beta2.BlockedBy{
+		Reason:  string(w.Reason),
+		Message: w.Message,
+		Unblock: rowOf(w.Reason).RemedyOf(w.Remedy, waitsTooLong(o, plan)),
+		Since:   blockedSince(o.Now, o.Cluster.Status.BlockedBy, w.Reason),
 	}
-	if before != nil && before.Reason == b.Reason {
-		b.Since = before.Since
+}
+
+// blockedSince is since when a status has named the same reason.
+func blockedSince(now time.Time, before *v1beta2.BlockedBy, reason Reason) metav1.Time {
+	if before != nil && before.Reason == string(reason) {
+		return before.Since
 	}
-	return b
+	return metav1.NewTime(now.Truncate(time.Second))
 }
 
 // names lists members for a message.

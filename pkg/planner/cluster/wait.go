@@ -4,8 +4,11 @@
 package cluster
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
@@ -49,11 +52,26 @@ func wait(after time.Duration, reason Reason, message, remedy string) Plan {
 	return Plan{RequeueAfter: after, Wait: &Wait{Reason: reason, Message: message, Remedy: remedy}}
 }
 
-func waitingFor(p *Pod) string {
-	if p == nil || p.Waiting == "" {
-		return ""
+// waitForPod waits for a pod. If Kubernetes says why the pod does not run, that is the reason of the wait.
+func waitForPod(cluster *v1beta2.EtcdCluster, p *Pod, after time.Duration, otherwise Wait) Plan {
+	why, text := "", ""
+	if p != nil {
+		why, text, _ = strings.Cut(p.Waiting, ": ")
 	}
-	return ": " + p.Waiting
+	known, found := podWaits[why]
+	switch {
+	case p == nil || p.Waiting == "":
+	case !found:
+		otherwise.Message += ": " + p.Waiting
+	default:
+		otherwise.Reason = known.reason
+		otherwise.Message += ": " + strings.TrimSuffix(fill(known.fact, text), ": ")
+		otherwise.Remedy = rowOf(known.reason).Remedy
+		if known.remedy != "" {
+			otherwise.Remedy = fill(known.remedy, fmt.Sprintf("kubectl patch etcdcluster %s -n %s --type=merge -p", cluster.Name, cluster.Namespace))
+		}
+	}
+	return Plan{RequeueAfter: after, Wait: &otherwise}
 }
 
 func waitReady(m *Member) Plan {
@@ -63,12 +81,13 @@ func waitReady(m *Member) Plan {
 
 // awaitPrepared waits for the pod of the next member. upkeepPrepared makes it.
 func awaitPrepared(o *Observed) Plan {
+	var next *Pod
 	message := "the pod of the next member is being created"
 	for i := range o.Prepared {
 		if p := &o.Prepared[i]; isUsable(o, p) && memberByName(o.Etcd.Members, p.Name) == nil {
-			message = "pod " + p.Name + " of the next member does not run yet" + waitingFor(p)
+			next, message = p, "pod "+p.Name+" of the next member does not run yet"
 			break
 		}
 	}
-	return wait(recheckWaiting, ReasonWaitingForPod, message, noActionNeeded)
+	return waitForPod(o.Cluster, next, recheckWaiting, Wait{ReasonWaitingForPod, message, noActionNeeded})
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// StalledSoon is how long the controller waits for what only a person or another program
-// changes before an object is Stalled: manifests are applied one after the other.
-const StalledSoon = time.Minute
-
 // Standing is what the conditions Ready, Reconciling and Stalled of an object say. At most
 // one of Ready and Stalled is true; if neither is, the object is Reconciling.
 type Standing struct {

@@ -12,13 +12,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
-// needsPerson lists the reasons of waits that end only when a person or another program
-// changes something. All other waits end by themselves, or end the restore.
-var needsPerson = map[string]bool{
-	ReasonBackupNotFound: true, ReasonClusterNotFound: true, ReasonClusterPaused: true, ReasonClusterHibernated: true,
-	ReasonInvalidRequest: true, ReasonNoLocationForPreRestoreBackup: true, ReasonPreRestoreBackupFailed: true, ReasonRejected: true, v1beta2.ReasonOldMemberMayRun: true,
-}
-
 // standing says whether the restore has succeeded, goes on, or cannot without a person.
 func (o *Observed) standing(status *v1beta2.RestoreStatus, plan Plan) job.Standing {
 	outcome := meta.FindStatusCondition(status.Conditions, ConditionSucceeded)
@@ -34,7 +27,7 @@ func (o *Observed) standing(status *v1beta2.RestoreStatus, plan Plan) job.Standi
 	case plan.Wait != nil:
 		waited := o.Now.Sub(status.StartTime.Time)
 		return job.Standing{
-			Stalled: needsPerson[plan.Wait.Reason] && waited >= job.StalledSoon,
+			Stalled: waited >= rowOf(plan.Wait.Reason).Bound,
 			Reason:  plan.Wait.Reason, Message: plan.Wait.Message,
 		}
 	}

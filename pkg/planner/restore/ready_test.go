@@ -15,6 +15,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
 // TestReady says what Flux and Helm make of the status of each stage.
@@ -43,7 +44,7 @@ func TestReady(t *testing.T) {
 		"the backup is bad":          {[]func(*Observed){checked(1, bad("HashMismatch", false))}, status.FailedStatus, "HashMismatch"},
 		"the store does not respond": {[]func(*Observed){checked(1, bad("StoreUnreachable", true))}, status.InProgressStatus, ""},
 		"the cluster is paused":      {[]func(*Observed){checked(1, good()), held, paused}, status.InProgressStatus, "ClusterPaused"},
-		"the cluster stays paused":   {[]func(*Observed){checked(1, good()), held, paused, begun(job.StalledSoon)}, status.FailedStatus, "ClusterPaused"},
+		"the cluster stays paused":   {[]func(*Observed){checked(1, good()), held, paused, begun(waits.Soon)}, status.FailedStatus, "ClusterPaused"},
 		"another restore goes first": {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseRestoring), begun(time.Hour)}, status.InProgressStatus, "AnotherRestore"},
 		"the cluster goes over":      {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseCutover), begun(time.Hour)}, status.InProgressStatus, ""},
 		"restored":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseSucceeded)}, status.CurrentStatus, "Restored"},

@@ -56,6 +56,8 @@ type DataDir struct {
 	filler string
 	// Hung directories are on a disk that takes no writes for now.
 	Hung bool
+	// Stalled is true for a learner that gets no entries of the log.
+	Stalled bool
 	// file is how large the database file is at least.
 	file int64
 }

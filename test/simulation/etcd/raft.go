@@ -164,6 +164,9 @@ func (e *World) send(leader, p *Process) {
 		return
 	}
 	p.Dir.Term, p.Leader, p.heard = leader.Dir.Term, leader.Dir.Id, e.Elapsed
+	if e.stalls(leader, p) {
+		return
+	}
 	if known := min(leader.match[p.Dir.Id], leader.Dir.commit); len(p.Dir.Log) < known {
 		// The member has forgotten what it had acknowledged; raft panics.
 		e.Trace("etcd %s: tocommit(%d) is out of range [lastIndex(%d)]", p.Run.Name(), known, len(p.Dir.Log))
@@ -186,6 +189,18 @@ func (e *World) send(leader, p *Process) {
 	}
 	leader.match[p.Dir.Id] = len(p.Dir.Log)
 	e.applyUpTo(p, min(leader.Dir.commit, len(p.Dir.Log)))
+}
+
+// stalls is true for a learner that hears its leader and gets no entry.
+func (e *World) stalls(leader, p *Process) bool {
+	if leader.Members.IsVoter(p.Dir.Id) {
+		return false
+	}
+	if e.StallNext && !p.Dir.Stalled && len(p.Dir.Log) == 0 {
+		p.Dir.Stalled, e.StallNext = true, false
+		e.Trace("etcd %s gets no entries of the log", p.Run.Name())
+	}
+	return p.Dir.Stalled
 }
 
 // commonPrefix looks from the end, because logs mostly agree.

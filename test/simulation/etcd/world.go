@@ -26,6 +26,9 @@ type World struct {
 	ids       uint64
 	// Slow limits how many entries a member that joins reads in one tick; 0: no limit.
 	Slow int
+	// StallNext is true until a learner joins that never gets an entry of the log, as on a network that
+	// drops large packets.
+	StallNext bool
 	// Cut holds pairs of pods that do not reach each other, and unreachable pods that
 	// controllers do not reach.
 	Cut         map[[2]string]bool

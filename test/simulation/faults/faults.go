@@ -85,6 +85,8 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.AskRestore(fmt.Sprintf("restore-%d", w.Recoveries), w.newest())
 	case schedules.EventTotalLoss:
 		w.destroyAll()
+	case schedules.EventStallLearner:
+		w.Etcd.StallNext = true
 	case schedules.EventDeaf:
 		w.declareDeaf(e)
 	case schedules.EventSetImage:

@@ -29,6 +29,8 @@ type Node struct {
 	Severed bool
 	// unready is since when Kubernetes calls it not ready; zero while it is ready.
 	unready time.Time
+	// lease is the version of its last report that was read.
+	lease string
 	// collected is true once its Node object was deleted.
 	collected bool
 	// Cordoned nodes take no more pods.
@@ -94,9 +96,20 @@ func (w *World) Node(name string) (*corev1.Node, error) {
 	return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
 }
 
-// NodeReports is true for a machine whose kubelet reaches the API.
-func (w *World) NodeReports(name string) bool {
-	return slices.ContainsFunc(w.Nodes, func(n *Node) bool { return n.name == name && n.Hears() })
+// reportEvery is how often a kubelet renews the Lease of its node.
+const reportEvery = 10 * time.Second
+
+// NodeReport returns the last report of a machine. It stays the same while its kubelet does not reach the API.
+func (w *World) NodeReport(name string) string {
+	for _, n := range w.Nodes {
+		if n.name == name && n.Hears() {
+			n.lease = strconv.FormatInt(w.Now().UnixNano()/int64(reportEvery), 10)
+		}
+		if n.name == name {
+			return n.lease
+		}
+	}
+	return ""
 }
 
 // IsNodeDown is true for a node that does not respond to Kubernetes.

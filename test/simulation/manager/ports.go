@@ -158,10 +158,14 @@ func (p objectsPort) GetNode(ctx context.Context, name string) (*corev1.Node, er
 	return call(ctx, p.c, "get node "+name, false, false, func() (*corev1.Node, error) { return p.c.W.Node(name) })
 }
 
-// UnresponsiveNodes implements cluster.Objects.
-func (p objectsPort) UnresponsiveNodes(ctx context.Context, nodes []string) ([]string, error) {
-	return call(ctx, p.c, "await reports of nodes", false, false, func() ([]string, error) {
-		return slices.DeleteFunc(slices.Clone(nodes), p.c.W.NodeReports), nil
+// NodeReports implements cluster.Objects.
+func (p objectsPort) NodeReports(ctx context.Context, nodes []string) (map[string]string, error) {
+	return call(ctx, p.c, "read reports of nodes", false, false, func() (map[string]string, error) {
+		reports := map[string]string{}
+		for _, name := range nodes {
+			reports[name] = p.c.W.NodeReport(name)
+		}
+		return reports, nil
 	})
 }
 

@@ -92,6 +92,10 @@ const (
 	EventWrongImage
 	// EventUnmanagedMember and EventOtherCluster are in stories only.
 	EventUnmanagedMember
+	// EventStallLearner is in stories only.
+	EventStallLearner
+	// EventForeignMember and EventOtherCluster are in stories only.
+	EventForeignMember
 	EventOtherCluster
 	// EventFill is never drawn with the others; see spaceEvents.
 	EventFill
@@ -115,6 +119,7 @@ var eventNames = [eventKinds]string{
 	"save the API and bring it back", "cut nodes off", "hang a disk", "reject pods", "delete the namespace", "lose the record",
 	"lose the API and make its object again from the record",
 	"declare what is out of reach", "set the image of a pod", "declare an image of another version",
+	"stall the next learner for ever",
 	"add a member with etcdctl", "lead an address to another cluster",
 	"fill the database",
 	"delete secrets together",

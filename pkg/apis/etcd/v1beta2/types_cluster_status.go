@@ -94,6 +94,23 @@ type ClusterStatus struct {
 	// +listType=map
 	// +listMapKey=secretName
 	Clients []ClientStatus `json:"clients,omitempty" protobuf:"bytes,24,rep,name=clients"`
+	// joining tells how the member that joins advances. It is absent while no member joins and the last one
+	// has joined.
+	Joining *JoiningStatus `json:"joining,omitempty" protobuf:"bytes,25,opt,name=joining"`
+}
+
+// JoiningStatus tells how a member advances that joins and does not vote yet.
+type JoiningStatus struct {
+	// member that joins; empty after it was removed without a vote, until the next one joins.
+	Member string `json:"member,omitempty" protobuf:"bytes,1,opt,name=member"`
+	// raftIndex is the raft entry up to which the member has committed, as far as it has responded.
+	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,2,opt,name=raftIndex"`
+	// progressTime is when the member was last seen to advance: it was added, or its raft index grew.
+	// If it does not advance for long enough, another member replaces it.
+	ProgressTime metav1.Time `json:"progressTime,omitempty" protobuf:"bytes,3,opt,name=progressTime"`
+	// failures is how many members in a row were removed before they had a vote. The next one
+	// gets more time.
+	Failures int32 `json:"failures,omitempty" protobuf:"varint,4,opt,name=failures"`
 }
 
 // MembersStatus lists the names of the members by readiness.

@@ -234,6 +234,11 @@ func (in JobPolicy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JoiningStatus) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.JoiningStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in LastBackup) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.LastBackup"
 }

@@ -70,6 +70,9 @@ type ClusterStatusApplyConfiguration struct {
 	// clients tells about the Secret of each client. A Secret is listed here before it is
 	// created and until it is deleted.
 	Clients []ClientStatusApplyConfiguration `json:"clients,omitempty"`
+	// joining tells how the member that joins advances. It is absent while no member joins and the last one
+	// has joined.
+	Joining *JoiningStatusApplyConfiguration `json:"joining,omitempty"`
 }
 
 // ClusterStatusApplyConfiguration constructs a declarative configuration of the ClusterStatus type for use with
@@ -287,5 +290,13 @@ func (b *ClusterStatusApplyConfiguration) WithClients(values ...*ClientStatusApp
 		}
 		b.Clients = append(b.Clients, *values[i])
 	}
+	return b
+}
+
+// WithJoining sets the Joining field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Joining field is set to the value of the last call.
+func (b *ClusterStatusApplyConfiguration) WithJoining(value *JoiningStatusApplyConfiguration) *ClusterStatusApplyConfiguration {
+	b.Joining = value
 	return b
 }

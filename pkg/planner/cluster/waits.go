@@ -1,0 +1,108 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
+)
+
+const (
+	findPod    = "`kubectl describe pod` of the pod that the message names shows its events, such as a volume that cannot be mounted. Remove the cause."
+	findMember = "`kubectl logs` of the pod that the message names shows what etcd does. Remove the cause, or have another member replace it with `kubectl etcd replace`."
+	fixSecret  = "Correct the Secret that the message names."
+	fixSpec    = "Correct what the message names in the spec."
+)
+
+// Waits has a row for every reason for which an EtcdCluster waits.
+var Waits = waits.Table{
+	string(ReasonBackupNotVerified):         waits.New("a backup that was verified", waits.User, waits.Soon, "Restore a backup with an EtcdRestore."),
+	string(ReasonClusterIDMismatch):         waits.New("members that respond with the recorded cluster ID", waits.User, waits.Soon, "Find out which process responds at the addresses of the members."),
+	string(ReasonClusterVersionUndecided):   waits.New("the cluster version of etcd", waits.Etcd, waits.Late, findMember),
+	string(ReasonContainerCrashes):          waits.New("a container that ends again and again", waits.User, waits.Late, findMember),
+	string(ReasonContainerNotCreated):       waits.New("a container that Kubernetes cannot create", waits.User, waits.Soon, findPod),
+	string(ReasonDesiredSizeZero):           waits.New("a size above 0", waits.User, waits.Soon, "Set spec.size."),
+	string(ReasonEtcdDenied):                waits.New("the permission to act in etcd", waits.User, waits.Soon, "Grant the certificate of the controller the role root, or switch authorization off."),
+	string(ReasonEtcdUnhealthy):             waits.New("etcd, which changes its members when all are connected", waits.Etcd, waits.Late, "Bring back the members that do not serve."),
+	string(ReasonEtcdUnreachable):           waits.New("a response of a quorum", waits.User, waits.Late, "Check the network between the controller and the pods."),
+	string(ReasonExistingEtcdUnreachable):   waits.New("the etcd in spec.bootstrap.existing", waits.User, waits.Soon, "Bring it back, or correct clientEndpoints and tlsSecret."),
+	string(ReasonExistingEtcdUnsuitable):    waits.New("an etcd that members of this cluster can join", waits.User, waits.Soon, "Change what the message names in that etcd."),
+	string(ReasonForbidden):                 waits.New("a permission in Kubernetes", waits.User, waits.Soon, "Give the controller the permission that the message names."),
+	string(ReasonImageNotPulled):            waits.New("an image that Kubernetes can pull", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.pod.imagePullSecrets so that the nodes can pull the image."),
+	string(ReasonImageVersion):              waits.New("an image that holds the declared version", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.imageDigest."),
+	string(ReasonLearnerCatchingUp):         waits.Copy("a learner that reads the log", waits.Etcd, learnerPatience, "No user has to act for this member: another one replaces it. Check the network and the disks of the nodes."),
+	string(ReasonNameConflict):              waits.New("a name that an object of another owner has", waits.User, waits.Soon, "Delete the object that the message names, or give the cluster another name."),
+	string(ReasonNamespaceTerminating):      waits.New("nothing: the namespace is being deleted", waits.User, waits.Soon, "Back the cluster up and restore it into another namespace."),
+	string(ReasonNoBackup):                  waits.New("a backup", waits.User, waits.Soon, "Restore a backup with an EtcdRestore."),
+	string(ReasonNoLeader):                  waits.New("the election of a leader", waits.Etcd, waits.Late, "Check the network between the members, and the disks of their nodes."),
+	string(ReasonOldMembersKept):            waits.New("spec.bootstrap.existing.oldMembers=Remove", waits.User, waits.Late, "Connect all applications to this cluster, then set spec.bootstrap.existing.oldMembers=Remove."),
+	string(ReasonOldPods):                   waits.New("the end of pods of a deleted cluster", waits.Kubernetes, waits.Soon, "Delete the pod that the message names, if its cluster no longer exists."),
+	string(ReasonPodFailed):                 waits.New("a pod that does not fail before its containers start", waits.User, waits.Soon, "Remove the cause that the message names, such as too little room on the nodes."),
+	string(ReasonPodUnschedulable):          waits.New("a node that takes the pod", waits.Kubernetes, waits.Late, "Add a node, free resources, or change spec.pod so that a node fits. The message says what the scheduler found."),
+	string(ReasonPreparingLog):              waits.Copy("a snapshot of each member behind old log entries", waits.Etcd, waits.Transfer, "Bring back the members that do not serve."),
+	string(ReasonQuorumAtRisk):              waits.New("members that serve", waits.Kubernetes, waits.Late, serveAgain),
+	string(ReasonQuorumLost):                waits.New("enough members for a quorum", waits.Kubernetes, waits.Late, "Bring back the members that the message names, or recover the cluster with `kubectl etcd recover`."),
+	string(ReasonRestoreEnded):              waits.New("an EtcdRestore", waits.User, waits.Soon, "Restore a backup with another EtcdRestore."),
+	string(ReasonRestoreNotFound):           waits.New("an EtcdRestore of this cluster", waits.User, waits.Soon, "Create that EtcdRestore, or remove the annotation "+v1beta2.AnnotationRestore+"."),
+	string(ReasonSourceLost):                waits.New("a member that a recovery can copy", waits.User, waits.Soon, "Bring another member back, or abandon the recovery as the message says."),
+	string(ReasonUnmanagedMember):           waits.New("the removal of a member that the controller did not add", waits.User, waits.Soon, "Remove that member with etcdctl member remove."),
+	string(ReasonVersionStep):               waits.New("a version that etcd can reach in one step", waits.User, waits.Soon, "Set spec.version as the message says."),
+	string(ReasonVolumesFound):              waits.New("a decision about the PVCs of an earlier cluster", waits.User, waits.Soon, "Set spec.bootstrap.fromVolumes={} to take them back, or remove their label to begin empty beside them."),
+	string(ReasonVolumesNotFound):           waits.New("PVCs of an earlier cluster", waits.User, waits.Soon, "Bring the PVCs back, or remove spec.bootstrap.fromVolumes to begin empty."),
+	string(ReasonWaitingForBootstrapMember): waits.New("the bootstrap member", waits.Kubernetes, waits.Late, findMember),
+	string(ReasonWaitingForMember):          waits.New("a member that joins or restarts", waits.Etcd, waits.Late, findMember),
+	string(ReasonWaitingForPod):             waits.New("a pod that starts or ends", waits.Kubernetes, waits.Late, findPod),
+	string(ReasonWaitingForReady):           waits.New("the kubelet, which reports a pod ready", waits.Kubernetes, waits.Late, findPod),
+	string(ReasonWaitingForRecoveryMember):  waits.Copy("the recovery member", waits.Kubernetes, waits.Transfer, findMember+" Or abandon the recovery."),
+	string(ReasonWaitingForRestore):         waits.Copy("an EtcdRestore that fills the cluster", waits.Controller, waits.Transfer, "Find the cause in the status of that EtcdRestore."),
+	string(ReasonWaitingForService):         waits.New("the EndpointSlices of the client Service", waits.Kubernetes, waits.Late, "Find out why Kubernetes does not update them: its controller manager may not run."),
+	string(ReasonWaitingForSurvivor):        waits.New("a member that responds and holds the data", waits.Kubernetes, waits.Late, "Bring a member back, or restore a backup with an EtcdRestore."),
+
+	v1beta2.ReasonOldMemberMayRun: waits.New("the proof that an old member has ended", waits.User, waits.Late, "Bring the node of that member back, or confirm that the node is off."),
+	v1beta2.ReasonPodRejected:     waits.New("a pod or PVC that Kubernetes accepts", waits.User, waits.Soon, "Raise the quota or change the policy that the message names."),
+
+	certificates.ReasonCertManagerMissing:     waits.New("cert-manager", waits.User, waits.Soon, "Install cert-manager, or change spec.TLS."),
+	certificates.ReasonCertificateExpired:     waits.New("a certificate that is valid", waits.User, waits.Soon, fixSecret),
+	certificates.ReasonCertificateNotYetValid: waits.New("the time from which a certificate is valid", waits.User, waits.Late, "Correct the clocks, or the Secret that the message names."),
+	certificates.ReasonCertificateUnusable:    waits.New("a certificate that can be used", waits.User, waits.Soon, fixSecret),
+	certificates.ReasonPeerCertificateLost:    waits.New("the CA and the certificate of the peers, which were lost together", waits.User, waits.Soon, "Restore both Secrets from a backup of Secrets. Without one, back the cluster up and restore it into a new cluster."),
+	certificates.ReasonSecretIncomplete:       waits.New("an entry of a Secret", waits.User, waits.Soon, fixSecret),
+	certificates.ReasonSecretMissing:          waits.New("a Secret", waits.User, waits.Soon, "Create the Secret that the message names."),
+	certificates.ReasonTrustPending:           waits.New("members that trust the present CA", waits.Controller, waits.Late, findMember),
+	certificates.ReasonSecretUnreadable:       waits.New("a Secret that can be read", waits.Kubernetes, waits.Late, "Give the controller the right to read the Secret that the message names."),
+}
+
+// rowOf returns the row of a reason. A reason of no row is one that an older controller wrote.
+func rowOf(reason Reason) waits.Row {
+	if row, found := Waits[string(reason)]; found {
+		return row
+	}
+	return waits.Row{EndedBy: waits.User, Bound: waits.Late, Remedy: fixSpec}
+}
+
+// rowNeedsUser is true for a plan that waits for what only a user changes: that comes before other remedies.
+func rowNeedsUser(plan Plan) bool {
+	return plan.Wait != nil && rowOf(plan.Wait.Reason).EndedBy == waits.User
+}
+
+// waitedFor is how long the plan has waited for the same thing, or since a copy was last seen to advance.
+func waitedFor(o *Observed, plan Plan) time.Duration {
+	if j := joiningStatus(o); plan.Wait.Reason == ReasonLearnerCatchingUp && j != nil {
+		return o.Now.Sub(j.ProgressTime.Time)
+	}
+	return o.Now.Sub(blockedSince(o.Now, o.Cluster.Status.BlockedBy, plan.Wait.Reason).Time)
+}
+
+// waitsTooLong is true once the plan has waited for the same thing for so long that it
+// will probably not come without a person.
+func waitsTooLong(o *Observed, plan Plan) bool {
+	bound := rowOf(plan.Wait.Reason).Patience(largestDatabase(o.Etcd.Members))
+	if plan.Rule == RuleQuorum && diagnoseQuorumLoss(o).Permanent && !recoversAutomatically(o.Cluster) {
+		bound = waits.Soon
+	}
+	return waitedFor(o, plan) >= bound
+}

@@ -1,0 +1,39 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
+)
+
+// Waits has a row for every reason for which an EtcdRestore waits. The bounds count from the start of the restore.
+var Waits = waits.Table{
+	ReasonBackupNotFound:                waits.New("the EtcdBackup and its revision", waits.User, waits.Soon, "Name an EtcdBackup and a revision that exist in another EtcdRestore."),
+	ReasonNoBackupYet:                   waits.New("the first backup of the EtcdBackup", waits.Controller, waits.Transfer, "Find out why that EtcdBackup stores nothing: see its status."),
+	ReasonInvalidRequest:                waits.New("a spec that can be used", waits.User, waits.Soon, "Correct what the message names."),
+	ReasonClusterNotFound:               waits.New("the EtcdCluster", waits.User, waits.Soon, "Create the EtcdCluster, or give spec.clusterTemplate in another EtcdRestore."),
+	ReasonClusterTerminating:            waits.New("the end of the EtcdCluster that is being deleted", waits.Kubernetes, waits.Transfer, "Find out what keeps the EtcdCluster: its finalizers and spec.deletionProtection."),
+	ReasonClusterPaused:                 waits.New("spec.paused=false of the EtcdCluster", waits.User, waits.Soon, "Set spec.paused=false in the EtcdCluster."),
+	ReasonClusterHibernated:             waits.New("a size above 0 of the EtcdCluster", waits.User, waits.Soon, "Set spec.size in the EtcdCluster."),
+	ReasonRecoveryUnderWay:              waits.New("another recovery", waits.Controller, waits.Transfer, "See status.recovery of the EtcdCluster."),
+	ReasonAnotherRestore:                waits.New("another EtcdRestore", waits.Controller, waits.Transfer, "See the status of that EtcdRestore, or delete it."),
+	ReasonPreRestoreBackup:              waits.New("the pre-restore backup", waits.Controller, waits.Transfer, "See the status of that EtcdBackup, or suspend it to restore without it."),
+	ReasonPreRestoreBackupFailed:        waits.New("a pre-restore backup that is stored", waits.User, waits.Soon, "Repair the backup location that the message names."),
+	ReasonNoLocationForPreRestoreBackup: waits.New("a place for the pre-restore backup", waits.User, waits.Soon, "Set the backup location and the recipients in spec.backup of the EtcdCluster."),
+	ReasonWaitingForMember:              waits.New("a member that responds", waits.Kubernetes, waits.Late, "Bring a member back, or suspend the pre-restore backup."),
+	ReasonRecoveryMemberNotStarted:      waits.New("the pod of the recovery member", waits.Kubernetes, waits.Transfer, "Remove the cause that the message names, such as an image that cannot be pulled."),
+	ReasonRecoveryMemberLost:            waits.New("another pod of the recovery member", waits.Controller, waits.Transfer, "Set what the pod lacks in spec.pod of the EtcdCluster, or delete the EtcdRestore."),
+	ReasonNotStarted:                    waits.New("a pod that starts", waits.Kubernetes, waits.Transfer, "Remove the cause that the message names."),
+	ReasonRejected:                      waits.New("a Job that Kubernetes accepts", waits.User, waits.Soon, "Raise the quota or change the policy that the message names."),
+	v1beta2.ReasonOldMemberMayRun:       waits.New("the proof that an old member has ended", waits.User, waits.Soon, "Bring the node of that member back, or confirm that the node is off."),
+}
+
+// rowOf returns the row of a reason. The phases of a recovery, and what ends an attempt, have none.
+func rowOf(reason string) waits.Row {
+	if row, found := Waits[reason]; found {
+		return row
+	}
+	return waits.New("the recovery", waits.Controller, waits.Transfer, "See status.recovery of the EtcdCluster.")
+}
