@@ -121,8 +121,8 @@ func TestUpgradingNamesTwoVersions(t *testing.T) {
 		edits         []func(*Observed)
 	}{
 		"an upgrade":                            {"a b c", "from 3.6.11 to 3.7.0", edits(wants("3.7.0"))},
-		"one member runs a later version":       {"a b c:v=3.7.3", "", nil},
-		"a change that was taken back too late": {"a b:v=3.7.0,podv=3.7.0 c", "", nil},
+		"one member runs a later version":       {"a b c:v=3.7.3", "from 3.7.3 to 3.6.11", nil},
+		"a change that was taken back too late": {"a b:v=3.7.0,podv=3.7.0 c", "from 3.7.0 to 3.6.11", nil},
 	} {
 		if c := find(statusOf(observed(t, 3, test.members, test.edits...)), v1beta2.ClusterConditionUpgrading); c.Status != corev1.ConditionTrue || c.Message != test.want {
 			t.Errorf("%s: Upgrading is %s: %q, want %q", name, c.Status, c.Message, test.want)

@@ -85,9 +85,7 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"a record without a PVC is a name conflict", 3, "", edits(returned), "name-conflict: wait NameConflict"},
 		{"a cluster that has begun goes on beside a PVC of an earlier one", 1, "a:claim", edits(volume("x")), "steady"},
 		{"a cluster that has lost record and status goes on", 1, "b:claim", edits(fresh, noQuorum, volume("x")), "record: WriteRecord unknown, CreatePeerService"},
-		{"a restore fills the cluster", 3, "", edits(unresponsive, volume("x"), func(o *Observed) {
-			o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r"}
-		}), "bootstrap: wait WaitingForRestore"},
+		{"a restore fills the cluster", 3, "", edits(unresponsive, volume("x"), restore("c", v1beta2.RestorePhaseVerifying)), "bootstrap: wait WaitingForRestore"},
 		{"a cluster that joins a running etcd", 3, "", edits(unresponsive, volume("x"), func(o *Observed) {
 			o.Cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{}}
 		}), "bootstrap: wait ExistingEtcdUnreachable"},
