@@ -93,7 +93,7 @@ func TestErrorsNameTheDefect(t *testing.T) {
 		"no host":        {template: certificates.Template{Name: "x", Server: true, Client: true}, want: certificates.ErrNames, says: "no host"},
 		"another use":    {template: certificates.Template{Name: "x", Hosts: serverTemplate.Hosts, Client: true}, want: certificates.ErrUntrusted, says: "serverAuth"},
 		"expired":        {at: now.Add(-2 * certificates.LeafLife), want: certificates.ErrExpired, says: "2025"},
-		"not yet valid":  {at: now.Add(time.Hour), want: certificates.ErrNotYetValid, says: "2026-03-04T06:01:07Z"},
+		"not yet valid":  {at: now.Add(26 * time.Hour), want: certificates.ErrNotYetValid, says: "2026-03-04T06:06:07Z"},
 		"CA has ended":   {trusted: ca(t, now.Add(-2*certificates.CALife)), want: certificates.ErrUntrusted, says: "c-ca"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,17 +13,20 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
+// annotated has the cluster wait for EtcdRestore r, and restore has that object exist.
+func annotated(o *Observed) {
+	o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r", v1beta2.AnnotationRestoreUID: "uid-r"}
+}
+
+func restore(of string, phase v1beta2.RestorePhase) func(*Observed) {
+	return func(o *Observed) {
+		annotated(o)
+		o.AwaitedRestore = &v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: of}}, Status: v1beta2.RestoreStatus{Phase: phase}}
+	}
+}
+
 // TestACloneNeverStartsEmpty: a cluster that a restore makes waits for its data, until it has served.
 func TestACloneNeverStartsEmpty(t *testing.T) {
-	annotated := func(o *Observed) {
-		o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRestore: "r", v1beta2.AnnotationRestoreUID: "uid-r"}
-	}
-	restore := func(of string, phase v1beta2.RestorePhase) func(*Observed) {
-		return func(o *Observed) {
-			annotated(o)
-			o.AwaitedRestore = &v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: of}}, Status: v1beta2.RestoreStatus{Phase: phase}}
-		}
-	}
 	checkDecisions(t, []decision{
 		{"it waits", 3, "", edits(unresponsive, restore("c", v1beta2.RestorePhaseVerifying)), "bootstrap: wait WaitingForRestore"},
 		{"the EtcdRestore does not exist", 3, "", edits(unresponsive, annotated), "bootstrap: wait RestoreNotFound"},
