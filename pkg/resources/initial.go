@@ -80,7 +80,22 @@ func Joined(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 // that.
 func MayFill(pod *corev1.Pod) bool {
 	cluster, found := pod.Annotations[AnnotationInitialCluster]
-	return found && (pod.Annotations[AnnotationInitialState] != stateExisting || strings.Contains(cluster, ","))
+	if !found {
+		return !IsPrepared(pod.Annotations) && readsInitialCluster(pod) // the annotation was removed
+	}
+	return pod.Annotations[AnnotationInitialState] != stateExisting || strings.Contains(cluster, ",")
+}
+
+// readsInitialCluster is true for a pod whose etcd or launcher reads the initial cluster from the annotation.
+// Without the annotation the launcher waits for it.
+func readsInitialCluster(pod *corev1.Pod) bool {
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if c.Name == ContainerName && slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == envInitialCluster && e.ValueFrom != nil }) {
+			return true
+		}
+	}
+	return false
 }
 
 // InitialMembers returns the names of the members that the annotations of a pod give to etcd.

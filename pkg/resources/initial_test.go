@@ -44,6 +44,23 @@ func TestJoined(t *testing.T) {
 	}
 }
 
+// TestRemovedInitialCluster: without the annotation the launcher waits, and etcd without the launcher begins a
+// cluster of its own. Joined writes it again.
+func TestRemovedInitialCluster(t *testing.T) {
+	t.Parallel()
+	c := newCluster(version("3.6.16"))
+	pod := Pod(c, MemberPod{Name: first, Joined: true})
+	delete(pod.Annotations, AnnotationInitialCluster)
+	done, changed := Joined(c, pod)
+	if names := InitialMembers(done); !changed || !slices.Equal(names, []string{first}) || MayFill(done) {
+		t.Errorf("changed %t: it would join %v", changed, names)
+	}
+	pod.Annotations[AnnotationMembership] = MembershipAwaited
+	if _, changed := Joined(c, pod); changed {
+		t.Error("a pod that waits for its membership was changed")
+	}
+}
+
 // A pod of an earlier release has flags, which cannot change.
 func TestJoinedWithFlags(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func TestPublishedCluster(t *testing.T) {
 	s.kubectl("create", "-f", env.Artifact("examples", "compat", "cluster-example.yaml"))
 	object := c.await(s.ctx(), "a truthful status without an image", func(object *v1beta2.EtcdCluster) bool {
 		b := object.Status.BlockedBy
-		return b != nil && b.Reason == "WaitingForBootstrapMember" && strings.Contains(b.Message, "Image")
+		return b != nil && b.Reason == "ImageNotPulled" && strings.Contains(b.Message, "image quay.io/coreos/etcd:v3.2.13 cannot be pulled")
 	})
 	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
 		v1beta2.ClusterConditionAvailable:   corev1.ConditionFalse,
@@ -122,15 +122,17 @@ func TestPublishedCluster(t *testing.T) {
 	}
 }
 
-// TestInvalidVersionCorrected creates a cluster with a version that has no image. Nothing
-// is lost by that, so naming one that has must be all that it takes.
+// TestInvalidVersionCorrected creates a cluster with a version that has no image. The status names the image
+// and the command that corrects it. Nothing is lost, so another version must be all that it takes.
 func TestInvalidVersionCorrected(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := s.cluster("typo")
 	s.apply(manifest("typo", 3, "3.6.99"))
 	c.await(s.within(30*time.Second), "the seed to miss its image", func(object *v1beta2.EtcdCluster) bool {
-		return object.Status.BlockedBy != nil && strings.Contains(object.Status.BlockedBy.Message, "Image")
+		b := object.Status.BlockedBy
+		return b != nil && b.Reason == "ImageNotPulled" && strings.Contains(b.Message, ":v3.6.99 cannot be pulled") &&
+			strings.Contains(b.Unblock, "kubectl patch etcdcluster typo -n "+s.namespace)
 	})
 	s.kubectl(patchVersion("typo", etcdVersion)...)
 	c.settle(3)

@@ -4,7 +4,6 @@
 package simulation
 
 import (
-	"slices"
 	"time"
 
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -15,7 +14,6 @@ import (
 func bugsOfWaits() []bug {
 	return []bug{
 		{name: "waits for ever for a learner that does not catch up", rules: "L1", wrap: doing(awaitStuck), story: stallLearner},
-		{name: "takes each learner for stuck at once", rules: "L1", wrap: doing(dropLearners), story: stallLearner},
 	}
 }
 
@@ -36,15 +34,5 @@ func awaitStuck(_ planner.Observed, plan planner.Plan) planner.Plan {
 			plan.Wait = &planner.Wait{Reason: planner.ReasonWaitingForMember, Message: "it joins", Remedy: "nothing"}
 		}
 	}
-	return plan
-}
-
-func dropLearners(o planner.Observed, plan planner.Plan) planner.Plan {
-	i := slices.IndexFunc(o.Etcd.Members, func(m planner.Member) bool { return m.Learner })
-	if i < 0 || plan.Rule != planner.RuleJoining {
-		return plan
-	}
-	m := o.Etcd.Members[i]
-	plan.Actions = []planner.Action{planner.RemoveMember{ID: m.ID, Name: m.Name, Reason: planner.RemoveStuck}}
 	return plan
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -132,5 +133,21 @@ func TestStalledWaitHasARemedy(t *testing.T) {
 	o := observed(t, 3, "a b c:learner,sick", noEarlyPromotion, waitsSince(string(ReasonWaitingForMember), time.Hour), advanced("c", time.Minute, 0, 0))
 	if b := Status(o, Decide(o)).BlockedBy; b == nil || strings.Contains(b.Unblock, "No action needed") || !strings.Contains(b.Unblock, "kubectl logs") {
 		t.Errorf("blocked by %+v", b)
+	}
+}
+
+// TestMemberThatStaysUnhealthyIsReported: no rule waits for a voter whose container ends again and again.
+func TestMemberThatStaysUnhealthyIsReported(t *testing.T) {
+	t.Parallel()
+	for since, stalled := range map[time.Duration]bool{time.Minute: false, time.Hour: true} {
+		o := observed(t, 3, "a b c:sick", func(o *Observed) {
+			o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+				Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, LastTransitionTime: testNow.Add(-since).Format(time.RFC3339),
+			})
+		})
+		c := reportedCondition(Status(o, Decide(o)).Conditions, v1beta2.ClusterConditionStalled)
+		if c.Status == corev1.ConditionTrue != stalled || stalled && !strings.Contains(c.Message, "kubectl etcd replace") {
+			t.Errorf("after %v: %+v", since, c)
+		}
 	}
 }

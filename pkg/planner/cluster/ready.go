@@ -100,7 +100,7 @@ func findUnmet(o *Observed, plan Plan) *standing {
 		return &standing{reason: ReasonMembersDiffer, message: sizes(len(listOwnVoters(o.Etcd.Members)), desiredSize(o.Cluster))}
 	}
 	if lacking := listLacking(o); len(lacking) > 0 {
-		return &standing{reason: ReasonMembersUnhealthy, message: "members that are not healthy and as declared: " + strings.Join(lacking, ", ")}
+		return unhealthy(o, lacking)
 	}
 	for _, c := range []v1beta2.ClusterCondition{volumesAsDeclared(o, plan), serviceAsDeclared(o, plan), clientsAsDeclared(o, plan)} {
 		if c.Status == corev1.ConditionFalse {
@@ -110,6 +110,17 @@ func findUnmet(o *Observed, plan Plan) *standing {
 		}
 	}
 	return nil
+}
+
+// unhealthy is about members for which no rule does anything more, such as a voter whose container ends again
+// and again because its disk is empty or damaged. They may come back, so it takes a while until the cluster is Stalled.
+func unhealthy(o *Observed, lacking []string) *standing {
+	s := &standing{reason: ReasonMembersUnhealthy, message: "members that are not healthy and as declared: " + strings.Join(lacking, ", ")}
+	degraded := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
+	if s.stalled = degraded.Status == corev1.ConditionTrue && sinceTransition(o.Now, degraded) >= waits.Late; s.stalled {
+		s.message += ". Look at the logs of a member that does not come back, and let another one replace it: kubectl etcd replace " + o.Cluster.Name + " MEMBER"
+	}
+	return s
 }
 
 // findUnmetAsleep is about a cluster that is to have no members.

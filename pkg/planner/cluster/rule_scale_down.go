@@ -4,7 +4,7 @@
 package cluster
 
 // ruleScaleDown removes one voter: one that does not serve if there is one, then one whose pod is
-// not ready, the leader only if no other can be removed, the youngest otherwise. If there is one voter too many because one
+// not ready, the leader only if no other can be removed, the one with the highest member ID otherwise. If there is one voter too many because one
 // is replaced, it removes the replaced one, after the new one serves.
 func ruleScaleDown(o *Observed) (Plan, bool) {
 	surplus := len(listVoters(o.Etcd.Members)) - desiredSize(o.Cluster)

@@ -59,7 +59,8 @@ func (c *Checks) needsPerson(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) b
 // member. The status must report that, and no pod may be left. The same holds if the local volume of the bootstrap member was on a node that no longer exists.
 func (c *Checks) isUnborn(cluster *v1beta2.EtcdCluster) bool {
 	b := cluster.Status.BlockedBy
-	if b != nil && b.Reason == string(planner.ReasonWaitingForBootstrapMember) && c.w.Plan.LocalVolumes {
+	waits := b != nil && (b.Reason == string(planner.ReasonWaitingForBootstrapMember) || b.Reason == string(planner.ReasonPodUnschedulable))
+	if waits && c.w.Plan.LocalVolumes {
 		return slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), func(pod metav1.Object) bool { return c.w.IsAway(pod.GetName(), 0) })
 	}
 	return b != nil && b.Reason == string(planner.ReasonDesiredSizeZero) && !slices.ContainsFunc(c.w.Store.List(kubernetes.KindPod), isLabelled)
