@@ -80,7 +80,9 @@ func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 	p.c.Observed.Full = ""
 	for _, e := range target.Endpoints {
 		if found, err := p.of(target, e, "status"); found != nil {
-			if err == nil && found.IsFull() && found.Leader != 0 && p.c.W.Etcd.Read(found) == nil {
+			// One that was removed a moment ago may still respond.
+			isMember := found.Dir.Lineage.Members.Find(found.Dir.Id) != nil
+			if err == nil && isMember && found.IsFull() && found.Leader != 0 && p.c.W.Etcd.Read(found) == nil {
 				p.c.Observed.Full = e.Name
 			}
 			results[e.Name] = etcd.StatusResult{Health: p.c.W.Etcd.Health(found), Err: err}
