@@ -395,7 +395,7 @@ func describeAction(action Action) string {
 			kind = "DrainPod"
 		case DeletePrepared:
 			kind = "DeletePrepared"
-		case DeleteObsolete, DeleteHibernated, DeleteUnpublished:
+		case DeleteObsolete, DeleteHibernated, DeleteUnpublished, DeleteDistrusting:
 		}
 		return kind + " " + a.Name
 	case LabelPod:
