@@ -32,6 +32,8 @@ var passedOn = []struct{ path, where string }{
 	{"pkg/controller/cluster/observe_etcd.go", "`status.memberStatuses`"},
 	{"pkg/controller/cluster/act.go", carriers["Wait"]},
 	{"pkg/planner/cluster/rule_", carriers["Wait"]},
+	{"pkg/planner/cluster/pod_waits.go", carriers["Wait"]},
+	{"pkg/planner/cluster/alarms.go", "`Available`, `Degraded`, `Ready`"},
 	{"pkg/planner/recovery/", carriers["Wait"]},
 	{"pkg/planner/cluster/condition_clients.go", "`ClientsAsDeclared`"},
 	{"pkg/planner/restore/status.go", "`Progressing`"},
@@ -197,15 +199,19 @@ func (s *source) conditionTables() string {
 }
 
 // lookup is the name of a function that looks a condition up.
-var lookup = regexp.MustCompile(`^(Find|Is|is|has|reported)[A-Za-z]*Condition[A-Za-z]*$`)
+var lookup = regexp.MustCompile(`^(Find|Remove|Is|is|has|reported)[A-Za-z]*Condition[A-Za-z]*$`)
 
-// setters returns the files of the planner that set a condition of a kind. What only compares or
-// looks a condition up does not set it.
+// statusWriter writes the status of each kind, and sets a condition about that.
+const statusWriter = "pkg/controller/reconcile"
+
+// setters returns the files that set a condition of a kind: those of the planner, and of the status writer.
+// What only compares, removes or looks a condition up does not set it.
 func (s *source) setters(condition, kind string) []string {
 	var files []string
 	for _, f := range s.files {
 		of := kindOf(f.path)
-		if !strings.HasPrefix(f.dir, "pkg/planner/") || of != kind && (of != kinds[3] || kind == kinds[0]) {
+		ofPlanner := strings.HasPrefix(f.dir, "pkg/planner/") && (of == kind || of == kinds[3] && kind != kinds[0])
+		if !ofPlanner && f.dir != statusWriter {
 			continue
 		}
 		ast.Inspect(f.tree, func(n ast.Node) bool {

@@ -18,10 +18,14 @@ import (
 // them together with the image, so that a container that restarts in place has the variable that
 // its version knows. etcd ignores an empty variable.
 const (
-	annotationSkipPeerNames    = "etcd.database.coreos.com/peer-skip-client-san-verification"
+	// annotationSkipPeerNames is the value of ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION, for etcd 3.6 and later:
+	// members verify each other without a look-up of their names.
+	annotationSkipPeerNames = "etcd.database.coreos.com/peer-skip-client-san-verification"
+	// annotationSkipPeerNamesOld is the value of ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION, the same for etcd before 3.6.
 	annotationSkipPeerNamesOld = "etcd.database.coreos.com/experimental-peer-skip-client-san-verification"
-	envSkipPeerNames           = "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION"
-	envSkipPeerNamesOld        = "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
+
+	envSkipPeerNames    = "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION"
+	envSkipPeerNamesOld = "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
 )
 
 // versionAnnotations returns the annotations whose values the version of c decides.
